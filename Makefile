@@ -1,0 +1,66 @@
+# Everything runs in .venv, which `make install` builds from Python >= 3.11 alone.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help install test lint types layers tests slow bench demo format pins clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(STAMP)  ## build .venv with everything needed for development
+
+# An editable install sees changes of src/ by itself: only these two files call for a new one.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(v < (3, 11) and \
+		"pegasos needs Python 3.11 or later, $(PYTHON) is %d.%d: try make PYTHON=python3.12" % v)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+test: lint types layers tests  ## all checks: what CI runs
+
+lint: $(STAMP)  ## style and likely bugs (ruff)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)  ## static types (mypy)
+	$(BIN)/mypy
+
+layers: $(STAMP)  ## who may import whom (import-linter)
+	$(BIN)/lint-imports
+
+tests: $(STAMP)  ## the tests and the examples in docstrings (pytest), without the slow ones
+	$(BIN)/pytest -n 2 -q
+
+slow: $(STAMP)  ## the slow tests
+	$(BIN)/pytest -m slow -q
+
+bench: $(STAMP)  ## the benchmarks
+	$(BIN)/python -m benchmarks
+
+demo: $(STAMP)  ## a short tour
+	$(BIN)/python examples/demo.py
+
+format: $(STAMP)  ## rewrite the code in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# Without constraints.txt, in a venv of its own: the newest versions that fit together.
+pins: PINS := build/pins
+pins:  ## renew constraints.txt with the newest versions
+	rm -rf $(PINS)
+	$(PYTHON) -m venv $(PINS)
+	$(PINS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(PINS)/bin/python -m pip list --format=freeze --exclude pegasos --exclude pip --exclude setuptools > $(PINS)/list
+	{ echo "# The versions that 'make install' uses. To renew: make pins"; LC_ALL=C sort -f $(PINS)/list; } > constraints.txt
+	rm -rf $(PINS)
+
+clean:  ## remove .venv, caches and builds
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests benchmarks examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,25 @@
+"""Perceptron, Pegasos and SDCA: linear predictors and their kernel versions, exact and fast."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pegasos.learners import SDCA, Pegasos, Perceptron
+
+__version__ = "0.1.0"
+__all__ = ["SDCA", "Pegasos", "Perceptron"]
+
+_HOMES = {"Pegasos": "pegasos.learners", "Perceptron": "pegasos.learners", "SDCA": "pegasos.learners"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for: `import pegasos` itself loads nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'pegasos' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,104 @@
+"""Compile the inner loops with Numba, and keep what was compiled where it stays valid and safe.
+
+Numba's own cache watches only the file of the outer function, needs a writable folder beside the source or a home folder,
+and fails without one. Here the folder is named by a hash of all compiled sources, and is found (or made) for any installation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_COMPILED_SOURCES = ("compiling.py", "rules.py", "rows.py", "engine/loops.py")
+_announced = False
+
+
+def _source_hash() -> str:
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]}".encode())
+    for name in _COMPILED_SOURCES:
+        digest.update((Path(__file__).parent / name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _user_cache() -> Path | None:
+    """The user's cache folder by the platform's custom, or None where there is no home."""
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA")
+    elif sys.platform == "darwin":
+        base = os.path.expanduser("~/Library/Caches")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(base) if base and not base.startswith("~") else None
+
+
+def _usable(folder: Path) -> bool:
+    """Whether we can write there and nobody else could have put files there (a cache entry is code)."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if hasattr(os, "getuid"):
+            info = folder.stat()
+            if info.st_uid != os.getuid() or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                return False
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+@cache
+def cache_folder() -> Path:
+    """The folder of compiled code for exactly these sources."""
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    bases = [Path(given)] if given else []
+    user = _user_cache()
+    if user is not None:
+        bases.append(user)
+    owner = os.getuid() if hasattr(os, "getuid") else "user"
+    bases.append(Path(tempfile.gettempdir()) / f"pegasos-cache-{owner}")
+    for base in bases:
+        folder = base / "pegasos" / f"compiled-{_source_hash()}"
+        if _usable(folder):
+            return folder
+    return Path(tempfile.mkdtemp(prefix="pegasos-compiled-"))  # nothing lasts: this process compiles for itself
+
+
+def compiled(function: Function, any_order: bool = False) -> Function:
+    """`numba.njit` without the GIL, with IEEE semantics, cached in `cache_folder()`.
+
+    `any_order` lets a sum be taken in any order, as BLAS does, so that it runs in vector registers. Unlike `fastmath=True`
+    this assumes nothing about NaN, infinities or zeros.
+    """
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(cache_folder())  # read when the decorator runs, so nobody else's functions are moved
+    try:
+        fastmath = {"reassoc", "contract"} if any_order else False
+        return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)  # type: ignore[no-any-return]
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+@contextlib.contextmanager
+def announced(what: str) -> Iterator[None]:
+    """Say once, on stderr, that code for `what` (a loop and a dtype) is compiled now; say nothing if it lies in the cache."""
+    global _announced
+    marker = cache_folder() / f"{what}.ready"
+    fresh = not marker.exists()
+    if fresh and not _announced:
+        _announced = True
+        print("pegasos: compiling its inner loops, once on this machine (a few seconds) ...", file=sys.stderr, flush=True)
+    yield
+    if fresh:
+        with contextlib.suppress(OSError):
+            marker.touch()

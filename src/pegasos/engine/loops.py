@@ -1,0 +1,387 @@
+"""The compiled loops: one walks a block of examples whose scores are known, one walks rows of explicit features.
+
+Both are the textbook loop: read the score, ask the rule, change one coefficient, let later examples see it. A *column* is one
+predictor, or several (one class, neighbouring λ) that have decided alike so far; it is split at the first different answer.
+
+Every array of `State` has one row a column. With V = Σ_r A[r] φ(x_r) the raw vector of a column:
+
+    weights       dual: the scores F = V·φ(x_r) of all rows; primal: V itself
+    bias          V's component along the constant feature
+    coefficients  A (always in the dual; in the primal only for rules that read their own coefficient)
+    sums          B, for averages: Σ_{τ<=t} c_τ V_τ = clock·V - B, where c_τ = 1/τ (Pegasos) or 1 (Perceptron)
+    scale, norm   with projection the true vector is scale·V, and norm is its squared length
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pegasos.compiling import compiled
+from pegasos.rules import PERCEPTRON, change, loss
+
+Array = np.ndarray[Any, Any]
+
+
+class Problem(NamedTuple):
+    """What is known of each row: class code, weight, K_ii (with the constant feature)."""
+
+    codes: Array
+    weight: Array
+    diagonal: Array
+
+
+class Columns(NamedTuple):
+    """Column j predicts classes[j] against the rest for params[low[j]:high[j]]; active[0] columns are in use."""
+
+    active: Array
+    classes: Array
+    low: Array
+    high: Array
+    frozen: Array
+    params: Array
+    radius: Array
+
+
+class State(NamedTuple):
+    weights: Array
+    bias: Array
+    coefficients: Array
+    sums: Array
+    sum_bias: Array
+    scale: Array
+    norm: Array
+    clock: Array
+    loss: Array
+    mistakes: Array
+
+
+class Block(NamedTuple):
+    """The drawn rows, their scores (columns x examples), and the changes made so far, also times the clock for averages."""
+
+    index: Array
+    scores: Array
+    changes: Array
+    clocked: Array
+    touched: Array
+    line: Array
+
+
+class Mode(NamedTuple):
+    """What to do: rule, examples a step, constant feature (0 or 1), and four switches."""
+
+    rule: int
+    batch: int
+    constant: float
+    projecting: bool
+    averaging: bool
+    tracking: bool
+    dual: bool
+
+
+@partial(compiled, any_order=True)
+def dense_dot(x: Array, w: Array) -> Any:
+    """x·w, summed in any order."""
+    total = x.dtype.type(0)
+    for k in range(x.size):
+        total += x[k] * w[k]
+    return total
+
+
+@partial(compiled, any_order=True)
+def sparse_dot(data: Array, indices: Array, start: int, stop: int, w: Array) -> Any:
+    """Σ data·w[indices] over one CSR row, summed in any order."""
+    total = w.dtype.type(0)
+    for k in range(start, stop):
+        total += data[k] * w[indices[k]]
+    return total
+
+
+@compiled
+def split(j: int, at: int, columns: Columns, state: State, block: Block) -> None:
+    """Give params[at:high[j]] a column of their own, with all that column j has been through."""
+    new = columns.active[0]
+    columns.active[0] = new + 1
+    columns.classes[new] = columns.classes[j]
+    columns.low[new] = at
+    columns.high[new] = columns.high[j]
+    columns.frozen[new] = columns.frozen[j]
+    columns.high[j] = at
+    state.weights[new] = state.weights[j]
+    state.bias[new] = state.bias[j]
+    state.coefficients[new] = state.coefficients[j]
+    state.sums[new] = state.sums[j]
+    state.sum_bias[new] = state.sum_bias[j]
+    state.scale[new] = state.scale[j]
+    state.norm[new] = state.norm[j]
+    state.clock[new] = state.clock[j]
+    state.loss[new] = state.loss[j]
+    state.mistakes[new] = state.mistakes[j]
+    block.scores[new] = block.scores[j]
+    block.changes[new] = block.changes[j]
+    block.clocked[new] = block.clocked[j]
+
+
+@compiled
+def first_different(
+    rule: int, s: float, y: float, own: float, kii: float, t: float, params: Array, low: int, high: int, weight: float
+) -> int:
+    """Where in params[low:high] the rule's answer changes first (`high` if nowhere); the two ends settle a sorted set."""
+    u = change(rule, s, y, own, kii, t, params[low], weight)
+    if change(rule, s, y, own, kii, t, params[high - 1], weight) == u:
+        return high
+    at = low + 1
+    while change(rule, s, y, own, kii, t, params[at], weight) == u:
+        at += 1
+    return at
+
+
+@compiled
+def record(j: int, r: int, u: float, mode: Mode, state: State, block: Block) -> None:
+    """Note column j's change u at the block's example r."""
+    u /= state.scale[j]
+    block.changes[j, r] = u
+    state.mistakes[j] += 1
+    if state.coefficients.shape[1] > 0:
+        state.coefficients[j, block.index[r]] += u
+    if mode.averaging:
+        if mode.dual:
+            state.sums[j, block.index[r]] += u * state.clock[j]
+        else:
+            block.clocked[j, r] = u * state.clock[j]
+
+
+@compiled
+def add_bias(j: int, u: float, mode: Mode, state: State) -> None:
+    """The constant feature's share of a change."""
+    state.bias[j] += mode.constant * u
+    if mode.averaging:
+        state.sum_bias[j] += mode.constant * u * state.clock[j]
+
+
+@compiled
+def finish_step(t: float, mode: Mode, columns: Columns, state: State, block: Block) -> None:
+    """After a step: project on the ball (norm is up to date), and let the clock of averages tick."""
+    for j in range(columns.active[0]):
+        if mode.projecting:
+            limit = columns.radius[columns.low[j]] * t
+            if state.norm[j] > limit * limit:
+                state.scale[j] *= limit / np.sqrt(state.norm[j])
+                state.norm[j] = limit * limit
+                if state.scale[j] < 1e-4:
+                    renormalize(j, mode, state, block)
+        if mode.averaging and not columns.frozen[j]:
+            state.clock[j] += 1.0 if mode.rule == PERCEPTRON else state.scale[j] / t
+
+
+@compiled
+def renormalize(j: int, mode: Mode, state: State, block: Block) -> None:
+    """Multiply the scale into the vector before it underflows; the averages' past goes into the sums: B - clock V, clock 0."""
+    if mode.averaging:
+        if mode.dual:
+            state.sums[j] -= state.clock[j] * state.coefficients[j]
+        else:
+            state.sums[j] -= state.clock[j] * state.weights[j]
+            block.clocked[j] -= state.clock[j] * block.changes[j]
+        state.sum_bias[j] -= state.clock[j] * state.bias[j]
+        state.clock[j] = 0.0
+    state.weights[j] *= state.scale[j]
+    state.coefficients[j] *= state.scale[j]
+    state.bias[j] *= state.scale[j]
+    block.scores[j] *= state.scale[j]
+    block.changes[j] *= state.scale[j]
+    state.scale[j] = 1.0
+
+
+@compiled
+def walk_block(
+    first: int,
+    last: int,
+    step: int,
+    mode: Mode,
+    cross: Array,
+    stored: bool,
+    problem: Problem,
+    columns: Columns,
+    state: State,
+    block: Block,
+) -> None:
+    """Walk examples first..last of the block (whole steps; `step` is the number of the first).
+
+    `cross` holds the kernel between the block's examples, or, if `stored`, between all rows.
+    """
+    index, scores, touched = block.index, block.scores, block.touched
+    codes, weights, diagonal = problem.codes, problem.weight, problem.diagonal
+    classes, low, high, frozen, params = columns.classes, columns.low, columns.high, columns.frozen, columns.params
+    active, scale, coefficients, losses = columns.active, state.scale, state.coefficients, state.loss
+    keeps_own = coefficients.shape[1] > 0
+    rule = mode.rule
+    size = index.size
+    for start in range(first, last, mode.batch):
+        stop = start + mode.batch
+        t = float(step)
+        step += 1
+        for r in range(start, stop):
+            i = index[r]
+            code, weight, kii = codes[i], weights[i], diagonal[i]
+            touched[r] = False
+            j = 0
+            while j < active[0]:
+                if not frozen[j]:
+                    s = scale[j] * float(scores[j, r])
+                    y = 1.0 if code == classes[j] else -1.0
+                    own = y * float(coefficients[j, i]) if keeps_own else 0.0
+                    if high[j] - low[j] > 1:
+                        at = first_different(rule, s, y, own, kii, t, params, low[j], high[j], weight)
+                        if at < high[j]:
+                            split(j, at, columns, state, block)
+                    if mode.tracking:
+                        losses[j] += weight * loss(rule, s, y, t, params[low[j]])
+                    u = change(rule, s, y, own, kii, t, params[low[j]], weight)
+                    if u != 0.0:
+                        touched[r] = True
+                        record(j, r, u, mode, state, block)
+                j += 1
+        for r in range(start, stop):
+            if block.touched[r]:
+                begin = start if mode.projecting else stop
+                fill_line(r, begin, cross, stored, mode.constant, block)
+                for j in range(columns.active[0]):
+                    u = block.changes[j, r]
+                    if u != 0.0:
+                        add_bias(j, u, mode, state)
+                        for q in range(stop, size):
+                            block.scores[j, q] += u * block.line[q]
+                        if mode.projecting:
+                            grow_norm(j, r, start, stop, state, block)
+        if mode.projecting or mode.averaging:
+            finish_step(t, mode, columns, state, block)
+
+
+@compiled
+def fill_line(r: int, begin: int, cross: Array, stored: bool, constant: float, block: Block) -> None:
+    """The kernel of example r with the block's examples from `begin` on."""
+    extra = block.line.dtype.type(constant)
+    if stored:
+        row = cross[block.index[r]]
+        for q in range(begin, block.index.size):
+            block.line[q] = row[block.index[q]] + extra
+    else:
+        for q in range(begin, block.index.size):
+            block.line[q] = cross[r, q] + extra
+
+
+@compiled
+def grow_norm(j: int, r: int, start: int, stop: int, state: State, block: Block) -> None:
+    """Add example r's share of ‖V + Σ u_q x_q‖² - ‖V‖² over the step's examples q = start..stop."""
+    u = state.scale[j] * float(block.changes[j, r])
+    share = 2.0 * state.scale[j] * float(block.scores[j, r])
+    for q in range(start, stop):
+        share += state.scale[j] * float(block.changes[j, q]) * float(block.line[q])
+    state.norm[j] += u * share
+
+
+@compiled
+def walk_rows(
+    step: int,
+    mode: Mode,
+    dense: Array,
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    problem: Problem,
+    columns: Columns,
+    state: State,
+    block: Block,
+) -> None:
+    """Walk all of block.index over rows of explicit features: dense, or CSR where `dense` is empty."""
+    index, touched = block.index, block.touched
+    codes, weights, diagonal = problem.codes, problem.weight, problem.diagonal
+    classes, low, high, frozen, params = columns.classes, columns.low, columns.high, columns.frozen, columns.params
+    active, scale, coefficients, losses = columns.active, state.scale, state.coefficients, state.loss
+    vectors, bias, norm = state.weights, state.bias, state.norm
+    keeps_own = coefficients.shape[1] > 0
+    sparse = dense.shape[1] == 0
+    rule = mode.rule
+    for start in range(0, index.size, mode.batch):
+        stop = start + mode.batch
+        t = float(step)
+        step += 1
+        for r in range(start, stop):
+            i = index[r]
+            code, weight, kii = codes[i], weights[i], diagonal[i]
+            touched[r] = False
+            j = 0
+            while j < active[0]:
+                if not frozen[j]:
+                    if sparse:
+                        dot = sparse_dot(data, indices, indptr[i], indptr[i + 1], vectors[j])
+                    else:
+                        dot = dense_dot(dense[i], vectors[j])
+                    s = scale[j] * (float(dot) + mode.constant * bias[j])
+                    y = 1.0 if code == classes[j] else -1.0
+                    own = y * float(coefficients[j, i]) if keeps_own else 0.0
+                    if high[j] - low[j] > 1:
+                        at = first_different(rule, s, y, own, kii, t, params, low[j], high[j], weight)
+                        if at < high[j]:
+                            split(j, at, columns, state, block)
+                    if mode.tracking:
+                        losses[j] += weight * loss(rule, s, y, t, params[low[j]])
+                    u = change(rule, s, y, own, kii, t, params[low[j]], weight)
+                    if u != 0.0:
+                        touched[r] = True
+                        record(j, r, u, mode, state, block)
+                        if mode.projecting and mode.batch == 1:
+                            norm[j] += u * (2.0 * s + u * kii)
+                j += 1
+        for r in range(start, stop):
+            if block.touched[r]:
+                add_row(r, mode, sparse, dense, data, indices, indptr, columns, state, block)
+        if mode.projecting or mode.averaging:
+            if mode.projecting and mode.batch > 1:
+                for j in range(columns.active[0]):
+                    length = float(dense_dot(state.weights[j], state.weights[j])) + state.bias[j] ** 2
+                    state.norm[j] = state.scale[j] ** 2 * length
+            finish_step(t, mode, columns, state, block)
+
+
+@compiled
+def add_row(
+    r: int,
+    mode: Mode,
+    sparse: bool,
+    dense: Array,
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    columns: Columns,
+    state: State,
+    block: Block,
+) -> None:
+    """Add example r, times its change, to the raw vectors (and to the sums of averages)."""
+    i = block.index[r]
+    for j in range(columns.active[0]):
+        u = block.changes[j, r]
+        if u == 0.0:
+            continue
+        block.changes[j, r] = 0.0
+        add_bias(j, u, mode, state)
+        add_example(u, i, sparse, dense, data, indices, indptr, state.weights[j])
+        if mode.averaging:
+            add_example(block.clocked[j, r], i, sparse, dense, data, indices, indptr, state.sums[j])
+            block.clocked[j, r] = 0.0
+
+
+@compiled
+def add_example(
+    u: Any, i: int, sparse: bool, dense: Array, data: Array, indices: Array, indptr: Array, vector: Array
+) -> None:
+    """vector += u x_i."""
+    if sparse:
+        for k in range(indptr[i], indptr[i + 1]):
+            vector[indices[k]] += u * data[k]
+    else:
+        for k in range(vector.size):
+            vector[k] += u * dense[i, k]

@@ -1,0 +1,98 @@
+"""A certificate for a fitted predictor on its training rows: exact objective, and a bound that no predictor can beat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigvalsh
+from sklearn.utils.validation import check_is_fitted
+
+from pegasos.engine.certificate import Certificate, box, dual_objective, primal_objective
+from pegasos.kernels import Kernel
+from pegasos.learners.task import PRECOMPUTED, column_codes, combined_weights
+from pegasos.losses import LOSSES
+
+Array = np.ndarray[Any, Any]
+
+_EIGENVALUE_ROWS = 300
+
+
+def has_certificate(kernel: Kernel | str | None, X: Any) -> bool:
+    """Whether the dual bounds the primal: K must be positive semidefinite (a sample is tried where that is not known)."""
+    if kernel is None:
+        return True
+    if isinstance(kernel, Kernel) and kernel.positive_semidefinite is not None:
+        return kernel.positive_semidefinite
+    sample = np.unique(np.linspace(0, X.shape[0] - 1, _EIGENVALUE_ROWS).astype(int))
+    K = X[np.ix_(sample, sample)] if isinstance(kernel, str) else kernel(X[sample])
+    values = eigvalsh(np.asarray(K, dtype=np.float64))
+    precision = np.finfo(K.dtype).eps * len(K)
+    return bool(values[0] >= -10 * precision * max(abs(values[0]), abs(values[-1])))
+
+
+def certify(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
+    """P(w) of each column on these rows, and the best of the dual values that w itself suggests.
+
+    Candidates: the coefficients clipped to their box (kernel predictors), and a_i = -C_i ℓ'(y_i w·x_i), for the hinge loss shrunk
+    to its best length. All are feasible, so each bounds the optimum from below.
+    """
+    check_is_fitted(estimator)
+    X = estimator._read_new(X)
+    y = np.asarray(y)
+    if hasattr(estimator, "dual_coef_"):
+        if not has_certificate(estimator.kernel_, X):
+            raise ValueError("the kernel is not positive semidefinite: its dual bounds nothing, there is no certificate.")
+        if X.shape[0] != estimator._m:
+            raise ValueError(f"the certificate of a kernel predictor needs its {estimator._m} training rows, got {X.shape[0]}.")
+    unknown = ~np.isin(y, estimator.classes_)
+    if unknown.any():
+        raise ValueError(f"y has classes unknown to the model: {np.unique(y[unknown])!r}.")
+    codes = np.searchsorted(estimator.classes_, y)
+    weights = combined_weights(sample_weight, estimator.class_weight, estimator.classes_, codes, X)
+    labels = np.where(codes[None, :] == column_codes(len(estimator.classes_))[:, None], 1.0, -1.0)
+    return _certificate(estimator, X, labels, weights)
+
+
+def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certificate:
+    lam = np.full(len(labels), float(estimator.lam))
+    bias = estimator.intercept_.astype(np.float64)
+    constant = float(np.any(bias != 0))
+    dual = hasattr(estimator, "dual_coef_")
+    vectors = estimator.dual_coef_ if dual else estimator.coef_
+    scores = estimator._products(X, vectors).T + bias[:, None]
+    if dual:
+        squared_norm = np.einsum("ij,ij->i", vectors, scores[:, estimator.support_], dtype=np.float64)
+    else:
+        squared_norm = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64) + bias**2
+    primal = primal_objective(estimator.loss, lam, scores, labels, weights, squared_norm)
+    bounds = box(lam, weights)
+    candidates = [-bounds * LOSSES[estimator.loss].slope(labels * scores)]
+    if dual:
+        full = np.zeros_like(bounds)
+        full[:, estimator.support_] = vectors
+        candidates.append(np.clip(labels * full, 0.0, bounds))
+    best = np.full(len(lam), -np.inf)
+    for a in candidates:
+        own = _scores_of(estimator, X, labels * a, constant)
+        if estimator.loss == "hinge":
+            length = np.einsum("ij,ij->i", a * labels, own, dtype=np.float64)
+            factor = np.divide(a.sum(axis=1), length, out=np.ones_like(length), where=length > 0).clip(0.0, 1.0)
+            a, own = a * factor[:, None], own * factor[:, None]
+        best = np.maximum(best, dual_objective(estimator.loss, lam, a, own, labels, weights))
+    return Certificate(primal, best)
+
+
+def _scores_of(estimator: Any, X: Any, coefficients: Array, constant: float) -> Array:
+    """The scores of all rows under w = Σ c_i x_i, c columns x rows."""
+    if hasattr(estimator, "coef_"):
+        products = np.asarray(X @ (coefficients @ X).T).T
+    elif estimator.kernel_ == PRECOMPUTED:
+        products = coefficients @ X
+    else:
+        products = coefficients @ _gram(estimator.kernel_, X)
+    return np.asarray(products + constant * coefficients.sum(axis=1, keepdims=True))
+
+
+def _gram(kernel: Kernel, X: Any) -> Array:
+    return kernel(X)

@@ -1,0 +1,281 @@
+"""Pegasos: stochastic sub-gradient steps of length 1/(λt) on a regularized loss."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from pegasos.draws import Draws
+from pegasos.engine.certificate import Certificate
+from pegasos.engine.walk import Method, Walk
+from pegasos.learners.certify import certify
+from pegasos.learners.estimator import OneVsAllClassifier, Stage, is_linear, is_logistic, probabilities
+from pegasos.learners.task import (
+    Task,
+    check_stops,
+    draw_seed,
+    one_of,
+    open_task,
+    positive,
+    whole,
+)
+from pegasos.rules import HINGE, LOGISTIC
+
+Array = np.ndarray[Any, Any]
+
+DEFAULT_EPOCHS = 20
+CURVE_POINTS = 100
+
+
+class Pegasos(OneVsAllClassifier):
+    """Primal estimated sub-gradient solver, linear or with a kernel, one-vs-all.
+
+    Minimizes λ/2 ‖w‖² + Σ ω_i ℓ(y_i w·x_i)/Σω. At step t it draws k examples and goes from the shrunk vector v = (1 - 1/t) w to
+    w = v - (1/(λ t k)) Σ ω_i ℓ'(y_i v·x_i) y_i x_i, with ω scaled to mean 1.
+
+    Parameters
+    ----------
+    loss : "hinge" (SVM) or "logistic".
+    lam : λ > 0, the strength of regularization; SGDClassifier's alpha, and 1/(C m) in SVC's terms.
+    kernel : None (linear: `coef_`), a kernel object or its name, "precomputed", or a function (X, Z) -> matrix.
+    n_iter, epochs : steps in all, or passes (of m/k steps); at most one of them. Neither: 20 epochs.
+    batch_size : examples a step, k.
+    sampling : "permutation" (a new order each epoch), "fixed-permutation" (one order, kept) or "uniform" (with replacement).
+    draws : "shared" (all classes see the same examples) or "independent" (each class has its own).
+    projection : after each step, bring w back into the ball ‖w‖ <= 1/√λ, in which the optimum lies.
+    average : False (the last vector), True (the mean of all), or a fraction (the mean of the last part of the steps).
+    fit_intercept : "auto" ("augment" when linear, else none), "augment" (a constant feature, regularized), or False.
+    class_weight : None, "balanced" or {class: weight}; multiplies sample_weight.
+    checkpoints : steps at which to keep the predictor for `staged_decision_function`.
+    warm_start : go on from the last fit: T1 steps and then T2 steps equal T1 + T2 steps.
+    memory : bytes (or "2GB") for all arrays of the engine, X excluded; None: half of what is free.
+    random_state : seed of the draws.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_ : as in scikit-learn; with a kernel `support_`, `support_vectors_`, `dual_coef_`, `kernel_`.
+    n_iter_ : steps done. plan_ : how rows were had and walked.
+    loss_curve_, loss_curve_steps_ : mean loss of the drawn examples before their step (points x columns), and up to which step.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> Pegasos(kernel="gaussian", random_state=0).fit(X[:1000] / 16, y[:1000]).score(X[1000:] / 16, y[1000:]).round(2)
+    0.97
+    """
+
+    def __init__(
+        self,
+        loss: str = "hinge",
+        lam: float = 1e-4,
+        kernel: Any = None,
+        n_iter: int | None = None,
+        epochs: int | None = None,
+        *,
+        batch_size: int = 1,
+        sampling: str = "permutation",
+        draws: str = "shared",
+        projection: bool = False,
+        average: bool | float = 0.5,
+        fit_intercept: str | bool = "auto",
+        class_weight: Any = None,
+        checkpoints: Any = None,
+        warm_start: bool = False,
+        memory: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.lam = lam
+        self.kernel = kernel
+        self.n_iter = n_iter
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.sampling = sampling
+        self.draws = draws
+        self.projection = projection
+        self.average = average
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.checkpoints = checkpoints
+        self.warm_start = warm_start
+        self.memory = memory
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Pegasos:
+        """Learn from rows X (dense or CSR) and labels y; `sample_weight` >= 0, one a row."""
+        self._check_parameters()
+        earlier = self._earlier_classes()
+        X, codes, weights = self._read(X, y, sample_weight)
+        task = open_task(self, X, codes, weights, len(self.classes_), free_is_augment=False, own=False)
+        steps = self._steps(task.m)
+        saved = self._resumable(task, earlier)
+        if saved is None:
+            self._seed = draw_seed(self.random_state)
+            self.loss_curve_ = self.loss_curve_steps_ = None
+        start = 0 if saved is None else saved[0]["step"]
+        stops = check_stops(self.checkpoints, start + steps, "steps")
+        groups = [task.columns] if self.draws == "shared" else [np.array([code]) for code in task.columns]
+        walks = []
+        for stream, columns in enumerate(groups):
+            draws = Draws(self.sampling, task.m, self._seed, stream)
+            walk = self._walk(task, columns, draws, task.relative_weights)
+            if saved is not None:
+                walk.resume(saved[stream])
+            walks.append(walk)
+        runs = [self._run(walk, start, start + steps, stops) for walk in walks]
+        self._finish(task, walks, runs, stops)
+        return self
+
+    @available_if(is_linear)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Pegasos:
+        """Walk once over these rows, in their order, from where the last call ended; weights count as they are.
+
+        `classes` must name all classes at the first call. A step takes `batch_size` rows; the last is filled up from the first.
+        """
+        self._check_parameters()
+        first = not hasattr(self, "_saved")
+        X, codes, weights = self._read_part(X, y, classes, sample_weight, first)
+        task = open_task(self, X, codes, weights, len(self.classes_), free_is_augment=False, own=False)
+        steps = math.ceil(task.m / self.batch_size)
+        start = 0 if first else self._saved[0]["step"]
+        walk = self._walk(task, task.columns, Draws("in-order", task.m), weights, origin=start)
+        if first:
+            self.loss_curve_ = self.loss_curve_steps_ = None
+        else:
+            walk.resume(_joined(self._saved))
+        self._finish(task, [walk], [self._run(walk, start, start + steps, [])], [])
+        return self
+
+    @available_if(is_logistic)
+    def predict_proba(self, X: Any) -> Array:
+        """σ(score) of each class, normalized over the classes."""
+        return probabilities(self.decision_function(X))
+
+    def certificate(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+        """The exact objective of each column on the training rows and a lower bound of the best possible one."""
+        return certify(self, X, y, sample_weight)
+
+    # -- the run -----------------------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        one_of("loss", self.loss, ("hinge", "logistic"))
+        one_of("sampling", self.sampling, ("uniform", "permutation", "fixed-permutation"))
+        one_of("draws", self.draws, ("shared", "independent"))
+        positive("lam", self.lam)
+        whole("batch_size", self.batch_size)
+        if self.n_iter is not None and self.epochs is not None:
+            raise ValueError(f"give n_iter or epochs, not both; got n_iter={self.n_iter!r}, epochs={self.epochs!r}.")
+        if not isinstance(self.average, bool | np.bool_):
+            if not 0 < positive("average", self.average) <= 1:
+                raise ValueError(f"average must be False, True or a fraction in (0, 1], got {self.average!r}.")
+
+    def _steps(self, m: int) -> int:
+        if self.n_iter is not None:
+            return whole("n_iter", self.n_iter)
+        epochs = DEFAULT_EPOCHS if self.epochs is None else whole("epochs", self.epochs)
+        return math.ceil(epochs * m / self.batch_size)
+
+    def _suffix_start(self, stop: int) -> int:
+        """The mean is over the vectors after steps start+1..stop."""
+        share = 1.0 if isinstance(self.average, bool | np.bool_) else float(self.average)
+        return stop - math.ceil(share * stop)
+
+    def _walk(self, task: Task, columns: Array, draws: Draws, weights: Array, origin: int = 0) -> Walk:
+        method = Method(
+            HINGE if self.loss == "hinge" else LOGISTIC,
+            batch=self.batch_size,
+            constant=task.constant,
+            projecting=bool(self.projection),
+            averaging=bool(self.average),
+            tracking=True,
+        )
+        return Walk(
+            task.rows,
+            task.codes,
+            weights,
+            columns,
+            np.array([self.lam * self.batch_size]),
+            method,
+            draws,
+            radius=np.array([math.sqrt(self.lam) * self.batch_size]),
+            block=task.plan.block,
+            by_rows=task.plan.by_rows,
+            origin=origin,
+        )
+
+    def _run(self, walk: Walk, start: int, end: int, stops: list[int]) -> tuple[list[Stage], Array, list[int]]:
+        """Walk to the end; the stages at the stops and at the end, and the mean losses on the way."""
+        wanted = [*stops, end]
+        starts = {stop: self._suffix_start(stop) for stop in wanted} if self.average else {}
+        points = sorted({start + math.ceil((end - start) * p / CURVE_POINTS) for p in range(1, CURVE_POINTS + 1)})
+        sums = {0: (0.0, 0.0)}
+        stages: dict[int, Stage] = {}
+        losses, before = [], start
+        for mark in sorted({*wanted, *starts.values(), *points}):
+            walk.advance(mark)
+            if mark in starts.values() and mark > 0:
+                sums[mark] = walk.sums()
+            if mark in points:
+                losses.append(walk.take_losses() / ((mark - before) * self.batch_size))
+                before = mark
+            if mark in wanted:
+                stages[mark] = self._stage(walk, mark, sums[starts[mark]] if self.average else None, starts.get(mark, 0))
+        return [stages[stop] for stop in wanted], np.array(losses), points
+
+    def _stage(self, walk: Walk, step: int, before: Any, start: int) -> Stage:
+        """The predictor after `step` steps: V/(λ k t), or the mean of those after `start`."""
+        unit = self.lam * self.batch_size
+        if before is None:
+            vectors, bias = walk.vectors()
+            return Stage(vectors / vectors.dtype.type(unit * step), bias / (unit * step))
+        total, total_bias = walk.sums()
+        length = unit * (step - start)
+        return Stage(((total - before[0]) / length).astype(walk.rows.dtype), (total_bias - before[1]) / length)
+
+    def _finish(self, task: Task, walks: list[Walk], runs: list[Any], stops: list[int]) -> None:
+        stages = [
+            Stage(np.concatenate([s.vectors for s in stage]), np.concatenate([s.bias for s in stage]))
+            for stage in zip(*(run[0] for run in runs), strict=True)
+        ]
+        curve = np.concatenate([run[1] for run in runs], axis=1)
+        points = np.array(runs[0][2])
+        if self.loss_curve_ is not None:
+            curve, points = np.concatenate([self.loss_curve_, curve]), np.concatenate([self.loss_curve_steps_, points])
+        self.loss_curve_, self.loss_curve_steps_ = curve, points
+        self.n_iter_ = walks[0].step
+        self._saved = [walk.save() for walk in walks] if self.warm_start or task.kernel is None else None
+        self._m = task.m
+        self._publish(task, stages, stops)
+
+    # -- going on ----------------------------------------------------------------------------------------------------
+
+    def _earlier_classes(self) -> Array | None:
+        return getattr(self, "classes_", None) if self.warm_start else None
+
+    def _resumable(self, task: Task, earlier: Array | None) -> list[dict[str, Any]] | None:
+        """What the last fit left, if this one goes on from it."""
+        saved = getattr(self, "_saved", None)
+        if earlier is None or saved is None:
+            return None
+        if not isinstance(self.average, bool | np.bool_):
+            raise ValueError("warm_start needs average=True or False: a fraction of all steps cannot be known before the end.")
+        groups = 1 if self.draws == "shared" else len(task.columns)
+        same = np.array_equal(earlier, self.classes_) and len(saved) == groups
+        if not same or saved[0]["vectors"].shape[1] != task.rows.width or self._m != task.m:
+            raise ValueError("warm_start goes on with the same rows and classes; refit with warm_start=False for other data.")
+        return saved
+
+
+def _joined(saved: list[dict[str, Any]]) -> dict[str, Any]:
+    """The states of walks with one class each as the state of one walk."""
+    if len(saved) == 1:
+        return saved[0]
+    joined: dict[str, Any] = {"step": saved[0]["step"]}
+    for key in saved[0]:
+        if key != "step":
+            joined[key] = np.concatenate([part[key] for part in saved])
+    return joined

@@ -1,0 +1,165 @@
+"""The Perceptron: add an example that is on the wrong side, until none is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from pegasos.draws import Draws
+from pegasos.engine.walk import Method, Walk
+from pegasos.learners.estimator import OneVsAllClassifier, Stage, is_linear
+from pegasos.learners.task import Task, check_stops, draw_seed, open_task, positive, whole
+from pegasos.rules import PERCEPTRON
+
+Array = np.ndarray[Any, Any]
+
+
+class Perceptron(OneVsAllClassifier):
+    """The Perceptron, linear or with a kernel, one-vs-all: w += η ω_i y_i x_i wherever y_i w·x_i <= 0.
+
+    Each column stops by itself after an epoch without a mistake; ω is scaled to mean 1.
+
+    Parameters
+    ----------
+    kernel : None (linear: `coef_`), a kernel object or its name, "precomputed", or a function (X, Z) -> matrix.
+    epochs : passes over the rows at most.
+    learning_rate : η > 0; it scales the vector and its intercept, and changes no decision.
+    shuffle : a new random order in each epoch; False: the rows' own order.
+    average : True (the mean of the vectors after all steps: far steadier) or False (the last vector).
+    fit_intercept : "auto" ("augment" when linear, else none), "augment" or "free" (the same here: nothing is regularized), False.
+    class_weight, checkpoints (in epochs), warm_start, memory, random_state : as in `Pegasos`.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_ : as in scikit-learn; with a kernel `support_`, `support_vectors_`, `dual_coef_`, `kernel_`.
+    n_iter_ : epochs done. mistakes_ : mistakes in each epoch (epochs x columns). plan_ : how rows were had and walked.
+    loss_curve_ : mean of max(0, -y s) over each epoch (epochs x columns).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> Perceptron(random_state=0).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]).round(2)
+    0.92
+    """
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        epochs: int = 20,
+        *,
+        learning_rate: float = 1.0,
+        shuffle: bool = True,
+        average: bool = True,
+        fit_intercept: str | bool = "auto",
+        class_weight: Any = None,
+        checkpoints: Any = None,
+        warm_start: bool = False,
+        memory: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.shuffle = shuffle
+        self.average = average
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.checkpoints = checkpoints
+        self.warm_start = warm_start
+        self.memory = memory
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Perceptron:
+        """Learn from rows X (dense or CSR) and labels y; `sample_weight` >= 0, one a row."""
+        self._check_parameters()
+        X, codes, weights = self._read(X, y, sample_weight)
+        task = open_task(self, X, codes, weights, len(self.classes_), free_is_augment=True, own=False)
+        saved = self._resumable(task.columns, task.rows.width, task.m)
+        if saved is None:
+            self._seed = draw_seed(self.random_state)
+            self._steps = np.zeros(len(task.columns), dtype=np.int64)
+            self.mistakes_, self.loss_curve_ = [], []
+        draws = Draws("permutation" if self.shuffle else "in-order", task.m, self._seed)
+        walk = self._walk(task, draws, task.relative_weights)
+        if saved is not None:
+            walk.resume(saved)
+        first = walk.step // task.m
+        stops = check_stops(self.checkpoints, first + self.epochs, "epochs")
+        stages: dict[int, Stage] = {}
+        resting = np.zeros(len(task.columns), dtype=bool) if saved is None else saved["frozen"].copy()
+        for epoch in range(first + 1, first + self.epochs + 1):
+            self._walk_epoch(walk, task.m, resting)
+            if epoch in stops:
+                stages[epoch] = self._stage(walk)
+            if resting.all():
+                break
+        self._finish(task, walk, stages, stops)
+        return self
+
+    @available_if(is_linear)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Perceptron:
+        """Walk once over these rows, in their order, from where the last call ended; weights count as they are.
+
+        `classes` must name all classes at the first call.
+        """
+        self._check_parameters()
+        first = not hasattr(self, "_saved")
+        X, codes, weights = self._read_part(X, y, classes, sample_weight, first)
+        task = open_task(self, X, codes, weights, len(self.classes_), free_is_augment=True, own=False)
+        origin = 0 if first else self._saved["step"]
+        walk = self._walk(task, Draws("in-order", task.m), weights, origin)
+        if first:
+            self._steps = np.zeros(len(task.columns), dtype=np.int64)
+            self.mistakes_, self.loss_curve_ = [], []
+        else:
+            walk.resume({**self._saved, "frozen": np.zeros(len(task.columns), dtype=bool)})
+        self._walk_epoch(walk, task.m, np.zeros(len(task.columns), dtype=bool))
+        self._finish(task, walk, {}, [])
+        return self
+
+    def _check_parameters(self) -> None:
+        whole("epochs", self.epochs)
+        positive("learning_rate", self.learning_rate)
+        if not isinstance(self.average, bool | np.bool_):
+            raise ValueError(f"average must be True or False (when the Perceptron ends is not known before), got {self.average!r}.")
+
+    def _walk(self, task: Task, draws: Draws, weights: Array, origin: int = 0) -> Walk:
+        method = Method(PERCEPTRON, constant=task.constant, averaging=bool(self.average), tracking=True)
+        eta = np.array([float(self.learning_rate)])
+        plan = task.plan
+        return Walk(
+            task.rows, task.codes, weights, task.columns, eta, method, draws, block=plan.block, by_rows=plan.by_rows, origin=origin
+        )
+
+    def _walk_epoch(self, walk: Walk, m: int, resting: Array) -> None:
+        """One pass; columns that made no mistake in it rest from then on."""
+        walk.advance(walk.step + m)
+        self._steps += np.where(resting, 0, m)
+        mistakes = walk.take_mistakes()
+        self.mistakes_ = [*self.mistakes_, mistakes]
+        self.loss_curve_ = [*self.loss_curve_, walk.take_losses() / m]
+        resting |= mistakes == 0
+        walk.freeze(np.flatnonzero(resting))
+
+    def _stage(self, walk: Walk) -> Stage:
+        if not self.average:
+            return Stage(*walk.vectors())
+        total, bias = walk.sums()
+        return Stage((total / self._steps[:, None]).astype(walk.rows.dtype), bias / self._steps)
+
+    def _finish(self, task: Task, walk: Walk, stages: dict[int, Stage], stops: list[int]) -> None:
+        final = self._stage(walk)
+        self.n_iter_ = len(self.mistakes_)
+        self._saved = walk.save() if self.warm_start or task.kernel is None else None
+        self._m = task.m
+        # a stop that was not reached is where a longer run would have ended, too
+        self._publish(task, [*(stages.get(stop, final) for stop in stops), final], stops)
+
+    def _resumable(self, columns: Array, width: int, m: int) -> dict[str, Any] | None:
+        saved: dict[str, Any] | None = getattr(self, "_saved", None) if self.warm_start else None
+        if saved is not None and (saved["vectors"].shape != (len(columns), width) or self._m != m):
+            raise ValueError("warm_start goes on with the same rows and classes; refit with warm_start=False for other data.")
+        return saved

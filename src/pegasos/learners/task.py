@@ -1,0 +1,193 @@
+"""From what a user hands in to what the engine walks: checked arrays, class codes, weights, rows, plan."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
+
+from pegasos.engine.plan import Plan, plan_dual, plan_primal
+from pegasos.kernels import Kernel, as_kernel, warn_if_collapsed
+from pegasos.rows import GramRows, KernelRows, explicit_rows
+
+Array = np.ndarray[Any, Any]
+
+PRECOMPUTED = "precomputed"
+
+
+@dataclass
+class Task:
+    """Training rows with class codes and raw weights ω; `columns` are the codes that get a predictor."""
+
+    X: Any
+    codes: Array
+    weights: Array
+    columns: Array
+    kernel: Kernel | str | None
+    constant: float
+    plan: Plan
+    rows: Any
+
+    @property
+    def m(self) -> int:
+        return len(self.codes)
+
+    @property
+    def relative_weights(self) -> Array:
+        """m ω/Σω: what Pegasos and the Perceptron multiply a change with."""
+        return self.weights * (self.m / self.weights.sum())
+
+    def labels(self) -> Array:
+        """±1, columns x rows."""
+        return np.where(self.codes[None, :] == self.columns[:, None], 1.0, -1.0)
+
+
+def encode_classes(y: Array) -> tuple[Array, Array]:
+    """Class labels and the code of each row; a clear error where there is nothing to tell apart."""
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"y has one class only ({classes[0]!r}); a classifier needs examples of at least two classes.")
+    return classes, codes.reshape(-1)
+
+
+def column_codes(n_classes: int) -> Array:
+    """Two classes need one predictor (the second class is +1), more need one each."""
+    return np.array([1]) if n_classes == 2 else np.arange(n_classes)
+
+
+def combined_weights(sample_weight: Any, class_weight: Any, classes: Array, codes: Array, X: Any) -> Array:
+    """sample_weight times the class's weight, in float64; negative or all-zero weights are refused."""
+    weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)).copy()
+    if class_weight is not None:
+        present = np.bincount(codes, minlength=len(classes)) > 0
+        each = np.ones(len(classes))
+        each[present] = compute_class_weight(class_weight, classes=classes[present], y=classes[codes])
+        weights *= each[codes]
+    if not weights.sum() > 0:
+        raise ValueError("all weights are zero: nothing would be learned. Check sample_weight and class_weight.")
+    return weights
+
+
+def constant_feature(fit_intercept: Any, kernel: Any, free_is_augment: bool, name: str) -> float:
+    """The value of the constant feature, 0 for none; see `fit_intercept` in the learners."""
+    if fit_intercept == "auto":
+        return 1.0 if kernel is None else 0.0
+    if isinstance(fit_intercept, bool | np.bool_) and not fit_intercept:
+        return 0.0
+    if fit_intercept == "augment" or (fit_intercept == "free" and free_is_augment):
+        return 1.0
+    if fit_intercept == "free":
+        raise ValueError(
+            f"{name} has no honest way to fit an intercept that is not regularized (its step sizes and its certificate rest on a "
+            "strongly convex objective). Use fit_intercept='augment', or centre the features."
+        )
+    raise ValueError(f"fit_intercept must be 'auto', 'augment', 'free' or False, got {fit_intercept!r}.")
+
+
+def open_task(estimator: Any, X: Any, codes: Array, weights: Array, n_classes: int, free_is_augment: bool, own: bool) -> Task:
+    """Resolve the kernel, plan within the memory budget, then make the rows. `own`: the rule keeps dual coefficients."""
+    constant = constant_feature(estimator.fit_intercept, estimator.kernel, free_is_augment, type(estimator).__name__)
+    columns = column_codes(n_classes)
+    m, width = X.shape
+    itemsize = X.dtype.itemsize
+    memory = estimator.memory
+    kernel: Kernel | str | None
+    if isinstance(estimator.kernel, str) and estimator.kernel == PRECOMPUTED:
+        if m != width:
+            raise ValueError(f"kernel='precomputed' needs the square matrix K(train, train); got shape {X.shape}.")
+        if sparse.issparse(X):
+            X = X.toarray()
+        kernel = PRECOMPUTED
+        plan = plan_dual(m, 0, len(columns), itemsize, memory, precomputed=True, dense=False)
+        rows: Any = GramRows(_symmetric(X))
+    elif estimator.kernel is None:
+        kernel = None
+        plan = plan_primal(sparse.issparse(X), m, width, len(columns), itemsize, memory, own)
+        rows = explicit_rows(X)
+    else:
+        found = as_kernel(estimator.kernel)
+        assert found is not None
+        kernel = found.resolve(X)
+        kernel.check_range(X)
+        plan = plan_dual(m, width, len(columns), itemsize, memory, precomputed=False, dense=not sparse.issparse(X))
+        warn_if_collapsed(kernel, X)
+        rows = GramRows.of(kernel, X) if plan.rows == "gram" else KernelRows(kernel, X)
+    task = Task(X, codes, weights, columns, kernel, constant, plan, rows)
+    _check_diagonal(rows.diagonal(), X.dtype)
+    return task
+
+
+def _symmetric(K: Array) -> Array:
+    """A symmetric matrix as it is; a slightly unsymmetric one (rounding) is mended, a really unsymmetric one refused."""
+    difference = np.abs(K - K.T).max(initial=0)
+    if difference == 0:
+        return K
+    if difference > 1e-3 * max(np.abs(K).max(), np.finfo(K.dtype).tiny):
+        raise ValueError(f"the precomputed kernel matrix is not symmetric: K[i, j] and K[j, i] differ by up to {difference:.3g}.")
+    return np.asarray((K + K.T) / 2)
+
+
+def _check_diagonal(diagonal: Array, dtype: Any) -> None:
+    if not np.isfinite(diagonal).all():
+        raise ValueError(f"squared lengths overflow {dtype}: scale X (for example StandardScaler) or use float64.")
+    if (diagonal < 0).any():
+        row = int(np.argmin(diagonal))
+        raise ValueError(f"K[{row}, {row}] = {diagonal[row]:.3g} is negative: this is not a kernel (no squared length is negative).")
+
+
+def draw_seed(random_state: Any) -> int:
+    """A seed for the draws: the number itself, or one drawn from a generator or from the system."""
+    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool) and random_state >= 0:
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def positive(name: str, value: Any) -> float:
+    """A finite number above zero."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value) or value <= 0:
+        raise ValueError(f"{name} must be a finite number above 0, got {value!r}.")
+    return float(value)
+
+
+def whole(name: str, value: Any, least: int = 1) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}.")
+    return int(value)
+
+
+def one_of(name: str, value: Any, options: tuple[Any, ...]) -> Any:
+    """One of a few words."""
+    if not any(value is option or (isinstance(value, str) and value == option) for option in options):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}.")
+    return value
+
+
+def check_stops(checkpoints: Any, total: int, unit: str) -> list[int]:
+    """Sorted, distinct, whole and within the run."""
+    if checkpoints is None:
+        return []
+    stops = sorted({whole("each of checkpoints", stop) for stop in checkpoints})
+    if stops and stops[-1] > total:
+        raise ValueError(f"checkpoint {stops[-1]} lies beyond the run of {total} {unit}.")
+    return stops
+
+
+def check_finite(vectors: Array) -> None:
+    """Refuse a model with infinite or undefined numbers."""
+    if not np.isfinite(vectors).all():
+        raise ValueError(
+            "the fitted coefficients are not finite: the numbers in X are too large for their dtype. "
+            "Scale X (for example StandardScaler), use float64, or a larger lam."
+        )
+
+

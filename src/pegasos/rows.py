@@ -1,0 +1,234 @@
+"""Where rows come from: explicit features (dense, CSR), a stored Gram matrix, or a kernel computed on the fly.
+
+A walk asks four things of rows, always for a block of drawn examples `index`:
+
+    scores   of the drawn examples under all columns, from the walk's weights
+    cross    the kernel between the drawn examples
+    add      the changes of a block to the weights
+    diagonal K_ii
+
+In the primal the weights are the vectors V (columns x features). In the dual they are the scores of all rows, F = A·K
+(columns x rows): reading a block's scores is free, and only examples at which some coefficient changed cost a row of K.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from pegasos.compiling import compiled
+from pegasos.distances import Pairs, fill_gram, squared_norms
+from pegasos.kernels import Kernel
+from pegasos.threads import run_blocks
+
+Array = np.ndarray[Any, Any]
+
+#: Columns of the kernel computed at once on the fly, and rows of a Gram matrix gathered at once.
+TILE_COLUMNS = 2048
+GATHERED_ROWS = 256
+#: A matrix product adds a column's changes about this many times faster than adding them row by row.
+PRODUCT_ADVANTAGE = 5
+
+
+class Rows(Protocol):
+    """What a walk needs."""
+
+    dual: bool
+    stored: bool
+    dtype: np.dtype[Any]
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def width(self) -> int: ...
+
+    def diagonal(self) -> Array: ...
+
+    def scores(self, index: Array, weights: Array, out: Array) -> None: ...
+
+    def cross(self, index: Array) -> Array: ...
+
+    def add(self, index: Array, changes: Array, weights: Array) -> None: ...
+
+
+def read_only(array: Array) -> Array:
+    """A view that compiled code cannot write to, so that writable and memory-mapped input compile to one signature."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+@compiled
+def add_lines(index: Array, changes: Array, gram: Array, weights: Array) -> None:
+    """weights[j] += changes[j, r] K[index[r]] for all changes, line by line: the cheap way where changes are rare."""
+    for r in range(index.size):
+        row = gram[index[r]]
+        for j in range(changes.shape[0]):
+            u = changes[j, r]
+            if u != 0.0:
+                for q in range(row.size):
+                    weights[j, q] += u * row[q]
+
+
+class DenseRows:
+    """Explicit features in a C-contiguous array."""
+
+    dual = False
+    stored = False
+
+    def __init__(self, X: Array) -> None:
+        self.X = read_only(np.ascontiguousarray(X))
+        self.dtype = X.dtype
+        self.count, self.width = X.shape
+
+    def diagonal(self) -> Array:
+        return squared_norms(self.X)
+
+    def scores(self, index: Array, weights: Array, out: Array) -> None:
+        np.matmul(weights, self.X[index].T, out=out)
+
+    def cross(self, index: Array) -> Array:
+        block = self.X[index]
+        return block @ block.T
+
+    def add(self, index: Array, changes: Array, weights: Array) -> None:
+        weights += changes @ self.X[index]
+
+    def products(self, weights: Array) -> Array:
+        """X·weightsᵀ for all rows."""
+        return np.asarray(self.X @ weights.T)
+
+
+class SparseRows:
+    """Explicit features in CSR: walked row by row only."""
+
+    dual = False
+    stored = False
+
+    def __init__(self, X: Any) -> None:
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        self.X = X
+        self.dtype = X.dtype
+        self.count, self.width = X.shape
+
+    def diagonal(self) -> Array:
+        return squared_norms(self.X)
+
+    def products(self, weights: Array) -> Array:
+        """X·weightsᵀ for all rows."""
+        return np.asarray(self.X @ weights.T)
+
+
+class GramRows:
+    """A stored kernel matrix, symmetric, in the dtype in which to compute."""
+
+    dual = True
+    stored = True
+
+    def __init__(self, K: Array) -> None:
+        self.K = read_only(np.ascontiguousarray(K))
+        self.dtype = K.dtype
+        self.count = self.width = K.shape[0]
+
+    @classmethod
+    def of(cls, kernel: Kernel, X: Any) -> GramRows:
+        """The Gram matrix of a resolved kernel."""
+        if kernel.measure is None:
+            return cls(kernel(X))
+        return cls(fill_gram(Pairs(kernel.measure, X), kernel.transform))
+
+    def diagonal(self) -> Array:
+        return self.K.diagonal().astype(np.float64)
+
+    def scores(self, index: Array, weights: Array, out: Array) -> None:
+        np.take(weights, index, axis=1, out=out, mode="clip")
+
+    def cross(self, index: Array) -> Array:
+        return self.K  # compiled code picks the entries it needs
+
+    def add(self, index: Array, changes: Array, weights: Array) -> None:
+        changed = changes != 0
+        counts = changed.sum(axis=1)
+        dense = np.flatnonzero(counts * PRODUCT_ADVANTAGE >= changes.shape[1])
+        if len(dense) >= 4:
+            self._add_product(index, changes[dense], weights, dense)
+            changes = changes.copy()
+            changes[dense] = 0
+        add_lines(index, changes, self.K, weights)
+
+    def products(self, coefficients: Array, out: Array) -> None:
+        """The scores A·K of all rows."""
+        np.matmul(coefficients, self.K, out=out)
+
+    def _add_product(self, index: Array, changes: Array, weights: Array, columns: Array) -> None:
+        used = np.flatnonzero(changes.any(axis=0))
+        every = len(columns) == len(weights)
+        for start in range(0, len(used), GATHERED_ROWS):
+            part = used[start : start + GATHERED_ROWS]
+            product = changes[:, part] @ self.K[index[part]]
+            if every:
+                weights += product
+            else:
+                weights[columns] += product
+
+
+class KernelRows:
+    """A kernel computed on the fly, for the rows that changed only, tile by tile."""
+
+    dual = True
+    stored = False
+
+    def __init__(self, kernel: Kernel, X: Any) -> None:
+        self.kernel = kernel
+        self.X = X
+        self.dtype = X.dtype
+        self.count = self.width = X.shape[0]
+        self._pairs = Pairs(kernel.measure, X) if kernel.measure is not None else None
+        # A user's function is called from one thread only: it need not be prepared for more.
+        self._most_workers = 1 if self._pairs is None else self._pairs.most_workers
+
+    def diagonal(self) -> Array:
+        return self.kernel.diagonal(self.X).astype(np.float64)
+
+    def scores(self, index: Array, weights: Array, out: Array) -> None:
+        np.take(weights, index, axis=1, out=out, mode="clip")
+
+    def tile(self, rows: Array, columns: Any) -> Array:
+        """K(X[rows], X[columns])."""
+        if self._pairs is None:
+            return self.kernel(self.X[rows], self.X[columns])
+        tile = self._pairs.tile(rows, columns)
+        self.kernel.transform(tile)
+        return tile
+
+    def cross(self, index: Array) -> Array:
+        return self.tile(index, index)
+
+    def add(self, index: Array, changes: Array, weights: Array) -> None:
+        used = np.flatnonzero(changes.any(axis=0))
+        for start in range(0, len(used), GATHERED_ROWS):
+            part = used[start : start + GATHERED_ROWS]
+            rows, values = index[part], np.ascontiguousarray(changes[:, part])
+
+            def work(_: slice, columns: slice, rows: Array = rows, values: Array = values) -> None:
+                weights[:, columns] += values @ self.tile(rows, columns)
+
+            tiles = [
+                (slice(0, len(rows)), slice(c, min(c + TILE_COLUMNS, self.width))) for c in range(0, self.width, TILE_COLUMNS)
+            ]
+            run_blocks(tiles, work, most_workers=self._most_workers)
+
+    def products(self, coefficients: Array, out: Array) -> None:
+        """The scores A·K of all rows."""
+        out[:] = 0
+        self.add(np.arange(self.count), coefficients, out)
+
+
+def explicit_rows(X: Any) -> DenseRows | SparseRows:
+    """Rows of explicit features."""
+    return SparseRows(X) if sparse.issparse(X) else DenseRows(X)

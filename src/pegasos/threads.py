@@ -1,0 +1,113 @@
+"""How many threads BLAS may use now, how to hold it to one, and how to work on blocks in that many threads."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+_lock = threading.Lock()
+_inside = 0
+_limiter: Any = None
+
+
+@functools.cache
+def _controller() -> ThreadpoolController:
+    # Finding the loaded libraries walks over all of them, which is too slow for every call.
+    return ThreadpoolController()
+
+
+def blas_threads() -> int:
+    """Threads BLAS may use now: the smallest limit of the loaded BLAS libraries, at least 1.
+
+    >>> with single_threaded_blas():
+    ...     blas_threads()
+    1
+    """
+    libraries = _controller().select(user_api="blas").lib_controllers
+    return max(1, min((library.num_threads or 1 for library in libraries), default=1))
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Hold BLAS to one thread inside the block; blocks of several threads may overlap.
+
+    >>> before = blas_threads()
+    >>> with single_threaded_blas(), single_threaded_blas():
+    ...     blas_threads()
+    1
+    >>> blas_threads() == before
+    True
+    """
+    _enter()
+    try:
+        yield
+    finally:
+        _leave()
+
+
+# The limit belongs to the process, not to a thread. Were each block to restore what it found, then the second of two
+# overlapping blocks would leave the first one's limit of 1 behind for good: so the first one in sets it, and the last
+# one out restores it.
+def _enter() -> None:
+    global _inside, _limiter
+    with _lock:
+        if _inside == 0:
+            _free_control()
+            _limiter = _controller().limit(limits=1, user_api="blas")
+        _inside += 1
+
+
+def _leave() -> None:
+    global _inside, _limiter
+    with _lock:
+        _inside -= 1
+        if _inside == 0:
+            _free_control()
+            _limiter.restore_original_limits()
+            _limiter = None
+            _free_control()
+
+
+def _free_control() -> None:
+    """Let this thread, and then any other, set the limit.
+
+    From 3.8 on threadpoolctl obeys one thread and silently ignores the others, so that they do not fight. Here the lock
+    sees to that, and the last one out need not be the first one in.
+    """
+    for library in _controller().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
+
+
+def run_blocks(
+    blocks: Sequence[tuple[slice, slice]],
+    work: Callable[[slice, slice], None],
+    most_workers: int | None = None,
+) -> None:
+    """Call work(rows, columns) for all blocks, on as many threads as BLAS may use; BLAS is held to one meanwhile.
+
+    >>> done = []
+    >>> run_blocks([(slice(0, 2), slice(0, 3))], lambda rows, columns: done.append((rows.stop, columns.stop)))
+    >>> done
+    [(2, 3)]
+    """
+    workers = min(blas_threads(), len(blocks), most_workers or len(blocks))
+    # Held to one thread also where one worker does it all: so the bits do not depend on the number of threads.
+    with single_threaded_blas():
+        if workers <= 1:
+            for rows, columns in blocks:
+                work(rows, columns)
+            return
+        pool = ThreadPoolExecutor(workers)
+        try:
+            for future in [pool.submit(work, rows, columns) for rows, columns in blocks]:
+                future.result()
+        finally:
+            # After an error or Ctrl-C only the tiles under way are awaited.
+            pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,690 @@
+"""The gold standard: every algorithm of the package once more, in the plainest Python, as in the textbooks.
+
+Nothing here is fast and nothing is clever: one loop over the steps, the vector itself and its shrinkage, float64.
+NumPy serves only for dot products and for adding vectors. The tests of the package compare its results with these.
+
+Two versions of each learner, written one below the other:
+
+* linear: the rows X (m x d) and the vector w in R^d; the score of x is  s = w . x
+* kernel: the matrix K (m x m, as given) and coefficients c in R^m;  w = sum_r c_r phi(x_r),  s_i = sum_r c_r K[r, i]
+
+All are binary: y holds +1 and -1. One-vs-all and a grid of lambdas are loops around them, see `one_vs_all`.
+The examples drawn are given as integers; nothing in this file is random.
+A weight of zero means that the example is not there: drawing it uses up a step but tests and changes nothing.
+
+Sources: Rosenblatt 1958 and Novikoff 1962 (Perceptron); Shalev-Shwartz, Singer, Srebro, Cotter 2011 (Pegasos);
+Shalev-Shwartz and Zhang 2013 (SDCA); Yu, Huang, Lin 2011 (the dual of logistic regression).
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a learner did.
+
+    coefficients  after the last step: w (linear; the constant feature last) or c (kernel)
+    averaged      the mean of the vectors that `average` asks for, None if it asks for none
+    margin        the smallest relative distance of any yes-or-no decision to its threshold; infinite if there was none.
+                  A run with margin 1e-9 or so may rightly go another way with another order of summation: exclude it.
+    steps         steps done (mini-batches for Pegasos, examples for the others)
+    losses        for each example drawn, its loss (without weight) against the vector it was tested with
+    decisions     for each example drawn, whether it asked for an update; empty where there is nothing to decide
+    snapshots     coefficients after step t, for each checkpoint t that was reached
+    epochs        epochs done (Perceptron)
+    dual          the dual variables a, 0 <= a_i <= C_i (SDCA)
+    """
+
+    coefficients: Vector
+    averaged: Vector | None = None
+    margin: float = math.inf
+    steps: int = 0
+    losses: list[float] = field(default_factory=list)
+    decisions: list[bool] = field(default_factory=list)
+    snapshots: dict[int, Vector] = field(default_factory=dict)
+    epochs: int = 0
+    dual: Vector | None = None
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """P(w) at the given coefficients, D(a) at the clipped ones, and their difference: P(w) - P(best) <= gap."""
+
+    primal: float
+    dual: float
+    gap: float
+    clipped: Vector
+
+
+# Losses ---------------------------------------------------------------------------------------------------------------
+
+
+def sigmoid(u: float) -> float:
+    """sigma(u) = 1 / (1 + exp(-u)), written so that exp never overflows."""
+    if u >= 0:
+        return 1.0 / (1.0 + math.exp(-u))
+    return math.exp(u) / (1.0 + math.exp(u))
+
+
+def loss_value(loss: str, z: float) -> float:
+    """The loss of an example at z = y s.
+
+    hinge: max(0, 1 - z);  logistic: log(1 + exp(-z));  perceptron: max(0, -z)
+    """
+    if loss == "hinge":
+        return max(0.0, 1.0 - z)
+    if loss == "logistic":
+        return max(0.0, -z) + math.log1p(math.exp(-abs(z)))
+    if loss == "perceptron":
+        return max(0.0, -z)
+    raise ValueError(f"unknown loss {loss!r}")
+
+
+# Small parts that several learners share ------------------------------------------------------------------------------
+
+
+def one_vs_all(labels: Iterable[Any], classes: Iterable[Any]) -> list[Vector]:
+    """One vector of +1 and -1 for each class: +1 where the label is that class."""
+    labels = list(labels)
+    return [np.array([1.0 if label == one else -1.0 for label in labels]) for one in classes]
+
+
+def raw_weights(weights: ArrayLike | None, m: int) -> Vector:
+    """The weights as given, or all 1."""
+    return np.ones(m) if weights is None else np.array(weights, dtype=np.float64)
+
+
+def relative_weights(weights: ArrayLike | None, m: int) -> Vector:
+    """omega_i = m weight_i / sum of weights: 1 on average. Multiplies the updates of Perceptron and Pegasos."""
+    raw = raw_weights(weights, m)
+    return np.array([m * weight / sum(raw) for weight in raw])
+
+
+def box(weights: ArrayLike | None, m: int, lam: float) -> Vector:
+    """C_i = weight_i / (lam sum of weights): the upper bound of the dual variable a_i."""
+    raw = raw_weights(weights, m)
+    return np.array([weight / (lam * sum(raw)) for weight in raw])
+
+
+def rows_with_constant(X: ArrayLike, constant: float) -> Matrix:
+    """X with one more column that holds `constant` everywhere; X itself for constant = 0."""
+    X = np.array(X, dtype=np.float64)
+    if constant == 0:
+        return X
+    return np.column_stack([X, np.full(len(X), constant)])
+
+
+def kernel_with_constant(K: ArrayLike, constant: float) -> Matrix:
+    """The kernel of the same thing: phi gets one more feature of that value, so K + constant^2."""
+    return np.array(K, dtype=np.float64) + constant**2
+
+
+def averaging_start(steps: int, average: bool | float) -> int:
+    """t0: the average is over the vectors after steps t0+1 .. T. True: t0 = 0. A fraction f: t0 = T - ceil(f T)."""
+    if average is True:
+        return 0
+    return steps - math.ceil(average * steps)
+
+
+def mean_of_last(vectors: Sequence[Vector], average: bool | float) -> Vector | None:
+    """The mean of the vectors after steps t0+1 .. T; vectors[t-1] is the vector after step t."""
+    if not average or not vectors:
+        return None
+    t0 = averaging_start(len(vectors), average)
+    total = np.zeros_like(vectors[0])
+    for vector in vectors[t0:]:
+        total = total + vector
+    return total / (len(vectors) - t0)
+
+
+# Kernels: functions of two vectors, and a loop over pairs -------------------------------------------------------------
+
+
+def linear(x: Vector, z: Vector) -> float:
+    """x . z"""
+    return sum(float(a) * float(b) for a, b in zip(x, z, strict=True))
+
+
+def polynomial(x: Vector, z: Vector, degree: int = 3, coef0: float = 1.0) -> float:
+    """(coef0 + x . z)^degree"""
+    return (coef0 + linear(x, z)) ** degree
+
+
+def gaussian(x: Vector, z: Vector, variance: float = 1.0) -> float:
+    """exp(-||x - z||^2 / (2 variance))"""
+    squares = sum((float(a) - float(b)) ** 2 for a, b in zip(x, z, strict=True))
+    return math.exp(-squares / (2.0 * variance))
+
+
+def exponential(x: Vector, z: Vector, scale: float = 1.0) -> float:
+    """exp(-||x - z|| / scale), the Euclidean norm, not squared"""
+    squares = sum((float(a) - float(b)) ** 2 for a, b in zip(x, z, strict=True))
+    return math.exp(-math.sqrt(squares) / scale)
+
+
+def laplacian(x: Vector, z: Vector, scale: float = 1.0) -> float:
+    """exp(-||x - z||_1 / scale), the sum of absolute differences"""
+    differences = sum(abs(float(a) - float(b)) for a, b in zip(x, z, strict=True))
+    return math.exp(-differences / scale)
+
+
+def gram(kernel: Callable[..., float], X: ArrayLike, Z: ArrayLike | None = None, **parameters: float) -> Matrix:
+    """The matrix of kernel(x_i, z_j) for all pairs; Z = X if not given."""
+    X = np.array(X, dtype=np.float64)
+    Z = X if Z is None else np.array(Z, dtype=np.float64)
+    K = np.zeros((len(X), len(Z)))
+    for i in range(len(X)):
+        for j in range(len(Z)):
+            K[i, j] = kernel(X[i], Z[j], **parameters)
+    return K
+
+
+# Scores ---------------------------------------------------------------------------------------------------------------
+
+
+def scores_linear(X: ArrayLike, w: Vector, constant: float = 0.0) -> Vector:
+    """s_i = w . x_i for each row, with the constant feature if there is one."""
+    return np.array([w @ x for x in rows_with_constant(X, constant)])
+
+
+def scores_kernel(K: ArrayLike, c: Vector, constant: float = 0.0) -> Vector:
+    """s_i = sum_r c_r K[i, r]; a row of K for each point to score, a column for each training example."""
+    return np.array([c @ row for row in kernel_with_constant(K, constant)])
+
+
+# Perceptron -----------------------------------------------------------------------------------------------------------
+
+
+def epochs_of(draws: ArrayLike) -> list[list[int]]:
+    """One list of examples for each epoch; a flat sequence is a single epoch."""
+    draws = np.array(draws, dtype=np.int64)
+    if draws.ndim == 1:
+        draws = draws[np.newaxis, :]
+    return [[int(i) for i in epoch] for epoch in draws]
+
+
+def perceptron_linear(
+    X: ArrayLike,
+    y: ArrayLike,
+    draws: ArrayLike,
+    *,
+    eta: float = 1.0,
+    weights: ArrayLike | None = None,
+    constant: float = 0.0,
+    average: bool | float = False,
+    checkpoints: Iterable[int] = (),
+    stop: bool = True,
+) -> Run:
+    """Rosenblatt's rule, example by example: if y w.x <= 0 then w <- w + eta omega y x.
+
+    `draws` holds the examples of each epoch (epochs x m). It stops after an epoch without a mistake.
+    The average is over the vectors after each example up to the stop.
+    Relative margin of a decision: |y s| / sum of the |terms| of s. No terms at all, s = 0 exactly, is safe.
+    """
+    X = rows_with_constant(X, constant)
+    y = np.array(y, dtype=np.float64)
+    omega = relative_weights(weights, len(y))
+    checkpoints = set(checkpoints)
+
+    w = np.zeros(X.shape[1])
+    size = np.zeros(X.shape[1])  # size[j] = sum of the absolute values of all that was added to w[j]
+    t = 0
+    epochs = 0
+    margin = math.inf
+    losses: list[float] = []
+    decisions: list[bool] = []
+    vectors: list[Vector] = []
+    snapshots: dict[int, Vector] = {}
+    for epoch in epochs_of(draws):
+        mistakes = 0
+        for i in epoch:
+            t = t + 1
+            s = float(w @ X[i])
+            terms = float(size @ abs(X[i]))
+            mistake = bool(y[i] * s <= 0 and omega[i] > 0)
+            losses.append(loss_value("perceptron", y[i] * s))
+            decisions.append(mistake)
+            if omega[i] > 0 and terms > 0:
+                margin = min(margin, abs(s) / terms)
+            if mistake:
+                mistakes = mistakes + 1
+                w = w + eta * omega[i] * y[i] * X[i]
+                size = size + eta * omega[i] * abs(X[i])
+            if average:
+                vectors.append(w.copy())
+            if t in checkpoints:
+                snapshots[t] = w.copy()
+        epochs = epochs + 1
+        if stop and mistakes == 0:
+            break
+    return Run(w, mean_of_last(vectors, average), margin, t, losses, decisions, snapshots, epochs)
+
+
+def perceptron_kernel(
+    K: ArrayLike,
+    y: ArrayLike,
+    draws: ArrayLike,
+    *,
+    eta: float = 1.0,
+    weights: ArrayLike | None = None,
+    constant: float = 0.0,
+    average: bool | float = False,
+    checkpoints: Iterable[int] = (),
+    stop: bool = True,
+) -> Run:
+    """The same with w = sum_r c_r phi(x_r): if y_i sum_r c_r K[r, i] <= 0 then c_i <- c_i + eta omega_i y_i."""
+    K = kernel_with_constant(K, constant)
+    y = np.array(y, dtype=np.float64)
+    omega = relative_weights(weights, len(y))
+    checkpoints = set(checkpoints)
+
+    c = np.zeros(len(y))
+    t = 0
+    epochs = 0
+    margin = math.inf
+    losses: list[float] = []
+    decisions: list[bool] = []
+    vectors: list[Vector] = []
+    snapshots: dict[int, Vector] = {}
+    for epoch in epochs_of(draws):
+        mistakes = 0
+        for i in epoch:
+            t = t + 1
+            s = float(c @ K[:, i])
+            terms = float(abs(c) @ abs(K[:, i]))
+            mistake = bool(y[i] * s <= 0 and omega[i] > 0)
+            losses.append(loss_value("perceptron", y[i] * s))
+            decisions.append(mistake)
+            if omega[i] > 0 and terms > 0:
+                margin = min(margin, abs(s) / terms)
+            if mistake:
+                mistakes = mistakes + 1
+                c[i] = c[i] + eta * omega[i] * y[i]
+            if average:
+                vectors.append(c.copy())
+            if t in checkpoints:
+                snapshots[t] = c.copy()
+        epochs = epochs + 1
+        if stop and mistakes == 0:
+            break
+    return Run(c, mean_of_last(vectors, average), margin, t, losses, decisions, snapshots, epochs)
+
+
+# Pegasos --------------------------------------------------------------------------------------------------------------
+
+
+def batches_of(draws: ArrayLike, batch: int) -> list[list[int]]:
+    """Step t uses draws[(t-1) k : t k]."""
+    draws = [int(i) for i in np.array(draws, dtype=np.int64)]
+    if len(draws) % batch != 0:
+        raise ValueError(f"{len(draws)} draws are not a whole number of mini-batches of {batch}")
+    return [draws[start : start + batch] for start in range(0, len(draws), batch)]
+
+
+def pegasos_linear(
+    X: ArrayLike,
+    y: ArrayLike,
+    draws: ArrayLike,
+    lam: float,
+    *,
+    loss: str = "hinge",
+    batch: int = 1,
+    project: bool = False,
+    weights: ArrayLike | None = None,
+    constant: float = 0.0,
+    average: bool | float = False,
+    checkpoints: Iterable[int] = (),
+) -> Run:
+    """Stochastic subgradient steps of length 1/(lam t) on  P(w) = lam/2 ||w||^2 + mean of omega_i loss(y_i w.x_i).
+
+    At step t:   w <- (1 - 1/t) w
+                 for each of the k examples of the mini-batch, all tested against this shrunk vector:
+                     hinge:     if y w.x < 1:  add  omega y x / (lam t k)
+                     logistic:  add  omega y sigma(-y w.x) x / (lam t k)
+                 if `project`:  w <- min(1, (1/sqrt(lam)) / ||w||) w
+    Relative margin of a decision (hinge): |y s - 1| / (1 + sum of the |terms| of s).
+    """
+    X = rows_with_constant(X, constant)
+    y = np.array(y, dtype=np.float64)
+    omega = relative_weights(weights, len(y))
+    checkpoints = set(checkpoints)
+
+    w = np.zeros(X.shape[1])
+    size = np.zeros(X.shape[1])  # size[j] = sum of the absolute values of all that w[j] is made of
+    t = 0
+    margin = math.inf
+    losses: list[float] = []
+    decisions: list[bool] = []
+    vectors: list[Vector] = []
+    snapshots: dict[int, Vector] = {}
+    for examples in batches_of(draws, batch):
+        t = t + 1
+        w = (1 - 1 / t) * w
+        size = (1 - 1 / t) * size
+        shrunk, shrunk_size = w, size
+        for i in examples:
+            s = float(shrunk @ X[i])
+            losses.append(loss_value(loss, y[i] * s))
+            if loss == "hinge":
+                violated = bool(y[i] * s < 1 and omega[i] > 0)
+                decisions.append(violated)
+                if omega[i] > 0:
+                    margin = min(margin, abs(y[i] * s - 1) / (1 + float(shrunk_size @ abs(X[i]))))
+                pull = 1.0 if violated else 0.0
+            else:
+                pull = sigmoid(-y[i] * s)
+            w = w + omega[i] * y[i] * pull * X[i] / (lam * t * batch)
+            size = size + omega[i] * pull * abs(X[i]) / (lam * t * batch)
+        if project:
+            norm = math.sqrt(w @ w)
+            if norm > 0:
+                scale = min(1.0, (1 / math.sqrt(lam)) / norm)
+                w = scale * w
+                size = scale * size
+        if average:
+            vectors.append(w.copy())
+        if t in checkpoints:
+            snapshots[t] = w.copy()
+    return Run(w, mean_of_last(vectors, average), margin, t, losses, decisions, snapshots)
+
+
+def pegasos_kernel(
+    K: ArrayLike,
+    y: ArrayLike,
+    draws: ArrayLike,
+    lam: float,
+    *,
+    loss: str = "hinge",
+    batch: int = 1,
+    project: bool = False,
+    weights: ArrayLike | None = None,
+    constant: float = 0.0,
+    average: bool | float = False,
+    checkpoints: Iterable[int] = (),
+) -> Run:
+    """The same statements on c, where w = sum_r c_r phi(x_r), so s_i = sum_r c_r K[r, i] and ||w||^2 = c K c."""
+    K = kernel_with_constant(K, constant)
+    y = np.array(y, dtype=np.float64)
+    omega = relative_weights(weights, len(y))
+    checkpoints = set(checkpoints)
+
+    c = np.zeros(len(y))
+    t = 0
+    margin = math.inf
+    losses: list[float] = []
+    decisions: list[bool] = []
+    vectors: list[Vector] = []
+    snapshots: dict[int, Vector] = {}
+    for examples in batches_of(draws, batch):
+        t = t + 1
+        c = (1 - 1 / t) * c
+        shrunk = c.copy()
+        for i in examples:
+            s = float(shrunk @ K[:, i])
+            losses.append(loss_value(loss, y[i] * s))
+            if loss == "hinge":
+                violated = bool(y[i] * s < 1 and omega[i] > 0)
+                decisions.append(violated)
+                if omega[i] > 0:
+                    margin = min(margin, abs(y[i] * s - 1) / (1 + float(abs(shrunk) @ abs(K[:, i]))))
+                pull = 1.0 if violated else 0.0
+            else:
+                pull = sigmoid(-y[i] * s)
+            c[i] = c[i] + omega[i] * y[i] * pull / (lam * t * batch)
+        if project:
+            norm = math.sqrt(max(0.0, float(c @ K @ c)))
+            if norm > 0:
+                c = min(1.0, (1 / math.sqrt(lam)) / norm) * c
+        if average:
+            vectors.append(c.copy())
+        if t in checkpoints:
+            snapshots[t] = c.copy()
+    return Run(c, mean_of_last(vectors, average), margin, t, losses, decisions, snapshots)
+
+
+# SDCA -----------------------------------------------------------------------------------------------------------------
+
+
+def best_dual_hinge(a: float, z: float, k: float, C: float) -> float:
+    """The a' in [0, C] that maximises  a' - k/2 (a' - a)^2 - z (a' - a):  a' = clip(a + (1 - z)/k, 0, C).
+
+    z = y s at the present vector, k = K_ii. With k = 0 the function is a line and the best end of the box wins.
+    """
+    if k == 0:
+        if z < 1:
+            return C
+        if z > 1:
+            return 0.0
+        return a
+    return min(max(a + (1 - z) / k, 0.0), C)
+
+
+def best_dual_logistic(a: float, z: float, k: float, C: float) -> float:
+    """The a' in (0, C) that minimises  a' log a' + (C - a') log(C - a') + k/2 (a' - a)^2 + z (a' - a).
+
+    With a' = C sigma(theta) the derivative is  h(theta) = theta + k (C sigma(theta) - a) + z,  which increases in theta.
+    As 0 < C sigma(theta) < C, its zero lies between -z - k (C - a) and -z + k a. Halve until no number is in between.
+    """
+    low = -z - k * (C - a)
+    high = -z + k * a
+    for _ in range(200):
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        if middle + k * (C * sigmoid(middle) - a) + z < 0:
+            low = middle
+        else:
+            high = middle
+    return C * sigmoid((low + high) / 2)
+
+
+def best_dual(loss: str, a: float, z: float, k: float, C: float) -> float:
+    """The exact maximiser of the dual in the variable of one example, all others held."""
+    if loss == "hinge":
+        return best_dual_hinge(a, z, k, C)
+    if loss == "logistic":
+        return best_dual_logistic(a, z, k, C)
+    raise ValueError(f"unknown loss {loss!r}")
+
+
+def sdca_linear(
+    X: ArrayLike,
+    y: ArrayLike,
+    draws: ArrayLike,
+    lam: float,
+    *,
+    loss: str = "hinge",
+    weights: ArrayLike | None = None,
+    constant: float = 0.0,
+    checkpoints: Iterable[int] = (),
+) -> Run:
+    """Dual coordinate ascent: w = sum_i a_i y_i x_i with 0 <= a_i <= C_i = weight_i / (lam sum of weights), from a = 0.
+
+    At each step the dual is maximised exactly in the variable of the drawn example, and w follows:
+    w <- w + (a' - a) y x. `draws` is one flat sequence.
+    """
+    X = rows_with_constant(X, constant)
+    y = np.array(y, dtype=np.float64)
+    C = box(weights, len(y), lam)
+    checkpoints = set(checkpoints)
+
+    a = np.zeros(len(y))
+    w = np.zeros(X.shape[1])
+    t = 0
+    losses: list[float] = []
+    snapshots: dict[int, Vector] = {}
+    for i in np.array(draws, dtype=np.int64):
+        t = t + 1
+        z = float(y[i] * (w @ X[i]))
+        losses.append(loss_value(loss, z))
+        new = best_dual(loss, float(a[i]), z, float(X[i] @ X[i]), float(C[i]))
+        w = w + (new - a[i]) * y[i] * X[i]
+        a[i] = new
+        if t in checkpoints:
+            snapshots[t] = w.copy()
+    return Run(w, steps=t, losses=losses, snapshots=snapshots, dual=a)
+
+
+def sdca_kernel(
+    K: ArrayLike,
+    y: ArrayLike,
+    draws: ArrayLike,
+    lam: float,
+    *,
+    loss: str = "hinge",
+    weights: ArrayLike | None = None,
+    constant: float = 0.0,
+    checkpoints: Iterable[int] = (),
+) -> Run:
+    """The same with c_i = a_i y_i:  s_i = sum_r c_r K[r, i]."""
+    K = kernel_with_constant(K, constant)
+    y = np.array(y, dtype=np.float64)
+    C = box(weights, len(y), lam)
+    checkpoints = set(checkpoints)
+
+    a = np.zeros(len(y))
+    t = 0
+    losses: list[float] = []
+    snapshots: dict[int, Vector] = {}
+    for i in np.array(draws, dtype=np.int64):
+        t = t + 1
+        z = float(y[i] * ((a * y) @ K[:, i]))
+        losses.append(loss_value(loss, z))
+        a[i] = best_dual(loss, float(a[i]), z, float(K[i, i]), float(C[i]))
+        if t in checkpoints:
+            snapshots[t] = a * y
+    return Run(a * y, steps=t, losses=losses, snapshots=snapshots, dual=a)
+
+
+# Objectives and certificates ------------------------------------------------------------------------------------------
+
+
+def primal_linear(
+    loss: str,
+    X: ArrayLike,
+    y: ArrayLike,
+    w: Vector,
+    lam: float,
+    *,
+    weights: ArrayLike | None = None,
+    constant: float = 0.0,
+) -> float:
+    """P(w) = lam/2 ||w||^2 + sum_i weight_i loss(y_i w.x_i) / sum of weights"""
+    scores = scores_linear(X, w, constant)
+    y = np.array(y, dtype=np.float64)
+    raw = raw_weights(weights, len(y))
+    total = 0.0
+    for i in range(len(y)):
+        total = total + raw[i] * loss_value(loss, y[i] * scores[i])
+    return float(lam / 2 * (w @ w) + total / sum(raw))
+
+
+def primal_kernel(
+    loss: str,
+    K: ArrayLike,
+    y: ArrayLike,
+    c: Vector,
+    lam: float,
+    *,
+    weights: ArrayLike | None = None,
+    constant: float = 0.0,
+) -> float:
+    """The same at w = sum_r c_r phi(x_r):  ||w||^2 = c K c."""
+    scores = scores_kernel(K, c, constant)
+    y = np.array(y, dtype=np.float64)
+    raw = raw_weights(weights, len(y))
+    total = 0.0
+    for i in range(len(y)):
+        total = total + raw[i] * loss_value(loss, y[i] * scores[i])
+    return float(lam / 2 * (c @ scores) + total / sum(raw))
+
+
+def times_log(u: float, v: float) -> float:
+    """u log(u / v), with its limit 0 at u = 0."""
+    return 0.0 if u == 0 else u * math.log(u / v)
+
+
+def dual(
+    loss: str,
+    K: ArrayLike,
+    y: ArrayLike,
+    a: Vector,
+    lam: float,
+    *,
+    weights: ArrayLike | None = None,
+    constant: float = 0.0,
+) -> float:
+    """D(a), at most P(w) for every w, if 0 <= a_i <= C_i and K is positive semidefinite. With w = sum_i a_i y_i phi(x_i):
+
+    hinge:     lam ( sum_i a_i - 1/2 ||w||^2 )
+    logistic:  lam ( -sum_i [a_i log(a_i/C_i) + (C_i - a_i) log((C_i - a_i)/C_i)] - 1/2 ||w||^2 )
+    """
+    y = np.array(y, dtype=np.float64)
+    K = kernel_with_constant(K, constant)
+    C = box(weights, len(y), lam)
+    total = 0.0
+    for i in range(len(y)):
+        if not 0 <= a[i] <= C[i]:
+            raise ValueError(f"a[{i}] = {a[i]} is outside of its box 0 .. {C[i]}")
+        if loss == "hinge":
+            total = total + a[i]
+        elif loss == "logistic":
+            total = total - times_log(a[i], C[i]) - times_log(C[i] - a[i], C[i])
+        else:
+            raise ValueError(f"unknown loss {loss!r}")
+    c = a * y
+    return float(lam * (total - (c @ K @ c) / 2))
+
+
+def certificate(
+    loss: str,
+    K: ArrayLike,
+    y: ArrayLike,
+    c: Vector,
+    lam: float,
+    *,
+    weights: ArrayLike | None = None,
+    constant: float = 0.0,
+) -> Certificate:
+    """A bound on P(w) - P(best) for any coefficients c, wherever they come from.
+
+    P at w = sum_r c_r phi(x_r), and D at a_i = clip(y_i c_i, 0, C_i):  D(a) <= P(best) <= P(w).
+    """
+    y = np.array(y, dtype=np.float64)
+    C = box(weights, len(y), lam)
+    a = np.array([min(max(y[i] * c[i], 0.0), C[i]) for i in range(len(y))])
+    upper = primal_kernel(loss, K, y, c, lam, weights=weights, constant=constant)
+    lower = dual(loss, K, y, a, lam, weights=weights, constant=constant)
+    return Certificate(upper, lower, upper - lower, a)
+
+
+def pegasos_exact(K: ArrayLike, y: ArrayLike, draws: ArrayLike, lam: Fraction, batch: int = 1) -> list[int]:
+    """Hinge Pegasos in exact arithmetic: c <- (1 - 1/t) c, then c_i += y_i/(lam t k) where y_i s_i < 1; returns lam k T c.
+
+    All numbers are fractions (a float is one), so ties are ties. K holds exact values, lam is a power of two, say.
+    """
+    kernel = [[Fraction(float(value)) for value in row] for row in np.asarray(K)]
+    labels = [int(label) for label in np.asarray(y)]
+    c = [Fraction(0)] * len(labels)
+    t = 0
+    for examples in batches_of(draws, batch):
+        t = t + 1
+        c = [(1 - Fraction(1, t)) * value for value in c]
+        shrunk = list(c)
+        for i in examples:
+            s = sum((shrunk[r] * kernel[r][i] for r in range(len(c)) if shrunk[r]), Fraction(0))
+            if labels[i] * s < 1:
+                c[i] = c[i] + labels[i] / (lam * t * batch)
+    counts = [lam * batch * t * value for value in c]
+    assert all(count.denominator == 1 for count in counts)
+    return [int(count) for count in counts]
