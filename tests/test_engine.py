@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+import reference
 from pegasos.draws import Draws
 from pegasos.engine.walk import Method, Walk
 from pegasos.kernels import Gaussian, Linear, Polynomial
@@ -203,9 +203,7 @@ def test_pegasos_equals_the_reference(case: Case, project: bool, average: bool |
             assume(run.margin > 1e-9)
             column = walk.column_of()[row, number]
             unit = lam * case.batch
-            case.compare(
-                vectors[column] / (unit * case.steps), bias[column] / (unit * case.steps), run.coefficients, 1e-10
-            )
+            case.compare(vectors[column] / (unit * case.steps), bias[column] / (unit * case.steps), run.coefficients, 1e-10)
             if average:
                 total, total_bias = (part[column] for part in walk.sums())
                 if before is not None:

@@ -385,9 +385,7 @@ def test_names():
 
 @pytest.mark.parametrize("spec", ["sigmoid", 3, Gaussian, ["gaussian"]])
 def test_unknown_names(spec):
-    with pytest.raises(
-        ValueError, match="'linear', 'polynomial', 'gaussian', 'exponential', 'laplacian', 'poly', 'rbf'"
-    ):
+    with pytest.raises(ValueError, match="'linear', 'polynomial', 'gaussian', 'exponential', 'laplacian', 'poly', 'rbf'"):
         as_kernel(spec)
 
 

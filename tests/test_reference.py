@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -16,6 +15,8 @@ from scipy.spatial.distance import cdist
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import pairwise
 from sklearn.svm import LinearSVC
+
+import reference
 
 LOSSES = ["hinge", "logistic"]
 seeds = st.integers(0, 2**32 - 1)
@@ -159,9 +160,7 @@ def test_small_parts() -> None:
     assert_array_equal(reference.box([1, 3], 2, lam=0.5), [0.5, 1.5])
     assert_array_equal(reference.box(None, 4, lam=0.5), [0.5] * 4)
     assert [reference.averaging_start(10, f) for f in (True, 1.0, 0.5, 0.25, 0.01)] == [0, 0, 5, 7, 9]
-    assert_allclose(
-        [reference.sigmoid(u) for u in (-1000, -1, 0, 1, 1000)], [0, 0.2689414213699951, 0.5, 0.7310585786300049, 1]
-    )
+    assert_allclose([reference.sigmoid(u) for u in (-1000, -1, 0, 1, 1000)], [0, 0.2689414213699951, 0.5, 0.7310585786300049, 1])
     assert reference.loss_value("logistic", -1000.0) == 1000.0
     assert reference.loss_value("logistic", 1000.0) == 0.0
     assert [reference.loss_value("perceptron", z) for z in (-2.0, 0.0, 2.0)] == [2, 0, 0]
@@ -455,9 +454,7 @@ def test_sdca_reaches_the_optimum_of_scikit_learn(loss: str, lam: float, weighte
     peer.fit(X, y, sample_weight=weights)
     expected = reference.primal_linear(loss, X, y, peer.coef_[0], lam, weights=weights)
     run = optimal(loss, X, y, lam, weights=weights if weighted else None)
-    assert reference.primal_linear(loss, X, y, run.coefficients, lam, weights=weights) == pytest.approx(
-        expected, abs=1e-6
-    )
+    assert reference.primal_linear(loss, X, y, run.coefficients, lam, weights=weights) == pytest.approx(expected, abs=1e-6)
     assert run.dual is not None
     assert reference.dual(loss, X @ X.T, y, run.dual, lam, weights=weights) == pytest.approx(expected, abs=1e-6)
     assert_allclose(run.coefficients, peer.coef_[0], atol=1e-3)
@@ -559,9 +556,7 @@ def test_the_gap_is_never_negative(
     found = reference.certificate(loss, K, y, c, lam, weights=weights, constant=constant)
     assert found.gap >= -1e-9 * (1 + abs(found.primal) + abs(found.dual))
     assert np.all((found.clipped >= 0) & (found.clipped <= reference.box(weights, 12, lam)))
-    best = reference.sdca_kernel(
-        K, y, permutations(0, 12, 5).ravel(), lam, weights=weights, constant=constant, loss=loss
-    )
+    best = reference.sdca_kernel(K, y, permutations(0, 12, 5).ravel(), lam, weights=weights, constant=constant, loss=loss)
     better = reference.certificate(loss, K, y, best.coefficients, lam, weights=weights, constant=constant)
     assert better.dual <= found.primal + 1e-9 * (1 + abs(found.primal))  # any D is below any P
     assert found.dual <= better.primal + 1e-9 * (1 + abs(found.dual))

@@ -84,7 +84,7 @@ def compiled(function: Function, any_order: bool = False) -> Function:
     numba.config.CACHE_DIR = str(cache_folder())  # read when the decorator runs, so nobody else's functions are moved
     try:
         fastmath = {"reassoc", "contract"} if any_order else False
-        return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)  # type: ignore[no-any-return]
+        return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)
     finally:
         numba.config.CACHE_DIR = before
 

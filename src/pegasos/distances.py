@@ -270,9 +270,7 @@ def _complete_squares(products: NDArray[Any], a_norms: NDArray[Any], b_norms: ND
     products += b_norms
 
 
-def _near_pairs(
-    squared: NDArray[Any], a_norms: NDArray[Any], b_norms: NDArray[Any], accuracy: float
-) -> NDArray[np.bool_] | None:
+def _near_pairs(squared: NDArray[Any], a_norms: NDArray[Any], b_norms: NDArray[Any], accuracy: float) -> NDArray[np.bool_] | None:
     """Which pairs have ||a - b||^2 <= eps / accuracy (||a||^2 + ||b||^2); None if no pair has.
 
     The product's rounding error is about eps (||a||^2 + ||b||^2), so whatever lies above the bound has about that

@@ -61,9 +61,7 @@ class Kernel(ABC):
         with np.errstate(over="ignore", invalid="ignore"):
             self.transform(extremes)
         if not np.abs(extremes).max() <= np.finfo(X.dtype).max:
-            remedies = "scale X (for example StandardScaler), use a lower degree" + " or float64" * (
-                X.dtype == np.float32
-            )
+            remedies = "scale X (for example StandardScaler), use a lower degree" + " or float64" * (X.dtype == np.float32)
             raise ValueError(f"values of {self!r} overflow {X.dtype}; {remedies}")
 
     def __call__(self, X: Any, Z: Any = None) -> NDArray[Any]:
@@ -102,9 +100,7 @@ class Kernel(ABC):
         known = self.get_params()
         for name, value in params.items():
             if name not in known:
-                raise ValueError(
-                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known) or 'none'}"
-                )
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known) or 'none'}")
             setattr(self, name, value)
         return self
 

@@ -61,12 +61,21 @@ class State(NamedTuple):
 class Block(NamedTuple):
     """The drawn rows, their scores (columns x examples), and the changes made so far, also times the clock for averages."""
 
-    index: Array
+    drawn: Array
     scores: Array
     changes: Array
     clocked: Array
     touched: Array
     line: Array
+
+
+class Matrices(NamedTuple):
+    """Rows of explicit features: dense, or, where that is empty, the three arrays of CSR."""
+
+    dense: Array
+    data: Array
+    indices: Array
+    indptr: Array
 
 
 class Mode(NamedTuple):
@@ -97,6 +106,20 @@ def sparse_dot(data: Array, indices: Array, start: int, stop: int, w: Array) -> 
     for k in range(start, stop):
         total += data[k] * w[indices[k]]
     return total
+
+
+@compiled
+def add_dense(u: Any, x: Array, vector: Array) -> None:
+    """vector += u x."""
+    for k in range(vector.size):
+        vector[k] += u * x[k]
+
+
+@compiled
+def add_sparse(u: Any, data: Array, indices: Array, start: int, stop: int, vector: Array) -> None:
+    """vector += u x, x one CSR row."""
+    for k in range(start, stop):
+        vector[indices[k]] += u * data[k]
 
 
 @compiled
@@ -145,10 +168,10 @@ def record(j: int, r: int, u: float, mode: Mode, state: State, block: Block) -> 
     block.changes[j, r] = u
     state.mistakes[j] += 1
     if state.coefficients.shape[1] > 0:
-        state.coefficients[j, block.index[r]] += u
+        state.coefficients[j, block.drawn[r]] += u
     if mode.averaging:
         if mode.dual:
-            state.sums[j, block.index[r]] += u * state.clock[j]
+            state.sums[j, block.drawn[r]] += u * state.clock[j]
         else:
             block.clocked[j, r] = u * state.clock[j]
 
@@ -212,7 +235,7 @@ def walk_block(
 
     `cross` holds the kernel between the block's examples, or, if `stored`, between all rows.
     """
-    index, scores, touched = block.index, block.scores, block.touched
+    index, scores, touched = block.drawn, block.scores, block.touched
     codes, weights, diagonal = problem.codes, problem.weight, problem.diagonal
     classes, low, high, frozen, params = columns.classes, columns.low, columns.high, columns.frozen, columns.params
     active, scale, coefficients, losses = columns.active, state.scale, state.coefficients, state.loss
@@ -265,11 +288,11 @@ def fill_line(r: int, begin: int, cross: Array, stored: bool, constant: float, b
     """The kernel of example r with the block's examples from `begin` on."""
     extra = block.line.dtype.type(constant)
     if stored:
-        row = cross[block.index[r]]
-        for q in range(begin, block.index.size):
-            block.line[q] = row[block.index[q]] + extra
+        row = cross[block.drawn[r]]
+        for q in range(begin, block.drawn.size):
+            block.line[q] = row[block.drawn[q]] + extra
     else:
-        for q in range(begin, block.index.size):
+        for q in range(begin, block.drawn.size):
             block.line[q] = cross[r, q] + extra
 
 
@@ -287,30 +310,28 @@ def grow_norm(j: int, r: int, start: int, stop: int, state: State, block: Block)
 def walk_rows(
     step: int,
     mode: Mode,
-    dense: Array,
-    data: Array,
-    indices: Array,
-    indptr: Array,
+    matrices: Matrices,
     problem: Problem,
     columns: Columns,
     state: State,
     block: Block,
 ) -> None:
-    """Walk all of block.index over rows of explicit features: dense, or CSR where `dense` is empty."""
-    index, touched = block.index, block.touched
+    """Walk all of block.drawn over rows of explicit features."""
+    drawn, touched, changes = block.drawn, block.touched, block.changes
     codes, weights, diagonal = problem.codes, problem.weight, problem.diagonal
     classes, low, high, frozen, params = columns.classes, columns.low, columns.high, columns.frozen, columns.params
     active, scale, coefficients, losses = columns.active, state.scale, state.coefficients, state.loss
     vectors, bias, norm = state.weights, state.bias, state.norm
     keeps_own = coefficients.shape[1] > 0
+    dense, data, indices, indptr = matrices.dense, matrices.data, matrices.indices, matrices.indptr
     sparse = dense.shape[1] == 0
     rule = mode.rule
-    for start in range(0, index.size, mode.batch):
+    for start in range(0, drawn.size, mode.batch):
         stop = start + mode.batch
         t = float(step)
         step += 1
         for r in range(start, stop):
-            i = index[r]
+            i = drawn[r]
             code, weight, kii = codes[i], weights[i], diagonal[i]
             touched[r] = False
             j = 0
@@ -337,51 +358,27 @@ def walk_rows(
                             norm[j] += u * (2.0 * s + u * kii)
                 j += 1
         for r in range(start, stop):
-            if block.touched[r]:
-                add_row(r, mode, sparse, dense, data, indices, indptr, columns, state, block)
+            if touched[r]:
+                i = drawn[r]
+                for j in range(active[0]):
+                    u = changes[j, r]
+                    if u != 0.0:
+                        changes[j, r] = 0.0
+                        add_bias(j, u, mode, state)
+                        if sparse:
+                            add_sparse(u, data, indices, indptr[i], indptr[i + 1], vectors[j])
+                        else:
+                            add_dense(u, dense[i], vectors[j])
+                        if mode.averaging:
+                            clocked = block.clocked[j, r]
+                            block.clocked[j, r] = 0.0
+                            if sparse:
+                                add_sparse(clocked, data, indices, indptr[i], indptr[i + 1], state.sums[j])
+                            else:
+                                add_dense(clocked, dense[i], state.sums[j])
         if mode.projecting or mode.averaging:
             if mode.projecting and mode.batch > 1:
                 for j in range(columns.active[0]):
                     length = float(dense_dot(state.weights[j], state.weights[j])) + state.bias[j] ** 2
                     state.norm[j] = state.scale[j] ** 2 * length
             finish_step(t, mode, columns, state, block)
-
-
-@compiled
-def add_row(
-    r: int,
-    mode: Mode,
-    sparse: bool,
-    dense: Array,
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    columns: Columns,
-    state: State,
-    block: Block,
-) -> None:
-    """Add example r, times its change, to the raw vectors (and to the sums of averages)."""
-    i = block.index[r]
-    for j in range(columns.active[0]):
-        u = block.changes[j, r]
-        if u == 0.0:
-            continue
-        block.changes[j, r] = 0.0
-        add_bias(j, u, mode, state)
-        add_example(u, i, sparse, dense, data, indices, indptr, state.weights[j])
-        if mode.averaging:
-            add_example(block.clocked[j, r], i, sparse, dense, data, indices, indptr, state.sums[j])
-            block.clocked[j, r] = 0.0
-
-
-@compiled
-def add_example(
-    u: Any, i: int, sparse: bool, dense: Array, data: Array, indices: Array, indptr: Array, vector: Array
-) -> None:
-    """vector += u x_i."""
-    if sparse:
-        for k in range(indptr[i], indptr[i + 1]):
-            vector[indices[k]] += u * data[k]
-    else:
-        for k in range(vector.size):
-            vector[k] += u * dense[i, k]

@@ -53,9 +53,7 @@ def plan_primal(
     state = columns * itemsize * (4 * width + (m if coefficients else 0)) + 32 * m
     reason = "CSR rows" if sparse else f"{columns} columns, blocks pay from {BLOCK_FROM_COLUMNS} on"
     walk = "by rows" if by_rows else "by blocks"
-    plan = Plan(
-        "csr" if sparse else "dense", walk, PRIMAL_BLOCK, state, budget_bytes(memory), blas_threads(), reason
-    )
+    plan = Plan("csr" if sparse else "dense", walk, PRIMAL_BLOCK, state, budget_bytes(memory), blas_threads(), reason)
     return _checked(plan)
 
 

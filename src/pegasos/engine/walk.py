@@ -9,7 +9,7 @@ import numpy as np
 
 from pegasos.compiling import announced
 from pegasos.draws import Draws
-from pegasos.engine.loops import Block, Columns, Mode, Problem, State, walk_block, walk_rows
+from pegasos.engine.loops import Block, Columns, Matrices, Mode, Problem, State, walk_block, walk_rows
 from pegasos.rows import SparseRows, read_only
 from pegasos.rules import MERGEABLE, SDCA_HINGE, SDCA_LOGISTIC
 
@@ -139,7 +139,7 @@ class Walk:
         most, size, dtype = self._most, self._block_size, self.rows.dtype
         clocked = size if self.method.averaging and not self.rows.dual else 0
         return Block(
-            index=np.zeros(size, dtype=np.int64),
+            drawn=np.zeros(size, dtype=np.int64),
             scores=np.zeros((most, 0 if self.by_rows else size), dtype=dtype),
             changes=np.zeros((most, size), dtype=dtype),
             clocked=np.zeros((most, clocked), dtype=dtype),
@@ -167,18 +167,18 @@ class Walk:
         batch = self.method.batch
         size = min(self._block_size, (until - self.step) * batch)
         block = self._block
-        if size != len(block.index):
-            block = block._replace(index=np.zeros(size, dtype=np.int64))
+        if size != len(block.drawn):
+            block = block._replace(drawn=np.zeros(size, dtype=np.int64))
         start = (self.step - self.origin) * batch
-        block.index[:] = self._drawn(start, start + size)
+        block.drawn[:] = self._drawn(start, start + size)
         X, dtype = self.rows.X, self.rows.dtype
         if isinstance(self.rows, SparseRows):
             arrays = np.empty((0, 0), dtype=dtype), X.data, X.indices, X.indptr
         else:
             empty = np.zeros(0, dtype=np.int32)
             arrays = X, np.zeros(0, dtype=dtype), empty, empty
-        matrices = [read_only(array) for array in arrays]
-        walk_rows(self.step + 1, self._mode, *matrices, self._problem, self._columns, self._state, block)
+        matrices = Matrices(*(read_only(array) for array in arrays))
+        walk_rows(self.step + 1, self._mode, matrices, self._problem, self._columns, self._state, block)
         self.step += size // batch
 
     def _walk_block(self, until: int) -> None:
@@ -210,22 +210,22 @@ class Walk:
         self._first = position // size * size
         self._done, self._size = position - self._first, size
         block, active = self._block, int(self._columns.active[0])
-        block.index[:] = self._drawn(self._first, self._first + size)
-        self.rows.scores(block.index, self._state.weights[:active], block.scores[:active])
+        block.drawn[:] = self._drawn(self._first, self._first + size)
+        self.rows.scores(block.drawn, self._state.weights[:active], block.scores[:active])
         if self.method.constant:
             bias = (self.method.constant * self._state.bias[:active]).astype(self.rows.dtype)
             block.scores[:active] += bias[:, None]
         block.changes[:] = 0
         block.clocked[:] = 0
         if size > batch or self.method.projecting:
-            self._cross = read_only(self.rows.cross(block.index))
+            self._cross = read_only(self.rows.cross(block.drawn))
 
     def _close_block(self) -> None:
         active = int(self._columns.active[0])
         block, state = self._block, self._state
-        self.rows.add(block.index, block.changes[:active], state.weights[:active])
+        self.rows.add(block.drawn, block.changes[:active], state.weights[:active])
         if self.method.averaging and not self.rows.dual:
-            self.rows.add(block.index, block.clocked[:active], state.sums[:active])
+            self.rows.add(block.drawn, block.clocked[:active], state.sums[:active])
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -249,7 +249,7 @@ class Walk:
         if self.by_rows or self._done == self._size or not self._size:
             return base[: self.active].copy()
         result = base[: self.active].copy()
-        self.rows.add(self._block.index, pending[: self.active], result)
+        self.rows.add(self._block.drawn, pending[: self.active], result)
         return result
 
     def vectors(self) -> tuple[Array, Array]:

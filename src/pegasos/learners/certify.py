@@ -55,7 +55,7 @@ def certify(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
 
 
 def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certificate:
-    lam = np.full(len(labels), float(estimator.lam))
+    lam = np.full(len(labels), float(estimator.lam_))
     bias = estimator.intercept_.astype(np.float64)
     constant = float(np.any(bias != 0))
     dual = hasattr(estimator, "dual_coef_")

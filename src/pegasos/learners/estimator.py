@@ -43,8 +43,10 @@ def is_linear(estimator: Any) -> bool:
     return True
 
 
-class OneVsAllClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     """One linear or kernel predictor a class (one in all for two classes); the class with the highest score wins."""
+
+    kernel_: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -164,5 +166,3 @@ def probabilities(scores: Array) -> Array:
     each = expit(scores)
     total = each.sum(axis=1, keepdims=True)
     return np.where(total > 0, each / np.where(total > 0, total, 1), 1 / each.shape[1])
-
-

@@ -20,6 +20,7 @@ from pegasos.learners.task import (
     one_of,
     open_task,
     positive,
+    resolve_lam,
     whole,
 )
 from pegasos.rules import HINGE, LOGISTIC
@@ -39,7 +40,8 @@ class Pegasos(OneVsAllClassifier):
     Parameters
     ----------
     loss : "hinge" (SVM) or "logistic".
-    lam : λ > 0, the strength of regularization; SGDClassifier's alpha, and 1/(C m) in SVC's terms.
+    lam : λ > 0, the strength of regularization: SGDClassifier's alpha, 1/(C m) in SVC's terms. "auto": 1e-3 when linear,
+        with a kernel 1e-4 (hinge) or 1e-5 (logistic); the number used is `lam_`.
     kernel : None (linear: `coef_`), a kernel object or its name, "precomputed", or a function (X, Z) -> matrix.
     n_iter, epochs : steps in all, or passes (of m/k steps); at most one of them. Neither: 20 epochs.
     batch_size : examples a step, k.
@@ -64,14 +66,19 @@ class Pegasos(OneVsAllClassifier):
     --------
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
-    >>> Pegasos(kernel="gaussian", random_state=0).fit(X[:1000] / 16, y[:1000]).score(X[1000:] / 16, y[1000:]).round(2)
+    >>> clf = Pegasos(kernel="gaussian", random_state=0).fit(X[:1000] / 16, y[:1000])
+    >>> round(clf.score(X[1000:] / 16, y[1000:]), 2)
     0.97
     """
+
+    _saved: Any
+    loss_curve_: Any
+    loss_curve_steps_: Any
 
     def __init__(
         self,
         loss: str = "hinge",
-        lam: float = 1e-4,
+        lam: float | str = "auto",
         kernel: Any = None,
         n_iter: int | None = None,
         epochs: int | None = None,
@@ -137,7 +144,7 @@ class Pegasos(OneVsAllClassifier):
         `classes` must name all classes at the first call. A step takes `batch_size` rows; the last is filled up from the first.
         """
         self._check_parameters()
-        first = not hasattr(self, "_saved")
+        first = getattr(self, "_saved", None) is None
         X, codes, weights = self._read_part(X, y, classes, sample_weight, first)
         task = open_task(self, X, codes, weights, len(self.classes_), free_is_augment=False, own=False)
         steps = math.ceil(task.m / self.batch_size)
@@ -165,7 +172,7 @@ class Pegasos(OneVsAllClassifier):
         one_of("loss", self.loss, ("hinge", "logistic"))
         one_of("sampling", self.sampling, ("uniform", "permutation", "fixed-permutation"))
         one_of("draws", self.draws, ("shared", "independent"))
-        positive("lam", self.lam)
+        self.lam_ = resolve_lam(self.lam, self.kernel, self.loss)
         whole("batch_size", self.batch_size)
         if self.n_iter is not None and self.epochs is not None:
             raise ValueError(f"give n_iter or epochs, not both; got n_iter={self.n_iter!r}, epochs={self.epochs!r}.")
@@ -198,10 +205,10 @@ class Pegasos(OneVsAllClassifier):
             task.codes,
             weights,
             columns,
-            np.array([self.lam * self.batch_size]),
+            np.array([self.lam_ * self.batch_size]),
             method,
             draws,
-            radius=np.array([math.sqrt(self.lam) * self.batch_size]),
+            radius=np.array([math.sqrt(self.lam_) * self.batch_size]),
             block=task.plan.block,
             by_rows=task.plan.by_rows,
             origin=origin,
@@ -212,7 +219,7 @@ class Pegasos(OneVsAllClassifier):
         wanted = [*stops, end]
         starts = {stop: self._suffix_start(stop) for stop in wanted} if self.average else {}
         points = sorted({start + math.ceil((end - start) * p / CURVE_POINTS) for p in range(1, CURVE_POINTS + 1)})
-        sums = {0: (0.0, 0.0)}
+        sums: dict[int, Any] = {0: (0.0, 0.0)}
         stages: dict[int, Stage] = {}
         losses, before = [], start
         for mark in sorted({*wanted, *starts.values(), *points}):
@@ -228,7 +235,7 @@ class Pegasos(OneVsAllClassifier):
 
     def _stage(self, walk: Walk, step: int, before: Any, start: int) -> Stage:
         """The predictor after `step` steps: V/(λ k t), or the mean of those after `start`."""
-        unit = self.lam * self.batch_size
+        unit = self.lam_ * self.batch_size
         if before is None:
             vectors, bias = walk.vectors()
             return Stage(vectors / vectors.dtype.type(unit * step), bias / (unit * step))

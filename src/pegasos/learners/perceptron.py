@@ -41,14 +41,19 @@ class Perceptron(OneVsAllClassifier):
     --------
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
-    >>> Perceptron(random_state=0).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]).round(2)
+    >>> clf = Perceptron(random_state=0).fit(X[:1000], y[:1000])
+    >>> round(clf.score(X[1000:], y[1000:]), 2)
     0.92
     """
+
+    _saved: Any
+    _mistakes: list[Array]
+    _losses: list[Array]
 
     def __init__(
         self,
         kernel: Any = None,
-        epochs: int = 20,
+        epochs: int = 100,
         *,
         learning_rate: float = 1.0,
         shuffle: bool = True,
@@ -81,7 +86,7 @@ class Perceptron(OneVsAllClassifier):
         if saved is None:
             self._seed = draw_seed(self.random_state)
             self._steps = np.zeros(len(task.columns), dtype=np.int64)
-            self.mistakes_, self.loss_curve_ = [], []
+            self._mistakes, self._losses = [], []
         draws = Draws("permutation" if self.shuffle else "in-order", task.m, self._seed)
         walk = self._walk(task, draws, task.relative_weights)
         if saved is not None:
@@ -106,14 +111,14 @@ class Perceptron(OneVsAllClassifier):
         `classes` must name all classes at the first call.
         """
         self._check_parameters()
-        first = not hasattr(self, "_saved")
+        first = getattr(self, "_saved", None) is None
         X, codes, weights = self._read_part(X, y, classes, sample_weight, first)
         task = open_task(self, X, codes, weights, len(self.classes_), free_is_augment=True, own=False)
         origin = 0 if first else self._saved["step"]
         walk = self._walk(task, Draws("in-order", task.m), weights, origin)
         if first:
             self._steps = np.zeros(len(task.columns), dtype=np.int64)
-            self.mistakes_, self.loss_curve_ = [], []
+            self._mistakes, self._losses = [], []
         else:
             walk.resume({**self._saved, "frozen": np.zeros(len(task.columns), dtype=bool)})
         self._walk_epoch(walk, task.m, np.zeros(len(task.columns), dtype=bool))
@@ -124,14 +129,25 @@ class Perceptron(OneVsAllClassifier):
         whole("epochs", self.epochs)
         positive("learning_rate", self.learning_rate)
         if not isinstance(self.average, bool | np.bool_):
-            raise ValueError(f"average must be True or False (when the Perceptron ends is not known before), got {self.average!r}.")
+            raise ValueError(
+                f"average must be True or False (when the Perceptron ends is not known before), got {self.average!r}."
+            )
 
     def _walk(self, task: Task, draws: Draws, weights: Array, origin: int = 0) -> Walk:
         method = Method(PERCEPTRON, constant=task.constant, averaging=bool(self.average), tracking=True)
         eta = np.array([float(self.learning_rate)])
         plan = task.plan
         return Walk(
-            task.rows, task.codes, weights, task.columns, eta, method, draws, block=plan.block, by_rows=plan.by_rows, origin=origin
+            task.rows,
+            task.codes,
+            weights,
+            task.columns,
+            eta,
+            method,
+            draws,
+            block=plan.block,
+            by_rows=plan.by_rows,
+            origin=origin,
         )
 
     def _walk_epoch(self, walk: Walk, m: int, resting: Array) -> None:
@@ -139,8 +155,8 @@ class Perceptron(OneVsAllClassifier):
         walk.advance(walk.step + m)
         self._steps += np.where(resting, 0, m)
         mistakes = walk.take_mistakes()
-        self.mistakes_ = [*self.mistakes_, mistakes]
-        self.loss_curve_ = [*self.loss_curve_, walk.take_losses() / m]
+        self._mistakes = [*self._mistakes, mistakes]
+        self._losses = [*self._losses, walk.take_losses() / m]
         resting |= mistakes == 0
         walk.freeze(np.flatnonzero(resting))
 
@@ -152,7 +168,8 @@ class Perceptron(OneVsAllClassifier):
 
     def _finish(self, task: Task, walk: Walk, stages: dict[int, Stage], stops: list[int]) -> None:
         final = self._stage(walk)
-        self.n_iter_ = len(self.mistakes_)
+        self.mistakes_, self.loss_curve_ = np.array(self._mistakes), np.array(self._losses)
+        self.n_iter_ = len(self._mistakes)
         self._saved = walk.save() if self.warm_start or task.kernel is None else None
         self._m = task.m
         # a stop that was not reached is where a longer run would have ended, too

@@ -14,7 +14,7 @@ from pegasos.engine.certificate import Certificate, box, dual_objective, primal_
 from pegasos.engine.walk import Method, Walk
 from pegasos.learners.certify import certify, has_certificate
 from pegasos.learners.estimator import OneVsAllClassifier, Stage, is_logistic, probabilities
-from pegasos.learners.task import Task, check_stops, draw_seed, one_of, open_task, positive, whole
+from pegasos.learners.task import Task, check_stops, draw_seed, one_of, open_task, positive, resolve_lam, whole
 from pegasos.rules import SDCA_HINGE, SDCA_LOGISTIC
 
 Array = np.ndarray[Any, Any]
@@ -29,7 +29,7 @@ class SDCA(OneVsAllClassifier):
     Parameters
     ----------
     loss : "hinge" (SVM) or "logistic".
-    lam : λ > 0; SVC's C is 1/(λ m).
+    lam : λ > 0 or "auto", as in `Pegasos`; SVC's C is 1/(λ m).
     kernel : None (linear: `coef_`), a kernel object or its name, "precomputed", or a function (X, Z) -> matrix.
     tol : relative duality gap at which a column stops.
     max_epochs : passes over the rows at most; a ConvergenceWarning says so where tol was not reached.
@@ -47,17 +47,17 @@ class SDCA(OneVsAllClassifier):
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
     >>> clf = SDCA(kernel="gaussian", random_state=0).fit(X[:1000] / 16, y[:1000])
-    >>> bool(clf.gap_ <= clf.tol), clf.score(X[1000:] / 16, y[1000:]).round(2)
+    >>> bool(clf.gap_ <= clf.tol), round(clf.score(X[1000:] / 16, y[1000:]), 2)
     (True, 0.97)
     """
 
     def __init__(
         self,
         loss: str = "hinge",
-        lam: float = 1e-4,
+        lam: float | str = "auto",
         kernel: Any = None,
         tol: float = 1e-3,
-        max_epochs: int = 200,
+        max_epochs: int = 1000,
         *,
         sampling: str = "permutation",
         fit_intercept: str | bool = "auto",
@@ -89,7 +89,7 @@ class SDCA(OneVsAllClassifier):
         saved = self._resumable(task)
         if saved is None:
             self._seed = draw_seed(self.random_state)
-            self.gap_curve_ = []
+            self._gaps: list[Array] = []
         walk = self._walk(task)
         if saved is not None:
             walk.resume(saved)
@@ -100,7 +100,7 @@ class SDCA(OneVsAllClassifier):
         for epoch in range(first + 1, first + self.max_epochs + 1):
             walk.advance(epoch * task.m)
             state = self._certificate(walk, task)
-            self.gap_curve_ = [*self.gap_curve_, state.relative]
+            self._gaps = [*self._gaps, state.relative]
             if epoch in stops:
                 stages[epoch] = Stage(*walk.vectors())
             if certified and self._rests(walk, task, state):
@@ -120,22 +120,30 @@ class SDCA(OneVsAllClassifier):
     def _check_parameters(self) -> None:
         one_of("loss", self.loss, ("hinge", "logistic"))
         one_of("sampling", self.sampling, ("uniform", "permutation", "fixed-permutation"))
-        positive("lam", self.lam)
+        self.lam_ = resolve_lam(self.lam, self.kernel, self.loss)
         positive("tol", self.tol)
         whole("max_epochs", self.max_epochs)
 
     def _walk(self, task: Task) -> Walk:
         method = Method(SDCA_HINGE if self.loss == "hinge" else SDCA_LOGISTIC, constant=task.constant)
-        params = np.array([1.0 / (self.lam * task.weights.sum())])
+        params = np.array([1.0 / (self.lam_ * task.weights.sum())])
         draws = Draws(self.sampling, task.m, self._seed)
         plan = task.plan
         return Walk(
-            task.rows, task.codes, task.weights, task.columns, params, method, draws, block=plan.block, by_rows=plan.by_rows
+            task.rows,
+            task.codes,
+            task.weights,
+            task.columns,
+            params,
+            method,
+            draws,
+            block=plan.block,
+            by_rows=plan.by_rows,
         )
 
     def _certificate(self, walk: Walk, task: Task) -> Certificate:
         """P and D of each column from the walk's own scores and coefficients."""
-        lam = np.full(len(task.columns), float(self.lam))
+        lam = np.full(len(task.columns), float(self.lam_))
         labels, scores = task.labels(), walk.scores()
         coefficients = walk.coefficients().astype(np.float64)
         a = np.clip(labels * coefficients, 0.0, box(lam, task.weights))  # float32 may stand a rounding outside of the box
@@ -161,6 +169,7 @@ class SDCA(OneVsAllClassifier):
         state = self._certificate(walk, task)
         self.objective_, self.dual_objective_ = state.primal, state.dual
         self.gap_ = float(state.relative.max()) if certified else float("nan")
+        self.gap_curve_ = np.array(self._gaps)
         self.n_iter_ = walk.step // task.m
         self._saved = walk.save() if self.warm_start else None
         self._m = task.m
@@ -186,7 +195,7 @@ class SDCA(OneVsAllClassifier):
             return None
         if saved["vectors"].shape != (len(task.columns), task.rows.width) or self._m != task.m:
             raise ValueError("warm_start goes on with the same rows and classes; refit with warm_start=False for other data.")
-        bounds = box(np.full(len(task.columns), float(self.lam)), task.weights)
+        bounds = box(np.full(len(task.columns), float(self.lam_)), task.weights)
         labels = task.labels()
         a = labels * saved["coefficients"]
         inside = np.clip(a, 0.0, bounds)

@@ -141,12 +141,14 @@ def _check_diagonal(diagonal: Array, dtype: Any) -> None:
         raise ValueError(f"squared lengths overflow {dtype}: scale X (for example StandardScaler) or use float64.")
     if (diagonal < 0).any():
         row = int(np.argmin(diagonal))
-        raise ValueError(f"K[{row}, {row}] = {diagonal[row]:.3g} is negative: this is not a kernel (no squared length is negative).")
+        raise ValueError(
+            f"K[{row}, {row}] = {diagonal[row]:.3g} is negative: this is not a kernel (no squared length is negative)."
+        )
 
 
 def draw_seed(random_state: Any) -> int:
     """A seed for the draws: the number itself, or one drawn from a generator or from the system."""
-    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool) and random_state >= 0:
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool) and random_state >= 0:
         return int(random_state)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
@@ -156,6 +158,15 @@ def positive(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value) or value <= 0:
         raise ValueError(f"{name} must be a finite number above 0, got {value!r}.")
     return float(value)
+
+
+def resolve_lam(lam: Any, kernel: Any, loss: str) -> float:
+    """λ as a number; "auto" is 1e-3 for linear predictors, with a kernel 1e-4 (hinge) or 1e-5 (logistic)."""
+    if isinstance(lam, str) and lam == "auto":
+        if kernel is None:
+            return 1e-3
+        return 1e-4 if loss == "hinge" else 1e-5
+    return positive("lam", lam)
 
 
 def whole(name: str, value: Any, least: int = 1) -> int:
@@ -189,5 +200,3 @@ def check_finite(vectors: Array) -> None:
             "the fitted coefficients are not finite: the numbers in X are too large for their dtype. "
             "Scale X (for example StandardScaler), use float64, or a larger lam."
         )
-
-

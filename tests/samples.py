@@ -1,0 +1,46 @@
+"""Data for the tests: generated here, or found in the folder that PEGASOS_DATA names (tests that need it skip without it)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+
+def quadric_like(m: int = 2000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Ten features on different scales, two correlated pairs, some outliers; a cubic boundary between two classes."""
+    random = np.random.default_rng(seed)
+    Z = random.normal(size=(m, 10))
+    Z[:, 4] = 0.8 * Z[:, 1] + 0.6 * Z[:, 4]
+    Z[:, 8] = 0.7 * Z[:, 4] + np.sqrt(1 - 0.7**2) * Z[:, 8]
+    score = Z[:, 0] * Z[:, 1] - Z[:, 2] ** 2 + Z[:, 3] + 0.3 * Z[:, 5] ** 3 - 0.5 * Z[:, 6] + 0.8
+    y = np.where(score + 0.1 * random.normal(size=m) > 0, 1, -1)
+    Z[random.random((m, 10)) < 0.003] *= 4
+    return Z * np.logspace(-2, 2, 10) + np.linspace(-5, 5, 10), y
+
+
+def digits() -> tuple[np.ndarray, np.ndarray]:
+    X, y = load_digits(return_X_y=True)
+    return X, y
+
+
+def real_data(name: str) -> Path:
+    """The path of a real data set, or a skip that says how to get it."""
+    folders = [Path(os.environ["PEGASOS_DATA"])] if "PEGASOS_DATA" in os.environ else []
+    folders.append(Path(__file__).parents[2] / "shared" / "data")
+    for folder in folders:
+        if (folder / name).exists():
+            return folder / name
+    pytest.skip(f"{name} is not here: set PEGASOS_DATA to the folder that holds it")
+
+
+def usps() -> tuple[np.ndarray, np.ndarray]:
+    """All 9298 USPS digits, training group first."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(real_data("usps.h5")) as file:
+        X = np.concatenate([file[group]["data"][:] for group in ("train", "test")]).astype(np.float32)
+        y = np.concatenate([file[group]["target"][:] for group in ("train", "test")])
+    return X, y
