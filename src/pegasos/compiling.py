@@ -21,7 +21,7 @@ import numba
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_COMPILED_SOURCES = ("compiling.py", "rules.py", "rows.py", "engine/loops.py")
+_COMPILED_SOURCES = ("compiling.py", "rules.py", "rows.py", "engine/loops.py", "engine/pairs.py")
 _announced = False
 
 

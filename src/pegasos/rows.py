@@ -101,6 +101,10 @@ class DenseRows:
         """X·weightsᵀ for all rows."""
         return np.asarray(self.X @ weights.T)
 
+    def evaluate(self, index: Array, vectors: Array) -> Array:
+        """vectors·x of chosen rows, vectors x rows."""
+        return np.asarray(self.X[index] @ vectors.T).T
+
 
 class SparseRows:
     """Explicit features in CSR: walked row by row only."""
@@ -119,9 +123,20 @@ class SparseRows:
     def diagonal(self) -> Array:
         return squared_norms(self.X)
 
+    def cross(self, index: Array) -> Array:
+        block = self.X[index]
+        return np.asarray((block @ block.T).toarray())
+
+    def add(self, index: Array, changes: Array, weights: Array) -> None:
+        weights += np.asarray((self.X[index].T @ changes.T).T)
+
     def products(self, weights: Array) -> Array:
         """X·weightsᵀ for all rows."""
         return np.asarray(self.X @ weights.T)
+
+    def evaluate(self, index: Array, vectors: Array) -> Array:
+        """vectors·x of chosen rows, vectors x rows."""
+        return np.asarray(self.X[index] @ vectors.T).T
 
 
 class GramRows:
@@ -149,7 +164,7 @@ class GramRows:
         np.take(weights, index, axis=1, out=out, mode="clip")
 
     def cross(self, index: Array) -> Array:
-        return self.K  # compiled code picks the entries it needs
+        return self.K[np.ix_(index, index)]
 
     def add(self, index: Array, changes: Array, weights: Array) -> None:
         changed = changes != 0
@@ -164,6 +179,10 @@ class GramRows:
     def products(self, coefficients: Array, out: Array) -> None:
         """The scores A·K of all rows."""
         np.matmul(coefficients, self.K, out=out)
+
+    def evaluate(self, index: Array, vectors: Array) -> Array:
+        """A·K of chosen rows, vectors x rows."""
+        return vectors @ self.K[index].T
 
     def _add_product(self, index: Array, changes: Array, weights: Array, columns: Array) -> None:
         used = np.flatnonzero(changes.any(axis=0))
@@ -227,6 +246,15 @@ class KernelRows:
         """The scores A·K of all rows."""
         out[:] = 0
         self.add(np.arange(self.count), coefficients, out)
+
+    def evaluate(self, index: Array, vectors: Array) -> Array:
+        """A·K of chosen rows, vectors x rows."""
+        support = np.flatnonzero(vectors.any(axis=0))
+        out = np.zeros((len(vectors), len(index)), dtype=self.dtype)
+        for start in range(0, len(support), GATHERED_ROWS):
+            part = support[start : start + GATHERED_ROWS]
+            out += vectors[:, part] @ self.tile(part, index)
+        return out
 
 
 def explicit_rows(X: Any) -> DenseRows | SparseRows:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pegasos.compiling import announced
 from pegasos.draws import Draws
-from pegasos.engine.loops import Block, Columns, Matrices, Mode, Problem, State, walk_block, walk_rows
+from pegasos.engine.loops import Block, Columns, Matrices, Mode, Problem, State, split, walk_block, walk_rows
 from pegasos.rows import SparseRows, read_only
 from pegasos.rules import MERGEABLE, SDCA_HINGE, SDCA_LOGISTIC
 
@@ -218,7 +218,8 @@ class Walk:
         block.changes[:] = 0
         block.clocked[:] = 0
         if size > batch or self.method.projecting:
-            self._cross = read_only(self.rows.cross(block.drawn))
+            # from a stored matrix the compiled code picks the entries that it needs
+            self._cross = self.rows.K if self.rows.stored else read_only(self.rows.cross(block.drawn))
 
     def _close_block(self) -> None:
         active = int(self._columns.active[0])
@@ -287,6 +288,16 @@ class Walk:
             scores = self.rows.products(vectors).T
         return scores + (self.method.constant * bias[:, None]).astype(scores.dtype)
 
+    def column_scores(self, column: int) -> Array:
+        """The raw scores of all rows under one column."""
+        self._settle()
+        state, scale = self._state, self._state.scale[column]
+        if self.rows.dual:
+            scores = state.weights[column]
+        else:
+            scores = self.rows.products(state.weights[column : column + 1])[:, 0]
+        return scale * (scores.astype(np.float64) + self.method.constant * state.bias[column])
+
     def coefficients(self) -> Array:
         """The dual coefficients y·a of each column (only where they are kept)."""
         return self._state.coefficients[: self.active]
@@ -343,6 +354,32 @@ class Walk:
             active = self.active
             self._done = self._size = 0
             self.rows.products(self._state.coefficients[:active], out=self._state.weights[:active])
+
+    def separate(self, row: int, number: int) -> None:
+        """Give the predictor of class `row` and param `number` a column of its own, if it shares one."""
+        columns = self._columns
+        rank = int(np.flatnonzero(self._order == number)[0])
+        column = int(self.column_of()[row, number])
+        if columns.high[column] - rank > 1:
+            split(column, rank + 1, columns, self._state, self._block)
+        if rank > columns.low[column]:
+            split(column, rank, columns, self._state, self._block)
+
+    def move(self, column: int, index: Array, change: Array) -> None:
+        """Change dual coefficients of one column from outside, at a moment between two steps."""
+        self._settle()
+        state = self._state
+        change = change.astype(self.rows.dtype)
+        state.coefficients[column, index] += change
+        state.bias[column] += self.method.constant * float(change.sum())
+        self.rows.add(index, change[None, :], state.weights[column : column + 1])
+
+    def _settle(self) -> None:
+        """Add the changes of the block under way; what is left of it is opened anew."""
+        if self.by_rows or self._done == self._size:
+            return
+        self._close_block()
+        self._done = self._size = 0
 
     def freeze(self, columns: Array) -> None:
         """Let these columns rest: they are not asked any more."""

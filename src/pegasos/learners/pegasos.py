@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 
 from pegasos.draws import Draws
 from pegasos.engine.certificate import Certificate
+from pegasos.engine.courses import PegasosCourse
 from pegasos.engine.walk import Method, Walk
 from pegasos.learners.certify import certify
 from pegasos.learners.estimator import OneVsAllClassifier, Stage, is_linear, is_logistic, probabilities
@@ -186,11 +187,6 @@ class Pegasos(OneVsAllClassifier):
         epochs = DEFAULT_EPOCHS if self.epochs is None else whole("epochs", self.epochs)
         return math.ceil(epochs * m / self.batch_size)
 
-    def _suffix_start(self, stop: int) -> int:
-        """The mean is over the vectors after steps start+1..stop."""
-        share = 1.0 if isinstance(self.average, bool | np.bool_) else float(self.average)
-        return stop - math.ceil(share * stop)
-
     def _walk(self, task: Task, columns: Array, draws: Draws, weights: Array, origin: int = 0) -> Walk:
         method = Method(
             HINGE if self.loss == "hinge" else LOGISTIC,
@@ -217,31 +213,18 @@ class Pegasos(OneVsAllClassifier):
     def _run(self, walk: Walk, start: int, end: int, stops: list[int]) -> tuple[list[Stage], Array, list[int]]:
         """Walk to the end; the stages at the stops and at the end, and the mean losses on the way."""
         wanted = [*stops, end]
-        starts = {stop: self._suffix_start(stop) for stop in wanted} if self.average else {}
+        course = PegasosCourse(walk, np.array([self.lam_]), self.batch_size, self.average, wanted)
         points = sorted({start + math.ceil((end - start) * p / CURVE_POINTS) for p in range(1, CURVE_POINTS + 1)})
-        sums: dict[int, Any] = {0: (0.0, 0.0)}
         stages: dict[int, Stage] = {}
         losses, before = [], start
-        for mark in sorted({*wanted, *starts.values(), *points}):
-            walk.advance(mark)
-            if mark in starts.values() and mark > 0:
-                sums[mark] = walk.sums()
+        for mark in sorted({*wanted, *points}):
+            course.advance(mark)
             if mark in points:
                 losses.append(walk.take_losses() / ((mark - before) * self.batch_size))
                 before = mark
             if mark in wanted:
-                stages[mark] = self._stage(walk, mark, sums[starts[mark]] if self.average else None, starts.get(mark, 0))
+                stages[mark] = Stage(*course.predictors())
         return [stages[stop] for stop in wanted], np.array(losses), points
-
-    def _stage(self, walk: Walk, step: int, before: Any, start: int) -> Stage:
-        """The predictor after `step` steps: V/(λ k t), or the mean of those after `start`."""
-        unit = self.lam_ * self.batch_size
-        if before is None:
-            vectors, bias = walk.vectors()
-            return Stage(vectors / vectors.dtype.type(unit * step), bias / (unit * step))
-        total, total_bias = walk.sums()
-        length = unit * (step - start)
-        return Stage(((total - before[0]) / length).astype(walk.rows.dtype), (total_bias - before[1]) / length)
 
     def _finish(self, task: Task, walks: list[Walk], runs: list[Any], stops: list[int]) -> None:
         stages = [

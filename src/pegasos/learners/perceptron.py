@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from pegasos.draws import Draws
+from pegasos.engine.courses import PerceptronCourse
 from pegasos.engine.walk import Method, Walk
 from pegasos.learners.estimator import OneVsAllClassifier, Stage, is_linear
 from pegasos.learners.task import Task, check_stops, draw_seed, open_task, positive, whole
@@ -91,17 +92,14 @@ class Perceptron(OneVsAllClassifier):
         walk = self._walk(task, draws, task.relative_weights)
         if saved is not None:
             walk.resume(saved)
-        first = walk.step // task.m
-        stops = check_stops(self.checkpoints, first + self.epochs, "epochs")
-        stages: dict[int, Stage] = {}
-        resting = np.zeros(len(task.columns), dtype=bool) if saved is None else saved["frozen"].copy()
-        for epoch in range(first + 1, first + self.epochs + 1):
-            self._walk_epoch(walk, task.m, resting)
-            if epoch in stops:
-                stages[epoch] = self._stage(walk)
-            if resting.all():
-                break
-        self._finish(task, walk, stages, stops)
+        course = PerceptronCourse(walk, task.m, self.average, None if saved is None else saved["frozen"].copy(), self._steps)
+        last = course.epoch + self.epochs
+        stops = check_stops(self.checkpoints, last, "epochs")
+        stages = []
+        for stop in [*stops, last]:  # a stop that is not reached is where a longer run would have ended, too
+            course.advance(stop)
+            stages.append(Stage(*course.predictors()))
+        self._finish(task, course, stages, stops)
         return self
 
     @available_if(is_linear)
@@ -121,8 +119,9 @@ class Perceptron(OneVsAllClassifier):
             self._mistakes, self._losses = [], []
         else:
             walk.resume({**self._saved, "frozen": np.zeros(len(task.columns), dtype=bool)})
-        self._walk_epoch(walk, task.m, np.zeros(len(task.columns), dtype=bool))
-        self._finish(task, walk, {}, [])
+        course = PerceptronCourse(walk, task.m, self.average, steps=self._steps)
+        course.walk_epoch()
+        self._finish(task, course, [Stage(*course.predictors())], [])
         return self
 
     def _check_parameters(self) -> None:
@@ -150,30 +149,15 @@ class Perceptron(OneVsAllClassifier):
             origin=origin,
         )
 
-    def _walk_epoch(self, walk: Walk, m: int, resting: Array) -> None:
-        """One pass; columns that made no mistake in it rest from then on."""
-        walk.advance(walk.step + m)
-        self._steps += np.where(resting, 0, m)
-        mistakes = walk.take_mistakes()
-        self._mistakes = [*self._mistakes, mistakes]
-        self._losses = [*self._losses, walk.take_losses() / m]
-        resting |= mistakes == 0
-        walk.freeze(np.flatnonzero(resting))
-
-    def _stage(self, walk: Walk) -> Stage:
-        if not self.average:
-            return Stage(*walk.vectors())
-        total, bias = walk.sums()
-        return Stage((total / self._steps[:, None]).astype(walk.rows.dtype), bias / self._steps)
-
-    def _finish(self, task: Task, walk: Walk, stages: dict[int, Stage], stops: list[int]) -> None:
-        final = self._stage(walk)
+    def _finish(self, task: Task, course: PerceptronCourse, stages: list[Stage], stops: list[int]) -> None:
+        self._steps = course.steps
+        self._mistakes = [*self._mistakes, *course.mistakes]
+        self._losses = [*self._losses, *course.losses]
         self.mistakes_, self.loss_curve_ = np.array(self._mistakes), np.array(self._losses)
         self.n_iter_ = len(self._mistakes)
-        self._saved = walk.save() if self.warm_start or task.kernel is None else None
+        self._saved = course.walk.save() if self.warm_start or task.kernel is None else None
         self._m = task.m
-        # a stop that was not reached is where a longer run would have ended, too
-        self._publish(task, [*(stages.get(stop, final) for stop in stops), final], stops)
+        self._publish(task, stages, stops)
 
     def _resumable(self, columns: Array, width: int, m: int) -> dict[str, Any] | None:
         saved: dict[str, Any] | None = getattr(self, "_saved", None) if self.warm_start else None

@@ -10,7 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
 from pegasos.draws import Draws
-from pegasos.engine.certificate import Certificate, box, dual_objective, primal_objective
+from pegasos.engine.ascent import Ascent
+from pegasos.engine.certificate import Certificate, box
 from pegasos.engine.walk import Method, Walk
 from pegasos.learners.certify import certify, has_certificate
 from pegasos.learners.estimator import OneVsAllClassifier, Stage, is_logistic, probabilities
@@ -34,6 +35,7 @@ class SDCA(OneVsAllClassifier):
     tol : relative duality gap at which a column stops.
     max_epochs : passes over the rows at most; a ConvergenceWarning says so where tol was not reached.
     sampling : "permutation" (a new order each epoch), "fixed-permutation" or "uniform".
+    finish : hinge loss: columns that would need many more epochs are finished by greedy pair steps on their active rows.
     fit_intercept, class_weight, checkpoints (in epochs), warm_start, memory, random_state : as in `Pegasos`.
 
     Attributes
@@ -60,6 +62,7 @@ class SDCA(OneVsAllClassifier):
         max_epochs: int = 1000,
         *,
         sampling: str = "permutation",
+        finish: bool = True,
         fit_intercept: str | bool = "auto",
         class_weight: Any = None,
         checkpoints: Any = None,
@@ -73,6 +76,7 @@ class SDCA(OneVsAllClassifier):
         self.tol = tol
         self.max_epochs = max_epochs
         self.sampling = sampling
+        self.finish = finish
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.checkpoints = checkpoints
@@ -90,22 +94,20 @@ class SDCA(OneVsAllClassifier):
         if saved is None:
             self._seed = draw_seed(self.random_state)
             self._gaps: list[Array] = []
-        walk = self._walk(task)
+        ascent = self._ascent(task, certified)
+        walk = ascent.walk
         if saved is not None:
             walk.resume(saved)
-        first = walk.step // task.m
-        stops = check_stops(self.checkpoints, first + self.max_epochs, "epochs")
+            ascent.epoch = walk.step // task.m
+        last = ascent.epoch + self.max_epochs
+        stops = check_stops(self.checkpoints, last, "epochs")
         stages: dict[int, Stage] = {}
-        state = self._certificate(walk, task)
-        for epoch in range(first + 1, first + self.max_epochs + 1):
-            walk.advance(epoch * task.m)
-            state = self._certificate(walk, task)
-            self._gaps = [*self._gaps, state.relative]
-            if epoch in stops:
-                stages[epoch] = Stage(*walk.vectors())
-            if certified and self._rests(walk, task, state):
-                break
-        self._finish(task, walk, certified, stages, stops)
+        for stop in stops:
+            ascent.advance(stop)
+            stages[stop] = Stage(*ascent.predictors())
+        ascent.advance(last)
+        self._gaps = [*self._gaps, *(relative[:, 0] for relative in ascent.history)]
+        self._finish(task, ascent, certified, stages, stops)
         return self
 
     @available_if(is_logistic)
@@ -124,57 +126,29 @@ class SDCA(OneVsAllClassifier):
         positive("tol", self.tol)
         whole("max_epochs", self.max_epochs)
 
-    def _walk(self, task: Task) -> Walk:
+    def _ascent(self, task: Task, certified: bool) -> Ascent:
         method = Method(SDCA_HINGE if self.loss == "hinge" else SDCA_LOGISTIC, constant=task.constant)
         params = np.array([1.0 / (self.lam_ * task.weights.sum())])
         draws = Draws(self.sampling, task.m, self._seed)
         plan = task.plan
-        return Walk(
-            task.rows,
-            task.codes,
-            task.weights,
-            task.columns,
-            params,
-            method,
-            draws,
-            block=plan.block,
-            by_rows=plan.by_rows,
+        walk = Walk(
+            task.rows, task.codes, task.weights, task.columns, params, method, draws, block=plan.block, by_rows=plan.by_rows
         )
+        # without a certificate nothing tells when to stop, or whom to finish
+        tol, finish = (float(self.tol), bool(self.finish)) if certified else (-np.inf, False)
+        return Ascent(walk, self.loss, np.array([self.lam_]), task.weights, task.codes, tol, finish)
 
-    def _certificate(self, walk: Walk, task: Task) -> Certificate:
-        """P and D of each column from the walk's own scores and coefficients."""
-        lam = np.full(len(task.columns), float(self.lam_))
-        labels, scores = task.labels(), walk.scores()
-        coefficients = walk.coefficients().astype(np.float64)
-        a = np.clip(labels * coefficients, 0.0, box(lam, task.weights))  # float32 may stand a rounding outside of the box
-        squared_norm = np.einsum("ij,ij->i", coefficients, scores, dtype=np.float64)
-        return Certificate(
-            primal_objective(self.loss, lam, scores, labels, task.weights, squared_norm),
-            dual_objective(self.loss, lam, a, scores, labels, task.weights),
-        )
-
-    def _rests(self, walk: Walk, task: Task, state: Certificate) -> bool:
-        """Let columns within tol rest; True when all of them are, also by scores without any rounding of the walk."""
-        reached = state.relative <= self.tol
-        walk.freeze(np.flatnonzero(reached))
-        if not walk.resting.all():
-            return False
+    def _finish(self, task: Task, ascent: Ascent, certified: bool, stages: dict[int, Stage], stops: list[int]) -> None:
+        walk = ascent.walk
         walk.refresh()
-        reached = self._certificate(walk, task).relative <= self.tol
-        walk.wake(np.flatnonzero(~reached))
-        return bool(reached.all())
-
-    def _finish(self, task: Task, walk: Walk, certified: bool, stages: dict[int, Stage], stops: list[int]) -> None:
-        walk.refresh()
-        state = self._certificate(walk, task)
+        state = ascent.certificate()
         self.objective_, self.dual_objective_ = state.primal, state.dual
         self.gap_ = float(state.relative.max()) if certified else float("nan")
         self.gap_curve_ = np.array(self._gaps)
-        self.n_iter_ = walk.step // task.m
+        self.n_iter_ = ascent.epoch
         self._saved = walk.save() if self.warm_start else None
         self._m = task.m
-        final = Stage(*walk.vectors())
-        self._publish(task, [*(stages.get(stop, final) for stop in stops), final], stops)
+        self._publish(task, [*(stages[stop] for stop in stops), Stage(*ascent.predictors())], stops)
         if not certified:
             message = "the kernel is not positive semidefinite: no duality gap exists, and the result is not certified."
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
