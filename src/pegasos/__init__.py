@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pegasos.learners import SDCA, Pegasos, Perceptron
+    from pegasos.sweep import SweepCV
 
 __version__ = "0.1.0"
-__all__ = ["SDCA", "Pegasos", "Perceptron"]
+__all__ = ["SDCA", "Pegasos", "Perceptron", "SweepCV"]
 
-_HOMES = {"Pegasos": "pegasos.learners", "Perceptron": "pegasos.learners", "SDCA": "pegasos.learners"}
+_HOMES = {
+    "Pegasos": "pegasos.learners",
+    "Perceptron": "pegasos.learners",
+    "SDCA": "pegasos.learners",
+    "SweepCV": "pegasos.sweep",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +20,29 @@ Array = np.ndarray[Any, Any]
 
 #: Examples that the row-by-row walk takes between two looks at the clock and the keyboard.
 ROW_CHUNK = 8192
+
+
+_thread = threading.local()
+
+
+class Halted(Exception):  # noqa: N818 - not an error: somebody asked for it
+    """A walk was asked to stop from another thread."""
+
+
+@contextlib.contextmanager
+def halting(event: threading.Event) -> Iterator[None]:
+    """Walks of this thread end with `Halted` soon after the event is set: Ctrl-C reaches the main thread only."""
+    _thread.halt = event
+    try:
+        yield
+    finally:
+        _thread.halt = None
+
+
+def _check_halt() -> None:
+    event = getattr(_thread, "halt", None)
+    if event is not None and event.is_set():
+        raise Halted
 
 
 @dataclass(frozen=True)
@@ -154,6 +180,7 @@ class Walk:
         kind = "rows" if self.by_rows else "block"
         with announced(f"{kind}-{self.rows.dtype}"):
             while self.step < step:
+                _check_halt()
                 if self.by_rows:
                     self._walk_rows(step)
                 else:

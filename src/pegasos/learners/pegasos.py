@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 
 from pegasos.draws import Draws
 from pegasos.engine.certificate import Certificate
-from pegasos.engine.courses import PegasosCourse
+from pegasos.engine.courses import Course, PegasosCourse
 from pegasos.engine.walk import Method, Walk
 from pegasos.learners.certify import certify
 from pegasos.learners.estimator import OneVsAllClassifier, Stage, is_linear, is_logistic, probabilities
@@ -126,11 +126,10 @@ class Pegasos(OneVsAllClassifier):
             self.loss_curve_ = self.loss_curve_steps_ = None
         start = 0 if saved is None else saved[0]["step"]
         stops = check_stops(self.checkpoints, start + steps, "steps")
-        groups = [task.columns] if self.draws == "shared" else [np.array([code]) for code in task.columns]
         walks = []
-        for stream, columns in enumerate(groups):
+        for stream, columns in enumerate(self._groups(task)):
             draws = Draws(self.sampling, task.m, self._seed, stream)
-            walk = self._walk(task, columns, draws, task.relative_weights)
+            walk = self._walk(task, columns, draws, task.relative_weights, np.array([self.lam_]))
             if saved is not None:
                 walk.resume(saved[stream])
             walks.append(walk)
@@ -150,7 +149,7 @@ class Pegasos(OneVsAllClassifier):
         task = open_task(self, X, codes, weights, len(self.classes_), free_is_augment=False, own=False)
         steps = math.ceil(task.m / self.batch_size)
         start = 0 if first else self._saved[0]["step"]
-        walk = self._walk(task, task.columns, Draws("in-order", task.m), weights, origin=start)
+        walk = self._walk(task, task.columns, Draws("in-order", task.m), weights, np.array([self.lam_]), origin=start)
         if first:
             self.loss_curve_ = self.loss_curve_steps_ = None
         else:
@@ -187,24 +186,31 @@ class Pegasos(OneVsAllClassifier):
         epochs = DEFAULT_EPOCHS if self.epochs is None else whole("epochs", self.epochs)
         return math.ceil(epochs * m / self.batch_size)
 
-    def _walk(self, task: Task, columns: Array, draws: Draws, weights: Array, origin: int = 0) -> Walk:
+    def _groups(self, task: Task) -> list[Array]:
+        """The columns that share draws."""
+        return [task.columns] if self.draws == "shared" else [np.array([code]) for code in task.columns]
+
+    def _walk(
+        self, task: Task, columns: Array, draws: Draws, weights: Array, lams: Array, tracking: bool = True, origin: int = 0
+    ) -> Walk:
         method = Method(
             HINGE if self.loss == "hinge" else LOGISTIC,
             batch=self.batch_size,
             constant=task.constant,
             projecting=bool(self.projection),
             averaging=bool(self.average),
-            tracking=True,
+            tracking=tracking,
         )
         return Walk(
             task.rows,
             task.codes,
             weights,
             columns,
-            np.array([self.lam_ * self.batch_size]),
+            lams * self.batch_size,
             method,
             draws,
-            radius=np.array([math.sqrt(self.lam_) * self.batch_size]),
+            members=task.members,
+            radius=np.sqrt(lams) * self.batch_size,
             block=task.plan.block,
             by_rows=task.plan.by_rows,
             origin=origin,
@@ -240,6 +246,21 @@ class Pegasos(OneVsAllClassifier):
         self._saved = [walk.save() for walk in walks] if self.warm_start or task.kernel is None else None
         self._m = task.m
         self._publish(task, stages, stops)
+
+    # -- many settings in one walk: see pegasos.sweep ------------------------------------------------------------------
+
+    sweep_axes = ("lam", "n_iter", "epochs")
+
+    def _sweep_stop(self, m: int) -> int:
+        return self._steps(m)
+
+    def _sweep_courses(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Course]:
+        courses: list[Course] = []
+        for stream, columns in enumerate(self._groups(task)):
+            draws = Draws(self.sampling, task.m, seed, stream)
+            walk = self._walk(task, columns, draws, task.relative_weights, lams, tracking=False)
+            courses.append(PegasosCourse(walk, lams, self.batch_size, self.average, stops))
+        return courses
 
     # -- going on ----------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from pegasos.draws import Draws
-from pegasos.engine.courses import PerceptronCourse
+from pegasos.engine.courses import Course, PerceptronCourse
 from pegasos.engine.walk import Method, Walk
 from pegasos.learners.estimator import OneVsAllClassifier, Stage, is_linear
 from pegasos.learners.task import Task, check_stops, draw_seed, open_task, positive, whole
@@ -88,8 +88,7 @@ class Perceptron(OneVsAllClassifier):
             self._seed = draw_seed(self.random_state)
             self._steps = np.zeros(len(task.columns), dtype=np.int64)
             self._mistakes, self._losses = [], []
-        draws = Draws("permutation" if self.shuffle else "in-order", task.m, self._seed)
-        walk = self._walk(task, draws, task.relative_weights)
+        walk = self._walk(task, self._draws(task.m, self._seed), task.relative_weights)
         if saved is not None:
             walk.resume(saved)
         course = PerceptronCourse(walk, task.m, self.average, None if saved is None else saved["frozen"].copy(), self._steps)
@@ -135,7 +134,7 @@ class Perceptron(OneVsAllClassifier):
     def _walk(self, task: Task, draws: Draws, weights: Array, origin: int = 0) -> Walk:
         method = Method(PERCEPTRON, constant=task.constant, averaging=bool(self.average), tracking=True)
         eta = np.array([float(self.learning_rate)])
-        plan = task.plan
+        plan, members = task.plan, task.members
         return Walk(
             task.rows,
             task.codes,
@@ -144,6 +143,7 @@ class Perceptron(OneVsAllClassifier):
             eta,
             method,
             draws,
+            members=members,
             block=plan.block,
             by_rows=plan.by_rows,
             origin=origin,
@@ -158,6 +158,21 @@ class Perceptron(OneVsAllClassifier):
         self._saved = course.walk.save() if self.warm_start or task.kernel is None else None
         self._m = task.m
         self._publish(task, stages, stops)
+
+    # -- many settings in one walk: see pegasos.sweep ------------------------------------------------------------------
+
+    sweep_axes = ("epochs",)
+    lam_ = None
+
+    def _draws(self, m: int, seed: int) -> Draws:
+        return Draws("permutation" if self.shuffle else "in-order", m, seed)
+
+    def _sweep_stop(self, m: int) -> int:
+        return self.epochs
+
+    def _sweep_courses(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Course]:
+        walk = self._walk(task, self._draws(task.m, seed), task.relative_weights)
+        return [PerceptronCourse(walk, task.m, self.average)]
 
     def _resumable(self, columns: Array, width: int, m: int) -> dict[str, Any] | None:
         saved: dict[str, Any] | None = getattr(self, "_saved", None) if self.warm_start else None

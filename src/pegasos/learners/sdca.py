@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from pegasos.draws import Draws
 from pegasos.engine.ascent import Ascent
 from pegasos.engine.certificate import Certificate, box
+from pegasos.engine.courses import Course
 from pegasos.engine.walk import Method, Walk
 from pegasos.learners.certify import certify, has_certificate
 from pegasos.learners.estimator import OneVsAllClassifier, Stage, is_logistic, probabilities
@@ -94,7 +95,7 @@ class SDCA(OneVsAllClassifier):
         if saved is None:
             self._seed = draw_seed(self.random_state)
             self._gaps: list[Array] = []
-        ascent = self._ascent(task, certified)
+        ascent = self._ascent(task, np.array([self.lam_]), self._seed, certified)
         walk = ascent.walk
         if saved is not None:
             walk.resume(saved)
@@ -126,17 +127,34 @@ class SDCA(OneVsAllClassifier):
         positive("tol", self.tol)
         whole("max_epochs", self.max_epochs)
 
-    def _ascent(self, task: Task, certified: bool) -> Ascent:
+    def _ascent(self, task: Task, lams: Array, seed: int, certified: bool) -> Ascent:
         method = Method(SDCA_HINGE if self.loss == "hinge" else SDCA_LOGISTIC, constant=task.constant)
-        params = np.array([1.0 / (self.lam_ * task.weights.sum())])
-        draws = Draws(self.sampling, task.m, self._seed)
-        plan = task.plan
+        weights = task.training(task.weights)
         walk = Walk(
-            task.rows, task.codes, task.weights, task.columns, params, method, draws, block=plan.block, by_rows=plan.by_rows
+            task.rows,
+            task.codes,
+            task.weights,
+            task.columns,
+            1.0 / (lams * weights.sum()),
+            method,
+            Draws(self.sampling, task.m, seed),
+            members=task.members,
+            block=task.plan.block,
+            by_rows=task.plan.by_rows,
         )
         # without a certificate nothing tells when to stop, or whom to finish
         tol, finish = (float(self.tol), bool(self.finish)) if certified else (-np.inf, False)
-        return Ascent(walk, self.loss, np.array([self.lam_]), task.weights, task.codes, tol, finish)
+        return Ascent(walk, self.loss, lams, weights, task.training(task.codes), tol, finish)
+
+    # -- many settings in one walk: see pegasos.sweep ------------------------------------------------------------------
+
+    sweep_axes = ("lam", "max_epochs")
+
+    def _sweep_stop(self, m: int) -> int:
+        return self.max_epochs
+
+    def _sweep_courses(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Course]:
+        return [self._ascent(task, lams, seed, has_certificate(task.kernel, task.X))]
 
     def _finish(self, task: Task, ascent: Ascent, certified: bool, stages: dict[int, Stage], stops: list[int]) -> None:
         walk = ascent.walk

@@ -25,7 +25,10 @@ PRECOMPUTED = "precomputed"
 
 @dataclass
 class Task:
-    """Training rows with class codes and raw weights ω; `columns` are the codes that get a predictor."""
+    """Rows with class codes and raw weights ω; `columns` are the codes that get a predictor.
+
+    The training rows are `members` of the rows (None: all of them); weights elsewhere are zero.
+    """
 
     X: Any
     codes: Array
@@ -35,10 +38,15 @@ class Task:
     constant: float
     plan: Plan
     rows: Any
+    members: Array | None = None
 
     @property
     def m(self) -> int:
-        return len(self.codes)
+        return len(self.codes) if self.members is None else len(self.members)
+
+    def training(self, values: Array) -> Array:
+        """The part of an array over all rows that belongs to the training rows."""
+        return values if self.members is None else values[self.members]
 
     @property
     def relative_weights(self) -> Array:

@@ -1,0 +1,83 @@
+"""Preprocessing that scikit-learn lacks: a transformer may not drop rows, so dropping is done around an estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+Array = np.ndarray[Any, Any]
+
+
+def _inner_has(name: str) -> Any:
+    def check(self: Any) -> bool:
+        getattr(self.estimator_ if hasattr(self, "estimator_") else self.estimator, name)
+        return True
+
+    return check
+
+
+class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Fit an estimator without the training rows that have a feature with |z| >= threshold; new rows are never dropped.
+
+    z = (x - mean)/deviation, both of the training rows; a constant feature has z = 0.
+
+    >>> from pegasos import Perceptron
+    >>> X = np.array([[0.0], [1.0], [0.5], [0.4], [90.0]])
+    ... y = np.array([0, 1, 1, 0, 0])
+    >>> DropOutliers(Perceptron(random_state=0), threshold=1.9).fit(X, y).kept_
+    array([ True,  True,  True,  True, False])
+    """
+
+    def __init__(self, estimator: Any, threshold: float = 3.0) -> None:
+        self.estimator = estimator
+        self.threshold = threshold
+
+    def kept_rows(self, X: Any) -> Array:
+        """Which of these training rows stay."""
+        X = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+        if not self.threshold > 0:
+            raise ValueError(f"threshold must be above 0, got {self.threshold!r}.")
+        deviation = X.std(axis=0)
+        z = np.abs(X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+        kept = (z < self.threshold).all(axis=1)
+        if not kept.any():
+            raise ValueError(f"all rows are outliers at threshold={self.threshold:g}: raise it.")
+        return np.asarray(kept)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DropOutliers:
+        """Drop the outliers among these rows, and fit the estimator to the others."""
+        checked, _ = validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32))
+        self.kept_ = self.kept_rows(checked)
+        rows = np.flatnonzero(self.kept_)
+        weights = {} if sample_weight is None else {"sample_weight": _safe_indexing(sample_weight, rows)}
+        self.estimator_ = clone(self.estimator).fit(_safe_indexing(X, rows), _safe_indexing(y, rows), **weights)
+        self.classes_ = self.estimator_.classes_
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row."""
+        check_is_fitted(self)
+        return self.estimator_.predict(X)
+
+    @available_if(_inner_has("decision_function"))
+    def decision_function(self, X: Any) -> Array:
+        """The estimator's scores."""
+        check_is_fitted(self)
+        return self.estimator_.decision_function(X)
+
+    @available_if(_inner_has("predict_proba"))
+    def predict_proba(self, X: Any) -> Array:
+        """The estimator's probabilities."""
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

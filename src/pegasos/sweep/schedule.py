@@ -1,0 +1,215 @@
+"""The schedule: which units there are, in which order they share most, how rows are had within the budget, and their running."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+
+from pegasos.engine.plan import DUAL_BLOCK, PRIMAL_BLOCK, Plan, budget_bytes, plan_primal
+from pegasos.engine.walk import halting
+from pegasos.kernels import Kernel, as_kernel
+from pegasos.learners.task import PRECOMPUTED
+from pegasos.preprocessing import DropOutliers
+from pegasos.sweep.cells import Group
+from pegasos.sweep.folds import Prepared, Shared, base_values, make_rows, prepare, resolved_kernel
+from pegasos.sweep.units import UnitResult, run_unit
+from pegasos.threads import blas_threads, single_threaded_blas
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One group on one fold, and the names under which what it shares is kept."""
+
+    group: Group
+    fold: int
+    prepared_key: Any
+    base_key: Any
+    rows_key: Any
+
+
+def transforms(estimator: Any) -> bool:
+    """Whether rows change before the learner sees them, so that each fold has rows of its own."""
+    if isinstance(estimator, Pipeline):
+        return len(estimator.steps) > 1 or transforms(estimator.steps[-1][1])
+    if isinstance(estimator, DropOutliers):
+        return transforms(estimator.estimator)
+    return False
+
+
+def named_kernel(group: Group) -> Kernel | None:
+    """The group's kernel as an object; None for explicit features and precomputed matrices."""
+    kernel = group.learner.kernel
+    return None if isinstance(kernel, str) and kernel == PRECOMPUTED else as_kernel(kernel)
+
+
+class Schedule:
+    """All units of a sweep, and what they share."""
+
+    def __init__(
+        self, groups: list[Group], X: Any, y: Any, codes: Array, weights: Array | None, splits: list[Any], memory: Any, seed: int
+    ) -> None:
+        self._X, self._y, self._codes, self._weights, self._splits, self._seed = X, y, codes, weights, splits, seed
+        self._shared = Shared()
+        self.units = self._ordered(groups)
+        self.budget = budget_bytes(memory)
+        self._memory = memory
+        self.way = self._choose_way()
+
+    # -- order and memory --------------------------------------------------------------------------------------------
+
+    def _ordered(self, groups: list[Group]) -> list[Unit]:
+        """Groups of one measure and one kernel follow each other; folds come innermost where they share rows."""
+        units = [self._unit(group, fold) for group in groups for fold in range(len(self._splits))]
+        rank = {group.key: number for number, group in enumerate(groups)}
+
+        def position(unit: Unit) -> Any:
+            own = unit.fold if transforms(unit.group.estimator) else -1
+            return (own, str(unit.base_key), str(unit.rows_key), rank[unit.group.key], unit.fold)
+
+        return sorted(units, key=position)
+
+    def _unit(self, group: Group, fold: int) -> Unit:
+        own = fold if transforms(group.estimator) else None
+        kernel = named_kernel(group)
+        suggested = kernel is not None and "'scale'" in repr(kernel)
+        measure = None if kernel is None else kernel.measure
+        return Unit(
+            group,
+            fold,
+            ("prepared", group.preparation, fold),
+            ("base", group.preparation if own is not None else "", own, measure),
+            ("rows", group.preparation if own is not None else "", own, repr(group.learner.kernel), fold if suggested else None),
+        )
+
+    def _choose_way(self) -> str:
+        """Distances shared by kernels, Gram matrices one by one, or kernel rows on the fly: what the budget allows."""
+        if all(named_kernel(unit.group) is None for unit in self.units):
+            return "explicit"
+        n = self._X.shape[0]
+        itemsize = 4 if getattr(self._X, "dtype", np.float64) == np.float32 else 8
+        gram = n * n * itemsize
+        state = max(self._state_bytes(unit, n, itemsize) for unit in self.units)
+        each = 2 if any(transforms(unit.group.estimator) for unit in self.units) else 1
+        several = len({unit.rows_key for unit in self.units}) > len({unit.base_key for unit in self.units})
+        if several and (2 + each) * gram + 2 * state <= self.budget:
+            return "shared"
+        return "gram" if 2 * gram + 2 * state <= self.budget else "on the fly"
+
+    @staticmethod
+    def _state_bytes(unit: Unit, n: int, itemsize: int) -> int:
+        lams = len({cell.learner.lam_ for cell in unit.group.cells})
+        return lams * 10 * n * (4 * itemsize + 16)
+
+    # -- running -----------------------------------------------------------------------------------------------------
+
+    def run(self, units: list[Unit], done: Callable[[Unit, UnitResult], None], options: RunOptions) -> bool:
+        """Run units on threads, each with one BLAS thread; False if time was up before all were done."""
+        for unit in units:
+            for key in (unit.prepared_key, unit.rows_key):
+                self._shared.expect(key)
+        for rows_key, base_key in {unit.rows_key: unit.base_key for unit in units}.items():
+            del rows_key
+            self._shared.expect(base_key)
+        if units:
+            self._warm_up(units[0])
+        workers = max(1, min(options.workers, len(units)))
+        halt = threading.Event()
+        waiting = list(reversed(units))
+        running: dict[Future[UnitResult], Unit] = {}
+        pool = ThreadPoolExecutor(workers)
+        try:
+            with single_threaded_blas():
+                while waiting or running:
+                    while waiting and len(running) < workers and not options.expired():
+                        unit = waiting.pop()
+                        running[pool.submit(self._work, unit, options.on_training, halt)] = unit
+                    if not running:
+                        return False
+                    finished, _ = wait(running, timeout=options.remaining(), return_when=FIRST_COMPLETED)
+                    for future in finished:
+                        done(running.pop(future), future.result())
+                    if not finished and options.expired():
+                        return False
+            return True
+        finally:
+            halt.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _warm_up(self, unit: Unit) -> None:
+        """The first distances with all threads, before there are workers."""
+        if self.way == "shared":
+            prepared = self._prepared(unit)
+            kernel = named_kernel(unit.group)
+            if kernel is not None and kernel.measure is not None:
+                self._shared.get(unit.base_key, lambda: base_values(kernel, prepared.X))
+
+    def _prepared(self, unit: Unit) -> Prepared:
+        train = self._splits[unit.fold][0]
+        return self._shared.get(unit.prepared_key, lambda: prepare(unit.group.estimator, self._X, self._y, train))
+
+    def _work(self, unit: Unit, on_training: bool, halt: threading.Event) -> UnitResult:
+        with halting(halt):
+            try:
+                prepared = self._prepared(unit)
+                kernel = resolved_kernel(unit.group.learner, prepared)
+                rows = self._shared.get(unit.rows_key, lambda: self._make_rows(unit, kernel, prepared))
+                test = self._splits[unit.fold][1]
+                plan = self._plan(unit, prepared, kernel)
+                return run_unit(
+                    unit.group, prepared, rows, kernel, self._codes, self._weights, test, self._seed, plan, on_training
+                )
+            finally:
+                self._shared.release(unit.prepared_key)
+                self._shared.release(unit.rows_key)
+
+    def _make_rows(self, unit: Unit, kernel: Any, prepared: Prepared) -> Any:
+        base = None
+        if self.way == "shared" and isinstance(kernel, Kernel) and kernel.measure is not None:
+
+            def base() -> tuple[Array, bool]:
+                free = self._shared.last_use(unit.base_key)
+                return self._shared.get(unit.base_key, lambda: base_values(kernel, prepared.X)), free
+
+        try:
+            return make_rows(kernel, prepared.X, self.way == "on the fly", base)
+        finally:
+            self._shared.release(unit.base_key)
+
+    def _plan(self, unit: Unit, prepared: Prepared, kernel: Any) -> Plan:
+        m, width = prepared.X.shape
+        lams = len({cell.learner.lam_ for cell in unit.group.cells})
+        columns = lams * max(1, len(np.unique(self._codes)))
+        if kernel is None:
+            own = not hasattr(unit.group.learner, "average")
+            return plan_primal(sparse.issparse(prepared.X), m, width, columns, prepared.X.dtype.itemsize, self._memory, own)
+        return Plan(self.way, "by blocks", DUAL_BLOCK, 0, self.budget, 1, f"blocks of {DUAL_BLOCK}, primal {PRIMAL_BLOCK}")
+
+
+@dataclass
+class RunOptions:
+    """Threads, whether training rows are scored too, and the moment at which time is up."""
+
+    workers: int
+    on_training: bool
+    deadline: float | None
+
+    @classmethod
+    def of(cls, n_jobs: int | None, on_training: bool, max_time: float | None) -> RunOptions:
+        workers = blas_threads() if n_jobs is None else n_jobs if n_jobs > 0 else max(1, blas_threads() + 1 + n_jobs)
+        return cls(workers, on_training, None if max_time is None else time.monotonic() + max_time)
+
+    def expired(self) -> bool:
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+    def remaining(self) -> float | None:
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
