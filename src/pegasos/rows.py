@@ -13,6 +13,7 @@ In the primal the weights are the vectors V (columns x features). In the dual th
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Protocol
 
 import numpy as np
@@ -149,6 +150,7 @@ class GramRows:
         self.K = read_only(np.ascontiguousarray(K))
         self.dtype = K.dtype
         self.count = self.width = K.shape[0]
+        self._thread = threading.local()
 
     @classmethod
     def of(cls, kernel: Kernel, X: Any) -> GramRows:
@@ -187,13 +189,30 @@ class GramRows:
     def _add_product(self, index: Array, changes: Array, weights: Array, columns: Array) -> None:
         used = np.flatnonzero(changes.any(axis=0))
         every = len(columns) == len(weights)
+        gathered, product = self._buffers(len(columns))
         for start in range(0, len(used), GATHERED_ROWS):
             part = used[start : start + GATHERED_ROWS]
-            product = changes[:, part] @ self.K[index[part]]
-            if every:
-                weights += product
-            else:
-                weights[columns] += product
+            lines = gathered[: len(part)]
+            np.take(self.K, index[part], axis=0, out=lines, mode="clip")
+            values = np.ascontiguousarray(changes[:, part])
+            for c in range(0, self.width, TILE_COLUMNS):  # tiles of the product stay in the cache until they are added
+                tile = lines[:, c : c + TILE_COLUMNS]
+                added = product[:, : tile.shape[1]]
+                np.matmul(values, tile, out=added)
+                if every:
+                    weights[:, c : c + TILE_COLUMNS] += added
+                else:
+                    weights[columns, c : c + TILE_COLUMNS] += added
+
+    def _buffers(self, columns: int) -> tuple[Array, Array]:
+        """Arrays of this thread that are used again and again: fresh pages for each block would cost as much as the work."""
+        own = self._thread
+        if not hasattr(own, "gathered"):
+            own.gathered = np.empty((GATHERED_ROWS, self.width), dtype=self.dtype)
+            own.product = np.empty((0, TILE_COLUMNS), dtype=self.dtype)
+        if len(own.product) < columns:
+            own.product = np.empty((columns, TILE_COLUMNS), dtype=self.dtype)
+        return own.gathered, own.product[:columns]
 
 
 class KernelRows:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pegasos.compiling import compiled
-from pegasos.rules import PERCEPTRON, change, loss
+from pegasos.rules import PERCEPTRON, SDCA_HINGE, change, loss
 
 Array = np.ndarray[Any, Any]
 
@@ -162,29 +162,6 @@ def first_different(
 
 
 @compiled
-def record(j: int, r: int, u: float, mode: Mode, state: State, block: Block) -> None:
-    """Note column j's change u at the block's example r."""
-    u /= state.scale[j]
-    block.changes[j, r] = u
-    state.mistakes[j] += 1
-    if state.coefficients.shape[1] > 0:
-        state.coefficients[j, block.drawn[r]] += u
-    if mode.averaging:
-        if mode.dual:
-            state.sums[j, block.drawn[r]] += u * state.clock[j]
-        else:
-            block.clocked[j, r] = u * state.clock[j]
-
-
-@compiled
-def add_bias(j: int, u: float, mode: Mode, state: State) -> None:
-    """The constant feature's share of a change."""
-    state.bias[j] += mode.constant * u
-    if mode.averaging:
-        state.sum_bias[j] += mode.constant * u * state.clock[j]
-
-
-@compiled
 def finish_step(t: float, mode: Mode, columns: Columns, state: State, block: Block) -> None:
     """After a step: project on the ball (norm is up to date), and let the clock of averages tick."""
     for j in range(columns.active[0]):
@@ -235,11 +212,14 @@ def walk_block(
 
     `cross` holds the kernel between the block's examples, or, if `stored`, between all rows.
     """
-    index, scores, touched = block.drawn, block.scores, block.touched
+    index, scores, touched, line = block.drawn, block.scores, block.touched, block.line
     codes, weights, diagonal = problem.codes, problem.weight, problem.diagonal
     classes, low, high, frozen, params = columns.classes, columns.low, columns.high, columns.frozen, columns.params
     active, scale, coefficients, losses = columns.active, state.scale, state.coefficients, state.loss
-    keeps_own = coefficients.shape[1] > 0
+    sums, clock, mistakes, bias, sum_bias = state.sums, state.clock, state.mistakes, state.bias, state.sum_bias
+    changes, clocked = block.changes, block.clocked
+    keeps = coefficients.shape[1] > 0
+    reads_own = mode.rule >= SDCA_HINGE
     rule = mode.rule
     size = index.size
     for start in range(first, last, mode.batch):
@@ -255,7 +235,7 @@ def walk_block(
                 if not frozen[j]:
                     s = scale[j] * float(scores[j, r])
                     y = 1.0 if code == classes[j] else -1.0
-                    own = y * float(coefficients[j, i]) if keeps_own else 0.0
+                    own = y * float(coefficients[j, i]) if reads_own else 0.0
                     if high[j] - low[j] > 1:
                         at = first_different(rule, s, y, own, kii, t, params, low[j], high[j], weight)
                         if at < high[j]:
@@ -265,18 +245,27 @@ def walk_block(
                     u = change(rule, s, y, own, kii, t, params[low[j]], weight)
                     if u != 0.0:
                         touched[r] = True
-                        record(j, r, u, mode, state, block)
+                        u /= scale[j]
+                        changes[j, r] = u
+                        mistakes[j] += 1
+                        if keeps:
+                            coefficients[j, i] += u
+                        if mode.averaging and mode.dual:
+                            sums[j, i] += u * clock[j]
+                        elif mode.averaging:
+                            clocked[j, r] = u * clock[j]
                 j += 1
         for r in range(start, stop):
-            if block.touched[r]:
+            if touched[r]:
                 begin = start if mode.projecting else stop
                 fill_line(r, begin, cross, stored, mode.constant, block)
-                for j in range(columns.active[0]):
-                    u = block.changes[j, r]
+                for j in range(active[0]):
+                    u = changes[j, r]
                     if u != 0.0:
-                        add_bias(j, u, mode, state)
+                        bias[j] += mode.constant * u
+                        sum_bias[j] += mode.constant * u * clock[j]
                         for q in range(stop, size):
-                            block.scores[j, q] += u * block.line[q]
+                            scores[j, q] += u * line[q]
                         if mode.projecting:
                             grow_norm(j, r, start, stop, state, block)
         if mode.projecting or mode.averaging:
@@ -317,12 +306,15 @@ def walk_rows(
     block: Block,
 ) -> None:
     """Walk all of block.drawn over rows of explicit features."""
-    drawn, touched, changes = block.drawn, block.touched, block.changes
+    drawn, touched = block.drawn, block.touched
     codes, weights, diagonal = problem.codes, problem.weight, problem.diagonal
     classes, low, high, frozen, params = columns.classes, columns.low, columns.high, columns.frozen, columns.params
     active, scale, coefficients, losses = columns.active, state.scale, state.coefficients, state.loss
-    vectors, bias, norm = state.weights, state.bias, state.norm
-    keeps_own = coefficients.shape[1] > 0
+    sums, clock, mistakes, bias, sum_bias = state.sums, state.clock, state.mistakes, state.bias, state.sum_bias
+    changes, clocked = block.changes, block.clocked
+    keeps = coefficients.shape[1] > 0
+    vectors, norm = state.weights, state.norm
+    reads_own = mode.rule >= SDCA_HINGE
     dense, data, indices, indptr = matrices.dense, matrices.data, matrices.indices, matrices.indptr
     sparse = dense.shape[1] == 0
     rule = mode.rule
@@ -343,7 +335,7 @@ def walk_rows(
                         dot = dense_dot(dense[i], vectors[j])
                     s = scale[j] * (float(dot) + mode.constant * bias[j])
                     y = 1.0 if code == classes[j] else -1.0
-                    own = y * float(coefficients[j, i]) if keeps_own else 0.0
+                    own = y * float(coefficients[j, i]) if reads_own else 0.0
                     if high[j] - low[j] > 1:
                         at = first_different(rule, s, y, own, kii, t, params, low[j], high[j], weight)
                         if at < high[j]:
@@ -353,8 +345,17 @@ def walk_rows(
                     u = change(rule, s, y, own, kii, t, params[low[j]], weight)
                     if u != 0.0:
                         touched[r] = True
-                        record(j, r, u, mode, state, block)
+                        u /= scale[j]
+                        changes[j, r] = u
+                        mistakes[j] += 1
+                        if keeps:
+                            coefficients[j, i] += u
+                        if mode.averaging and mode.dual:
+                            sums[j, i] += u * clock[j]
+                        elif mode.averaging:
+                            clocked[j, r] = u * clock[j]
                         if mode.projecting and mode.batch == 1:
+                            u *= scale[j]
                             norm[j] += u * (2.0 * s + u * kii)
                 j += 1
         for r in range(start, stop):
@@ -364,18 +365,19 @@ def walk_rows(
                     u = changes[j, r]
                     if u != 0.0:
                         changes[j, r] = 0.0
-                        add_bias(j, u, mode, state)
+                        bias[j] += mode.constant * u
+                        sum_bias[j] += mode.constant * u * clock[j]
                         if sparse:
                             add_sparse(u, data, indices, indptr[i], indptr[i + 1], vectors[j])
                         else:
                             add_dense(u, dense[i], vectors[j])
                         if mode.averaging:
-                            clocked = block.clocked[j, r]
-                            block.clocked[j, r] = 0.0
+                            share = clocked[j, r]
+                            clocked[j, r] = 0.0
                             if sparse:
-                                add_sparse(clocked, data, indices, indptr[i], indptr[i + 1], state.sums[j])
+                                add_sparse(share, data, indices, indptr[i], indptr[i + 1], sums[j])
                             else:
-                                add_dense(clocked, dense[i], state.sums[j])
+                                add_dense(share, dense[i], sums[j])
         if mode.projecting or mode.averaging:
             if mode.projecting and mode.batch > 1:
                 for j in range(columns.active[0]):
