@@ -122,6 +122,27 @@ def add_sparse(u: Any, data: Array, indices: Array, start: int, stop: int, vecto
         vector[indices[k]] += u * data[k]
 
 
+# Rows are copied, scaled and added by plain loops: array expressions take Numba seconds to compile.
+
+
+@compiled
+def copy_row(array: Array, source: int, target: int) -> None:
+    for k in range(array.shape[1]):
+        array[target, k] = array[source, k]
+
+
+@compiled
+def scale_row(factor: float, array: Array, j: int) -> None:
+    for k in range(array.shape[1]):
+        array[j, k] *= factor
+
+
+@compiled
+def add_row(factor: float, source: Array, target: Array, j: int) -> None:
+    for k in range(target.shape[1]):
+        target[j, k] += factor * source[j, k]
+
+
 @compiled
 def split(j: int, at: int, columns: Columns, state: State, block: Block) -> None:
     """Give params[at:high[j]] a column of their own, with all that column j has been through."""
@@ -132,19 +153,19 @@ def split(j: int, at: int, columns: Columns, state: State, block: Block) -> None
     columns.high[new] = columns.high[j]
     columns.frozen[new] = columns.frozen[j]
     columns.high[j] = at
-    state.weights[new] = state.weights[j]
+    copy_row(state.weights, j, new)
     state.bias[new] = state.bias[j]
-    state.coefficients[new] = state.coefficients[j]
-    state.sums[new] = state.sums[j]
+    copy_row(state.coefficients, j, new)
+    copy_row(state.sums, j, new)
     state.sum_bias[new] = state.sum_bias[j]
     state.scale[new] = state.scale[j]
     state.norm[new] = state.norm[j]
     state.clock[new] = state.clock[j]
     state.loss[new] = state.loss[j]
     state.mistakes[new] = state.mistakes[j]
-    block.scores[new] = block.scores[j]
-    block.changes[new] = block.changes[j]
-    block.clocked[new] = block.clocked[j]
+    copy_row(block.scores, j, new)
+    copy_row(block.changes, j, new)
+    copy_row(block.clocked, j, new)
 
 
 @compiled
@@ -179,19 +200,20 @@ def finish_step(t: float, mode: Mode, columns: Columns, state: State, block: Blo
 @compiled
 def renormalize(j: int, mode: Mode, state: State, block: Block) -> None:
     """Multiply the scale into the vector before it underflows; the averages' past goes into the sums: B - clock V, clock 0."""
+    scale, clock = state.scale[j], state.clock[j]
     if mode.averaging:
         if mode.dual:
-            state.sums[j] -= state.clock[j] * state.coefficients[j]
+            add_row(-clock, state.coefficients, state.sums, j)
         else:
-            state.sums[j] -= state.clock[j] * state.weights[j]
-            block.clocked[j] -= state.clock[j] * block.changes[j]
-        state.sum_bias[j] -= state.clock[j] * state.bias[j]
+            add_row(-clock, state.weights, state.sums, j)
+            add_row(-clock, block.changes, block.clocked, j)
+        state.sum_bias[j] -= clock * state.bias[j]
         state.clock[j] = 0.0
-    state.weights[j] *= state.scale[j]
-    state.coefficients[j] *= state.scale[j]
-    state.bias[j] *= state.scale[j]
-    block.scores[j] *= state.scale[j]
-    block.changes[j] *= state.scale[j]
+    scale_row(scale, state.weights, j)
+    scale_row(scale, state.coefficients, j)
+    scale_row(scale, block.scores, j)
+    scale_row(scale, block.changes, j)
+    state.bias[j] *= scale
     state.scale[j] = 1.0
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import eigvalsh
+from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.engine.certificate import Certificate, box, dual_objective, primal_objective
@@ -39,8 +41,11 @@ def certify(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
     """
     check_is_fitted(estimator)
     X = estimator._read_new(X)
-    y = np.asarray(y)
+    y = column_or_1d(y)
+    check_consistent_length(X, y)
     if hasattr(estimator, "dual_coef_"):
+        if estimator.kernel_ == PRECOMPUTED and sparse.issparse(X):
+            X = X.toarray()
         if not has_certificate(estimator.kernel_, X):
             raise ValueError("the kernel is not positive semidefinite: its dual bounds nothing, there is no certificate.")
         if X.shape[0] != estimator._m:
@@ -57,7 +62,7 @@ def certify(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
 def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certificate:
     lam = np.full(len(labels), float(estimator.lam_))
     bias = estimator.intercept_.astype(np.float64)
-    constant = float(np.any(bias != 0))
+    constant = estimator._constant
     dual = hasattr(estimator, "dual_coef_")
     vectors = estimator.dual_coef_ if dual else estimator.coef_
     scores = estimator._products(X, vectors).T + bias[:, None]

@@ -11,12 +11,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pegasos.distances import Pairs, fill_matrix
+from pegasos.engine.walk import Walk
 from pegasos.kernels import Kernel
-from pegasos.learners.task import PRECOMPUTED, Task, check_finite, combined_weights, encode_classes
+from pegasos.learners.task import PRECOMPUTED, Task, check_finite, combined_weights, encode_classes, fingerprint
 
 Array = np.ndarray[Any, Any]
 
 _FLOATS = (np.float64, np.float32)
+#: Stands for rows that no later fit can be sure to see again: those of partial_fit.
+OTHER_ROWS = "other rows"
 #: Numbers of a kernel matrix that are held at once when scoring new rows (64 MB in float32).
 _SCORED_AT_ONCE = 1 << 24
 
@@ -43,10 +46,19 @@ def is_linear(estimator: Any) -> bool:
     return True
 
 
+def check_saved(saved: dict[str, Any], walk: Walk) -> None:
+    """Sums for averages and norms for projection must have been kept from the first step on."""
+    for option, key, needed in (("average", "sums", walk.method.averaging), ("projection", "norm", walk.method.projecting)):
+        if needed and key not in saved:
+            raise ValueError(f"{option} must be asked for from the first step on; what was learned so far was learned without.")
+
+
 class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     """One linear or kernel predictor a class (one in all for two classes); the class with the highest score wins."""
 
     kernel_: Any
+    _saved: Any
+    _mark: str | None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -56,9 +68,22 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
         """Checked rows, class codes and weights; sets classes_ and n_features_in_."""
+        before = {name: getattr(self, name) for name in ("n_features_in_", "feature_names_in_") if hasattr(self, name)}
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS, order="C")
-        self.classes_, codes = encode_classes(y)
+        classes, codes = encode_classes(y)
+        mark = fingerprint(X, classes, codes, self.kernel is None) if self.warm_start else None
+        if not self._goes_on:
+            self._saved, self._mark = None, mark
+        elif mark != self._mark:
+            self.__dict__.update(before)  # a refusal leaves the model as it was
+            raise ValueError("warm_start goes on with the same rows and classes; refit with warm_start=False for other data.")
+        self.classes_ = classes
         return X, codes, combined_weights(sample_weight, self.class_weight, self.classes_, codes, X)
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether a fit continues the last one, which kept its state for that."""
+        return bool(self.warm_start and getattr(self, "_saved", None) is not None and self._mark is not None)
 
     def _read_part(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool) -> tuple[Any, Array, Array]:
         """The same for a part of the rows, in partial_fit: classes are those of the first call."""
@@ -80,6 +105,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     def _publish(self, task: Task, stages: list[Stage], checkpoints: list[int]) -> None:
         """Set the fitted attributes from the stages, of which the last is the model itself."""
         self.plan_ = task.plan
+        self._constant = task.constant
         self.checkpoints_ = checkpoints
         for stage in stages:
             check_finite(stage.vectors)
@@ -158,11 +184,10 @@ def _as_dtype(X: Any, dtype: Any) -> Any:
 
 def probabilities(scores: Array) -> Array:
     """σ(score) of each class, normalized over the classes; two classes: 1 - σ(s), σ(s)."""
-    from scipy.special import expit
+    from scipy.special import expit, log_expit
 
     if scores.ndim == 1:
-        positive = expit(scores)
-        return np.column_stack([1 - positive, positive])
-    each = expit(scores)
-    total = each.sum(axis=1, keepdims=True)
-    return np.where(total > 0, each / np.where(total > 0, total, 1), 1 / each.shape[1])
+        return np.column_stack([expit(-scores), expit(scores)])
+    logs = log_expit(scores)  # σ of all of a row's scores may be below the smallest number
+    each = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(each / each.sum(axis=1, keepdims=True))

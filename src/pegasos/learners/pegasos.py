@@ -13,7 +13,7 @@ from pegasos.engine.certificate import Certificate
 from pegasos.engine.courses import Course, PegasosCourse
 from pegasos.engine.walk import Method, Walk
 from pegasos.learners.certify import certify
-from pegasos.learners.estimator import OneVsAllClassifier, Stage, is_linear, is_logistic, probabilities
+from pegasos.learners.estimator import OTHER_ROWS, OneVsAllClassifier, Stage, check_saved, is_linear, is_logistic, probabilities
 from pegasos.learners.task import (
     Task,
     check_stops,
@@ -72,7 +72,6 @@ class Pegasos(OneVsAllClassifier):
     0.96
     """
 
-    _saved: Any
     loss_curve_: Any
     loss_curve_steps_: Any
 
@@ -116,24 +115,24 @@ class Pegasos(OneVsAllClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Pegasos:
         """Learn from rows X (dense or CSR) and labels y; `sample_weight` >= 0, one a row."""
         self._check_parameters()
-        earlier = self._earlier_classes()
         X, codes, weights = self._read(X, y, sample_weight)
         task = open_task(self, X, codes, weights, len(self.classes_), free_is_augment=False, own=False)
         steps = self._steps(task.m)
-        saved = self._resumable(task, earlier)
+        saved = self._resumable(task)
         if saved is None:
             self._seed = draw_seed(self.random_state)
             self.loss_curve_ = self.loss_curve_steps_ = None
         start = 0 if saved is None else saved[0]["step"]
-        stops = check_stops(self.checkpoints, start + steps, "steps")
+        stops = check_stops(self.checkpoints, start, start + steps, "steps")
         walks = []
         for stream, columns in enumerate(self._groups(task)):
             draws = Draws(self.sampling, task.m, self._seed, stream)
             walk = self._walk(task, columns, draws, task.relative_weights, np.array([self.lam_]))
             if saved is not None:
+                check_saved(saved[stream], walk)
                 walk.resume(saved[stream])
             walks.append(walk)
-        runs = [self._run(walk, start, start + steps, stops) for walk in walks]
+        runs = [self._run(walk, start, start + steps, stops, self.average) for walk in walks]
         self._finish(task, walks, runs, stops)
         return self
 
@@ -142,6 +141,7 @@ class Pegasos(OneVsAllClassifier):
         """Walk once over these rows, in their order, from where the last call ended; weights count as they are.
 
         `classes` must name all classes at the first call. A step takes `batch_size` rows; the last is filled up from the first.
+        How many rows will come is not known, so a fraction for `average` means the mean of all steps here.
         """
         self._check_parameters()
         first = getattr(self, "_saved", None) is None
@@ -153,8 +153,10 @@ class Pegasos(OneVsAllClassifier):
         if first:
             self.loss_curve_ = self.loss_curve_steps_ = None
         else:
+            check_saved(self._saved[0], walk)
             walk.resume(_joined(self._saved))
-        self._finish(task, [walk], [self._run(walk, start, start + steps, [])], [])
+        self._mark = OTHER_ROWS
+        self._finish(task, [walk], [self._run(walk, start, start + steps, [], bool(self.average))], [])
         return self
 
     @available_if(is_logistic)
@@ -216,10 +218,12 @@ class Pegasos(OneVsAllClassifier):
             origin=origin,
         )
 
-    def _run(self, walk: Walk, start: int, end: int, stops: list[int]) -> tuple[list[Stage], Array, list[int]]:
+    def _run(
+        self, walk: Walk, start: int, end: int, stops: list[int], average: bool | float
+    ) -> tuple[list[Stage], Array, list[int]]:
         """Walk to the end; the stages at the stops and at the end, and the mean losses on the way."""
         wanted = [*stops, end]
-        course = PegasosCourse(walk, np.array([self.lam_]), self.batch_size, self.average, wanted)
+        course = PegasosCourse(walk, np.array([self.lam_]), self.batch_size, average, wanted)
         points = sorted({start + math.ceil((end - start) * p / CURVE_POINTS) for p in range(1, CURVE_POINTS + 1)})
         stages: dict[int, Stage] = {}
         losses, before = [], start
@@ -264,21 +268,15 @@ class Pegasos(OneVsAllClassifier):
 
     # -- going on ----------------------------------------------------------------------------------------------------
 
-    def _earlier_classes(self) -> Array | None:
-        return getattr(self, "classes_", None) if self.warm_start else None
-
-    def _resumable(self, task: Task, earlier: Array | None) -> list[dict[str, Any]] | None:
+    def _resumable(self, task: Task) -> list[dict[str, Any]] | None:
         """What the last fit left, if this one goes on from it."""
-        saved = getattr(self, "_saved", None)
-        if earlier is None or saved is None:
+        if not self._goes_on:
             return None
         if not isinstance(self.average, bool | np.bool_):
             raise ValueError("warm_start needs average=True or False: a fraction of all steps cannot be known before the end.")
-        groups = 1 if self.draws == "shared" else len(task.columns)
-        same = np.array_equal(earlier, self.classes_) and len(saved) == groups
-        if not same or saved[0]["vectors"].shape[1] != task.rows.width or self._m != task.m:
-            raise ValueError("warm_start goes on with the same rows and classes; refit with warm_start=False for other data.")
-        return saved
+        if len(self._saved) != len(self._groups(task)):
+            raise ValueError("warm_start goes on with the same `draws`; refit with warm_start=False for others.")
+        return list(self._saved)
 
 
 def _joined(saved: list[dict[str, Any]]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from pegasos.draws import Draws
 from pegasos.engine.courses import Course, PerceptronCourse
 from pegasos.engine.walk import Method, Walk
-from pegasos.learners.estimator import OneVsAllClassifier, Stage, is_linear
+from pegasos.learners.estimator import OTHER_ROWS, OneVsAllClassifier, Stage, check_saved, is_linear
 from pegasos.learners.task import Task, check_stops, draw_seed, open_task, positive, whole
 from pegasos.rules import PERCEPTRON
 
@@ -47,7 +47,6 @@ class Perceptron(OneVsAllClassifier):
     0.92
     """
 
-    _saved: Any
     _mistakes: list[Array]
     _losses: list[Array]
 
@@ -83,17 +82,18 @@ class Perceptron(OneVsAllClassifier):
         self._check_parameters()
         X, codes, weights = self._read(X, y, sample_weight)
         task = open_task(self, X, codes, weights, len(self.classes_), free_is_augment=True, own=False)
-        saved = self._resumable(task.columns, task.rows.width, task.m)
+        saved = self._saved if self._goes_on else None
         if saved is None:
             self._seed = draw_seed(self.random_state)
             self._steps = np.zeros(len(task.columns), dtype=np.int64)
             self._mistakes, self._losses = [], []
         walk = self._walk(task, self._draws(task.m, self._seed), task.relative_weights)
         if saved is not None:
+            check_saved(saved, walk)
             walk.resume(saved)
         course = PerceptronCourse(walk, task.m, self.average, None if saved is None else saved["frozen"].copy(), self._steps)
         last = course.epoch + self.epochs
-        stops = check_stops(self.checkpoints, last, "epochs")
+        stops = check_stops(self.checkpoints, course.epoch, last, "epochs")
         stages = []
         for stop in [*stops, last]:  # a stop that is not reached is where a longer run would have ended, too
             course.advance(stop)
@@ -117,7 +117,9 @@ class Perceptron(OneVsAllClassifier):
             self._steps = np.zeros(len(task.columns), dtype=np.int64)
             self._mistakes, self._losses = [], []
         else:
+            check_saved(self._saved, walk)
             walk.resume({**self._saved, "frozen": np.zeros(len(task.columns), dtype=bool)})
+        self._mark = OTHER_ROWS
         course = PerceptronCourse(walk, task.m, self.average, steps=self._steps)
         course.walk_epoch()
         self._finish(task, course, [Stage(*course.predictors())], [])
@@ -173,9 +175,3 @@ class Perceptron(OneVsAllClassifier):
     def _sweep_courses(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Course]:
         walk = self._walk(task, self._draws(task.m, seed), task.relative_weights)
         return [PerceptronCourse(walk, task.m, self.average)]
-
-    def _resumable(self, columns: Array, width: int, m: int) -> dict[str, Any] | None:
-        saved: dict[str, Any] | None = getattr(self, "_saved", None) if self.warm_start else None
-        if saved is not None and (saved["vectors"].shape != (len(columns), width) or self._m != m):
-            raise ValueError("warm_start goes on with the same rows and classes; refit with warm_start=False for other data.")
-        return saved

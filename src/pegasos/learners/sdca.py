@@ -100,8 +100,9 @@ class SDCA(OneVsAllClassifier):
         if saved is not None:
             walk.resume(saved)
             ascent.epoch = walk.step // task.m
+            ascent.verify()  # who has reached tol already rests, as without the break
         last = ascent.epoch + self.max_epochs
-        stops = check_stops(self.checkpoints, last, "epochs")
+        stops = check_stops(self.checkpoints, ascent.epoch, last, "epochs")
         stages: dict[int, Stage] = {}
         for stop in stops:
             ascent.advance(stop)
@@ -182,11 +183,9 @@ class SDCA(OneVsAllClassifier):
 
     def _resumable(self, task: Task) -> dict[str, Any] | None:
         """What the last fit left, brought into the box of the present lam and weights."""
-        saved: dict[str, Any] | None = getattr(self, "_saved", None) if self.warm_start else None
-        if saved is None:
+        if not self._goes_on:
             return None
-        if saved["vectors"].shape != (len(task.columns), task.rows.width) or self._m != task.m:
-            raise ValueError("warm_start goes on with the same rows and classes; refit with warm_start=False for other data.")
+        saved: dict[str, Any] = self._saved
         bounds = box(np.full(len(task.columns), float(self.lam_)), task.weights)
         labels = task.labels()
         a = labels * saved["coefficients"]

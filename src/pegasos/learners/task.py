@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import numbers
 from dataclasses import dataclass
@@ -76,9 +77,12 @@ def combined_weights(sample_weight: Any, class_weight: Any, classes: Array, code
     """sample_weight times the class's weight, in float64; negative or all-zero weights are refused."""
     weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)).copy()
     if class_weight is not None:
-        present = np.bincount(codes, minlength=len(classes)) > 0
+        # a part of the rows may lack a class: weights by name are those of all classes, balanced ones those of the present
+        present = (np.bincount(codes, minlength=len(classes)) > 0) | isinstance(class_weight, dict)
         each = np.ones(len(classes))
         each[present] = compute_class_weight(class_weight, classes=classes[present], y=classes[codes])
+        if not (np.isfinite(each) & (each >= 0)).all():
+            raise ValueError(f"the weights in class_weight must be finite and not negative, got {class_weight!r}.")
         weights *= each[codes]
     if not weights.sum() > 0:
         raise ValueError("all weights are zero: nothing would be learned. Check sample_weight and class_weight.")
@@ -145,7 +149,7 @@ def _symmetric(K: Array) -> Array:
 
 
 def _check_diagonal(diagonal: Array, dtype: Any) -> None:
-    if not np.isfinite(diagonal).all():
+    if not diagonal.max(initial=0) <= np.finfo(dtype).max:  # NaN, too
         raise ValueError(f"squared lengths overflow {dtype}: scale X (for example StandardScaler) or use float64.")
     if (diagonal < 0).any():
         row = int(np.argmin(diagonal))
@@ -191,14 +195,26 @@ def one_of(name: str, value: Any, options: tuple[Any, ...]) -> Any:
     return value
 
 
-def check_stops(checkpoints: Any, total: int, unit: str) -> list[int]:
-    """Sorted, distinct, whole and within the run."""
+def check_stops(checkpoints: Any, start: int, total: int, unit: str) -> list[int]:
+    """Sorted, distinct, whole and within the run, which goes from `start` to `total`."""
     if checkpoints is None:
         return []
+    if not np.iterable(checkpoints):
+        raise ValueError(f"checkpoints must be a list of {unit}, got {checkpoints!r}.")
     stops = sorted({whole("each of checkpoints", stop) for stop in checkpoints})
     if stops and stops[-1] > total:
         raise ValueError(f"checkpoint {stops[-1]} lies beyond the run of {total} {unit}.")
+    if stops and stops[0] <= start:
+        raise ValueError(f"checkpoint {stops[0]} lies before the {start} {unit} from which warm_start goes on.")
     return stops
+
+
+def fingerprint(X: Any, classes: Array, codes: Array, linear: bool) -> str:
+    """Tells a task's rows and labels from all others."""
+    digest = hashlib.blake2b(repr((X.shape, X.dtype.str, classes.tolist(), linear)).encode())
+    for array in (X.data, X.indices, X.indptr, codes) if sparse.issparse(X) else (X, codes):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 def check_finite(vectors: Array) -> None:

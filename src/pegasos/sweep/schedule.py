@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,10 @@ class Unit:
     prepared_key: Any
     base_key: Any
     rows_key: Any
+
+    def of(self, group: Group) -> Unit:
+        """The same unit for fewer cells."""
+        return replace(self, group=group)
 
 
 def transforms(estimator: Any) -> bool:
@@ -110,6 +114,20 @@ class Schedule:
         lams = len({cell.learner.lam_ for cell in unit.group.cells})
         return lams * 10 * n * (4 * itemsize + 16)
 
+    def forecast(self, units: list[Unit]) -> str:
+        """What is about to be done, in a line."""
+        fits = sum(len(unit.group.cells) for unit in units)
+        folds = len(self._splits)
+        kernels = len({unit.rows_key for unit in units})
+        ways = {
+            "explicit": "explicit features",
+            "shared": "kernel matrices from shared distances",
+            "gram": "kernel matrices one by one",
+            "on the fly": "kernel rows on the fly",
+        }
+        work = f"{fits} fits ({folds} folds) in {len(units)} walks over {kernels} sets of rows"
+        return f"{work}; {ways[self.way]}; budget {self.budget / 1e9:.1f} GB"
+
     # -- running -----------------------------------------------------------------------------------------------------
 
     def run(self, units: list[Unit], done: Callable[[Unit, UnitResult], None], options: RunOptions) -> bool:
@@ -163,11 +181,10 @@ class Schedule:
                 prepared = self._prepared(unit)
                 kernel = resolved_kernel(unit.group.learner, prepared)
                 rows = self._shared.get(unit.rows_key, lambda: self._make_rows(unit, kernel, prepared))
-                test = self._splits[unit.fold][1]
+                train, test = self._splits[unit.fold]
                 plan = self._plan(unit, prepared, kernel)
-                return run_unit(
-                    unit.group, prepared, rows, kernel, self._codes, self._weights, test, self._seed, plan, on_training
-                )
+                codes, weights = self._codes, self._weights
+                return run_unit(unit.group, prepared, rows, kernel, codes, weights, train, test, self._seed, plan, on_training)
             finally:
                 self._shared.release(unit.prepared_key)
                 self._shared.release(unit.rows_key)

@@ -9,16 +9,20 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics._scorer import _PassthroughScorer
 from sklearn.model_selection import GridSearchCV, check_cv
-from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_method_params, _num_samples
+from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from pegasos.learners.task import draw_seed
-from pegasos.sweep.cells import Cell, make_cells, make_groups
+from pegasos.store import ALGORITHMS, Store, fingerprint
+from pegasos.sweep.advice import SweepWarning, advise, complexity
+from pegasos.sweep.cells import Cell, Group, make_cells, make_groups
+from pegasos.sweep.honest import Estimate, bootstrap_choice, held_out, mcnemar, one_standard_error
+from pegasos.sweep.progress import Progress
 from pegasos.sweep.schedule import RunOptions, Schedule, Unit
-from pegasos.sweep.units import FoldAnswers, LogisticAnswers, UnitResult
+from pegasos.sweep.table import Table
+from pegasos.sweep.units import UnitResult
 
 Array = np.ndarray[Any, Any]
 
@@ -27,23 +31,38 @@ class SweepCV(GridSearchCV):
     """All settings of a grid by cross-validation, in one walk for each kernel and fold.
 
     The interface is GridSearchCV's; the estimator is Pegasos, Perceptron or SDCA, alone, at the end of a Pipeline, or inside
-    DropOutliers. Each cell is exactly what its estimator alone would give: λ and the number of steps (Pegasos), of epochs
+    DropOutliers. Each cell is exactly what its estimator alone would give: λ and the number of steps (Pegasos) or of epochs
     (Perceptron, SDCA) share a walk, kernels share distances, folds share kernel matrices.
 
     Parameters
     ----------
     estimator, param_grid, cv, scoring, refit, return_train_score : as in GridSearchCV.
     n_jobs : threads; None means as many as BLAS may use. It never changes a result.
+    store : a folder in which finished cells are kept: the same call goes on where a killed one was, a changed grid uses
+        what is there.
     memory : bytes (or "2GB") for all arrays of the sweep together, X excluded; None: half of what is free.
-    max_time : seconds after which no new unit starts; the cells that are complete by then are compared.
-    verbose : 1 shows progress on a terminal, 0 nothing.
+    max_time : seconds after which the sweep ends; the cells that are complete by then are compared.
+    verbose : 1 shows progress on a terminal or in a notebook, 0 nothing; log records go to the logger "pegasos.sweep" always.
 
     Attributes
     ----------
-    cv_results_, best_index_, best_params_, best_score_, best_estimator_, n_splits_, ... : as in GridSearchCV.
+    cv_results_, best_index_, best_params_, best_score_, best_estimator_, n_splits_, ... : as in GridSearchCV; best_score_ is
+        optimistic, because the cell was chosen by it: see `honest_estimate`.
     cv_results_ also has mean_support_vectors and mean_gap (SDCA's largest relative duality gap).
-    labels_ : out-of-fold codes of classes_, cells x rows (-1 where a row was never tested).
-    seed_ : the seed of all draws. plan_ : how rows were had. time_ : seconds of the sweep itself.
+    simplest_index_ : the simplest cell within one standard error of the best. advice_ : what the grid suggests to change.
+    labels_ : out-of-fold codes of the sorted classes, cells x rows (-1 where a row was never tested).
+    seed_ : the seed of all draws. way_ : how rows were had. time_ : seconds of the sweep itself.
+    completed_ : False if time was up before all cells were done.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from pegasos import Pegasos, SweepCV
+    >>> X, y = load_digits(return_X_y=True)
+    >>> grid = {"kernel": ["linear", "gaussian"], "lam": [1e-5, 1e-4, 1e-3], "n_iter": [500, 5000]}
+    >>> sweep = SweepCV(Pegasos(random_state=0), grid, cv=3).fit(X[:600], y[:600])
+    >>> sweep.best_params_["kernel"], len(sweep.cv_results_["params"])
+    ('gaussian', 12)
     """
 
     def __init__(
@@ -55,6 +74,7 @@ class SweepCV(GridSearchCV):
         scoring: Any = None,
         n_jobs: int | None = None,
         refit: Any = True,
+        store: Any = None,
         return_train_score: bool = False,
         memory: Any = None,
         max_time: float | None = None,
@@ -71,11 +91,12 @@ class SweepCV(GridSearchCV):
             error_score="raise",
             return_train_score=return_train_score,
         )
+        self.store = store
         self.memory = memory
         self.max_time = max_time
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> SweepCV:
-        """Run the sweep; `groups` goes to the splitter, `sample_weight` to the learner."""
+        """Run the sweep; `groups` goes to the splitter, `sample_weight` to the learner (and to scorers that take it)."""
         begin = time.perf_counter()
         scorers, metric = self._get_scorers()
         X, y = indexable(X, y)
@@ -89,56 +110,170 @@ class SweepCV(GridSearchCV):
         self.n_splits_ = self._checked_cv_orig.get_n_splits(X, y, **routed.splitter.split)
         splits = [(np.asarray(a), np.asarray(b)) for a, b in self._checked_cv_orig.split(X, y, **routed.splitter.split)]
         cells = make_cells(self.estimator, self.param_grid)
-        self.seed_ = self._fix_seed(cells)
         for cell in cells:
             cell.learner._check_parameters()
-        self._sweep_classes, codes = np.unique(np.asarray(y), return_inverse=True)
-        if len(self._sweep_classes) < 2:
-            raise ValueError(f"y has one class only ({self._sweep_classes[0]!r}); a classifier needs at least two classes.")
+        self.seed_ = self._fix_seed(cells)
+        classes, codes = np.unique(np.asarray(y), return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y has one class only ({classes[0]!r}); a classifier needs examples of at least two classes.")
         X = X if hasattr(X, "shape") else np.asarray(X)
-        schedule = Schedule(make_groups(cells), X, y, codes.reshape(-1), weights, splits, self.memory, self.seed_)
-        table = _Table(cells, X, y, splits, self._sweep_classes, scorers, routed.scorer.score, self.return_train_score)
-        options = RunOptions.of(self.n_jobs, self.return_train_score, self.max_time)
-        self.completed_ = schedule.run(schedule.units, table.take, options)
-        self.plan_ = schedule.way
+        table = Table(cells, X, y, splits, classes, scorers, routed.scorer.score, self.return_train_score)
+        self._run(make_groups(cells), table, X, y, codes.reshape(-1), weights, splits)
         self.time_ = time.perf_counter() - begin
-        self._choose(cells, table, metric, callable(self.scoring))
+        self._choose(cells, table, metric, codes.reshape(-1))
         if self.refit:
             self._refit(X, y, cells, routed.estimator.fit)
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         return self
 
-    def _fix_seed(self, cells: list[Cell]) -> int:
-        """One seed for all cells whose estimator has none, recorded so that the run can be repeated."""
-        seed = draw_seed(cells[0].learner.random_state)
-        for cell in cells:
-            if cell.learner.random_state != cells[0].learner.random_state:
-                raise ValueError("random_state cannot be an axis of the grid: run one sweep for each seed.")
-        return seed
+    # -- after the fit -----------------------------------------------------------------------------------------------
 
-    def _choose(self, cells: list[Cell], table: _Table, metric: Any, is_callable: bool) -> None:
-        results = self._format_results([cell.params for cell in cells], self.n_splits_, table.out())
+    def honest_estimate(self, X: Any = None, y: Any = None, rounds: int = 1000) -> Estimate:
+        """The error to expect of the choice, with a 95 % interval.
+
+        From rows X, y that took no part in the sweep; without them from a bootstrap over the out-of-fold predictions that
+        corrects for having chosen the best of many.
+        """
+        check_is_fitted(self, "cv_results_")
+        if X is not None:
+            return held_out(self.best_estimator_.predict(X) != np.asarray(y))
+        tested = (self._wrong >= 0).all(axis=0)
+        return bootstrap_choice(self._wrong[:, tested] > 0, rounds=rounds)
+
+    def compare(self, first: int, second: int) -> float:
+        """Exact McNemar test: the p-value of "cells `first` and `second` err equally often", from their out-of-fold labels."""
+        check_is_fitted(self, "cv_results_")
+        one, two = self._position[first], self._position[second]
+        tested = (self._wrong[one] >= 0) & (self._wrong[two] >= 0)
+        return mcnemar(self._wrong[one, tested] > 0, self._wrong[two, tested] > 0)
+
+    # -- the run -----------------------------------------------------------------------------------------------------
+
+    def _fix_seed(self, cells: list[Cell]) -> int:
+        """One seed for all cells, recorded so that the run can be repeated."""
+        states = [cell.learner.random_state for cell in cells]
+        if any(state is not states[0] and state != states[0] for state in states):
+            raise ValueError("random_state cannot be an axis of the grid: run one sweep for each seed.")
+        if states[0] is None and self.store is not None:
+            recorded = Store.recorded_seed(self.store)
+            if recorded is not None:
+                return recorded
+        return draw_seed(states[0])
+
+    def _run(
+        self, groups: list[Group], table: Table, X: Any, y: Any, codes: Array, weights: Array | None, splits: list[Any]
+    ) -> None:
+        store = self._open_store(X, y, weights, splits)
+        progress = Progress(len(splits) * sum(len(group.cells) for group in groups), self.verbose > 0)
+        try:
+            schedule = Schedule(groups, X, y, codes, weights, splits, self.memory, self.seed_)
+            waiting = [self._without_stored(unit, table, store) for unit in schedule.units]
+            units = [unit for unit in waiting if unit.group.cells]
+            progress.say(schedule.forecast(units))
+
+            def take(unit: Unit, result: UnitResult) -> None:
+                table.take(unit, result)
+                if store is not None:
+                    store.save(
+                        (self._cell_key(unit.group, cell), unit.fold, table.record(cell, unit)) for cell in unit.group.cells
+                    )
+                progress.advance(len(unit.group.cells), f"{unit.group.learner!r} fold {unit.fold + 1}", table.best())
+
+            options = RunOptions.of(self.n_jobs, self.return_train_score, self.max_time)
+            self.completed_ = schedule.run(units, take, options)
+            self.way_ = schedule.way
+        except KeyboardInterrupt:
+            kept = (
+                f"finished cells are kept in {self.store}; run the same again to go on"
+                if store
+                else "nothing is kept without `store`"
+            )
+            progress.say(f"interrupted: {kept}")
+            raise
+        finally:
+            progress.close()
+            if store is not None:
+                store.close()
+
+    def _open_store(self, X: Any, y: Any, weights: Array | None, splits: list[Any]) -> Store | None:
+        if self.store is None:
+            return None
+        question = {
+            "data": fingerprint(X),
+            "labels": fingerprint(y),
+            "weights": "none" if weights is None else fingerprint(weights),
+            "splits": fingerprint(*(part for split in splits for part in split)),
+            "seed": str(self.seed_),
+            "version of the algorithms": str(ALGORITHMS),
+        }
+        return Store(self.store, question)
+
+    def _cell_key(self, group: Group, cell: Cell) -> str:
+        axes = {name: cell.learner.get_params(deep=False)[name] for name in type(cell.learner).sweep_axes}
+        return f"{group.key} {axes!r} scoring={self.scoring!r} training={self.return_train_score}"
+
+    def _without_stored(self, unit: Unit, table: Table, store: Store | None) -> Unit:
+        """The unit without the cells that the store has; those go into the table at once."""
+        if store is None:
+            return unit
+        missing = Group(unit.group.key, unit.group.preparation)
+        for cell in unit.group.cells:
+            found = store.load(self._cell_key(unit.group, cell), unit.fold)
+            if found is None:
+                missing.cells.append(cell)
+            else:
+                table.restore(cell, unit, found)
+        return unit.of(missing)
+
+    # -- the choice --------------------------------------------------------------------------------------------------
+
+    def _choose(self, cells: list[Cell], table: Table, metric: Any, codes: Array) -> None:
+        out = table.out()
+        complete = table.complete()
+        if not complete.any():
+            raise TimeoutError("no cell was complete within max_time: raise it, or make the grid smaller.")
+        with warnings.catch_warnings():
+            if not complete.all():
+                warnings.simplefilter("ignore", UserWarning)  # cells without a score are expected where time was up
+            results = self._format_results([cell.params for cell in cells], self.n_splits_, out)
         results["mean_support_vectors"] = table.support.mean(axis=1)
         results["mean_gap"] = table.gaps.mean(axis=1)
         self.labels_ = table.labels
-        first = next(out["test_scores"] for out in table.out() if out["fit_time"] >= 0)
+        first = table.first_scores()
         self.multimetric_ = isinstance(first, dict)
-        if is_callable and self.multimetric_:
+        if callable(self.scoring) and self.multimetric_:
             self._check_refit_for_multimetric(first)
             metric = self.refit
+        self.cv_results_ = results
+        self._wrong = np.where(table.labels < 0, -1, table.labels != codes)[complete].astype(np.int8)
+        self._position = {int(number): row for row, number in enumerate(np.flatnonzero(complete))}
         if self.refit or not self.multimetric_:
             self.best_index_ = self._select_best_index(self.refit, metric, results)
             if not callable(self.refit):
                 self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
+                self._look_closer(cells, results, metric)
             self.best_params_ = results["params"][self.best_index_]
-        self.cv_results_ = results
+        self._warn_about_gaps(table, len(cells))
+
+    def _look_closer(self, cells: list[Cell], results: dict[str, Any], metric: Any) -> None:
+        """The simplest cell that is as good, and what the place of the best one in the grid suggests."""
+        mean = results[f"mean_test_{metric}"]
+        folds = np.column_stack([results[f"split{fold}_test_{metric}"] for fold in range(self.n_splits_)])
+        known = np.flatnonzero(np.isfinite(mean))
+        order = [complexity(cells[number], results["mean_support_vectors"][number]) for number in known]
+        self.simplest_index_ = int(known[one_standard_error(-mean[known], folds[known], order)])
+        self.advice_ = advise(cells, mean, folds, self.best_index_)
+        for text in self.advice_:
+            warnings.warn(text, SweepWarning, stacklevel=5)
+
+    def _warn_about_gaps(self, table: Table, count: int) -> None:
         late = int((table.gaps > table.tolerances[:, None]).any(axis=1).sum())
         if late:
             warnings.warn(
-                f"{late} of {len(cells)} cells did not reach their tolerance in some fold (see cv_results_['mean_gap']): "
+                f"{late} of {count} cells did not reach their tolerance in some fold (see cv_results_['mean_gap']): "
                 "raise max_epochs or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _refit(self, X: Any, y: Any, cells: list[Cell], fit_params: Any) -> None:
@@ -159,66 +294,3 @@ def _sample_weight(fit_params: dict[str, Any]) -> Array | None:
             raise ValueError(f"SweepCV passes on sample_weight only, not {name!r}.")
         found = None if value is None else np.asarray(value, dtype=np.float64)
     return found
-
-
-class _Table:
-    """Collects units into the layout of cv_results_: cells x folds."""
-
-    def __init__(
-        self,
-        cells: list[Cell],
-        X: Any,
-        y: Any,
-        splits: list[Any],
-        classes: Array,
-        scorers: Any,
-        score_params: Any,
-        training: bool,
-    ) -> None:
-        self._X, self._y, self._splits, self._classes = X, y, splits, classes
-        self._scorers, self._score_params, self._training = scorers, score_params, training
-        shape = (len(cells), len(splits))
-        self._out: list[list[dict[str, Any] | None]] = [[None] * len(splits) for _ in cells]
-        self.support, self.gaps = np.full(shape, np.nan), np.full(shape, np.nan)
-        self.labels = np.full((len(cells), _num_samples(X)), -1, dtype=np.int32)
-        self.tolerances = np.array([getattr(cell.learner, "tol", np.inf) for cell in cells])
-
-    def take(self, unit: Unit, result: UnitResult) -> None:
-        """Score every cell of a finished unit."""
-        train, test = self._splits[unit.fold]
-        share = result.seconds / len(unit.group.cells)
-        for position, cell in enumerate(unit.group.cells):
-            begin = time.perf_counter()
-            answers = self._answers(cell, result, result.labels[position], result.scores[position])
-            scores = {"test_scores": self._score(answers, test)}
-            if self._training and result.train_labels is not None and result.train_scores is not None:
-                answers = self._answers(cell, result, result.train_labels[position], result.train_scores[position])
-                scores["train_scores"] = self._score(answers, train)
-            times = {"fit_time": share, "score_time": time.perf_counter() - begin}
-            self._out[cell.number][unit.fold] = {**scores, **times}
-            self.support[cell.number, unit.fold] = result.support[position]
-            self.gaps[cell.number, unit.fold] = result.gaps[position]
-            self.labels[cell.number, test] = result.labels[position]
-
-    def _answers(self, cell: Cell, result: UnitResult, labels: Array, scores: Array) -> FoldAnswers:
-        kind = LogisticAnswers if getattr(cell.learner, "loss", "") == "logistic" else FoldAnswers
-        return kind(self._classes[result.classes], self._classes[labels], scores)
-
-    def _score(self, answers: FoldAnswers, rows: Array) -> Any:
-        truth = _safe_indexing(self._y, rows)
-        if isinstance(self._scorers, _PassthroughScorer) and not self._score_params:
-            return float(np.mean(np.asarray(truth) == answers.labels))
-        params = _check_method_params(self._X, params=self._score_params, indices=rows)
-        return self._scorers(answers, _safe_indexing(self._X, rows), truth, **params)
-
-    def out(self) -> list[dict[str, Any]]:
-        """One dictionary for each cell and fold, missing ones with scores that are not numbers."""
-        known = next((out for row in self._out for out in row if out is not None), None)
-        if known is None:
-            raise TimeoutError("no unit was finished within max_time: raise it, or make the grid smaller.")
-        empty = {
-            key: (dict.fromkeys(value, np.nan) if isinstance(value, dict) else np.nan)
-            for key, value in known.items()
-            if key.endswith("_scores")
-        }
-        return [out or {**empty, "fit_time": np.nan, "score_time": np.nan} for row in self._out for out in row]

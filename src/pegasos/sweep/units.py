@@ -33,6 +33,7 @@ class UnitResult:
     classes: Array
     support: Array
     gaps: Array
+    train_rows: Array
     train_labels: Array | None
     train_scores: Array | None
     seconds: float
@@ -45,6 +46,7 @@ def run_unit(
     kernel: Any,
     codes: Array,
     sample_weight: Array | None,
+    train: Array,
     test: Array,
     seed: int,
     plan: Plan,
@@ -70,8 +72,9 @@ def run_unit(
         classes=classes,
         support=np.zeros(count, dtype=np.int64),
         gaps=np.full(count, np.nan),
-        train_labels=np.empty((count, len(members)), dtype=np.int32) if on_training else None,
-        train_scores=np.empty((count, len(members), columns), dtype=rows.dtype) if on_training else None,
+        train_rows=train,
+        train_labels=np.empty((count, len(train)), dtype=np.int32) if on_training else None,
+        train_scores=np.empty((count, len(train), columns), dtype=rows.dtype) if on_training else None,
         seconds=0.0,
     )
     for stop in stops:
@@ -83,7 +86,7 @@ def run_unit(
         result.support[here] = reader.support()[which]
         result.gaps[here] = reader.gaps()[which]
         if result.train_scores is not None and result.train_labels is not None:
-            result.train_scores[here] = reader.scores(members)[which]
+            result.train_scores[here] = reader.scores(train)[which]
             result.train_labels[here] = classes[decide(result.train_scores[here])]
     result.seconds = time.perf_counter() - begin
     return result
