@@ -28,8 +28,7 @@ class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     z = (x - mean)/deviation, both of the training rows; a constant feature has z = 0.
 
     >>> from pegasos import Perceptron
-    >>> X = np.array([[0.0], [1.0], [0.5], [0.4], [90.0]])
-    ... y = np.array([0, 1, 1, 0, 0])
+    >>> X, y = np.array([[0.0], [1.0], [0.5], [0.4], [90.0]]), np.array([0, 1, 1, 0, 0])
     >>> DropOutliers(Perceptron(random_state=0), threshold=1.9).fit(X, y).kept_
     array([ True,  True,  True,  True, False])
     """

@@ -166,7 +166,11 @@ class GramRows:
         np.take(weights, index, axis=1, out=out, mode="clip")
 
     def cross(self, index: Array) -> Array:
-        return self.K[np.ix_(index, index)]
+        return self.between(index, index)
+
+    def between(self, rows: Array, columns: Array) -> Array:
+        """The kernel between two sets of rows."""
+        return self.K[np.ix_(rows, columns)]
 
     def add(self, index: Array, changes: Array, weights: Array) -> None:
         changed = changes != 0
@@ -236,8 +240,8 @@ class KernelRows:
     def scores(self, index: Array, weights: Array, out: Array) -> None:
         np.take(weights, index, axis=1, out=out, mode="clip")
 
-    def tile(self, rows: Array, columns: Any) -> Array:
-        """K(X[rows], X[columns])."""
+    def between(self, rows: Array, columns: Any) -> Array:
+        """The kernel between two sets of rows."""
         if self._pairs is None:
             return self.kernel(self.X[rows], self.X[columns])
         tile = self._pairs.tile(rows, columns)
@@ -245,7 +249,7 @@ class KernelRows:
         return tile
 
     def cross(self, index: Array) -> Array:
-        return self.tile(index, index)
+        return self.between(index, index)
 
     def add(self, index: Array, changes: Array, weights: Array) -> None:
         used = np.flatnonzero(changes.any(axis=0))
@@ -254,7 +258,7 @@ class KernelRows:
             rows, values = index[part], np.ascontiguousarray(changes[:, part])
 
             def work(_: slice, columns: slice, rows: Array = rows, values: Array = values) -> None:
-                weights[:, columns] += values @ self.tile(rows, columns)
+                weights[:, columns] += values @ self.between(rows, columns)
 
             tiles = [
                 (slice(0, len(rows)), slice(c, min(c + TILE_COLUMNS, self.width))) for c in range(0, self.width, TILE_COLUMNS)
@@ -272,7 +276,7 @@ class KernelRows:
         out = np.zeros((len(vectors), len(index)), dtype=self.dtype)
         for start in range(0, len(support), GATHERED_ROWS):
             part = support[start : start + GATHERED_ROWS]
-            out += vectors[:, part] @ self.tile(part, index)
+            out += vectors[:, part] @ self.between(part, index)
         return out
 
 

@@ -70,7 +70,7 @@ class Ascent(Course):
     def certificate(self) -> Certificate:
         """P and D of each predictor, flattened (classes x λ), from the walk's own scores and coefficients."""
         column = self.walk.column_of().reshape(-1)
-        scores = self.walk.scores()[:, self.rows][column]
+        scores = self.walk.scores(self.rows)[column]
         coefficients = self.walk.coefficients()[:, self.rows][column].astype(np.float64)
         labels = np.repeat(self.labels, len(self.lams), axis=0)
         lam = np.tile(self.lams, len(self.labels))
@@ -105,7 +105,7 @@ class Ascent(Course):
 
     def scores(self, index: Array) -> Array:
         """Decision values of these rows, members x rows."""
-        scores = self.walk.scores()[:, index][self.member_columns()]
+        scores = self.walk.scores(index)[self.member_columns()]
         for member, (_, _, kept) in self._kept.items():
             scores[member] = kept[index]
         return scores

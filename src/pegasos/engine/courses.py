@@ -87,7 +87,7 @@ class PegasosCourse(Course):
             return super().scores(index)
         columns = self.member_columns()
         scale = (self._units * self.walk.step)[:, None]
-        return self.walk.scores()[:, index][columns] / scale.astype(self.walk.rows.dtype)
+        return self.walk.scores(index)[columns] / scale.astype(self.walk.rows.dtype)
 
 
 class PerceptronCourse(Course):
@@ -129,4 +129,4 @@ class PerceptronCourse(Course):
     def scores(self, index: Array) -> Array:
         if self.average or not self.walk.rows.dual:
             return super().scores(index)
-        return self.walk.scores()[:, index]
+        return self.walk.scores(index)

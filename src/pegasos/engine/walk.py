@@ -303,17 +303,28 @@ class Walk:
         total = clock[:, None] * vectors.astype(np.float64) - base
         return total, clock * state.bias[:active] - state.sum_bias[:active]
 
-    def scores(self) -> Array:
-        """The raw scores of all rows (columns x rows), with the constant feature."""
+    def scores(self, index: Array | None = None) -> Array:
+        """The raw scores of all rows, or of chosen ones (columns x rows), with the constant feature."""
         state, active = self._state, self.active
-        if self.rows.dual:
-            scores = self._with_pending(state.weights, self._block.changes)
-            scores *= state.scale[:active, None].astype(scores.dtype)
-            bias = state.scale[:active] * state.bias[:active]
-        else:
+        if not self.rows.dual:
             vectors, bias = self.vectors()
-            scores = self.rows.products(vectors).T
-        return scores + (self.method.constant * bias[:, None]).astype(scores.dtype)
+            index = np.arange(self.rows.count) if index is None else index
+            scores = self.rows.evaluate(index, vectors)
+        else:
+            bias = state.scale[:active] * state.bias[:active]
+            if index is None:
+                scores = self._with_pending(state.weights, self._block.changes)
+            else:
+                scores = state.weights[:active][:, index]
+                if self._done != self._size:
+                    used = np.flatnonzero(self._block.changes[:active].any(axis=0))
+                    changes = np.ascontiguousarray(self._block.changes[:active, used])
+                    scores += changes @ self.rows.between(self._block.drawn[used], index)
+            if self.method.projecting:
+                scores *= state.scale[:active, None].astype(scores.dtype)
+        if self.method.constant:
+            scores = scores + (self.method.constant * bias[:, None]).astype(scores.dtype)
+        return scores
 
     def column_scores(self, column: int) -> Array:
         """The raw scores of all rows under one column."""

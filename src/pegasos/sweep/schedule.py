@@ -85,14 +85,15 @@ class Schedule:
     def _unit(self, group: Group, fold: int) -> Unit:
         own = fold if transforms(group.estimator) else None
         kernel = named_kernel(group)
-        suggested = kernel is not None and "'scale'" in repr(kernel)
+        # "scale" is another number for other training rows
+        numbers = (group.preparation, fold) if kernel is not None and "'scale'" in repr(kernel) else None
         measure = None if kernel is None else kernel.measure
         return Unit(
             group,
             fold,
             ("prepared", group.preparation, fold),
             ("base", group.preparation if own is not None else "", own, measure),
-            ("rows", group.preparation if own is not None else "", own, repr(group.learner.kernel), fold if suggested else None),
+            ("rows", group.preparation if own is not None else "", own, repr(group.learner.kernel), numbers),
         )
 
     def _choose_way(self) -> str:

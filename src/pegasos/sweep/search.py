@@ -264,7 +264,7 @@ class SweepCV(GridSearchCV):
         self.simplest_index_ = int(known[one_standard_error(-mean[known], folds[known], order)])
         self.advice_ = advise(cells, mean, folds, self.best_index_)
         for text in self.advice_:
-            warnings.warn(text, SweepWarning, stacklevel=5)
+            warnings.warn(text, SweepWarning, stacklevel=4)
 
     def _warn_about_gaps(self, table: Table, count: int) -> None:
         late = int((table.gaps > table.tolerances[:, None]).any(axis=1).sum())

@@ -1,0 +1,384 @@
+"""The sweep gives for every cell what the cell's estimator alone gives, and says honestly what its choice is worth."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from pegasos import SDCA, Pegasos, Perceptron, SweepCV
+from pegasos.kernels import Gaussian, Laplacian, Polynomial
+from pegasos.preprocessing import DropOutliers
+from pegasos.sweep.advice import SweepWarning
+from pegasos.sweep.honest import bootstrap_choice, held_out, mcnemar
+from samples import digits, quadric_like
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::pegasos.sweep.advice.SweepWarning", "ignore::sklearn.exceptions.ConvergenceWarning"
+)
+
+X, y = digits()
+X, y = X[:400] / 16, y[:400]
+FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
+KERNELS = [None, Polynomial(3), Gaussian(2.0), Gaussian(), Laplacian(20.0)]
+LAMS = [1e-4, 1e-2, 1.0]
+
+CASES = {
+    "pegasos, last vector": (Pegasos(average=False), {"kernel": KERNELS, "lam": LAMS, "n_iter": [50, 700]}),
+    "pegasos, suffix": (Pegasos(), {"kernel": KERNELS, "lam": LAMS, "n_iter": [50, 700]}),
+    "pegasos, logistic": (Pegasos("logistic", average=True), {"kernel": KERNELS[:3], "lam": LAMS, "epochs": [1, 2]}),
+    "pegasos, own draws": (Pegasos(draws="independent", sampling="uniform"), {"kernel": [None, Gaussian(2.0)], "lam": LAMS}),
+    "pegasos, batches": (Pegasos(projection=True), {"kernel": [None, Gaussian(2.0)], "lam": LAMS, "batch_size": [1, 8]}),
+    "perceptron": (Perceptron(), {"kernel": KERNELS, "epochs": [1, 2, 30]}),
+    "sdca": (SDCA(), {"kernel": KERNELS[:3], "lam": [1e-3, 1e-2, 1e-1], "max_epochs": [2, 60]}),
+    "sdca, logistic": (SDCA("logistic"), {"kernel": [None, Gaussian(2.0)], "lam": [1e-3, 1e-1], "max_epochs": [2, 20]}),
+    "list of grids": (Pegasos(), [{"lam": LAMS}, {"kernel": [Gaussian(1.0)], "n_iter": [300]}]),
+}
+
+
+def assert_same_scores(
+    estimator: Any, grid: Any, X: Any, y: Any, cv: Any = FOLDS, **options: Any
+) -> tuple[SweepCV, GridSearchCV]:
+    estimator = clone(estimator)
+    learner = {name: 0 for name in estimator.get_params() if name.split("__")[-1] == "random_state"}
+    estimator.set_params(**learner)
+    sweep = SweepCV(estimator, grid, cv=cv, refit=False, **options).fit(X, y)
+    alone = GridSearchCV(estimator, grid, cv=cv, refit=False, return_train_score=sweep.return_train_score).fit(X, y)
+    assert sweep.cv_results_["params"] == alone.cv_results_["params"]
+    for key, values in alone.cv_results_.items():
+        if "_time" not in key and key.startswith(("mean_", "std_", "split", "rank_")):
+            np.testing.assert_array_equal(sweep.cv_results_[key], values, err_msg=key)
+        assert key in sweep.cv_results_
+    assert sweep.best_index_ == alone.best_index_
+    return sweep, alone
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_cell_equals_its_estimator_alone(name: str) -> None:
+    estimator, grid = CASES[name]
+    assert_same_scores(estimator, grid, X, y)
+
+
+def test_training_scores_sparse_rows_and_weights() -> None:
+    grid = {"kernel": [None, Gaussian(2.0)], "lam": LAMS, "n_iter": [60, 500]}
+    assert_same_scores(Pegasos(), grid, X, y, return_train_score=True)
+    assert_same_scores(Pegasos(), grid, sparse.csr_array(X), y)
+    weights = np.random.default_rng(0).random(len(y))
+    one = SweepCV(Pegasos(random_state=0), grid, cv=FOLDS).fit(X, y, sample_weight=weights)
+    two = GridSearchCV(Pegasos(random_state=0), grid, cv=FOLDS).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+
+
+def test_preprocessing_is_fitted_on_each_folds_training_rows() -> None:
+    X, y = quadric_like(400)
+    grid = {"pegasos__kernel": [None, Gaussian(5.0), Gaussian()], "pegasos__lam": LAMS, "pegasos__n_iter": [60, 500]}
+    assert_same_scores(make_pipeline(StandardScaler(), Pegasos()), grid, X, y)
+    both = make_pipeline(StandardScaler(), Pegasos())
+    assert_same_scores(both, {"standardscaler": [StandardScaler(), MinMaxScaler(), "passthrough"], "pegasos__lam": LAMS}, X, y)
+
+
+def test_outliers_are_dropped_from_training_rows_only() -> None:
+    X, y = quadric_like(400)
+    grid = {"estimator__kernel": [None, Gaussian()], "estimator__lam": LAMS, "threshold": [2.5, 3.0]}
+    assert_same_scores(DropOutliers(Pegasos()), grid, X, y)
+    inner = make_pipeline(StandardScaler(), DropOutliers(Pegasos()))
+    assert_same_scores(inner, {"dropoutliers__estimator__lam": LAMS, "dropoutliers__threshold": [2.5]}, X, y)
+
+
+@pytest.mark.parametrize("cv", [KFold(4), ShuffleSplit(3, test_size=0.3, random_state=1), GroupKFold(3)])
+def test_any_splitter(cv: Any) -> None:
+    grid = {"kernel": [Gaussian(2.0)], "lam": LAMS}
+    groups = np.arange(len(y)) // 10
+    extra = {"groups": groups} if isinstance(cv, GroupKFold) else {}
+    one = SweepCV(Pegasos(random_state=0), grid, cv=cv, refit=False).fit(X, y, **extra)
+    two = GridSearchCV(Pegasos(random_state=0), grid, cv=cv, refit=False).fit(X, y, **extra)
+    np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
+
+
+def test_any_scorer_several_at_once() -> None:
+    scoring = {"accuracy": "accuracy", "f1": "f1_macro", "auc": "roc_auc_ovr", "log": "neg_log_loss"}
+    grid = {"kernel": [None, Gaussian(2.0)], "lam": LAMS}
+    common = {"cv": FOLDS, "scoring": scoring, "refit": "f1"}
+    one = SweepCV(Pegasos("logistic", random_state=0), grid, **common).fit(X, y)
+    two = GridSearchCV(Pegasos("logistic", random_state=0), grid, **common).fit(X, y)
+    for name in scoring:
+        np.testing.assert_allclose(one.cv_results_[f"mean_test_{name}"], two.cv_results_[f"mean_test_{name}"], rtol=1e-8)
+    assert one.best_params_ == two.best_params_
+    single = SweepCV(Pegasos(random_state=0), grid, cv=FOLDS, scoring="balanced_accuracy").fit(X, y)
+    other = GridSearchCV(Pegasos(random_state=0), grid, cv=FOLDS, scoring="balanced_accuracy").fit(X, y)
+    assert single.best_score_ == other.best_score_
+
+
+def test_float32_is_within_two_examples() -> None:
+    grid = {"kernel": KERNELS[1:4], "lam": LAMS, "n_iter": [50, 700]}
+    narrow = X.astype(np.float32)
+    one = SweepCV(Pegasos(random_state=0), grid, cv=FOLDS, refit=False).fit(narrow, y)
+    two = GridSearchCV(Pegasos(random_state=0), grid, cv=FOLDS, refit=False).fit(narrow, y)
+    for fold, (_, test) in enumerate(FOLDS.split(X, y)):
+        difference = np.abs(one.cv_results_[f"split{fold}_test_score"] - two.cv_results_[f"split{fold}_test_score"])
+        assert difference.max() * len(test) <= 2.001
+
+
+def test_threads_and_memory_change_nothing() -> None:
+    grid = {"kernel": [Polynomial(2), Gaussian(2.0), Gaussian(1.0)], "lam": LAMS, "n_iter": [100, 400]}
+    labels = {}
+    for name, options in {"one": {"n_jobs": 1}, "three": {"n_jobs": 3}, "fly": {"memory": 2_000_000}}.items():
+        sweep = SweepCV(Pegasos(random_state=0), grid, cv=FOLDS, refit=False, **options).fit(X, y)
+        labels[name] = sweep.labels_
+        assert sweep.way_ == ("on the fly" if name == "fly" else "shared")
+    np.testing.assert_array_equal(labels["one"], labels["three"])
+    np.testing.assert_array_equal(labels["one"], labels["fly"])
+
+
+def _own_gaussian(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return Gaussian(2.0)(a, b)
+
+
+def test_precomputed_and_callable_kernels() -> None:
+    K = Gaussian(2.0)(X)
+    one = SweepCV(Pegasos(random_state=0, kernel="precomputed"), {"lam": LAMS}, cv=FOLDS).fit(K, y)
+    two = SweepCV(Pegasos(random_state=0, kernel=Gaussian(2.0)), {"lam": LAMS}, cv=FOLDS).fit(X, y)
+    three = SweepCV(Pegasos(random_state=0, kernel=_own_gaussian), {"lam": LAMS}, cv=FOLDS).fit(X, y)
+    np.testing.assert_array_equal(one.labels_, two.labels_)
+    np.testing.assert_array_equal(one.labels_, three.labels_)
+
+
+def test_inside_cross_val_score_and_refit() -> None:
+    sweep = SweepCV(Pegasos(random_state=0), {"lam": LAMS, "kernel": [Gaussian(2.0)]}, cv=2)
+    plain = GridSearchCV(Pegasos(random_state=0), {"lam": LAMS, "kernel": [Gaussian(2.0)]}, cv=2)
+    np.testing.assert_array_equal(cross_val_score(sweep, X, y, cv=FOLDS), cross_val_score(plain, X, y, cv=FOLDS))
+    fitted = sweep.fit(X, y)
+    assert fitted.best_estimator_.random_state == 0
+    np.testing.assert_array_equal(fitted.decision_function(X), fitted.best_estimator_.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid", "message"),
+    [
+        (LogisticRegression(), {"C": [1.0]}, "Pegasos, Perceptron or SDCA"),
+        (Pegasos(), {"lam": [1e-3, -1.0]}, "lam must be"),
+        (Pegasos(), {"random_state": [0, 1]}, "random_state cannot be an axis"),
+        (Pegasos(), {"loss": ["hinge", "squared"]}, "loss must be one of"),
+    ],
+)
+def test_clear_errors(estimator: Any, grid: Any, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        SweepCV(estimator, grid, cv=FOLDS).fit(X, y)
+
+
+def test_time_that_is_up_keeps_complete_cells() -> None:
+    grid = {"kernel": [Polynomial(d) for d in range(1, 9)], "lam": LAMS, "n_iter": [60_000]}
+    with pytest.raises(TimeoutError, match="raise it"):
+        SweepCV(Pegasos(random_state=0), grid, cv=FOLDS, max_time=1e-4).fit(X, y)
+    sweep = SweepCV(Pegasos(random_state=0), grid, cv=FOLDS, max_time=3600).fit(X, y)
+    assert sweep.completed_
+
+
+# -- honest choice -----------------------------------------------------------------------------------------------------
+
+
+def test_on_noise_the_honest_interval_covers_chance_and_the_raw_best_does_not() -> None:
+    random = np.random.default_rng(3)
+    noise, labels = random.normal(size=(300, 20)), random.integers(0, 2, 300)
+    grid = {
+        "kernel": [Gaussian(v) for v in (1.0, 4.0, 16.0, 64.0)],
+        "lam": np.logspace(-6, 0, 10),
+        "n_iter": [30, 100, 300, 600, 2000],
+    }
+    sweep = SweepCV(Pegasos(random_state=0), grid, cv=5, refit=False).fit(noise, labels)
+    assert len(sweep.cv_results_["params"]) == 200
+    raw = 1 - sweep.best_score_
+    honest = sweep.honest_estimate()
+    spread = np.sqrt(0.25 / 300)
+    assert raw < 0.5 - 1.5 * spread
+    assert honest.low < 0.5 < honest.high
+    assert honest.error > raw
+
+
+def test_bootstrap_is_nearly_unbiased_where_nothing_is_chosen() -> None:
+    wrong = np.random.default_rng(0).random((1, 2000)) < 0.2
+    estimate = bootstrap_choice(wrong, rounds=300)
+    assert abs(estimate.error - wrong.mean()) < 0.005
+    assert estimate.low < wrong.mean() < estimate.high
+
+
+def test_held_out_interval_is_clopper_pearson() -> None:
+    estimate = held_out(np.arange(100) < 7)
+    assert estimate.error == 0.07
+    np.testing.assert_allclose([estimate.low, estimate.high], [0.0286, 0.1389], atol=1e-4)  # the usual tables
+    assert held_out(np.zeros(10) > 0).low == 0.0 and held_out(np.ones(10) > 0).high == 1.0
+
+
+def test_mcnemar_and_comparison() -> None:
+    assert mcnemar(np.zeros(5) > 0, np.zeros(5) > 0) == 1.0
+    sweep = SweepCV(Pegasos(random_state=0), {"kernel": [Gaussian(2.0)], "lam": [1e-4, 10.0], "n_iter": [3, 2000]}, cv=FOLDS).fit(
+        X, y
+    )
+    assert sweep.compare(1, 1) == 1.0
+    assert sweep.compare(0, 1) < 1e-3
+
+
+def test_advice_on_borders_and_steps() -> None:
+    with pytest.warns(SweepWarning, match="border of the grid: lam"):
+        SweepCV(Pegasos(random_state=0), {"kernel": [Gaussian(2.0)], "lam": [1e-2, 1.0, 100.0]}, cv=FOLDS).fit(X, y)
+    with pytest.warns(SweepWarning, match="more steps would clearly help"):
+        SweepCV(Pegasos(random_state=0), {"kernel": [Gaussian(2.0)], "n_iter": [5, 20, 80]}, cv=FOLDS).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SweepWarning)
+        sweep = SweepCV(Pegasos(random_state=0), {"kernel": [Gaussian(2.0)], "n_iter": [3000, 4000, 5000]}, cv=FOLDS).fit(X, y)
+    assert sweep.advice_ == []
+    simplest = sweep.cv_results_["params"][sweep.simplest_index_]
+    assert simplest["n_iter"] <= sweep.best_params_["n_iter"]
+
+
+# -- the store ---------------------------------------------------------------------------------------------------------
+
+GRID: dict[str, Any] = {"kernel": [Polynomial(2), Gaussian(2.0)], "lam": LAMS, "n_iter": [50, 300]}
+
+
+def _table(sweep: SweepCV) -> dict[str, Any]:
+    return {key: value for key, value in sweep.cv_results_.items() if "_time" not in key and key != "params"}
+
+
+def _assert_same_table(one: SweepCV, two: SweepCV) -> None:
+    for key, value in _table(one).items():
+        if not key.startswith("param_"):
+            assert np.asarray(value).tobytes() == np.asarray(two.cv_results_[key]).tobytes(), key
+    assert one.labels_.tobytes() == two.labels_.tobytes()
+
+
+def test_a_store_is_used_again_and_a_changed_grid_uses_what_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = SweepCV(Pegasos(), GRID, cv=FOLDS, store=tmp_path / "run").fit(X, y)
+    from pegasos.sweep import schedule
+
+    ran = []
+    original = schedule.run_unit
+    monkeypatch.setattr(schedule, "run_unit", lambda *args: ran.append(len(args[0].cells)) or original(*args))
+    second = SweepCV(Pegasos(), GRID, cv=FOLDS, store=tmp_path / "run").fit(X, y)
+    assert ran == []
+    assert second.seed_ == first.seed_
+    _assert_same_table(first, second)
+    SweepCV(Pegasos(), {**GRID, "lam": [*LAMS, 0.1]}, cv=FOLDS, store=tmp_path / "run").fit(X, y)
+    assert sorted(ran) == [2] * 6  # two new cells for each kernel and fold
+
+
+@pytest.mark.parametrize(
+    ("change", "name"), [("X", "data"), ("y", "labels"), ("cv", "splits"), ("weights", "weights"), ("seed", "seed")]
+)
+def test_a_store_of_another_question_is_refused(tmp_path: Path, change: str, name: str) -> None:
+    SweepCV(Pegasos(random_state=0), GRID, cv=FOLDS, store=tmp_path).fit(X, y)
+    other_X, other_y = X.copy(), y.copy()
+    if change == "X":
+        other_X[5, 5] += 1e-9
+    if change == "y":
+        other_y[0] = (other_y[0] + 1) % 10
+    folds = StratifiedKFold(3, shuffle=True, random_state=1 if change == "cv" else 0)
+    if change == "y":
+        folds = [(a, b) for a, b in FOLDS.split(X, y)]
+    weights = {"sample_weight": np.ones(len(y))} if change == "weights" else {}
+    learner = Pegasos(random_state=1 if change == "seed" else 0)
+    with pytest.raises(ValueError, match=f"other .*{name}"):
+        SweepCV(learner, GRID, cv=folds, store=tmp_path).fit(other_X, other_y, **weights)
+
+
+def test_a_file_that_is_no_store_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "sweep.sqlite").write_bytes(b"not a database at all, just bytes" * 40)
+    with pytest.raises(ValueError, match="not a store"):
+        SweepCV(Pegasos(random_state=0), GRID, cv=FOLDS, store=tmp_path).fit(X, y)
+
+
+SCRIPT = """
+import sys, numpy as np, warnings
+warnings.simplefilter("ignore")
+from sklearn.datasets import load_digits
+from pegasos import Pegasos, SweepCV
+from pegasos.kernels import Gaussian, Polynomial
+X, y = load_digits(return_X_y=True)
+grid = {"kernel": [Polynomial(2), Polynomial(3), Gaussian(2.0), Gaussian(8.0)], "lam": [1e-4, 1e-2, 1.0], "n_iter": [500, 20_000]}
+print("ready", flush=True)
+sweep = SweepCV(Pegasos(), grid, cv=4, store=sys.argv[1], refit=False).fit(X[:900] / 16, y[:900])
+kept = {k: v for k, v in sweep.cv_results_.items() if k.startswith(("mean_test", "std_test", "split", "rank", "mean_support"))}
+np.savez(sys.argv[2], labels=sweep.labels_, seed=sweep.seed_, **kept)
+"""
+
+
+def _start(code: str, store: Path, out: Path) -> subprocess.Popen[str]:
+    """Start the script, and wait until it has imported everything."""
+    process = subprocess.Popen([sys.executable, "-c", code, str(store), str(out)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    with process.stdout:
+        process.stdout.readline()
+    return process
+
+
+def test_killed_at_random_moments_the_final_table_is_that_of_an_undisturbed_run(tmp_path: Path) -> None:
+    """kill -9, really; the moments are random, their number is twenty, or as many as the work lasts."""
+    store, out = tmp_path / "killed", tmp_path / "killed.npz"
+    random = np.random.default_rng(0)
+    kills = 0
+    for _ in range(20):
+        process = _start(SCRIPT, store, out)
+        try:
+            process.wait(timeout=float(random.uniform(0.02, 0.35)))
+            break
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            kills += 1
+    final = _start(SCRIPT, store, out)
+    assert final.wait(timeout=120) == 0
+    assert kills >= 3
+    with np.load(out) as disturbed:
+        seed = int(disturbed["seed"])
+        quiet_out = tmp_path / "quiet.npz"
+        code = SCRIPT.replace("Pegasos()", f"Pegasos(random_state={seed})")
+        subprocess.run([sys.executable, "-c", code, str(tmp_path / "quiet"), str(quiet_out)], check=True, capture_output=True)
+        with np.load(quiet_out) as quiet:
+            for name in quiet.files:
+                assert quiet[name].tobytes() == disturbed[name].tobytes(), name
+
+
+def test_two_processes_on_one_store_do_no_harm(tmp_path: Path) -> None:
+    outs = [tmp_path / "one.npz", tmp_path / "two.npz"]
+    processes = [_start(SCRIPT, tmp_path / "store", out) for out in outs]
+    assert [process.wait(timeout=120) for process in processes] == [0, 0]
+    with np.load(outs[0]) as one, np.load(outs[1]) as two:
+        for name in one.files:
+            assert one[name].tobytes() == two[name].tobytes(), name
+
+
+def test_ctrl_c_ends_within_a_second_and_keeps_what_is_done(tmp_path: Path) -> None:
+    process = _start(SCRIPT.replace("20_000", "2_000_000"), tmp_path / "store", tmp_path / "out.npz")
+    time.sleep(1.0)
+    start = time.monotonic()
+    os.kill(process.pid, signal.SIGINT)
+    process.wait(timeout=30)
+    assert time.monotonic() - start < 5.0  # a second on an idle machine; generous here, because tests share one
+    assert process.returncode != 0
+
+
+@parametrize_with_checks(
+    [SweepCV(Pegasos(random_state=0), {"lam": [1e-3, 1e-2]}, cv=2)],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": "as for the learners, and folds differ",
+        "check_sample_weight_equivalence_on_sparse_data": "as for the learners, and folds differ",
+    },
+)
+def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
+    check(estimator)
