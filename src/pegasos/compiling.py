@@ -18,11 +18,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_COMPILED_SOURCES = ("compiling.py", "rules.py", "rows.py", "engine/loops.py", "engine/pairs.py")
+_COMPILED_SOURCES = ("compiling.py", "rules.py", "rows.py", "engine/loops.py", "engine/gaps.py", "engine/pairs.py")
 _announced = False
+_known: set[str] = set()
 
 
 def _source_hash() -> str:
@@ -89,16 +93,36 @@ def compiled(function: Function, any_order: bool = False) -> Function:
         numba.config.CACHE_DIR = before
 
 
+@intrinsic
+def prefetch(typing: Any, array: Any, index: Any) -> Any:
+    """In compiled code, prefetch(array, k) asks for the cache line of array[k] (1-D, contiguous) and does not wait for it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        where = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        builder.call(function, [where, number(0), number(3), number(1)])  # to read, into all levels of cache, data
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
 @contextlib.contextmanager
 def announced(what: str) -> Iterator[None]:
     """Say once, on stderr, that code for `what` (a loop and a dtype) is compiled now; say nothing if it lies in the cache."""
     global _announced
+    if what in _known:  # looking for the file takes longer than many a walk
+        yield
+        return
     marker = cache_folder() / f"{what}.ready"
     fresh = not marker.exists()
     if fresh and not _announced:
         _announced = True
         print("pegasos: compiling its inner loops, once on this machine (a few seconds) ...", file=sys.stderr, flush=True)
     yield
+    _known.add(what)
     if fresh:
         with contextlib.suppress(OSError):
             marker.touch()

@@ -289,7 +289,7 @@ def _near_pairs(squared: NDArray[Any], a_norms: NDArray[Any], b_norms: NDArray[A
 
 
 def _fill_by_differences(x: Any, z: Any, near: NDArray[np.bool_], out: NDArray[Any]) -> None:
-    rows, columns = np.nonzero(near)
+    rows, columns = np.divmod(np.flatnonzero(near), near.shape[1])  # several times faster than np.nonzero
     width = max(np.diff(x.indptr).max(), np.diff(z.indptr).max()) if sparse.issparse(x) else x.shape[1]
     for part in _slices(len(rows), max(1, CHUNK // max(1, int(width)))):
         i, j = rows[part], columns[part]

@@ -14,6 +14,7 @@ In the primal the weights are the vectors V (columns x features). In the dual th
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,6 +47,7 @@ class Rows(Protocol):
     @property
     def width(self) -> int: ...
 
+    @property
     def diagonal(self) -> Array: ...
 
     def scores(self, index: Array, weights: Array, out: Array) -> None: ...
@@ -85,7 +87,9 @@ class DenseRows:
         self.dtype = X.dtype
         self.count, self.width = X.shape
 
+    @cached_property
     def diagonal(self) -> Array:
+        """K_ii of all rows."""
         return squared_norms(self.X)
 
     def scores(self, index: Array, weights: Array, out: Array) -> None:
@@ -121,7 +125,9 @@ class SparseRows:
         self.dtype = X.dtype
         self.count, self.width = X.shape
 
+    @cached_property
     def diagonal(self) -> Array:
+        """K_ii of all rows."""
         return squared_norms(self.X)
 
     def cross(self, index: Array) -> Array:
@@ -159,7 +165,9 @@ class GramRows:
             return cls(kernel(X))
         return cls(fill_gram(Pairs(kernel.measure, X), kernel.transform))
 
+    @cached_property
     def diagonal(self) -> Array:
+        """K_ii of all rows."""
         return self.K.diagonal().astype(np.float64)
 
     def scores(self, index: Array, weights: Array, out: Array) -> None:
@@ -234,7 +242,9 @@ class KernelRows:
         # A user's function is called from one thread only: it need not be prepared for more.
         self._most_workers = 1 if self._pairs is None else self._pairs.most_workers
 
+    @cached_property
     def diagonal(self) -> Array:
+        """K_ii of all rows."""
         return self.kernel.diagonal(self.X).astype(np.float64)
 
     def scores(self, index: Array, weights: Array, out: Array) -> None:

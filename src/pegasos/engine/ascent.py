@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.certificate import Certificate, box, dual_objective, primal_objective
+from pegasos.compiling import announced
+from pegasos.engine.certificate import Certificate, box
 from pegasos.engine.courses import Course
+from pegasos.engine.gaps import objectives
 from pegasos.engine.pairs import active_rows, finish_round
 from pegasos.engine.walk import Walk
 
@@ -36,6 +38,8 @@ class Ascent(Course):
         self.m = len(members)
         shape = (len(walk.classes), len(self.lams))
         self.labels = np.where(self.codes[None, :] == walk.classes[:, None], 1.0, -1.0)
+        self._signs = np.repeat(self.labels, len(self.lams), axis=0)
+        self._member_lams = np.tile(self.lams, len(self.labels))
         self.done = np.zeros(shape, dtype=bool)
         self.epochs = np.zeros(shape, dtype=np.int64)
         self.relative = np.full(shape, np.inf)
@@ -68,18 +72,25 @@ class Ascent(Course):
         self._rest()
 
     def certificate(self) -> Certificate:
-        """P and D of each predictor, flattened (classes x λ), from the walk's own scores and coefficients."""
-        column = self.walk.column_of().reshape(-1)
-        scores = self.walk.scores(self.rows)[column]
-        coefficients = self.walk.coefficients()[:, self.rows][column].astype(np.float64)
-        labels = np.repeat(self.labels, len(self.lams), axis=0)
-        lam = np.tile(self.lams, len(self.labels))
-        a = np.clip(labels * coefficients, 0.0, box(lam, self.weights))  # float32 may stand a rounding outside of the box
-        squared_norm = np.einsum("ij,ij->i", coefficients, scores, dtype=np.float64)
-        return Certificate(
-            primal_objective(self.loss, lam, scores, labels, self.weights, squared_norm),
-            dual_objective(self.loss, lam, a, scores, labels, self.weights),
-        )
+        """P and D of each member (class by class), from the walk's own scores and coefficients."""
+        members = len(self._signs)
+        primal, dual = np.empty(members), np.empty(members)
+        scores, bias = self.walk.settled_scores()
+        with announced(f"gaps-{scores.dtype}"):
+            objectives(
+                self.loss == "logistic",
+                scores,
+                bias,
+                self.walk.coefficients(),
+                self.member_columns(),
+                self._signs,
+                self.rows,
+                self.weights,
+                self._member_lams,
+                primal,
+                dual,
+            )
+        return Certificate(primal, dual)
 
     def verify(self) -> bool:
         """Whether all are done by scores free of the walk's rounding; those that are not go on."""

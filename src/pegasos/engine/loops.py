@@ -19,10 +19,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pegasos.compiling import compiled
+from pegasos.compiling import compiled, prefetch
 from pegasos.rules import PERCEPTRON, SDCA_HINGE, change, loss
 
 Array = np.ndarray[Any, Any]
+
+#: Drawn rows are asked for this many examples before they are walked: random rows of a large X lie in no cache.
+AHEAD = 8
+CACHE_LINE = 64
 
 
 class Problem(NamedTuple):
@@ -103,8 +107,8 @@ def dense_dot(x: Array, w: Array) -> Any:
 def sparse_dot(data: Array, indices: Array, start: int, stop: int, w: Array) -> Any:
     """Σ data·w[indices] over one CSR row, summed in any order."""
     total = w.dtype.type(0)
-    for k in range(start, stop):
-        total += data[k] * w[indices[k]]
+    for k in range(np.uint64(start), np.uint64(stop)):  # unsigned: Numba need not look for indices from the end
+        total += data[k] * w[np.uint64(indices[k])]
     return total
 
 
@@ -118,8 +122,15 @@ def add_dense(u: Any, x: Array, vector: Array) -> None:
 @compiled
 def add_sparse(u: Any, data: Array, indices: Array, start: int, stop: int, vector: Array) -> None:
     """vector += u x, x one CSR row."""
-    for k in range(start, stop):
-        vector[indices[k]] += u * data[k]
+    for k in range(np.uint64(start), np.uint64(stop)):
+        vector[np.uint64(indices[k])] += u * data[k]
+
+
+@compiled
+def fetch(array: Array, start: int, stop: int) -> None:
+    """Ask for the cache lines of array[start:stop], and do not wait for them."""
+    for k in range(start, stop, CACHE_LINE // array.itemsize):
+        prefetch(array, k)
 
 
 # Rows are copied, scaled and added by plain loops: array expressions take Numba seconds to compile.
@@ -180,6 +191,14 @@ def first_different(
     while change(rule, s, y, own, kii, t, params[at], weight) == u:
         at += 1
     return at
+
+
+@compiled
+def tick_clocks(tick: float, active: Array, frozen: Array, clock: Array) -> None:
+    """The clocks of averages after a step without projection."""
+    for j in range(active[0]):
+        if not frozen[j]:
+            clock[j] += tick
 
 
 @compiled
@@ -290,8 +309,10 @@ def walk_block(
                             scores[j, q] += u * line[q]
                         if mode.projecting:
                             grow_norm(j, r, start, stop, state, block)
-        if mode.projecting or mode.averaging:
+        if mode.projecting:
             finish_step(t, mode, columns, state, block)
+        elif mode.averaging:
+            tick_clocks(1.0 if rule == PERCEPTRON else 1.0 / t, active, frozen, clock)
 
 
 @compiled
@@ -337,6 +358,7 @@ def walk_rows(
     keeps = coefficients.shape[1] > 0
     vectors, norm = state.weights, state.norm
     reads_own = mode.rule >= SDCA_HINGE
+    reads_diagonal = reads_own or mode.projecting
     dense, data, indices, indptr = matrices.dense, matrices.data, matrices.indices, matrices.indptr
     sparse = dense.shape[1] == 0
     rule = mode.rule
@@ -346,7 +368,21 @@ def walk_rows(
         step += 1
         for r in range(start, stop):
             i = drawn[r]
-            code, weight, kii = codes[i], weights[i], diagonal[i]
+            if r + 2 * AHEAD < drawn.size:
+                later = drawn[r + 2 * AHEAD]
+                prefetch(codes, later)
+                prefetch(weights, later)
+                if sparse:
+                    prefetch(indptr, later)
+            if r + AHEAD < drawn.size:
+                soon = drawn[r + AHEAD]
+                if sparse:
+                    fetch(data, indptr[soon], indptr[soon + 1])
+                    fetch(indices, indptr[soon], indptr[soon + 1])
+                else:
+                    fetch(dense[soon], 0, dense.shape[1])
+            code, weight = codes[i], weights[i]
+            kii = diagonal[i] if reads_diagonal else 0.0
             touched[r] = False
             j = 0
             while j < active[0]:
@@ -400,9 +436,11 @@ def walk_rows(
                                 add_sparse(share, data, indices, indptr[i], indptr[i + 1], sums[j])
                             else:
                                 add_dense(share, dense[i], sums[j])
-        if mode.projecting or mode.averaging:
-            if mode.projecting and mode.batch > 1:
+        if mode.projecting:
+            if mode.batch > 1:
                 for j in range(columns.active[0]):
                     length = float(dense_dot(state.weights[j], state.weights[j])) + state.bias[j] ** 2
                     state.norm[j] = state.scale[j] ** 2 * length
             finish_step(t, mode, columns, state, block)
+        elif mode.averaging:  # not `finish_step`: handing it all arrays costs more than the step
+            tick_clocks(1.0 if rule == PERCEPTRON else 1.0 / t, active, frozen, clock)

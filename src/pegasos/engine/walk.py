@@ -103,7 +103,7 @@ class Walk:
         self._order = np.argsort(params, kind="stable")
         self.classes = np.asarray(classes)
         self._problem = Problem(
-            codes.astype(np.int64), weights.astype(np.float64), rows.diagonal() + method.constant * method.constant
+            codes.astype(np.int64), weights.astype(np.float64), rows.diagonal + method.constant * method.constant
         )
         sorted_params = np.asarray(params, dtype=np.float64)[self._order]
         sorted_radius = np.zeros_like(sorted_params) if radius is None else np.asarray(radius, float)[self._order]
@@ -325,6 +325,16 @@ class Walk:
         if self.method.constant:
             scores = scores + (self.method.constant * bias[:, None]).astype(scores.dtype)
         return scores
+
+    def settled_scores(self) -> tuple[Array, Array]:
+        """The scores of all rows as they lie in memory, without the constant feature, and that one's part of each column."""
+        self._settle()
+        state, active = self._state, self.active
+        if self.rows.dual:
+            scores = state.weights[:active]
+        else:
+            scores = np.ascontiguousarray(self.rows.products(state.weights[:active]).T)
+        return scores, self.method.constant * state.bias[:active]
 
     def column_scores(self, column: int) -> Array:
         """The raw scores of all rows under one column."""

@@ -134,7 +134,7 @@ def open_task(estimator: Any, X: Any, codes: Array, weights: Array, n_classes: i
         warn_if_collapsed(kernel, X)
         rows = GramRows.of(kernel, X) if plan.rows == "gram" else KernelRows(kernel, X)
     task = Task(X, codes, weights, columns, kernel, constant, plan, rows)
-    _check_diagonal(rows.diagonal(), X.dtype)
+    _check_diagonal(rows.diagonal, X.dtype)
     return task
 
 

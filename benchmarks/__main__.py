@@ -1,0 +1,67 @@
+"""Run benchmarks: python -m benchmarks [NAME ...] [--repeats N]."""
+
+from __future__ import annotations
+
+import argparse
+import pkgutil
+import sys
+from importlib import import_module
+
+import benchmarks
+from benchmarks.harness import Benchmark, NotHereError, Row
+from benchmarks.report import HEADS, PAGE, earlier, keep, line
+
+WIDTHS = (60, 9, 9, 9, 10, 7)
+
+
+def listed() -> dict[str, Benchmark]:
+    """All benchmarks: the modules of this folder that have one."""
+    names = [module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name != "__main__"]
+    modules = [import_module(f"benchmarks.{name}") for name in names]
+    found = [module.BENCHMARK for module in modules if hasattr(module, "BENCHMARK")]
+    return {benchmark.name: benchmark for benchmark in found}
+
+
+def show(cells: list[str]) -> None:
+    print(
+        "  " + "  ".join(cell.replace("*", "").ljust(width) for cell, width in zip(cells, WIDTHS, strict=True)).rstrip(),
+        flush=True,
+    )
+
+
+def main() -> int:
+    known = listed()
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure; results go to " + str(PAGE))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}; default: all")
+    parser.add_argument("--repeats", type=int, default=5, help="how often each side is timed (default 5)")
+    given = parser.parse_args()
+    if given.repeats < 1:
+        parser.error("--repeats must be at least 1")
+    for name in given.names:
+        if name not in known:
+            parser.error(f"there is no benchmark {name!r}; there are {', '.join(known)}")
+    results = earlier()
+    missed = left_out = 0
+    for benchmark in [known[name] for name in given.names or known]:
+        print(f"\n{benchmark.name}: {benchmark.compares}", flush=True)
+        rows: list[Row] = []
+        skipped = ""
+        try:
+            show(HEADS)
+            for row in benchmark.run(given.repeats):
+                rows.append(row)
+                show(line(row.as_dict()))
+                if row.note:
+                    print(f"      {row.note}", flush=True)
+        except NotHereError as reason:
+            skipped = str(reason)
+            left_out += 1
+            print(f"  skipped: {skipped}", flush=True)
+        keep(results, benchmark, rows, skipped)
+        missed += sum(row.reached is False for row in rows)
+    print(f"\n{missed} targets missed, {left_out} benchmarks skipped")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""Rows for the benchmarks: USPS, where it is there, and generated ones."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from benchmarks.harness import NotHereError
+
+Array = np.ndarray[Any, Any]
+
+
+@cache
+def usps() -> tuple[Array, Array]:
+    """All 9298 USPS digits x 256, float32, the 7291 training rows first."""
+    folder = Path(os.environ.get("PEGASOS_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+    path = folder / "usps.h5"
+    if not path.exists():
+        raise NotHereError(f"needs USPS: {path} is not there, set PEGASOS_DATA to the folder that holds usps.h5")
+    try:
+        import h5py
+    except ImportError as error:
+        raise NotHereError("needs h5py to read USPS") from error
+    with h5py.File(path) as file:
+        X = np.concatenate([file[group]["data"][:] for group in ("train", "test")]).astype(np.float32)
+        y = np.concatenate([file[group]["target"][:] for group in ("train", "test")]).astype(np.int64)
+    return X, y
+
+
+def dense_binary(m: int, width: int) -> tuple[Array, Array]:
+    """Normal features, two classes with a linear boundary; about 15 % of the labels lie on the wrong side of it."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(m, width))
+    direction = random.normal(size=width)
+    score = X @ direction / np.linalg.norm(direction)
+    return X, (score + 0.5 * random.normal(size=m) > 0).astype(np.int64)
+
+
+def sparse_binary(m: int, width: int, each: int) -> tuple[Any, Array]:
+    """CSR rows of length 1 with `each` non-zeros (one in each stretch of the features), two classes, linear boundary."""
+    random = np.random.default_rng(0)
+    stretch = width // each
+    indices = (np.arange(each) * stretch + random.integers(stretch, size=(m, each))).astype(np.int32)
+    values = random.random((m, each)) + 0.1
+    values /= np.linalg.norm(values, axis=1, keepdims=True)
+    pointers = np.arange(0, m * each + 1, each, dtype=np.int32)
+    X = sparse.csr_matrix((values.ravel(), indices.ravel(), pointers), shape=(m, width))
+    score = X @ random.normal(size=width)
+    return X, (score + 0.3 * random.normal(size=m) > 0).astype(np.int64)

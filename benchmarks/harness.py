@@ -1,0 +1,123 @@
+"""Time two things fairly: in one process, by turns, medians of repeats."""
+
+from __future__ import annotations
+
+import gc
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+Work = Callable[[], Any]
+
+
+class NotHereError(Exception):
+    """What a benchmark needs is missing on this machine; the message says what."""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """What is compared, what is aimed at, and the function that measures: repeats -> rows, as they come."""
+
+    name: str
+    compares: str
+    run: Callable[[int], Iterator[Row]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the results: a figure in a unit, and the goal that it is to reach (None: for information only).
+
+    In a comparison the figure is how many times faster we are, theirs/ours.
+    """
+
+    case: str
+    figure: float
+    unit: str
+    goal: float | None = None
+    at_least: bool = True
+    ours_seconds: float | None = None
+    theirs_seconds: float | None = None
+    note: str = ""
+
+    @property
+    def reached(self) -> bool | None:
+        if self.goal is None:
+            return None
+        return self.figure >= self.goal if self.at_least else self.figure <= self.goal
+
+    @property
+    def target(self) -> str:
+        return "" if self.goal is None else f"{'>=' if self.at_least else '<='} {self.goal:g} {self.unit}".strip()
+
+    def noting(self, note: str) -> Row:
+        """The same row with a note."""
+        return replace(self, note=note)
+
+    def milliseconds(self, parts: float) -> str:
+        """The times of both sides divided by `parts`, in milliseconds."""
+        assert self.ours_seconds is not None and self.theirs_seconds is not None
+        return f"{1000 * self.ours_seconds / parts:.3g} ms / {1000 * self.theirs_seconds / parts:.3g} ms"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row as it stands in results.json."""
+        return {**vars(self), "target": self.target, "reached": self.reached}
+
+
+def seconds(work: Work) -> float:
+    """How long it takes once; the collector of garbage does not come in between."""
+    gc.collect()
+    gc.disable()
+    try:
+        start = time.perf_counter()
+        work()
+        return time.perf_counter() - start
+    finally:
+        gc.enable()
+
+
+def alternate(
+    ours: Work, theirs: Work, repeats: int, theirs_repeats: int | None = None, warm: bool = True
+) -> tuple[float, float]:
+    """The median seconds of each. They take turns, so that a busy machine disturbs both; `warm` runs each once before."""
+    repeats = max(1, repeats)
+    fewer = min(repeats, theirs_repeats or repeats)
+    if warm:
+        ours()
+        if fewer == repeats:
+            theirs()
+    mine, others = [], []
+    for turn in range(repeats):
+        mine.append(seconds(ours))
+        if turn * fewer // repeats != (turn - 1) * fewer // repeats:
+            others.append(seconds(theirs))
+    return statistics.median(mine), statistics.median(others)
+
+
+def ratio(
+    case: str,
+    ours: Work,
+    theirs: Work,
+    repeats: int,
+    *,
+    goal: float | None = None,
+    theirs_repeats: int | None = None,
+    note: str = "",
+) -> Row:
+    """How many times faster `ours` is than `theirs`."""
+    mine, others = alternate(ours, theirs, repeats, theirs_repeats)
+    return Row(case, others / mine, "x", goal, True, mine, others, note)
+
+
+def child(code: str, **environment: str) -> str:
+    """What a fresh Python process prints that runs this code."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"a benchmark's process failed:\n{done.stderr}")
+    return done.stdout
