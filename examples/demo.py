@@ -46,7 +46,7 @@ def sweep(X: np.ndarray, y: np.ndarray) -> list[str]:
         f"{cells} settings x 5 folds x 10 classes in {seconds:.1f} s.",
         "",
         f"- best: `{best['kernel']}`, λ = {best['lam']:.0e} (C = {1 / (best['lam'] * len(y_train)):.3g}), {best['n_iter']} steps",
-        f"- its cross-validated error, optimistic because it was chosen by it: {1 - search.best_score_:.2%} ± {spread:.2%} over folds",
+        f"- its cross-validated error, optimistic because it chose it: {1 - search.best_score_:.2%} ± {spread:.2%} over folds",
         f"- its error on {len(y_test)} rows set aside before: {1 - search.score(X_test, y_test):.2%}",
     ]
 

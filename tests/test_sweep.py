@@ -83,6 +83,10 @@ def test_training_scores_sparse_rows_and_weights() -> None:
     two = GridSearchCV(Pegasos(random_state=0), grid, cv=FOLDS).fit(X, y, sample_weight=weights)
     np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
+    names = np.array([f"digit {label}" for label in y])
+    heavy = Pegasos(random_state=0, class_weight={"digit 8": 20.0})
+    one, two = SweepCV(heavy, grid, cv=FOLDS).fit(X, names), GridSearchCV(heavy, grid, cv=FOLDS).fit(X, names)
+    np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
 
 
 def test_preprocessing_is_fitted_on_each_folds_training_rows() -> None:

@@ -6,9 +6,11 @@ and fails without one. Here the folder is named by a hash of all compiled source
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import hashlib
 import os
+import shutil
 import stat
 import sys
 import tempfile
@@ -47,18 +49,29 @@ def _user_cache() -> Path | None:
     return Path(base) if base and not base.startswith("~") else None
 
 
-def _usable(folder: Path) -> bool:
-    """Whether we can write there and nobody else could have put files there (a cache entry is code)."""
+def _ours_alone(folder: Path) -> bool:
+    """Whether nobody else can put files there, or swap what lies below (a cache entry is code)."""
+    if not hasattr(os, "getuid"):
+        return True
+    info = folder.lstat()
+    others_write = info.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return stat.S_ISDIR(info.st_mode) and info.st_uid == os.getuid() and not others_write
+
+
+def _usable(base: Path, *names: str) -> Path | None:
+    """The folder base/names[0]/..., made if need be, if it and all that we make on the way to it are ours alone."""
+    folder = base
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if hasattr(os, "getuid"):
-            info = folder.stat()
-            if info.st_uid != os.getuid() or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-                return False
+        base.parent.mkdir(parents=True, exist_ok=True)
+        for name in ("", *names):
+            folder = folder / name
+            folder.mkdir(exist_ok=True, mode=0o700)
+            if (name or base.parent == Path(tempfile.gettempdir())) and not _ours_alone(folder):
+                return None
         with tempfile.TemporaryFile(dir=folder):
-            return True
+            return folder
     except OSError:
-        return False
+        return None
 
 
 @cache
@@ -72,10 +85,12 @@ def cache_folder() -> Path:
     owner = os.getuid() if hasattr(os, "getuid") else "user"
     bases.append(Path(tempfile.gettempdir()) / f"pegasos-cache-{owner}")
     for base in bases:
-        folder = base / "pegasos" / f"compiled-{_source_hash()}"
-        if _usable(folder):
+        folder = _usable(base, "pegasos", f"compiled-{_source_hash()}")
+        if folder is not None:
             return folder
-    return Path(tempfile.mkdtemp(prefix="pegasos-compiled-"))  # nothing lasts: this process compiles for itself
+    own = tempfile.mkdtemp(prefix="pegasos-compiled-")  # nothing lasts: this process compiles for itself
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    return Path(own)
 
 
 def compiled(function: Function, any_order: bool = False) -> Function:

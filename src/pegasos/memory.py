@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import math
+import numbers
 import os
 import re
 import sys
@@ -22,7 +24,7 @@ def parse_bytes(memory: int | float | str) -> int:
         if match is None or match[2] not in _UNITS:
             raise ValueError(f"memory={memory!r} is not understood; write a number of bytes, or for example '2GB' or '512MiB'.")
         memory = float(match[1]) * _UNITS[match[2]]
-    if isinstance(memory, bool) or not memory > 0:
+    if isinstance(memory, bool) or not isinstance(memory, numbers.Real) or not math.isfinite(memory) or memory < 1:
         raise ValueError(f"memory must be a positive number of bytes or a text such as '2GB', got {memory!r}.")
     return int(memory)
 

@@ -48,9 +48,6 @@ class Ascent(Course):
         self.epoch = walk.step // self.m
         self._verified = False
         self._kept: dict[int, tuple[Array, float, Array]] = {}
-        # nanoseconds, roughly: ten rounds of pair steps against one walked epoch of one column
-        size = min(LARGEST_SET, self.m)
-        self._worth = max(EPOCHS_WORTH_FINISHING, 150.0 * size * size / (self.m * (0.2 * walk.rows.width + 20.0)))
 
     def advance(self, stop: int) -> None:
         while self.epoch < stop and not (self.done.all() and self.verify()):
@@ -60,6 +57,7 @@ class Ascent(Course):
         """One more epoch: walk the columns that walk, finish those that are being finished, and look at all gaps."""
         self.epoch += 1
         self.walk.advance(self.epoch * self.m)
+        changes = self.walk.take_mistakes()[self.walk.column_of()]
         for row, number in np.argwhere(self.finishing & ~self.done):
             self._finish_column(int(row), int(number))
         state = self.certificate()
@@ -68,7 +66,7 @@ class Ascent(Course):
         self.history.append(self.relative.copy())
         self._finish_members(self.relative <= self.tol)
         if self.finish:
-            self._choose_finishing()
+            self._choose_finishing(changes)
         self._rest()
 
     def certificate(self) -> Certificate:
@@ -145,15 +143,18 @@ class Ascent(Course):
         self.walk.freeze(np.flatnonzero(~walking))
         self.walk.wake(np.flatnonzero(walking))
 
-    def _choose_finishing(self) -> None:
-        """Columns that, at the pace of their last epochs, would need many more."""
+    def _choose_finishing(self, changes: Array) -> None:
+        """Columns for which walking on, at the pace of their last epochs, would take longer than pair steps."""
         if self.loss != "hinge" or len(self.history) < WALKED_EPOCHS:
             return
         past, now = self.history[-3], self.history[-1]
         with np.errstate(divide="ignore", invalid="ignore"):
             pace = np.log(now / past) / 2
             needed = np.where(pace < 0, np.log(self.tol / now) / pace, math.inf)
-        self.finishing |= ~self.done & (needed > self._worth)
+        # nanoseconds, roughly: an epoch of a column (each change costs a row), and ten rounds of pair steps
+        epoch = 20.0 * self.m + 0.3 * self.walk.rows.width * changes
+        rounds = 150.0 * min(LARGEST_SET, self.m) ** 2
+        self.finishing |= ~self.done & (needed > EPOCHS_WORTH_FINISHING) & (needed * epoch > rounds)
 
     def _finish_column(self, row: int, number: int) -> None:
         """Pair steps on the rows of one predictor that are worth moving."""
@@ -174,6 +175,10 @@ class Ascent(Course):
         loss = bounds @ np.maximum(gradient, 0.0)
         squared_norm = (labels * a) @ scores
         gap = max(0.0, squared_norm + loss - a.sum())
-        least = max(1e-6 * gap / len(chosen), 1e-15 * (squared_norm / 2 + loss))
+        # a coordinate whose gradient is g gains g²/(2K): ask for gradients that, over all bounds, leave a tenth of the gap
+        curvature = 2.0 * max(float(cross.diagonal().max()), np.finfo(float).tiny)
+        needed = (gap / (10.0 * bounds[chosen].sum())) ** 2 / curvature
+        rounding = (np.finfo(walk.rows.dtype).eps * (1.0 + np.abs(scores).max())) ** 2 / curvature
+        least = max(min(1e-6 * gap / len(chosen), needed), rounding)
         after = finish_round(cross * np.outer(signs, signs), a[chosen], gradient[chosen], bounds[chosen], least)
         walk.move(column, index, signs * (after - a[chosen]))

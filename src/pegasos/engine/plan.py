@@ -70,7 +70,7 @@ def plan_dual(
     if precomputed:
         return _checked(Plan("precomputed", "by blocks", DUAL_BLOCK, state + gathered, budget, threads, "the given matrix"))
     stored = m * m * itemsize + state + centred + gathered
-    flying = state + centred + 4 * threads * GATHERED_ROWS * TILE_COLUMNS * itemsize
+    flying = state + centred + 4 * threads * GATHERED_ROWS * min(TILE_COLUMNS, m) * itemsize
     if stored <= budget:
         return Plan("gram", "by blocks", DUAL_BLOCK, stored, budget, threads, "the Gram matrix fits the memory budget")
     reason = f"the Gram matrix would take {m * m * itemsize / 1e9:.1f} GB: kernel rows are computed when needed"

@@ -113,7 +113,7 @@ class Walk:
         self._state = self._new_state()
         self._block = self._new_block()
         self._first = self._done = self._size = 0  # the block's first example in the draws, how many are walked, its size
-        self._cross: Array = np.empty((0, 0), dtype=rows.dtype)
+        self._cross: Array = read_only(np.empty((0, 0), dtype=rows.dtype))
         self._mode = Mode(
             method.rule,
             method.batch,

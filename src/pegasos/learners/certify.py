@@ -14,6 +14,7 @@ from pegasos.engine.certificate import Certificate, box, dual_objective, primal_
 from pegasos.kernels import Kernel
 from pegasos.learners.task import PRECOMPUTED, column_codes, combined_weights
 from pegasos.losses import LOSSES
+from pegasos.rows import KernelRows
 
 Array = np.ndarray[Any, Any]
 
@@ -94,10 +95,7 @@ def _scores_of(estimator: Any, X: Any, coefficients: Array, constant: float) -> 
         products = np.asarray(X @ (coefficients @ X).T).T
     elif estimator.kernel_ == PRECOMPUTED:
         products = coefficients @ X
-    else:
-        products = coefficients @ _gram(estimator.kernel_, X)
+    else:  # in tiles: the matrix itself may not fit into memory
+        products = np.empty(coefficients.shape, dtype=X.dtype)
+        KernelRows(estimator.kernel_, X).products(coefficients.astype(X.dtype), out=products)
     return np.asarray(products + constant * coefficients.sum(axis=1, keepdims=True))
-
-
-def _gram(kernel: Kernel, X: Any) -> Array:
-    return kernel(X)

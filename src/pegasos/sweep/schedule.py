@@ -63,6 +63,7 @@ class Schedule:
         self, groups: list[Group], X: Any, y: Any, codes: Array, weights: Array | None, splits: list[Any], memory: Any, seed: int
     ) -> None:
         self._X, self._y, self._codes, self._weights, self._splits, self._seed = X, y, codes, weights, splits, seed
+        self._names = np.unique(np.asarray(y))
         self._shared = Shared()
         self.units = self._ordered(groups)
         self.budget = budget_bytes(memory)
@@ -184,8 +185,8 @@ class Schedule:
                 rows = self._shared.get(unit.rows_key, lambda: self._make_rows(unit, kernel, prepared))
                 train, test = self._splits[unit.fold]
                 plan = self._plan(unit, prepared, kernel)
-                codes, weights = self._codes, self._weights
-                return run_unit(unit.group, prepared, rows, kernel, codes, weights, train, test, self._seed, plan, on_training)
+                rest = (self._codes, self._names, self._weights, train, test, self._seed, plan, on_training)
+                return run_unit(unit.group, prepared, rows, kernel, *rest)
             finally:
                 self._shared.release(unit.prepared_key)
                 self._shared.release(unit.rows_key)

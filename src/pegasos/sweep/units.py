@@ -45,6 +45,7 @@ def run_unit(
     rows: Any,
     kernel: Any,
     codes: Array,
+    names: Array,
     sample_weight: Array | None,
     train: Array,
     test: Array,
@@ -59,7 +60,7 @@ def run_unit(
     classes, local = np.unique(codes[members], return_inverse=True)
     if len(classes) < 2:
         raise ValueError("a fold has training rows of one class only: use a stratified splitter or fewer folds.")
-    task = _task(learner, prepared, rows, kernel, local, len(classes), sample_weight, plan)
+    task = _task(learner, prepared, rows, kernel, local, names[classes], sample_weight, plan)
     lams, lam_of = _distinct([cell.learner.lam_ for cell in group.cells])
     stop_of = np.array([cell.learner._sweep_stop(task.m) for cell in group.cells])
     stops = sorted({int(stop) for stop in stop_of})
@@ -109,7 +110,7 @@ def _task(
     rows: Any,
     kernel: Any,
     local: Array,
-    n_classes: int,
+    names: Array,
     sample_weight: Array | None,
     plan: Plan,
 ) -> Task:
@@ -118,9 +119,9 @@ def _task(
     codes[members] = local
     weights = np.zeros(total)
     part = None if sample_weight is None else sample_weight[members]
-    weights[members] = combined_weights(part, learner.class_weight, np.arange(n_classes), local, prepared.X[members])
+    weights[members] = combined_weights(part, learner.class_weight, names, local, prepared.X[members])
     constant = constant_feature(learner.fit_intercept, learner.kernel, hasattr(learner, "learning_rate"), type(learner).__name__)
-    return Task(prepared.X, codes, weights, column_codes(n_classes), kernel, constant, plan, rows, members)
+    return Task(prepared.X, codes, weights, column_codes(len(names)), kernel, constant, plan, rows, members)
 
 
 class _Reader:
