@@ -610,8 +610,8 @@ def primal_kernel(
 
 
 def times_log(u: float, v: float) -> float:
-    """u log(u / v), with its limit 0 at u = 0."""
-    return 0.0 if u == 0 else u * math.log(u / v)
+    """u log(u / v), with its limit 0 at u = 0 (and where u / v is too small for a float)."""
+    return 0.0 if u / v == 0 else u * math.log(u / v)
 
 
 def dual(

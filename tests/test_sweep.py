@@ -272,8 +272,8 @@ def test_a_store_is_used_again_and_a_changed_grid_uses_what_it_can(tmp_path: Pat
     from pegasos.sweep import schedule
 
     ran = []
-    original = schedule.run_unit
-    monkeypatch.setattr(schedule, "run_unit", lambda *args: ran.append(len(args[0].cells)) or original(*args))
+    original = schedule.UnitRun
+    monkeypatch.setattr(schedule, "UnitRun", lambda *args: ran.append(len(args[0].cells)) or original(*args))
     second = SweepCV(Pegasos(), GRID, cv=FOLDS, store=tmp_path / "run").fit(X, y)
     assert ran == []
     assert second.seed_ == first.seed_

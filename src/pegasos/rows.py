@@ -227,18 +227,53 @@ class GramRows:
         return own.gathered, own.product[:columns]
 
 
+class Bank:
+    """The measure's values between a block of drawn rows and all rows, held for the kernels that walk the same blocks."""
+
+    def __init__(self, pairs: Pairs) -> None:
+        self.pairs = pairs
+        self._index: Array = np.empty(0, dtype=np.int64)
+        self._values: Array = np.empty((0, pairs.shape[1]), dtype=pairs.dtype)
+
+    def block(self, index: Array) -> Array:
+        """Values between X[index] and all rows; the last block asked for is kept."""
+        if not np.array_equal(index, self._index):
+            if len(self._values) != len(index):
+                self._values = np.empty((len(index), self.pairs.shape[1]), dtype=self.pairs.dtype)
+            values = self._values
+
+            def work(_: slice, columns: slice) -> None:
+                self.pairs.tile(index, columns, out=values[:, columns])
+
+            run_blocks(column_tiles(len(index), self.pairs.shape[1]), work, most_workers=self.pairs.most_workers)
+            self._index = index.copy()
+        return self._values
+
+
+def column_tiles(rows: int, width: int) -> list[tuple[slice, slice]]:
+    """All columns in tiles, for `run_blocks`."""
+    return [(slice(0, rows), slice(c, min(c + TILE_COLUMNS, width))) for c in range(0, width, TILE_COLUMNS)]
+
+
 class KernelRows:
-    """A kernel computed on the fly, for the rows that changed only, tile by tile."""
+    """A kernel computed on the fly, for the rows that changed only, tile by tile.
+
+    With a `bank` the inner products or distances of a block are taken from it: several kernels in step share them.
+    """
 
     dual = True
     stored = False
 
-    def __init__(self, kernel: Kernel, X: Any) -> None:
+    def __init__(self, kernel: Kernel, X: Any, bank: Bank | None = None) -> None:
+        self._bank = bank
         self.kernel = kernel
         self.X = X
         self.dtype = X.dtype
         self.count = self.width = X.shape[0]
-        self._pairs = Pairs(kernel.measure, X) if kernel.measure is not None else None
+        if bank is not None:
+            self._pairs: Pairs | None = bank.pairs
+        else:
+            self._pairs = Pairs(kernel.measure, X) if kernel.measure is not None else None
         # A user's function is called from one thread only: it need not be prepared for more.
         self._most_workers = 1 if self._pairs is None else self._pairs.most_workers
 
@@ -259,10 +294,17 @@ class KernelRows:
         return tile
 
     def cross(self, index: Array) -> Array:
-        return self.between(index, index)
+        if self._bank is None:
+            return self.between(index, index)
+        tile = self._bank.block(index)[:, index]
+        self.kernel.transform(tile)
+        return tile
 
     def add(self, index: Array, changes: Array, weights: Array) -> None:
         used = np.flatnonzero(changes.any(axis=0))
+        if self._bank is not None and len(index) <= GATHERED_ROWS:
+            self._add_from_bank(self._bank.block(index), used, changes, weights)
+            return
         for start in range(0, len(used), GATHERED_ROWS):
             part = used[start : start + GATHERED_ROWS]
             rows, values = index[part], np.ascontiguousarray(changes[:, part])
@@ -270,10 +312,17 @@ class KernelRows:
             def work(_: slice, columns: slice, rows: Array = rows, values: Array = values) -> None:
                 weights[:, columns] += values @ self.between(rows, columns)
 
-            tiles = [
-                (slice(0, len(rows)), slice(c, min(c + TILE_COLUMNS, self.width))) for c in range(0, self.width, TILE_COLUMNS)
-            ]
-            run_blocks(tiles, work, most_workers=self._most_workers)
+            run_blocks(column_tiles(len(rows), self.width), work, most_workers=self._most_workers)
+
+    def _add_from_bank(self, base: Array, used: Array, changes: Array, weights: Array) -> None:
+        values = np.ascontiguousarray(changes[:, used])
+
+        def work(_: slice, columns: slice) -> None:
+            tile = base[used, columns]
+            self.kernel.transform(tile)
+            weights[:, columns] += values @ tile
+
+        run_blocks(column_tiles(len(used), self.width), work)
 
     def products(self, coefficients: Array, out: Array) -> None:
         """The scores A·K of all rows."""
@@ -284,9 +333,13 @@ class KernelRows:
         """A·K of chosen rows, vectors x rows."""
         support = np.flatnonzero(vectors.any(axis=0))
         out = np.zeros((len(vectors), len(index)), dtype=self.dtype)
-        for start in range(0, len(support), GATHERED_ROWS):
-            part = support[start : start + GATHERED_ROWS]
-            out += vectors[:, part] @ self.between(part, index)
+
+        def work(_: slice, columns: slice) -> None:
+            for start in range(0, len(support), GATHERED_ROWS):
+                part = support[start : start + GATHERED_ROWS]
+                out[:, columns] += vectors[:, part] @ self.between(part, index[columns])
+
+        run_blocks(column_tiles(1, len(index)), work, most_workers=self._most_workers)
         return out
 
 

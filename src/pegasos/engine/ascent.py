@@ -49,8 +49,13 @@ class Ascent(Course):
         self._verified = False
         self._kept: dict[int, tuple[Array, float, Array]] = {}
 
+    @property
+    def finished(self) -> bool:  # type: ignore[override]
+        """Whether all members have reached tol, by exact scores."""
+        return bool(self.done.all()) and self.verify()
+
     def advance(self, stop: int) -> None:
-        while self.epoch < stop and not (self.done.all() and self.verify()):
+        while self.epoch < stop and not self.finished:
             self.walk_epoch()
 
     def walk_epoch(self) -> None:

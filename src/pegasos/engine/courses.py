@@ -22,8 +22,31 @@ def suffix_start(stop: int, average: bool | float) -> int:
     return stop - math.ceil(share * stop)
 
 
+def advance_together(courses: list[Any], stop: int) -> None:
+    """Advance courses over the same draws block by block in step, so that they can share what a block needs."""
+    first = courses[0]
+    block = first.walk.steps_a_block
+    if isinstance(first, PegasosCourse):
+        for step in range(first.walk.step // block * block + block, stop, block):
+            for course in courses:
+                course.advance(step)
+        for course in courses:
+            course.advance(stop)
+        return
+    for epoch in range(min(course.epoch for course in courses) + 1, stop + 1):
+        end = epoch * first.m
+        for step in range(min(course.walk.step for course in courses) // block * block + block, end, block):
+            for course in courses:
+                if not course.finished:
+                    course.walk.advance(step)
+        for course in courses:
+            course.advance(epoch)
+
+
 class Course:
     """What all courses share: reading predictors and scores of a walk."""
+
+    finished = False
 
     def __init__(self, walk: Walk) -> None:
         self.walk = walk
@@ -104,8 +127,13 @@ class PerceptronCourse(Course):
         self.mistakes: list[Array] = []
         self.losses: list[Array] = []
 
+    @property
+    def finished(self) -> bool:  # type: ignore[override]
+        """Whether no column makes mistakes any more."""
+        return bool(self.resting.all())
+
     def advance(self, stop: int) -> None:
-        while self.epoch < stop and not self.resting.all():
+        while self.epoch < stop and not self.finished:
             self.walk_epoch()
 
     def walk_epoch(self) -> None:

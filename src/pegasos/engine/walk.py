@@ -258,6 +258,11 @@ class Walk:
     # -- reading -----------------------------------------------------------------------------------------------------
 
     @property
+    def steps_a_block(self) -> int:
+        """Steps after which a block is closed, and a row of kernel values is no longer needed."""
+        return self._block_size // self.method.batch
+
+    @property
     def active(self) -> int:
         """Columns that are distinct by now."""
         return int(self._columns.active[0])

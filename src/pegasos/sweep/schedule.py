@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
+from pegasos.distances import Pairs
 from pegasos.engine.plan import DUAL_BLOCK, PRIMAL_BLOCK, Plan, budget_bytes, plan_primal
 from pegasos.engine.walk import halting
 from pegasos.kernels import Kernel, as_kernel
-from pegasos.learners.task import PRECOMPUTED
+from pegasos.learners.task import PRECOMPUTED, column_codes
 from pegasos.preprocessing import DropOutliers
+from pegasos.rows import Bank, KernelRows
 from pegasos.sweep.cells import Group
 from pegasos.sweep.folds import Prepared, Shared, base_values, make_rows, prepare, resolved_kernel
-from pegasos.sweep.units import UnitResult, run_unit
+from pegasos.sweep.units import UnitResult, UnitRun, run_together
 from pegasos.threads import blas_threads, single_threaded_blas
 
 Array = np.ndarray[Any, Any]
@@ -128,42 +132,63 @@ class Schedule:
             "on the fly": "kernel rows on the fly",
         }
         work = f"{fits} fits ({folds} folds) in {len(units)} walks over {kernels} sets of rows"
-        return f"{work}; {ways[self.way]}; budget {self.budget / 1e9:.1f} GB"
+        self.predicted = self.predicted_seconds(units)
+        expected = "" if self.predicted is None else f"; about {self.predicted:.0f} s"
+        return f"{work}; {ways[self.way]}; budget {self.budget / 1e9:.1f} GB{expected}"
 
     # -- running -----------------------------------------------------------------------------------------------------
 
     def run(self, units: list[Unit], done: Callable[[Unit, UnitResult], None], options: RunOptions) -> bool:
-        """Run units on threads, each with one BLAS thread; False if time was up before all were done."""
+        """Run units on threads, each with one BLAS thread; False if time was up before all were done.
+
+        On the fly all kernels of a fold go in step, one fold after the other, and the threads share the tiles.
+        """
         for unit in units:
             for key in (unit.prepared_key, unit.rows_key):
                 self._shared.expect(key)
-        for rows_key, base_key in {unit.rows_key: unit.base_key for unit in units}.items():
-            del rows_key
+        for base_key in {unit.rows_key: unit.base_key for unit in units}.values():
             self._shared.expect(base_key)
         if units:
             self._warm_up(units[0])
-        workers = max(1, min(options.workers, len(units)))
+        flying = self.way == "on the fly"
+        workers = 1 if flying else max(1, min(options.workers, len(units)))
         halt = threading.Event()
-        waiting = list(reversed(units))
-        running: dict[Future[UnitResult], Unit] = {}
+        waiting = list(reversed(self._bundles(units)))
+        running: dict[Future[list[UnitResult]], list[Unit]] = {}
         pool = ThreadPoolExecutor(workers)
         try:
-            with single_threaded_blas():
+            with contextlib.nullcontext() if flying else single_threaded_blas():
                 while waiting or running:
                     while waiting and len(running) < workers and not options.expired():
-                        unit = waiting.pop()
-                        running[pool.submit(self._work, unit, options.on_training, halt)] = unit
+                        bundle = waiting.pop()
+                        running[pool.submit(self._work, bundle, options.on_training, halt)] = bundle
                     if not running:
                         return False
                     finished, _ = wait(running, timeout=options.remaining(), return_when=FIRST_COMPLETED)
                     for future in finished:
-                        done(running.pop(future), future.result())
+                        for unit, result in zip(running.pop(future), future.result(), strict=True):
+                            done(unit, result)
                     if not finished and options.expired():
                         return False
             return True
         finally:
             halt.set()
             pool.shutdown(wait=True, cancel_futures=True)
+
+    def _bundles(self, units: list[Unit]) -> list[list[Unit]]:
+        """Units that run in step: on the fly all kernels of one measure on one fold, otherwise each by itself."""
+        if self.way != "on the fly":
+            return [[unit] for unit in units]
+        bundles: dict[Any, list[Unit]] = {}
+        for unit in units:
+            kernel = named_kernel(unit.group)
+            alone = kernel is None or kernel.measure is None
+            kind = (type(unit.group.learner), getattr(unit.group.learner, "draws", None))
+            key = (
+                (unit.rows_key, unit.group.key, unit.fold) if alone else (unit.base_key, unit.group.preparation, unit.fold, kind)
+            )
+            bundles.setdefault(key, []).append(unit)
+        return list(bundles.values())
 
     def _warm_up(self, unit: Unit) -> None:
         """The first distances with all threads, before there are workers."""
@@ -177,19 +202,31 @@ class Schedule:
         train = self._splits[unit.fold][0]
         return self._shared.get(unit.prepared_key, lambda: prepare(unit.group.estimator, self._X, self._y, train))
 
-    def _work(self, unit: Unit, on_training: bool, halt: threading.Event) -> UnitResult:
+    def _work(self, bundle: list[Unit], on_training: bool, halt: threading.Event) -> list[UnitResult]:
         with halting(halt):
             try:
-                prepared = self._prepared(unit)
-                kernel = resolved_kernel(unit.group.learner, prepared)
-                rows = self._shared.get(unit.rows_key, lambda: self._make_rows(unit, kernel, prepared))
-                train, test = self._splits[unit.fold]
-                plan = self._plan(unit, prepared, kernel)
-                rest = (self._codes, self._names, self._weights, train, test, self._seed, plan, on_training)
-                return run_unit(unit.group, prepared, rows, kernel, *rest)
+                return run_together(self._open(bundle, on_training))
             finally:
-                self._shared.release(unit.prepared_key)
-                self._shared.release(unit.rows_key)
+                for unit in bundle:
+                    self._shared.release(unit.prepared_key)
+                    self._shared.release(unit.rows_key)
+
+    def _open(self, bundle: list[Unit], on_training: bool) -> list[UnitRun]:
+        bank = self._bank(bundle)
+        runs = []
+        for unit in bundle:
+            prepared = self._prepared(unit)
+            kernel = resolved_kernel(unit.group.learner, prepared)
+            if bank is None:
+                rows = self._shared.get(unit.rows_key, partial(self._make_rows, unit, kernel, prepared))
+            else:
+                assert isinstance(kernel, Kernel)
+                rows = KernelRows(kernel, prepared.X, bank)
+            train, test = self._splits[unit.fold]
+            plan = self._plan(unit, prepared, kernel)
+            rest = (self._codes, self._names, self._weights, train, test, self._seed, plan, on_training)
+            runs.append(UnitRun(unit.group, prepared, rows, kernel, *rest))
+        return runs
 
     def _make_rows(self, unit: Unit, kernel: Any, prepared: Prepared) -> Any:
         base = None
@@ -204,10 +241,52 @@ class Schedule:
         finally:
             self._shared.release(unit.base_key)
 
+    def _bank(self, bundle: list[Unit]) -> Bank | None:
+        """Inner products or distances of a block, where several kernels go in step."""
+        kernel = named_kernel(bundle[0].group)
+        if len(bundle) < 2 or kernel is None or kernel.measure is None:
+            return None
+        return Bank(Pairs(kernel.measure, self._prepared(bundle[0]).X))
+
+    # -- forecast ----------------------------------------------------------------------------------------------------
+
+    def predicted_seconds(self, units: list[Unit]) -> float | None:
+        """On the fly, where work hardly depends on the data: from one block of the first bundle, all of its rows changing."""
+        if self.way != "on the fly" or not units:
+            return None
+        bundles = self._bundles(units)
+        bundle = bundles[0]
+        prepared = self._prepared(bundle[0])
+        bank = self._bank(bundle)
+        kernels = [resolved_kernel(unit.group.learner, prepared) for unit in bundle]
+        rows = [KernelRows(kernel, prepared.X, bank) for kernel in kernels if isinstance(kernel, Kernel)]
+        columns = max(self._columns(unit) for unit in bundle)
+        weights = np.zeros((columns, len(self._codes)), dtype=prepared.X.dtype)
+        block = prepared.members[:DUAL_BLOCK]
+        seconds = 0.0
+        for _ in range(3):  # the first time meets fresh pages
+            block = np.roll(block, 1)  # another order: the bank computes it anew
+            begin = time.perf_counter()
+            for each in rows:
+                each.cross(block)
+                each.add(block, np.ones((columns, len(block)), dtype=weights.dtype), weights)
+            seconds = time.perf_counter() - begin
+        examples = sum(max(self._examples(unit) for unit in bundle) for bundle in bundles)
+        return seconds * examples / len(block)
+
+    def _columns(self, unit: Unit) -> int:
+        return len({cell.learner.lam_ for cell in unit.group.cells}) * len(column_codes(len(self._names)))
+
+    def _examples(self, unit: Unit) -> int:
+        """Examples that the unit draws at most."""
+        m = len(self._splits[unit.fold][0])
+        stop = max(cell.learner._sweep_stop(m) for cell in unit.group.cells)
+        learner = unit.group.learner
+        return stop * int(getattr(learner, "batch_size", m))
+
     def _plan(self, unit: Unit, prepared: Prepared, kernel: Any) -> Plan:
         m, width = prepared.X.shape
-        lams = len({cell.learner.lam_ for cell in unit.group.cells})
-        columns = lams * max(1, len(np.unique(self._codes)))
+        columns = self._columns(unit)
         if kernel is None:
             own = not hasattr(unit.group.learner, "average")
             return plan_primal(sparse.issparse(prepared.X), m, width, columns, prepared.X.dtype.itemsize, self._memory, own)

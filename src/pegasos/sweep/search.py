@@ -182,6 +182,7 @@ class SweepCV(GridSearchCV):
             options = RunOptions.of(self.n_jobs, self.return_train_score, self.max_time)
             self.completed_ = schedule.run(units, take, options)
             self.way_ = schedule.way
+            self.predicted_time_ = schedule.predicted
         except KeyboardInterrupt:
             kept = (
                 f"finished cells are kept in {self.store}; run the same again to go on"

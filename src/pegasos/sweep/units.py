@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pegasos.engine.ascent import Ascent
-from pegasos.engine.courses import Course
+from pegasos.engine.courses import Course, advance_together
 from pegasos.engine.plan import Plan
 from pegasos.learners.estimator import probabilities
 from pegasos.learners.task import Task, column_codes, combined_weights, constant_feature
@@ -39,58 +39,78 @@ class UnitResult:
     seconds: float
 
 
-def run_unit(
-    group: Group,
-    prepared: Prepared,
-    rows: Any,
-    kernel: Any,
-    codes: Array,
-    names: Array,
-    sample_weight: Array | None,
-    train: Array,
-    test: Array,
-    seed: int,
-    plan: Plan,
-    on_training: bool,
-) -> UnitResult:
-    """Walk once, stop wherever a cell stops, and read off every cell."""
-    begin = time.perf_counter()
-    learner = group.learner
-    members = prepared.members
-    classes, local = np.unique(codes[members], return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError("a fold has training rows of one class only: use a stratified splitter or fewer folds.")
-    task = _task(learner, prepared, rows, kernel, local, names[classes], sample_weight, plan)
-    lams, lam_of = _distinct([cell.learner.lam_ for cell in group.cells])
-    stop_of = np.array([cell.learner._sweep_stop(task.m) for cell in group.cells])
-    stops = sorted({int(stop) for stop in stop_of})
-    courses = learner._sweep_courses(task, lams, stops, seed)
-    reader = _Reader(courses, task.columns, len(lams))
-    count, columns = len(group.cells), len(task.columns)
-    result = UnitResult(
-        labels=np.empty((count, len(test)), dtype=np.int32),
-        scores=np.empty((count, len(test), columns), dtype=rows.dtype),
-        classes=classes,
-        support=np.zeros(count, dtype=np.int64),
-        gaps=np.full(count, np.nan),
-        train_rows=train,
-        train_labels=np.empty((count, len(train)), dtype=np.int32) if on_training else None,
-        train_scores=np.empty((count, len(train), columns), dtype=rows.dtype) if on_training else None,
-        seconds=0.0,
-    )
-    for stop in stops:
-        reader.advance(stop)
-        here = np.flatnonzero(stop_of == stop)
-        which = lam_of[here]
-        result.scores[here] = reader.scores(test)[which]
-        result.labels[here] = classes[decide(result.scores[here])]
+class UnitRun:
+    """One unit under way: its courses, the stops of its cells, and what has been read off so far."""
+
+    def __init__(
+        self,
+        group: Group,
+        prepared: Prepared,
+        rows: Any,
+        kernel: Any,
+        codes: Array,
+        names: Array,
+        sample_weight: Array | None,
+        train: Array,
+        test: Array,
+        seed: int,
+        plan: Plan,
+        on_training: bool,
+    ) -> None:
+        learner, members = group.learner, prepared.members
+        self._test = test
+        self.classes, local = np.unique(codes[members], return_inverse=True)
+        if len(self.classes) < 2:
+            raise ValueError("a fold has training rows of one class only: use a stratified splitter or fewer folds.")
+        task = _task(learner, prepared, rows, kernel, local, names[self.classes], sample_weight, plan)
+        lams, self._lam_of = _distinct([cell.learner.lam_ for cell in group.cells])
+        self._stop_of = np.array([cell.learner._sweep_stop(task.m) for cell in group.cells])
+        self.stops = sorted({int(stop) for stop in self._stop_of})
+        self.courses = learner._sweep_courses(task, lams, self.stops, seed)
+        self._reader = _Reader(self.courses, task.columns, len(lams))
+        count, columns, dtype = len(group.cells), len(task.columns), rows.dtype
+        self.result = UnitResult(
+            labels=np.empty((count, len(test)), dtype=np.int32),
+            scores=np.empty((count, len(test), columns), dtype=dtype),
+            classes=self.classes,
+            support=np.zeros(count, dtype=np.int64),
+            gaps=np.full(count, np.nan),
+            train_rows=train,
+            train_labels=np.empty((count, len(train)), dtype=np.int32) if on_training else None,
+            train_scores=np.empty((count, len(train), columns), dtype=dtype) if on_training else None,
+            seconds=0.0,
+        )
+
+    def read(self, stop: int) -> None:
+        """Read off the cells that stop here."""
+        here = np.flatnonzero(self._stop_of == stop)
+        which = self._lam_of[here]
+        result, reader = self.result, self._reader
+        result.scores[here] = reader.scores(self._test)[which]
+        result.labels[here] = self.classes[decide(result.scores[here])]
         result.support[here] = reader.support()[which]
         result.gaps[here] = reader.gaps()[which]
         if result.train_scores is not None and result.train_labels is not None:
-            result.train_scores[here] = reader.scores(train)[which]
-            result.train_labels[here] = classes[decide(result.train_scores[here])]
-    result.seconds = time.perf_counter() - begin
-    return result
+            result.train_scores[here] = reader.scores(result.train_rows)[which]
+            result.train_labels[here] = self.classes[decide(result.train_scores[here])]
+
+
+def run_together(runs: list[UnitRun]) -> list[UnitResult]:
+    """Walk, stop wherever a cell stops, and read off every cell; several units (kernels of one fold) go in step."""
+    begin = time.perf_counter()
+    for stop in sorted({stop for run in runs for stop in run.stops}):
+        going = [run for run in runs if run.stops[-1] >= stop]
+        for courses in zip(*(run.courses for run in going), strict=True):
+            if len(courses) > 1:
+                advance_together(list(courses), stop)
+            else:
+                courses[0].advance(stop)
+        for run in going:
+            if stop in run.stops:
+                run.read(stop)
+    for run in runs:
+        run.result.seconds = (time.perf_counter() - begin) / len(runs)
+    return [run.result for run in runs]
 
 
 def decide(scores: Array) -> Array:
@@ -131,10 +151,6 @@ class _Reader:
         self._courses = courses
         self._columns = len(columns)
         self._lams = lams
-
-    def advance(self, stop: int) -> None:
-        for course in self._courses:
-            course.advance(stop)
 
     def _by_lam(self, parts: list[Array]) -> Array:
         """Members are ordered class by class within a course, courses by class: bring λ to the front."""
