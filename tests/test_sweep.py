@@ -194,6 +194,41 @@ def test_time_that_is_up_keeps_complete_cells() -> None:
     assert sweep.completed_
 
 
+def test_scores_of_leading_cells_are_kept(tmp_path: Path) -> None:
+    grid = {"kernel": [Gaussian(2.0)], "lam": LAMS, "n_iter": [100, 1000]}
+    sweep = SweepCV(Pegasos(random_state=0), grid, cv=FOLDS, store=tmp_path).fit(X, y)
+    again = SweepCV(Pegasos(random_state=0), grid, cv=FOLDS, store=tmp_path).fit(X, y)
+    for found in (sweep, again):
+        scores = found.out_of_fold_scores(found.best_index_)
+        np.testing.assert_array_equal(scores.argmax(axis=1), found.labels_[found.best_index_])
+    with pytest.raises(ValueError, match="not kept"):
+        sweep.out_of_fold_scores(999)
+
+
+def test_callbacks_hear_of_every_unit() -> None:
+    callback = pytest.importorskip("sklearn.callback")
+    heard: list[str] = []
+
+    class Listener:
+        def setup(self, *args: Any, **kwargs: Any) -> None:
+            heard.append("setup")
+
+        def on_fit_task_begin(self, *args: Any, **kwargs: Any) -> None:
+            heard.append("begin")
+
+        def on_fit_task_end(self, *args: Any, **kwargs: Any) -> None:
+            heard.append("end")
+
+        def teardown(self, *args: Any, **kwargs: Any) -> None:
+            heard.append("teardown")
+
+    assert isinstance(Listener(), callback.FitCallback)
+    sweep = SweepCV(Pegasos(random_state=0), {"kernel": [Gaussian(1.0), Gaussian(2.0)], "lam": LAMS}, cv=FOLDS, refit=False)
+    sweep.set_callbacks(Listener()).fit(X, y)
+    assert heard.count("end") == 2 * 3 + 1
+    assert heard[0] == "setup" and heard[-1] == "teardown"
+
+
 # -- honest choice -----------------------------------------------------------------------------------------------------
 
 
@@ -324,11 +359,17 @@ np.savez(sys.argv[2], labels=sweep.labels_, seed=sweep.seed_, **kept)
 
 def _start(code: str, store: Path, out: Path) -> subprocess.Popen[str]:
     """Start the script, and wait until it has imported everything."""
-    process = subprocess.Popen([sys.executable, "-c", code, str(store), str(out)], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", code, str(store), str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    with process.stdout:
-        process.stdout.readline()
+    process.stdout.readline()
     return process
+
+
+def _end(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Wait for the end: exit code and what was said on stderr."""
+    _, said = process.communicate(timeout=120)
+    return process.returncode, said
 
 
 def test_killed_at_random_moments_the_final_table_is_that_of_an_undisturbed_run(tmp_path: Path) -> None:
@@ -340,13 +381,12 @@ def test_killed_at_random_moments_the_final_table_is_that_of_an_undisturbed_run(
         process = _start(SCRIPT, store, out)
         try:
             process.wait(timeout=float(random.uniform(0.02, 0.35)))
-            break
         except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+            process.kill()
             kills += 1
-    final = _start(SCRIPT, store, out)
-    assert final.wait(timeout=120) == 0
+        if _end(process)[0] == 0:
+            break
+    assert _end(_start(SCRIPT, store, out))[0] == 0
     assert kills >= 3
     with np.load(out) as disturbed:
         seed = int(disturbed["seed"])
@@ -361,7 +401,7 @@ def test_killed_at_random_moments_the_final_table_is_that_of_an_undisturbed_run(
 def test_two_processes_on_one_store_do_no_harm(tmp_path: Path) -> None:
     outs = [tmp_path / "one.npz", tmp_path / "two.npz"]
     processes = [_start(SCRIPT, tmp_path / "store", out) for out in outs]
-    assert [process.wait(timeout=120) for process in processes] == [0, 0]
+    assert [_end(process)[0] for process in processes] == [0, 0]
     with np.load(outs[0]) as one, np.load(outs[1]) as two:
         for name in one.files:
             assert one[name].tobytes() == two[name].tobytes(), name
@@ -372,9 +412,10 @@ def test_ctrl_c_ends_within_a_second_and_keeps_what_is_done(tmp_path: Path) -> N
     time.sleep(1.0)
     start = time.monotonic()
     os.kill(process.pid, signal.SIGINT)
-    process.wait(timeout=30)
+    code, said = _end(process)
     assert time.monotonic() - start < 5.0  # a second on an idle machine; generous here, because tests share one
-    assert process.returncode != 0
+    assert code != 0
+    assert "finished cells are kept in" in said and "goes on from there" in said
 
 
 @parametrize_with_checks(

@@ -30,6 +30,11 @@ class Progress:
             self._clear()
             print(text, file=sys.stderr, flush=True)
 
+    def warn(self, text: str) -> None:
+        """One line that is said in any case."""
+        self._clear()
+        print(text, file=sys.stderr, flush=True)
+
     def advance(self, fits: int, what: str, best: float | None) -> None:
         """So many fits (cells on folds) are done; `best` is the best complete cell's score so far."""
         self._done += fits

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 from pegasos.learners.task import draw_seed
 from pegasos.store import ALGORITHMS, Store, fingerprint
 from pegasos.sweep.advice import SweepWarning, advise, complexity
+from pegasos.sweep.callbacks import Hooks, with_callbacks
 from pegasos.sweep.cells import Cell, Group, make_cells, make_groups
 from pegasos.sweep.honest import Estimate, bootstrap_choice, held_out, mcnemar, one_standard_error
 from pegasos.sweep.progress import Progress
@@ -95,6 +96,7 @@ class SweepCV(GridSearchCV):
         self.memory = memory
         self.max_time = max_time
 
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, **params: Any) -> SweepCV:
         """Run the sweep; `groups` goes to the splitter, `sample_weight` to the learner (and to scorers that take it)."""
         begin = time.perf_counter()
@@ -140,6 +142,21 @@ class SweepCV(GridSearchCV):
         tested = (self._wrong >= 0).all(axis=0)
         return bootstrap_choice(self._wrong[:, tested] > 0, rounds=rounds)
 
+    def out_of_fold_scores(self, cell: int) -> Array:
+        """Decision values of a leading cell, rows x columns (nan where a row was never tested).
+
+        Kept are the best ten cells of each walk; where folds have different classes, columns cannot be joined.
+        """
+        check_is_fitted(self, "cv_results_")
+        parts = self._scores.get(cell, {})
+        if len(parts) < self.n_splits_ or len({values.shape[1] for _, values in parts.values()}) != 1:
+            raise ValueError(f"the scores of cell {cell} were not kept in every fold: only those of leading cells are.")
+        columns = next(iter(parts.values()))[1].shape[1]
+        scores = np.full((self.labels_.shape[1], columns), np.nan)
+        for test, values in parts.values():
+            scores[test] = values
+        return scores
+
     def compare(self, first: int, second: int) -> float:
         """Exact McNemar test: the p-value of "cells `first` and `second` err equally often", from their out-of-fold labels."""
         check_is_fitted(self, "cv_results_")
@@ -170,6 +187,7 @@ class SweepCV(GridSearchCV):
             waiting = [self._without_stored(unit, table, store) for unit in schedule.units]
             units = [unit for unit in waiting if unit.group.cells]
             progress.say(schedule.forecast(units))
+            hooks = Hooks(self, X, y, len(units))
 
             def take(unit: Unit, result: UnitResult) -> None:
                 table.take(unit, result)
@@ -178,18 +196,16 @@ class SweepCV(GridSearchCV):
                         (self._cell_key(unit.group, cell), unit.fold, table.record(cell, unit)) for cell in unit.group.cells
                     )
                 progress.advance(len(unit.group.cells), f"{unit.group.learner!r} fold {unit.fold + 1}", table.best())
+                hooks.unit_done()
 
             options = RunOptions.of(self.n_jobs, self.return_train_score, self.max_time)
             self.completed_ = schedule.run(units, take, options)
+            hooks.end()
             self.way_ = schedule.way
             self.predicted_time_ = schedule.predicted
         except KeyboardInterrupt:
-            kept = (
-                f"finished cells are kept in {self.store}; run the same again to go on"
-                if store
-                else "nothing is kept without `store`"
-            )
-            progress.say(f"interrupted: {kept}")
+            kept = "nothing is kept without a `store`" if store is None else f"finished cells are kept in {self.store}"
+            progress.warn(f"interrupted: {kept}" + ("" if store is None else "; the same call goes on from there"))
             raise
         finally:
             progress.close()
@@ -240,6 +256,7 @@ class SweepCV(GridSearchCV):
         results["mean_support_vectors"] = table.support.mean(axis=1)
         results["mean_gap"] = table.gaps.mean(axis=1)
         self.labels_ = table.labels
+        self._scores = table.scores
         first = table.first_scores()
         self.multimetric_ = isinstance(first, dict)
         if callable(self.scoring) and self.multimetric_:

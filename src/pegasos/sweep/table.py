@@ -16,6 +16,9 @@ from pegasos.sweep.units import FoldAnswers, LogisticAnswers, UnitResult
 
 Array = np.ndarray[Any, Any]
 
+#: Cells of a unit whose decision values are kept.
+KEPT_SCORES = 10
+
 
 class Table:
     """Collects units into the layout of cv_results_."""
@@ -37,6 +40,7 @@ class Table:
         self._out: list[list[dict[str, Any] | None]] = [[None] * len(splits) for _ in cells]
         self.support, self.gaps = np.full(shape, np.nan), np.full(shape, np.nan)
         self.labels = np.full((len(cells), _num_samples(X)), -1, dtype=np.int32)
+        self.scores: dict[int, dict[int, tuple[Array, Array]]] = {}
         self.tolerances = np.array([getattr(cell.learner, "tol", np.inf) for cell in cells])
 
     def take(self, unit: Unit, result: UnitResult) -> None:
@@ -53,6 +57,23 @@ class Table:
             times = {"fit_time": share, "score_time": time.perf_counter() - begin}
             self._fill(cell, unit, {**scores, **times}, result.support[position], result.gaps[position], result.labels[position])
 
+        for position in self._leading(unit):
+            self._keep(unit.group.cells[position], unit, result.scores[position].copy())
+
+    def _leading(self, unit: Unit) -> list[int]:
+        """The unit's best cells, whose scores are kept."""
+
+        def score(position: int) -> float:
+            out = self._out[unit.group.cells[position].number][unit.fold]
+            assert out is not None
+            value = out["test_scores"]
+            return float(next(iter(value.values())) if isinstance(value, dict) else value)
+
+        return sorted(range(len(unit.group.cells)), key=score, reverse=True)[:KEPT_SCORES]
+
+    def _keep(self, cell: Cell, unit: Unit, scores: Array) -> None:
+        self.scores.setdefault(cell.number, {})[unit.fold] = (self._splits[unit.fold][1], scores)
+
     def _fill(self, cell: Cell, unit: Unit, out: dict[str, Any], support: float, gap: float, labels: Array) -> None:
         self._out[cell.number][unit.fold] = out
         self.support[cell.number, unit.fold] = support
@@ -61,16 +82,20 @@ class Table:
 
     def record(self, cell: Cell, unit: Unit) -> dict[str, Any]:
         """What the store keeps of a cell on a fold."""
+        kept = self.scores.get(cell.number, {}).get(unit.fold)
         return {
             "out": self._out[cell.number][unit.fold],
             "support": float(self.support[cell.number, unit.fold]),
             "gap": float(self.gaps[cell.number, unit.fold]),
             "labels": self.labels[cell.number, self._splits[unit.fold][1]],
+            **({} if kept is None else {"scores": kept[1]}),
         }
 
     def restore(self, cell: Cell, unit: Unit, found: dict[str, Any]) -> None:
         """Put back what the store kept."""
         self._fill(cell, unit, found["out"], found["support"], found["gap"], found["labels"])
+        if "scores" in found:
+            self._keep(cell, unit, found["scores"])
 
     def _answers(self, cell: Cell, result: UnitResult, labels: Array, scores: Array) -> FoldAnswers:
         kind = LogisticAnswers if getattr(cell.learner, "loss", "") == "logistic" else FoldAnswers
