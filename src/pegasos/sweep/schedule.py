@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from pegasos.distances import Pairs
-from pegasos.engine.plan import DUAL_BLOCK, PRIMAL_BLOCK, Plan, budget_bytes, plan_primal
+from pegasos.engine.plan import DUAL_BLOCK, Plan, budget_bytes, plan_primal
 from pegasos.engine.walk import halting
 from pegasos.kernels import Kernel, as_kernel
 from pegasos.learners.task import PRECOMPUTED, column_codes
@@ -108,17 +108,12 @@ class Schedule:
         n = self._X.shape[0]
         itemsize = 4 if getattr(self._X, "dtype", np.float64) == np.float32 else 8
         gram = n * n * itemsize
-        state = max(self._state_bytes(unit, n, itemsize) for unit in self.units)
+        state = max(self._columns(unit) for unit in self.units) * n * (4 * itemsize + 16)
         each = 2 if any(transforms(unit.group.estimator) for unit in self.units) else 1
         several = len({unit.rows_key for unit in self.units}) > len({unit.base_key for unit in self.units})
         if several and (2 + each) * gram + 2 * state <= self.budget:
             return "shared"
         return "gram" if 2 * gram + 2 * state <= self.budget else "on the fly"
-
-    @staticmethod
-    def _state_bytes(unit: Unit, n: int, itemsize: int) -> int:
-        lams = len({cell.learner.lam_ for cell in unit.group.cells})
-        return lams * 10 * n * (4 * itemsize + 16)
 
     def forecast(self, units: list[Unit]) -> str:
         """What is about to be done, in a line."""
@@ -184,10 +179,8 @@ class Schedule:
             kernel = named_kernel(unit.group)
             alone = kernel is None or kernel.measure is None
             kind = (type(unit.group.learner), getattr(unit.group.learner, "draws", None))
-            key = (
-                (unit.rows_key, unit.group.key, unit.fold) if alone else (unit.base_key, unit.group.preparation, unit.fold, kind)
-            )
-            bundles.setdefault(key, []).append(unit)
+            key = (unit.group.key,) if alone else (unit.base_key, unit.group.preparation, kind)
+            bundles.setdefault((*key, unit.fold), []).append(unit)
         return list(bundles.values())
 
     def _warm_up(self, unit: Unit) -> None:
@@ -290,7 +283,7 @@ class Schedule:
         if kernel is None:
             own = not hasattr(unit.group.learner, "average")
             return plan_primal(sparse.issparse(prepared.X), m, width, columns, prepared.X.dtype.itemsize, self._memory, own)
-        return Plan(self.way, "by blocks", DUAL_BLOCK, 0, self.budget, 1, f"blocks of {DUAL_BLOCK}, primal {PRIMAL_BLOCK}")
+        return Plan(self.way, "by blocks", DUAL_BLOCK, 0, self.budget, 1, "one walk of a sweep")
 
 
 @dataclass
