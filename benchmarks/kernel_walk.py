@@ -11,7 +11,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.data import usps
 from benchmarks.harness import Benchmark, Row, ratio
 from pegasos.draws import Draws
-from pegasos.engine.walk import Method, Walk
+from pegasos.engine.method import Method
+from pegasos.engine.walk import Walk
 from pegasos.kernels import Gaussian
 from pegasos.rows import GramRows
 from pegasos.rules import HINGE

@@ -10,7 +10,8 @@ import numpy as np
 from benchmarks.data import dense_binary, sparse_binary
 from benchmarks.harness import Benchmark, Row, seconds
 from pegasos.draws import Draws
-from pegasos.engine.walk import Method, Walk
+from pegasos.engine.method import Method
+from pegasos.engine.walk import Walk
 from pegasos.rows import explicit_rows
 from pegasos.rules import HINGE
 

@@ -611,7 +611,7 @@ def primal_kernel(
 
 def times_log(u: float, v: float) -> float:
     """u log(u / v), with its limit 0 at u = 0 (and where u / v is too small for a float)."""
-    return 0.0 if u / v == 0 else u * math.log(u / v)
+    return 0.0 if u == 0 or u / v == 0 else u * math.log(u / v)
 
 
 def dual(

@@ -14,7 +14,8 @@ from scipy import sparse
 
 import reference
 from pegasos.draws import Draws
-from pegasos.engine.walk import Method, Walk
+from pegasos.engine.method import Method
+from pegasos.engine.walk import Walk
 from pegasos.kernels import Gaussian, Linear, Polynomial
 from pegasos.rows import DenseRows, GramRows, KernelRows, SparseRows
 from pegasos.rules import HINGE, LOGISTIC, PERCEPTRON, SDCA_HINGE, SDCA_LOGISTIC

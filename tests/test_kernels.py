@@ -15,10 +15,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
+from pegasos.collapse import CollapsedKernelWarning, warn_if_collapsed
 from pegasos.kernels import (
     ALIASES,
     KERNELS,
-    CollapsedKernelWarning,
     CustomKernel,
     DistanceKernel,
     Exponential,
@@ -29,7 +29,6 @@ from pegasos.kernels import (
     Polynomial,
     as_kernel,
     as_rows,
-    warn_if_collapsed,
 )
 
 FORMULAS = {

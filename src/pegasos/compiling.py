@@ -26,7 +26,15 @@ from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_COMPILED_SOURCES = ("compiling.py", "rules.py", "rows.py", "engine/loops.py", "engine/gaps.py", "engine/pairs.py")
+_COMPILED_SOURCES = (
+    "compiling.py",
+    "rules.py",
+    "rows.py",
+    "engine/arrays.py",
+    "engine/loops.py",
+    "engine/gaps.py",
+    "engine/pairs.py",
+)
 _announced = False
 _known: set[str] = set()
 

@@ -2,24 +2,17 @@
 
 Both are the textbook loop: read the score, ask the rule, change one coefficient, let later examples see it. A *column* is one
 predictor, or several (one class, neighbouring λ) that have decided alike so far; it is split at the first different answer.
-
-Every array of `State` has one row a column. With V = Σ_r A[r] φ(x_r) the raw vector of a column:
-
-    weights       dual: the scores F = V·φ(x_r) of all rows; primal: V itself
-    bias          V's component along the constant feature
-    coefficients  A (always in the dual; in the primal only for rules that read their own coefficient)
-    sums          B, for averages: Σ_{τ<=t} c_τ V_τ = clock·V - B, where c_τ = 1/τ (Pegasos) or 1 (Perceptron)
-    scale, norm   with projection the true vector is scale·V, and norm is its squared length
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from pegasos.compiling import compiled, prefetch
+from pegasos.engine.arrays import Block, Columns, Matrices, Mode, Problem, State
 from pegasos.rules import PERCEPTRON, SDCA_HINGE, change, loss
 
 Array = np.ndarray[Any, Any]
@@ -27,71 +20,6 @@ Array = np.ndarray[Any, Any]
 #: Drawn rows are asked for this many examples before they are walked: random rows of a large X lie in no cache.
 AHEAD = 8
 CACHE_LINE = 64
-
-
-class Problem(NamedTuple):
-    """What is known of each row: class code, weight, K_ii (with the constant feature)."""
-
-    codes: Array
-    weight: Array
-    diagonal: Array
-
-
-class Columns(NamedTuple):
-    """Column j predicts classes[j] against the rest for params[low[j]:high[j]]; active[0] columns are in use."""
-
-    active: Array
-    classes: Array
-    low: Array
-    high: Array
-    frozen: Array
-    params: Array
-    radius: Array
-
-
-class State(NamedTuple):
-    weights: Array
-    bias: Array
-    coefficients: Array
-    sums: Array
-    sum_bias: Array
-    scale: Array
-    norm: Array
-    clock: Array
-    loss: Array
-    mistakes: Array
-
-
-class Block(NamedTuple):
-    """The drawn rows, their scores (columns x examples), and the changes made so far, also times the clock for averages."""
-
-    drawn: Array
-    scores: Array
-    changes: Array
-    clocked: Array
-    touched: Array
-    line: Array
-
-
-class Matrices(NamedTuple):
-    """Rows of explicit features: dense, or, where that is empty, the three arrays of CSR."""
-
-    dense: Array
-    data: Array
-    indices: Array
-    indptr: Array
-
-
-class Mode(NamedTuple):
-    """What to do: rule, examples a step, constant feature (0 or 1), and four switches."""
-
-    rule: int
-    batch: int
-    constant: float
-    projecting: bool
-    averaging: bool
-    tracking: bool
-    dual: bool
 
 
 @partial(compiled, any_order=True)

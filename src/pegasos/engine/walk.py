@@ -2,72 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pegasos.compiling import announced
 from pegasos.draws import Draws
-from pegasos.engine.loops import Block, Columns, Matrices, Mode, Problem, State, split, walk_block, walk_rows
+from pegasos.engine.arrays import Block, Columns, Matrices, Mode, Problem, State
+from pegasos.engine.halting import check_halt
+from pegasos.engine.loops import split, walk_block, walk_rows
+from pegasos.engine.method import Method
 from pegasos.rows import SparseRows, read_only
-from pegasos.rules import MERGEABLE, SDCA_HINGE, SDCA_LOGISTIC
 
 Array = np.ndarray[Any, Any]
 
 #: Examples that the row-by-row walk takes between two looks at the clock and the keyboard.
 ROW_CHUNK = 8192
-
-
-_thread = threading.local()
-
-
-class Halted(Exception):  # noqa: N818 - not an error: somebody asked for it
-    """A walk was asked to stop from another thread."""
-
-
-@contextlib.contextmanager
-def halting(event: threading.Event) -> Iterator[None]:
-    """Walks of this thread end with `Halted` soon after the event is set: Ctrl-C reaches the main thread only."""
-    _thread.halt = event
-    try:
-        yield
-    finally:
-        _thread.halt = None
-
-
-def _check_halt() -> None:
-    event = getattr(_thread, "halt", None)
-    if event is not None and event.is_set():
-        raise Halted
-
-
-@dataclass(frozen=True)
-class Method:
-    """What is walked: the rule and its options, the same for all columns.
-
-    `constant` is the value of a constant feature (0: none), `batch` the examples a step.
-    """
-
-    rule: int
-    batch: int = 1
-    constant: float = 0.0
-    projecting: bool = False
-    averaging: bool = False
-    tracking: bool = False
-
-    @property
-    def keeps_coefficients(self) -> bool:
-        """Whether the rule reads its own dual coefficient."""
-        return self.rule in (SDCA_HINGE, SDCA_LOGISTIC)
-
-    @property
-    def merges(self) -> bool:
-        """Whether columns that have decided alike can be one column."""
-        return self.rule in MERGEABLE and not self.projecting and not self.tracking
 
 
 class Walk:
@@ -180,7 +130,7 @@ class Walk:
         kind = "rows" if self.by_rows else "block"
         with announced(f"{kind}-{self.rows.dtype}"):
             while self.step < step:
-                _check_halt()
+                check_halt()
                 if self.by_rows:
                     self._walk_rows(step)
                 else:

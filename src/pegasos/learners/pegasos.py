@@ -11,7 +11,8 @@ from sklearn.utils.metaestimators import available_if
 from pegasos.draws import Draws
 from pegasos.engine.certificate import Certificate
 from pegasos.engine.courses import Course, PegasosCourse
-from pegasos.engine.walk import Method, Walk
+from pegasos.engine.method import Method
+from pegasos.engine.walk import Walk
 from pegasos.learners.certify import certify
 from pegasos.learners.estimator import OTHER_ROWS, OneVsAllClassifier, Stage, check_saved, is_linear, is_logistic, probabilities
 from pegasos.learners.task import (

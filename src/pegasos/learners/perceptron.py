@@ -9,7 +9,8 @@ from sklearn.utils.metaestimators import available_if
 
 from pegasos.draws import Draws
 from pegasos.engine.courses import Course, PerceptronCourse
-from pegasos.engine.walk import Method, Walk
+from pegasos.engine.method import Method
+from pegasos.engine.walk import Walk
 from pegasos.learners.estimator import OTHER_ROWS, OneVsAllClassifier, Stage, check_saved, is_linear
 from pegasos.learners.task import Task, check_stops, draw_seed, open_task, positive, whole
 from pegasos.rules import PERCEPTRON

@@ -13,7 +13,8 @@ from pegasos.draws import Draws
 from pegasos.engine.ascent import Ascent
 from pegasos.engine.certificate import Certificate, box
 from pegasos.engine.courses import Course
-from pegasos.engine.walk import Method, Walk
+from pegasos.engine.method import Method
+from pegasos.engine.walk import Walk
 from pegasos.learners.certify import certify, has_certificate
 from pegasos.learners.estimator import OneVsAllClassifier, Stage, is_logistic, probabilities
 from pegasos.learners.task import Task, check_stops, draw_seed, one_of, open_task, positive, resolve_lam, whole

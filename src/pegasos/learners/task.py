@@ -15,8 +15,9 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
+from pegasos.collapse import warn_if_collapsed
 from pegasos.engine.plan import Plan, plan_dual, plan_primal
-from pegasos.kernels import Kernel, as_kernel, warn_if_collapsed
+from pegasos.kernels import Kernel, as_kernel
 from pegasos.rows import GramRows, KernelRows, explicit_rows
 
 Array = np.ndarray[Any, Any]

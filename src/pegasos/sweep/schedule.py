@@ -16,8 +16,8 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from pegasos.distances import Pairs
+from pegasos.engine.halting import halting
 from pegasos.engine.plan import DUAL_BLOCK, Plan, budget_bytes, plan_primal
-from pegasos.engine.walk import halting
 from pegasos.kernels import Kernel, as_kernel
 from pegasos.learners.task import PRECOMPUTED, column_codes
 from pegasos.preprocessing import DropOutliers
