@@ -100,7 +100,11 @@ class Ascent(Course):
         if self._verified:
             return True
         self.walk.refresh()
-        self.relative = self.certificate().relative.reshape(self.done.shape)
+        kept = np.zeros(self.done.size, dtype=bool)
+        kept[list(self._kept)] = True  # their columns went on for others: their own gap is the one they had
+        self.relative = np.where(
+            kept.reshape(self.done.shape), self.relative, self.certificate().relative.reshape(self.done.shape)
+        )
         self.done = self.relative <= self.tol
         for member in np.flatnonzero(~self.done.reshape(-1)):
             self._kept.pop(int(member), None)
