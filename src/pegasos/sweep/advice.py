@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numbers
+import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,14 @@ Array = np.ndarray[Any, Any]
 
 class SweepWarning(UserWarning):
     """The grid should be changed before the choice is trusted."""
+
+
+def warn_user(text: str, category: type[Warning]) -> None:
+    """Warn at the line of the user's code that called us, through whatever scikit-learn wraps around it."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("pegasos", "sklearn"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)
 
 
 def complexity(cell: Cell, support_vectors: float) -> tuple[float, float, float]:

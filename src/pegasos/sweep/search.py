@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from pegasos.learners.task import draw_seed
 from pegasos.store import ALGORITHMS, Store, fingerprint
-from pegasos.sweep.advice import SweepWarning, advise, complexity
+from pegasos.sweep.advice import SweepWarning, advise, complexity, warn_user
 from pegasos.sweep.callbacks import Hooks, with_callbacks
 from pegasos.sweep.cells import Cell, Group, make_cells, make_groups
 from pegasos.sweep.honest import Estimate, bootstrap_choice, held_out, mcnemar, one_standard_error
@@ -282,16 +282,14 @@ class SweepCV(GridSearchCV):
         self.simplest_index_ = int(known[one_standard_error(-mean[known], folds[known], order)])
         self.advice_ = advise(cells, mean, folds, self.best_index_)
         for text in self.advice_:
-            warnings.warn(text, SweepWarning, stacklevel=4)
+            warn_user(text, SweepWarning)
 
     def _warn_about_gaps(self, table: Table, count: int) -> None:
         late = int((table.gaps > table.tolerances[:, None]).any(axis=1).sum())
         if late:
-            warnings.warn(
-                f"{late} of {count} cells did not reach their tolerance in some fold (see cv_results_['mean_gap']): "
-                "raise max_epochs or tol.",
-                ConvergenceWarning,
-                stacklevel=4,
+            where = "in some fold (see cv_results_['mean_gap'])"
+            warn_user(
+                f"{late} of {count} cells did not reach their tolerance {where}: raise max_epochs or tol.", ConvergenceWarning
             )
 
     def _refit(self, X: Any, y: Any, cells: list[Cell], fit_params: Any) -> None:
