@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -32,29 +32,6 @@ TILE_COLUMNS = 2048
 GATHERED_ROWS = 256
 #: A matrix product adds a column's changes about this many times faster than adding them row by row.
 PRODUCT_ADVANTAGE = 5
-
-
-class Rows(Protocol):
-    """What a walk needs."""
-
-    dual: bool
-    stored: bool
-    dtype: np.dtype[Any]
-
-    @property
-    def count(self) -> int: ...
-
-    @property
-    def width(self) -> int: ...
-
-    @property
-    def diagonal(self) -> Array: ...
-
-    def scores(self, index: Array, weights: Array, out: Array) -> None: ...
-
-    def cross(self, index: Array) -> Array: ...
-
-    def add(self, index: Array, changes: Array, weights: Array) -> None: ...
 
 
 def read_only(array: Array) -> Array:
