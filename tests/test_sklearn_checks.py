@@ -8,7 +8,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pegasos import SDCA, Pegasos, Perceptron
 
-# One check sets n_iter=100 and means passes, as in scikit-learn; here n_iter are steps, so a step takes about a pass.
+# check_class_weight_classifiers sets n_iter=100 and means passes, as in scikit-learn; here n_iter are steps. A default linear
+# Pegasos (one row a step) does not pass it, so the two linear ones take about a pass a step; their lam was found by trying.
 LEARNERS = [
     Pegasos("hinge", lam=0.1, batch_size=50),
     Pegasos("logistic", lam=1e-4, batch_size=50),
