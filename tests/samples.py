@@ -9,17 +9,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from pegasos.data.sets import quadric
+
 
 def quadric_like(m: int = 2000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Ten features on different scales, two correlated pairs, some outliers; a cubic boundary between two classes."""
-    random = np.random.default_rng(seed)
-    Z = random.normal(size=(m, 10))
-    Z[:, 4] = 0.8 * Z[:, 1] + 0.6 * Z[:, 4]
-    Z[:, 8] = 0.7 * Z[:, 4] + np.sqrt(1 - 0.7**2) * Z[:, 8]
-    score = Z[:, 0] * Z[:, 1] - Z[:, 2] ** 2 + Z[:, 3] + 0.3 * Z[:, 5] ** 3 - 0.5 * Z[:, 6] + 0.8
-    y = np.where(score + 0.1 * random.normal(size=m) > 0, 1, -1)
-    Z[random.random((m, 10)) < 0.003] *= 4
-    return Z * np.logspace(-2, 2, 10) + np.linspace(-5, 5, 10), y
+    """The generated set `quadric`: ten features, two classes, a cubic boundary."""
+    return quadric(m, seed)
 
 
 def digits() -> tuple[np.ndarray, np.ndarray]:

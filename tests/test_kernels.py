@@ -488,3 +488,17 @@ def test_collapse_of_other_kernels():
 def test_kernel_is_abstract():
     with pytest.raises(TypeError, match="abstract"):
         Kernel()
+
+
+@pytest.mark.parametrize("kernel", [Gaussian, Exponential, Laplacian])
+@pytest.mark.parametrize(("text", "factor"), [("scale", 1.0), ("0.5 scale", 0.5), ("3scale", 3.0), ("1e-2 scale", 0.01)])
+def test_a_width_may_be_a_multiple_of_scale(kernel: type[Kernel], text: str, factor: float) -> None:
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    name = kernel.width
+    assert getattr(kernel(text).resolve(X), name) == pytest.approx(factor * getattr(kernel().resolve(X), name))
+
+
+@pytest.mark.parametrize("text", ["", "0 scale", "-1 scale", "scales", "1.2.3 scale", "2"])
+def test_other_texts_are_no_width(text: str) -> None:
+    with pytest.raises(ValueError, match="variance must be a finite number > 0"):
+        Gaussian(text).resolve(np.ones((2, 2)))

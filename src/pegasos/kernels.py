@@ -10,18 +10,21 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from pegasos.distances import Measure, Pairs, fill_gram, fill_matrix, mirror_upper, self_values, squared_norms
+from pegasos.elementwise import decay, raise_to_power
 
-Width = float | Literal["scale"]
+#: A number, "scale", or a multiple of it as text: "0.5 scale".
+Width = float | str
 
 
 @dataclass(repr=False, eq=False)
@@ -120,7 +123,7 @@ class Polynomial(Kernel):
 
     def transform(self, values: NDArray[Any]) -> None:
         values += float(self.coef0)
-        _raise_to_power(values, int(self.degree))
+        raise_to_power(values, int(self.degree))
 
     @property
     def positive_semidefinite(self) -> bool:
@@ -150,7 +153,10 @@ class Linear(Kernel):
 
 @dataclass(repr=False, eq=False)
 class DistanceKernel(Kernel):
-    """A kernel that falls from 1 towards 0 with the distance, at a width that "scale" takes from the data."""
+    """A kernel that falls from 1 towards 0 with the distance, at a width that "scale" takes from the data.
+
+    A text such as "0.5 scale" is a multiple of that width.
+    """
 
     width: ClassVar[str]
 
@@ -161,8 +167,9 @@ class DistanceKernel(Kernel):
 
     def resolve(self, X: Any) -> Self:
         width = getattr(self, self.width)
-        if isinstance(width, str) and width == "scale":
-            return dataclasses.replace(self, **{self.width: self.suggest(X.shape[1], variance_of(X))})
+        factor = _multiple_of_scale(width)
+        if factor is not None:
+            return dataclasses.replace(self, **{self.width: factor * self.suggest(X.shape[1], variance_of(X))})
         _positive(self.width, width)
         return dataclasses.replace(self, **{self.width: _plain(width)})
 
@@ -191,7 +198,7 @@ class Gaussian(DistanceKernel):
         return cls(variance=1 / (2 * _positive("gamma", gamma)))
 
     def transform(self, values: NDArray[Any]) -> None:
-        _decay(values, 2 * _positive("variance", self.variance))
+        decay(values, 2 * _positive("variance", self.variance))
 
     @staticmethod
     def suggest(n_features: int, variance: float) -> float:
@@ -214,7 +221,7 @@ class Exponential(DistanceKernel):
 
     def transform(self, values: NDArray[Any]) -> None:
         np.sqrt(values, out=values)
-        _decay(values, _positive("scale", self.scale))
+        decay(values, _positive("scale", self.scale))
 
     @staticmethod
     def suggest(n_features: int, variance: float) -> float:
@@ -236,7 +243,7 @@ class Laplacian(DistanceKernel):
     scale: Width = "scale"
 
     def transform(self, values: NDArray[Any]) -> None:
-        _decay(values, _positive("scale", self.scale))
+        decay(values, _positive("scale", self.scale))
 
     @staticmethod
     def suggest(n_features: int, variance: float) -> float:
@@ -345,32 +352,6 @@ def as_rows(X: Any) -> Any:
     return X if sparse.issparse(X) else np.ascontiguousarray(X)
 
 
-def _decay(values: NDArray[Any], width: float) -> None:
-    """exp(-values / width) in place."""
-    kind = np.finfo(values.dtype)
-    with np.errstate(over="ignore", under="ignore"):
-        # A finite factor, so that distance 0 stays 0 even at a width below the dtype's range.
-        values *= max(-1 / width, float(kind.min))
-        smallest = math.log(kind.tiny)
-        # Subnormal numbers make every later product slow on many processors, and are 0 for all purposes here.
-        if values.size and values.min() < smallest:
-            np.copyto(values, -np.inf, where=values < smallest)
-        np.exp(values, out=values)
-
-
-def _raise_to_power(values: NDArray[Any], degree: int) -> None:
-    """values^degree in place by squaring and multiplying; strips keep the copy of the base in the cache."""
-    binary = bin(degree)[3:]
-    step = max(1, 2**16 * len(values) // max(1, values.size))
-    for start in range(0, len(values), step):
-        strip = values[start : start + step]
-        base = strip.copy() if "1" in binary else strip
-        for bit in binary:
-            strip *= strip
-            if bit == "1":
-                strip *= base
-
-
 def variance_of(X: Any) -> float:
     """The variance of all numbers of X, zeros of a sparse matrix included, in float64."""
     size = X.shape[0] * X.shape[1]
@@ -384,6 +365,22 @@ def variance_of(X: Any) -> float:
     for start in range(0, len(stored), step):
         squares += float(np.square(stored[start : start + step].astype(np.float64) - mean).sum())
     return float((squares + (size - stored.size) * mean**2) / size)
+
+
+def is_relative(width: Any) -> bool:
+    """Whether a width is a multiple of the data's own scale instead of a number."""
+    return _multiple_of_scale(width) is not None
+
+
+def _multiple_of_scale(width: Any) -> float | None:
+    """The factor in "scale" (1) or "0.5 scale"; None for anything else."""
+    match = re.fullmatch(r"\s*([0-9.]+(?:e[-+]?[0-9]+)?)?\s*scale\s*", width) if isinstance(width, str) else None
+    if match is None:
+        return None
+    try:
+        return _positive("the multiple of scale", float(match[1] or 1))
+    except ValueError:
+        return None
 
 
 def _positive(name: str, value: Any) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -22,10 +23,16 @@ def _inner_has(name: str) -> Any:
     return check
 
 
+def _weight_name(estimator: Any) -> str:
+    """How fit calls the weights: a pipeline wants the name of its last step before it."""
+    return f"{estimator.steps[-1][0]}__sample_weight" if isinstance(estimator, Pipeline) else "sample_weight"
+
+
 class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Fit an estimator without the training rows that have a feature with |z| >= threshold; new rows are never dropped.
 
-    z = (x - mean)/deviation, both of the training rows; a constant feature has z = 0.
+    z = (x - mean)/deviation, both of the training rows; a constant feature has z = 0. `columns`: positions of the features that
+    are looked at, all of them by default (a rare category as a column of 0 and 1 would always be an outlier).
 
     >>> from pegasos import Perceptron
     >>> X, y = np.array([[0.0], [1.0], [0.5], [0.4], [90.0]]), np.array([0, 1, 1, 0, 0])
@@ -33,12 +40,14 @@ class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     array([ True,  True,  True,  True, False])
     """
 
-    def __init__(self, estimator: Any, threshold: float = 3.0) -> None:
+    def __init__(self, estimator: Any, threshold: float = 3.0, columns: Any = None) -> None:
         self.estimator = estimator
         self.threshold = threshold
+        self.columns = columns
 
     def kept_rows(self, X: Any) -> Array:
         """Which of these training rows stay."""
+        X = X if self.columns is None else X[:, np.asarray(self.columns, dtype=np.intp)]
         X = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
         if not self.threshold > 0:
             raise ValueError(f"threshold must be above 0, got {self.threshold!r}.")
@@ -54,7 +63,7 @@ class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         checked, _ = validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32))
         self.kept_ = self.kept_rows(checked)
         rows = np.flatnonzero(self.kept_)
-        weights = {} if sample_weight is None else {"sample_weight": _safe_indexing(sample_weight, rows)}
+        weights = {} if sample_weight is None else {_weight_name(self.estimator): _safe_indexing(sample_weight, rows)}
         self.estimator_ = clone(self.estimator).fit(_safe_indexing(X, rows), _safe_indexing(y, rows), **weights)
         self.classes_ = self.estimator_.classes_
         return self

@@ -87,7 +87,7 @@ def describe_preparation(estimator: Any) -> str:
         steps = ", ".join(f"{type(step).__name__}({describe(_deep(step))})" for _, step in estimator.steps[:-1])
         return f"[{steps}] {describe_preparation(estimator.steps[-1][1])}"
     if isinstance(estimator, DropOutliers):
-        return f"DropOutliers({estimator.threshold!r}) {describe_preparation(estimator.estimator)}"
+        return f"DropOutliers({estimator.threshold!r}, {estimator.columns!r}) {describe_preparation(estimator.estimator)}"
     return ""
 
 

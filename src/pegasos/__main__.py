@@ -1,0 +1,18 @@
+"""The program: `pegasos`, or `python -m pegasos`."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line; without the packages it needs, say how to get them."""
+    try:
+        from pegasos.cli import app
+    except ModuleNotFoundError as error:
+        sys.exit(f"pegasos: the program needs the package {error.name!r}: pip install 'pegasos[app]'")
+    app.main()
+
+
+if __name__ == "__main__":
+    main()

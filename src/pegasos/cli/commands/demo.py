@@ -1,0 +1,79 @@
+"""pegasos demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pegasos.cli import console
+from pegasos.cli.options import Learning, Reading, Running, Talking
+
+PLACE = 80
+
+_SETS = ("digits", "quadric")
+_MODELS = ["perceptron", "pegasos", "logistic", "sdca"]
+
+
+def command(
+    talking: Talking,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder of the runs and of the report.")] = "runs/demo",
+) -> None:
+    """A tour in less than a minute: tune every kind of model on two small sets, save the best, and run it.
+
+    \b
+    Examples:
+      pegasos demo
+      pegasos demo -o somewhere --json
+    """
+    console.state.quiet = talking.quiet
+    results = {name: _tour(name, out, talking.as_json) for name in _SETS}
+    report = Path(out) / "demo.md"
+    report.write_text("\n".join(line for name in _SETS for line in _report(name, results[name])), encoding="utf-8")
+    if talking.as_json:
+        console.show_json({"report": str(report), **results})
+        return
+    console.heading("What you have now")
+    for name in _SETS:
+        model = results[name]["tune"]["model"]
+        console.show(f"  {model}: {_sentence(results[name])}")
+    console.show(f"  {report}: the same as a report")
+    console.show()
+    console.heading("Your turn")
+    console.show("  pegasos describe MY.csv     what is in it")
+    console.show("  pegasos tune MY.csv         the same tour on your data")
+    console.show("  pegasos models              what else can be trained")
+
+
+def _tour(name: str, out: str, silent: bool) -> dict[str, Any]:
+    from pegasos.cli import tuning
+    from pegasos.cli.evaluation import evaluate
+
+    folder = str(Path(out) / name)
+    plan = tuning.Plan(name, folder, _MODELS, 5, "accuracy", None, None, Learning(), Reading(), Running())
+    found = tuning.tune(plan)
+    checked = evaluate(found["model"], name, Reading(), None)
+    if not silent:
+        tuning.show(found, told_next=False)
+        console.show()
+    return {"tune": found, "run": checked}
+
+
+def _sentence(result: dict[str, Any]) -> str:
+    test, tuned = result["run"]["errors"]["test"], result["tune"]
+    wrong = f"{test['mistakes']} of {test['rows']} test rows wrong ({console.percent(test['error'])})"
+    return f"{wrong}, the best of {tuned['cells']} settings in {tuned['seconds']:.0f} s"
+
+
+def _report(name: str, result: dict[str, Any]) -> list[str]:
+    from pegasos.cli.tuning import words
+
+    tuned = result["tune"]
+    lines = [f"# {name}", "", f"Choice: {words(tuned['choice'])}.", f"Result: {_sentence(result)}.", ""]
+    lines += ["| best of each family | 5-fold error | over folds |", "|---|---|---|"]
+    lines += [
+        f"| {words(cell)} | {console.percent(1 - cell['score'])} | ± {console.percent(cell['deviation'])} |"
+        for cell in tuned["leading"]
+    ]
+    return [*lines, ""]

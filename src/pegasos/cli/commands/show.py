@@ -1,0 +1,74 @@
+"""pegasos show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pegasos.cli import console
+from pegasos.cli.options import ModelFile, Talking
+
+PLACE = 60
+
+
+def command(model: ModelFile, talking: Talking) -> None:
+    """A model's card: what it is, what it was trained on, its errors, and the command that made it.
+
+    \b
+    Examples:
+      pegasos show my.model
+      pegasos show my.model --json
+    """
+    console.state.quiet = talking.quiet
+    from pegasos.cli import cards
+    from pegasos.cli.training import learner_facts
+    from pegasos.modelfile import read_model
+
+    found = read_model(model)
+    rows = int(found.card.get("split", {}).get("train_rows", 0)) or 1
+    facts = {
+        "learner": learner_facts(found.estimator, rows),
+        "steps": steps_of(found.estimator),
+        "columns": [column.name for column in cards.columns_of(found, model)],
+        "format": found.format,
+        "versions": found.versions,
+        **{name: value for name, value in found.card.items() if name != "columns"},
+    }
+    if talking.as_json:
+        console.show_json({"model": model, **facts})
+    else:
+        _show(model, facts)
+
+
+def steps_of(estimator: Any) -> list[str]:
+    """The steps of a pipeline from rows to learner, by their names."""
+    if hasattr(estimator, "estimator_"):
+        return [f"{type(estimator).__name__}({estimator.threshold:g})", *steps_of(estimator.estimator_)]
+    if hasattr(estimator, "steps"):
+        return [name for _, step in estimator.steps if step != "passthrough" for name in steps_of(step)]
+    return [type(estimator).__name__]
+
+
+def _show(model: str, facts: dict[str, Any]) -> None:
+    from pegasos.cli.scoring import show_errors
+
+    learner = facts["learner"]
+    console.heading(f"{model}: {learner['class']}")
+    lines = {**{name: value for name, value in learner.items() if name != "class"}, "pipeline": " -> ".join(facts["steps"])}
+    columns = facts["columns"]
+    lines["features"] = f"{len(columns)}: {', '.join(columns[:8])}{' ...' if len(columns) > 8 else ''}"
+    if "classes" in facts:
+        counts = [f"{label} ({count})" for label, count in facts["classes"].items()]
+        lines["classes"] = f"{len(counts)}: {', '.join(counts[:10])}{' ...' if len(counts) > 10 else ''}"
+    if "data" in facts:
+        lines["data"] = f"{facts['data']['name']}, {facts['data']['rows']} rows, fingerprint {facts['data']['fingerprint'][:12]}"
+    if "split" in facts:
+        split = facts["split"]
+        lines["rows"] = f"{split['train_rows']} training, {split['test_rows']} test ({split['kind']}, seed {split['seed']})"
+    lines["made"] = f"{facts.get('created', 'unknown')} by {facts.get('command', 'Python')}"
+    lines["versions"] = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+    for name, value in lines.items():
+        console.show(f"  {name}: {value}")
+    errors = {name: found for name, found in facts.get("errors", {}).items() if isinstance(found, dict) and "rows" in found}
+    if errors:
+        console.show()
+        show_errors(errors)

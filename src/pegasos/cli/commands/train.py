@@ -1,0 +1,71 @@
+"""pegasos train."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import typer
+
+from pegasos.cli import console
+from pegasos.cli.options import Data, Learning, Reading, Running, Talking
+
+PLACE = 20
+
+
+def command(
+    data: Data,
+    learning: Learning,
+    reading: Reading,
+    running: Running,
+    talking: Talking,
+    model: Annotated[
+        str, typer.Option("--model", "-m", metavar="MODEL", help="perceptron, pegasos, logistic, sdca or sdca-logistic.")
+    ] = "sdca",
+    out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Model file. Default: DATA's name + .model")] = None,
+) -> None:
+    """Train one model, tell its errors on training and test rows, and save it.
+
+    \b
+    Examples:
+      pegasos train my.csv
+      pegasos train my.csv -m pegasos --kernel gaussian:8 --lam 1e-4 --n-iter 50000 -o my.model
+      pegasos train my.csv -m logistic --expand 2 --drop-outliers 3 --test-size 0.25
+    """
+    console.state.quiet = talking.quiet
+    from pegasos.cli import training
+    from pegasos.cli.rows import check_classes, load, split_rows, take
+
+    begin = time.perf_counter()
+    training.check(model, learning)
+    dataset = load(data, reading, running.memory)
+    split = split_rows(dataset, running.test_size, running.seed)
+    check_classes(dataset, split)
+    rows = take(dataset, split.train)
+    recipe = training.one_recipe(model, learning, rows, running)
+    with console.working(f"training {model} on {len(rows)} rows"):
+        training.fit(recipe, rows)
+    errors = training.errors_of(recipe.estimator, dataset, split)
+    path = out if out is not None else f"{training.stem(data)}.model"
+    seconds = time.perf_counter() - begin
+    training.save_model(recipe.estimator, path, dataset, split, {"model": model, **errors}, seconds)
+    result = {"model": path, "data": dataset.name, "learner": training.learner_facts(recipe.estimator, len(rows)), "errors": errors}
+    if talking.as_json:
+        console.show_json({**result, "seconds": round(seconds, 2)})
+    else:
+        _show(result, data)
+
+
+def _show(result: dict[str, Any], data: str) -> None:
+    from pegasos.cli.scoring import show_errors
+
+    facts = result["learner"]
+    console.heading(f"{facts['class']} on {result['data']}")
+    for name, value in facts.items():
+        if name != "class":
+            console.show(f"  {name}: {value}")
+    console.show()
+    show_errors(result["errors"])
+    console.show()
+    console.show(f"saved: {result['model']}")
+    console.say(f"next:  pegasos run {result['model']} {data}")

@@ -1,0 +1,148 @@
+"""Rows for a command: read from a file or a named set, split into training and test rows, and counted when a model errs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pegasos.cli import console
+from pegasos.cli.options import Reading
+from pegasos.data.dataset import BadData, Column, Dataset
+from pegasos.data.options import ReadOptions
+from pegasos.data.reading import read, stream
+from pegasos.data.sets import is_set, load_set
+from pegasos.memory import parse_bytes
+
+Array = np.ndarray[Any, Any]
+
+USUAL_TEST_SIZE = 0.2
+
+
+def read_options(reading: Reading, memory: str | None = None, labelled: bool = True) -> ReadOptions:
+    """The options as the readers take them."""
+    return ReadOptions(
+        label=reading.label,
+        drop=tuple(reading.drop),
+        group=reading.group,
+        weight=reading.weight,
+        text=tuple(reading.text),
+        strict=reading.strict,
+        encoding=reading.encoding,
+        limit=None if memory is None else parse_bytes(memory),
+        labelled=labelled,
+        format=reading.format,
+    )
+
+
+def load(source: str, reading: Reading, memory: str | None = None) -> Dataset:
+    """The whole data set, with its notes told."""
+    if is_set(source):
+        _refuse_reading(source, reading)
+        dataset = load_set(source)
+    else:
+        with console.working(f"reading {source}"):
+            dataset = read(source, read_options(reading, memory))
+    for note in dataset.notes:
+        console.say(note)
+    console.say(f"{dataset.name}: {_size(dataset)}")
+    return dataset
+
+
+def _refuse_reading(source: str, reading: Reading) -> None:
+    for name, value in vars(reading).items():
+        if value:
+            raise BadData(f"--{name} is for files; {source!r} is a named set with columns and labels of its own.")
+
+
+def _size(dataset: Dataset) -> str:
+    classes = "" if dataset.y is None else f", {len(np.unique(dataset.y))} classes"
+    test = "" if dataset.test is None else f", {int(dataset.test.sum())} of them a test group"
+    return f"{len(dataset)} rows{test}, {dataset.X.shape[1]} features{classes}"
+
+
+def chunks(
+    source: str, columns: list[Column], frame: bool, label_name: str | None, reading: Reading, memory: str | None = None
+) -> Iterator[Dataset]:
+    """The rows of a file or a set with a model's columns, some at a time; labels come along where there are any."""
+    if not is_set(source):
+        options = read_options(reading, memory, labelled=False)
+        yield from stream(source, columns, options, frame=frame, label_name=label_name)
+        return
+    from pegasos.modelfile import match_columns
+
+    dataset = load_set(source)
+    try:
+        places = match_columns([column.name for column in columns], [column.name for column in dataset.columns])
+    except ValueError as error:
+        raise BadData(f"{source}: {error}") from None
+    X = dataset.X[:, places]
+    if frame:
+        import polars
+
+        X = polars.DataFrame(np.asarray(X, dtype=np.float64), schema=[column.name for column in columns])
+    yield replace(dataset, X=X, columns=columns)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Positions of training and test rows, and how they were told apart."""
+
+    train: Array
+    test: Array
+    record: dict[str, Any]
+
+
+def split_rows(dataset: Dataset, test_size: float | None, seed: int) -> Split:
+    """The file's own test group, or a share of the rows drawn at random: by class, or by group where groups are given."""
+    rows = np.arange(len(dataset))
+    record: dict[str, Any] = {"seed": seed, "test_size": test_size}
+    if dataset.test is not None and test_size is None:
+        return Split(rows[~dataset.test], rows[dataset.test], {**record, "kind": "the file's own test group"})
+    if dataset.test is not None:
+        console.say("note: the file has a test group of its own; --test-size sets rows aside among its training rows, and")
+        console.say("      the test group takes no part in learning.")
+        rows = rows[~dataset.test]
+    share = USUAL_TEST_SIZE if test_size is None else test_size
+    record["test_size"] = share
+    if share == 0:
+        return Split(rows, rows[:0], {**record, "kind": "none set aside"})
+    train, test, kind = _draw(dataset, rows, share, seed)
+    return Split(np.sort(train), np.sort(test), {**record, "kind": kind})
+
+
+def _draw(dataset: Dataset, rows: Array, share: float, seed: int) -> tuple[Array, Array, str]:
+    from sklearn.model_selection import GroupShuffleSplit, train_test_split
+
+    assert dataset.y is not None
+    if dataset.groups is not None:
+        splitter = GroupShuffleSplit(1, test_size=share, random_state=seed)
+        train, test = next(splitter.split(rows, groups=dataset.groups[rows]))
+        return rows[train], rows[test], "random groups"
+    y = dataset.y[rows]
+    _, counts = np.unique(y, return_counts=True)
+    by_class = counts.min() >= 2 and min(share, 1 - share) * len(rows) >= len(counts)
+    try:
+        train, test = train_test_split(rows, test_size=share, random_state=seed, stratify=y if by_class else None)
+    except ValueError as error:
+        raise BadData(f"{dataset.name}: {len(rows)} rows cannot be split for a test of {share:g}: {error}") from None
+    return train, test, "random, by class" if by_class else "random"
+
+
+def take(dataset: Dataset, rows: Array) -> Dataset:
+    """These rows of a data set."""
+    parts = {
+        name: None if value is None else value[rows]
+        for name, value in (("y", dataset.y), ("groups", dataset.groups), ("weights", dataset.weights))
+    }
+    return replace(dataset, X=dataset.X[rows], test=None, **parts)
+
+
+def check_classes(dataset: Dataset, split: Split) -> None:
+    """At least two classes must be there to learn from."""
+    assert dataset.y is not None
+    found = np.unique(dataset.y[split.train])
+    if len(found) < 2:
+        raise BadData(f"{dataset.name}: the {len(split.train)} training rows are all of class {found[0]!r}; two are needed.")

@@ -1,0 +1,97 @@
+"""What train and tune share: from options to a fitted pipeline, its errors, and its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pegasos.cli import console, settings
+from pegasos.cli.cards import make_card
+from pegasos.cli.options import Learning, Running
+from pegasos.cli.rows import Split
+from pegasos.cli.scoring import count_errors
+from pegasos.data.dataset import Dataset
+from pegasos.data.sets import is_set
+from pegasos.modelfile import save
+from pegasos.recipes import Recipe, chosen_scale, make_learner, make_recipe
+
+Array = np.ndarray[Any, Any]
+
+
+def check(model: str, learning: Learning) -> None:
+    """Find mistakes of the call before any data are read."""
+    settings.check_model(model)
+    settings.refuse_unknown(model, settings.grids(learning, rows=1))
+    settings.parse_expand(learning.expand)
+    settings.check_scale(learning.scale)
+
+
+def one_recipe(model: str, learning: Learning, rows: Dataset, running: Running) -> Recipe:
+    """The pipeline of train: one value of each setting."""
+    values = settings.single({**settings.grids(learning, len(rows)), "expand": settings.parse_expand(learning.expand)})
+    expand = values.pop("expand")
+    if "class_weight" in values:
+        values["class_weight"] = settings.parse_class_weight(values["class_weight"], np.unique(rows.y))
+    learner = make_learner(model, {**values, "seed": running.seed, "memory": running.memory})
+    console.say(f"scale: {chosen_scale(rows, learning.scale)}")
+    return make_recipe(rows, learner, learning.scale, expand, learning.drop_outliers)
+
+
+def fit(recipe: Recipe, rows: Dataset) -> None:
+    """Learn, with weights where there are any."""
+    weights = {} if rows.weights is None else {recipe.weight_name: rows.weights}
+    recipe.estimator.fit(rows.X, rows.y, **weights)
+
+
+def errors_of(estimator: Any, dataset: Dataset, split: Split) -> dict[str, Any]:
+    """Errors on the rows that were learned from, and on those that were not."""
+    assert dataset.y is not None
+    found = {}
+    for name, rows in (("training", split.train), ("test", split.test)):
+        if len(rows):
+            with console.working(f"predicting {len(rows)} {name} rows"):
+                found[name] = count_errors(dataset.y[rows], estimator.predict(dataset.X[rows]))
+    return found
+
+
+def save_model(
+    estimator: Any, path: str | Path, dataset: Dataset, split: Split, errors: dict[str, Any], seconds: float
+) -> None:
+    """The model with its card and the hashes of its training rows."""
+    card, hashes = make_card(dataset, split, errors, seconds)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    save(estimator, path, card=card, rows=hashes)
+
+
+def learner_facts(estimator: Any, rows: int) -> dict[str, Any]:
+    """What a person wants to know of the fitted learner."""
+    learner = fitted_learner(estimator)
+    facts: dict[str, Any] = {"class": type(learner).__name__}
+    if hasattr(learner, "loss"):
+        facts["loss"] = learner.loss
+    facts["kernel"] = repr(learner.kernel_) if hasattr(learner, "kernel_") else "linear"
+    if getattr(learner, "lam_", None) is not None:
+        facts["regularization"] = console.lam_with_cost(float(learner.lam_), rows)
+    facts["passes" if type(learner).__name__ != "Pegasos" else "steps"] = int(learner.n_iter_)
+    if hasattr(learner, "support_"):
+        facts["support vectors"] = f"{len(learner.support_)} of {rows} rows"
+    if np.isfinite(getattr(learner, "gap_", np.nan)):
+        facts["certified gap"] = f"{float(learner.gap_):.2g} of the objective at most"
+    return facts
+
+
+def fitted_learner(estimator: Any) -> Any:
+    """The fitted learner inside pipelines and DropOutliers."""
+    inner = estimator
+    while not hasattr(inner, "sweep_axes"):
+        inner = inner.estimator_ if hasattr(inner, "estimator_") else inner.steps[-1][1]
+    return inner
+
+
+def stem(data: str) -> str:
+    """A name for what comes from this data: that of the set, or of the file without its endings."""
+    if data == "-":
+        return "stdin"
+    return data if is_set(data) else Path(data).name.split(".")[0] or "data"

@@ -1,0 +1,266 @@
+"""The work behind `tune`: a grid from options, the sweep, the choice, and the files of the run."""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from pegasos import SweepCV
+from pegasos.cli import console, settings, training
+from pegasos.cli.options import Learning, Reading, Running
+from pegasos.cli.rows import Split, check_classes, load, split_rows, take
+from pegasos.cli.scoring import show_errors
+from pegasos.data.dataset import BadData, Dataset
+from pegasos.grids import Wish, default_models, make_grid
+from pegasos.recipes import MODELS, Recipe, chosen_scale, make_learner, make_recipe
+from pegasos.sweep.advice import SweepWarning
+
+Array = np.ndarray[Any, Any]
+
+_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that was said on the command line."""
+
+    data: str
+    folder: str
+    models: list[str]
+    cv: int
+    scoring: str
+    jobs: int | None
+    max_time: float | None
+    learning: Learning
+    reading: Reading
+    running: Running
+
+
+def tune(plan: Plan) -> dict[str, Any]:
+    """Run the sweep, write the folder, and answer what was found."""
+    begin = time.perf_counter()
+    _check(plan)
+    dataset = load(plan.data, plan.reading, plan.running.memory)
+    split = split_rows(dataset, plan.running.test_size, plan.running.seed)
+    check_classes(dataset, split)
+    rows = take(dataset, split.train)
+    models = plan.models or default_models(len(rows))
+    recipe = make_recipe(rows, make_learner(models[0], {}), plan.learning.scale, None, plan.learning.drop_outliers)
+    grid = make_grid(_wish(plan, models, rows), recipe, rows)
+    search = _search(plan, recipe, grid, rows)
+    cells = describe_cells(search, len(rows))
+    chosen = cells[search.best_index_]
+    errors = training.errors_of(search.best_estimator_, dataset, split)
+    estimate = search.honest_estimate()
+    result = {
+        "data": dataset.name,
+        "rows": {"training": len(split.train), "test": len(split.test), "split": split.record["kind"]},
+        "scale": chosen_scale(rows, plan.learning.scale),
+        "cells": len(cells),
+        "folds": int(search.n_splits_),
+        "scoring": plan.scoring,
+        "complete": bool(search.completed_),
+        "choice": chosen,
+        "simplest": cells[search.simplest_index_],
+        "leading": _leading(cells),
+        "honest": {"error": estimate.error, "low": estimate.low, "high": estimate.high, "method": estimate.method},
+        "errors": errors,
+        "advice": [text.replace(f"{recipe.prefix}learner__", "") for text in search.advice_],
+        "folder": plan.folder,
+        "model": str(Path(plan.folder) / "best.model"),
+        "seconds": round(time.perf_counter() - begin, 2),
+    }
+    _write(plan, result, cells, search, dataset, split)
+    return result
+
+
+def _check(plan: Plan) -> None:
+    """Find mistakes of the call before any data are read."""
+    from sklearn.metrics import get_scorer_names
+
+    given = settings.grids(plan.learning, rows=1)
+    for model in plan.models or ["sdca"]:
+        settings.check_model(model)
+        if plan.models:
+            settings.refuse_unknown(model, given)
+    settings.parse_expand(plan.learning.expand)
+    settings.check_scale(plan.learning.scale)
+    if plan.scoring not in get_scorer_names():
+        raise click.BadParameter(f"--scoring {plan.scoring!r} is no scorer of scikit-learn, such as accuracy or f1_macro.")
+
+
+def _wish(plan: Plan, models: list[str], rows: Dataset) -> Wish:
+    values = settings.grids(plan.learning, len(rows))
+    kernels = values.pop("kernel", [])
+    if "class_weight" in values:
+        values["class_weight"] = [settings.parse_class_weight(values["class_weight"][0], np.unique(rows.y))]
+    for name in values:
+        for model in models:
+            if name not in MODELS[model].settings:
+                raise click.UsageError(f"{settings.said(name)} means nothing to {model}: say with -m which model it is for.")
+    running = plan.running
+    return Wish(models, kernels, settings.parse_expand(plan.learning.expand), values, running.seed, running.memory)
+
+
+def _search(plan: Plan, recipe: Recipe, grid: list[dict[str, list[Any]]], rows: Dataset) -> Any:
+    weights = {} if rows.weights is None else {recipe.weight_name: rows.weights}
+    groups = {} if rows.groups is None else {"groups": rows.groups}
+    search = SweepCV(
+        recipe.estimator,
+        grid,
+        cv=_folds(plan, rows),
+        scoring=plan.scoring,
+        n_jobs=plan.jobs,
+        store=plan.folder,
+        memory=plan.running.memory,
+        max_time=plan.max_time,
+        verbose=0 if console.state.quiet else 1,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SweepWarning)  # told with the result, in the words of the options
+        return search.fit(rows.X, rows.y, **weights, **groups)
+
+
+def _folds(plan: Plan, rows: Dataset) -> Any:
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+    _, counts = np.unique(rows.y, return_counts=True)
+    if counts.max() < plan.cv:
+        raise BadData(f"{rows.name}: no class has {plan.cv} training rows; give fewer folds (--cv) or more rows.")
+    if counts.min() < plan.cv:
+        console.say(f"note: the rarest class has {counts.min()} training rows, so some of the {plan.cv} folds lack it.")
+    kind = StratifiedKFold if rows.groups is None else StratifiedGroupKFold
+    return kind(plan.cv, shuffle=True, random_state=plan.running.seed)
+
+
+# -- cells as a person reads them ------------------------------------------------------------------------------------
+
+
+def describe_cells(search: Any, rows: int) -> list[dict[str, Any]]:
+    """Each cell of the grid by model, kernel, λ with its C, and stop, with its mean score and deviation over folds."""
+    results = search.cv_results_
+    cells = []
+    for number, params in enumerate(results["params"]):
+        named = {name.rpartition("__")[2]: value for name, value in params.items()}
+        learner = named["learner"]
+        values = {**learner.get_params(deep=False), **{name: value for name, value in named.items() if name != "learner"}}
+        lam = values.get("lam")
+        cells.append(
+            {
+                "cell": number,
+                "model": _model_name(learner),
+                "kernel": "linear" if values["kernel"] is None else repr(values["kernel"]),
+                "expand": getattr(values["expand"], "degree", None),
+                "lam": None if lam is None or isinstance(lam, str) else float(lam),
+                "C": None if lam is None or isinstance(lam, str) else 1 / (float(lam) * rows),
+                "n_iter": values.get("n_iter"),
+                "epochs": values.get("epochs", values.get("max_epochs")),
+                "score": _finite(results["mean_test_score"][number]),
+                "deviation": _finite(results["std_test_score"][number]),
+                "support_vectors": _finite(results["mean_support_vectors"][number]),
+                "gap": _finite(results["mean_gap"][number]),
+            }
+        )
+    return cells
+
+
+def _model_name(learner: Any) -> str:
+    made = [(name, model.make()) for name, model in MODELS.items()]
+    same = [n for n, each in made if type(each) is type(learner) and getattr(each, "loss", None) == getattr(learner, "loss", None)]
+    return same[0]
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _leading(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The best cell of each model and kind of kernel, then the next best ones."""
+    ranked = sorted((cell for cell in cells if cell["score"] is not None), key=lambda cell: -cell["score"])
+    first: dict[Any, dict[str, Any]] = {}
+    for cell in ranked:
+        first.setdefault((cell["model"], cell["kernel"].split("(")[0], cell["expand"]), cell)
+    return sorted(first.values(), key=lambda cell: -cell["score"])[:_SHOWN]
+
+
+# -- files and words -------------------------------------------------------------------------------------------------
+
+
+def _write(plan: Plan, result: dict[str, Any], cells: list[dict[str, Any]], search: Any, dataset: Dataset, split: Split) -> None:
+    folder = Path(plan.folder)
+    errors = {"cross-validated score": result["choice"]["score"], "scoring": plan.scoring, "honest": result["honest"]}
+    training.save_model(
+        search.best_estimator_, folder / "best.model", dataset, split, {**errors, **result["errors"]}, result["seconds"]
+    )
+    with (folder / "results.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(cells[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(cells)
+    (folder / "summary.json").write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def words(cell: dict[str, Any]) -> str:
+    """A cell in one line."""
+    expand = "" if cell["expand"] is None else f", expanded to degree {cell['expand']}"
+    lam = "" if cell["lam"] is None else f", λ = {cell['lam']:.3g} (C = {cell['C']:.3g})"
+    stop = f", T = {cell['n_iter']}" if cell["n_iter"] else f", {cell['epochs']} epochs" if cell["model"] not in _SOLVED else ""
+    return f"{cell['model']} {cell['kernel']}{expand}{lam}{stop}"
+
+
+_SOLVED = ("sdca", "sdca-logistic")
+
+
+def _told(score: float, scoring: str) -> str:
+    return console.percent(1 - score) if scoring == "accuracy" else f"{score:.4g}"
+
+
+def show(result: dict[str, Any], told_next: bool = True) -> None:
+    """The result for a person, and what to do next."""
+    scoring = result["scoring"]
+    measure = "error" if scoring == "accuracy" else scoring
+    console.heading(f"{result['data']}: {result['cells']} settings x {result['folds']} folds in {result['seconds']:.1f} s")
+    console.show()
+    rows = [
+        (cell["model"], cell["kernel"], cell["expand"] or "", *_numbers(cell), _told(cell["score"], scoring), _spread(cell, scoring))
+        for cell in result["leading"]
+    ]
+    console.table(("best of each family", "kernel", "expand", "λ", "C", f"cv {measure}", "± folds"), rows, left=2)
+    console.show()
+    console.show(f"choice:  {words(result['choice'])}")
+    if result["simplest"]["cell"] != result["choice"]["cell"]:
+        console.show(f"simpler: {words(result['simplest'])} is within one standard error")
+    honest = result["honest"]
+    console.show(
+        f"error:   {_told(result['choice']['score'], scoring)} cross-validated, optimistic; corrected for the choice "
+        f"{console.percent(honest['error'])} ({console.percent(honest['low'])} to {console.percent(honest['high'])})"
+        if scoring == "accuracy"
+        else f"score:   {measure} {_told(result['choice']['score'], scoring)} cross-validated, optimistic"
+    )
+    console.show()
+    show_errors(result["errors"])
+    for text in result["advice"]:
+        console.show(f"advice: {text}")
+    if not result["complete"]:
+        console.show("Time was up before all cells were done: the choice is among the finished ones.")
+    if not told_next:
+        return
+    console.show()
+    console.show(f"next:  pegasos show {result['model']}")
+    console.show(f"       pegasos run {result['model']} {result['data']}")
+    console.show(f"       pegasos predict {result['model']} NEW.csv -o labels.csv")
+
+
+def _numbers(cell: dict[str, Any]) -> tuple[str, str]:
+    return ("", "") if cell["lam"] is None else (f"{cell['lam']:.2g}", f"{cell['C']:.3g}")
+
+
+def _spread(cell: dict[str, Any], scoring: str) -> str:
+    return console.percent(cell["deviation"]) if scoring == "accuracy" else f"{cell['deviation']:.2g}"

@@ -1,0 +1,56 @@
+"""What every reader answers: rows, labels and where they came from; and how bad data are refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+#: A column of numbers, or a column of words that stand for categories.
+NUMBER, TEXT = "number", "text"
+
+
+class BadData(ValueError):
+    """Data that cannot be used; the message names file, row and column, and what to do."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A feature: its name, and whether it holds numbers or words."""
+
+    name: str
+    kind: str = NUMBER
+
+
+@dataclass
+class Dataset:
+    """Rows with their labels, as a reader found them.
+
+    X is an array (float32 or float64) or a CSR matrix of numbers without gaps; where a column holds words or numbers are
+    missing it is a polars frame whose columns are Float64 (null: missing) or String (null: missing).
+    """
+
+    name: str
+    X: Any
+    columns: list[Column]
+    y: Array | None = None
+    label_name: str | None = None
+    groups: Array | None = None
+    weights: Array | None = None
+    #: True for the rows of the file's own test group; None where the file has none.
+    test: Array | None = None
+    #: Height and width where a row is an image.
+    image: tuple[int, int] | None = None
+    #: What a person should know: which column was taken as the label, what is imputed or encoded, what looks odd.
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def has_frame(self) -> bool:
+        """Whether rows are a frame: words or missing numbers are among them."""
+        return not hasattr(self.X, "dtype")
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])

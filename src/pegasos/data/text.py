@@ -1,0 +1,60 @@
+"""Words from files inside messages: harmless on a terminal, short, and with near matches."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+
+def shown(value: object, width: int = 40) -> str:
+    r"""A value in quotes, control characters escaped, cut where it is long.
+
+    >>> print(shown("a\x1b[31m"), shown("x" * 50, width=5))
+    'a\x1b[31m' 'xxxxx…'
+    """
+    return f"'{plain(value, width)}'"
+
+
+def plain(value: object, width: int = 200) -> str:
+    """The same without quotes, for names of files."""
+    text = str(value)
+    cut = text[:width]
+    safe = "".join(_escaped(char) if unicodedata.category(char)[0] == "C" or char in "\u2028\u2029" else char for char in cut)
+    return safe + ("…" if len(text) > width else "")
+
+
+def _escaped(char: str) -> str:
+    return char.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """Some names with commas between them, and how many more there are.
+
+    >>> listed("abcde", most=3)
+    'a, b, c and 2 more'
+    """
+    every = list(names)
+    head = ", ".join(plain(name, 40) for name in every[:most])
+    return head + (f" and {len(every) - most} more" if len(every) > most else "")
+
+
+def near(name: str, known: Sequence[str]) -> str:
+    """A question that ends a message, where something of that name nearly exists."""
+    found = difflib.get_close_matches(name.lower(), [each.lower() for each in known[:10_000]], n=1, cutoff=0.6)
+    if not found:
+        return ""
+    return f" Did you mean {shown(next(each for each in known if each.lower() == found[0]))}?"
+
+
+def size(count: float) -> str:
+    """Bytes as a person says them.
+
+    >>> size(64_000_000)
+    '64 MB'
+    """
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} TB"

@@ -1,0 +1,35 @@
+"""Maps of whole arrays in place: what kernels are made of."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def decay(values: NDArray[Any], width: float) -> None:
+    """exp(-values / width) in place."""
+    kind = np.finfo(values.dtype)
+    with np.errstate(over="ignore", under="ignore"):
+        # A finite factor, so that distance 0 stays 0 even at a width below the dtype's range.
+        values *= max(-1 / width, float(kind.min))
+        smallest = math.log(kind.tiny)
+        # Subnormal numbers make every later product slow on many processors, and are 0 for all purposes here.
+        if values.size and values.min() < smallest:
+            np.copyto(values, -np.inf, where=values < smallest)
+        np.exp(values, out=values)
+
+
+def raise_to_power(values: NDArray[Any], degree: int) -> None:
+    """values^degree in place by squaring and multiplying; strips keep the copy of the base in the cache."""
+    binary = bin(degree)[3:]
+    step = max(1, 2**16 * len(values) // max(1, values.size))
+    for start in range(0, len(values), step):
+        strip = values[start : start + step]
+        base = strip.copy() if "1" in binary else strip
+        for bit in binary:
+            strip *= strip
+            if bit == "1":
+                strip *= base

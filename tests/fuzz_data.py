@@ -1,0 +1,323 @@
+"""Damaged and hostile files against the readers: each must end in a dataset or in BadData, in little time and memory.
+
+By hand: python -m tests.fuzz_data --count 10000 --seed 0
+"""
+
+from __future__ import annotations
+
+import argparse
+import bz2
+import gzip
+import io
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import zipfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+import polars as pl
+
+from pegasos.data.dataset import BadData, Column
+from pegasos.data.options import ReadOptions
+from pegasos.data.reading import read, stream
+
+LIMIT = 64 * 10**6
+#: Bounds of one case, and of the process: what it has after its imports, and this much more.
+SECONDS, GROWTH = 20.0, 8 * LIMIT
+#: Share of files that need a child process, which takes a third of a second to start.
+CHILDREN = 0.1
+
+
+def _parquet(frame: pl.DataFrame, **options: object) -> bytes:
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, **options)  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def _npz(compressed: bool, **arrays: object) -> bytes:
+    buffer = io.BytesIO()
+    (np.savez_compressed if compressed else np.savez)(buffer, **arrays)  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def _hdf5(fill: Callable[[h5py.File], object], folder: Path) -> bytes:
+    path = folder / "claims.h5"
+    with h5py.File(path, "w") as file:
+        fill(file)
+    return path.read_bytes()
+
+
+def _grouped(file: h5py.File) -> None:
+    for name, count in (("train", 12), ("test", 8)):
+        group = file.create_group(name)
+        group.create_dataset("data", data=np.linspace(0, 1, count * 64, dtype=np.float32).reshape(count, 64), compression="gzip")
+        group["target"] = np.arange(count) % 3
+
+
+def seeds(folder: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """Valid files: those that are read here, and those that a child reads."""
+    rng = np.random.default_rng(0)
+    numbers, labels = rng.normal(size=(40, 5)).round(3), np.arange(40) % 3
+    lines = [",".join(map(str, [*row, label])) for row, label in zip(numbers, labels, strict=True)]
+    table = "a,b,c,d,e,y\n" + "\n".join(lines) + "\n"
+    words = "city;price;class\n" + "".join(f'"St. ""{i % 4}""\n{i}";{i},5;{"ab"[i % 2]}\n' for i in range(40))
+    sparse = "".join(
+        f"{i % 2} " + " ".join(f"{j}:{v}" for j, v in enumerate(row, 1) if j % 2 == i % 2) + "\n" for i, row in enumerate(numbers)
+    )
+    frame = pl.DataFrame(numbers, schema=list("abcde")).with_columns(y=pl.Series(labels), t=pl.Series(["u", "v", "w", None] * 10))
+    parts = {
+        "data": numbers[0],
+        "indices": np.arange(5),
+        "indptr": np.array([0, 2, 5]),
+        "shape": np.array([2, 5]),
+        "format": b"csr",
+    }
+    here = {
+        "plain.csv": table.encode(),
+        "words.csv": words.encode(),
+        "wide.csv": table.encode("utf-16"),
+        "blank.txt": table.replace(",", "  ").encode(),
+        "packed.csv.gz": gzip.compress(table.encode()),
+        "packed.csv.bz2": bz2.compress(words.encode()),
+        "rows.svm": sparse.encode(),
+        "arrays.npz": _npz(False, X=numbers, y=labels, X_test=numbers, y_test=labels),
+        "small.npz": _npz(True, data=numbers.astype(np.float32), target=labels, feature_names=list("abcde")),
+        "sparse.npz": _npz(False, y=np.array([0, 1]), **parts),
+    }
+    apart = {
+        "table.parquet": _parquet(frame),
+        "plain.parquet": _parquet(frame, compression="uncompressed", row_group_size=7),
+        "groups.h5": _hdf5(_grouped, folder),
+        "flat.h5": _hdf5(lambda file: file.update({"X": numbers, "y": labels}), folder),
+    }
+    return here, apart
+
+
+def mutated(data: bytes, chance: random.Random, other: bytes) -> bytes:
+    """One to four accidents."""
+    found = bytearray(data)
+    for _ in range(chance.choice((1, 1, 1, 2, 4))):
+        size = max(1, len(found))
+        start, stop = sorted((chance.randrange(size), chance.randrange(size)))
+        kind = chance.randrange(12) % 9
+        if kind <= 1:
+            for _ in range(chance.choice((1, 1, 8))):
+                found[chance.randrange(size)] ^= 1 << chance.randrange(8)
+        elif kind == 2:
+            del found[chance.randrange(size) :]
+        elif kind == 3:
+            found[start:stop] = other[: chance.randrange(len(other) + 1)]
+        elif kind == 4:
+            found[start:start] = found[start:stop]
+        elif kind == 5:
+            del found[start : min(stop, start + chance.randint(1, 64))]
+        elif kind == 6:
+            found[start : start + 1] = chance.choice(
+                [b'"', b"\0", b"\n", b"\r", b",", b";", b"inf", b"1e999", b"\xff\xfe", b":", b" "]
+            )
+        elif kind == 8:
+            found[start : start + 1] = chance.choice(b"0123456789").to_bytes()
+        else:
+            found[start : start + 8] = chance.choice([b"\xff" * 8, b"\0" * 8, b"\x7f" + b"\xff" * 7, chance.randbytes(8)])
+        if not found:
+            found = bytearray(b"\n")
+    return bytes(found)
+
+
+def inside(name: str, data: bytes, chance: random.Random, other: bytes) -> bytes:
+    """Accidents that packing or archives do not notice: what is inside is changed, and packed again."""
+    if name.endswith((".gz", ".bz2")):
+        packer = gzip if name.endswith(".gz") else bz2
+        return packer.compress(mutated(packer.decompress(data), chance, other))
+    if name.endswith(".npz"):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(buffer, "w") as new:
+            unlucky = chance.choice(old.namelist())
+            for entry in old.namelist():
+                content = old.read(entry)
+                new.writestr(entry, mutated(content, chance, other) if entry == unlucky else content)
+        return buffer.getvalue()
+    lines = data.split(b"\n")
+    for _ in range(chance.choice((1, 2, 5))):
+        here, there = chance.randrange(len(lines)), chance.randrange(len(lines))
+        kind = chance.randrange(4)
+        if kind == 0:
+            lines[here], lines[there] = lines[there], lines[here]
+        elif kind == 1:
+            lines.insert(here, lines[there])
+        elif kind == 2 and len(lines) > 3:
+            del lines[here]
+        else:
+            word = chance.choice(
+                [b"", b"NA", b"inf", b"1e999", b"x", b"-0", b'"', b'"a,b"', b"1,5", b"nan", b"9" * 400, b"\xc3\xa9"]
+            )
+            cells = lines[here].split(b",")
+            cells[chance.randrange(len(cells))] = word
+            lines[here] = b",".join(cells)
+    return b"\n".join(lines)
+
+
+def _lying(shape: str, dtype: str = "<f8") -> bytes:
+    """An npz whose X claims a shape that it does not have."""
+    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}"
+    text = header.ljust(117) + "\n"
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("X.npy", b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + b"\0" * 64)
+        archive.writestr("y.npy", b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + b"\0" * 64)
+    return buffer.getvalue()
+
+
+def hostile(folder: Path) -> dict[str, bytes]:
+    """Files that somebody made to hurt."""
+    linked = folder / "links.h5"
+    with h5py.File(linked, "w") as file:
+        file["X"], file["y"] = h5py.ExternalLink("/etc/passwd", "x"), [0, 1]
+    big = pl.DataFrame({"a": np.zeros(30_000_000), "y": np.arange(30_000_000) % 2})
+    return {
+        "noise.csv": random.Random(1).randbytes(5000),
+        "noise": random.Random(2).randbytes(5000),
+        "ragged.csv": b"a,b,y\n1,2,0\n1,2\n1,2,3,4\n",
+        "latin.csv": "a,b,y\nä,ö,0\nü,ß,1\n".encode("cp1252"),
+        "half.csv": b"\xff\xfea\x00,\x00y\x00\n",
+        "huge.csv": b"a,y\n" + b"1e999,0\n2,1\n" * 20,
+        "nan.csv": b"a,y\n" + b"nan,0\nnan,1\n" * 20,
+        "wide.csv": b",".join([b"1"] * 1_000_000) + b"\n",
+        "wide.svm": b"1 1:2 1000000000000000:3\n0 1:2\n",
+        "wider.svm": b"1 1:2 99999999999999999999999999:3\n0 1:2\n",
+        "high.svm": b"1 1:2 2000000000:3\n0 1:2\n",
+        "empty.csv": b"",
+        "blank.csv": b"\n\n\n",
+        "header.csv": b"a,b,y\n",
+        "single.csv": b"a,y\n1,0\n2,0\n",
+        "line.csv": b"1" * 70_000_000,
+        "zeros.csv": b"a,y\n1,\x00\n",
+        "open.csv": b'a,b,y\n1,"x,0\n' + b"2,y,1\n" * 200_000,
+        "quotes.csv": b'"' * 3_000_001,
+        "odd.csv": b"a,b,y\n" + b',"""x,"' * 300_000,
+        "commas.csv": b"," * 3_000_000,
+        "bomb.csv.gz": gzip.compress(b"0," * 200_000_000),
+        "lines.csv.gz": gzip.compress(b"\n" * 800_000_000, 1),
+        "rows.csv.gz": gzip.compress(b"0,1\n1,0\n" * 30_000_000, 1),
+        "rows.svm.gz": gzip.compress(b"1 1:1\n0 1:1\n" * 10_000_000, 1),
+        "bomb.csv.bz2": bz2.compress(b"\0" * 500_000_000),
+        "bomb.npz": _npz(True, X=np.zeros((20_000_000, 4)), y=np.zeros(20_000_000)),
+        "lying.npz": _lying("(1000000000000, 1000000)"),
+        "negative.npz": _lying("(-8, -1)"),
+        "object.npz": _lying("(8,)", "|O"),
+        "deep.npz": _lying("(" + "1," * 20 + ")"),
+        "noise.parquet": b"PAR1" + random.Random(3).randbytes(3000) + b"PAR1",
+        "bomb.parquet": _parquet(big, row_group_size=30_000_000),
+        "links.h5": linked.read_bytes(),
+        "swollen.h5": _hdf5(lambda file: _swollen(file, (10_000_000, 1000)), folder),
+        "claims.h5": _hdf5(lambda file: _swollen(file, (2**40, 2**10)), folder),
+        "packed.h5.gz": gzip.compress(linked.read_bytes()),
+        "sheet.xlsx": b"PK\x03\x04" + b"\0" * 22 + b"\x08\0\0\0sheet.xml",
+    }
+
+
+def _swollen(file: h5py.File, shape: tuple[int, int]) -> None:
+    file.create_dataset("X", shape=shape, dtype="f8", chunks=(1000, 100), compression="gzip")
+    file["y"] = np.arange(10)
+
+
+class Report:
+    """What happened, and what should not have."""
+
+    def __init__(self) -> None:
+        self.outcomes: Counter[str] = Counter()
+        self.failures: list[str] = []
+        self.slowest = (0.0, "")
+        self.start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+    def case(self, name: str, path: Path, streamed: bool) -> None:
+        began = time.perf_counter()
+        kind = name.partition(" ")[0]
+        try:
+            if streamed:
+                columns = [Column(letter) for letter in "abcde"]
+                for _ in stream(path, columns, ReadOptions(limit=LIMIT), frame=True, chunk=1000):
+                    pass
+            else:
+                read(path, ReadOptions(limit=LIMIT))
+            self.outcomes["read"] += 1
+        except BadData as error:
+            self.outcomes["BadData"] += 1
+            if any(ord(char) < 32 for char in str(error)):
+                self.failures.append(f"{name}: control characters in the message {error!r}")
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            self.outcomes["failed"] += 1
+            self.failures.append(f"{name}: {error!r}\n{''.join(traceback.format_exc()[-1500:])}")
+            Path(tempfile.gettempdir(), f"fuzz-failure-{len(self.failures)}-{kind}").write_bytes(path.read_bytes())
+        took = time.perf_counter() - began
+        self.slowest = max(self.slowest, (took, name))
+        if took > SECONDS:
+            self.failures.append(f"{name}: {took:.1f} seconds")
+
+    def finish(self) -> int:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+        if peak - self.start > GROWTH:
+            self.failures.append(f"memory grew by {(peak - self.start) / 1e6:.0f} MB")
+        print(f"{self.outcomes.total()} cases: {dict(self.outcomes)}; slowest {self.slowest[0]:.2f} s ({self.slowest[1]})")
+        print(
+            f"peak memory {peak / 1e6:.0f} MB, of which {(peak - self.start) / 1e6:.0f} MB while reading; "
+            f"children {child / 1e6:.0f} MB"
+        )
+        for failure in self.failures[:20]:
+            print("FAILED", failure)
+        print(f"{len(self.failures)} failures")
+        return bool(self.failures)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--hostile", choices=("all", "none"), default="all", help="files made to hurt (about 40, some are large)")
+    parser.add_argument("--make", type=Path, help="only write the files made to hurt to this folder")
+    parser.add_argument("--dangers", type=Path, help="take the files made to hurt from this folder")
+    asked = parser.parse_args(arguments)
+    if asked.make:
+        for name, data in hostile(asked.make).items():
+            (asked.make / name).write_bytes(data)
+        return 0
+    if asked.hostile == "all" and asked.dangers is None:  # made by another process, whose memory is not counted
+        with tempfile.TemporaryDirectory() as made:
+            me = [sys.executable, "-m", "tests.fuzz_data"]
+            subprocess.run([*me, "--make", made], check=True)
+            again = [*me, "--count", str(asked.count), "--seed", str(asked.seed), "--dangers", made]
+            return subprocess.run(again, check=False).returncode
+    chance = random.Random(asked.seed)
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        here, apart = seeds(folder)
+        for name, data in {**here, **apart}.items():  # also loads what is loaded only when needed
+            (folder / name).write_bytes(data)
+            read(folder / name, ReadOptions(limit=LIMIT))
+        report = Report()
+        for path in sorted(asked.dangers.iterdir()) if asked.dangers else []:
+            report.case(path.name, path, streamed=False)
+        for number in range(asked.count):
+            group = apart if chance.random() < CHILDREN else here
+            name, data = chance.choice(list(group.items()))
+            other = chance.choice(list({**here, **apart}.values()))
+            deep = group is here and chance.random() < 0.5
+            changed = inside(name, data, chance, other) if deep else mutated(data, chance, other)
+            (folder / name).write_bytes(changed)
+            report.case(f"{name} ({number})", folder / name, streamed=chance.random() < 0.3)
+        return report.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+"""Descriptions: against plain NumPy, for every container, and the published figures of the real data."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from scipy import sparse
+
+from pegasos.data import describe as module
+from pegasos.data.dataset import TEXT, BadData, Column, Dataset
+from pegasos.data.describe import describe
+from pegasos.data.sets import load_set
+from samples import real_data
+
+
+def dataset(X, y=None, **more) -> Dataset:
+    return Dataset("a set", X, [Column(f"x{j + 1}") for j in range(X.shape[1])], None if y is None else np.asarray(y), **more)
+
+
+def said(found) -> str:
+    return "\n".join(found.advice)
+
+
+small = arrays(
+    np.float64, array_shapes(min_dims=2, max_dims=2, max_side=12), elements=st.integers(-4, 4).map(lambda k: k / 2) | st.just(0.0)
+)
+
+
+@given(small, st.sampled_from([0.5, 1.0, 2.0]))
+def test_statistics_are_those_of_numpy_in_every_container(X, outlier):
+    deviation = X.std(axis=0)
+    constant = X.min(axis=0) == X.max(axis=0)
+    z = np.where(constant, 0, (X - X.mean(axis=0)) / np.where(constant, 1, deviation))
+    near = np.abs(np.abs(z) - outlier) < 1e-9  # a z exactly at the threshold may round to either side
+    frame = polars.DataFrame({f"x{j + 1}": X[:, j] for j in range(X.shape[1])})
+    for container in (X, X.astype(np.float32), sparse.csr_array(X), frame):
+        found = describe(dataset(container), outlier)
+        assert (found.rows, found.features) == X.shape and found.missing == 0
+        for name in ("mean", "std", "min", "max", "median", "quartile1", "quartile3"):
+            plain = {
+                "quartile1": lambda X, axis: np.quantile(X, 0.25, axis),
+                "quartile3": lambda X, axis: np.quantile(X, 0.75, axis),
+            }
+            expected = plain.get(name, getattr(np, name, None))(X, axis=0)
+            np.testing.assert_allclose([getattr(f, name) for f in found.columns], expected, atol=1e-12)
+        if not near.any():
+            assert [f.outliers for f in found.columns] == (np.abs(z) >= outlier).sum(axis=0).tolist()
+            assert found.outlier_rows == (np.abs(z) >= outlier).any(axis=1).sum()
+        assert found.constant == [f"x{j + 1}" for j in np.flatnonzero(constant)]
+        assert found.duplicates == len(X) - len(np.unique(X, axis=0)) and found.contradictions == 0
+        varying = np.flatnonzero(~constant)
+        if len(varying) > 1:
+            r = np.corrcoef(X[:, varying].T)
+            strongest = np.sort(np.abs(r[np.triu_indices(len(varying), 1)]))[::-1][:10]
+            np.testing.assert_allclose([abs(pair[2]) for pair in found.correlations], strongest, atol=1e-6)
+        else:
+            assert found.correlations == []
+        json.dumps(found.as_dict(), allow_nan=False)
+
+
+def test_classes_and_the_error_of_guessing():
+    found = describe(dataset(np.arange(10.0)[:, None], [1.0] * 8 + [-1.0, 3.0]))
+    assert found.classes == [("1", 8), ("-1", 1), ("3", 1)]
+    assert found.largest_share == 0.8 and found.guessing_error == pytest.approx(0.2)
+    assert "always guessing '1' errs on 20.0%" in said(found) and "'1' has 8 times the rows of '3'" in said(found)
+    one = describe(dataset(np.arange(10.0)[:, None], np.array(["a"] * 10, dtype=object)))
+    assert "all labels are 'a'" in said(one)
+    many = describe(dataset(np.arange(2000.0)[:, None], np.arange(2000)))
+    assert (
+        "is the label a number to predict?" in said(many)
+        and "2000 distinct labels" in many.notes[0]
+        and len(many.classes) == 1000
+    )
+    assert describe(dataset(np.arange(10.0)[:, None])).classes == []
+
+
+def test_frames_with_gaps_and_words():
+    frame = polars.DataFrame(
+        {"a": [1.0, None, 3.0, 4.0], "b": ["x", "y", None, "x"], "c": [None] * 4}, schema_overrides={"c": float}
+    )
+    found = describe(Dataset("mixed", frame, [Column("a"), Column("b", TEXT), Column("c")]))
+    a, b, c = found.columns
+    assert (a.missing, a.min, a.max, a.median) == (1, 1, 4, 3) and a.mean == pytest.approx(8 / 3)
+    assert (b.kind, b.missing, b.distinct, b.mean) == ("text", 1, 2, None)
+    assert (c.missing, c.mean) == (4, None) and found.constant == ["c"]
+    assert (found.missing, found.rows_with_missing) == (6, 4)
+    assert found.dtype == "2 columns of numbers, 1 of words"
+    assert "6 values in 4 rows; they must be filled in (one more category for words)" in said(found) and "2, has b" in said(found)
+    json.dumps(found.as_dict(), allow_nan=False)
+
+
+def test_correlations_use_the_rows_in_which_both_are_there():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, 3))
+    X[:, 1] += 2 * X[:, 0]
+    X[random.random(X.shape) < 0.2] = np.nan
+    first, second, r = describe(dataset(X)).correlations[0]
+    both = np.isfinite(X[:, :2]).all(axis=1)
+    assert (first, second) == ("x1", "x2") and r == pytest.approx(np.corrcoef(X[both, 0], X[both, 1])[0, 1])
+
+
+def test_infinite_and_huge_numbers_are_told_apart():
+    X = np.array([[1.0, 1e300], [np.inf, -1e300], [3.0, 1e300], [4.0, 1e308]])
+    found = describe(dataset(X))
+    assert found.columns[0].missing == 1 and found.columns[0].max == 4 and "1 infinite values" in found.notes[0]
+    assert found.columns[1].max == 1e308
+    json.dumps(found.as_dict(), allow_nan=False)
+
+
+def test_float32_far_from_zero_keeps_its_deviation():
+    X = (10_000 + np.random.default_rng(0).normal(size=(5000, 1))).astype(np.float32)
+    feature = describe(dataset(X)).columns[0]
+    assert feature.std == pytest.approx(X.astype(np.float64).std(), rel=1e-12)
+
+
+def test_repeats_and_contradictions():
+    X = np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 2.0], [3.0, 4.0]])
+    found = describe(dataset(X, [0, 0, 1, 1]))
+    assert (found.duplicates, found.contradictions) == (1, 1)
+    assert "1 rows repeat an earlier one, 1 have the features of an earlier one but another label" in said(found)
+
+
+def test_advice_on_scaling():
+    random = np.random.default_rng(0)
+    assert "standardize; deviations differ by a factor of 9.87e+03 (x1 0.0104, x10 102)" in said(describe(load_set("quadric")))
+    assert "Scaling: none; the pixels share one range, 0 to 16" in said(describe(load_set("digits")))
+    digits = load_set("digits")
+    digits.image = None
+    assert "Scaling: none; the features share one range" in said(describe(digits))
+    assert "standardize; x1 lies far from zero (99.9 ± 0.974)" in said(describe(dataset(random.normal([100, 0], 1, (99, 2)))))
+    assert "Scaling: not needed" in said(describe(dataset(random.normal(size=(99, 2)))))
+    assert "rows are sparse (10.00% of the numbers" in said(
+        describe(dataset(sparse.random_array((50, 40), density=0.1, format="csr", rng=0)))
+    )
+    assert "no numbers that vary" in said(describe(dataset(np.ones((3, 2)))))
+
+
+def test_advice_on_size_and_outliers():
+    large = describe(dataset(np.random.default_rng(0).normal(size=(20_000, 1))))
+    assert "20000 x 20000 in float32, would take 1.6 GB; where memory is short" in said(large)
+    assert "would take 4 MB." in said(describe(load_set("moons")))
+    assert f"{large.outlier_rows} of 20000 rows" in said(large) and "would give about 54" in said(large)
+
+
+def test_large_sets_are_sampled_and_say_so(monkeypatch):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(4000, 30)) * np.linspace(1, 2, 30)
+    X[:, 29] = 0.9 * X[:, 28] + 0.1 * X[:, 29]
+    exact = describe(dataset(X))
+    assert exact.notes == []
+    monkeypatch.setattr(module, "QUARTILE_ROWS", 1000)
+    monkeypatch.setattr(module, "CORRELATED_FEATURES", 20)
+    monkeypatch.setattr(module, "BLOCK", 20_000)
+    for container in (X, sparse.csr_array(X), polars.DataFrame(X, schema=[f"x{j + 1}" for j in range(30)])):
+        found = describe(dataset(container))
+        assert [note.split(" ")[0] for note in found.notes] == ["Quartiles", "Correlations", "Correlations"]
+        assert "20 features with the largest variance" in found.notes[1] and "sample of 2000 rows" in found.notes[2]
+        assert found.outlier_rows == exact.outlier_rows  # never from a sample
+        assert found.correlations[0][:2] == ("x29", "x30")
+        assert found.correlations[0][2] == pytest.approx(exact.correlations[0][2], abs=0.01)
+        np.testing.assert_allclose([f.median for f in found.columns], [f.median for f in exact.columns], atol=0.3)
+        assert {name for pair in found.correlations for name in pair[:2]} <= {f"x{j}" for j in range(11, 31)}
+
+
+def test_nothing_to_describe():
+    with pytest.raises(BadData, match="a set: 0 rows and 2 features; there is nothing to describe"):
+        describe(dataset(np.zeros((0, 2))))
+    with pytest.raises(ValueError, match="outlier must be a positive number of standard deviations, got 0"):
+        describe(dataset(np.zeros((1, 2))), outlier=0)
+    assert describe(dataset(np.zeros((1, 1)))).columns[0].std == 0
+
+
+def test_binary10_as_published(monkeypatch):
+    """265 rows with any |z| >= 3 over all 10,000; the published x2-x5 and x5-x9 count from zero: here x3-x6 and x6-x10."""
+    monkeypatch.setenv("PEGASOS_DATA", str(real_data("binary10.csv").parent))
+    found = describe(load_set("binary10"))
+    assert found.outlier_rows == 265 and sum(f.outliers for f in found.columns) == 282
+    assert {pair[:2] for pair in found.correlations[:2]} == {("x3", "x6"), ("x6", "x10")}
+    assert [round(r, 2) for *_, r in found.correlations[:3]] == [-0.99, 0.99, -0.98]
+    assert found.classes == [("-1", 5008), ("1", 4992)] and found.duplicates == 0
+
+
+def test_usps(monkeypatch):
+    pytest.importorskip("h5py")
+    monkeypatch.setenv("PEGASOS_DATA", str(real_data("usps.h5").parent))
+    found = describe(load_set("usps"))
+    assert found.classes[0] == ("0", 1553) and found.dtype == "float32" and found.constant == []
+    assert "pixels share one range, 0 to 1" in said(found) and "0.346 GB" in said(found)

@@ -1,0 +1,21 @@
+"""A bounded run of tests/fuzz_models.py: every file that is damaged or made to harm is a model or a BadModel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fuzz_models import LIMIT, run, seeds, written
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_file_is_a_model_or_refused(tmp_path: Path) -> None:
+    files = seeds()
+    marker = tmp_path / "marker"
+    found = run(files, written(files, tmp_path, marker), 450, 0, tmp_path, marker)
+    assert not found["failures"]
+    assert found["outcomes"]["a model that predicts"] >= len(files)  # the whole ones at least
+    assert found["outcomes"]["refused"] > 300
+    assert found["greediest"][0] < 4 * LIMIT / 1e6
+    assert not marker.exists()
