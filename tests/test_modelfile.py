@@ -147,6 +147,9 @@ def test_settings_come_back(tmp_path: Path) -> None:
     assert found.class_weight == {0: 1.0, 1: 2, 2: 0.5} and all(type(key) is int for key in found.class_weight)
     assert found.checkpoints == [3, 5, 7] == found.checkpoints_
     assert str(found.plan_) == str(model.plan_)
+    for width in ("scale", "0.5 scale"):
+        scaled = there_and_back(Pegasos(kernel=Gaussian(width)).fit(X, y), tmp_path)
+        assert scaled.kernel == Gaussian(width) and isinstance(scaled.kernel_.variance, float)
 
 
 def test_a_generator_is_kept_as_its_seed(tmp_path: Path) -> None:

@@ -427,3 +427,14 @@ def test_ctrl_c_ends_within_a_second_and_keeps_what_is_done(tmp_path: Path) -> N
 )
 def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+def test_a_single_split_is_enough():
+    X, y = quadric_like(200)
+    split = [(np.arange(150), np.arange(150, 200))]
+    sweep = SweepCV(Pegasos(random_state=0), {"lam": [1e-3, 1e-2, 1e-1], "n_iter": [100, 200, 400]}, cv=split).fit(X, y)
+    assert (
+        sweep.simplest_index_ == sweep.best_index_
+        or sweep.cv_results_["mean_test_score"][sweep.simplest_index_] == sweep.best_score_
+    )
+    assert sweep.advice_ == []

@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pegasos.learners import SDCA, Pegasos, Perceptron
+    from pegasos.modelfile import load, save
     from pegasos.sweep import SweepCV
 
 __version__ = "0.1.0"
-__all__ = ["SDCA", "Pegasos", "Perceptron", "SweepCV"]
+__all__ = ["SDCA", "Pegasos", "Perceptron", "SweepCV", "load", "save"]
 
 _HOMES = {
     "Pegasos": "pegasos.learners",
     "Perceptron": "pegasos.learners",
     "SDCA": "pegasos.learners",
     "SweepCV": "pegasos.sweep",
+    "load": "pegasos.modelfile",
+    "save": "pegasos.modelfile",
 }
 
 

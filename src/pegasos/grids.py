@@ -33,7 +33,7 @@ _COSTS: dict[str, tuple[float, ...]] = {
 
 @dataclass(frozen=True)
 class Wish:
-    """What was asked for: models, kernels (None in the list is the linear predictor) and values of settings; empty means default."""
+    """What was asked for: models, kernels (None is the linear predictor) and values of settings; empty means default."""
 
     models: list[str] = field(default_factory=list)
     kernels: list[Kernel | None] = field(default_factory=list)

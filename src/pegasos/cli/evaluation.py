@@ -63,7 +63,9 @@ def _errors(y: Array, predicted: Array, known: Array, in_test_group: Array, has_
 def _notes(card: dict[str, Any], hashes: Array, known: Array, y: Array, predicted: Array, rows: Array | None) -> list[str]:
     notes = []
     if rows is None:
-        notes.append("The model file does not tell which rows it was trained on, so this is no test error unless you know they are new.")
+        notes.append(
+            "The model file does not tell which rows it was trained on, so this is no test error unless you know they are new."
+        )
     elif known.all():
         notes.append("All of these rows were used in training: their error is no test error.")
     same_file = hashlib.sha256(np.sort(hashes).astype("<u8").tobytes()).hexdigest() == card.get("data", {}).get("fingerprint")

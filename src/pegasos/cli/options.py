@@ -27,13 +27,11 @@ class Reading:
         typer.Option(metavar="NAME|POSITION", help="Label column. Default: y, label, target or class, else the last."),
     ] = None
     drop: Annotated[_Many, typer.Option(metavar="COLUMN", help="Leave a column out; repeatable.")] = field(default_factory=list)
-    group: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Rows of one group stay together in every split.")
-    ] = None
+    group: Annotated[str | None, typer.Option(metavar="COLUMN", help="Rows of one group stay together in every split.")] = None
     weight: Annotated[str | None, typer.Option(metavar="COLUMN", help="Weights of rows, >= 0.")] = None
-    text: Annotated[
-        _Many, typer.Option(metavar="COLUMN", help="Read a column of numbers as categories; repeatable.")
-    ] = field(default_factory=list)
+    text: Annotated[_Many, typer.Option(metavar="COLUMN", help="Read a column of numbers as categories; repeatable.")] = field(
+        default_factory=list
+    )
     strict: Annotated[bool, typer.Option("--strict", help="Refuse missing numbers and text columns.")] = False
     encoding: Annotated[str | None, typer.Option(metavar="NAME", help="Encoding of a text file. Default: UTF-8.")] = None
     format: Annotated[
@@ -61,9 +59,7 @@ class Learning:
         bool, typer.Option("--projection", help="Keep |w| <= 1/sqrt(λ) after each step (pegasos, logistic).")
     ] = False
     tol: Annotated[float | None, typer.Option(metavar="GAP", help="Relative duality gap at which sdca stops.")] = None
-    class_weight: Annotated[
-        str | None, typer.Option(metavar="balanced|A=1,B=5", help="Weights of classes.")
-    ] = None
+    class_weight: Annotated[str | None, typer.Option(metavar="balanced|A=1,B=5", help="Weights of classes.")] = None
     expand: Annotated[
         str | None, typer.Option(metavar="N", help="Polynomial expansion of the features, all terms up to degree N.")
     ] = None
@@ -85,7 +81,8 @@ class Running:
     ] = None
     seed: Annotated[int, typer.Option(min=0, help="Seed of splits and draws.")] = 0
     memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Limit such as 2GB for data and for the engine. Default: half of what is free.")
+        str | None,
+        typer.Option(metavar="SIZE", help="Limit such as 2GB for data and for the engine. Default: half of what is free."),
     ] = None
 
 
@@ -121,8 +118,7 @@ def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def run(**values: Any) -> Any:
         given = {
-            name: kind(**{each.name: values.pop(each.name) for each in dataclasses.fields(kind)})
-            for name, kind in groups.items()
+            name: kind(**{each.name: values.pop(each.name) for each in dataclasses.fields(kind)}) for name, kind in groups.items()
         }
         return command(**values, **given)
 

@@ -58,7 +58,8 @@ def show_confusion(found: dict[str, Any]) -> None:
     names, counts = found["classes"], np.asarray(found["counts"])
     if len(names) <= _SHOWN_CLASSES:
         console.table(
-            ("true \\ predicted", *names), [(name, *(value or "." for value in row)) for name, row in zip(names, counts, strict=True)]
+            ("true \\ predicted", *names),
+            [(name, *(value or "." for value in row)) for name, row in zip(names, counts, strict=True)],
         )
         return
     off = counts.copy()

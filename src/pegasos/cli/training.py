@@ -56,9 +56,7 @@ def errors_of(estimator: Any, dataset: Dataset, split: Split) -> dict[str, Any]:
     return found
 
 
-def save_model(
-    estimator: Any, path: str | Path, dataset: Dataset, split: Split, errors: dict[str, Any], seconds: float
-) -> None:
+def save_model(estimator: Any, path: str | Path, dataset: Dataset, split: Split, errors: dict[str, Any], seconds: float) -> None:
     """The model with its card and the hashes of its training rows."""
     card, hashes = make_card(dataset, split, errors, seconds)
     Path(path).parent.mkdir(parents=True, exist_ok=True)

@@ -174,7 +174,9 @@ def describe_cells(search: Any, rows: int) -> list[dict[str, Any]]:
 
 def _model_name(learner: Any) -> str:
     made = [(name, model.make()) for name, model in MODELS.items()]
-    same = [n for n, each in made if type(each) is type(learner) and getattr(each, "loss", None) == getattr(learner, "loss", None)]
+    same = [
+        n for n, each in made if type(each) is type(learner) and getattr(each, "loss", None) == getattr(learner, "loss", None)
+    ]
     return same[0]
 
 
@@ -229,7 +231,14 @@ def show(result: dict[str, Any], told_next: bool = True) -> None:
     console.heading(f"{result['data']}: {result['cells']} settings x {result['folds']} folds in {result['seconds']:.1f} s")
     console.show()
     rows = [
-        (cell["model"], cell["kernel"], cell["expand"] or "", *_numbers(cell), _told(cell["score"], scoring), _spread(cell, scoring))
+        (
+            cell["model"],
+            cell["kernel"],
+            cell["expand"] or "",
+            *_numbers(cell),
+            _told(cell["score"], scoring),
+            _spread(cell, scoring),
+        )
         for cell in result["leading"]
     ]
     console.table(("best of each family", "kernel", "expand", "λ", "C", f"cv {measure}", "± folds"), rows, left=2)

@@ -14,6 +14,7 @@ from pegasos.data.source import Source
 from pegasos.data.text import plain
 
 _BLANK = re.compile(rb"(?:\A|\n)[ \t\r]*+\n")
+_QUOTED = re.compile(rb'"[^"]*+(?:""[^"]*+)*+"')
 
 
 def parse(source: Source, chunk: Chunk, layout: Layout, keep: list[int], first: bool) -> pl.DataFrame:
@@ -65,10 +66,12 @@ def _has_blank_lines(data: bytes) -> bool:
 
 
 def _tidy(data: bytes, separator: bytes) -> bool:
-    """Whether every quote opens, closes or is doubled as it should."""
-    between = re.escape(separator)
-    rest = re.sub(rb"(\A|\n|" + between + rb')"[^"]*+(?:""[^"]*+)*+"(?=' + between + rb"|\r?\n|\Z)", rb"\1", data)
-    return b'"' not in rest
+    """Whether every quote opens, closes or is doubled as it should: counted, as that is faster than one long expression."""
+    short = _QUOTED.sub(b'""', data)
+    fields = short.count(b'""')
+    opened = short.count(separator + b'""') + short.count(b'\n""') + short.startswith(b'""')
+    closed = short.count(b'""' + separator) + short.count(b'""\n') + short.count(b'""\r\n') + short.endswith(b'""')
+    return short.count(b'"') == 2 * fields and opened == closed == fields
 
 
 def _exact(source: Source, chunk: Chunk, layout: Layout, keep: list[int]) -> pl.DataFrame:

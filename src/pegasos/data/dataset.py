@@ -52,5 +52,12 @@ class Dataset:
         """Whether rows are a frame: words or missing numbers are among them."""
         return not hasattr(self.X, "dtype")
 
+    @property
+    def labels(self) -> Array:
+        """The labels, where there must be some."""
+        if self.y is None:
+            raise BadData(f"{self.name} has no labels.")
+        return self.y
+
     def __len__(self) -> int:
         return int(self.X.shape[0])

@@ -70,7 +70,8 @@ def _neighbour(cells: list[Cell], best: int, name: str, value: float) -> int | N
 def _difference(mean: Array, folds: Array, best: int, other: int) -> tuple[float, float]:
     """Mean difference over folds, and its standard error."""
     differences = folds[best] - folds[other]
-    return float(mean[best] - mean[other]), float(differences.std(ddof=1) / np.sqrt(folds.shape[1]))
+    error = differences.std(ddof=1) / np.sqrt(folds.shape[1]) if folds.shape[1] > 1 else np.inf  # of one split nothing is known
+    return float(mean[best] - mean[other]), float(error)
 
 
 def _still_helping(cells: list[Cell], mean: Array, folds: Array, best: int, name: str, values: list[float]) -> bool:

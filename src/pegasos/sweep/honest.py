@@ -62,7 +62,8 @@ def one_standard_error(errors: Array, deviations: Array, complexity: list[Any]) 
     """The simplest cell whose error is within one standard error of the best one's; `deviations` over folds, cells x folds."""
     best = int(np.argmin(errors))
     folds = deviations.shape[1]
-    limit = errors[best] + deviations[best].std(ddof=1) / np.sqrt(folds)
+    error = deviations[best].std(ddof=1) / np.sqrt(folds) if folds > 1 else 0.0  # one split tells nothing of its noise
+    limit = errors[best] + error
     good = [number for number in range(len(errors)) if errors[number] <= limit]
     return min(good, key=lambda number: (complexity[number], errors[number]))
 

@@ -18,7 +18,9 @@ def command(
     data: Data,
     reading: Reading,
     talking: Talking,
-    outlier: Annotated[float, typer.Option(metavar="Z", help="A value with |z| >= Z is an outlier; z = (x - mean)/deviation.")] = 3.0,
+    outlier: Annotated[
+        float, typer.Option(metavar="Z", help="A value with |z| >= Z is an outlier; z = (x - mean)/deviation.")
+    ] = 3.0,
 ) -> None:
     """Statistics of every feature, outliers, correlations, balance of classes, and advice on scaling.
 

@@ -21,7 +21,9 @@ def command(
     what: Annotated[
         str, typer.Option(metavar="labels|scores|probabilities", help="What to write beside the label of each row.")
     ] = "labels",
-    memory: Annotated[str | None, typer.Option(metavar="SIZE", help="Limit such as 2GB for the model and a chunk of rows.")] = None,
+    memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Limit such as 2GB for the model and a chunk of rows.")
+    ] = None,
 ) -> None:
     """Labels, scores or probabilities of new rows, in their order; files larger than memory are streamed.
 

@@ -18,7 +18,9 @@ def command(
     data: Data,
     reading: Reading,
     talking: Talking,
-    memory: Annotated[str | None, typer.Option(metavar="SIZE", help="Limit such as 2GB for the model and a chunk of rows.")] = None,
+    memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Limit such as 2GB for the model and a chunk of rows.")
+    ] = None,
 ) -> None:
     """Errors of a saved model on labelled rows; rows that it was trained on are counted apart.
 

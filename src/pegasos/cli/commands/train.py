@@ -22,7 +22,9 @@ def command(
     model: Annotated[
         str, typer.Option("--model", "-m", metavar="MODEL", help="perceptron, pegasos, logistic, sdca or sdca-logistic.")
     ] = "sdca",
-    out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Model file. Default: DATA's name + .model")] = None,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="FILE", help="Model file. Default: DATA's name + .model")
+    ] = None,
 ) -> None:
     """Train one model, tell its errors on training and test rows, and save it.
 
@@ -49,7 +51,12 @@ def command(
     path = out if out is not None else f"{training.stem(data)}.model"
     seconds = time.perf_counter() - begin
     training.save_model(recipe.estimator, path, dataset, split, {"model": model, **errors}, seconds)
-    result = {"model": path, "data": dataset.name, "learner": training.learner_facts(recipe.estimator, len(rows)), "errors": errors}
+    result = {
+        "model": path,
+        "data": dataset.name,
+        "learner": training.learner_facts(recipe.estimator, len(rows)),
+        "errors": errors,
+    }
     if talking.as_json:
         console.show_json({**result, "seconds": round(seconds, 2)})
     else:

@@ -25,8 +25,12 @@ def command(
     cv: Annotated[int, typer.Option(metavar="K", min=2, help="Folds, by class (and by group).")] = 5,
     scoring: Annotated[str, typer.Option(metavar="NAME", help="What to choose by: any scorer of scikit-learn.")] = "accuracy",
     jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Threads. It never changes a result.")] = None,
-    max_time: Annotated[float | None, typer.Option(metavar="SECONDS", help="Stop then, and choose among the finished cells.")] = None,
-    out: Annotated[str | None, typer.Option("--out", "-o", metavar="DIR", help="Folder of the run. Default: runs/ + DATA's name.")] = None,
+    max_time: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Stop then, and choose among the finished cells.")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="DIR", help="Folder of the run. Default: runs/ + DATA's name.")
+    ] = None,
 ) -> None:
     """Compare settings by cross-validation, refit the best one, save it, and tell its honest error.
 

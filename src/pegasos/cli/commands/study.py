@@ -1,0 +1,57 @@
+"""pegasos study."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from pegasos.cli import console
+from pegasos.cli.options import Talking
+
+PLACE = 65
+
+
+def command(
+    name: Annotated[str, typer.Argument(metavar="NAME|FILE.py|list|new", help="A study, a file with one, or what to do.")],
+    talking: Talking,
+    file: Annotated[str | None, typer.Argument(metavar="[FILE.py]", help="With new: the file to write.")] = None,
+    data: Annotated[str | None, typer.Option("--data", metavar="DATA", help="With new: the data of the study.")] = None,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="DIR", help="Folder of the run. Default: runs/ + NAME.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Seeds of splits and draws; noise needs at least 5.")] = 5,
+    quick: Annotated[bool, typer.Option("--quick", help="One seed on 2000 rows: does the machinery run?")] = False,
+    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Threads. It never changes a result.")] = None,
+) -> None:
+    """Reproduce a report number by number, or run a study of your own.
+
+    \b
+    Examples:
+      pegasos study list
+      pegasos study usps_kernels -o runs/usps_kernels
+      pegasos study new mine.py --data my.csv      a template with eight models
+      pegasos study ./mine.py
+
+    The folder gets results.json, results.csv, cells.csv and findings.md; the same command goes on after an interruption. Where the
+    real data are missing a stand-in is used, and said.
+    """
+    console.state.quiet = talking.quiet
+    from pegasos.cli import studying
+
+    if name == "list":
+        studying.show_list(talking.as_json)
+    elif name == "new":
+        studying.write_new(file, data)
+    else:
+        found = studying.run(name, out, seeds, quick, jobs)
+        _show(found, talking.as_json)
+
+
+def _show(found: dict[str, Any], as_json: bool) -> None:
+    from pegasos.cli import studying
+
+    if as_json:
+        console.show_json(found)
+    else:
+        studying.show(found)

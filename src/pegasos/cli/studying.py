@@ -1,0 +1,90 @@
+"""The work behind `study`: list, template, run, and the summary for a person."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pegasos.cli import console
+from pegasos.studies._finding import find_study, known_studies
+from pegasos.studies._runner import Options, run_study
+from pegasos.studies._template import template
+
+
+def show_list(as_json: bool) -> None:
+    """All studies of the package."""
+    studies = known_studies()
+    if as_json:
+        console.show_json(
+            [{"name": each.name, "title": each.title, "data": each.data, "numbers": len(each.numbers())} for each in studies]
+        )
+        return
+    rows = [(each.name, each.data, len(each.numbers()), each.title) for each in studies]
+    console.table(("study", "data", "printed numbers", "title"), rows, left=2)
+
+
+def write_new(file: str | None, data: str | None) -> None:
+    """A study of one's own, to be changed."""
+    if file is None or data is None:
+        raise click.UsageError("write `pegasos study new mine.py --data my.csv`.")
+    path = Path(file)
+    if path.exists():
+        raise click.UsageError(f"{file} exists already; give another name or remove it first.")
+    path.write_text(template(path.stem, file, data), encoding="utf-8")
+    console.show(f"written: {file}")
+    console.say(f"next:    pegasos study ./{file}" if path.parent == Path() else f"next:    pegasos study {file}")
+
+
+def run(name: str, out: str | None, seeds: int, quick: bool, jobs: int | None) -> dict[str, Any]:
+    """Run a study of the package or of a file."""
+    study = find_study(name)
+    folder = out if out is not None else f"runs/{study.name}"
+    options = Options(seeds, quick, jobs, say=console.say, progress=not console.state.quiet)
+    found = run_study(study, folder, options, load=_load)
+    return {**found, "folder": folder}
+
+
+def _load(source: str) -> Any:
+    """A named set, or a file whose text columns and gaps are encoded first: studies work on numbers."""
+    from pegasos.cli.options import Reading
+    from pegasos.cli.rows import load
+    from pegasos.recipes import make_encoder
+
+    dataset = load(source, Reading())
+    if not dataset.has_frame:
+        return dataset
+    X = make_encoder(dataset).fit_transform(dataset.X)
+    console.say("note: medians and categories were taken from all rows, before the splits of the study.")
+    return dataclasses.replace(dataset, X=X)
+
+
+def show(found: dict[str, Any]) -> None:
+    """The summary for a person; findings.md has everything."""
+    console.heading(found["title"])
+    console.show()
+    numbers = found["numbers"]
+    if numbers:
+        counts = Counter(row["verdict"] for row in numbers)
+        console.show(f"{len(numbers)} printed numbers: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+        for fit in found["readings"]:
+            if fit["chosen"]:
+                told = f"{fit['fitting']} of {fit['numbers']}"
+                console.show(
+                    f"  {fit['group']}: {told} fit, read {fit['reading']} (mean distance {fit['mean_distance']:.2f} noises)"
+                )
+        console.show()
+    for check in found["checks"]:
+        console.show(f"claim: {check['claim']}: {check['verdict']}")
+    if found["surpass"]:
+        console.show()
+        rows = [(each["what"], console.percent(each["error"]), each.get("against", "")) for each in found["surpass"]]
+        console.table(("the best reached here", "error", "against the report's best"), rows, left=1)
+    if not found["data"]["real"] and numbers:
+        console.show()
+        console.show("THESE ROWS ARE NOT THE REPORT'S DATA: the verdicts are about the machinery.")
+    console.show()
+    console.show(f"{found['total_seconds']:.0f} s; written: {found['folder']}/findings.md, results.json, results.csv, cells.csv")

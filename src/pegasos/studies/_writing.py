@@ -1,0 +1,147 @@
+"""The files of a study's run: results.json, results.csv, cells.csv and findings.md."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pegasos.studies._judging import DIFFERS, REPRODUCED
+from pegasos.studies._results import Results
+
+
+def plain(value: Any) -> Any:
+    """Only what JSON has; what is not finite becomes None."""
+    if isinstance(value, dict):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_text(path: Path, text: str) -> None:
+    """Whole or not at all."""
+    unfinished = path.with_name(path.name + ".part")
+    unfinished.write_text(text, encoding="utf-8")
+    os.replace(unfinished, path)
+
+
+def write(folder: Path, found: dict[str, Any], results: Results) -> None:
+    """All files of a run."""
+    cells = summarize(results)
+    write_text(folder / "results.json", json.dumps(plain({**found, "cells": cells}), indent=1, ensure_ascii=False) + "\n")
+    write_text(folder / "cells.csv", _csv(cells))
+    write_text(folder / "results.csv", _csv(found["numbers"] or cells))
+    write_text(folder / "findings.md", findings(found, cells))
+
+
+def summarize(results: Results) -> list[dict[str, Any]]:
+    """Mean and deviation over seeds of every result."""
+    groups: dict[Any, list[dict[str, Any]]] = {}
+    for row in results.rows:
+        key = tuple((name, value) for name, value in row.items() if name not in ("seed", "error", "cell"))
+        groups.setdefault(key, []).append(row)
+    cells = []
+    for key, rows in groups.items():
+        errors = np.array([row["error"] for row in rows])
+        spread = float(errors.std(ddof=1)) if len(errors) > 1 else None
+        cells.append({**dict(key), "error": float(errors.mean()), "spread": spread, "seeds": len(errors)})
+    return cells
+
+
+def _csv(rows: list[dict[str, Any]]) -> str:
+    file = io.StringIO()
+    writer = csv.DictWriter(file, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
+
+
+def table(rows: list[dict[str, Any]], columns: list[str] | None = None) -> list[str]:
+    """A Markdown table; columns that are empty everywhere are left out."""
+    if not rows:
+        return []
+    names = columns or list(dict.fromkeys(name for row in rows for name in row))
+    names = [name for name in names if any(row.get(name) not in (None, "") for row in rows)]
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    lines += ["| " + " | ".join(_cell(row.get(name)) for name in names) + " |" for row in rows]
+    return [*lines, ""]
+
+
+def _cell(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+
+
+def findings(found: dict[str, Any], cells: list[dict[str, Any]], level: int = 1) -> str:
+    """The run as a page of Markdown."""
+    mark, data = "#" * level, found["data"]
+    lines = [f"{mark} {found['title']}", "", *_warning(found), found["protocol"], ""]
+    seeds = len(found["seeds"])
+    lines += [f"{data['rows']} rows of {data['name']}, {seeds} seed{'s' * (seeds > 1)}, {found['total_seconds']:.0f} s.", ""]
+    if found["numbers"]:
+        lines += [f"{mark}# Printed and ours", "", *_verdicts(found), *table(found["numbers"])]
+        lines += [f"{mark}# Which reading fits", "", *_readings(found["readings"])]
+    else:
+        lines += [f"{mark}# Errors", "", *table(cells, _shown_columns(cells))]
+    if found["checks"]:
+        lines += [f"{mark}# Claims", "", *table(found["checks"])]
+    for extra in found["extras"]:
+        lines += [f"{mark}# {extra['title']}", "", extra.get("text", ""), ""]
+    if found["surpass"]:
+        lines += [f"{mark}# The best that this project reaches", "", *table(found["surpass"])]
+    if found["findings"]:
+        lines += [f"{mark}# Findings", "", found["findings"], ""]
+    made = ", ".join(f"{name} {value}" for name, value in found["made"].items())
+    lines += [f"Made: {made}. Seconds: " + ", ".join(f"{name} {value:g}" for name, value in found["seconds"].items()) + ".", ""]
+    return "\n".join(lines)
+
+
+def _warning(found: dict[str, Any]) -> list[str]:
+    if found["data"]["real"] or not found["numbers"]:
+        return []
+    return ["> **These rows are not the report's data.** The verdicts below are about the machinery, never about the report.", ""]
+
+
+def _verdicts(found: dict[str, Any]) -> list[str]:
+    numbers = found["numbers"]
+    counts = {
+        verdict: sum(row["verdict"] == verdict for row in numbers) for verdict in dict.fromkeys(r["verdict"] for r in numbers)
+    }
+    words = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    explained = sum(row["verdict"] == DIFFERS and bool(row["why"]) for row in numbers)
+    more = f" ({explained} of them explained)" if explained else ""
+    share = counts.get(REPRODUCED, 0) / len(numbers)
+    return [f"{len(numbers)} printed numbers: {words}{more}. Share reproduced: {share:.0%}.", ""]
+
+
+def _readings(fits: list[dict[str, Any]]) -> list[str]:
+    rows = [
+        {
+            "numbers": fit["group"],
+            "reading": f"**{fit['reading']}**" if fit["chosen"] else fit["reading"],
+            "fitting": f"{fit['fitting']} of {fit['numbers']}",
+            "mean distance in noises": fit["mean_distance"],
+        }
+        for fit in fits
+    ]
+    return table(rows)
+
+
+def _shown_columns(cells: list[dict[str, Any]]) -> list[str]:
+    """Fields that tell cells apart, then the errors."""
+    names = dict.fromkeys(name for cell in cells for name in cell)
+    measures = ("rows", "error", "spread", "seeds")
+    return [name for name in names if name not in measures and len({str(cell.get(name)) for cell in cells}) > 1] + list(measures)

@@ -1,0 +1,123 @@
+"""Kernel Pegasos with a Gaussian on digits: 25 settings, plain folds, each class with draws of its own."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold
+
+from pegasos.kernels import Gaussian, Laplacian
+from pegasos.learners import Pegasos
+from pegasos.studies import _digits
+from pegasos.studies._results import Context
+from pegasos.studies._study import Check, Experiment, Extra, Number, Study, printed_rows
+
+LAMS = [1e-10, 1e-5, 1e-3, 1e-1, 1e5]
+STEPS = [250, 500, 1000, 3500, 7438]
+WRITTEN, CODED, MANHATTAN = "as written", "as coded", "as coded, norm of order 1"
+#: exp(-‖x-x'‖²/(2γ)) with γ = 0.25; exp(-γ/2 ‖x-x'‖²) is a Gaussian of variance 1/γ = 4; with `ord=1` the norm is a sum of
+#: absolute differences.
+KERNELS = {WRITTEN: Gaussian(0.25), CODED: Gaussian(4.0), MANHATTAN: Laplacian(8.0)}
+
+
+def folds(y: Any, seed: int) -> list[Any]:
+    """Five folds of the shuffled rows, not by class."""
+    return list(KFold(5, shuffle=True, random_state=seed).split(y))
+
+
+def _experiment(name: str) -> Experiment:
+    return Experiment(
+        name,
+        Pegasos(kernel=KERNELS[name], sampling="uniform", draws="independent", average=False),
+        {"lam": LAMS, "n_iter": STEPS},
+        folds,
+        decodings=("first", "argmax"),
+        training=name == CODED,
+    )
+
+
+def numbers() -> list[Number]:
+    """The one printed error."""
+    found = []
+    for row in printed_rows("usps_gaussian"):
+        cell = {"split": "test", "lam": float(row["lam"]), "n_iter": int(row["n_iter"])}
+        readings = {
+            f"{name}, {how}": {"experiment": name, "decoding": decoding, **cell}
+            for name in KERNELS
+            for decoding, how in (("first", "first class that says yes"), ("argmax", "greatest score"))
+        }
+        fields = {name: row[name] for name in ("kernel", "lam", "n_iter")}
+        found.append(Number(fields, float(row["cv_test_error"]), _digits.ROWS, readings))
+    return found
+
+
+def _row(context: Context, lam: float, decoding: str = "first") -> list[float]:
+    return [context.results.mean(experiment=CODED, split="test", decoding=decoding, lam=lam, n_iter=steps) for steps in STEPS]
+
+
+def _steps_help(context: Context) -> tuple[str, str]:
+    texts, holds = [], []
+    for lam in LAMS[:2]:
+        errors = _row(context, lam)
+        gains = [1 - after / before for before, after in pairwise(errors)]
+        holds.append(int(np.argmax(gains)) == 2)
+        intervals = zip(STEPS, STEPS[1:], gains, strict=False)
+        texts.append(f"λ = {lam:g}: " + ", ".join(f"{a} to {b} -{gain:.0%}" for a, b, gain in intervals))
+    points = _row(context, LAMS[1])
+    first, third = points[0] - points[1], points[2] - points[3]
+    note = f"in points the first doubling helps {100 * first:.1f}, this interval {100 * third:.1f}"
+    return ("holds relative to the error" if all(holds) else "does not hold"), "; ".join([*texts, note])
+
+
+def _good_region(context: Context) -> tuple[str, str]:
+    best = min(error for lam in LAMS for error in _row(context, lam))
+    texts = []
+    within = []
+    for lam in LAMS[:3]:
+        errors = _row(context, lam)[3:]
+        within.append(max(errors) < 2 * best)
+        texts.append(f"λ = {lam:g}: {errors[0]:.4f}, {errors[1]:.4f} (argmax {_row(context, lam, 'argmax')[4]:.4f})")
+    verdict = "holds" if all(within) else "holds in part" if any(within) else "does not hold"
+    return verdict, "errors at T = 3500, 7438: " + "; ".join(texts) + f"; the best is {best:.4f}"
+
+
+def _decoding_costs(context: Context) -> tuple[str, str]:
+    first, greatest = (_row(context, 1e-5, how)[4] for how in ("first", "argmax"))
+    verdict = "shown" if greatest < 0.8 * first else "not seen"
+    return verdict, f"{first:.4f} by the first class that says yes, {greatest:.4f} by the greatest score"
+
+
+STUDY = Study(
+    name="usps_gaussian",
+    title="Kernel Pegasos with one Gaussian on USPS",
+    data="usps",
+    stand_in="digits",
+    protocol=(
+        "One-vs-all, each class with uniform draws of its own, last vector. Five plain folds of the shuffled 9298 rows; 5 λ x "
+        "5 T. The text has a Gaussian of variance 0.25, the code the factor -0.125 (variance 4) and a norm of order 1; a label "
+        "is the first class that says yes, class 0 where none does."
+    ),
+    experiments=tuple(_experiment(name) for name in KERNELS),
+    numbers=numbers,
+    checks=(
+        Check("more iterations help most between 1000 and 3500", _steps_help),
+        Check("a good choice lies at T 3500 to 7438 and λ 1e-10 to 1e-3", _good_region),
+        Check(
+            "(ours) taking the first class that says yes instead of the greatest score costs much of the printed error",
+            _decoding_costs,
+        ),
+    ),
+    extras=(
+        Extra("classes", "Class counts", _digits.class_counts),
+        Extra("heatmap", "Errors over λ and T, as coded", lambda context: _digits.heatmap(context, CODED, "first", LAMS, STEPS)),
+    ),
+    prepare=_digits.unit_pixels,
+    findings=(
+        "The printed 5.4 % is the coded kernel, a Gaussian of variance 4, with the squared Euclidean norm, decoded by the "
+        "first class that says yes. The text's variance 0.25 gives another error, and so does a norm of order 1: it was not in "
+        "force in the printed run. Nearly half of the printed error is the decoding's: the same scores, read by the greatest "
+        "one, err on 2.9 %."
+    ),
+)
