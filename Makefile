@@ -44,8 +44,8 @@ slow: $(STAMP)  ## the slow tests
 bench: $(STAMP)  ## the benchmarks
 	$(BIN)/python -m benchmarks
 
-demo: $(STAMP)  ## a short tour
-	$(BIN)/python examples/demo.py
+demo: $(STAMP)  ## a short tour: tune, save and run models on two small sets
+	$(BIN)/pegasos demo -o runs/demo
 
 format: $(STAMP)  ## rewrite the code in the house style
 	$(BIN)/ruff check --fix .
@@ -63,4 +63,4 @@ pins:  ## renew constraints.txt with the newest versions
 
 clean:  ## remove .venv, caches and builds
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
-	find src tests benchmarks examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

@@ -6,23 +6,28 @@ Heavy packages are imported inside the commands, so that help and completion are
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import os
 import pkgutil
 import signal
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Annotated, Any, NoReturn
 
-import click
 import typer
 
 from pegasos import __version__
 from pegasos.cli import commands, console
+from pegasos.cli.misuse import Misuse
 from pegasos.cli.options import expanded
 
 #: Exit codes, as `pegasos --help` tells them.
 ERROR, USAGE, BAD_DATA, BAD_MODEL, INTERRUPTED = 1, 2, 3, 4, 130
+
+#: What typer raises for a call that it cannot read: in some versions a class of click, in others one of its own.
+_Unreadable: type[Exception] = typer.BadParameter.__mro__[1]
 
 _HELP = """Linear predictors and their kernel versions: Perceptron, Pegasos, SDCA.
 
@@ -70,18 +75,74 @@ def build() -> typer.Typer:
     for module in sorted(found, key=lambda module: module.PLACE):
         name = module.__name__.rpartition(".")[2]
         for number, each in enumerate([name, *getattr(module, "ALIASES", ())]):
-            program.command(each, hidden=number > 0)(expanded(module.command))
+            program.command(each, hidden=number > 0, short_help=getattr(module, "SHORT", None))(_guarded(expanded(module.command)))
     return program
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run a command and end the process with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr] # a λ must not be an error anywhere
     warnings.showwarning = _show_warning
     _let_terminate()
-    code = _guarded(arguments)
-    with contextlib.suppress(BrokenPipeError):
+    code = run(arguments)
+    try:
         sys.stdout.flush()
-    os._exit(code) if code == INTERRUPTED else sys.exit(code)
+    except BrokenPipeError:
+        _abandon_output()
+        code = code or ERROR
+    os._exit(code) if code == INTERRUPTED else sys.exit(code)  # threads may still be at work on what nobody waits for
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run a command and answer its exit code."""
+    console.state.debug = console.state.quiet = False
+    arguments = sys.argv[1:] if arguments is None else arguments
+    console.state.arguments = list(arguments)
+    try:
+        result = build()(arguments or ["--help"], standalone_mode=False, prog_name="pegasos")
+    except _Unreadable as error:
+        _tell_usage(error)
+        return USAGE
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    return result if isinstance(result, int) else 0
+
+
+def _tell_usage(error: Any) -> None:
+    console.complain(error.format_message())
+    path = getattr(error.ctx, "command_path", "pegasos")
+    console.complain_more(f"Try '{path} --help'.")
+
+
+def _guarded(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command, ending with its exit code whatever happens in it."""
+
+    @functools.wraps(command)
+    def run(**values: Any) -> None:
+        try:
+            command(**values)
+        except (typer.Exit, _Unreadable):
+            raise
+        except (KeyboardInterrupt, typer.Abort):
+            console.complain("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:  # the reader of our output has gone, for example `head`
+            _abandon_output()
+            raise typer.Exit(ERROR) from None
+        except Exception as error:
+            if console.state.debug:
+                raise
+            raise typer.Exit(_explain(error)) from None
+
+    return run
+
+
+def _abandon_output() -> None:
+    """What is still waiting to be written goes nowhere, without a complaint at the end of the process."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _let_terminate() -> None:
@@ -94,31 +155,12 @@ def _let_terminate() -> None:
         signal.signal(signal.SIGTERM, stop)
 
 
-def _guarded(arguments: list[str] | None) -> int:
-    console.state.debug = False
-    try:
-        result = build()(arguments, standalone_mode=False, prog_name="pegasos")
-        return result if isinstance(result, int) else 0
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        console.complain("interrupted")
-        return INTERRUPTED
-    except BrokenPipeError:  # the reader of our output has gone, for example `head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ERROR
-    except Exception as error:
-        if console.state.debug:
-            raise
-        return _explain(error)
-
-
 def _explain(error: Exception) -> int:
     from pegasos.data.dataset import BadData
 
+    if isinstance(error, Misuse):
+        console.complain(str(error))
+        return USAGE
     if isinstance(error, BadData):
         console.complain(str(error))
         return BAD_DATA
@@ -127,11 +169,13 @@ def _explain(error: Exception) -> int:
         return BAD_MODEL
     if isinstance(error, MemoryError):
         console.complain("not enough memory. Give a smaller --memory, fewer rows, or a machine with more.")
+    elif isinstance(error, TimeoutError):
+        console.complain(str(error).replace("max_time", "--max-time"))
     elif isinstance(error, OSError):
         console.complain(f"{error.strerror or error}{'' if error.filename is None else f': {error.filename}'}")
     elif isinstance(error, ModuleNotFoundError):
         console.complain(f"the package {error.name!r} is needed for this: pip install 'pegasos[all]'")
-    elif isinstance(error, (ValueError, TimeoutError)):
+    elif isinstance(error, ValueError):
         console.complain(str(error))
     else:
         console.complain(f"unexpected {type(error).__name__}: {error}. Please report it; --debug shows where it was.")

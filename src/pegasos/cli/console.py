@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pegasos.data.text import plain
@@ -21,6 +21,7 @@ class State:
 
     debug: bool = False
     quiet: bool = False
+    arguments: list[str] = field(default_factory=list)
 
 
 state = State()
@@ -47,7 +48,13 @@ def heading(text: str) -> None:
 
 def show_json(value: Any) -> None:
     """The result for machines."""
-    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=_to_json))
+    print(as_json(value, indent=2))
+
+
+def as_json(value: Any, indent: int | None = None) -> str:
+    """JSON with every control character escaped, also those above ASCII, some of which a terminal would obey."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False, default=_to_json)
+    return "".join(char if char == "\n" or char.isprintable() else json.dumps(char)[1:-1] for char in text)
 
 
 def _to_json(value: Any) -> Any:
@@ -65,6 +72,11 @@ def say(text: object) -> None:
 def complain(text: object) -> None:
     """What went wrong; --quiet does not silence it."""
     print(_styled("pegasos:", "31", sys.stderr), _safe(text), file=sys.stderr, flush=True)
+
+
+def complain_more(text: object) -> None:
+    """A further line to what went wrong."""
+    print(_safe(text), file=sys.stderr, flush=True)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1) -> None:
@@ -106,6 +118,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.2f} %"
 
 
-def lam_with_cost(lam: float, rows: int) -> str:
+def lam_with_cost(lam: float, rows: int | None) -> str:
     """λ, and beside it the C that SVC would call it on so many rows."""
-    return f"λ = {lam:.3g} (C = {1 / (lam * rows):.3g})"
+    cost = "1/(λ m), m unknown" if rows is None else f"{1 / (lam * rows):.3g}"
+    return f"λ = {lam:.3g} (C = {cost})"

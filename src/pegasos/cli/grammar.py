@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import click
+from pegasos.cli.misuse import Misuse
 
 if TYPE_CHECKING:
     from pegasos.kernels import Kernel
@@ -145,5 +145,5 @@ def _count(part: str, text: str, option: str) -> int:
     return int(value)
 
 
-def _misuse(text: str, option: str, why: str) -> click.BadParameter:
-    return click.BadParameter(f"{text!r} in {option}: {why}.")
+def _misuse(text: str, option: str, why: str) -> Misuse:
+    return Misuse(f"{text!r} in {option}: {why}.")

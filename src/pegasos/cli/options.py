@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from pegasos.cli import console
 from pegasos.cli.grammar import KERNEL_GRAMMAR
 
 Data = Annotated[str, typer.Argument(metavar="DATA", help="A file, - for standard input, or a named set.")]
@@ -79,7 +80,7 @@ class Running:
         float | None,
         typer.Option(min=0, max=0.99, help="Share of rows set aside. Default: the file's own test group, else 0.2; 0: none."),
     ] = None
-    seed: Annotated[int, typer.Option(min=0, help="Seed of splits and draws.")] = 0
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of splits and draws.")] = 0
     memory: Annotated[
         str | None,
         typer.Option(metavar="SIZE", help="Limit such as 2GB for data and for the engine. Default: half of what is free."),
@@ -92,6 +93,12 @@ class Talking:
 
     as_json: Annotated[bool, typer.Option("--json", help="Result as JSON on stdout.")] = False
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No messages, only results and errors.")] = False
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False
+
+    def begin(self) -> None:
+        """Talk so from now on."""
+        console.state.quiet = self.quiet
+        console.state.debug |= self.debug
 
 
 GROUPS = (Reading, Learning, Running, Talking)
@@ -120,6 +127,9 @@ def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
         given = {
             name: kind(**{each.name: values.pop(each.name) for each in dataclasses.fields(kind)}) for name, kind in groups.items()
         }
+        for group in given.values():
+            if isinstance(group, Talking):
+                group.begin()
         return command(**values, **given)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-import click
+from pegasos.cli.misuse import Misuse
 import numpy as np
 
 from pegasos.cli import cards, console
@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 def predict(path: str, data: str, out: str, what: str, as_json: bool, reading: Reading, memory: str | None) -> int:
     """Write a line for each row of `data`; answers how many there were."""
     if what not in ("labels", "scores", "probabilities"):
-        raise click.BadParameter(f"--what must be labels, scores or probabilities, got {what!r}.")
+        raise Misuse(f"--what must be labels, scores or probabilities, got {what!r}.")
     model = read_model(path, limit=memory)
     head, columns_of_rows = _columns(model, what)
     parts = chunks(data, cards.columns_of(model, path), cards.wants_frame(model), cards.label_of(model), reading, memory)
@@ -47,7 +47,7 @@ def _columns(model: Model, what: str) -> tuple[list[str], Callable[[Any], list[l
     try:
         values = getattr(estimator, method)
     except AttributeError:
-        raise click.UsageError(
+        raise Misuse(
             f"this model has no {what}: probabilities exist for logistic models; --what scores works for all."
         ) from None
     binary = what == "scores" and len(classes) == 2

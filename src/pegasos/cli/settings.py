@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
+import math
 from typing import Any
 
-import click
+from pegasos.cli.misuse import Misuse
 
 from pegasos.cli.grammar import parse_counts, parse_kernels, parse_numbers
 from pegasos.cli.options import Learning
+from pegasos.draws import SAMPLINGS
 from pegasos.recipes import MODELS
 
 #: How each setting is said on the command line.
@@ -26,13 +29,14 @@ def grids(learning: Learning, rows: int) -> dict[str, list[Any]]:
     if learning.kernel:
         found["kernel"] = parse_kernels(learning.kernel)
     if learning.lam is not None and learning.cost is not None:
-        raise click.UsageError("give --lam or --C, not both: C = 1/(λ m).")
+        raise Misuse("give --lam or --C, not both: C = 1/(λ m).")
     if learning.lam is not None:
         found["lam"] = [_positive(value, "--lam") for value in parse_numbers(learning.lam, "--lam")]
     if learning.cost is not None:
-        found["lam"] = [1 / (_positive(value, "--C") * rows) for value in parse_numbers(learning.cost, "--C")]
+        costs = [_positive(value, "--C") for value in parse_numbers(learning.cost, "--C")]
+        found["lam"] = [_positive(1 / (cost * rows), "λ = 1/(C m)") for cost in costs]
     if learning.n_iter is not None and learning.epochs is not None:
-        raise click.UsageError("give --n-iter (steps) or --epochs (passes), not both.")
+        raise Misuse("give --n-iter (steps) or --epochs (passes), not both.")
     for name, option, text in (("n_iter", "--n-iter", learning.n_iter), ("epochs", "--epochs", learning.epochs)):
         if text is not None:
             found[name] = parse_counts(text, option)
@@ -40,6 +44,10 @@ def grids(learning: Learning, rows: int) -> dict[str, list[Any]]:
         found["average"] = [_average(part) for part in learning.average.split(",")]
     if learning.class_weight is not None:
         found["class_weight"] = [learning.class_weight]  # classes get their type once labels are known
+    if learning.tol is not None:
+        _positive(learning.tol, "--tol")
+    if learning.sampling is not None and learning.sampling not in SAMPLINGS:
+        raise Misuse(f"--sampling must be {' or '.join(SAMPLINGS)}, got {learning.sampling!r}.")
     for name in ("batch_size", "sampling", "tol"):
         if getattr(learning, name) is not None:
             found[name] = [getattr(learning, name)]
@@ -52,14 +60,16 @@ def single(values: dict[str, list[Any]]) -> dict[str, Any]:
     """For train: exactly one value of each."""
     for name, each in values.items():
         if len(each) > 1:
-            raise click.UsageError(f"{said(name)} has {len(each)} values; train takes one. `pegasos tune` compares several.")
+            raise Misuse(f"{said(name)} has {len(each)} values, and train takes one: `pegasos tune` compares several.")
     return {name: each[0] for name, each in values.items()}
 
 
 def check_model(model: str) -> str:
     """The name of a model that exists."""
     if model not in MODELS:
-        raise click.BadParameter(f"there is no model {model!r}; there are {', '.join(MODELS)} (see `pegasos models`).")
+        near = difflib.get_close_matches(model.lower(), MODELS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise Misuse(f"there is no model {model!r}; there are {', '.join(MODELS)} (see `pegasos models`).{hint}")
     return model
 
 
@@ -68,13 +78,26 @@ def refuse_unknown(model: str, values: dict[str, Any]) -> None:
     for name in values:
         if name not in MODELS[model].settings:
             having = ", ".join(each for each in MODELS if name in MODELS[each].settings)
-            raise click.UsageError(f"{said(name)} means nothing to {model}; it is for {having}.")
+            raise Misuse(f"{said(name)} means nothing to {model}; it is for {having}.")
 
 
-def check_scale(scale: str) -> None:
-    """A way of scaling that exists."""
-    if scale not in ("auto", "none", "normalize", "standardize"):
-        raise click.BadParameter(f"--scale must be none, normalize or standardize, got {scale!r}.")
+def check_preparation(learning: Learning) -> None:
+    """Ways of preparing rows that exist."""
+    parse_expand(learning.expand)
+    if learning.scale not in ("auto", "none", "normalize", "standardize"):
+        raise Misuse(f"--scale must be none, normalize or standardize, got {learning.scale!r}.")
+    if learning.drop_outliers is not None:
+        _positive(learning.drop_outliers, "--drop-outliers")
+
+
+def check_memory(memory: str | None) -> None:
+    """A size that is understood."""
+    from pegasos.memory import parse_bytes
+
+    try:
+        parse_bytes(1 if memory is None else memory)
+    except ValueError:
+        raise Misuse(f"--memory must be a size such as 2GB or 512MiB, got {memory!r}.") from None
 
 
 def parse_expand(text: str | None) -> list[int | None]:
@@ -91,15 +114,15 @@ def parse_class_weight(text: str, classes: Any) -> Any:
     for part in text.split(","):
         name, separator, value = part.rpartition("=")
         if not separator or name not in known:
-            there = ", ".join(itertools.islice(known, 10))
-            raise click.BadParameter(f"{part!r} in --class-weight: write CLASS=WEIGHT; classes are {there}.")
+            there = ", ".join(itertools.islice(known, 10)) + (" ..." if len(known) > 10 else "")
+            raise Misuse(f"{part!r} in --class-weight: write balanced, or CLASS=WEIGHT,... with classes {there}.")
         weights[known[name]] = _positive(parse_numbers(value, "--class-weight")[0], "--class-weight")
     return weights
 
 
 def _positive(value: float, option: str) -> float:
-    if not value > 0:
-        raise click.BadParameter(f"{option} must be above 0, got {value:g}.")
+    if not 0 < value < math.inf:
+        raise Misuse(f"{option} must be a finite number above 0, got {value:g}.")
     return value
 
 
@@ -110,5 +133,5 @@ def _average(text: str) -> bool | float:
         return True
     value = parse_numbers(text, "--average")[0]
     if not 0 < value < 1:
-        raise click.BadParameter(f"--average must be no, yes or a share between 0 and 1, got {text!r}.")
+        raise Misuse(f"--average must be no, yes or a share between 0 and 1, got {text!r}.")
     return value

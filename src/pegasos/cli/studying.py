@@ -7,9 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import click
-
 from pegasos.cli import console
+from pegasos.cli.misuse import Misuse
 from pegasos.studies._finding import find_study, known_studies
 from pegasos.studies._runner import Options, run_study
 from pegasos.studies._template import template
@@ -30,10 +29,10 @@ def show_list(as_json: bool) -> None:
 def write_new(file: str | None, data: str | None) -> None:
     """A study of one's own, to be changed."""
     if file is None or data is None:
-        raise click.UsageError("write `pegasos study new mine.py --data my.csv`.")
+        raise Misuse("write `pegasos study new mine.py --data my.csv`.")
     path = Path(file)
     if path.exists():
-        raise click.UsageError(f"{file} exists already; give another name or remove it first.")
+        raise Misuse(f"{file} exists already; give another name or remove it first.")
     path.write_text(template(path.stem, file, data), encoding="utf-8")
     console.show(f"written: {file}")
     console.say(f"next:    pegasos study ./{file}" if path.parent == Path() else f"next:    pegasos study {file}")

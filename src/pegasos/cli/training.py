@@ -20,12 +20,14 @@ from pegasos.recipes import Recipe, chosen_scale, make_learner, make_recipe
 Array = np.ndarray[Any, Any]
 
 
-def check(model: str, learning: Learning) -> None:
+def check(model: str, learning: Learning, running: Running) -> None:
     """Find mistakes of the call before any data are read."""
     settings.check_model(model)
-    settings.refuse_unknown(model, settings.grids(learning, rows=1))
-    settings.parse_expand(learning.expand)
-    settings.check_scale(learning.scale)
+    given = settings.grids(learning, rows=1)
+    settings.refuse_unknown(model, given)
+    settings.check_preparation(learning)
+    settings.check_memory(running.memory)
+    settings.single({**given, "expand": settings.parse_expand(learning.expand)})
 
 
 def one_recipe(model: str, learning: Learning, rows: Dataset, running: Running) -> Recipe:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
+from pegasos.cli.misuse import Misuse
 import numpy as np
 
 from pegasos import SweepCV
@@ -94,7 +94,7 @@ def _check(plan: Plan) -> None:
     settings.parse_expand(plan.learning.expand)
     settings.check_scale(plan.learning.scale)
     if plan.scoring not in get_scorer_names():
-        raise click.BadParameter(f"--scoring {plan.scoring!r} is no scorer of scikit-learn, such as accuracy or f1_macro.")
+        raise Misuse(f"--scoring {plan.scoring!r} is no scorer of scikit-learn, such as accuracy or f1_macro.")
 
 
 def _wish(plan: Plan, models: list[str], rows: Dataset) -> Wish:
@@ -105,7 +105,7 @@ def _wish(plan: Plan, models: list[str], rows: Dataset) -> Wish:
     for name in values:
         for model in models:
             if name not in MODELS[model].settings:
-                raise click.UsageError(f"{settings.said(name)} means nothing to {model}: say with -m which model it is for.")
+                raise Misuse(f"{settings.said(name)} means nothing to {model}: say with -m which model it is for.")
     running = plan.running
     return Wish(models, kernels, settings.parse_expand(plan.learning.expand), values, running.seed, running.memory)
 

@@ -12,18 +12,21 @@ _ID_NAMES = ("id", "index", "idx", "row", "rowid", "row_id", "uid", "uuid", "unn
 #: Looking for repeated rows is skipped in tables of more cells.
 _CELLS = 5_000_000
 _MANY_WORDS = 1000
+#: In fewer rows numbers that grow by one may be anything.
+_COUNTING = 10
 
 
 def notes(series: list[pl.Series], y: Array | None) -> list[str]:
     """Lines about columns and rows that look odd."""
     found = []
     # one value only: comparing the ends first spares the count of different values in nearly all columns
-    constant = [each.name for each in series if each[0] == each[-1] and each.n_unique() == 1]
+    constant = [each.name for each in series if len(each) > 1 and each[0] == each[-1] and each.n_unique() == 1]
     if constant:
-        found.append(f"constant column{'s' * (len(constant) > 1)}, which tell nothing: {listed(constant)}")
+        found.append(f"constant and so of no use: {listed(constant)}")
     ids = [each.name for each in series if _counts(each)]
     if ids:
-        found.append(f"{listed(ids)} looks like an ID, which a model should not see: --drop {listed(ids[:1])}")
+        what = "looks like an ID" if len(ids) == 1 else "look like IDs"
+        found.append(f"{listed(ids)} {what}, which a model should not see: --drop {listed(ids[:1])}")
     for each in series:
         if each.dtype == pl.String:
             found += _many_words(each)
@@ -33,16 +36,17 @@ def notes(series: list[pl.Series], y: Array | None) -> list[str]:
 
 
 def _counts(series: pl.Series) -> bool:
-    """Whether numbers count rows, or are all different whole numbers under a name such as 'id'."""
-    if series.dtype == pl.String or series.null_count() or len(series) < 3:
-        return False
+    """Whether whole numbers count rows, or are all different under a name such as 'id'."""
     named = series.name.strip().lower() in _ID_NAMES
+    if series.dtype == pl.String or series.null_count() or len(series) < (3 if named else _COUNTING):
+        return False
     if not named and abs(series[1] - series[0]) != 1:
         return False
     values = series.to_numpy()
-    if np.all(np.abs(np.diff(values)) == 1) and abs(values[-1] - values[0]) == len(values) - 1:
-        return True
-    return named and bool(np.all(values == np.rint(values))) and series.n_unique() == len(series)
+    if not np.all(values == np.rint(values)):
+        return False
+    counts = bool(np.all(np.abs(np.diff(values)) == 1)) and abs(values[-1] - values[0]) == len(values) - 1
+    return counts or (named and series.n_unique() == len(series))
 
 
 def _many_words(series: pl.Series) -> list[str]:

@@ -1,1 +1,2 @@
-"""The commands: each file has a function `command`, whose docstring is its help, and `PLACE`, where it stands in the list."""
+"""The commands: each file has a function `command`, whose docstring is its help, `PLACE`, where it
+stands in the list, and `SHORT`, its line there."""

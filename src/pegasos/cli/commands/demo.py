@@ -11,6 +11,7 @@ from pegasos.cli import console
 from pegasos.cli.options import Learning, Reading, Running, Talking
 
 PLACE = 80
+SHORT = "A tour in less than a minute."
 
 _SETS = ("digits", "quadric")
 _MODELS = ["perceptron", "pegasos", "logistic", "sdca"]
@@ -27,7 +28,6 @@ def command(
       pegasos demo
       pegasos demo -o somewhere --json
     """
-    console.state.quiet = talking.quiet
     results = {name: _tour(name, out, talking.as_json) for name in _SETS}
     report = Path(out) / "demo.md"
     report.write_text("\n".join(line for name in _SETS for line in _report(name, results[name])), encoding="utf-8")

@@ -10,6 +10,7 @@ from pegasos.cli import console
 from pegasos.cli.options import Data, Reading, Talking
 
 PLACE = 10
+SHORT = "Statistics, outliers, correlations, classes, advice."
 
 _MOST_FEATURES = 40
 
@@ -30,7 +31,6 @@ def command(
       pegasos describe my.csv --label species --drop id
       pegasos describe digits --json
     """
-    console.state.quiet = talking.quiet
     from pegasos.cli.rows import load
     from pegasos.data.describe import describe
 

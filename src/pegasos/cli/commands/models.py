@@ -6,6 +6,7 @@ from pegasos.cli import console
 from pegasos.cli.options import Talking
 
 PLACE = 70
+SHORT = "What can be trained, with formulas."
 
 _ROWS = [
     ("perceptron", "y s <= 0: w += y x", "none", "Perceptron"),

@@ -10,6 +10,7 @@ from pegasos.cli import console
 from pegasos.cli.options import Data, ModelFile, Reading, Talking
 
 PLACE = 40
+SHORT = "Labels, scores or probabilities of new rows."
 
 
 def command(
@@ -36,7 +37,6 @@ def command(
     Columns are matched by name, in any order, and further columns are ignored. Scores of two classes are one column, positive for
     the second class. Probabilities exist for the logistic models. With --json each row is one line of JSON.
     """
-    console.state.quiet = talking.quiet
     from pegasos.cli.prediction import predict
 
     rows = predict(model, data, out, what, talking.as_json, reading, memory)

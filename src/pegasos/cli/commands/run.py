@@ -10,6 +10,7 @@ from pegasos.cli import console
 from pegasos.cli.options import Data, ModelFile, Reading, Talking
 
 PLACE = 30
+SHORT = "Errors of a saved model, training rows apart."
 ALIASES = ("evaluate",)
 
 
@@ -32,7 +33,6 @@ def command(
     Rows are known again by a hash of their values and label, whatever the file's format or order. The test error is that on
     rows which the model has never seen; no row is left out.
     """
-    console.state.quiet = talking.quiet
     from pegasos.cli.evaluation import evaluate
 
     result = evaluate(model, data, reading, memory)

@@ -8,6 +8,7 @@ from pegasos.cli import console
 from pegasos.cli.options import ModelFile, Talking
 
 PLACE = 60
+SHORT = "A model's card."
 
 
 def command(model: ModelFile, talking: Talking) -> None:
@@ -18,7 +19,6 @@ def command(model: ModelFile, talking: Talking) -> None:
       pegasos show my.model
       pegasos show my.model --json
     """
-    console.state.quiet = talking.quiet
     from pegasos.cli import cards
     from pegasos.cli.training import learner_facts
     from pegasos.modelfile import read_model

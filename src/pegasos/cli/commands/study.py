@@ -10,6 +10,7 @@ from pegasos.cli import console
 from pegasos.cli.options import Talking
 
 PLACE = 65
+SHORT = "Reproduce a report number by number."
 
 
 def command(

@@ -11,6 +11,7 @@ from pegasos.cli import console
 from pegasos.cli.options import Data, Learning, Reading, Running, Talking
 
 PLACE = 20
+SHORT = "Train one model and save it."
 
 
 def command(
@@ -34,7 +35,6 @@ def command(
       pegasos train my.csv -m pegasos --kernel gaussian:8 --lam 1e-4 --n-iter 50000 -o my.model
       pegasos train my.csv -m logistic --expand 2 --drop-outliers 3 --test-size 0.25
     """
-    console.state.quiet = talking.quiet
     from pegasos.cli import training
     from pegasos.cli.rows import check_classes, load, split_rows, take
 

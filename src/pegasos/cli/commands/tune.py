@@ -10,6 +10,7 @@ from pegasos.cli import console
 from pegasos.cli.options import Data, Learning, Reading, Running, Talking
 
 PLACE = 50
+SHORT = "Find, refit and save the best model."
 
 
 def command(
@@ -44,7 +45,6 @@ def command(
     linear, cubic and Gaussian predictors over λ and widths. The folder keeps what is done: the same command goes on after an
     interruption, and a changed grid uses what is there. DIR/best.model is the model, DIR/results.csv every cell.
     """
-    console.state.quiet = talking.quiet
     from pegasos.cli import tuning
     from pegasos.cli.training import stem
 
