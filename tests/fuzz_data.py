@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -202,6 +203,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--hostile", choices=("all", "none"), default="all", help="files made to hurt (about 40, some are large)")
+    parser.add_argument("--children", type=float, default=CHILDREN, help="share of files that a child process reads")
     parser.add_argument("--make", type=Path, help="only write the files made to hurt to this folder")
     parser.add_argument("--dangers", type=Path, help="take the files made to hurt from this folder")
     asked = parser.parse_args(arguments)
@@ -216,6 +218,7 @@ def main(arguments: list[str] | None = None) -> int:
             again = [*me, "--count", str(asked.count), "--seed", str(asked.seed), "--dangers", made]
             return subprocess.run(again, check=False).returncode
     chance = random.Random(asked.seed)
+    warnings.simplefilter("error", RuntimeWarning)  # a reader that makes NumPy complain has not looked
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         here, apart = seeds(folder)
@@ -226,7 +229,7 @@ def main(arguments: list[str] | None = None) -> int:
         for path in sorted(asked.dangers.iterdir()) if asked.dangers else []:
             report.case(path.name, path, streamed=False)
         for number in range(asked.count):
-            group = apart if chance.random() < CHILDREN else here
+            group = apart if chance.random() < asked.children else here
             name, data = chance.choice(list(group.items()))
             other = chance.choice(list({**here, **apart}.values()))
             deep = group is here and chance.random() < 0.5

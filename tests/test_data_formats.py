@@ -173,6 +173,14 @@ def test_npz_that_is_refused(tmp_path: Path, arrays: dict[str, Any], options: di
         read(path, ReadOptions(**options))
 
 
+def test_npz_with_words_that_are_none(tmp_path: Path) -> None:
+    path = tmp_path / "bad.npz"
+    for code in (0x110000, 0xD800):
+        np.savez(path, X=np.eye(2), y=np.array([code, 98], dtype=np.uint32).view("<U1"))
+        with pytest.raises(BadData, match="the words in 'y' are no Unicode"):
+            read(path)
+
+
 def test_square_rows_are_images_only_with_levels_of_grey(tmp_path: Path) -> None:
     path = tmp_path / "digits.npz"
     for top, image in ((16, (8, 8)), (255, (8, 8)), (1.0, (8, 8)), (40.5, None)):

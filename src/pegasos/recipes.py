@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, PolynomialFeature
 
 from pegasos.data.dataset import NUMBER, TEXT, Dataset
 from pegasos.learners import SDCA, Pegasos, Perceptron
+from pegasos.memory import free_bytes
 from pegasos.preprocessing import DropOutliers
 
 Array = np.ndarray[Any, Any]
@@ -78,9 +80,40 @@ def make_recipe(
         return Recipe(Pipeline([("encode", make_encoder(dataset)), *inner.steps]), "")
     if not dataset.has_frame:
         return Recipe(DropOutliers(inner, threshold=drop_outliers), "estimator__")
-    numbers = tuple(range(sum(column.kind == NUMBER for column in dataset.columns)))
-    drop = DropOutliers(inner, threshold=drop_outliers, columns=numbers)
+    drop = DropOutliers(inner, threshold=drop_outliers, columns=_numbers(dataset))
     return Recipe(Pipeline([("encode", make_encoder(dataset)), ("drop", drop)]), "drop__estimator__")
+
+
+def learned_rows(dataset: Dataset, drop_outliers: float | None = None) -> int:
+    """How many of these training rows a learner will see: the m in C = 1/(λ m)."""
+    if drop_outliers is None:
+        return len(dataset)
+    X = make_encoder(dataset).fit_transform(dataset.X) if dataset.has_frame else dataset.X
+    columns = _numbers(dataset) if dataset.has_frame else None
+    return int(DropOutliers(None, drop_outliers, columns).kept_rows(X).sum())
+
+
+def dropped_at(estimator: Any) -> float | None:
+    """The threshold of the outlier filter in a pipeline, if it has one."""
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    return float(last.threshold) if isinstance(last, DropOutliers) else None
+
+
+def _numbers(dataset: Dataset) -> tuple[int, ...]:
+    """Where the numbers stand in encoded rows."""
+    return tuple(range(sum(column.kind == NUMBER for column in dataset.columns)))
+
+
+def check_expansion(dataset: Dataset, degree: int | None) -> None:
+    """Refuse an expansion that memory cannot hold, before it is tried."""
+    width = len(dataset.columns)
+    expanded = math.comb(width + (degree or 1), width) - 1
+    needed = 8 * expanded * len(dataset)
+    if degree is not None and not _is_sparse(dataset) and needed > free_bytes():
+        raise ValueError(
+            f"degree {degree} of {width} features makes {expanded:,} columns, {needed / 1e9:,.1f} GB for {len(dataset)} rows, "
+            f"more than is free: use a lower degree, or the kernel polynomial:{degree}, which needs none of them."
+        )
 
 
 def make_encoder(dataset: Dataset) -> ColumnTransformer:

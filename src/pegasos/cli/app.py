@@ -75,7 +75,9 @@ def build() -> typer.Typer:
     for module in sorted(found, key=lambda module: module.PLACE):
         name = module.__name__.rpartition(".")[2]
         for number, each in enumerate([name, *getattr(module, "ALIASES", ())]):
-            program.command(each, hidden=number > 0, short_help=getattr(module, "SHORT", None))(_guarded(expanded(module.command)))
+            program.command(each, hidden=number > 0, short_help=getattr(module, "SHORT", None))(
+                _guarded(expanded(module.command))
+            )
     return program
 
 
@@ -92,7 +94,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except BrokenPipeError:
         _abandon_output()
         code = code or ERROR
-    os._exit(code) if code == INTERRUPTED else sys.exit(code)  # threads may still be at work on what nobody waits for
+    if code == INTERRUPTED:
+        os._exit(code)  # threads may still be at work on what nobody waits for
+    sys.exit(code)
 
 
 def run(arguments: list[str] | None = None) -> int:

@@ -118,7 +118,6 @@ def percent(share: float) -> str:
     return f"{100 * share:.2f} %"
 
 
-def lam_with_cost(lam: float, rows: int | None) -> str:
-    """λ, and beside it the C that SVC would call it on so many rows."""
-    cost = "1/(λ m), m unknown" if rows is None else f"{1 / (lam * rows):.3g}"
-    return f"λ = {lam:.3g} (C = {cost})"
+def lam_with_cost(lam: float, cost: float | None) -> str:
+    """λ, and beside it what SVC calls C; None where nobody knows how many rows there were."""
+    return f"λ = {lam:.3g} (C = {'1/(λ m), m unknown' if cost is None else f'{cost:.3g}'})"

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
 
-from pegasos.cli import cards, console
+from pegasos.cli import cards, console, settings
 from pegasos.cli.options import Reading
 from pegasos.cli.rows import chunks
 from pegasos.cli.scoring import as_text, confusion, count_errors
 from pegasos.data.dataset import BadData
 from pegasos.data.rowhash import hash_rows, split_known
-from pegasos.modelfile import read_model
+from pegasos.modelfile import Model
 
 Array = np.ndarray[Any, Any]
 
 
 def evaluate(path: str, data: str, reading: Reading, memory: str | None) -> dict[str, Any]:
     """Errors and confusion of the model in file `path` on `data`."""
-    model = read_model(path, limit=memory)
+    settings.check_memory(memory)
+    model = cards.open_model(path, memory)
     columns = cards.columns_of(model, path)
     truth, guesses, hashes, groups = [], [], [], []
     with console.working(f"predicting {data}"):
         for part in chunks(data, columns, cards.wants_frame(model), cards.label_of(model), reading, memory):
             if part.y is None:
-                raise BadData(f"{data} has no column {cards.label_of(model)!r}: say which one holds the labels with --label.")
+                raise BadData(f"{data} has no {_label_words(model)}: say with --label which column holds the labels.")
             truth.append(part.y)
             guesses.append(model.estimator.predict(part.X))
             hashes.append(hash_rows(part.X, part.y))
@@ -42,9 +42,14 @@ def evaluate(path: str, data: str, reading: Reading, memory: str | None) -> dict
         "model": path,
         "data": data,
         "errors": _errors(y, predicted, known, in_test_group, has_rows=model.rows is not None),
-        "notes": _notes(model.card, row_hashes, known, y, predicted, model.rows),
+        "notes": _notes(cards.told(model), row_hashes, known, y, predicted, model.rows),
         "confusion": _confusion(y, predicted, known, model.classes),
     }
+
+
+def _label_words(model: Model) -> str:
+    label = cards.label_of(model)
+    return "labels" if label is None else f"column {label!r}, as the label was called in training"
 
 
 def _errors(y: Array, predicted: Array, known: Array, in_test_group: Array, has_rows: bool) -> dict[str, Any]:
@@ -68,7 +73,7 @@ def _notes(card: dict[str, Any], hashes: Array, known: Array, y: Array, predicte
         )
     elif known.all():
         notes.append("All of these rows were used in training: their error is no test error.")
-    same_file = hashlib.sha256(np.sort(hashes).astype("<u8").tobytes()).hexdigest() == card.get("data", {}).get("fingerprint")
+    same_file = cards.fingerprint(hashes) == card.get("data", {}).get("fingerprint")
     if known.any() and not known.all() and not same_file:
         everything = count_errors(y, predicted)
         notes.append(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
 
 from pegasos.cli.misuse import Misuse
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 #: Values that one option may stand for.
 _MOST = 1000
+_HIGHEST_DEGREE = 1000
+_LARGEST_COUNT = 10**12
 
 KERNEL_GRAMMAR = """\
 linear | NAME[:VALUES][:coef0=C], repeatable. VALUES are a,b,c or lo:hi:count (logarithmic).
@@ -46,18 +49,23 @@ def parse_counts(text: str, option: str) -> list[int]:
         rounded = round(value)
         if rounded < 1 or (":" not in text and rounded != value):
             raise _misuse(text, option, f"{value:g} is not a whole number >= 1")
+        if rounded > _LARGEST_COUNT:
+            raise _misuse(text, option, f"{value:g} is more than {_LARGEST_COUNT:g}")
         values.append(rounded)
     return list(dict.fromkeys(values))
 
 
 def spread(low: float, high: float, count: int, text: str, option: str) -> list[float]:
-    """So many numbers from low to high, each the same multiple of the one before; round where that is exact enough."""
+    """So many numbers from low to high, each the same multiple of the one before, to 12 digits."""
     if not 0 < low < high:
         raise _misuse(text, option, "lo:hi:count needs 0 < lo < hi")
     if count < 2:
         raise _misuse(text, option, "lo:hi:count needs a count of at least 2")
-    ratio = math.log(high / low) / (count - 1)
-    return [low, *(float(f"{low * math.exp(ratio * place):.6g}") for place in range(1, count - 1)), high]
+    begin, end = math.log(low), math.log(high)
+    if end - begin < 1e-9 * count:
+        raise _misuse(text, option, "lo and hi are too near to each other")
+    steps = (begin + (end - begin) * place / (count - 1) for place in range(1, count - 1))
+    return [low, *(float(f"{math.exp(step):.12g}") for step in steps), high]
 
 
 def parse_kernels(texts: Sequence[str]) -> list[Kernel | None]:
@@ -78,9 +86,10 @@ def _parse_kernel(text: str) -> list[Kernel | None]:
     name, *parts = text.split(":")
     name = ALIASES.get(name.lower(), name.lower())
     if name not in KERNELS:
-        raise _misuse(text, option, f"there is no kernel {name!r}; there are {', '.join(KERNELS)}")
-    extra = dict(part.split("=", 1) for part in parts if "=" in part)
-    values = ":".join(part for part in parts if "=" not in part)
+        near = difflib.get_close_matches(name, KERNELS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise _misuse(text, option, f"there is no kernel {name!r}; there are {', '.join(KERNELS)}{hint}")
+    values, extra = _sorted_out(parts, text)
     if name == "linear":
         if parts:
             raise _misuse(text, option, "the linear kernel has no values")
@@ -89,22 +98,47 @@ def _parse_kernel(text: str) -> list[Kernel | None]:
     if kind is Polynomial:
         coef0 = _number(extra.pop("coef0", "1"), text, option)
         _refuse(extra, text, "coef0")
-        return [Polynomial(degree, coef0) for degree in (parse_counts(values, option) if values else [3])]
-    if kind is Gaussian and "gamma" in extra and not values:
+        degrees = parse_counts(values, option) if values else [3]
+        if max(degrees) > _HIGHEST_DEGREE:
+            raise _misuse(text, option, f"the degree {max(degrees):g} is above {_HIGHEST_DEGREE}")
+        return [Polynomial(degree, coef0) for degree in degrees]
+    if kind is Gaussian and "gamma" in extra:
         gammas = extra.pop("gamma")
         _refuse(extra, text, "gamma")
-        return [Gaussian.from_gamma(gamma) for gamma in parse_numbers(gammas, option)]
+        if values:
+            raise _misuse(text, option, "give variances or gamma=..., not both")
+        return [Gaussian(1 / (2 * _positive(gamma, text))) for gamma in parse_numbers(gammas, option)]
     _refuse(extra, text, "gamma" if kind is Gaussian else "")
-    return [kind(width) for width in (_widths(values, text) if values else ["scale"])]
+    make = cast("Callable[[float | str], Kernel]", kind)
+    return [make(width) for width in (_widths(values, text) if values else ["scale"])]
+
+
+def _sorted_out(parts: list[str], text: str) -> tuple[str, dict[str, str]]:
+    """Values, and what is given by name; lo:hi:count after a name belongs to it."""
+    values: list[str] = []
+    extra: dict[str, str] = {}
+    name = ""
+    for part in parts:
+        if "=" in part:
+            name, _, value = part.partition("=")
+            if name in extra:
+                raise _misuse(text, "--kernel", f"{name}= is given twice")
+            extra[name] = value
+        elif name == "gamma":
+            extra[name] += f":{part}"
+        else:
+            values.append(part)
+    return ":".join(values), extra
 
 
 def _widths(values: str, text: str) -> list[float | str]:
     """Widths as numbers, or as texts for multiples of the data's own scale."""
-    relative = values.endswith("s") or "s:" in values or "s," in values
-    if not relative:
-        return [_positive(value, text) for value in parse_numbers(values, "--kernel")]
     parts = values.split(":")
+    if len(parts) == 3 and not any(part.endswith("s") for part in parts):
+        return [_positive(value, text) for value in parse_numbers(values, "--kernel")]
     if len(parts) == 3:
+        if not all(part.endswith("s") for part in parts[:2]):
+            raise _misuse(text, "--kernel", "both ends are multiples of the scale, such as 0.1s:10s:7, or none is")
         low, high = (_number(part.removesuffix("s"), text, "--kernel") for part in parts[:2])
         factors = spread(low, high, _count(parts[2], text, "--kernel"), text, "--kernel")
         return [f"{factor:g} scale" for factor in factors]
@@ -112,14 +146,17 @@ def _widths(values: str, text: str) -> list[float | str]:
         raise _misuse(text, "--kernel", "write a,b,c or lo:hi:count")
     widths: list[float | str] = []
     for part in values.split(","):
+        if part == "scale":
+            widths.append(part)
+            continue
         number = _positive(_number(part.removesuffix("s"), text, "--kernel"), text)
         widths.append(f"{number:g} scale" if part.endswith("s") else number)
     return widths
 
 
 def _positive(value: float, text: str) -> float:
-    if not value > 0:
-        raise _misuse(text, "--kernel", f"a width must be above 0, got {value:g}")
+    if not 1e-150 < value < 1e150:
+        raise _misuse(text, "--kernel", f"{value:g} must be above 0, and neither tiny nor huge")
     return value
 
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import json
-import os
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, TextIO
 
-from pegasos.cli.misuse import Misuse
 import numpy as np
 
-from pegasos.cli import cards, console
+from pegasos.cli import cards, console, outputs, settings
+from pegasos.cli.misuse import Misuse
 from pegasos.cli.options import Reading
 from pegasos.cli.rows import chunks
-from pegasos.modelfile import Model, read_model
+from pegasos.data.text import plain
+from pegasos.modelfile import Model
 
 Array = np.ndarray[Any, Any]
 
@@ -26,15 +22,21 @@ def predict(path: str, data: str, out: str, what: str, as_json: bool, reading: R
     """Write a line for each row of `data`; answers how many there were."""
     if what not in ("labels", "scores", "probabilities"):
         raise Misuse(f"--what must be labels, scores or probabilities, got {what!r}.")
-    model = read_model(path, limit=memory)
+    settings.check_memory(memory)
+    if out != "-":
+        outputs.check_file(out, path, data)
+    model = cards.open_model(path, memory)
     head, columns_of_rows = _columns(model, what)
     parts = chunks(data, cards.columns_of(model, path), cards.wants_frame(model), cards.label_of(model), reading, memory)
+    first = next(parts, None)  # whatever is wrong with the data shows before anything is written
     count = 0
-    with _opened(out) as file, console.working(f"predicting {data}"):
+    with outputs.opened(out) as file, console.working(f"predicting {data}"):
         write = _json_lines(file, head) if as_json else _csv_lines(file, head)
-        for part in parts:
+        part = first
+        while part is not None:
             write(columns_of_rows(part.X))
             count += len(part)
+            part = next(parts, None)
     return count
 
 
@@ -47,45 +49,32 @@ def _columns(model: Model, what: str) -> tuple[list[str], Callable[[Any], list[l
     try:
         values = getattr(estimator, method)
     except AttributeError:
-        raise Misuse(
-            f"this model has no {what}: probabilities exist for logistic models; --what scores works for all."
-        ) from None
+        raise Misuse(f"this model has no {what}: probabilities exist for logistic models; --what scores works for all.") from None
     binary = what == "scores" and len(classes) == 2
     names = ["score"] if binary else [f"{'score' if what == 'scores' else 'p'}_{label}" for label in classes.tolist()]
 
     def fill(X: Any) -> list[list[Any]]:
         found = np.asarray(values(X))
         found = found.reshape(len(found), -1)
-        index = (found[:, 0] > 0).astype(np.intp) if binary else found.argmax(axis=1)
-        return [classes[index].tolist(), *(column.tolist() for column in found.T)]
+        return [estimator.predict(X).tolist(), *(column.tolist() for column in found.T)]
 
     return ["label", *names], fill
 
 
 def _csv_lines(file: TextIO, head: list[str]) -> Callable[[list[list[Any]]], None]:
+    """CSV exactly as labels are; only a terminal, which would obey control characters, gets them escaped."""
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(head)
-    return lambda columns: writer.writerows(zip(*columns, strict=True))
+    shown = _plain if file.isatty() else list
+    writer.writerow(shown(head))
+    return lambda columns: writer.writerows(zip(*map(shown, columns), strict=True))
+
+
+def _plain(values: list[Any]) -> list[Any]:
+    return [plain(value) if isinstance(value, str) else value for value in values]
 
 
 def _json_lines(file: TextIO, head: list[str]) -> Callable[[list[list[Any]]], None]:
     def write(columns: list[list[Any]]) -> None:
-        for row in zip(*columns, strict=True):
-            file.write(json.dumps(dict(zip(head, row, strict=True)), ensure_ascii=False) + "\n")
+        file.writelines(console.as_json(dict(zip(head, row, strict=True))) + "\n" for row in zip(*columns, strict=True))
 
     return write
-
-
-@contextlib.contextmanager
-def _opened(out: str) -> Iterator[TextIO]:
-    """Standard output, or a file that appears under its name only when it is complete."""
-    if out == "-":
-        yield sys.stdout
-        return
-    unfinished = Path(f"{out}.part")
-    try:
-        with unfinished.open("w", encoding="utf-8", newline="") as file:
-            yield file
-        os.replace(unfinished, out)
-    finally:
-        unfinished.unlink(missing_ok=True)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pegasos.cli import console
+from pegasos.cli.misuse import Misuse
 from pegasos.cli.options import Reading
 from pegasos.data.dataset import BadData, Column, Dataset
 from pegasos.data.options import ReadOptions
 from pegasos.data.reading import read, stream
-from pegasos.data.sets import is_set, load_set
+from pegasos.data.sets import SETS, is_set, load_set
+from pegasos.data.text import near, plain
 from pegasos.memory import parse_bytes
 
 Array = np.ndarray[Any, Any]
@@ -37,14 +43,30 @@ def read_options(reading: Reading, memory: str | None = None, labelled: bool = T
     )
 
 
-def load(source: str, reading: Reading, memory: str | None = None) -> Dataset:
+def load_any(source: str, reading: Reading) -> Dataset:
+    """The whole data set; where no column can be a label, all of them are features."""
+    try:
+        return load(source, reading)
+    except BadData as error:
+        if source == "-" or reading.label is not None or is_set(source):  # what is read but once, or was said so
+            raise
+        try:
+            dataset = load(source, reading, labelled=False)
+        except BadData:
+            raise error from None
+        console.say(f"no labels: {error}")
+        return dataset
+
+
+def load(source: str, reading: Reading, memory: str | None = None, labelled: bool = True) -> Dataset:
     """The whole data set, with its notes told."""
     if is_set(source):
         _refuse_reading(source, reading)
         dataset = load_set(source)
     else:
+        check_source(source)
         with console.working(f"reading {source}"):
-            dataset = read(source, read_options(reading, memory))
+            dataset = read(source, read_options(reading, memory, labelled))
     for note in dataset.notes:
         console.say(note)
     console.say(f"{dataset.name}: {_size(dataset)}")
@@ -54,7 +76,23 @@ def load(source: str, reading: Reading, memory: str | None = None) -> Dataset:
 def _refuse_reading(source: str, reading: Reading) -> None:
     for name, value in vars(reading).items():
         if value:
-            raise BadData(f"--{name} is for files; {source!r} is a named set with columns and labels of its own.")
+            raise Misuse(f"--{name} is for files; {source!r} is a named set with columns and labels of its own.")
+
+
+def check_source(source: str) -> None:
+    """Refuse a set whose name is nearly right, and a model where data should be."""
+    if is_set(source):
+        return
+    path = Path(source)
+    if source != "-" and "." not in path.name and not os.path.lexists(path):
+        hint = near(source, list(SETS))
+        raise BadData(f"{source!r} is neither a file nor a named set; the sets are {', '.join(SETS)}.{hint}")
+    with contextlib.suppress(OSError):
+        if path.is_file():
+            with path.open("rb") as file:
+                head = file.read(9)
+            if head[8:] == b"{" and head[5:8] == b"\0\0\0":  # eight bytes that count the header, then its JSON
+                raise BadData(f"{source} is a model file, not data; `pegasos show {shlex.quote(source)}` tells what it is.")
 
 
 def _size(dataset: Dataset) -> str:
@@ -68,11 +106,13 @@ def chunks(
 ) -> Iterator[Dataset]:
     """The rows of a file or a set with a model's columns, some at a time; labels come along where there are any."""
     if not is_set(source):
+        check_source(source)
         options = read_options(reading, memory, labelled=False)
         yield from stream(source, columns, options, frame=frame, label_name=label_name)
         return
     from pegasos.modelfile import match_columns
 
+    _refuse_reading(source, reading)
     dataset = load_set(source)
     try:
         places = match_columns([column.name for column in columns], [column.name for column in dataset.columns])
@@ -119,6 +159,8 @@ def _draw(dataset: Dataset, rows: Array, share: float, seed: int) -> tuple[Array
     assert dataset.y is not None
     if dataset.groups is not None:
         splitter = GroupShuffleSplit(1, test_size=share, random_state=seed)
+        if len(np.unique(dataset.groups[rows])) < 2:
+            raise BadData(f"{dataset.name}: all rows are of one group, so none can be set aside; --test-size 0 keeps them all.")
         train, test = next(splitter.split(rows, groups=dataset.groups[rows]))
         return rows[train], rows[test], "random groups"
     y = dataset.y[rows]
@@ -133,11 +175,17 @@ def _draw(dataset: Dataset, rows: Array, share: float, seed: int) -> tuple[Array
 
 def take(dataset: Dataset, rows: Array) -> Dataset:
     """These rows of a data set."""
-    parts = {
+    parts: dict[str, Any] = {
         name: None if value is None else value[rows]
         for name, value in (("y", dataset.y), ("groups", dataset.groups), ("weights", dataset.weights))
     }
     return replace(dataset, X=dataset.X[rows], test=None, **parts)
+
+
+def classes_of(dataset: Dataset) -> Array:
+    """The labels that there are."""
+    assert dataset.y is not None
+    return np.unique(dataset.y)
 
 
 def check_classes(dataset: Dataset, split: Split) -> None:
@@ -145,4 +193,8 @@ def check_classes(dataset: Dataset, split: Split) -> None:
     assert dataset.y is not None
     found = np.unique(dataset.y[split.train])
     if len(found) < 2:
-        raise BadData(f"{dataset.name}: the {len(split.train)} training rows are all of class {found[0]!r}; two are needed.")
+        count = len(split.train)
+        only = f"{count} training rows, all" if count > 1 else "one training row,"
+        raise BadData(
+            f"{dataset.name}: {only} of class {plain(found[0])!r}; two are needed. Give more rows, or a smaller --test-size."
+        )

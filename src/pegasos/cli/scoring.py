@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,18 @@ def count_errors(y: Array, predicted: Array) -> dict[str, Any]:
 
 def as_text(labels: Array) -> Array:
     """Labels in one form, so that 1, 1.0 and "1" are the same class whatever file they came from."""
-    labels = np.asarray(labels)
-    if labels.dtype.kind == "f" and np.all(labels == np.floor(labels)):
-        labels = labels.astype(np.int64)
-    return labels.astype(str)
+    distinct, places = np.unique(np.asarray(labels), return_inverse=True)
+    return np.array([_label_text(str(label)) for label in distinct.tolist()], dtype=str)[places.reshape(-1)]
+
+
+def _label_text(text: str) -> str:
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    if not math.isfinite(number):
+        return text
+    return str(int(number)) if number.is_integer() else repr(number)
 
 
 def confusion(y: Array, predicted: Array, classes: Array) -> dict[str, Any]:

@@ -7,12 +7,12 @@ import itertools
 import math
 from typing import Any
 
-from pegasos.cli.misuse import Misuse
-
 from pegasos.cli.grammar import parse_counts, parse_kernels, parse_numbers
+from pegasos.cli.misuse import Misuse
 from pegasos.cli.options import Learning
-from pegasos.draws import SAMPLINGS
 from pegasos.recipes import MODELS
+
+_SAMPLINGS = ("permutation", "fixed-permutation", "uniform")
 
 #: How each setting is said on the command line.
 _SAID = {"lam": "--lam", "n_iter": "--n-iter", "batch_size": "--batch-size", "class_weight": "--class-weight"}
@@ -46,8 +46,8 @@ def grids(learning: Learning, rows: int) -> dict[str, list[Any]]:
         found["class_weight"] = [learning.class_weight]  # classes get their type once labels are known
     if learning.tol is not None:
         _positive(learning.tol, "--tol")
-    if learning.sampling is not None and learning.sampling not in SAMPLINGS:
-        raise Misuse(f"--sampling must be {' or '.join(SAMPLINGS)}, got {learning.sampling!r}.")
+    if learning.sampling is not None and learning.sampling not in _SAMPLINGS:
+        raise Misuse(f"--sampling must be {' or '.join(_SAMPLINGS)}, got {learning.sampling!r}.")
     for name in ("batch_size", "sampling", "tol"):
         if getattr(learning, name) is not None:
             found[name] = [getattr(learning, name)]

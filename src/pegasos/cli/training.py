@@ -10,12 +10,12 @@ import numpy as np
 from pegasos.cli import console, settings
 from pegasos.cli.cards import make_card
 from pegasos.cli.options import Learning, Running
-from pegasos.cli.rows import Split
+from pegasos.cli.rows import Split, classes_of, take
 from pegasos.cli.scoring import count_errors
 from pegasos.data.dataset import Dataset
 from pegasos.data.sets import is_set
 from pegasos.modelfile import save
-from pegasos.recipes import Recipe, chosen_scale, make_learner, make_recipe
+from pegasos.recipes import Recipe, check_expansion, chosen_scale, dropped_at, learned_rows, make_learner, make_recipe
 
 Array = np.ndarray[Any, Any]
 
@@ -32,10 +32,11 @@ def check(model: str, learning: Learning, running: Running) -> None:
 
 def one_recipe(model: str, learning: Learning, rows: Dataset, running: Running) -> Recipe:
     """The pipeline of train: one value of each setting."""
-    values = settings.single({**settings.grids(learning, len(rows)), "expand": settings.parse_expand(learning.expand)})
-    expand = values.pop("expand")
+    (expand,) = settings.parse_expand(learning.expand)
+    check_expansion(rows, expand)
+    values = settings.single(settings.grids(learning, learned_rows(rows, learning.drop_outliers)))
     if "class_weight" in values:
-        values["class_weight"] = settings.parse_class_weight(values["class_weight"], np.unique(rows.y))
+        values["class_weight"] = settings.parse_class_weight(values["class_weight"], classes_of(rows))
     learner = make_learner(model, {**values, "seed": running.seed, "memory": running.memory})
     console.say(f"scale: {chosen_scale(rows, learning.scale)}")
     return make_recipe(rows, learner, learning.scale, expand, learning.drop_outliers)
@@ -60,26 +61,42 @@ def errors_of(estimator: Any, dataset: Dataset, split: Split) -> dict[str, Any]:
 
 def save_model(estimator: Any, path: str | Path, dataset: Dataset, split: Split, errors: dict[str, Any], seconds: float) -> None:
     """The model with its card and the hashes of its training rows."""
-    card, hashes = make_card(dataset, split, errors, seconds)
+    learned = learned_rows(take(dataset, split.train), dropped_at(estimator))
+    card, hashes = make_card(dataset, split, errors, seconds, learned)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     save(estimator, path, card=card, rows=hashes)
 
 
-def learner_facts(estimator: Any, rows: int) -> dict[str, Any]:
-    """What a person wants to know of the fitted learner."""
+def learner_facts(estimator: Any, rows: int | None) -> dict[str, Any]:
+    """What a person wants to know of the fitted learner; `rows` are those that it learned from, None where nobody knows."""
     learner = fitted_learner(estimator)
     facts: dict[str, Any] = {"class": type(learner).__name__}
     if hasattr(learner, "loss"):
         facts["loss"] = learner.loss
     facts["kernel"] = repr(learner.kernel_) if hasattr(learner, "kernel_") else "linear"
     if getattr(learner, "lam_", None) is not None:
-        facts["regularization"] = console.lam_with_cost(float(learner.lam_), rows)
+        lam = float(learner.lam_)
+        facts |= {"lam": lam, "C": None if rows is None else 1 / (lam * rows)}
     facts["passes" if type(learner).__name__ != "Pegasos" else "steps"] = int(learner.n_iter_)
     if hasattr(learner, "support_"):
-        facts["support vectors"] = f"{len(learner.support_)} of {rows} rows"
+        facts["support_vectors"] = len(learner.support_)
+    facts["rows"] = rows
     if np.isfinite(getattr(learner, "gap_", np.nan)):
-        facts["certified gap"] = f"{float(learner.gap_):.2g} of the objective at most"
+        facts["gap"] = float(learner.gap_)
     return facts
+
+
+def told_facts(facts: dict[str, Any]) -> dict[str, Any]:
+    """The same in words, λ with its C beside it."""
+    told: dict[str, Any] = {name: facts[name] for name in ("loss", "kernel") if name in facts}
+    if "lam" in facts:
+        told["regularization"] = console.lam_with_cost(facts["lam"], facts["C"])
+    told |= {name: facts[name] for name in ("passes", "steps") if name in facts}
+    if "support_vectors" in facts:
+        told["support vectors"] = str(facts["support_vectors"]) + ("" if facts["rows"] is None else f" of {facts['rows']} rows")
+    if "gap" in facts:
+        told["certified gap"] = f"{facts['gap']:.2g} of the objective at most"
+    return told
 
 
 def fitted_learner(estimator: Any) -> Any:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 import time
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pegasos.cli.misuse import Misuse
 import numpy as np
 
 from pegasos import SweepCV
-from pegasos.cli import console, settings, training
+from pegasos.cli import console, outputs, settings, training
+from pegasos.cli.misuse import Misuse
 from pegasos.cli.options import Learning, Reading, Running
-from pegasos.cli.rows import Split, check_classes, load, split_rows, take
+from pegasos.cli.rows import Split, check_classes, classes_of, load, split_rows, take
 from pegasos.cli.scoring import show_errors
 from pegasos.data.dataset import BadData, Dataset
 from pegasos.grids import Wish, default_models, make_grid
-from pegasos.recipes import MODELS, Recipe, chosen_scale, make_learner, make_recipe
+from pegasos.recipes import MODELS, Recipe, check_expansion, chosen_scale, learned_rows, make_learner, make_recipe
 from pegasos.sweep.advice import SweepWarning
 
 Array = np.ndarray[Any, Any]
@@ -47,6 +48,7 @@ class Plan:
 def tune(plan: Plan) -> dict[str, Any]:
     """Run the sweep, write the folder, and answer what was found."""
     begin = time.perf_counter()
+    outputs.check_folder(plan.folder)
     _check(plan)
     dataset = load(plan.data, plan.reading, plan.running.memory)
     split = split_rows(dataset, plan.running.test_size, plan.running.seed)
@@ -54,14 +56,18 @@ def tune(plan: Plan) -> dict[str, Any]:
     rows = take(dataset, split.train)
     models = plan.models or default_models(len(rows))
     recipe = make_recipe(rows, make_learner(models[0], {}), plan.learning.scale, None, plan.learning.drop_outliers)
-    grid = make_grid(_wish(plan, models, rows), recipe, rows)
-    search = _search(plan, recipe, grid, rows)
-    cells = describe_cells(search, len(rows))
+    learned = learned_rows(rows, plan.learning.drop_outliers)
+    wish = _wish(plan, models, rows, learned)
+    for degree in wish.expand:
+        check_expansion(rows, degree)
+    search = _search(plan, recipe, make_grid(wish, recipe, rows), rows)
+    cells = describe_cells(search, learned)
     chosen = cells[search.best_index_]
     errors = training.errors_of(search.best_estimator_, dataset, split)
     estimate = search.honest_estimate()
     result = {
         "data": dataset.name,
+        "source": plan.data,
         "rows": {"training": len(split.train), "test": len(split.test), "split": split.record["kind"]},
         "scale": chosen_scale(rows, plan.learning.scale),
         "cells": len(cells),
@@ -91,17 +97,17 @@ def _check(plan: Plan) -> None:
         settings.check_model(model)
         if plan.models:
             settings.refuse_unknown(model, given)
-    settings.parse_expand(plan.learning.expand)
-    settings.check_scale(plan.learning.scale)
+    settings.check_preparation(plan.learning)
+    settings.check_memory(plan.running.memory)
     if plan.scoring not in get_scorer_names():
         raise Misuse(f"--scoring {plan.scoring!r} is no scorer of scikit-learn, such as accuracy or f1_macro.")
 
 
-def _wish(plan: Plan, models: list[str], rows: Dataset) -> Wish:
-    values = settings.grids(plan.learning, len(rows))
+def _wish(plan: Plan, models: list[str], rows: Dataset, learned: int) -> Wish:
+    values = settings.grids(plan.learning, learned)
     kernels = values.pop("kernel", [])
     if "class_weight" in values:
-        values["class_weight"] = [settings.parse_class_weight(values["class_weight"][0], np.unique(rows.y))]
+        values["class_weight"] = [settings.parse_class_weight(values["class_weight"][0], classes_of(rows))]
     for name in values:
         for model in models:
             if name not in MODELS[model].settings:
@@ -126,17 +132,36 @@ def _search(plan: Plan, recipe: Recipe, grid: list[dict[str, list[Any]]], rows: 
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SweepWarning)  # told with the result, in the words of the options
-        return search.fit(rows.X, rows.y, **weights, **groups)
+        try:
+            return search.fit(rows.X, rows.y, **weights, **groups)
+        except ValueError as error:
+            raise _in_our_words(error, plan) from error
+
+
+def _in_our_words(error: ValueError, plan: Plan) -> ValueError:
+    """Two errors that a person meets are told in the words of the options."""
+    text = str(error)
+    if text.startswith("the store "):
+        other = text.partition(" holds results for ")[2].partition(".")[0]
+        return Misuse(f"{plan.folder} keeps a run on {other}: give another folder with -o, or delete it if no longer wanted.")
+    if plan.scoring != "accuracy":
+        return Misuse(f"--scoring {plan.scoring} does not work here: {text}")
+    return error
 
 
 def _folds(plan: Plan, rows: Dataset) -> Any:
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
+    assert rows.y is not None
     _, counts = np.unique(rows.y, return_counts=True)
     if counts.max() < plan.cv:
         raise BadData(f"{rows.name}: no class has {plan.cv} training rows; give fewer folds (--cv) or more rows.")
     if counts.min() < plan.cv:
         console.say(f"note: the rarest class has {counts.min()} training rows, so some of the {plan.cv} folds lack it.")
+    if rows.groups is not None and len(np.unique(rows.groups)) < plan.cv:
+        raise BadData(
+            f"{rows.name}: {len(np.unique(rows.groups))} groups in the training rows; give at most as many folds (--cv)."
+        )
     kind = StratifiedKFold if rows.groups is None else StratifiedGroupKFold
     return kind(plan.cv, shuffle=True, random_state=plan.running.seed)
 
@@ -262,9 +287,10 @@ def show(result: dict[str, Any], told_next: bool = True) -> None:
     if not told_next:
         return
     console.show()
-    console.show(f"next:  pegasos show {result['model']}")
-    console.show(f"       pegasos run {result['model']} {result['data']}")
-    console.show(f"       pegasos predict {result['model']} NEW.csv -o labels.csv")
+    model = shlex.quote(result["model"])
+    console.show(f"next:  pegasos show {model}")
+    console.show(f"       pegasos run {model} {'DATA' if result['source'] == '-' else shlex.quote(result['source'])}")
+    console.show(f"       pegasos predict {model} NEW.csv -o labels.csv")
 
 
 def _numbers(cell: dict[str, Any]) -> tuple[str, str]:

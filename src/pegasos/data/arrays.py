@@ -10,7 +10,7 @@ import numpy as np
 
 from pegasos.data.columns import place
 from pegasos.data.dataset import Array, BadData, Column, Dataset
-from pegasos.data.labels import checked_labels, checked_weights, simplest
+from pegasos.data.labels import cast, checked_labels, checked_weights, simplest
 from pegasos.data.options import ReadOptions, Wanted
 from pegasos.data.text import listed, shown
 
@@ -101,8 +101,8 @@ def rows_of(X: Any, file: str) -> Any:
     if X.ndim != 2:
         raise BadData(f"{file}: the rows have {X.ndim} dimensions; two are needed: rows and features.")
     if X.dtype.kind == "f" and X.dtype.itemsize <= 4:
-        return X.astype(np.float32, copy=False)
-    return X.astype(np.float64, copy=False)
+        return cast(X, np.float32)
+    return cast(X, np.float64)
 
 
 def square(X: Any) -> tuple[int, int] | None:
@@ -129,7 +129,7 @@ def _finite(X: Any, names: list[str], file: str, options: ReadOptions) -> tuple[
 
     from pegasos.data.table import gaps_and_words
 
-    frame = pl.DataFrame(X.astype(np.float64), schema=names).fill_nan(None)
+    frame = pl.DataFrame(cast(X, np.float64), schema=names).fill_nan(None)
     return frame, gaps_and_words(frame.get_columns(), file, options.strict)
 
 
@@ -153,7 +153,7 @@ def chunk(
         raise BadData(f"{file} has {X.shape[1]} columns, and the model {len(wanted.columns)}.")
     if names is not None and list(names) == wanted.names:
         chosen = slice(None)
-    X = X[:, chosen].astype(np.float64)
+    X = cast(X[:, chosen], np.float64)
     refuse_infinite(X, wanted.names, file, lambda row: where(row + first))
     if wanted.frame:
         import polars as pl

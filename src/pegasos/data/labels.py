@@ -14,12 +14,18 @@ from pegasos.data.text import shown
 Where = Callable[[int], str]
 
 
+def cast(values: Any, dtype: Any) -> Any:
+    """Another type without warnings: what overflows becomes infinite, and is found by those who look for that."""
+    with np.errstate(all="ignore"):
+        return values.astype(dtype, copy=False)
+
+
 def simplest(values: Array) -> Array:
     """Numbers as whole numbers if they all are, words as words."""
     if values.dtype.kind in "iub":
         return values.astype(np.int64)
     if values.dtype.kind == "f":
-        values = values.astype(np.float64)
+        values = cast(values, np.float64)
         if np.all(np.abs(values) < 2**53) and np.all(values == np.rint(values)):
             return values.astype(np.int64)
         return values
@@ -57,7 +63,7 @@ def checked_weights(values: Any, name: str, file: str, where: Where) -> Array:
     weights = np.asarray(values)
     if weights.dtype.kind not in "iufb":
         raise BadData(f"{file}: column {shown(name)} (--weight) holds words; weights are numbers.")
-    weights = weights.astype(np.float64)
+    weights = cast(weights, np.float64)
     wrong = ~np.isfinite(weights) | (weights < 0)
     if wrong.any():
         row = int(np.argmax(wrong))

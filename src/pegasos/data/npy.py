@@ -103,11 +103,19 @@ class Archive:
                     array = array.reshape(shape, order="F" if entry.fortran else "C")
                     if array.dtype.byteorder == ">":
                         array = array.astype(array.dtype.newbyteorder("="))
+                    self._check_words(array, name)
                     yield from self._cut(array, rows) if whole and rows else [array]
         except BadData:
             raise
         except Exception as error:
             raise self._damaged(error) from error
+
+    def _check_words(self, array: Array, name: str) -> None:
+        """Refuse words with characters that do not exist; NumPy itself notices them only when a word is looked at."""
+        if array.dtype.kind == "U" and array.dtype.itemsize and array.size:
+            codes = np.ascontiguousarray(array).reshape(-1).view(np.uint32)
+            if np.any((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))):
+                raise self._damaged(f"the words in {shown(name)} are no Unicode")
 
     @staticmethod
     def _cut(array: Array, rows: int) -> Iterator[Array]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from pegasos.cli import console
+from pegasos.cli.misuse import Misuse
 from pegasos.cli.options import Data, Reading, Talking
 
 PLACE = 10
@@ -31,10 +32,12 @@ def command(
       pegasos describe my.csv --label species --drop id
       pegasos describe digits --json
     """
-    from pegasos.cli.rows import load
+    from pegasos.cli.rows import load_any
     from pegasos.data.describe import describe
 
-    found = describe(load(data, reading), outlier)
+    if not outlier > 0:
+        raise Misuse(f"--outlier must be above 0, got {outlier:g}.")
+    found = describe(load_any(data, reading), outlier)
     if talking.as_json:
         console.show_json(found.as_dict())
     else:

@@ -21,22 +21,20 @@ def command(model: ModelFile, talking: Talking) -> None:
     """
     from pegasos.cli import cards
     from pegasos.cli.training import learner_facts
-    from pegasos.modelfile import read_model
 
-    found = read_model(model)
-    rows = int(found.card.get("split", {}).get("train_rows", 0)) or 1
+    found = cards.open_model(model)
     facts = {
-        "learner": learner_facts(found.estimator, rows),
+        "learner": learner_facts(found.estimator, cards.learned_rows(found)),
         "steps": steps_of(found.estimator),
         "columns": [column.name for column in cards.columns_of(found, model)],
         "format": found.format,
         "versions": found.versions,
-        **{name: value for name, value in found.card.items() if name != "columns"},
     }
     if talking.as_json:
-        console.show_json({"model": model, **facts})
+        rest = {name: value for name, value in found.card.items() if name not in facts}
+        console.show_json({"model": model, **facts, **rest})
     else:
-        _show(model, facts)
+        _show(model, {**facts, **cards.told(found)}, cards.errors_told(cards.told(found)))
 
 
 def steps_of(estimator: Any) -> list[str]:
@@ -48,12 +46,13 @@ def steps_of(estimator: Any) -> list[str]:
     return [type(estimator).__name__]
 
 
-def _show(model: str, facts: dict[str, Any]) -> None:
+def _show(model: str, facts: dict[str, Any], errors: dict[str, Any]) -> None:
     from pegasos.cli.scoring import show_errors
+    from pegasos.cli.training import told_facts
 
     learner = facts["learner"]
     console.heading(f"{model}: {learner['class']}")
-    lines = {**{name: value for name, value in learner.items() if name != "class"}, "pipeline": " -> ".join(facts["steps"])}
+    lines = {**told_facts(learner), "pipeline": " -> ".join(facts["steps"])}
     columns = facts["columns"]
     lines["features"] = f"{len(columns)}: {', '.join(columns[:8])}{' ...' if len(columns) > 8 else ''}"
     if "classes" in facts:
@@ -63,12 +62,15 @@ def _show(model: str, facts: dict[str, Any]) -> None:
         lines["data"] = f"{facts['data']['name']}, {facts['data']['rows']} rows, fingerprint {facts['data']['fingerprint'][:12]}"
     if "split" in facts:
         split = facts["split"]
-        lines["rows"] = f"{split['train_rows']} training, {split['test_rows']} test ({split['kind']}, seed {split['seed']})"
+        dropped = split["train_rows"] - split["learned_rows"]
+        without = f" without {dropped} outliers" if dropped else ""
+        lines["rows"] = (
+            f"{split['train_rows']} training{without}, {split['test_rows']} test ({split['kind']}, seed {split['seed']})"
+        )
     lines["made"] = f"{facts.get('created', 'unknown')} by {facts.get('command', 'Python')}"
     lines["versions"] = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
     for name, value in lines.items():
         console.show(f"  {name}: {value}")
-    errors = {name: found for name, found in facts.get("errors", {}).items() if isinstance(found, dict) and "rows" in found}
     if errors:
         console.show()
         show_errors(errors)

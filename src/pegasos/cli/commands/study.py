@@ -34,8 +34,8 @@ def command(
       pegasos study new mine.py --data my.csv      a template with eight models
       pegasos study ./mine.py
 
-    The folder gets results.json, results.csv, cells.csv and findings.md; the same command goes on after an interruption. Where the
-    real data are missing a stand-in is used, and said.
+    The folder gets results.json, results.csv, cells.csv and findings.md; the same command goes on after an interruption. Where
+    the real data are missing a stand-in is used, and said.
     """
     console.state.quiet = talking.quiet
     from pegasos.cli import studying

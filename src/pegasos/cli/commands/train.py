@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from typing import Annotated, Any
 
@@ -35,11 +36,15 @@ def command(
       pegasos train my.csv -m pegasos --kernel gaussian:8 --lam 1e-4 --n-iter 50000 -o my.model
       pegasos train my.csv -m logistic --expand 2 --drop-outliers 3 --test-size 0.25
     """
-    from pegasos.cli import training
-    from pegasos.cli.rows import check_classes, load, split_rows, take
+    from pegasos.cli import outputs, training
+    from pegasos.cli.rows import check_classes, check_source, load, split_rows, take
+    from pegasos.recipes import learned_rows
 
     begin = time.perf_counter()
-    training.check(model, learning)
+    path = out if out is not None else f"{training.stem(data)}.model"
+    training.check(model, learning, running)
+    check_source(data)
+    outputs.check_model_file(path, data)
     dataset = load(data, reading, running.memory)
     split = split_rows(dataset, running.test_size, running.seed)
     check_classes(dataset, split)
@@ -48,15 +53,10 @@ def command(
     with console.working(f"training {model} on {len(rows)} rows"):
         training.fit(recipe, rows)
     errors = training.errors_of(recipe.estimator, dataset, split)
-    path = out if out is not None else f"{training.stem(data)}.model"
     seconds = time.perf_counter() - begin
     training.save_model(recipe.estimator, path, dataset, split, {"model": model, **errors}, seconds)
-    result = {
-        "model": path,
-        "data": dataset.name,
-        "learner": training.learner_facts(recipe.estimator, len(rows)),
-        "errors": errors,
-    }
+    facts = training.learner_facts(recipe.estimator, learned_rows(rows, learning.drop_outliers))
+    result = {"model": path, "data": dataset.name, "learner": facts, "errors": errors}
     if talking.as_json:
         console.show_json({**result, "seconds": round(seconds, 2)})
     else:
@@ -65,14 +65,14 @@ def command(
 
 def _show(result: dict[str, Any], data: str) -> None:
     from pegasos.cli.scoring import show_errors
+    from pegasos.cli.training import told_facts
 
-    facts = result["learner"]
-    console.heading(f"{facts['class']} on {result['data']}")
-    for name, value in facts.items():
-        if name != "class":
-            console.show(f"  {name}: {value}")
+    console.heading(f"{result['learner']['class']} on {result['data']}")
+    for name, value in told_facts(result["learner"]).items():
+        console.show(f"  {name}: {value}")
     console.show()
     show_errors(result["errors"])
     console.show()
     console.show(f"saved: {result['model']}")
-    console.say(f"next:  pegasos run {result['model']} {data}")
+    if data != "-":
+        console.say(f"next:  {shlex.join(['pegasos', 'run', result['model'], data])}")

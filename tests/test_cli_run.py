@@ -1,0 +1,215 @@
+"""`run` never calls the error on training rows a test error, and never drops a test row."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from command_line import call, fine, messy, numbers, written
+
+from pegasos import Perceptron
+from pegasos.modelfile import read_model, save
+
+
+@pytest.fixture(params=[numbers, messy], ids=["numbers", "messy"])
+def trained(request, tmp_path, monkeypatch):
+    """A table, its file, the model that was trained on 80 % of it, and what train said."""
+    monkeypatch.chdir(tmp_path)
+    frame = request.param()
+    path = written(frame, tmp_path / "table.csv")
+    label = frame.columns[-1]
+    told = fine("train", path, "--label", label, "--kernel", "gaussian", "-o", "table.model", "--json").json
+    return frame, path, told["errors"]
+
+
+def errors(path, model="table.model", *options):
+    answer = fine("run", model, path, "--json", *options).json
+    return answer["errors"], answer["notes"]
+
+
+def test_on_the_same_file_the_errors_are_those_of_training(trained):
+    _, path, told = trained
+    assert errors(path) == (told, [])
+
+
+def test_evaluate_is_the_same_command(trained):
+    _, path, told = trained
+    assert fine("evaluate", "table.model", path, "--json").json["errors"] == told
+
+
+def test_neither_order_nor_further_columns_nor_format_matter(trained, tmp_path):
+    frame, _, told = trained
+    changed = frame.sample(fraction=1, shuffle=True, seed=1).select(*reversed(frame.columns)).with_columns(extra=pl.lit("more"))
+    for name in ("other.csv", "other.parquet"):
+        assert errors(written(changed, tmp_path / name))[0] == told
+
+
+def test_a_named_set_is_known_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = fine("train", "xor", "--kernel", "gaussian", "--json").json
+    assert errors("xor", told["model"])[0] == told["errors"]
+    frame = pl.DataFrame(np.load(_xor_as_npz(tmp_path))["data"], schema=["x1", "x2", "y"])
+    assert errors(written(frame, tmp_path / "xor.parquet"), told["model"])[0] == told["errors"]
+
+
+def _xor_as_npz(folder):
+    from pegasos.data.sets import load_set
+
+    data = load_set("xor")
+    np.savez(folder / "both.npz", data=np.column_stack([data.X, data.y]))
+    return folder / "both.npz"
+
+
+def test_only_the_test_rows(trained, tmp_path):
+    frame, _, told = trained
+    new = _rows(frame, training=False)
+    found, notes = errors(written(new, tmp_path / "new.csv"))
+    assert found == {"test": told["test"]}
+    assert notes == []
+
+
+def test_only_training_rows_have_no_test_error(trained, tmp_path):
+    frame, _, told = trained
+    old = _rows(frame, training=True)
+    found, notes = errors(written(old, tmp_path / "old.csv"))
+    assert found == {"training": told["training"]}
+    assert "no test error" in notes[0]
+    assert "test" not in fine("run", "table.model", tmp_path / "old.csv").out.split("Confusion")[0].replace("no test error", "")
+
+
+def test_training_rows_among_new_ones_are_told_apart_and_told(trained, tmp_path):
+    frame, _, told = trained
+    old = _rows(frame, training=True)
+    mixed = pl.concat([old[:7], _rows(frame, training=False)])
+    found, notes = errors(written(mixed, tmp_path / "mixed.csv"))
+    assert found["test"] == told["test"]
+    assert found["training"]["rows"] == 7
+    assert "7 rows equal rows of the training data" in notes[0]
+
+
+def test_copies_across_the_split_are_counted_one_by_one(tmp_path, monkeypatch):
+    """Each row twice: what is in training k times is known k times, and every other copy is a test row."""
+    monkeypatch.chdir(tmp_path)
+    frame = pl.concat([numbers(60), numbers(60)])
+    told = fine("train", written(frame, tmp_path / "twice.csv"), "-o", "twice.model", "--json").json["errors"]
+    found, _ = errors(tmp_path / "twice.csv", "twice.model")
+    assert found == told
+    assert (found["training"]["rows"], found["test"]["rows"]) == (96, 24)
+    three, _ = errors(written(pl.concat([frame, numbers(60)]), tmp_path / "thrice.csv"), "twice.model")
+    assert (three["training"]["rows"], three["test"]["rows"]) == (96, 84)
+
+
+def _rows(frame, training):
+    """The rows on one side of the split that train drew: its seed is 0, by class."""
+    from sklearn.model_selection import train_test_split
+
+    sides = train_test_split(np.arange(len(frame)), test_size=0.2, random_state=0, stratify=frame[frame.columns[-1]].to_numpy())
+    return frame[np.sort(sides[0 if training else 1])]
+
+
+def test_the_same_label_written_otherwise_is_the_same(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = numbers().with_columns(y=(pl.col("y") == "yes").cast(pl.Int64))
+    told = fine("train", written(frame, tmp_path / "whole.csv"), "-o", "m.model", "--json").json["errors"]
+    floats = written(frame.with_columns(pl.col("y").cast(pl.Float64)), tmp_path / "floats.parquet")
+    assert errors(floats, "m.model")[0] == told
+
+
+def test_labels_that_are_not_whole_numbers_are_compared_as_numbers_in_every_chunk(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = numbers(400).with_columns(y=pl.when(pl.col("y") == "yes").then(1.0).otherwise(1.5)).sort("y")
+    told = fine("train", written(frame, tmp_path / "halves.csv"), "-o", "m.model", "--json").json["errors"]
+    _in_small_chunks(monkeypatch)
+    assert errors(tmp_path / "halves.csv", "m.model")[0] == told
+
+
+def test_chunks_do_not_matter(trained, monkeypatch):
+    _, path, told = trained
+    _in_small_chunks(monkeypatch)
+    assert errors(path)[0] == told
+
+
+def _in_small_chunks(monkeypatch):
+    from pegasos.cli import rows
+
+    whole = rows.stream
+    monkeypatch.setattr(rows, "stream", lambda *args, **options: whole(*args, **options, chunk=500))
+
+
+def test_a_file_without_a_header_whose_label_is_not_the_last(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    numbers().select("y", "a", "b", "c").write_csv("bare.csv", include_header=False)
+    told = fine("train", "bare.csv", "--label", "1", "--json").json["errors"]
+    assert errors("bare.csv", "bare.model")[0] == told
+
+
+def test_a_model_without_row_hashes_says_so(tmp_path):
+    frame = numbers()
+    X = frame.select("a", "b", "c").to_numpy()
+    save(Perceptron(random_state=0).fit(X, frame["y"].to_numpy()), tmp_path / "python.model")
+    path = written(frame.rename({"a": "x1", "b": "x2", "c": "x3"}), tmp_path / "new.csv")
+    answer = fine("run", tmp_path / "python.model", path, "--label", "y", "--json").json
+    assert list(answer["errors"]) == ["all (training rows unknown)"]
+    assert "does not tell which rows" in answer["notes"][0]
+    assert answer["errors"]["all (training rows unknown)"]["rows"] == len(frame)
+
+
+def test_a_card_of_ones_own_is_no_obstacle(tmp_path):
+    frame = numbers()
+    learner = Perceptron(random_state=0).fit(frame.select("a", "b", "c").to_numpy(), frame["y"].to_numpy())
+    strange = {"data": "mine", "split": 7, "classes": ["x"], "errors": {"test": 3}, "label": 5, "frame": "yes", "command": None}
+    save(learner, tmp_path / "python.model", card=strange)
+    path = written(frame.rename({"a": "x1", "b": "x2", "c": "x3"}), tmp_path / "new.csv")
+    assert "C = 1/(λ m)" not in fine("show", tmp_path / "python.model").out
+    assert fine("show", tmp_path / "python.model", "--json").json["data"] == "mine"
+    fine("run", tmp_path / "python.model", path, "--label", "y")
+    fine("predict", tmp_path / "python.model", path)
+
+
+def test_damaged_lists_of_columns_are_bad_models(tmp_path):
+    frame = numbers()
+    learner = Perceptron(random_state=0).fit(frame.select("a", "b", "c").to_numpy(), frame["y"].to_numpy())
+    for columns in ([{"name": "a", "kind": "number"}], [1, 2, 3], [{"name": "a", "kind": "code"}] * 3):
+        save(learner, tmp_path / "odd.model", card={"columns": columns})
+        assert call("show", tmp_path / "odd.model").code == 4
+
+
+def test_a_files_own_test_group_is_honoured(tmp_path, monkeypatch):
+    h5py = pytest.importorskip("h5py")
+    monkeypatch.chdir(tmp_path)
+    frame = numbers(200)
+    X, y = frame.select("a", "b", "c").to_numpy(), (frame["y"] == "yes").to_numpy().astype(int)
+    with h5py.File("own.h5", "w") as file:
+        for group, part in (("train", slice(None, 130)), ("test", slice(130, None))):
+            file[f"{group}/data"], file[f"{group}/target"] = X[part], y[part]
+    told = fine("train", "own.h5", "--json").json["errors"]
+    assert (told["training"]["rows"], told["test"]["rows"]) == (130, 70)
+    assert errors("own.h5", "own.model")[0] == told
+    fine("train", "own.h5", "--test-size", "0.2", "-o", "inner.model")
+    found, _ = errors("own.h5", "inner.model")
+    assert {name: each["rows"] for name, each in found.items()} == {"training": 104, "test group": 70, "other new rows": 26}
+
+
+def test_groups_stay_together(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = numbers(200).with_columns(person=pl.Series(np.arange(200) // 8))
+    told = fine("train", written(frame, tmp_path / "people.csv"), "--group", "person", "--label", "y", "--json").json
+    assert errors("people.csv", told["model"])[0] == told["errors"]
+    model = read_model(told["model"])
+    assert model.card["split"]["kind"] == "random groups"
+    from pegasos.data.rowhash import hash_rows
+
+    known = np.isin(hash_rows(frame.select("a", "b", "c").to_numpy(), frame["y"].to_numpy()), model.rows)
+    for person in range(25):
+        assert len(set(known[np.arange(200) // 8 == person])) == 1
+    assert call("train", "people.csv", "--group", "y", "--label", "person").code == 3
+
+
+def test_a_file_without_labels_is_told(trained, tmp_path):
+    frame, _, _ = trained
+    label = frame.columns[-1]
+    answer = call("run", "table.model", written(frame.drop(label), tmp_path / "bare.csv"))
+    assert answer.code == 3
+    assert f"has no column '{label}'" in answer.err
+    renamed = written(frame.rename({label: "truth"}), tmp_path / "renamed.csv")
+    assert errors(renamed, "table.model", "--label", "truth")[0] == trained[2]
