@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from command_line import call, fine, numbers, written
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from command_line import call, fine, numbers, written
 from pegasos.cli import settings
 from pegasos.cli.misuse import Misuse
 from pegasos.cli.options import Learning

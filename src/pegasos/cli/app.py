@@ -47,6 +47,10 @@ Exit codes: 0 fine, 1 error, 2 wrong usage, 3 bad data, 4 bad model file, 130 in
 """
 
 
+#: Words of the library in its warnings, and what stands for them here.
+_IN_OPTIONS = {"max_epochs": "--epochs", " or tol": " or --tol", "cv_results_['mean_gap']": "the gaps in results.csv"}
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         print(f"pegasos {__version__}")
@@ -187,4 +191,7 @@ def _explain(error: Exception) -> int:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    console.say(f"warning: {message}")
+    text = str(message)
+    for word, option in _IN_OPTIONS.items():
+        text = text.replace(word, option)
+    console.say(f"warning: {text}")

@@ -124,7 +124,10 @@ def _words(model: Model) -> set[str]:
     for _, step, columns in [] if encoder is None else encoder.transformers_:
         last = step.steps[-1][1] if hasattr(step, "steps") else step
         if hasattr(last, "categories_") and any(each.dtype.kind in "OU" for each in last.categories_):
-            found |= {str(column) for column in columns}
+            names = model.feature_names or []
+            found |= {
+                column if isinstance(column, str) else names[column] for column in columns if isinstance(column, str) or names
+            }
     return found
 
 

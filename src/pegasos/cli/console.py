@@ -81,9 +81,10 @@ def complain_more(text: object) -> None:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1) -> None:
     """Columns of text, the first `left` of them aligned to the left, the others to the right."""
+    head = [plain(cell, width=60) for cell in head]
     cells = [[plain(cell, width=60) for cell in row] for row in rows]
-    widths = [max(len(line[place]) for line in [list(head), *cells]) for place in range(len(head))]
-    for number, line in enumerate([list(head), *cells]):
+    widths = [max(len(line[place]) for line in [head, *cells]) for place in range(len(head))]
+    for number, line in enumerate([head, *cells]):
         text = "  ".join(
             cell.ljust(width) if place < left else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(line, widths, strict=True))

@@ -15,6 +15,7 @@ import numpy as np
 from pegasos.cli import console
 from pegasos.cli.misuse import Misuse
 from pegasos.cli.options import Reading
+from pegasos.cli.scoring import as_text
 from pegasos.data.dataset import BadData, Column, Dataset
 from pegasos.data.options import ReadOptions
 from pegasos.data.reading import read, stream
@@ -67,6 +68,8 @@ def load(source: str, reading: Reading, memory: str | None = None, labelled: boo
         check_source(source)
         with console.working(f"reading {source}"):
             dataset = read(source, read_options(reading, memory, labelled))
+    if dataset.y is not None and dataset.y.dtype.kind == "f":
+        dataset = replace(dataset, y=as_text(dataset.y))  # 1 and 1.5 may be names of classes, but a learner takes no such numbers
     for note in dataset.notes:
         console.say(note)
     console.say(f"{dataset.name}: {_size(dataset)}")
@@ -98,7 +101,8 @@ def check_source(source: str) -> None:
 def _size(dataset: Dataset) -> str:
     classes = "" if dataset.y is None else f", {len(np.unique(dataset.y))} classes"
     test = "" if dataset.test is None else f", {int(dataset.test.sum())} of them a test group"
-    return f"{len(dataset)} rows{test}, {dataset.X.shape[1]} features{classes}"
+    width = dataset.X.shape[1]
+    return f"{len(dataset)} rows{test}, {width} feature{'s' * (width != 1)}{classes}"
 
 
 def chunks(

@@ -12,6 +12,7 @@ from pegasos.cli.misuse import Misuse
 from pegasos.studies._finding import find_study, known_studies
 from pegasos.studies._runner import Options, run_study
 from pegasos.studies._template import template
+from pegasos.studies._writing import best_of_each
 
 
 def show_list(as_json: bool) -> None:
@@ -61,6 +62,17 @@ def _load(source: str) -> Any:
     return dataclasses.replace(dataset, X=X)
 
 
+def _setting(cell: dict[str, Any]) -> str:
+    """What tells a cell from the others of its experiment."""
+    named = {"kernel": "", "lam": "λ = ", "n_iter": "T = ", "epochs": "epochs = "}
+    parts = [
+        f"{words}{cell[name]:g}" if isinstance(cell[name], float) else f"{words}{cell[name]}"
+        for name, words in named.items()
+        if name in cell
+    ]
+    return ", ".join(parts)
+
+
 def show(found: dict[str, Any]) -> None:
     """The summary for a person; findings.md has everything."""
     console.heading(found["title"])
@@ -75,6 +87,10 @@ def show(found: dict[str, Any]) -> None:
                 console.show(
                     f"  {fit['group']}: {told} fit, read {fit['reading']} (mean distance {fit['mean_distance']:.2f} noises)"
                 )
+        console.show()
+    else:
+        rows = [(cell["experiment"], _setting(cell), console.percent(cell["error"])) for cell in best_of_each(found["cells"])]
+        console.table(("best of each", "setting", "error"), rows, left=2)
         console.show()
     for check in found["checks"]:
         console.show(f"claim: {check['claim']}: {check['verdict']}")

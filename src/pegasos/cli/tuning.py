@@ -132,6 +132,7 @@ def _search(plan: Plan, recipe: Recipe, grid: list[dict[str, list[Any]]], rows: 
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SweepWarning)  # told with the result, in the words of the options
+        warnings.filterwarnings("ignore", "The least populated class")  # told by us
         try:
             return search.fit(rows.X, rows.y, **weights, **groups)
         except ValueError as error:
@@ -210,12 +211,12 @@ def _finite(value: Any) -> float | None:
 
 
 def _leading(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The best cell of each model and kind of kernel, then the next best ones."""
+    """The best cell of each model, kind of kernel and expansion, the best of them first."""
     ranked = sorted((cell for cell in cells if cell["score"] is not None), key=lambda cell: -cell["score"])
     first: dict[Any, dict[str, Any]] = {}
     for cell in ranked:
         first.setdefault((cell["model"], cell["kernel"].split("(")[0], cell["expand"]), cell)
-    return sorted(first.values(), key=lambda cell: -cell["score"])[:_SHOWN]
+    return sorted(first.values(), key=lambda cell: -cell["score"])
 
 
 # -- files and words -------------------------------------------------------------------------------------------------
@@ -264,9 +265,11 @@ def show(result: dict[str, Any], told_next: bool = True) -> None:
             _told(cell["score"], scoring),
             _spread(cell, scoring),
         )
-        for cell in result["leading"]
+        for cell in result["leading"][:_SHOWN]
     ]
     console.table(("best of each family", "kernel", "expand", "λ", "C", f"cv {measure}", "± folds"), rows, left=2)
+    if len(result["leading"]) > _SHOWN:
+        console.show(f"... and {len(result['leading']) - _SHOWN} more in {Path(result['folder']) / 'results.csv'}")
     console.show()
     console.show(f"choice:  {words(result['choice'])}")
     if result["simplest"]["cell"] != result["choice"]["cell"]:

@@ -179,7 +179,10 @@ class Dropping:
 
     def __init__(self, parts: dict[str, Part]) -> None:
         self.parts = parts
-        self.params: dict[str, Check] = {"threshold": checks.number}
+        self.params: dict[str, Check] = {
+            "threshold": checks.number,
+            "columns": checks.either(checks.nothing, checks.list_of(checks.whole)),
+        }
 
     def describe(self, estimator: Any, place: Place, arrays: Arrays) -> dict[str, Any]:
         arrays.add(place.array("kept_"), estimator.kept_, f"{place.words}: kept_")
@@ -191,6 +194,8 @@ class Dropping:
     def plan(self, node: Node, width: int | None) -> Planned:
         inputs = checked_width(node.state, width)
         names = checked_names(node.state, inputs)
+        if any(place >= inputs for place in node.params.get("columns") or ()):
+            raise node.state.bad(f"its columns {short(node.params['columns'])} are not among the {inputs} that it gets")
         node.file.expect(node.place.array("kept_"), ("BOOL",), (None,))
         words = f"{node.place.words}, the estimator of DropOutliers"
         inner = node.child(node.state.take("estimator"), 0, words, inputs, self.parts)

@@ -25,7 +25,7 @@ from pegasos.studies import _writing
 from pegasos.studies._decoding import DecodedAccuracy
 from pegasos.studies._judging import judge
 from pegasos.studies._results import Context, Results, Row, same
-from pegasos.studies._study import Experiment, Study
+from pegasos.studies._study import Emulation, Experiment, Study
 from pegasos.sweep.cells import find_learner
 
 Array = np.ndarray[Any, Any]
@@ -58,6 +58,10 @@ def run_study(study: Study, folder: str | Path, options: Options, load: Callable
             start = time.perf_counter()
             results.rows += run.experiment(experiment, seed)
             times[experiment.name] = times.get(experiment.name, 0.0) + time.perf_counter() - start
+    for emulation in study.emulations:
+        for seed in seeds:
+            options.say(f"{study.name}: {emulation.name}, seed {seed + 1} of {len(seeds)}")
+            results.rows += run.emulation(emulation, seed)
     context = Context(study, dataset, results, seeds, real, options.quick, run.labels, options.say)
     judged, fits = judge(study.numbers(), results, study.tolerance)
     found: dict[str, Any] = {
@@ -76,8 +80,9 @@ def run_study(study: Study, folder: str | Path, options: Options, load: Callable
         "seconds": {name: round(seconds, 2) for name, seconds in times.items()},
         "made": _circumstances(),
     }
+    found["cells"] = _writing.summarize(results)
     found["total_seconds"] = round(time.perf_counter() - begin, 2)
-    _writing.write(run.folder, found, results)
+    _writing.write(run.folder, found)
     return found
 
 
@@ -149,6 +154,11 @@ class _Run:
         cells = [row for row in rows if row["split"] == experiment.split_name and row["decoding"] == experiment.decodings[0]]
         self._labels[experiment.name, seed] = (cells, search.labels_)
         return rows
+
+    def emulation(self, emulation: Emulation, seed: int) -> list[Row]:
+        """What a report's own program would have found with this seed."""
+        rows = self.once(f"{_slug(emulation.name)}-{seed}", lambda: emulation.run(self.dataset, seed))
+        return [{"experiment": emulation.name, "seed": seed, "decoding": "argmax", **row} for row in rows]
 
     def labels(self, experiment: str, seed: int, **cell: Any) -> Array:
         """Out-of-fold codes of one cell."""

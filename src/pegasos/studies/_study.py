@@ -39,6 +39,17 @@ class Experiment:
 
 
 @dataclass(frozen=True)
+class Emulation:
+    """What a report's own program did, written down again: a fault that none of our learners has.
+
+    `run(dataset, seed)` answers rows with the fields split, error, rows, and whatever tells them apart.
+    """
+
+    name: str
+    run: Callable[[Any, int], list[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
 class Number:
     """A printed number: an error, on how many rows it was counted, and the results that may be the same thing.
 
@@ -87,6 +98,7 @@ class Study:
     stand_in: str | None
     protocol: str
     experiments: tuple[Experiment, ...]
+    emulations: tuple[Emulation, ...] = ()
     numbers: Callable[[], list[Number]] = list
     checks: tuple[Check, ...] = ()
     extras: tuple[Extra, ...] = ()

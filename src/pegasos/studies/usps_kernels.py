@@ -10,6 +10,7 @@ import numpy as np
 from pegasos.kernels import Gaussian, Polynomial
 from pegasos.learners import Pegasos
 from pegasos.studies import _digits
+from pegasos.studies._digits_best import surpass
 from pegasos.studies._results import Context
 from pegasos.studies._splits import folds
 from pegasos.studies._study import Check, Experiment, Extra, Number, Study, printed_rows
@@ -142,6 +143,25 @@ def _naive(context: Context) -> dict[str, Any]:
     return {"rows": rows, "text": _digits.as_table(rows)}
 
 
+def _surpass(context: Context) -> list[dict[str, Any]]:
+    """Under the study's folds, and on the set's own split into training and test rows."""
+    seed, codes = context.seeds[0], context.codes
+    cell = {"kernel": repr(Polynomial(3)), "lam": 1.0, "n_iter": STEPS[-1]}
+    what = "degree 3, λ = 1, T = 50,000"
+    rows = surpass(context, folds(5)(context.dataset.labels, seed), context.labels(NAME, seed, **cell), what)
+    if context.dataset.test is None:
+        return rows
+    train, test = np.flatnonzero(~context.dataset.test), np.flatnonzero(context.dataset.test)
+    learner = Pegasos(kernel=Polynomial(3), lam=1.0, n_iter=STEPS[-1], sampling="uniform", average=False, random_state=seed)
+    theirs = codes.copy()
+    theirs[test] = learner.fit(context.dataset.X[train], codes[train]).predict(context.dataset.X[test])
+    split = surpass(context, [(train, test)], theirs, what)
+    return [
+        *({**row, "what": f"{row['what']}; folds"} for row in rows),
+        *({**row, "what": f"{row['what']}; own split"} for row in split),
+    ]
+
+
 STUDY = Study(
     name="usps_kernels",
     title="Seven kernels, seven λ, five T on USPS",
@@ -175,12 +195,15 @@ STUDY = Study(
         Extra("times", "Run time against T", _times, slow=True),
         Extra("naive", "Naive against optimized run time", _naive, slow=True),
     ),
+    surpass=_surpass,
     prepare=_digits.unit_pixels,
     findings=(
         "All four numbers are reproduced. Which kernel is the best of the 245 is a matter of the draw: degree 3 with λ = 1 and "
         "the Gaussian of variance 2 are within noise of each other. For degree 7 λ changes not one label: K(x, x) = (1 + "
         "‖x‖²)^7 is so large that a violation is a mistake, and Pegasos is the kernel Perceptron. The Gaussian of variance "
         "0.25 gives the nearest neighbour's labels. More steps always help the polynomials; the last vector of the Gaussian of "
-        "variance 2 at λ = 1e-5 is best at 25,000 and worse at 50,000."
+        "variance 2 at λ = 1e-5 is best at 25,000 and worse at 50,000. About the last part: which map of the images and which "
+        "width a fold uses is chosen inside its training rows, but that edges are among the maps at all was decided by people "
+        "who had seen errors on these rows."
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,7 @@ def stream(source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dat
                 labels = None if y is None else y[start : start + len(part)]
                 if labels is not None and labels.shape != (len(part),):
                     raise BadData(f"{source.name}: more rows than labels.")
-                yield arrays.chunk(source.name, part, labels, None, wanted, label, first)
+                found = arrays.chunk(source.name, part, labels, None, wanted, label, first)
+                yield found if group == "" else replace(found, test=np.full(len(part), group == "test/"))
                 start += len(part)
                 first += len(part)

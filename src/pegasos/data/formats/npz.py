@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,7 @@ def _read_sparse(archive: Archive, options: ReadOptions) -> Dataset:
 
 
 def stream(source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
-    """Slices of rows; the labels, which are small, are read at once."""
+    """Slices of rows, then those of X_test where it is there; the labels, which are small, are read at once."""
     with source.path.open("rb") as opened:
         archive = Archive(opened, source.name, options.allowed())
         known = archive.names
@@ -119,15 +120,22 @@ def stream(source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dat
         )
         usual = next((labels for data, labels in arrays.PAIRS if data == rows and labels in known), None)
         label = next((name for name in (options.label, wanted.label_name, usual) if name in known), None)
-        y = None if label is None else simplest(archive.array(label))
         names = _names(archive)
-        first = 0
-        for part in _parts(archive, rows, sparse, wanted):
-            labels = None if y is None else y[first : first + part.shape[0]]
-            if labels is not None and labels.shape != (part.shape[0],):
-                raise BadData(f"{source.name}: more rows than labels.")
-            yield arrays.chunk(source.name, part, labels, names, wanted, label, first)
-            first += part.shape[0]
+        halves = [(rows, label)]
+        if not sparse and f"{rows}_test" in known:
+            halves.append((f"{rows}_test", None if label is None else f"{label}_test"))
+        before = 0
+        for number, (data, labelled) in enumerate(halves):
+            y = None if labelled not in known else simplest(archive.array(str(labelled)))
+            first = 0
+            for part in _parts(archive, data, sparse, wanted):
+                labels = None if y is None else y[first : first + part.shape[0]]
+                if labels is not None and labels.shape != (part.shape[0],):
+                    raise BadData(f"{source.name}: more rows than labels.")
+                found = arrays.chunk(source.name, part, labels, names, wanted, label, before + first)
+                yield found if len(halves) == 1 else replace(found, test=np.full(part.shape[0], number == 1))
+                first += part.shape[0]
+            before += first
 
 
 def _parts(archive: Archive, rows: str, sparse: bool, wanted: Wanted) -> Iterator[Array]:

@@ -1,0 +1,95 @@
+"""One page that shows what the numbers of a sweep, a study or a model mean.
+
+    pegasos.report(sweep).save("report.html")
+
+The package may itself be called, so that the line above works whether or not its modules were imported before.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pegasos.report.page import Page
+
+__all__ = ["gather_model", "gather_study", "gather_sweep", "report", "save_gathered", "write_report"]
+
+
+def report(thing: Any, X: Any = None, y: Any = None, **facts: Any) -> Page:
+    """A page about a fitted SweepCV, a fitted learner or pipeline, a folder of a run, or a model file.
+
+    X, y: the rows that a sweep was fitted to, or rows on which a model is looked at: with them the page has confusions,
+    mistakes, a map and statistics of features. `facts` are put into the page's text: name (of the data), source (a file or a
+    named set, for command lines), columns (names of features), image (height, width), seconds, command.
+    """
+    from pegasos.report.gathering import gather_model, gather_sweep
+    from pegasos.report.page import make_page
+    from pegasos.report.runs import read_run
+
+    if isinstance(thing, str | Path):
+        return make_page(read_run(thing, X, y, **facts))
+    if hasattr(thing, "cv_results_"):
+        return make_page(gather_sweep(thing, _dataset(X, y, facts), **facts))
+    return make_page(gather_model(thing, _dataset(X, y, facts), **facts))
+
+
+def gather_sweep(search: Any, dataset: Any, **facts: Any) -> dict[str, Any]:
+    """Everything that a page shows of a fitted SweepCV; see `gathering.gather_sweep`."""
+    from pegasos.report.gathering import gather_sweep as gather
+
+    return gather(search, dataset, **facts)
+
+
+def gather_study(search: Any, dataset: Any, experiment: str, **facts: Any) -> dict[str, Any]:
+    """What a page shows of one experiment of a study beside results.json; see `gathering.gather_study`."""
+    from pegasos.report.gathering import gather_study as gather
+
+    return gather(search, dataset, experiment, **facts)
+
+
+def gather_model(estimator: Any, dataset: Any, **facts: Any) -> dict[str, Any]:
+    """Everything that a page shows of one fitted learner or pipeline; see `gathering.gather_model`."""
+    from pegasos.report.gathering import gather_model as gather
+
+    return gather(estimator, dataset, **facts)
+
+
+def save_gathered(folder: str | Path, gathered: dict[str, Any]) -> Path:
+    """Put what was gathered into a run folder, as report.json."""
+    from pegasos.report.runs import save_gathered as save
+
+    return save(folder, gathered)
+
+
+def write_report(folder: str | Path, figures: bool = False) -> Path:
+    """Write report.html into a run folder that tune or study has filled; answers its path."""
+    return report(folder).write(folder, figures=figures)
+
+
+def _dataset(X: Any, y: Any, facts: dict[str, Any]) -> Any:
+    """Rows that came as arrays, as a reader would give them; takes the facts that belong to them."""
+    import numpy as np
+
+    from pegasos.data.dataset import Column, Dataset
+
+    name, image = facts.pop("name", "the data"), facts.pop("image", None)
+    columns = facts.pop("columns", None)
+    if X is None:
+        return None
+    if columns is None and hasattr(X, "columns"):
+        columns = list(X.columns)
+    if not hasattr(X, "tocsr"):
+        X = np.asarray(X)
+    labels = None if y is None else np.asarray(y)
+    return Dataset(str(name), X, [Column(str(each)) for each in columns or []], labels, image=image)
+
+
+class _Callable(ModuleType):
+    def __call__(self, thing: Any, X: Any = None, y: Any = None, **facts: Any) -> Page:
+        return report(thing, X, y, **facts)
+
+
+sys.modules[__name__].__class__ = _Callable

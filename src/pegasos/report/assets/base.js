@@ -1,0 +1,56 @@
+"use strict";
+// The data of the page, the look of its charts, and small helpers. All text from data goes through textContent.
+const R = JSON.parse(document.getElementById("report-data").textContent);
+const byId = (id) => document.getElementById(id);
+
+// Colours are the page's own (currentColor), so dark mode and print need no second drawing.
+const THEME = {
+  background: "transparent",
+  font: 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif',
+  view: { stroke: null },
+  axis: {
+    labelColor: "currentColor", titleColor: "currentColor", domainColor: "currentColor", tickColor: "currentColor",
+    gridColor: "currentColor", gridOpacity: 0.12, domainOpacity: 0.4, tickOpacity: 0.4, labelFontSize: 11, titleFontSize: 12,
+    titleFontWeight: 500, titlePadding: 8,
+  },
+  axisBand: { grid: false },
+  legend: { labelColor: "currentColor", titleColor: "currentColor", labelFontSize: 11, titleFontSize: 11, titleFontWeight: 500 },
+  title: { color: "currentColor" },
+  text: { fill: "currentColor" },
+  rule: { color: "currentColor", opacity: 0.5 },
+};
+
+function draw(element, spec) {
+  const copy = JSON.parse(JSON.stringify(spec));
+  if (copy.width === "container" && element.clientWidth < 430) {
+    // Beside a legend a narrow screen would leave no room for the chart.
+    copy.config = { legend: { orient: "bottom", columns: 3 } };
+  }
+  return vegaEmbed(element, copy, { actions: false, renderer: "svg", config: THEME, mode: "vega-lite", logLevel: 1 });
+}
+
+function make(tag, text, kind) {
+  const element = document.createElement(tag);
+  if (text !== undefined && text !== null) element.textContent = text;
+  if (kind) element.className = kind;
+  return element;
+}
+
+function told(value) {
+  if (value === null || value === undefined) return "not known";
+  return R.measure === "error" ? (100 * value).toFixed(2) + " %" : String(Number(value.toPrecision(4)));
+}
+
+for (const element of document.querySelectorAll("[data-chart]")) draw(element, R.charts[element.dataset.chart]);
+
+for (const button of document.querySelectorAll(".copy")) {
+  button.addEventListener("click", () => {
+    const pre = button.closest(".code").querySelector("pre");
+    const done = () => { button.textContent = "Copied"; setTimeout(() => { button.textContent = "Copy"; }, 1500); };
+    const mark = () => { getSelection().selectAllChildren(pre); button.textContent = "Marked"; };
+    if (navigator.clipboard) navigator.clipboard.writeText(pre.textContent).then(done, mark); else mark();
+  });
+}
+
+// Tables behind charts are opened for print, so that nothing is lost on paper.
+addEventListener("beforeprint", () => { for (const each of document.querySelectorAll("figure details")) each.open = each.querySelectorAll("tr").length < 60; });

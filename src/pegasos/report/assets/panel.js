@@ -1,0 +1,131 @@
+"use strict";
+// The chosen cell: its setting, command line, confusion matrix and worst mistakes, as far as they were kept.
+const names = R.classes || [];
+let current = null;
+
+function confusionRows(flat, rates) {
+  const totals = names.map(() => 0), rows = [];
+  for (let i = 0; i < flat.length; i += 3) totals[flat[i]] += flat[i + 2];
+  for (let i = 0; i < flat.length; i += 3) {
+    const [t, g, n] = flat.slice(i, i + 3), rate = n / totals[t];
+    rows.push({
+      true: names[t], guess: names[g], tr: t, gr: g, rate, count: n, label: rates ? (100 * rate).toFixed(rate < 0.0995 ? 1 : 0) : String(n),
+      told: `${n} of ${totals[t]} rows of ${names[t]} predicted as ${names[g]} (${(100 * rate).toFixed(1)} %)`,
+    });
+  }
+  return rows;
+}
+
+function confusionTable(rows) {
+  const table = byId("confusion-table");
+  table.replaceChildren();
+  const head = table.createTHead().insertRow();
+  const body = table.createTBody();
+  const heading = (row, text, scope) => { const th = make("th", text); th.scope = scope; row.append(th); };
+  if (names.length <= 20) {
+    heading(head, "true \\ predicted", "col");
+    for (const name of names) heading(head, name, "col");
+    const counts = new Map(rows.map((row) => [`${row.tr} ${row.gr}`, row.count]));
+    names.forEach((name, t) => {
+      const line = body.insertRow();
+      heading(line, name, "row");
+      names.forEach((_, g) => line.append(make("td", counts.get(`${t} ${g}`) || 0, t === g ? "n diagonal" : "n")));
+    });
+    return;
+  }
+  for (const text of ["true", "predicted", "rows", "share of the true class"]) heading(head, text, "col");
+  const wrong = rows.filter((row) => row.tr !== row.gr).sort((a, b) => b.count - a.count).slice(0, 100);
+  for (const row of wrong) {
+    const line = body.insertRow();
+    line.append(make("td", row.true), make("td", row.guess), make("td", row.count, "n"), make("td", (100 * row.rate).toFixed(1) + " %", "n"));
+  }
+}
+
+function scoreBars(mistake) {
+  const most = Math.max(...mistake.scores.map(([, score]) => Math.abs(score))) || 1;
+  return mistake.scores.map(([code, score]) => {
+    const line = make("div", null, "score" + (code === mistake.guess ? " guess" : code === mistake.true ? " truth" : ""));
+    const bar = make("i");
+    bar.style.width = `${Math.round((100 * Math.abs(score)) / most)}%`;
+    if (score < 0) bar.style.opacity = 0.35;
+    line.append(make("span", names[code]), bar, make("span", score.toFixed(2)));
+    return line;
+  });
+}
+
+function rowNumber(mistake) {
+  const at = R.positions ? R.positions[mistake.row] : mistake.row;
+  return at + 1;
+}
+
+function mistakeCards(mistakes) {
+  const list = make("ul", null, "mistakes");
+  for (const mistake of mistakes) {
+    const item = make("li"), words = `true ${names[mistake.true]}, predicted ${names[mistake.guess]}`;
+    item.append(picture(R.rows[mistake.row], R.picture, `Row ${rowNumber(mistake)}: ${words}`), make("strong", words));
+    item.append(make("div", `row ${rowNumber(mistake)}`, "remark"));
+    if (mistake.scores) item.append(...scoreBars(mistake));
+    list.append(item);
+  }
+  return list;
+}
+
+function mistakeTable(mistakes) {
+  const box = make("div", null, "box"), table = make("table"), head = table.createTHead().insertRow(), body = table.createTBody();
+  const scored = mistakes.some((mistake) => mistake.scores);
+  for (const text of ["row", "true", "predicted", scored ? "scores" : "cells that err", ...R.columns]) {
+    const th = make("th", text);
+    th.scope = "col";
+    head.append(th);
+  }
+  for (const mistake of mistakes) {
+    const line = body.insertRow();
+    const scores = scored ? mistake.scores.map(([code, score]) => `${names[code]}: ${score.toFixed(2)}`).join(", ")
+      : mistake.share === undefined ? "" : `${(100 * mistake.share).toFixed(0)} %`;
+    line.append(make("td", rowNumber(mistake), "n"), make("td", names[mistake.true]), make("td", names[mistake.guess]), make("td", scores));
+    for (const value of R.rows[mistake.row] || []) line.append(make("td", value === null ? "missing" : value, typeof value === "number" ? "n" : ""));
+  }
+  box.append(table);
+  return box;
+}
+
+function showCell(number) {
+  current = number;
+  const kept = (R.kept || {})[number], alone = byId("panel").dataset.alone;
+  if (!alone) {
+    const cell = R.grid.cells.find((each) => each.c === number);
+    byId("panel-setting").textContent = `${setting(cell)}: ${R.measure} ${told(cell.v)}${cell.s === null ? "" : " ± " + told(cell.s)} over ${grid.spread}.`
+      + (kept ? "" : " The predictions of this cell were not kept: only those of leading cells are, as far as the page's size allows.");
+    const select = byId("panel-cell");
+    if (![...select.options].some((each) => each.value === String(number))) select.append(option(String(number), setting(cell), false));
+    select.value = String(number);
+    byId("panel-command").textContent = cell.command || "";
+    byId("panel-command").closest(".code").hidden = !cell.command;
+  }
+  byId("panel-kept").hidden = !kept;
+  if (!kept) return;
+  const rows = confusionRows(kept.confusion, byId("panel-numbers").value === "rates");
+  const spec = JSON.parse(JSON.stringify(R.templates.confusion));
+  spec.data.values = rows;
+  window.drawnConfusion = draw(byId("confusion"), spec);
+  confusionTable(rows);
+  const mistakes = kept.mistakes || [], wrong = rows.filter((row) => row.tr !== row.gr).reduce((sum, row) => sum + row.count, 0);
+  const how = mistakes.some((each) => each.scores) ? "those in which the wrong class leads the right one by most" : "those on which most cells err";
+  byId("mistakes-remark").textContent = !kept.mistakes ? `${wrong} mistakes; rows were kept for leading cells only.`
+    : `${mistakes.length} of ${wrong} mistakes: ${how}.${mistakes.some((each) => each.scores) && R.picture ? " Bars are scores: orange the predicted class, blue the true one, pale where negative." : ""}`;
+  byId("mistakes").replaceChildren(...(mistakes.length ? [R.picture ? mistakeCards(mistakes) : mistakeTable(mistakes)] : []));
+}
+
+if (byId("panel")) {
+  const first = R.grid ? R.grid.best : R.first;
+  if (byId("panel-cell")) {
+    const listed = R.grid.cells.filter((cell) => R.kept && R.kept[cell.c]).sort(better).slice(0, 40);
+    for (const cell of listed) byId("panel-cell").append(option(String(cell.c), setting(cell), false));
+    byId("panel-cell").addEventListener("change", () => choose(Number(byId("panel-cell").value)));
+    listeners.push(showCell);
+    choose(first);
+  } else {
+    showCell(first);
+  }
+  byId("panel-numbers").addEventListener("change", () => showCell(current));
+}

@@ -1,0 +1,198 @@
+"""What a page is made of: text, notes, facts, code, tables, charts, pictures; each knows how it is written into files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Block:
+    """One piece of a section; `kind` names its macro in the template."""
+
+    kind: str = field(init=False, default="")
+
+
+@dataclass
+class Text(Block):
+    """A paragraph; with `warning` in a frame, with `small` as a remark."""
+
+    text: str
+    warning: bool = False
+    small: bool = False
+
+    def __post_init__(self) -> None:
+        self.kind = "text"
+
+
+@dataclass
+class Tiles(Block):
+    """Numbers that come first: (name, value, remark)."""
+
+    tiles: list[tuple[str, str, str]]
+
+    def __post_init__(self) -> None:
+        self.kind = "tiles"
+
+
+@dataclass
+class Facts(Block):
+    """Names and values."""
+
+    facts: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        self.kind = "facts"
+        self.facts = {name: str(value) for name, value in self.facts.items() if value not in (None, "")}
+
+
+@dataclass
+class Code(Block):
+    """Lines to copy."""
+
+    title: str
+    text: str
+
+    def __post_init__(self) -> None:
+        self.kind = "code"
+
+
+@dataclass
+class Table(Block):
+    """Rows under columns (key, title, format); `filter_by` is the column whose values can be picked."""
+
+    name: str
+    title: str
+    columns: list[tuple[str, str, str]]
+    rows: list[dict[str, Any]]
+    filter_by: str | None = None
+    folded: bool = False
+
+    def __post_init__(self) -> None:
+        self.kind = "table"
+        there = [key for key, _, _ in self.columns if any(row.get(key) not in (None, "") for row in self.rows)]
+        self.columns = [column for column in self.columns if column[0] in there]
+
+    @property
+    def choices(self) -> list[str]:
+        """The values of the column by which rows can be picked."""
+        if self.filter_by is None:
+            return []
+        found = list(dict.fromkeys(str(row.get(self.filter_by)) for row in self.rows))
+        return found if len(found) > 1 else []
+
+    def cells(self, row: dict[str, Any]) -> list[tuple[str, bool]]:
+        """The texts of a row, and which are numbers."""
+        return [
+            (shown(row.get(key), form), isinstance(row.get(key), int | float) and not isinstance(row.get(key), bool))
+            for key, _, form in self.columns
+        ]
+
+    def as_csv(self) -> str:
+        """Values as they are."""
+        file = io.StringIO()
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([title for _, title, _ in self.columns])
+        writer.writerows([["" if row.get(key) is None else row[key] for key, _, _ in self.columns] for row in self.rows])
+        return file.getvalue()
+
+    def as_markdown(self) -> str:
+        """Values as the page shows them."""
+        lines = ["| " + " | ".join(_bar(title) for _, title, _ in self.columns) + " |", "|" + "---|" * len(self.columns)]
+        lines += ["| " + " | ".join(_bar(text) for text, _ in self.cells(row)) + " |" for row in self.rows]
+        return "\n".join(lines) + "\n"
+
+    def as_latex(self) -> str:
+        """A tabular that needs no package."""
+        aligned = "".join("r" if form != "text" else "l" for _, _, form in self.columns)
+        body = [" & ".join(_latex(title) for _, title, _ in self.columns) + r" \\ \hline"]
+        body += [" & ".join(_latex(text) for text, _ in self.cells(row)) + r" \\" for row in self.rows]
+        return "\n".join([rf"\begin{{tabular}}{{{aligned}}}", *body, r"\end{tabular}"]) + "\n"
+
+
+@dataclass
+class Chart(Block):
+    """A chart with its words for those who cannot see it, and the table behind it."""
+
+    name: str
+    title: str
+    spec: dict[str, Any]
+    caption: str = ""
+    table: Table | None = None
+    half: bool = False
+
+    def __post_init__(self) -> None:
+        self.kind = "chart"
+
+
+@dataclass
+class Gallery(Block):
+    """Pictures with captions: (base64 of grey bytes, caption); `shape` is height, width."""
+
+    title: str
+    shape: tuple[int, int]
+    pictures: list[tuple[str, str]]
+
+    def __post_init__(self) -> None:
+        self.kind = "gallery"
+
+
+@dataclass
+class Explorer(Block):
+    """The grid of cells with its pickers; its charts are drawn by the page. `figures` makes the same charts for files."""
+
+    figures: Callable[[], dict[str, dict[str, Any]]]
+    table: Table
+    details: bool
+
+    def __post_init__(self) -> None:
+        self.kind = "explorer"
+
+
+@dataclass
+class CellPanel(Block):
+    """Confusion matrix, mistakes and command line of the cell that was chosen."""
+
+    figures: Callable[[], dict[str, dict[str, Any]]]
+    alone: bool = False
+
+    def __post_init__(self) -> None:
+        self.kind = "panel"
+
+
+@dataclass
+class Section:
+    """A heading and what stands under it."""
+
+    name: str
+    title: str
+    blocks: list[Block]
+
+
+def shown(value: Any, form: str = "number") -> str:
+    """A value as a person reads it."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        if form == "percent":
+            return f"{100 * value:.2f} %"
+        return f"{value:,}" if isinstance(value, int) and abs(value) > 9999 else f"{value:.4g}" if isinstance(value, float) else str(value)
+    return str(value)
+
+
+def _bar(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+
+
+_LATEX = {"\\": r"\textbackslash{}", "λ": r"$\lambda$", "±": r"$\pm$", "×": r"$\times$", "~": r"\textasciitilde{}", "^": r"\^{}"}
+_LATEX |= {mark: f"\\{mark}" for mark in "&%$#_{}"}
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(mark, mark) for mark in text.replace("\n", " "))

@@ -1,0 +1,184 @@
+"""The page about a sweep: the choice and its honest error, the grid, the chosen cell, the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pegasos.report import charts, views
+from pegasos.report.blocks import Block, CellPanel, Explorer, Section, Table, Text, Tiles
+from pegasos.report.parts import (
+    again_section,
+    boundary_section,
+    class_section,
+    count,
+    curve_section,
+    data_words,
+    duration,
+    error_table,
+    feature_section,
+    map_section,
+    percent,
+)
+
+
+def build(found: dict[str, Any]) -> tuple[str, str, list[Section], dict[str, Any]]:
+    """Title, subtitle, sections and the data of the scripts."""
+    cells = found["cells"]
+    best = next(cell for cell in cells if cell["cell"] == found["best"])
+    data = found["data"]
+    grid, explorer = grid_of(found)
+    panel: list[Block] = [CellPanel(lambda: confusion_figure(found))] if found.get("kept") else [_no_panel()]
+    sections = [
+        Section("summary", "Summary", summary(found, best)),
+        Section("grid", "The grid", [explorer]),
+        Section("cell", "One cell", panel),
+        Section("families", "The best of each family", [_families(found)]),
+        Section("learning", "Learning", curve_section(found)),
+        Section("boundary", "Decision boundary", boundary_section(found)),
+        Section("map", "A map of the rows", map_section(found)),
+        Section("rows", "The rows", [*class_section(data), *feature_section(found)]),
+        again_section(found),
+    ]
+    subtitle = f"{count(len(cells), 'setting')} × {count(found['folds'], 'fold')} on {data_words(data)}"
+    took = f", {duration(found['seconds'])}" if found.get("seconds") else ""
+    return f"{data['name']}: a sweep", subtitle + took + ".", sections, {**scripts_data(found), "grid": grid}
+
+
+def _no_panel() -> Text:
+    return Text("The rows were not given to this page, so it has no confusion matrix: pegasos.report(sweep, X, y) shows them.", small=True)
+
+
+def summary(found: dict[str, Any], best: dict[str, Any]) -> list[Block]:
+    """What was found, in words a person would use."""
+    measure, honest = found["measure"], found.get("honest")
+    simplest = next(cell for cell in found["cells"] if cell["cell"] == found["simplest"])
+    spread = "" if best["std"] is None else f"± {views.told(best['std'], measure)} over folds; "
+    tiles = [
+        ("Choice", views.setting(best).split(", ")[0], views.setting(best).partition(", ")[2]),
+        (f"Cross-validated {measure}", views.told(best["value"], measure), spread + "optimistic, since it was chosen by it"),
+    ]
+    if honest and measure == "error":
+        interval = f"95 %: {percent(honest['low'])} to {percent(honest['high'])}; {honest['method']}"
+        tiles.append(("Honest error of the choice", percent(honest["error"]), interval))
+    test = (found.get("errors") or {}).get("test")
+    if test and test.get("error") is not None:
+        interval = f"{test['mistakes']} of {test['rows']:,} rows that took no part; 95 %: {percent(test['low'])} to {percent(test['high'])}"
+        tiles.append(("Test error", percent(test["error"]), interval))
+    blocks: list[Block] = [Tiles(tiles)]
+    if simplest["cell"] != best["cell"]:
+        told = f"{views.setting(simplest)} ({views.told(simplest['value'], measure)})"
+        blocks.append(Text(f"Simpler, and within one standard error of the choice: {told}."))
+    if not found.get("complete", True):
+        blocks.append(Text("Time was up before all cells were done: the choice is among the finished ones.", warning=True))
+    blocks += [Text(advice, warning=True) for advice in found.get("advice", [])]
+    if found.get("late"):
+        told = f"{found['late']} of {count(len(found['cells']), 'cell')}"
+        blocks.append(Text(f"{told} did not reach their tolerance: raise the epochs or tol.", warning=True))
+    blocks += error_table(found.get("errors") or {})
+    blocks += [Text(note, small=True) for note in found["data"].get("notes", [])]
+    return blocks
+
+
+def grid_of(found: dict[str, Any], tested: str = "test rows of the folds", spread: str = "folds") -> tuple[dict[str, Any], Explorer]:
+    """The grid for the scripts, and its block with figures for files."""
+    cells, axes = found["cells"], views.axes_of(found["cells"])
+    names = [axis["name"] for axis in axes]
+    places = {axis["name"]: {value: place for place, value in enumerate(axis["values"])} for axis in axes}
+    listed = []
+    for cell in cells:
+        row = {"c": cell["cell"], "p": [places[name][cell["params"].get(name)] for name in names], "v": cell["value"], "s": cell["std"]}
+        row |= {short: cell[name] for short, name in (("t", "train"), ("ts", "train_std")) if cell.get(name) is not None}
+        listed.append(row | ({"command": cell["command"]} if cell.get("command") else {}))
+    fixed = {name: value for name, value in cells[0]["params"].items() if name not in names}
+    grid = {
+        "axes": [{key: axis[key] for key in ("name", "title", "numeric", "labels", "numbers")} for axis in axes],
+        "cells": listed,
+        "best": found["best"],
+        "simplest": found["simplest"],
+        "fixed": [part for part in views.setting({"params": fixed}).split(", ") if part],
+        "tested": tested,
+        "spread": spread,
+    }
+    return grid, Explorer(lambda: _figures(found, axes), cell_table(found), bool(found.get("kept")))
+
+
+def _figures(found: dict[str, Any], axes: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Heatmap and lines of every family, for files."""
+    figures: dict[str, dict[str, Any]] = {}
+    words = [axis["name"] for axis in axes if not axis["numeric"]]
+    titles = {axis["name"]: axis["title"] for axis in axes} | {"": ""}
+    better = 1.0 if found["measure"] == "error" else -1.0
+    for anchor in views.families(found["cells"], axes, better):
+        across, down = views.first_axes(found["cells"], axes, anchor)
+        shown = views.picked(found["cells"], axes, anchor, across, down)
+        tail = " ".join(views.value_text(name, anchor["params"].get(name)) for name in words if name not in (across, down))
+        for field, what in (("value", "test"), ("train", "training")):
+            rows, view = views.heat_rows(shown, axes, across, down, found, field)
+            if rows:
+                figures.setdefault(f"heat {what} {tail}", charts.heat(rows, titles[across], titles[down], view))
+        for along, other in ((across, down), (down, across)):
+            made = views.line_rows(shown, axes, along, other, found) if along else None
+            if made is not None:
+                figures.setdefault(f"lines {along} {tail}", charts.lines(made[0], titles[along], titles[other], made[1]))
+    return figures
+
+
+def confusion_figure(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The confusion matrix of the choice, for files."""
+    kept = found["kept"].get(str(found["best"]))
+    return {} if kept is None else {"confusion": charts.confusion(_confusion_rows(kept["confusion"], found), _count(found))}
+
+
+def _count(found: dict[str, Any]) -> int:
+    return len(found["data"]["classes"])
+
+
+def _confusion_rows(flat: list[int], found: dict[str, Any]) -> list[dict[str, Any]]:
+    names = found["data"]["classes"]
+    triples = list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
+    totals: dict[int, int] = {}
+    for true, _, number in triples:
+        totals[true] = totals.get(true, 0) + number
+    return [
+        {
+            "true": names[true],
+            "guess": names[guess],
+            "tr": true,
+            "gr": guess,
+            "rate": number / totals[true],
+            "label": str(number),
+            "told": f"{number} of {totals[true]}",
+        }
+        for true, guess, number in triples
+    ]
+
+
+def scripts_data(found: dict[str, Any]) -> dict[str, Any]:
+    """What the scripts need besides the grid: templates of charts without rows, and what was kept."""
+    view = {"low": 0, "high": 1, "logarithmic": False, "columns": False, "percent": found["measure"] == "error", "angle": 0}
+    view |= {"across": 52, "down": 32, "measure": found["measure"], "logarithmic_x": False}
+    templates = {"heat": charts.heat([], "", "", view), "lines": charts.lines([], "", "", view)}
+    if found["data"].get("classes"):
+        templates["confusion"] = charts.confusion([], _count(found))
+    names = ("kept", "rows", "positions", "picture", "columns")
+    kept = {name: found[name] for name in names if found.get(name) is not None}
+    return {"measure": found["measure"], "classes": found["data"].get("classes", []), "templates": templates, **kept}
+
+
+def cell_table(found: dict[str, Any]) -> Table:
+    """Every cell as a row."""
+    names = list(dict.fromkeys(name for cell in found["cells"] for name in cell["params"]))
+    form = "percent" if found["measure"] == "error" else "number"
+    columns = [(f"p {name}", views._TITLES.get(name, name), "text") for name in names]
+    columns += [("value", found["measure"], form), ("std", "±", form), ("train", "training", form)]
+    columns += [("support", "support vectors", "number"), ("gap", "gap", "number")]
+    rows = [{**cell, **{f"p {name}": cell["params"].get(name) for name in names}} for cell in found["cells"]]
+    return Table("cells", "All cells", columns, rows)
+
+
+def _families(found: dict[str, Any]) -> Table:
+    axes = views.axes_of(found["cells"])
+    better = 1.0 if found["measure"] == "error" else -1.0
+    best = views.families(found["cells"], axes, better, 30)
+    table = cell_table({**found, "cells": best})
+    return Table("families", "The best cell of each model and kernel", table.columns, table.rows)

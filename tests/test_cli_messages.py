@@ -1,0 +1,213 @@
+"""What a new user meets: wrong names, wrong files, odd tables; and text from files that would like to be obeyed."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from command_line import call, fine, messy, numbers, written
+from pegasos.cli import app, console
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(numbers(), tmp_path / "table.csv")
+    fine("train", "table.csv")
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "one.csv").write_text("a,b,y\n1,2,yes\n")
+    (tmp_path / "two.csv").write_text("a,b,y\n1,2,yes\n3,4,no\n")
+    (tmp_path / "head.csv").write_text("a,b,y\n")
+    (tmp_path / "folder").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ("tran table.csv", 2, "Did you mean 'train'?"),
+        ("train", 2, "Missing argument 'DATA'"),
+        ("train tabel.csv", 3, "Did you mean 'table.csv'?"),
+        ("train digit", 3, "Did you mean 'digits'?"),
+        ("train folder", 3, "is a folder, not a file"),
+        ("train folder/none/x.csv", 3, "nor does its folder"),
+        ("train empty.csv", 3, "is empty"),
+        ("train one.csv", 3, "two classes are needed"),
+        ("train two.csv", 3, "one training row, of class"),
+        ("train head.csv", 3, "no rows"),
+        ("train table.csv --label z", 3, "its columns are a, b, c, y"),
+        ("train table.csv --label 9", 3, "it has 4 columns"),
+        ("train table.csv --drop x", 3, "no column 'x' (--drop)"),
+        ("train table.csv --format xls", 3, "there is no format called 'xls'"),
+        ("train table.csv --lamda 1", 2, "--lam"),
+        ("train table.csv -o folder", 2, "is a folder; give the name of a file"),
+        ("train table.csv -o table.csv/a", 2, "is a file, not a folder"),
+        ("train digits --label 3", 2, "--label is for files"),
+        ("train table.model", 3, "is a model file, not data; `pegasos show table.model`"),
+        ("describe table.model", 3, "is a model file"),
+        ("describe table.csv --outlier 0", 2, "--outlier must be above 0"),
+        ("tune table.csv -o table.csv", 2, "tune needs a folder"),
+        ("run table.model", 2, "Missing argument 'DATA'"),
+        ("run table.csv table.model", 4, "MODEL comes first, then DATA"),
+        ("run tabel.model table.csv", 4, "Did you mean 'table.model'?"),
+        ("run folder table.csv", 4, "is a folder"),
+        ("run table.model table.model", 3, "is a model file"),
+        ("run table.model digits", 3, "lacks 3 of the model's 3 columns"),
+        ("run table.model table.csv --memory x", 2, "--memory"),
+        ("show none/at/all.model", 4, "does not exist"),
+        ("show empty.csv", 4, "empty.csv"),
+        ("predict table.model two.csv", 3, "c"),
+        ("predict table.model table.csv -o folder", 2, "is a folder"),
+    ],
+)
+def test_mistakes(folder, words, code, message):
+    answer = call(*words.split())
+    assert answer.code == code
+    assert message in answer.err
+    assert answer.out == ""
+    assert len(answer.err.strip().splitlines()) <= 4
+
+
+def test_an_unexpected_error_is_one_line_and_debug_shows_all(folder, monkeypatch):
+    def fails(*_):
+        raise KeyError("inner")
+
+    monkeypatch.setattr("pegasos.cli.rows.split_rows", fails)
+    answer = call("train", "table.csv", "-q")
+    assert answer.code == 1
+    assert answer.err == "pegasos: unexpected KeyError: 'inner'. Please report it; --debug shows where it was.\n"
+    for words in (("--debug", "train", "table.csv"), ("train", "table.csv", "--debug")):
+        with pytest.raises(KeyError):
+            app.run(list(words))
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (MemoryError(), 1, "not enough memory"),
+        (PermissionError(13, "Permission denied", "x"), 1, "Permission denied: x"),
+        (ModuleNotFoundError("no", name="h5py"), 1, "pip install 'pegasos[all]'"),
+        (TimeoutError("raise max_time"), 1, "--max-time"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_other_ends(folder, monkeypatch, error, code, text):
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr("pegasos.cli.rows.split_rows", fails)
+    answer = call("train", "table.csv", "-q")
+    assert answer.code == code
+    assert text in answer.err
+
+
+def test_quiet_says_nothing_but_results(folder):
+    answer = fine("train", "table.csv", "--quiet")
+    assert answer.err == ""
+    assert "saved: table.model" in answer.out
+
+
+def test_describe_works_without_any_label(folder):
+    random = np.random.default_rng(0)
+    frame = pl.DataFrame({"length": random.normal(size=80), "height": random.normal(size=80)})
+    answer = fine("describe", written(frame, folder / "free.csv"))
+    assert "no labels" in answer.err
+    assert "looks continuous" in answer.err
+    assert "height" in answer.out
+    assert fine("describe", "free.csv", "--json").json["features"] == 2
+    assert call("describe", "free.csv", "--label", "height").code == 3
+
+
+def test_describe_of_a_messy_table(folder):
+    answer = fine("describe", written(messy(), folder / "messy.csv"))
+    for word in ("length", "words", "missing", "kind 0", "strongest correlations"):
+        assert word in answer.out
+    found = fine("describe", "messy.csv", "--json").json
+    assert {each["name"] for each in found["columns"]} == {"length", "width", "city"}
+
+
+def test_strict_refuses_gaps_and_words(folder):
+    written(messy(), folder / "messy.csv")
+    assert call("train", "messy.csv", "--strict").code == 3
+    assert call("train", "messy.csv", "--strict", "--drop", "width", "--drop", "city").code == 0
+
+
+HOSTILE = "\x1b[31mred\x1b[0m [bold]x[/bold] \x9b2J \u202eabc \x07"
+
+
+def test_hostile_names_and_labels_are_shown_harmlessly(folder):
+    frame = numbers().rename({"a": HOSTILE}).with_columns(y=pl.lit(HOSTILE) + pl.col("y"))
+    name = "\x1b]0;title\x07.csv"
+    written(frame, folder / name)
+    told = fine("train", name, "-o", "h.model")
+    answers = [
+        told,
+        fine("describe", name),
+        fine("run", "h.model", name),
+        fine("show", "h.model"),
+        call("train", name, "--label", "z"),
+    ]
+    answers += [call("train", "x" + name), call("run", name, name), call("train", name, "--" + HOSTILE), call(HOSTILE)]
+    answers += [call("train", name, option, HOSTILE) for option in ("--lam", "--kernel", "-m", "--class-weight", "--memory")]
+    answers += [fine("show", "h.model", "--json"), fine("run", "h.model", name, "--json"), fine("describe", name, "--json")]
+    answers += [fine("predict", "h.model", name, "--json")]
+    for answer in answers:
+        for text in (answer.out, answer.err):
+            assert not {"\x1b", "\x9b", "\x07", "\u202e"} & set(text)
+    assert "[bold]x[/bold]" in answers[1].out
+    assert json.loads(answers[-1].out.splitlines()[0])["label"].startswith(HOSTILE)
+
+
+def test_no_escape_codes_without_a_terminal_or_with_no_color(folder, monkeypatch, capsys):
+    assert "\x1b" not in fine("show", "table.model").out
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    for variable, coloured in (("", True), ("NO_COLOR", False)):
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        if variable:
+            monkeypatch.setenv(variable, "1")
+        assert ("\x1b" in console._styled("text", "1", Terminal())) is coloured
+
+
+def test_models_tells_formulas_and_the_other_names(folder):
+    answer = fine("models")
+    for word in ("perceptron", "SGDClassifier", "LinearSVC", "C = 1/(λ m)", "gamma=1/(2 v)", "PolynomialFeatures"):
+        assert word in answer.out
+    assert {row["name"] for row in fine("models", "--json").json["models"]} >= {"perceptron", "pegasos", "logistic", "sdca"}
+
+
+def test_show_tells_where_a_model_came_from(folder):
+    answer = fine("show", "table.model")
+    for word in (
+        "hinge",
+        "λ = 0.001 (C = 8.33)",
+        "features: 3: a, b, c",
+        "table.csv, 150 rows",
+        "pegasos train table.csv",
+        "by class",
+    ):
+        assert word in answer.out
+
+
+def test_next_commands_quote_odd_names(folder):
+    written(numbers(), folder / "my table.csv")
+    assert "pegasos run 'my table.model' 'my table.csv'" in fine("train", "my table.csv").err
+
+
+def test_demo_on_small_sets(folder, monkeypatch):
+    from pegasos.cli.commands import demo
+
+    monkeypatch.setattr(demo, "_SETS", ("moons",))
+    monkeypatch.setattr(demo, "_MODELS", ["perceptron"])
+    answer = fine("demo")
+    assert "test rows wrong" in answer.out
+    assert "runs/demo/demo.md" in answer.out
+    assert "| best of each family |" in (folder / "runs/demo/demo.md").read_text()
+    assert set(fine("demo", "--json").json) == {"report", "moons"}

@@ -1,0 +1,212 @@
+"""`tune`: the default grid, the folder, and what may and may not change a result."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+
+from command_line import call, fine, messy, numbers, written
+from pegasos import SweepCV
+from pegasos.cli import tuning
+from pegasos.modelfile import load
+
+#: A grid that takes no time.
+SMALL = ("--kernel", "linear", "--kernel", "gaussian:1s", "--lam", "1e-3:1e-1:2", "--cv", "3")
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return written(numbers(), tmp_path / "table.csv")
+
+
+def without_times(result):
+    return {name: value for name, value in result.items() if name not in ("seconds", "folder", "model")}
+
+
+def test_without_options_on_a_messy_table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(messy(), tmp_path / "messy.csv")
+    answer = fine("tune", "messy.csv")
+    for word in ("linear", "Polynomial(degree=3", "Gaussian(variance=", "choice:", "corrected for the choice"):
+        assert word in answer.out
+    assert "missing numbers in width" in answer.err
+    assert "text column city" in answer.err
+    following = [line.split("pegasos ", 1)[1] for line in answer.out.splitlines() if re.search(r"^(next:)? +pegasos ", line)]
+    assert following == [
+        "show runs/messy/best.model",
+        "run runs/messy/best.model messy.csv",
+        "predict runs/messy/best.model NEW.csv -o labels.csv",
+    ]
+    summary = json.loads((tmp_path / "runs/messy/summary.json").read_text())
+    found = fine("run", "runs/messy/best.model", "messy.csv", "--json").json["errors"]
+    assert found == summary["errors"]
+    assert {"training", "test"} == set(found)
+    with (tmp_path / "runs/messy/results.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == summary["cells"]
+    assert {row["kernel"].partition("(")[0] for row in rows} == {"linear", "Polynomial", "Gaussian"}
+    for row in rows:
+        assert float(row["C"]) == pytest.approx(1 / (float(row["lam"]) * summary["rows"]["training"]))
+    assert load(tmp_path / "runs/messy/best.model").predict(messy().drop("species")).shape == (150,)
+
+
+def test_every_lam_in_print_has_its_cost(table):
+    for line in fine("tune", table, *SMALL).out.splitlines():
+        assert line.count("λ = ") == line.count("(C = ")
+
+
+def test_the_folder_goes_on_where_it_was(table, monkeypatch):
+    first = fine("tune", table, *SMALL, "-o", "here", "--json").json
+    walked = []
+    monkeypatch.setattr("pegasos.sweep.search.Schedule.run", lambda self, units, *rest: walked.extend(units) or True)
+    again = fine("tune", table, *SMALL, "-o", "here", "--json").json
+    assert walked == []
+    assert without_times(again) == without_times(first)
+
+
+def test_a_larger_grid_uses_what_is_there(table):
+    fine("tune", table, *SMALL, "-o", "here")
+    more = fine("tune", table, *SMALL, "--kernel", "polynomial:2", "-o", "here", "--json").json
+    assert more["cells"] == 6
+    assert without_times(more) == without_times(
+        fine("tune", table, *SMALL, "--kernel", "polynomial:2", "-o", "new", "--json").json
+    )
+
+
+def test_a_folder_of_other_data_is_refused_with_a_way_out(table, tmp_path):
+    fine("tune", table, *SMALL, "-o", "here")
+    answer = call("tune", written(numbers(seed=1), tmp_path / "other.csv"), *SMALL, "-o", "here")
+    assert answer.code == 2
+    assert "here keeps a run on other data" in answer.err
+    assert "-o" in answer.err
+
+
+def test_jobs_never_change_a_result(table):
+    one = fine("tune", table, *SMALL, "-m", "pegasos", "-m", "sdca", "--jobs", "1", "-o", "one", "--json").json
+    two = fine("tune", table, *SMALL, "-m", "pegasos", "-m", "sdca", "--jobs", "2", "-o", "two", "--json").json
+    assert without_times(one) == without_times(two)
+
+
+def test_several_models_and_expansions(table):
+    options = (
+        "-m",
+        "perceptron",
+        "-m",
+        "pegasos",
+        "-m",
+        "logistic",
+        "--expand",
+        "1,2,3",
+        "--kernel",
+        "linear",
+        "--epochs",
+        "1,3",
+    )
+    answer = fine("tune", table, *options, "--cv", "3", "--json").json
+    families = {(cell["model"], cell["expand"]) for cell in answer["leading"]}
+    assert families == {(model, degree) for model in ("perceptron", "pegasos", "logistic") for degree in (None, 2, 3)}
+    assert answer["choice"]["score"] == max(cell["score"] for cell in answer["leading"])
+
+
+def test_more_families_than_a_table_shows(table):
+    kernels = [each for degree in range(1, 4) for each in ("--kernel", f"polynomial:{degree}")]
+    models = ("-m", "perceptron", "-m", "pegasos", "-m", "logistic", "-m", "sdca", "--epochs", "1")
+    answer = fine("tune", table, *models, *kernels, "--expand", "1,2,3,4", "--cv", "2")
+    assert "4 more in" in answer.out
+
+
+def test_cv_and_scoring(table):
+    answer = fine("tune", table, *SMALL[:-2], "--cv", "4", "--scoring", "f1_macro", "--json").json
+    assert answer["folds"] == 4
+    assert answer["scoring"] == "f1_macro"
+    told = fine("tune", table, *SMALL[:-2], "--cv", "4", "--scoring", "f1_macro").out
+    assert "f1_macro" in told
+    refused = call("tune", table, *SMALL, "--scoring", "f1", "-o", "f1")
+    assert refused.code == 2
+    assert "--scoring f1 does not work here" in refused.err
+
+
+def test_time_that_is_up(table):
+    answer = call("tune", table, *SMALL, "--max-time", "1e-9")
+    assert answer.code == 1
+    assert "--max-time" in answer.err
+
+
+def test_groups_stay_together_in_every_fold(table, tmp_path, monkeypatch):
+    frame = numbers().with_columns(person=pl.Series(np.arange(150) // 5))
+    path = written(frame, tmp_path / "people.csv")
+    seen = {}
+    original = SweepCV.fit
+
+    def fit(self, X, y, **params):
+        seen["splits"] = [
+            (params["groups"][train], params["groups"][test]) for train, test in self.cv.split(X, y, params["groups"])
+        ]
+        return original(self, X, y, **params)
+
+    monkeypatch.setattr(SweepCV, "fit", fit)
+    fine("tune", path, *SMALL, "--group", "person", "--label", "y")
+    assert len(seen["splits"]) == 3
+    for train, test in seen["splits"]:
+        assert not set(train) & set(test)
+    few = written(frame.with_columns(person=pl.col("person") % 3), tmp_path / "few.csv")
+    answer = call("tune", few, *SMALL, "--group", "person", "--label", "y")
+    assert answer.code == 3
+    assert "2 groups in the training rows" in answer.err
+
+
+def test_weights_and_class_weights_have_an_effect(tmp_path, monkeypatch):
+    """Rows of one class without weight, or with hardly any, are never predicted."""
+    monkeypatch.chdir(tmp_path)
+    frame = numbers().with_columns(w=pl.when(pl.col("y") == "yes").then(0.001).otherwise(1000.0))
+    path = written(frame, tmp_path / "weighted.csv")
+    options = ("--kernel", "gaussian:1s", "--lam", "0.1", "--cv", "3", "--label", "y")
+    new = written(frame, tmp_path / "new.csv")
+
+    def share(*more):
+        model = fine("tune", path, *options, *more, "-o", f"run{len(list(tmp_path.iterdir()))}", "--json").json["model"]
+        return fine("predict", model, new).out.count("yes") / len(frame)
+
+    assert share("--drop", "w") > 0.3
+    assert share("--weight", "w") < 0.02
+    assert share("--drop", "w", "--class-weight", "yes=0.001,no=1000") < 0.02
+    assert share("--drop", "w", "--class-weight", "balanced") > 0.3
+
+
+def test_outliers_are_dropped_in_every_fold(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    answer = fine("tune", written(messy(), tmp_path / "messy.csv"), *SMALL, "--drop-outliers", "1.5", "--json").json
+    model = load(answer["model"])
+    assert [name for name, _ in model.steps] == ["encode", "drop"]
+    assert fine("run", answer["model"], "messy.csv", "--json").json["errors"] == answer["errors"]
+    learned = fine("show", answer["model"], "--json").json["learner"]["rows"]
+    assert learned < answer["rows"]["training"]
+    assert answer["choice"]["C"] == pytest.approx(1 / (answer["choice"]["lam"] * learned))
+
+
+def test_rare_classes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = numbers(60).with_columns(y=pl.when(pl.int_range(pl.len()) < 3).then(pl.lit("rare")).otherwise(pl.col("y")))
+    answer = fine("tune", written(frame, tmp_path / "rare.csv"), *SMALL[:-2])
+    assert "the rarest class has" in answer.err
+    tiny = call("tune", written(numbers(6), tmp_path / "tiny.csv"), *SMALL[:-2])
+    assert tiny.code == 3
+    assert "give fewer folds" in tiny.err
+
+
+@pytest.mark.parametrize(
+    "options", [["-m", "sdac"], ["--cv", "1"], ["--lam", "x"], ["-m", "perceptron", "--lam", "1"], ["--n-iter", "5"]]
+)
+def test_misuse(table, options):
+    assert call("tune", table, *options).code == 2
+
+
+def test_words_of_a_cell():
+    cell = {"model": "pegasos", "kernel": "linear", "expand": 2, "lam": 0.01, "C": 1.0, "n_iter": 500, "epochs": None}
+    assert tuning.words(cell) == "pegasos linear, expanded to degree 2, λ = 0.01 (C = 1), T = 500"

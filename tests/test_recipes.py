@@ -1,0 +1,181 @@
+"""Pipelines around a learner, grids for a sweep, and the outlier filter inside them."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from command_line import messy, numbers
+from pegasos import SDCA, Pegasos, Perceptron, SweepCV
+from pegasos.data.dataset import NUMBER, TEXT, Column, Dataset
+from pegasos.grids import Wish, default_models, make_grid
+from pegasos.kernels import Gaussian, Polynomial
+from pegasos.modelfile import load, read_model, save
+from pegasos.preprocessing import DropOutliers
+from pegasos.recipes import MODELS, check_expansion, chosen_scale, dropped_at, learned_rows, make_learner, make_recipe
+
+
+def frame_data() -> Dataset:
+    frame = messy()
+    columns = [Column("length"), Column("width"), Column("city", TEXT)]
+    return Dataset("messy", frame.drop("species"), columns, frame["species"].to_numpy())
+
+
+def array_data() -> Dataset:
+    frame = numbers()
+    return Dataset("numbers", frame.drop("y").to_numpy(), [Column(name) for name in "abc"], frame["y"].to_numpy())
+
+
+def sparse_data() -> Dataset:
+    dense = array_data()
+    return Dataset("sparse", sparse.csr_matrix(np.maximum(dense.X, 0)), dense.columns, dense.y)
+
+
+KINDS = pytest.mark.parametrize("make", [frame_data, array_data, sparse_data])
+
+
+@KINDS
+@pytest.mark.parametrize("drop", [None, 1.7])
+@pytest.mark.parametrize("expand", [None, 2])
+def test_a_pipeline_learns_is_saved_and_predicts_the_same(make, drop, expand, tmp_path):
+    data = make()
+    recipe = make_recipe(data, make_learner("sdca", {"lam": 0.01, "seed": 0}), "auto", expand, drop)
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(data))
+    recipe.estimator.fit(data.X, data.y, **{recipe.weight_name: weights})
+    assert dropped_at(recipe.estimator) == drop
+    save(recipe.estimator, tmp_path / "a.model")
+    again = load(tmp_path / "a.model")
+    np.testing.assert_array_equal(again.predict(data.X), recipe.estimator.predict(data.X))
+    np.testing.assert_allclose(again.decision_function(data.X), recipe.estimator.decision_function(data.X), rtol=1e-12)
+    assert read_model(tmp_path / "a.model").n_features == 3
+    assert dropped_at(again) == drop
+
+
+@KINDS
+@pytest.mark.parametrize("drop", [None, 2.0])
+def test_weights_reach_the_learner(make, drop):
+    """With fifty times the weight a class is predicted more often."""
+    data = make()
+    scores = []
+    for weights in (np.ones(len(data)), np.where(data.y == np.unique(data.y)[0], 50.0, 1.0)):
+        recipe = make_recipe(data, make_learner("sdca", {"lam": 0.1, "seed": 0}), "auto", None, drop)
+        recipe.estimator.fit(data.X, data.y, **{recipe.weight_name: weights})
+        scores.append(np.mean(recipe.estimator.predict(data.X) == np.unique(data.y)[0]))
+    assert scores[1] > scores[0] + 0.05
+
+
+@KINDS
+@pytest.mark.parametrize("drop", [None, 2.0])
+def test_the_count_of_learned_rows_is_true(make, drop):
+    data = make()
+    recipe = make_recipe(data, make_learner("perceptron", {"epochs": 1}), "auto", None, drop)
+    recipe.estimator.fit(data.X, data.y)
+    last = recipe.estimator.steps[-1][1] if isinstance(recipe.estimator, Pipeline) else recipe.estimator
+    assert learned_rows(data, drop) == (len(data) if drop is None else last.kept_.sum())
+
+
+def test_scales():
+    assert chosen_scale(array_data()) == "standardize"
+    assert chosen_scale(sparse_data()) == "none"
+    image = Dataset("image", np.zeros((2, 4)), [], image=(2, 2))
+    assert chosen_scale(image) == "none"
+    assert chosen_scale(image, "normalize") == "normalize"
+    with pytest.raises(ValueError, match="would fill a sparse table"):
+        make_recipe(sparse_data(), Perceptron(), "normalize")
+    with pytest.raises(ValueError, match="scale must be none, normalize or standardize"):
+        make_recipe(array_data(), Perceptron(), "huge")
+    scaled = make_recipe(array_data(), Perceptron(), "normalize").estimator[:-1].fit_transform(array_data().X)
+    assert (scaled.min(), scaled.max()) == (0, 1)
+
+
+def test_rare_words_are_no_outliers():
+    """A word in one row of fifty is a column of 0 and 1 whose z is 7: only numbers are looked at."""
+    frame = pl.DataFrame({"x": np.linspace(-1, 1, 50), "city": ["rare"] + ["usual"] * 49})
+    data = Dataset("rare", frame, [Column("x", NUMBER), Column("city", TEXT)], np.arange(50) % 2)
+    recipe = make_recipe(data, Perceptron(), "auto", None, 3.0)
+    assert recipe.estimator.fit(data.X, data.y).steps[-1][1].kept_.all()
+
+
+def test_dropped_columns_are_the_only_ones_looked_at():
+    X = np.column_stack([np.r_[np.zeros(9), 100.0], np.r_[100.0, np.zeros(9)]])
+    y = np.arange(10) % 2
+    assert DropOutliers(Perceptron(), 2.5, columns=[0]).fit(X, y).kept_.tolist() == [True] * 9 + [False]
+    assert DropOutliers(Perceptron(), 2.5).fit(X, y).kept_.sum() == 8
+    assert DropOutliers(Perceptron(), 2.5, columns=[]).fit(X, y).kept_.all()
+    same = DropOutliers(Perceptron(random_state=0), 2.5, columns=(1,)).fit(sparse.csr_matrix(X), y)
+    assert same.kept_.tolist() == [False] + [True] * 9
+    assert clone(same).columns == (1,)
+
+
+def test_weights_of_dropped_rows_are_dropped_with_them():
+    rng = np.random.default_rng(0)
+    X, y, weights = rng.normal(size=(60, 2)), np.arange(60) % 2, rng.uniform(0, 2, 60)
+    X[7] = 50
+    for inner in (SDCA(lam=0.1, random_state=0), Pipeline([("s", StandardScaler()), ("learner", SDCA(lam=0.1, random_state=0))])):
+        found = DropOutliers(inner, 4.0).fit(X, y, sample_weight=weights)
+        rows = np.delete(np.arange(60), 7)
+        name = "sample_weight" if isinstance(inner, SDCA) else "learner__sample_weight"
+        alone = clone(inner).fit(X[rows], y[rows], **{name: weights[rows]})
+        np.testing.assert_array_equal(found.decision_function(X), alone.decision_function(X))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_setting_of_every_model_is_a_parameter(model):
+    learner = MODELS[model].make()
+    assert set(MODELS[model].settings.values()) <= set(learner.get_params())
+
+
+def test_an_unknown_setting_is_refused_by_name():
+    with pytest.raises(ValueError, match="the model perceptron has no setting 'lam'"):
+        make_learner("perceptron", {"lam": 1.0})
+
+
+def test_expansions_beyond_memory():
+    check_expansion(array_data(), 3)
+    check_expansion(array_data(), None)
+    check_expansion(sparse_data(), 3)
+    with pytest.raises(ValueError, match="polynomial:99999, which needs none of them"):
+        check_expansion(array_data(), 99999)
+
+
+def test_the_default_grid_has_linear_cubic_and_gaussian_families():
+    data = array_data()
+    grid = make_grid(Wish(), make_recipe(data, SDCA()), data)
+    kernels = [kernel for each in grid for kernel in each["learner__kernel"]]
+    assert None in kernels
+    assert Polynomial(3) in kernels
+    assert sum(isinstance(kernel, Gaussian) for kernel in kernels) >= 3
+    for each in grid:
+        assert len(each["learner__lam"]) >= 3
+        assert all(lam > 0 for lam in each["learner__lam"])
+
+
+def test_default_models_are_solved_where_that_is_quick():
+    assert default_models(1000) == ["sdca"]
+    assert default_models(10**6) == ["pegasos"]
+
+
+@KINDS
+@pytest.mark.parametrize("model", MODELS)
+def test_a_grid_of_every_model_can_be_swept(make, model):
+    data = make()
+    recipe = make_recipe(data, make_learner(model, {}), "auto", None, 3.0)
+    values = {"lam": [0.01, 0.1], "epochs": [2]} if "lam" in MODELS[model].settings else {"epochs": [1, 2]}
+    grid = make_grid(Wish([model], [None, Polynomial(2)], [None, 2], values), recipe, data)
+    sweep = SweepCV(recipe.estimator, grid, cv=2)
+    with pytest.warns() if model.startswith("sdca") else _quiet():
+        sweep.fit(data.X, data.y)
+    assert len(sweep.cv_results_["params"]) == 8
+    learner = sweep.best_params_[f"{recipe.prefix}learner"]
+    assert isinstance(learner, {"perceptron": Perceptron, "pegasos": Pegasos, "logistic": Pegasos}.get(model, SDCA))
+
+
+def _quiet():
+    import contextlib
+
+    return contextlib.nullcontext()
