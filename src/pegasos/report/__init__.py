@@ -77,8 +77,8 @@ def _dataset(X: Any, y: Any, facts: dict[str, Any]) -> Any:
 
     name, image = facts.pop("name", "the data"), facts.pop("image", None)
     columns = facts.pop("columns", None)
-    if X is None:
-        return None
+    if X is None or isinstance(X, Dataset):
+        return X
     if columns is None and hasattr(X, "columns"):
         columns = list(X.columns)
     if not hasattr(X, "tocsr"):

@@ -85,12 +85,13 @@ class Table(Block):
         found = list(dict.fromkeys(str(row.get(self.filter_by)) for row in self.rows))
         return found if len(found) > 1 else []
 
+    def numeric(self, key: str) -> bool:
+        """Whether a column holds numbers, so that its title stands to the right too."""
+        return any(_is_number(row.get(key)) for row in self.rows)
+
     def cells(self, row: dict[str, Any]) -> list[tuple[str, bool]]:
         """The texts of a row, and which are numbers."""
-        return [
-            (shown(row.get(key), form), isinstance(row.get(key), int | float) and not isinstance(row.get(key), bool))
-            for key, _, form in self.columns
-        ]
+        return [(shown(row.get(key), form), _is_number(row.get(key))) for key, _, form in self.columns]
 
     def as_csv(self) -> str:
         """Values as they are."""
@@ -147,7 +148,7 @@ class Explorer(Block):
 
     figures: Callable[[], dict[str, dict[str, Any]]]
     table: Table
-    details: bool
+    remark: str
 
     def __post_init__(self) -> None:
         self.kind = "explorer"
@@ -173,6 +174,10 @@ class Section:
     blocks: list[Block]
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def shown(value: Any, form: str = "number") -> str:
     """A value as a person reads it."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -182,7 +187,9 @@ def shown(value: Any, form: str = "number") -> str:
     if isinstance(value, int | float):
         if form == "percent":
             return f"{100 * value:.2f} %"
-        return f"{value:,}" if isinstance(value, int) and abs(value) > 9999 else f"{value:.4g}" if isinstance(value, float) else str(value)
+        if isinstance(value, int):
+            return f"{value:,}" if abs(value) > 9999 else str(value)
+        return f"{value:.4g}".replace("e-0", "e-")
     return str(value)
 
 

@@ -118,7 +118,7 @@ def command_line(estimator: Any, source: str | None, seed: int | None, options: 
     parts = ["pegasos", "train", source or "DATA", "-m", model_name(learner)]
     values = learner.get_params(deep=False)
     fresh = type(learner)().get_params(deep=False)
-    kernel = _kernel_option(values.get("kernel"))
+    kernel = kernel_option(values.get("kernel"))
     if kernel != "linear":
         parts += ["--kernel", kernel]
     for name, option in _OPTIONS.items():
@@ -126,6 +126,8 @@ def command_line(estimator: Any, source: str | None, seed: int | None, options: 
             parts += [option, _text(values[name])]
     if "average" in values and values["average"] != fresh["average"]:
         parts += ["--average", {True: "yes", False: "no"}.get(values["average"], _text(values["average"]))]
+    if values.get("class_weight") is not None:
+        parts += ["--class-weight", _class_weight(values["class_weight"])]
     if values.get("projection"):
         parts.append("--projection")
     parts += _preparation(estimator)
@@ -136,7 +138,12 @@ def _text(value: Any) -> str:
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
-def _kernel_option(kernel: Any) -> str:
+def _class_weight(weights: Any) -> str:
+    return ",".join(f"{name}={_text(value)}" for name, value in weights.items()) if isinstance(weights, dict) else str(weights)
+
+
+def kernel_option(kernel: Any) -> str:
+    """A kernel as the option --kernel says it."""
     if kernel is None:
         return "linear"
     if isinstance(kernel, str):
@@ -154,8 +161,8 @@ def _kernel_option(kernel: Any) -> str:
 
 
 def _width(width: Any) -> str:
-    """ "0.5 scale" is said 0.5s."""
-    return width.replace("scale", "s").replace(" ", "").replace("1s", "s") if isinstance(width, str) else _text(width)
+    """ "0.5 scale" is said 0.5s, and "scale" 1s."""
+    return f"{width.replace('scale', '').strip() or '1'}s" if isinstance(width, str) else _text(width)
 
 
 def _preparation(estimator: Any) -> list[str]:
@@ -179,8 +186,6 @@ def _preparation(estimator: Any) -> list[str]:
 def python_lines(estimator: Any) -> str:
     """The same in Python: what to import, and the estimator as it would be written."""
     text = estimator.__repr__(N_CHAR_MAX=100_000)
-    homes = {"pegasos": [], "pegasos.kernels": [], "pegasos.preprocessing": [], "sklearn.pipeline": []}  # type: dict[str, list[str]]
-    homes |= {"sklearn.preprocessing": [], "sklearn.compose": [], "sklearn.impute": []}
     known = {
         **dict.fromkeys(("Pegasos", "Perceptron", "SDCA"), "pegasos"),
         **dict.fromkeys(("Gaussian", "Polynomial", "Exponential", "Laplacian", "Linear"), "pegasos.kernels"),
@@ -190,8 +195,9 @@ def python_lines(estimator: Any) -> str:
         "ColumnTransformer": "sklearn.compose",
         "SimpleImputer": "sklearn.impute",
     }
+    homes: dict[str, list[str]] = {}
     for name, home in known.items():
         if f"{name}(" in text:
-            homes[home].append(name)
-    lines = [f"from {home} import {', '.join(names)}" for home, names in homes.items() if names]
+            homes.setdefault(home, []).append(name)
+    lines = [f"from {home} import {', '.join(names)}" for home, names in homes.items()]
     return "\n".join([*lines, "", f"model = {text}", "model.fit(X, y)"])

@@ -37,11 +37,11 @@ def by_order(field: str, order: str) -> Any:
 
 
 def heat(rows: list[dict[str, Any]], x: str, y: str, view: dict[str, Any]) -> Spec:
-    """Cells by two axes: colour and number are the value; the choice and the simplest cell within one standard error have a frame.
+    """Cells by two axes: colour and number are the value; the choice and the simplest cell that is as good have a frame.
 
     Rows have x, y and their places xr, yr, shade in 0..1 (0 is best), label, told (the value in words), spread, mark, cell.
     """
-    across = alt.X("x:N", sort=by_order("x", "xr"), title=x, axis=alt.Axis(labelAngle=view["angle"], labelLimit=140))
+    across = alt.X("x:N", sort=by_order("x", "xr"), title=x, axis=alt.Axis(labelAngle=view["angle"], labelLimit=140, labelOverlap="greedy"))
     down = alt.Y("y:N", sort=by_order("y", "yr"), title=y, axis=alt.Axis(labelLimit=150))
     tooltip = [
         alt.Tooltip("setting:N", title="setting"),
@@ -59,7 +59,11 @@ def heat(rows: list[dict[str, Any]], x: str, y: str, view: dict[str, Any]) -> Sp
         .encode(x=across, y=down, color=color, tooltip=tooltip, description="spoken:N")
     )
     ink = alt.condition("datum.shade < 0.55", alt.value("#111"), alt.value("#fff"))
-    number = base().mark_text(fontSize=11, aria=False, fontWeight=500, cursor="pointer").encode(x=across, y=down, text="label:N", color=ink, tooltip=tooltip)
+    number = (
+        base()
+        .mark_text(fontSize=11, aria=False, fontWeight=500, cursor="pointer")
+        .encode(x=across, y=down, text="label:N", color=ink, tooltip=tooltip)
+    )
     frame = (
         base()
         .mark_rect(fill=None, strokeWidth=3, aria=False)
@@ -68,7 +72,7 @@ def heat(rows: list[dict[str, Any]], x: str, y: str, view: dict[str, Any]) -> Sp
             y=down,
             stroke=alt.Stroke(
                 "mark:N",
-                scale=alt.Scale(domain=["choice", "one standard error"], range=["#d50032", "#ff9f1c"]),
+                scale=alt.Scale(domain=["choice", "least error", "one standard error"], range=["#d50032", "#d50032", "#ff9f1c"]),
                 legend=None,
             ),
         )
@@ -80,6 +84,12 @@ def heat(rows: list[dict[str, Any]], x: str, y: str, view: dict[str, Any]) -> Sp
     return found
 
 
+#: A number on an axis: 1e-5, 0.01, 300, 25k.
+TICK = (
+    "datum.value > 0 && datum.value < 0.001 || datum.value >= 1e6 ? replace(format(datum.value, '.2~e'), '+', '') : "
+    "datum.value >= 1000 ? format(datum.value, '~s') : format(datum.value, '~g')"
+)
+
 _LEGEND = (
     "columns ? (datum.value == 0 ? 'column best' : datum.value == 1 ? 'worst' : '') : "
     "format(logarithmic ? low * pow(high / low, datum.value) : low + (high - low) * datum.value, percent ? '.3~p' : '.3~g')"
@@ -88,9 +98,10 @@ _LEGEND = (
 
 def lines(rows: list[dict[str, Any]], x: str, line: str, view: dict[str, Any]) -> Spec:
     """Values against one axis, a line for each value of the other, bands over folds."""
-    kind = "log" if view["logarithmic_x"] else "linear"
-    across = alt.X("at:Q", title=x, scale=alt.Scale(type=kind, nice=False, **({} if kind == "log" else {"zero": False})), axis=alt.Axis(tickCount=6, format="~g"))
-    limits = alt.Scale(type="log" if view["logarithmic"] else "linear", nice=True)
+    scale = alt.Scale(type="log", nice=False) if view["logarithmic_x"] else alt.Scale(nice=False, zero=False)
+    ticks = {"values": view["at"]} if view.get("at") else {}
+    across = alt.X("at:Q", title=x, scale=scale, axis=alt.Axis(labelExpr=TICK, labelOverlap="greedy", **ticks))
+    limits = alt.Scale(type="log", nice=False) if view["logarithmic"] else alt.Scale(type="linear", nice=True)
     form = ".3~p" if view["percent"] else ".3~g"
     down = alt.Y("value:Q", title=view["measure"], scale=limits, axis=alt.Axis(format=form, tickCount=5))
     color = alt.Color(
@@ -98,14 +109,18 @@ def lines(rows: list[dict[str, Any]], x: str, line: str, view: dict[str, Any]) -
         sort=by_order("line", "order"),
         title=line,
         scale=alt.Scale(scheme="viridis"),
-        legend=alt.Legend(symbolType="stroke", labelLimit=170, columns=1),
+        legend=alt.Legend(symbolType="stroke", labelLimit=170, columns=1, symbolOpacity=1, symbolStrokeWidth=3, symbolLimit=14),
     )
     tooltip = [
         alt.Tooltip("setting:N", title="setting"),
         alt.Tooltip("told:N", title=view["measure"]),
         alt.Tooltip("spread:N", title="over folds"),
     ]
-    band = base().mark_area(opacity=0.15, aria=False).encode(x=across, y=alt.Y("low:Q", title=view["measure"]), y2="high:Q", color=color)
+    band = (
+        base()
+        .mark_area(opacity=0.15, aria=False)
+        .encode(x=across, y=alt.Y("low:Q", title=view["measure"]), y2="high:Q", color=color)
+    )
     stroke = base().mark_line(strokeWidth=2, aria=False).encode(x=across, y=down, color=color)
     points = base().mark_point(filled=True, size=36, opacity=1).encode(x=across, y=down, color=color, tooltip=tooltip)
     return spec_of(alt.layer(band, stroke, points).properties(width="container", height=250), rows)
@@ -113,10 +128,15 @@ def lines(rows: list[dict[str, Any]], x: str, line: str, view: dict[str, Any]) -
 
 def confusion(rows: list[dict[str, Any]], classes: int) -> Spec:
     """True classes down, predicted ones across; colour is the share of the true class, the number a count or a rate."""
-    step = 36 if classes <= 12 else 28 if classes <= 20 else 14 if classes <= 50 else 8
+    step = 72 if classes <= 4 else 36 if classes <= 12 else 28 if classes <= 20 else 14 if classes <= 50 else 8
     ticks = alt.Axis(labelLimit=90, labels=classes <= 50, ticks=classes <= 50, labelAngle=0 if classes <= 12 else -60)
     across = alt.X("guess:N", sort=by_order("guess", "gr"), title="predicted", axis=ticks)
-    down = alt.Y("true:N", sort=by_order("true", "tr"), title="true", axis=alt.Axis(labelLimit=90, labels=classes <= 50, ticks=classes <= 50))
+    down = alt.Y(
+        "true:N",
+        sort=by_order("true", "tr"),
+        title="true",
+        axis=alt.Axis(labelLimit=90, labels=classes <= 50, ticks=classes <= 50),
+    )
     color = alt.Color("rate:Q", scale=alt.Scale(type="sqrt", scheme="blues", domain=[0, 1]), legend=None)
     tooltip = [alt.Tooltip("true:N"), alt.Tooltip("guess:N", title="predicted"), alt.Tooltip("told:N", title="rows")]
     rect = base().mark_rect().encode(x=across, y=down, color=color, tooltip=tooltip, description="told:N")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import platform
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 from pegasos.data.dataset import Dataset
 from pegasos.report import cells as in_words
 from pegasos.report import looking, mistakes
+from pegasos.report.learning import curves, find_fitted, learner_facts, made, weights
 from pegasos.sweep.cells import find_learner, make_cells
 from pegasos.sweep.honest import held_out
 
@@ -30,6 +29,7 @@ def gather_sweep(
     options: Sequence[str] = (),
     positions: Array | None = None,
     errors: dict[str, Any] | None = None,
+    honest: dict[str, Any] | None = None,
     advice: list[str] | None = None,
     seconds: float | None = None,
     tsne: bool = True,
@@ -38,7 +38,7 @@ def gather_sweep(
 
     dataset: the rows it was fitted to (None: a page without confusions). source: the data as a command line names them;
     options: further options of every command line, such as --label; positions: each row's place in the source;
-    errors: what `tune` counted on training and test rows; advice: replaces the sweep's own words.
+    errors, honest: what `tune` counted and estimated already; advice: replaces the sweep's own words.
     """
     best = _best(search)
     found: dict[str, Any] = {
@@ -53,10 +53,13 @@ def gather_sweep(
         "advice": list(advice if advice is not None else getattr(search, "advice_", [])),
         "errors": errors or {},
     }
-    if found["measure"] == "error":
+    if honest is not None:
+        found["honest"] = honest
+    elif found["measure"] == "error":
         estimate = search.honest_estimate()
         found["honest"] = {"error": estimate.error, "low": estimate.low, "high": estimate.high, "method": estimate.method}
     candidates = {cell.number: cell.estimator for cell in make_cells(search.estimator, search.param_grid)}
+    found["late"] = sum(_late(cell["gap"], candidates[cell["cell"]]) for cell in found["cells"])
     for cell in found["cells"]:
         cell["command"] = in_words.command_line(candidates[cell["cell"]], source, found["seed"], list(options))
     _set_seed(candidates[best], found["seed"])
@@ -69,7 +72,9 @@ def gather_sweep(
         found |= _looks(dataset, codes, search.labels_[best] != codes, tsne)
         found |= _kept(search, found, dataset, codes, positions)
         if model is not None:
-            found["boundary"] = looking.boundary(model, dataset, codes, classes, _names(dataset))
+            found["boundary"] = looking.boundary(
+                model, dataset, codes, lambda labels: np.searchsorted(classes, labels), _names(dataset)
+            )
     return found
 
 
@@ -91,7 +96,14 @@ def gather_study(
     found |= _looks(dataset, codes, search.labels_[found["best"]] != codes, tsne)
     found |= _kept(search, found, dataset, codes, None)
     # A study lists its cells itself; here only their parameters are needed, to find the ones that were kept.
-    found["cells"] = [{"cell": cell["cell"], "params": cell["params"]} for cell in found["cells"]]
+    found["cells"] = [
+        {
+            "cell": cell.number,
+            "params": in_words.words(cell),
+            "command": in_words.command_line(cell.estimator, dataset.name, seed, []),
+        }
+        for cell in make_cells(search.estimator, search.param_grid)
+    ]
     return found
 
 
@@ -110,25 +122,27 @@ def gather_model(
     found: dict[str, Any] = {
         **_head("model", dataset, source, command, seconds),
         "measure": "error",
-        "learner": _learner_facts(learner),
+        "learner": learner_facts(learner),
         "python": in_words.python_lines(estimator),
         "curves": curves(learner),
         "weights": weights(estimator, learner),
-        "model_classes": [str(label) for label in np.asarray(estimator.classes_).tolist()],
         **facts,
     }
     if dataset is None or dataset.y is None:
         return found
-    codes, classes = _classes(found, dataset)
+    codes, _ = _classes(found, dataset)
     guessed = np.asarray(estimator.predict(dataset.X))
     names = found["data"]["classes"]
-    places = {name: code for code, name in enumerate(names)}
-    unknown = [name for name in dict.fromkeys(str(label) for label in guessed.tolist()) if name not in places]
-    for name in unknown:  # a class of the model that these rows do not have
-        places[name] = len(places)
-        names.append(name)
-        found["data"]["counts"].append(0)
-    predicted = np.array([places[str(label)] for label in guessed.tolist()])
+    known = [mistakes.label_text(label) for label in np.asarray(estimator.classes_).tolist()]
+    more = [name for name in known if name not in names]  # classes of the model that these rows do not have
+    names += more
+    found["data"]["counts"] += [0] * len(more)
+    codes_of = dict(zip(np.asarray(estimator.classes_).tolist(), (names.index(name) for name in known), strict=True))
+
+    def encode(labels: Array) -> Array:
+        return np.array([codes_of[label] for label in labels.tolist()], dtype=int)
+
+    predicted = encode(guessed)
     estimate = held_out(predicted != codes)
     found["errors"] = {
         **found.get("errors", {}),
@@ -142,7 +156,7 @@ def gather_model(
     }
     found |= _looks(dataset, codes, predicted != codes, tsne)
     scores = None
-    if list(map(str, estimator.classes_)) == names:
+    if known == names:
         scores = np.asarray(estimator.decision_function(dataset.X), dtype=np.float64)
         scores = scores[:, None] if scores.ndim == 1 else scores
     keeper = _rows(found, dataset)
@@ -150,36 +164,14 @@ def gather_model(
     found["kept"] = {"0": {"confusion": mistakes.confusion(codes, predicted, len(names)), "mistakes": listed}}
     found["rows"] = {str(each["row"]): keeper.one(each["row"]) for each in listed}
     found["best"] = 0
-    found["boundary"] = looking.boundary(estimator, dataset, codes, classes, _names(dataset)) if not unknown else ""
+    found["boundary"] = looking.boundary(estimator, dataset, codes, encode, _names(dataset))
     return found
 
 
 # -- parts -----------------------------------------------------------------------------------------------------------
 
 
-def made() -> dict[str, str]:
-    """Versions and machine."""
-    import numba
-    import scipy
-    import sklearn
-
-    from pegasos import __version__
-
-    return {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "pegasos": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-        "numba": numba.__version__,
-        "machine": f"{platform.system()} {platform.machine()}",
-    }
-
-
-def _head(
-    kind: str, dataset: Dataset | None, source: str | None, command: str | None, seconds: float | None
-) -> dict[str, Any]:
+def _head(kind: str, dataset: Dataset | None, source: str | None, command: str | None, seconds: float | None) -> dict[str, Any]:
     data: dict[str, Any] = {"name": "the data", "source": source}
     if dataset is not None:
         data |= {"name": dataset.name, "rows": len(dataset), "features": int(dataset.X.shape[1]), "notes": list(dataset.notes)}
@@ -189,7 +181,7 @@ def _head(
 def _classes(found: dict[str, Any], dataset: Dataset) -> tuple[Array, Array]:
     """The codes of all rows and the sorted classes; their names and counts go into what is found."""
     classes, codes, counts = np.unique(dataset.labels, return_inverse=True, return_counts=True)
-    found["data"] |= {"classes": [str(label) for label in classes.tolist()], "counts": counts.tolist()}
+    found["data"] |= {"classes": [mistakes.label_text(label) for label in classes.tolist()], "counts": counts.tolist()}
     return codes.reshape(-1), classes
 
 
@@ -223,7 +215,8 @@ def _kept(search: Any, found: dict[str, Any], dataset: Dataset, codes: Array, po
     ranked = sorted(known, key=lambda cell: sign * cell["value"])
     leading = _leading(ranked, found)
     keeper = _rows(found, dataset)
-    hard = (search.labels_ != codes).mean(axis=0)
+    some = [cell["cell"] for cell in ranked[:50]]
+    hard = sum(((search.labels_[number] != codes) for number in some), np.zeros(len(codes))) / max(1, len(some))
     kept: dict[str, Any] = {}
     rows: dict[str, Any] = {}
     room = CONFUSION_NUMBERS
@@ -271,63 +264,10 @@ def _seed(search: Any) -> int | None:
     return None if seed is None else int(seed)
 
 
+def _late(gap: float | None, estimator: Any) -> bool:
+    """Whether SDCA ended before its tolerance, on the mean of folds."""
+    return gap is not None and gap > getattr(find_learner(estimator), "tol", np.inf)
+
+
 def _set_seed(estimator: Any, seed: int | None) -> None:
     find_learner(estimator).set_params(random_state=seed)
-
-
-def find_fitted(estimator: Any) -> Any:
-    """The fitted learner inside pipelines and DropOutliers."""
-    inner = estimator
-    while not hasattr(inner, "sweep_axes"):
-        inner = inner.estimator_ if hasattr(inner, "estimator_") else inner.steps[-1][1]
-    return inner
-
-
-def _learner_facts(learner: Any) -> dict[str, Any]:
-    facts: dict[str, Any] = {"model": in_words.model_name(learner), "class": type(learner).__name__}
-    facts["kernel"] = repr(learner.kernel_) if hasattr(learner, "kernel_") else "linear"
-    if getattr(learner, "lam_", None) is not None:
-        facts["lam"] = float(learner.lam_)
-    facts["steps" if type(learner).__name__ == "Pegasos" else "passes"] = int(learner.n_iter_)
-    if hasattr(learner, "support_"):
-        facts["support vectors"] = len(learner.support_)
-    if np.isfinite(getattr(learner, "gap_", np.nan)):
-        facts["certified gap"] = float(f"{float(learner.gap_):.3g}")
-    return facts
-
-
-def curves(learner: Any) -> list[dict[str, Any]]:
-    """What a fitted learner recorded: mean loss of drawn examples, and the largest gap of a column."""
-    found = []
-    for name, what in (("loss_curve_", "mean loss of the drawn examples"), ("gap_curve_", "largest relative duality gap")):
-        values = getattr(learner, name, None)
-        if values is None or not len(values):
-            continue
-        values = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
-        line = values.max(axis=1) if name == "gap_curve_" else values.mean(axis=1)
-        steps = getattr(learner, "loss_curve_steps_", None) if name == "loss_curve_" else None
-        x = np.arange(1, len(line) + 1) if steps is None else np.asarray(steps)
-        every = max(1, len(line) // 300)
-        points = [[int(a), float(f"{b:.4g}")] for a, b in zip(x[::every], line[::every], strict=True) if np.isfinite(b)]
-        if len(points) > 1:
-            found.append({"what": what, "x": "epoch" if steps is None else "step", "points": points})
-    return found
-
-
-def weights(estimator: Any, learner: Any, most: int = 20) -> dict[str, Any] | None:
-    """The largest weights of a linear predictor, where its features are the ones that came in."""
-    coefficients = getattr(learner, "coef_", None)
-    names = getattr(estimator, "feature_names_in_", None)
-    if coefficients is None or hasattr(coefficients, "tocsr"):
-        return None
-    W = np.atleast_2d(np.asarray(coefficients, dtype=np.float64))
-    if W.shape[1] != getattr(estimator, "n_features_in_", -1):
-        return None
-    largest = np.sort(np.argsort(-np.abs(W).max(axis=0), kind="stable")[:most])
-    labels = [str(label) for label in np.asarray(estimator.classes_).tolist()]
-    return {
-        "features": [f"x{j + 1}" if names is None else str(names[j]) for j in largest],
-        "classes": labels[1:] if len(W) == 1 else labels,
-        "weights": [[float(f"{value:.4g}") for value in row] for row in W[:, largest].tolist()],
-        "of": W.shape[1],
-    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -34,9 +35,9 @@ def numbers(dataset: Dataset, rows: Array) -> tuple[Array, list[int]]:
         part = dataset.X[rows]
         X = np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
         places = list(range(X.shape[1]))
-    X = np.where(np.isfinite(X), X, np.nan)
+    X = np.asarray(np.where(np.isfinite(X), X, np.nan))
     if np.isnan(X).any():
-        keep = ~np.isnan(X).all(axis=0)
+        keep = np.asarray(~np.isnan(X).all(axis=0))
         X, places = X[:, keep], [place for place, kept in zip(places, keep, strict=True) if kept]
         X = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
     return X, places
@@ -64,12 +65,13 @@ def place(dataset: Dataset, codes: Array, wrong: Array | None, tsne: bool) -> di
         places = left[:, :2] * sizes[:2] if Z.shape[1] > 2 else X
         if tsne and Z.shape[1] > 2 and len(rows) >= 30:
             from sklearn.manifold import TSNE
+            from threadpoolctl import threadpool_limits
 
             width = min(30, right.shape[0])  # thirty components carry the neighbourhoods, at a fraction of the time
             spread = max(5.0, min(30.0, len(rows) / 5))
-            places = TSNE(init="pca", random_state=0, perplexity=spread, max_iter=500).fit_transform(
-                left[:, :width] * sizes[:width]
-            )
+            learner = TSNE(init="pca", random_state=0, perplexity=spread, max_iter=500)
+            with threadpool_limits(1):  # on a busy machine its threads wait for each other, ten times as long
+                places = learner.fit_transform(left[:, :width] * sizes[:width])
             method = "t-SNE"
     span = np.abs(places).max() or 1.0
     places = places if method == "two features" else 100 * places / span
@@ -80,7 +82,9 @@ def place(dataset: Dataset, codes: Array, wrong: Array | None, tsne: bool) -> di
     return found
 
 
-def boundary(estimator: Any, dataset: Dataset, codes: Array, classes: Array, names: list[str]) -> dict[str, Any] | str:
+def boundary(
+    estimator: Any, dataset: Dataset, codes: Array, encode: Callable[[Array], Array], names: list[str]
+) -> dict[str, Any] | str:
     """The classes that a model gives on a grid: over the two features, or over the plane of two principal components.
 
     Answers a sentence where there is none.
@@ -95,9 +99,7 @@ def boundary(estimator: Any, dataset: Dataset, codes: Array, classes: Array, nam
         return "No decision boundary: it needs two features."
     Z, mean, std = _scaled(X, dataset.image is not None)
     if Z.shape[1] == 2:
-        plane, titles, flat = np.diag(std), [names[places[0]], names[places[1]]], X
-        origin = np.zeros(2)
-        plane = np.eye(2)
+        plane, origin, titles, flat = np.eye(2), np.zeros(2), [names[places[0]], names[places[1]]], X
     else:
         with single_threaded_blas():
             _, _, directions = np.linalg.svd(Z, full_matrices=False)
@@ -114,7 +116,7 @@ def boundary(estimator: Any, dataset: Dataset, codes: Array, classes: Array, nam
         "titles": titles,
         "low": low.round(5).tolist(),
         "high": high.round(5).tolist(),
-        "grid": np.searchsorted(classes, guessed).tolist(),
+        "grid": encode(np.asarray(guessed)).tolist(),
         "points": [[float(f"{a:.4g}"), float(f"{b:.4g}")] for a, b in flat[inside].tolist()],
         "classes": codes[rows[inside]].tolist(),
         "exact": X.shape[1] == 2,

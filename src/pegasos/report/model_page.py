@@ -32,7 +32,9 @@ def build(found: dict[str, Any]) -> tuple[str, str, list[Section], dict[str, Any
     if not panel:
         panel = [Text("No rows were given, so there is no confusion matrix: give rows with labels to see one.", small=True)]
     sections = [
-        Section("summary", "Summary", [*_tiles(found), Facts(learner), *error_table(found.get("errors") or {})]),
+        Section(
+            "summary", "Summary", [*_tiles(found), Facts(learner), *error_table(found.get("errors") or {}, "Errors", folded=True)]
+        ),
         Section("confusion", "Confusions and mistakes", panel),
         Section("weights", "Weights", _weights(found)),
         Section("learning", "Learning", curve_section(found)),

@@ -89,7 +89,10 @@ def feature_section(found: dict[str, Any]) -> list[Block]:
         blocks.append(Table("features", "Statistics of pixels", _COLUMNS, listed, folded=True))
     else:
         if rows:
-            caption = "Boxes hold the middle half, lines reach to the least and greatest value (cut at ±6); colour: the share of the variance that lies between classes."
+            caption = (
+                "Boxes hold the middle half, lines reach to the least and greatest value (cut at ±6); colour: the share of the "
+                "variance that lies between classes."
+            )
             blocks.append(Chart("features", "Features", draw.features(rows), caption, table))
         else:
             blocks.append(table)
@@ -114,10 +117,18 @@ def _correlations(statistics: dict[str, Any]) -> list[Block]:
     if len(names) < 2:
         return []
     rows = [
-        {"one": names[a], "two": names[b], "a": a, "b": b, "r": r[a][b]} for a in range(len(names)) for b in range(len(names)) if a != b
+        {"one": names[a], "two": names[b], "a": a, "b": b, "r": r[a][b]}
+        for a in range(len(names))
+        for b in range(len(names))
+        if a != b
     ]
     pairs = [{"one": a, "two": b, "r": value} for a, b, value in statistics["pairs"]]
-    table = Table("correlations", "The strongest correlations", [("one", "feature", "text"), ("two", "and", "text"), ("r", "r", "number")], pairs)
+    table = Table(
+        "correlations",
+        "The strongest correlations",
+        [("one", "feature", "text"), ("two", "and", "text"), ("r", "r", "number")],
+        pairs,
+    )
     caption = "" if len(names) == statistics["count"] else f"{len(names)} of {statistics['count']} features."
     return [Chart("correlations", "Correlations of features", draw.correlations(rows, len(names)), caption, table)]
 
@@ -135,11 +146,19 @@ def map_section(found: dict[str, Any]) -> list[Block]:
     ]
     size = f"{len(rows):,} rows" if len(rows) == place["of"] else f"a sample of {len(rows):,} of {place['of']:,} rows"
     method = place["method"]
-    caption = f"{method[0].upper()}{method[1:]}: {size}."
+    caption = f"By {method}: {size}."
     letters = 2 < len(names) <= 10 and all(len(name) <= _SHORT for name in names)
-    columns = [("row", "row", "number"), ("class", "class", "text"), ("x", "x", "number"), ("y", "y", "number"), ("verdict", "predicted", "text")]
+    columns = [
+        ("row", "row", "number"),
+        ("class", "class", "text"),
+        ("x", "x", "number"),
+        ("y", "y", "number"),
+        ("verdict", "predicted", "text"),
+    ]
     table = Table("map", "The map", columns, rows[:200])
-    blocks: list[Block] = [Chart("map-classes", "A map of rows, by class", draw.map_of_classes(rows, len(names), letters), caption, table, half=True)]
+    blocks: list[Block] = [
+        Chart("map-classes", "A map of rows, by class", draw.map_of_classes(rows, len(names), letters), caption, table, half=True)
+    ]
     if wrong[0] is not None:
         caption = "The same places; crosses are rows that the chosen model predicts wrongly."
         blocks.append(Chart("map-errors", "The map, by error", draw.map_of_errors(rows), caption, half=True))
@@ -198,16 +217,22 @@ def again_section(found: dict[str, Any]) -> Section:
     if found.get("command"):
         blocks.append(Code("The command of this run", found["command"]))
     if found.get("python"):
-        blocks.append(Code("The chosen model in Python", found["python"]))
-    facts = {name: value for name, value in found.get("made", {}).items()}
-    told = {"seed": found.get("seed"), "duration": duration(found.get("seconds")), **facts}
+        blocks.append(Code("The model in Python", found["python"]))
+    told = {"seed": found.get("seed"), "duration": duration(found.get("seconds")), **found.get("made", {})}
     blocks.append(Facts({name: value for name, value in told.items() if value is not None}))
     return Section("again", "Do it again", blocks)
 
 
-def error_table(errors: dict[str, Any]) -> list[Block]:
+def error_table(errors: dict[str, Any], title: str = "Errors of the refitted choice", folded: bool = False) -> list[Block]:
     """Counted errors with their intervals."""
-    rows = [{"rows of": name, **each} for name, each in errors.items() if isinstance(each, dict) and each.get("error") is not None]
-    columns = [("rows of", "", "text"), ("rows", "rows", "number"), ("mistakes", "mistakes", "number"), ("error", "error", "percent")]
+    rows = [
+        {"rows of": name, **each} for name, each in errors.items() if isinstance(each, dict) and each.get("error") is not None
+    ]
+    columns = [
+        ("rows of", "", "text"),
+        ("rows", "rows", "number"),
+        ("mistakes", "mistakes", "number"),
+        ("error", "error", "percent"),
+    ]
     columns += [("low", "95 % from", "percent"), ("high", "to", "percent")]
-    return [Table("errors", "Errors of the refitted choice", columns, rows)] if rows else []
+    return [Table("errors", title, columns, rows, folded=folded)] if rows else []

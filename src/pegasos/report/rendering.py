@@ -19,7 +19,9 @@ def _bundle() -> str:
     import vl_convert
 
     # No text of the libraries may end the script element or open a comment in it.
-    return vl_convert.javascript_bundle().replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    return (
+        vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    )
 
 
 def _asset(name: str) -> str:
@@ -46,6 +48,7 @@ def render(title: str, subtitle: str, sections: list[Section], data: dict[str, A
 
     loader = jinja2.FunctionLoader(_asset)
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["whole"] = lambda text: text.replace(" %", "\u00a0%")  # no line begins with a percent sign
     charts = {block.name: block.spec for section in sections for block in section.blocks if isinstance(block, Chart)}
     return environment.get_template("page.html").render(
         title=title,

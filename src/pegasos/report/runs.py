@@ -70,7 +70,7 @@ def _of_summary(summary: dict[str, Any], path: Path) -> dict[str, Any]:
     """A run of tune whose report.json is missing: cells from results.csv, text from the summary."""
     if not summary:
         return {}
-    cells = []
+    cells: list[dict[str, Any]] = []
     errors = summary.get("scoring") == "accuracy"
     with (path / "results.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -124,25 +124,32 @@ def _of_model(path: Path, X: Any, y: Any, **facts: Any) -> dict[str, Any]:
 
     model = read_model(path)
     card = model.card
-    data = card.get("data") if isinstance(card.get("data"), dict) else {}
+    data = _dict(card.get("data"))
     image = card.get("image")
     facts = {"name": data.get("name", path.name), "columns": _columns(model), "image": tuple(image) if image else None, **facts}
     dataset = _dataset(X, y, facts)
     command = card.get("command") if isinstance(card.get("command"), str) else None
     found = gather_model(model.estimator, dataset, command=command, file=path.name, **facts)
     found["made"] = {**({"date": str(card["created"])[:10]} if "created" in card else {}), **model.versions}
-    counts = card.get("classes")
-    if isinstance(counts, dict) and "classes" not in found["data"]:
+    counts = _dict(card.get("classes"))
+    if counts and "classes" not in found["data"]:
         found["data"] |= {"classes": list(map(str, counts)), "counts": list(counts.values())}
-    found["data"] = {"features": model.n_features, **data, **found["data"]}
-    listed = card.get("errors") if isinstance(card.get("errors"), dict) else {}
-    counted = {name: each for name, each in listed.items() if isinstance(each, dict) and {"rows", "mistakes", "error"} <= set(each)}
+    found["data"] = {"features": model.n_features, **found["data"], **(data if dataset is None else {})}
+    listed = _dict(card.get("errors"))
+    counted = {
+        name: each for name, each in listed.items() if isinstance(each, dict) and {"rows", "mistakes", "error"} <= set(each)
+    }
     found["errors"] = {**counted, **found.get("errors", {})}
-    found["honest"] = listed.get("honest") if isinstance(listed.get("honest"), dict) else None
-    found["split"] = card.get("split") if isinstance(card.get("split"), dict) else {}
+    found["honest"] = _dict(listed.get("honest"))
+    found["split"] = _dict(card.get("split"))
     found["seed"] = found["split"].get("seed")
     found["seconds"] = card.get("seconds")
     return found
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    """A card may hold anything: Python wrote it, or a stranger."""
+    return value if isinstance(value, dict) else {}
 
 
 def _columns(model: Any) -> list[str] | None:

@@ -9,7 +9,7 @@ from typing import Any
 from pegasos.report import charts_of_rows as draw
 from pegasos.report.blocks import Block, CellPanel, Chart, Code, Facts, Gallery, Section, Table, Text, Tiles
 from pegasos.report.mistakes import PIXELS
-from pegasos.report.parts import count, duration, feature_section, map_section, percent
+from pegasos.report.parts import count, duration, feature_section, map_section
 from pegasos.report.sweep_page import confusion_figure, grid_of, scripts_data
 
 #: Fields of a cell of results.json that are no parameters.
@@ -28,7 +28,12 @@ def build(found: dict[str, Any]) -> tuple[str, str, list[Section], dict[str, Any
         "cells": cells,
         "best": best,
         "simplest": best,
-        "data": {**found["data"], "classes": beside.get("data", {}).get("classes"), "counts": beside.get("data", {}).get("counts")},
+        "best_mark": "least error",
+        "data": {
+            **found["data"],
+            "classes": beside.get("data", {}).get("classes"),
+            "counts": beside.get("data", {}).get("counts"),
+        },
     }
     gathered |= {name: beside[name] for name in ("rows", "picture", "columns", "map", "means", "statistics") if beside.get(name)}
     if beside.get("kept"):
@@ -41,7 +46,10 @@ def build(found: dict[str, Any]) -> tuple[str, str, list[Section], dict[str, Any
         grid = [explorer]
     panel: list[Block] = []
     if gathered.get("kept"):
-        panel = [Text(f"Predictions were kept of the experiment “{beside.get('experiment', '')}”, first seed.", small=True), CellPanel(lambda: confusion_figure(gathered))]
+        panel = [
+            Text(f"Predictions were kept of the experiment “{beside.get('experiment', '')}”, first seed.", small=True),
+            CellPanel(lambda: confusion_figure(gathered)),
+        ]
     sections = [
         Section("summary", "Summary", _summary(found)),
         Section("printed", "Printed and ours", _printed(found)),
@@ -54,7 +62,8 @@ def build(found: dict[str, Any]) -> tuple[str, str, list[Section], dict[str, Any
         _again(found),
     ]
     data = found["data"]
-    subtitle = f"{found['study']}: {count(len(cells), 'setting')} on {data['rows']:,} rows of {data['name']}, {count(len(found['seeds']), 'seed')}, {duration(found['total_seconds'])}."
+    size = f"{count(len(cells), 'setting')} on {data['rows']:,} rows of {data['name']}, {count(len(found['seeds']), 'seed')}"
+    subtitle = f"{found['study']}: {size}, {duration(found['total_seconds'])}."
     return found["title"], subtitle, sections, {**scripts_data(gathered), "grid": grid_data}
 
 
@@ -74,18 +83,22 @@ def joined_cells(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _kept(cells: list[dict[str, Any]], beside: dict[str, Any]) -> dict[str, Any]:
-    """What was kept, under the numbers that cells have on this page: the same setting of the same experiment."""
-    known = {each["cell"]: each["params"] for each in beside["cells"]}
+    """What was kept, under the numbers that cells have on this page: the same setting of the same experiment.
+
+    Commands go to their cells on the way.
+    """
+    names = [name for name in beside["cells"][0]["params"] if any(name in cell["params"] for cell in cells)]
+    known = {tuple(each["params"].get(name) for name in names): each for each in beside["cells"]}
     answer = {}
-    for number, kept in beside["kept"].items():
-        params = known[int(number)]
-        for cell in cells:
-            mine = cell["params"]
-            shared = [name for name in params if name in mine]
-            first = mine.get("decoding", "argmax") == beside.get("decoding", mine.get("decoding", "argmax"))
-            if mine.get("experiment") == beside["experiment"] and first and all(params[name] == mine[name] for name in shared):
-                answer[str(cell["cell"])] = kept
-                break
+    for cell in cells:
+        params = cell["params"]
+        if params.get("experiment") != beside["experiment"] or params.get("decoding", "argmax") != "argmax":
+            continue
+        found = known.get(tuple(params.get(name) for name in names))
+        if found is not None:
+            cell["command"] = found.get("command")
+            if str(found["cell"]) in beside["kept"]:
+                answer[str(cell["cell"])] = beside["kept"][str(found["cell"])]
     return answer
 
 
@@ -96,7 +109,12 @@ def _summary(found: dict[str, Any]) -> list[Block]:
         told = [(f"Numbers {verdict}", f"{number} of {len(found['numbers'])}", "") for verdict, number in counts.items()]
         blocks.append(Tiles(told))
         if not found["data"]["real"]:
-            blocks.append(Text("These rows are not the report's data: the verdicts are about the machinery, never about the report.", warning=True))
+            blocks.append(
+                Text(
+                    "These rows are not the report's data: the verdicts are about the machinery, never about the report.",
+                    warning=True,
+                )
+            )
     if found.get("quick"):
         blocks.append(Text("A quick run on a part of the rows.", warning=True))
     blocks.append(Text(found["protocol"]))
@@ -108,18 +126,35 @@ def _summary(found: dict[str, Any]) -> list[Block]:
 def _printed(found: dict[str, Any]) -> list[Block]:
     if not found["numbers"]:
         return []
-    fixed = [("printed", "printed", "percent"), ("ours", "ours", "percent"), ("spread", "± seeds", "percent"), ("difference", "difference", "percent")]
-    fixed += [("noise", "noise", "percent"), ("verdict", "verdict", "text"), ("reading", "reading", "text"), ("why", "why", "text")]
-    names = [name for name in dict.fromkeys(name for row in found["numbers"] for name in row) if name not in {key for key, _, _ in fixed}]
+    fixed = [
+        ("printed", "printed", "percent"),
+        ("ours", "ours", "percent"),
+        ("spread", "± seeds", "percent"),
+        ("difference", "difference", "percent"),
+    ]
+    fixed += [
+        ("noise", "noise", "percent"),
+        ("verdict", "verdict", "text"),
+        ("reading", "reading", "text"),
+        ("why", "why", "text"),
+    ]
+    names = [
+        name
+        for name in dict.fromkeys(name for row in found["numbers"] for name in row)
+        if name not in {key for key, _, _ in fixed}
+    ]
     columns = [(name, _TITLES.get(name, name), "text") for name in names] + fixed
     blocks: list[Block] = [Table("printed", "Every printed number", columns, found["numbers"], filter_by="verdict")]
     readings = [
-        {**fit, "fits": f"{fit['fitting']} of {fit['numbers']}", "chosen": "fits best" if fit["chosen"] else ""} for fit in found["readings"]
+        {**fit, "fits": f"{fit['fitting']} of {fit['numbers']}", "chosen": "fits best" if fit["chosen"] else ""}
+        for fit in found["readings"]
     ]
     columns = [("group", "numbers", "text"), ("reading", "reading", "text"), ("fits", "reproduced", "text")]
     columns += [("mean_distance", "mean distance in noises", "number"), ("chosen", "", "text")]
-    title = "Which reading fits"
-    blocks.append(Table("readings", title, columns, readings, filter_by="group"))
+    chosen = [fit for fit in readings if fit["chosen"]]
+    blocks.append(Table("readings", "The reading that fits best", columns[:-1], chosen))
+    if len(chosen) < len(readings):
+        blocks.append(Table("readings-all", "All readings", columns, readings, filter_by="group", folded=True))
     return blocks
 
 
@@ -138,15 +173,19 @@ def _extra(extra: dict[str, Any]) -> list[Block]:
     rows = extra.get("rows")
     if not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
         return [Text(extra["text"])] if extra.get("text") else []
-    columns = [(key, _TITLES.get(key, key), "number") for key in rows[0]]
+    columns = [(key, _TITLES.get(str(key), str(key)), "number") for key in rows[0]]
     table = Table(f"extra-{name}", extra["title"], columns, rows)
     words = extra.get("text", "").partition("|")[0].strip()
     blocks: list[Block] = [Text(words)] if words else []
     if {"class", "rows"} <= set(rows[0]):
         total = sum(row["rows"] for row in rows) or 1
-        listed = [{**row, "class": str(row["class"]), "share": row["rows"] / total, "order": place} for place, row in enumerate(rows)]
+        listed = [
+            {**row, "class": str(row["class"]), "share": row["rows"] / total, "order": place} for place, row in enumerate(rows)
+        ]
         return [*blocks, Chart(f"extra-{name}", extra["title"], draw.counts(listed), "", table)]
-    if {"T", "seconds", "kernel"} <= set(rows[0]) and all(isinstance(row["T"], int | float) and row["seconds"] > 0 for row in rows):
+    if {"T", "seconds", "kernel"} <= set(rows[0]) and all(
+        isinstance(row["T"], int | float) and row["seconds"] > 0 for row in rows
+    ):
         listed = [{"x": row["T"], "y": row["seconds"], "line": row["kernel"]} for row in rows]
         return [*blocks, Chart(f"extra-{name}", extra["title"], draw.times(listed, "T (steps)", "seconds", "kernel"), "", table)]
     return [*blocks, table]
@@ -178,14 +217,18 @@ def _map(extra: dict[str, Any]) -> list[Block]:
     letters = 2 < kinds <= 10 and all(len(row["class"]) <= 2 for row in rows)
     columns = [("row", "row", "number"), ("class", "class", "text"), ("x", "x", "number"), ("y", "y", "number")]
     table = Table(f"extra-{extra['name']}", "The first 200 places", columns, rows[:200])
-    return [Chart(f"extra-{extra['name']}", extra["title"], draw.map_of_classes(rows, kinds, letters), extra.get("text", ""), table)]
+    return [
+        Chart(f"extra-{extra['name']}", extra["title"], draw.map_of_classes(rows, kinds, letters), extra.get("text", ""), table)
+    ]
 
 
 def _surpass(found: dict[str, Any]) -> list[Block]:
     rows = found["surpass"]
     if not rows:
         return []
-    columns = [(name, name, "percent" if name == "error" else "number") for name in dict.fromkeys(name for row in rows for name in row)]
+    columns = [
+        (name, name, "percent" if name == "error" else "number") for name in dict.fromkeys(name for row in rows for name in row)
+    ]
     return [Table("surpass", "Better than the report's best", columns, rows)]
 
 
@@ -194,8 +237,18 @@ def _again(found: dict[str, Any]) -> Section:
     seconds = ", ".join(f"{name} {duration(value)}" for name, value in found["seconds"].items())
     facts = {"seeds": ", ".join(map(str, found["seeds"])), "duration": duration(found["total_seconds"]), "sweeps": seconds}
     facts |= {"fingerprint of the rows": found["data"].get("fingerprint"), **found["made"]}
-    lines = f"from pegasos.studies import find_study\nfrom pegasos.studies._runner import Options, run_study\n\nrun_study(find_study({found['study']!r}), 'runs/{found['study']}', Options(seeds={len(found['seeds'])}))"
-    return Section("again", "Do it again", [Code("The command of this run", f"pegasos study {found['study']}{seeds}"), Code("The same in Python", lines), Facts(facts)])
-
-
-__all__ = ["build", "joined_cells", "percent"]
+    lines = [
+        "from pegasos.studies._finding import find_study",
+        "from pegasos.studies._runner import Options, run_study",
+        "",
+        f"run_study(find_study({found['study']!r}), {'runs/' + found['study']!r}, Options(seeds={len(found['seeds'])}))",
+    ]
+    return Section(
+        "again",
+        "Do it again",
+        [
+            Code("The command of this run", f"pegasos study {found['study']}{seeds}"),
+            Code("The same in Python", "\n".join(lines)),
+            Facts(facts),
+        ],
+    )

@@ -45,7 +45,9 @@ def build(found: dict[str, Any]) -> tuple[str, str, list[Section], dict[str, Any
 
 
 def _no_panel() -> Text:
-    return Text("The rows were not given to this page, so it has no confusion matrix: pegasos.report(sweep, X, y) shows them.", small=True)
+    return Text(
+        "The rows were not given to this page, so it has no confusion matrix: pegasos.report(sweep, X, y) shows them.", small=True
+    )
 
 
 def summary(found: dict[str, Any], best: dict[str, Any]) -> list[Block]:
@@ -62,7 +64,8 @@ def summary(found: dict[str, Any], best: dict[str, Any]) -> list[Block]:
         tiles.append(("Honest error of the choice", percent(honest["error"]), interval))
     test = (found.get("errors") or {}).get("test")
     if test and test.get("error") is not None:
-        interval = f"{test['mistakes']} of {test['rows']:,} rows that took no part; 95 %: {percent(test['low'])} to {percent(test['high'])}"
+        counted = f"{test['mistakes']} of {test['rows']:,} rows that took no part"
+        interval = f"{counted}; 95 %: {percent(test['low'])} to {percent(test['high'])}"
         tiles.append(("Test error", percent(test["error"]), interval))
     blocks: list[Block] = [Tiles(tiles)]
     if simplest["cell"] != best["cell"]:
@@ -79,14 +82,21 @@ def summary(found: dict[str, Any], best: dict[str, Any]) -> list[Block]:
     return blocks
 
 
-def grid_of(found: dict[str, Any], tested: str = "test rows of the folds", spread: str = "folds") -> tuple[dict[str, Any], Explorer]:
+def grid_of(
+    found: dict[str, Any], tested: str = "test rows of the folds", spread: str = "folds"
+) -> tuple[dict[str, Any], Explorer]:
     """The grid for the scripts, and its block with figures for files."""
     cells, axes = found["cells"], views.axes_of(found["cells"])
     names = [axis["name"] for axis in axes]
     places = {axis["name"]: {value: place for place, value in enumerate(axis["values"])} for axis in axes}
     listed = []
     for cell in cells:
-        row = {"c": cell["cell"], "p": [places[name][cell["params"].get(name)] for name in names], "v": cell["value"], "s": cell["std"]}
+        row = {
+            "c": cell["cell"],
+            "p": [places[name][cell["params"].get(name)] for name in names],
+            "v": cell["value"],
+            "s": cell["std"],
+        }
         row |= {short: cell[name] for short, name in (("t", "train"), ("ts", "train_std")) if cell.get(name) is not None}
         listed.append(row | ({"command": cell["command"]} if cell.get("command") else {}))
     fixed = {name: value for name, value in cells[0]["params"].items() if name not in names}
@@ -94,12 +104,24 @@ def grid_of(found: dict[str, Any], tested: str = "test rows of the folds", sprea
         "axes": [{key: axis[key] for key in ("name", "title", "numeric", "labels", "numbers")} for axis in axes],
         "cells": listed,
         "best": found["best"],
+        "mark": found.get("best_mark", "choice"),
         "simplest": found["simplest"],
         "fixed": [part for part in views.setting({"params": fixed}).split(", ") if part],
         "tested": tested,
         "spread": spread,
     }
-    return grid, Explorer(lambda: _figures(found, axes), cell_table(found), bool(found.get("kept")))
+    return grid, Explorer(lambda: _figures(found, axes), cell_table(found), _remark(found))
+
+
+def _remark(found: dict[str, Any]) -> str:
+    parts = [f"Red frame: the {found.get('best_mark', 'choice')}."]
+    if found["simplest"] != found["best"]:
+        parts.append("Orange frame: the simplest cell within one standard error of it.")
+    if found.get("kept"):
+        parts.append(
+            "Click a cell (or move with the arrow keys and press Enter) for its confusion matrix, mistakes and command line."
+        )
+    return " ".join(parts)
 
 
 def _figures(found: dict[str, Any], axes: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -169,11 +191,15 @@ def cell_table(found: dict[str, Any]) -> Table:
     """Every cell as a row."""
     names = list(dict.fromkeys(name for cell in found["cells"] for name in cell["params"]))
     form = "percent" if found["measure"] == "error" else "number"
-    columns = [(f"p {name}", views._TITLES.get(name, name), "text") for name in names]
+    columns = [(f"p {name}", views.title_of(name), "text") for name in names]
     columns += [("value", found["measure"], form), ("std", "±", form), ("train", "training", form)]
     columns += [("support", "support vectors", "number"), ("gap", "gap", "number")]
-    rows = [{**cell, **{f"p {name}": cell["params"].get(name) for name in names}} for cell in found["cells"]]
+    rows = [{**cell, **{f"p {name}": _value(name, cell["params"].get(name)) for name in names}} for cell in found["cells"]]
     return Table("cells", "All cells", columns, rows)
+
+
+def _value(name: str, value: Any) -> Any:
+    return views.short_kernel(value) if name == "kernel" and isinstance(value, str) else value
 
 
 def _families(found: dict[str, Any]) -> Table:
@@ -181,4 +207,4 @@ def _families(found: dict[str, Any]) -> Table:
     better = 1.0 if found["measure"] == "error" else -1.0
     best = views.families(found["cells"], axes, better, 30)
     table = cell_table({**found, "cells": best})
-    return Table("families", "The best cell of each model and kernel", table.columns, table.rows)
+    return Table("families", "The best of each family", table.columns, table.rows)

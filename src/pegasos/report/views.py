@@ -16,6 +16,11 @@ _ACROSS = ("n_iter", "epochs", "T")
 _NONE = "–"
 
 
+def title_of(name: str) -> str:
+    """What an axis is called."""
+    return _TITLES.get(name, name)
+
+
 def axes_of(cells: list[Cell]) -> list[dict[str, Any]]:
     """The parameters that vary, λ and numbers of steps first; each with its values in order, as text and as numbers."""
     names = dict.fromkeys(name for cell in cells for name in cell["params"])
@@ -27,6 +32,8 @@ def axes_of(cells: list[Cell]) -> list[dict[str, Any]]:
         numeric = all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values)
         if numeric:
             values.sort(key=lambda value: (value is None, value or 0))
+        elif name == "kernel":
+            values.sort(key=_kernel_order)
         found.append(
             {
                 "name": name,
@@ -38,7 +45,7 @@ def axes_of(cells: list[Cell]) -> list[dict[str, Any]]:
             }
         )
     rank = {"lam": 0, "n_iter": 1, "epochs": 2}
-    return sorted(found, key=lambda axis: (rank.get(axis["name"], 3 if axis["numeric"] else 4)))
+    return sorted(found, key=lambda axis: rank.get(axis["name"], 3 if axis["numeric"] else 4))
 
 
 def value_text(name: str, value: Any) -> str:
@@ -51,7 +58,10 @@ def value_text(name: str, value: Any) -> str:
 
 
 def number_text(value: float) -> str:
-    """1e-5 instead of 1e-05."""
+    """1e-5 instead of 1e-05, and 1e-4 instead of 0.0001: exponents are read faster than zeros."""
+    if 0 < abs(value) < 0.001:
+        digits, _, power = f"{value:.2e}".partition("e")
+        return f"{float(digits):g}e{int(power)}"
     return re.sub(r"e([+-])0*(\d)", lambda found: "e" + found[1].replace("+", "") + found[2], f"{value:.3g}")
 
 
@@ -62,6 +72,13 @@ def short_kernel(text: str) -> str:
         return text
     values = [part.partition("=")[2].strip("'\"") for part in found[2].split(", ") if part and part != "coef0=1.0"]
     return " ".join([found[1].lower(), *(re.sub(r"\.0$", "", value) for value in values)])
+
+
+def _kernel_order(value: Any) -> tuple[bool, str, list[float]]:
+    """linear first, then by name, then by numbers; a width of "scale" counts as 1."""
+    text = str(value)
+    numbers = [float(number) for number in re.findall(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", text)]
+    return text != "linear", text.split("(")[0], numbers or [1.0]
 
 
 def first_axes(cells: list[Cell], axes: list[dict[str, Any]], anchor: Cell) -> tuple[str, str]:
@@ -105,7 +122,9 @@ def told(value: float | None, measure: str) -> str:
 def setting(cell: Cell) -> str:
     """A cell in one line."""
     parts = []
-    for name, value in cell["params"].items():
+    words = [name for name, value in cell["params"].items() if isinstance(value, str)]
+    for name in dict.fromkeys([*words, *cell["params"]]):
+        value = cell["params"][name]
         if value is None:
             continue
         text = value_text(name, value)
@@ -129,7 +148,13 @@ def heat_rows(
             continue
         shade = _share(value, low, high, logarithmic)
         x, y = cell["params"].get(across), cell["params"].get(down)
-        mark = "choice" if cell["cell"] == found["best"] else "one standard error" if cell["cell"] == found["simplest"] else ""
+        mark = (
+            found.get("best_mark", "choice")
+            if cell["cell"] == found["best"]
+            else "one standard error"
+            if cell["cell"] == found["simplest"]
+            else ""
+        )
         rows.append(
             {
                 "cell": cell["cell"],
@@ -207,5 +232,11 @@ def line_rows(
                 "setting": setting(cell),
             }
         )
-    view = {"logarithmic_x": min(at) > 0 and max(at) / min(at) > 20, "logarithmic": logarithmic}
+    view = {"logarithmic_x": min(at) > 0 and max(at) / min(at) > 20, "logarithmic": logarithmic, "at": _ticks(at)}
     return rows, {**view, "percent": found["measure"] == "error", "measure": found["measure"]}
+
+
+def _ticks(at: list[float]) -> list[float] | None:
+    """The values themselves where they are few."""
+    values = sorted(set(at))
+    return values if len(values) <= 12 else None

@@ -77,7 +77,7 @@ def statistics(context: Context) -> dict[str, Any]:
             "least": each.min,
             "median": each.median,
             "greatest": each.max,
-            "|z| >= 3": each.outliers,
+            "outliers": each.outliers,
         }
         for each in found.columns
     ]

@@ -35,10 +35,10 @@ OVERFLOW = "logistic with a plain exponential"
 WHOLE, SCALING, OUTLIERS, LAMBDAS = "whole training set", "scaling table", "outlier table", "lambda table"
 TIMES = {"T = 100,000": STEPS, "T = 1,000,000": MANY_STEPS}
 #: Reasons of differences, each shown in a table or a check of this study.
-UNLUCKY = "one split for all of its tables: its linear models err more on that test part than ours on any"
+UNLUCKY = "one split for all of its tables: its linear models err more on that test part than ours on the average one"
 LUCKY = "one split for all of its tables: its degree-2 models err less on that training part, more on the other"
 BALANCE = "a window so wide answers by the balance of the drawn classes: see the spread over seeds"
-NOISY = "the last vector of a Perceptron is mostly noise: see the spread over seeds"
+NOISY = "the last vector of a Perceptron is mostly noise: see its deviation over 20 splits among the claims"
 SCALING_NOISE = "unscaled rows: the last vector is mostly noise, see the spread over seeds"
 
 Row = dict[str, str]
@@ -172,6 +172,25 @@ STUDY = Study(
                 random_state=0,
             )
         ),
+    ),
+    findings=(
+        "The numbers can be had, but several not by the words beside them. The degree-2 expansion was taken of (z, 1), so that "
+        "linear terms and constant come twice, and the polynomial kernel is (2 + z·z')^n for the same reason: the constant "
+        "feature and the kernel's own 1. The Gaussian is the exponential of the code, not the one of the text. The logistic "
+        "degree-2 line is printed with λ = 0.001 and is a run with λ = 0.1, the smallest λ of the decade grid at which the plain "
+        "exponential never overflows; the overflow cost half of that error, since a stable step reaches 0.059 at λ = 0.001. "
+        "Linear models fit T = 100,000, degree-2 Pegasos fits ten times as many steps. For the kernel Perceptron 10 epochs fit "
+        "the exponential better than the 20 of the text; its polynomials do not tell. These readings were chosen because they "
+        "fit; the table shows how the literal ones do: 42 of 50 and 35 of 48 in kernel Pegasos.\n\n"
+        "Of the claims these hold: outliers do not matter; λ does not matter for a small Gaussian, which in Pegasos is the "
+        "nearest neighbour (the Perceptron gives its label on 88 % of the rows); a large λ hurts, the higher the degree the "
+        "later. These do not: standardizing is no better than normalizing for the Perceptron, the difference is the noise of the "
+        "last vector, and averaged vectors are better than all of them and equal; scaling matters for Pegasos, because λ means "
+        "another thing after another scaling. Degree 4 has twice the gap of degree 3 and no larger validation error. The "
+        "Perceptron's errors with outliers dropped are equal to those with all rows to the last digit, which is most likely not "
+        "a result: the dropping seems not to have reached it.\n\n"
+        "The labels are the sign of a cubic polynomial without noise, so degree 3 is right. Cubic features and SDCA cut the "
+        "error of the best model to a third, and a choice of terms inside the training rows to a nineteenth."
     ),
     tolerance=2.5,
 )

@@ -25,6 +25,10 @@ POLYNOMIALS = {"kernel perceptron": Polynomial(3, 1.0), "kernel pegasos": Polyno
 #: "gamma" as a variance, exp(-‖x-x'‖²/(2γ)), or as σ, exp(-‖x-x'‖²/(2γ²)).
 WIDTHS = {"γ is the variance": Gaussian(10.0), "γ is σ": Gaussian(100.0)}
 
+#: Why a number may differ, each shown in the tables of this study.
+_NOISE = "the last vector is mostly noise: see the spread over seeds"
+REASONS = {"perceptron": _NOISE, "perceptron+degree2": _NOISE, "kernel perceptron": _NOISE, "kernel pegasos": _NOISE}
+
 split = train_test(0.2)
 
 
@@ -130,7 +134,8 @@ def numbers() -> list[Number]:
                 continue
             readings = {words: {**key, "split": name} for words, key in _readings(model, kernel).items()}
             fields = {"model": model, "kernel": kernel, "settings": row["settings"], "split": name}
-            found.append(Number(fields, 1 - float(row[f"{name}_accuracy"]), rows, readings, group))
+            reason = REASONS.get(model, "")
+            found.append(Number(fields, 1 - float(row[f"{name}_accuracy"]), rows, readings, group, reason=reason))
     return found
 
 
@@ -237,6 +242,18 @@ STUDY = Study(
         pipeline(
             Perceptron(kernel=Gaussian(10.0), epochs=200, shuffle=False, average=False, fit_intercept=False, random_state=0)
         ),
+    ),
+    findings=(
+        "All 18 accuracies can be had, four of the ten models only with a fault. The logistic models, near chance in print, fit "
+        "one slip: the gradient σ(s) - y of labels 0 and 1 used with labels -1 and +1, for 50 batches instead of 50 passes. "
+        "Without the slip the same λ reaches 0.72, and 0.93 at degree 2; a smaller λ 0.95. The degree-2 Pegasos has no slip: "
+        "0.755 is what λ = 1, taken over from the linear model, gives with an intercept that is not regularized; whether an "
+        "epoch is a pass or a batch there cannot be told, both fit. With λ = 1e-4 the method reaches 0.954. In kernel Pegasos "
+        "an epoch is a single step: one pass alone, 8000 steps, is 8 to 10 points above the printed accuracies. In the "
+        "Perceptrons an epoch is a pass; whether in a random order cannot be told. The Gaussian's γ as a variance is nearer than "
+        "γ as σ, though both are within noise. The kernel Perceptron with a Gaussian is the best of the ten in print and in "
+        "ours. Under five folds cubic features and SDCA halve its error, and a choice of terms inside the training rows cuts it "
+        "to a tenth. Faults are inferred from numbers: the report's code was not seen."
     ),
     tolerance=2.5,
 )

@@ -22,6 +22,7 @@ const THEME = {
 
 function draw(element, spec) {
   const copy = JSON.parse(JSON.stringify(spec));
+  if (copy.width === "container") copy.autosize = { type: "fit-x", contains: "padding" };
   if (copy.width === "container" && element.clientWidth < 430) {
     // Beside a legend a narrow screen would leave no room for the chart.
     copy.config = { legend: { orient: "bottom", columns: 3 } };

@@ -32,12 +32,12 @@ function pickedCells() {
 }
 
 function setting(cell) {
-  const parts = grid.fixed.slice();
+  const words = [], numbers = [];
   grid.axes.forEach((axis, place) => {
-    const label = axis.labels[cell.p[place]];
+    const label = axis.labels[cell.p[place]], parts = axis.numeric ? numbers : words;
     if (label !== "–") parts.push(["model", "kernel"].includes(axis.name) ? label : `${axis.title.split(" ")[0]} = ${label}`);
   });
-  return parts.join(", ");
+  return [...grid.fixed, ...words, ...numbers].join(", ");
 }
 
 const place = (cell, name) => (name ? cell.p[axisOf(name)] : 0);
@@ -69,7 +69,7 @@ function drawHeat(element, cells, value, deviation) {
   const rows = known.map((cell) => {
     const share = (byColumn.get(place(cell, shown.across)) || all).share(cell[value]);
     const spread = cell[deviation] === null || cell[deviation] === undefined ? "" : "± " + told(cell[deviation]);
-    const mark = cell.c === grid.best ? "choice" : cell.c === grid.simplest ? "one standard error" : "";
+    const mark = cell.c === grid.best ? grid.mark : cell.c === grid.simplest ? "one standard error" : "";
     return {
       cell: cell.c, x: labelAt(shown.across, place(cell, shown.across)), y: labelAt(shown.down, place(cell, shown.down)),
       xr: place(cell, shown.across), yr: place(cell, shown.down), shade: R.measure === "error" ? share : 1 - share,
@@ -114,7 +114,7 @@ function keys(element) {
       if (next) { path.setAttribute("tabindex", "-1"); next.setAttribute("tabindex", "0"); next.focus(); }
     });
   });
-  const first = paths.find((path) => datumOf(path).cell === shown.chosen) || paths.find((path) => datumOf(path).mark === "choice") || paths[0];
+  const first = paths.find((path) => datumOf(path).cell === shown.chosen) || paths.find((path) => datumOf(path).cell === grid.best) || paths[0];
   if (first) first.setAttribute("tabindex", "0");
   ring();
 }
@@ -153,10 +153,11 @@ function drawLines(name, along, other, cells) {
   const kind = Math.min(...at) > 0 && Math.max(...at) / Math.min(...at) > 20 ? "log" : "linear";
   for (const layer of spec.layer) {
     layer.encoding.x.title = axis.title;
+    layer.encoding.x.axis.values = new Set(at).size <= 12 ? [...new Set(at)].sort((a, b) => a - b) : undefined;
     layer.encoding.x.scale = kind === "log" ? { type: "log", nice: false } : { zero: false, nice: false };
     layer.encoding.color.title = other ? grid.axes[axisOf(other)].title : null;
     if (!other) layer.encoding.color.legend = null;
-    if (layer.encoding.y.scale) layer.encoding.y.scale.type = values.logarithmic ? "log" : "linear";
+    if (layer.encoding.y.scale) layer.encoding.y.scale = values.logarithmic ? { type: "log", nice: false } : { nice: true };
   }
   const title = `${R.measure === "error" ? "Error" : R.measure} against ${axis.title}`;
   byId(`lines-${name}-title`).textContent = title;
@@ -185,6 +186,9 @@ function pickers() {
   form.replaceChildren();
   grid.axes.forEach((axis, at) => {
     if ([shown.across, shown.down].includes(axis.name)) return;
+    // A number that does not vary for these words, such as T where there are no steps, is not asked for.
+    const alike = grid.cells.filter((cell) => cell.p.every((each, k) => grid.axes[k].numeric || each === shown.anchor.p[k]));
+    if (axis.numeric && distinct(alike, at) < 2) return;
     const options = axis.labels.map((label, index) => [String(index), label]);
     picker(form, `pick-${axis.name}`, axis.title, options, String(shown.anchor.p[at]), (value) => {
       // The nearest cell that has this value: agreeing in as many other axes as can be, then the best.

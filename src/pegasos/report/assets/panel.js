@@ -41,13 +41,29 @@ function confusionTable(rows) {
   }
 }
 
+function classTable(rows) {
+  const table = byId("class-table");
+  table.replaceChildren();
+  const head = table.createTHead().insertRow(), body = table.createTBody();
+  for (const text of ["class", "rows", "error", "most often taken for"]) { const th = make("th", text); th.scope = "col"; head.append(th); }
+  names.forEach((name, t) => {
+    const mine = rows.filter((row) => row.tr === t), wrong = mine.filter((row) => row.gr !== t).sort((a, b) => b.count - a.count);
+    const total = mine.reduce((sum, row) => sum + row.count, 0), missed = wrong.reduce((sum, row) => sum + row.count, 0);
+    if (!total) return;
+    const line = body.insertRow(), th = make("th", name);
+    th.scope = "row";
+    line.append(th, make("td", total, "n"), make("td", ((100 * missed) / total).toFixed(1) + " %", "n"));
+    line.append(make("td", wrong.slice(0, 2).map((row) => `${row.guess} (${row.count})`).join(", ")));
+  });
+}
+
 function scoreBars(mistake) {
   const most = Math.max(...mistake.scores.map(([, score]) => Math.abs(score))) || 1;
   return mistake.scores.map(([code, score]) => {
     const line = make("div", null, "score" + (code === mistake.guess ? " guess" : code === mistake.true ? " truth" : ""));
     const bar = make("i");
     bar.style.width = `${Math.round((100 * Math.abs(score)) / most)}%`;
-    if (score < 0) bar.style.opacity = 0.35;
+    if (score < 0) bar.style.opacity = 0.45;
     line.append(make("span", names[code]), bar, make("span", score.toFixed(2)));
     return line;
   });
@@ -74,7 +90,8 @@ function mistakeTable(mistakes) {
   const box = make("div", null, "box"), table = make("table"), head = table.createTHead().insertRow(), body = table.createTBody();
   const scored = mistakes.some((mistake) => mistake.scores);
   for (const text of ["row", "true", "predicted", scored ? "scores" : "cells that err", ...R.columns]) {
-    const th = make("th", text);
+    const numeric = text === "row" || R.columns.includes(text);
+    const th = make("th", text, numeric ? "n" : "");
     th.scope = "col";
     head.append(th);
   }
@@ -82,7 +99,7 @@ function mistakeTable(mistakes) {
     const line = body.insertRow();
     const scores = scored ? mistake.scores.map(([code, score]) => `${names[code]}: ${score.toFixed(2)}`).join(", ")
       : mistake.share === undefined ? "" : `${(100 * mistake.share).toFixed(0)} %`;
-    line.append(make("td", rowNumber(mistake), "n"), make("td", names[mistake.true]), make("td", names[mistake.guess]), make("td", scores));
+    line.append(make("td", rowNumber(mistake), "n"), make("td", names[mistake.true]), make("td", names[mistake.guess]), make("td", scores, "s"));
     for (const value of R.rows[mistake.row] || []) line.append(make("td", value === null ? "missing" : value, typeof value === "number" ? "n" : ""));
   }
   box.append(table);
@@ -109,6 +126,7 @@ function showCell(number) {
   spec.data.values = rows;
   window.drawnConfusion = draw(byId("confusion"), spec);
   confusionTable(rows);
+  classTable(rows);
   const mistakes = kept.mistakes || [], wrong = rows.filter((row) => row.tr !== row.gr).reduce((sum, row) => sum + row.count, 0);
   const how = mistakes.some((each) => each.scores) ? "those in which the wrong class leads the right one by most" : "those on which most cells err";
   byId("mistakes-remark").textContent = !kept.mistakes ? `${wrong} mistakes; rows were kept for leading cells only.`

@@ -1,0 +1,194 @@
+"""The report in a real browser: headless Chromium, opened from disk. Skipped where Chromium or its driver is not installed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+
+import pytest
+
+from pegasos.report import report
+from pegasos.report.page import make_page
+from test_report import HOSTILE, fake, study_results
+
+pytest.importorskip("altair")
+pytest.importorskip("vl_convert")
+selenium = pytest.importorskip("selenium", reason="the browser tests need selenium: pip install selenium")
+
+from selenium.webdriver import Chrome, ChromeOptions, Keys  # noqa: E402
+from selenium.webdriver.chrome.service import Service  # noqa: E402
+
+NAMES = [HOSTILE, "</script>", "<img src=x onerror=alert(3)>"]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("needs chromium and chromedriver (Debian: apt-get install chromium chromium-driver)")
+    options = ChromeOptions()
+    options.binary_location = program
+    quiet = ["background-networking", "component-update", "sync", "gpu", "dev-shm-usage"]
+    for flag in ("headless=new", "no-sandbox", "no-first-run", *(f"disable-{each}" for each in quiet)):
+        options.add_argument(f"--{flag}")
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('chromium')}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    chrome = Chrome(options=options, service=Service(driver))
+    yield chrome
+    chrome.quit()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """A sweep with two kernels and hostile labels, a single cell, and a study."""
+    folder = tmp_path_factory.mktemp("pages")
+    found = fake(8, 3, NAMES)
+    for cell in found["cells"][4:]:
+        cell["params"] = {**found["cells"][cell["cell"] - 4]["params"], "kernel": "Gaussian(variance=2.0)"}
+        cell["value"] += 0.2
+        cell["train"] = cell["value"] / 2
+    found["best"], found["simplest"] = 0, 1
+    found["data"]["name"] = HOSTILE
+    found["columns"] = [HOSTILE, "b"]
+    found["rows"] = {"1": [1.5, HOSTILE]}
+    found["kept"]["1"] = {"confusion": [0, 0, 5, 0, 2, 7]}
+    found["map"] = {"method": "PCA", "of": 3, "rows": [0, 1, 2], "classes": [0, 1, 2], "places": [[0, 0], [1, 1], [2, 0]]}
+    found["map"]["wrong"] = [0, 1, 0]
+    written = {"sweep": make_page(found).save(folder / "sweep.html"), "one": make_page(fake(1, 2)).save(folder / "one.html")}
+    (folder / "study").mkdir()
+    (folder / "study" / "results.json").write_text(json.dumps(study_results()))
+    written["study"] = report(folder / "study").save(folder / "study.html")
+    return written
+
+
+def look(browser, path, width=1280, dark=False):
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    scheme = {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", scheme)
+    browser.get_log("browser"), browser.get_log("performance")
+    browser.get(path.as_uri())
+    until(browser, "return document.querySelectorAll('#heat-test path[tabindex]').length > 0")
+
+
+def until(browser, script, seconds=10.0):
+    """Wait until a script answers something true."""
+    end = time.monotonic() + seconds
+    while not (answer := browser.execute_script(script)):
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds} s: {script}")
+        time.sleep(0.05)
+    return answer
+
+
+def numbers(browser):
+    return browser.execute_script(
+        "return [...document.querySelectorAll('#heat-test .mark-text.role-mark text')].map(t => t.textContent)"
+    )
+
+
+def confusion(browser):
+    return browser.execute_script("return document.getElementById('confusion-table').textContent")
+
+
+@pytest.mark.parametrize("name", ["sweep", "one", "study"])
+def test_opens_from_disk_without_errors_or_requests(browser, pages, name):
+    look(browser, pages[name])
+    time.sleep(0.3)
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    charts = browser.execute_script(
+        "return [...document.querySelectorAll('.chart')].filter(c => c.offsetParent).map(c => !!c.querySelector('svg'))"
+    )
+    assert all(charts)
+
+
+def test_picker_changes_the_heatmap(browser, pages):
+    look(browser, pages["sweep"])
+    before = numbers(browser)
+    select = browser.find_element("id", "pick-kernel")
+    assert browser.execute_script("return document.getElementById('train-figure').hidden")
+    select.send_keys("gaussian")
+    until(browser, "return document.querySelector('#heat-train svg') !== null")
+    after = numbers(browser)
+    assert len(after) == len(before) == 4
+    assert after != before
+    browser.find_element("id", "pick-across").send_keys("kernel")
+    until(browser, "return [...document.querySelectorAll('#heat-test text')].some(t => t.textContent === 'gaussian 2')")
+
+
+def test_colours_by_column(browser, pages):
+    look(browser, pages["sweep"])
+    fills = "return [...document.querySelectorAll('#heat-test path[tabindex]')].map(p => p.getAttribute('fill')).join()"
+    before = browser.execute_script(fills)
+    browser.find_element("id", "pick-colour").send_keys("by column")
+    until(browser, f"return (() => {{ {fills} }})() !== {json.dumps(before)}")
+
+
+def test_click_and_enter_choose_a_cell(browser, pages):
+    look(browser, pages["sweep"])
+    first = confusion(browser)
+    # The cells of the choice, of another kept cell, and of one that was not kept.
+    path = "return [...document.querySelectorAll('#heat-test path[tabindex]')].find(p => p.__data__.datum.cell === {})"
+    browser.execute_script(
+        path.format(1).replace("return", "const p =") + "; p.scrollIntoView({block: 'center', behavior: 'instant'})"
+    )
+    item = browser.execute_script(path.format(1))
+    selenium.webdriver.ActionChains(browser).move_to_element(item).click().perform()
+    until(browser, f"return document.getElementById('confusion-table').textContent !== {json.dumps(first)}")
+    assert "rows were kept for leading cells only" in browser.find_element("id", "mistakes-remark").text
+    other = browser.execute_script(path.format(2))
+    browser.execute_script("arguments[0].focus()", other)
+    other.send_keys(Keys.ENTER)
+    until(browser, "return document.getElementById('panel-kept').hidden")
+    assert "were not kept" in browser.find_element("id", "panel-setting").text
+    assert "pegasos train" in browser.find_element("id", "panel-command").text
+    other.send_keys(Keys.ARROW_DOWN)
+    moved = browser.switch_to.active_element
+    assert moved.tag_name == "path" and moved != other
+    moved.send_keys(Keys.ENTER)
+    until(browser, "return !document.getElementById('panel-kept').hidden")
+    assert browser.execute_script("return document.querySelectorAll('#heat-test path.picked').length") == 1
+
+
+def test_rates_instead_of_counts(browser, pages):
+    look(browser, pages["sweep"])
+    texts = "return [...document.querySelectorAll('#confusion .mark-text.role-mark text')].map(t => t.textContent).join()"
+    before = until(browser, texts)
+    browser.find_element("id", "panel-numbers").send_keys("rates")
+    until(browser, f"return (() => {{ {texts} }})() !== {json.dumps(before)}")
+
+
+def test_hostile_labels_stay_text(browser, pages):
+    look(browser, pages["sweep"])
+    assert HOSTILE in browser.execute_script("return document.querySelector('h1').textContent")
+    labels = browser.execute_script("return [...document.querySelectorAll('#confusion text')].map(t => t.textContent)")
+    assert any(label.startswith("<script>") for label in labels)
+    assert HOSTILE in browser.execute_script("return document.getElementById('mistakes').textContent")
+    assert browser.execute_script("return document.querySelectorAll('script').length") == 3
+    assert browser.execute_script("return document.querySelectorAll('img').length") == 0
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+def test_verdicts_pick_rows(browser, pages):
+    look(browser, pages["study"])
+    shown = "return [...document.querySelectorAll('#section-printed tbody tr[data-group]')].filter(r => !r.hidden).length"
+    before = browser.execute_script(shown)
+    browser.find_element("css selector", "#section-printed select.filter").send_keys("differs")
+    until(browser, f"return (() => {{ {shown} }})() < {before}")
+
+
+@pytest.mark.parametrize("name", ["sweep", "study"])
+@pytest.mark.parametrize(("width", "dark"), [(390, True), (1280, True)])
+def test_nothing_is_wider_than_the_screen(browser, pages, name, width, dark):
+    look(browser, pages[name], width, dark)
+    time.sleep(0.3)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    dark_paper = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert dark_paper == "rgb(18, 22, 28)"
+    ink = browser.execute_script("return getComputedStyle(document.querySelector('#heat-test .role-axis-label text')).fill")
+    assert ink == "rgb(230, 234, 240)"
