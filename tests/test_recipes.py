@@ -148,7 +148,7 @@ def test_the_default_grid_has_linear_cubic_and_gaussian_families():
     grid = make_grid(Wish(), make_recipe(data, SDCA()), data)
     kernels = [kernel for each in grid for kernel in each["learner__kernel"]]
     assert None in kernels
-    assert Polynomial(3) in kernels
+    assert any(isinstance(kernel, Polynomial) and kernel.degree == 3 for kernel in kernels)
     assert sum(isinstance(kernel, Gaussian) for kernel in kernels) >= 3
     for each in grid:
         assert len(each["learner__lam"]) >= 3

@@ -18,7 +18,7 @@ import pegasos.report
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV, save
 from pegasos.data.dataset import BadData, Column, Dataset
 from pegasos.kernels import Gaussian, Polynomial
-from pegasos.report import gather_model, gather_study, gather_sweep, report, save_gathered, views, write_report
+from pegasos.report import gather_model, gather_study, gather_sweep, join_studies, report, save_gathered, views, write_report
 from pegasos.report.blocks import Table
 from pegasos.report.page import make_page
 from pegasos.report.rendering import embedded
@@ -172,6 +172,17 @@ def test_sizes(cells, classes):
     assert len(found["classes"]) == classes
 
 
+def test_thousands_of_cells_keep_the_page_small():
+    page = make_page(fake(4000, 3))
+    assert len(page.html) < LIMIT
+    assert "The best 2000 of 4000 cells" in page.html
+
+
+def test_without_a_refit(digits):
+    search = SweepCV(Perceptron(random_state=0), {"epochs": [1, 3]}, cv=3, refit=False).fit(digits.X, digits.y)
+    assert "boundary" not in gather_sweep(search, digits, tsne=False)
+
+
 def test_few_and_many_rows():
     X, y = make_blobs(10, centers=2, random_state=0)
     small = SweepCV(SDCA(random_state=0), {"lam": [0.01, 0.1]}, cv=2).fit(X, y)
@@ -292,6 +303,12 @@ def test_what_is_no_run_is_refused(tmp_path, content, why):
         report(folder)
 
 
+def test_damaged_results_are_told(tmp_path, gathered):
+    save_gathered(tmp_path, {**gathered, "cells": [{"cell": 0}]})
+    with pytest.raises(BadData, match="damaged or of another version"):
+        report(tmp_path)
+
+
 def study_results():
     cells = [
         {"experiment": "as written", "decoding": "argmax", "kernel": repr(kernel), "lam": lam, "n_iter": steps, "split": split}
@@ -356,10 +373,14 @@ def test_study_page_with_what_its_sweep_kept(tmp_path, sweep, digits):
         | {"error": 1 - results["mean_test_score"][k]}
         for k, p in enumerate(results["params"])
     ]
+    found["cells"] += [{**cell, "experiment": "f"} for cell in found["cells"]]
     (tmp_path / "results.json").write_text(json.dumps(found))
     save_gathered(tmp_path, gather_study(sweep, digits, "e"))
     data = data_of(report(tmp_path))
-    assert set(data["kept"]) == {str(cell["c"]) for cell in data["grid"]["cells"]}
+    assert set(data["kept"]) == {str(number) for number in range(18)}
+    assert data["grid"]["cells"][0]["command"].startswith("pegasos train digits -m pegasos")
+    save_gathered(tmp_path, join_studies([gather_study(sweep, digits, "e"), gather_study(sweep, digits, "f")]))
+    assert set(data_of(report(tmp_path))["kept"]) == {str(number) for number in range(36)}
 
 
 # -- figures ---------------------------------------------------------------------------------------------------------
@@ -448,3 +469,30 @@ def test_kernels_are_said_as_the_command_line_reads_them(kernel):
     X = np.random.default_rng(0).normal(size=(20, 3))
     (read,) = parse_kernels([kernel_option(kernel)])
     assert (kernel is None and read is None) or read.resolve(X) == kernel.resolve(X)
+
+
+# -- the command -----------------------------------------------------------------------------------------------------
+
+
+def test_report_command(tmp_path, gathered):
+    pytest.importorskip("typer")
+    from command_line import call
+
+    save_gathered(tmp_path / "run", gathered)
+    answer = call("report", tmp_path / "run", "--json")
+    assert answer.code == 0
+    assert answer.json["report"] == str(tmp_path / "run" / "report.html")
+    assert answer.json["bytes"] == (tmp_path / "run" / "report.html").stat().st_size
+    assert call("report", tmp_path / "nothing").code == 3
+    assert "--data is for a model file" in call("report", tmp_path / "run", "--data", "digits").err
+
+
+def test_report_command_on_a_model_and_rows(tmp_path):
+    pytest.importorskip("typer")
+    from command_line import call
+
+    model, page = tmp_path / "moons.model", tmp_path / "page.html"
+    assert call("train", "moons", "-m", "pegasos", "--n-iter", "300", "-o", model, "-q").code == 0
+    assert call("report", model, "--data", "moons", "-o", page).code == 0
+    assert "Decision boundary" in page.read_text(encoding="utf-8")
+    assert "moons.model" in page.read_text(encoding="utf-8")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from pegasos.cli import console
 from pegasos.cli.misuse import Misuse
-from pegasos.studies._finding import find_study, known_studies
+from pegasos.studies._finding import find_study, known_studies, study_names
 from pegasos.studies._runner import Options, run_study
 from pegasos.studies._template import template
-from pegasos.studies._writing import best_of_each
+from pegasos.studies._writing import best_of_each, book, write_text
 
 
 def show_list(as_json: bool) -> None:
@@ -46,6 +47,19 @@ def run(name: str, out: str | None, seeds: int, quick: bool, jobs: int | None) -
     options = Options(seeds, quick, jobs, say=console.say, progress=not console.state.quiet)
     found = run_study(study, folder, options, load=_load)
     return {**found, "folder": folder}
+
+
+def run_all(out: str | None, seeds: int, quick: bool, jobs: int | None, page: str | None) -> None:
+    """Every study of the package, one after the other, and their findings as one page."""
+    begin, results = time.perf_counter(), []
+    for name in study_names():
+        results.append(run(name, f"{out or 'runs'}/{name}", seeds, quick, jobs))
+        show(results[-1])
+        console.show()
+    console.heading(f"{len(results)} studies in {time.perf_counter() - begin:.0f} s")
+    if page is not None:
+        write_text(Path(page), book(results))
+        console.show(f"written: {page}")
 
 
 def _load(source: str) -> Any:

@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 NUMBER, TEXT = "number", "text"
 
 
-class BadData(ValueError):
+class BadData(ValueError):  # noqa: N818 - said to people: "bad data"
     """Data that cannot be used; the message names file, row and column, and what to do."""
 
 

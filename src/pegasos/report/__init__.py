@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pegasos.report.page import Page
 
-__all__ = ["gather_model", "gather_study", "gather_sweep", "report", "save_gathered", "write_report"]
+__all__ = ["gather_model", "gather_study", "gather_sweep", "join_studies", "report", "save_gathered", "write_report"]
 
 
 def report(thing: Any, X: Any = None, y: Any = None, **facts: Any) -> Page:
@@ -25,12 +25,20 @@ def report(thing: Any, X: Any = None, y: Any = None, **facts: Any) -> Page:
     mistakes, a map and statistics of features. `facts` are put into the page's text: name (of the data), source (a file or a
     named set, for command lines), columns (names of features), image (height, width), seconds, command.
     """
+    from pegasos.data.dataset import BadData
     from pegasos.report.gathering import gather_model, gather_sweep
     from pegasos.report.page import make_page
     from pegasos.report.runs import read_run
 
     if isinstance(thing, str | Path):
-        return make_page(read_run(thing, X, y, **facts))
+        found = read_run(thing, X, y, **facts)
+        try:
+            return make_page(found)
+        except (KeyError, IndexError, TypeError, AttributeError, StopIteration) as error:
+            raise BadData(
+                f"{thing}: its results are damaged or of another version ({type(error).__name__}: {error}). Run the command that "
+                f"wrote them again."
+            ) from error
     if hasattr(thing, "cv_results_"):
         return make_page(gather_sweep(thing, _dataset(X, y, facts), **facts))
     return make_page(gather_model(thing, _dataset(X, y, facts), **facts))
@@ -48,6 +56,13 @@ def gather_study(search: Any, dataset: Any, experiment: str, **facts: Any) -> di
     from pegasos.report.gathering import gather_study as gather
 
     return gather(search, dataset, experiment, **facts)
+
+
+def join_studies(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """What `gather_study` gathered of several experiments on the same rows, as one; see `gathering.join_studies`."""
+    from pegasos.report.gathering import join_studies as join
+
+    return join(parts)
 
 
 def gather_model(estimator: Any, dataset: Any, **facts: Any) -> dict[str, Any]:

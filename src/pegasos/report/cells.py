@@ -84,6 +84,8 @@ def words(cell: Cell) -> dict[str, Any]:
         last = name.rpartition("__")[2]
         if isinstance(value, BaseEstimator) and "PolynomialFeatures" in type(value).__name__:
             named[last] = value.degree
+        elif isinstance(value, str) and value == "passthrough":
+            named[last] = None
         elif last not in (*_TOLD, "learner") and value is not learner and type(value) is not type(learner):
             named[last] = _plain(value, last)
     return named

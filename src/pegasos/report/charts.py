@@ -41,7 +41,9 @@ def heat(rows: list[dict[str, Any]], x: str, y: str, view: dict[str, Any]) -> Sp
 
     Rows have x, y and their places xr, yr, shade in 0..1 (0 is best), label, told (the value in words), spread, mark, cell.
     """
-    across = alt.X("x:N", sort=by_order("x", "xr"), title=x, axis=alt.Axis(labelAngle=view["angle"], labelLimit=140, labelOverlap="greedy"))
+    across = alt.X(
+        "x:N", sort=by_order("x", "xr"), title=x, axis=alt.Axis(labelAngle=view["angle"], labelLimit=140, labelOverlap="greedy")
+    )
     down = alt.Y("y:N", sort=by_order("y", "yr"), title=y, axis=alt.Axis(labelLimit=150))
     tooltip = [
         alt.Tooltip("setting:N", title="setting"),

@@ -56,7 +56,8 @@ def gather_sweep(
     if honest is not None:
         found["honest"] = honest
     elif found["measure"] == "error":
-        estimate = search.honest_estimate()
+        rounds = int(np.clip(2e7 / search.labels_.shape[1], 50, 1000))  # each round draws all rows anew
+        estimate = search.honest_estimate(rounds=rounds)
         found["honest"] = {"error": estimate.error, "low": estimate.low, "high": estimate.high, "method": estimate.method}
     candidates = {cell.number: cell.estimator for cell in make_cells(search.estimator, search.param_grid)}
     found["late"] = sum(_late(cell["gap"], candidates[cell["cell"]]) for cell in found["cells"])
@@ -105,6 +106,15 @@ def gather_study(
         for cell in make_cells(search.estimator, search.param_grid)
     ]
     return found
+
+
+def join_studies(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """What was gathered of several experiments on the same rows, as one: the map and statistics are the first one's."""
+    first, *others = parts
+    for other in others:
+        first["rows"] |= other["rows"]
+    more = [{name: other[name] for name in ("experiment", "cells", "kept")} for other in others]
+    return {**first, "more": more}
 
 
 def gather_model(

@@ -197,7 +197,12 @@ def boundary_section(found: dict[str, Any]) -> list[Block]:
             "Areas: what the model predicts in the plane of the two first principal components through the mean. Points: some of "
             "the rows, projected on to that plane; a point may lie in a foreign area without being an error."
         )
-    return [Chart("boundary", "Decision boundary", draw.boundary(cells, points, edge["titles"], names), caption)]
+    shares = [edge["grid"].count(code) / len(edge["grid"]) for code in range(len(names))]
+    listed = [{"class": name, "share": share} for name, share in zip(names, shares, strict=True) if share]
+    table = Table(
+        "boundary", "Shares of the plane", [("class", "class", "text"), ("share", "share of the plane", "percent")], listed
+    )
+    return [Chart("boundary", "Decision boundary", draw.boundary(cells, points, edge["titles"], names), caption, table)]
 
 
 def curve_section(found: dict[str, Any]) -> list[Block]:

@@ -36,8 +36,9 @@ def build(found: dict[str, Any]) -> tuple[str, str, list[Section], dict[str, Any
         },
     }
     gathered |= {name: beside[name] for name in ("rows", "picture", "columns", "map", "means", "statistics") if beside.get(name)}
-    if beside.get("kept"):
-        gathered["kept"] = _kept(cells, beside)
+    parts = [beside, *beside.get("more", [])] if beside.get("kept") else []
+    if parts:
+        gathered["kept"] = {number: kept for part in parts for number, kept in _kept(cells, part).items()}
     spread = "seeds" if len(found["seeds"]) > 1 else "one seed"
     grid_data: dict[str, Any] = {}
     grid: list[Block] = []
@@ -47,7 +48,7 @@ def build(found: dict[str, Any]) -> tuple[str, str, list[Section], dict[str, Any
     panel: list[Block] = []
     if gathered.get("kept"):
         panel = [
-            Text(f"Predictions were kept of the experiment “{beside.get('experiment', '')}”, first seed.", small=True),
+            Text(f"Predictions were kept of the first seed of: {'; '.join(part['experiment'] for part in parts)}.", small=True),
             CellPanel(lambda: confusion_figure(gathered)),
         ]
     sections = [

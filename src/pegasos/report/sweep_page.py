@@ -20,6 +20,9 @@ from pegasos.report.parts import (
     percent,
 )
 
+#: Rows that a table of cells may have.
+MOST_ROWS = 2000
+
 
 def build(found: dict[str, Any]) -> tuple[str, str, list[Section], dict[str, Any]]:
     """Title, subtitle, sections and the data of the scripts."""
@@ -99,7 +102,7 @@ def grid_of(
         }
         row |= {short: cell[name] for short, name in (("t", "train"), ("ts", "train_std")) if cell.get(name) is not None}
         listed.append(row | ({"command": cell["command"]} if cell.get("command") else {}))
-    fixed = {name: value for name, value in cells[0]["params"].items() if name not in names}
+    fixed = {name: value for name, value in cells[0]["params"].items() if name not in (*names, "experiment", "decoding")}
     grid = {
         "axes": [{key: axis[key] for key in ("name", "title", "numeric", "labels", "numbers")} for axis in axes],
         "cells": listed,
@@ -188,14 +191,19 @@ def scripts_data(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def cell_table(found: dict[str, Any]) -> Table:
-    """Every cell as a row."""
+    """Every cell as a row; of thousands the best, so that the page stays small."""
+    cells, title = found["cells"], "All cells"
+    if len(cells) > MOST_ROWS:
+        sign = 1.0 if found["measure"] == "error" else -1.0
+        known = sorted((cell for cell in cells if cell["value"] is not None), key=lambda cell: sign * cell["value"])
+        cells, title = known[:MOST_ROWS], f"The best {MOST_ROWS} of {len(cells)} cells"
     names = list(dict.fromkeys(name for cell in found["cells"] for name in cell["params"]))
     form = "percent" if found["measure"] == "error" else "number"
     columns = [(f"p {name}", views.title_of(name), "text") for name in names]
     columns += [("value", found["measure"], form), ("std", "±", form), ("train", "training", form)]
     columns += [("support", "support vectors", "number"), ("gap", "gap", "number")]
-    rows = [{**cell, **{f"p {name}": _value(name, cell["params"].get(name)) for name in names}} for cell in found["cells"]]
-    return Table("cells", "All cells", columns, rows)
+    rows = [{**cell, **{f"p {name}": _value(name, cell["params"].get(name)) for name in names}} for cell in cells]
+    return Table("cells", title, columns, rows)
 
 
 def _value(name: str, value: Any) -> Any:

@@ -116,7 +116,7 @@ def told(value: float | None, measure: str) -> str:
     """A value in words."""
     if value is None:
         return "not known"
-    return f"{100 * value:.2f} %" if measure == "error" else f"{value:.4g}"
+    return f"{100 * value:.2f}\u00a0%" if measure == "error" else f"{value:.4g}"
 
 
 def setting(cell: Cell) -> str:

@@ -85,6 +85,8 @@ def compare(number: Number, reading: str, results: Results, tolerance: float) ->
     noise = math.sqrt(theirs**2 + (theirs if math.isnan(spread) else spread) ** 2)
     distance = max(0.0, abs(ours - number.error) - number.half_unit)
     verdict = REPRODUCED if distance <= tolerance * noise else DIFFERS
+    if verdict == DIFFERS and len(errors) == 1 and distance <= 3 * tolerance * noise:
+        verdict = UNKNOWN  # one seed does not tell how far the draws alone would move it
     if verdict == REPRODUCED and noise > 0.1 and noise > 0.5 * ours:
         verdict = UNKNOWN  # anything would agree with so much noise
     return Judged(number, name, ours, spread, noise, verdict)

@@ -7,12 +7,13 @@ import io
 import json
 import math
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pegasos.studies._judging import DIFFERS, REPRODUCED
+from pegasos.studies._judging import DIFFERS, REPRODUCED, UNKNOWN
 from pegasos.studies._results import Results
 
 
@@ -85,6 +86,30 @@ def _cell(value: Any) -> str:
     return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
+def book(results: list[dict[str, Any]]) -> str:
+    """The findings of several studies as one page, with a table of them all first."""
+    rows = []
+    for found in results:
+        counts = Counter(row["verdict"] for row in found["numbers"])
+        best = min((row["error"] for row in found["surpass"]), default=None)
+        rows.append(
+            {
+                "study": f"[{found['study']}](#{_anchor(found['title'])})",
+                "printed numbers": len(found["numbers"]),
+                **{verdict: counts.get(verdict, 0) for verdict in (REPRODUCED, DIFFERS, UNKNOWN)},
+                "the report's best": min((row["printed"] for row in found["numbers"]), default=None),
+                "best reached here": best,
+                "seconds": found["total_seconds"],
+            }
+        )
+    head = ["# The studies", "", "Written by `pegasos study all`; every table is the runner's own.", "", *table(rows)]
+    return "\n".join([*head, *(findings(found, level=2) for found in results)])
+
+
+def _anchor(title: str) -> str:
+    return "".join(char for char in title.lower().replace(" ", "-") if char.isalnum() or char == "-")
+
+
 def findings(found: dict[str, Any], level: int = 1) -> str:
     """The run as a page of Markdown."""
     mark, data, cells = "#" * level, found["data"], found["cells"]
@@ -92,7 +117,7 @@ def findings(found: dict[str, Any], level: int = 1) -> str:
     seeds = len(found["seeds"])
     lines += [f"{data['rows']} rows of {data['name']}, {seeds} seed{'s' * (seeds > 1)}, {found['total_seconds']:.0f} s.", ""]
     if found["numbers"]:
-        lines += [f"{mark}# Printed and ours", "", *_verdicts(found), *table(found["numbers"])]
+        lines += [f"{mark}# Printed and ours", "", *_verdicts(found), *_numbers(found["numbers"])]
         lines += [f"{mark}# Which reading fits", "", *_readings(found["readings"])]
     else:
         note = "The best cell of each is chosen by the errors that it shows here, so these are a little too good."
@@ -127,6 +152,13 @@ def _verdicts(found: dict[str, Any]) -> list[str]:
     more = f" ({explained} of them explained)" if explained else ""
     share = counts.get(REPRODUCED, 0) / len(numbers)
     return [f"{len(numbers)} printed numbers: {words}{more}. Share reproduced: {share:.0%}.", ""]
+
+
+def _numbers(rows: list[dict[str, Any]]) -> list[str]:
+    """All of them; a long table is folded."""
+    if len(rows) <= 20:
+        return table(rows)
+    return [f"<details><summary>All {len(rows)} numbers</summary>", "", *table(rows), "</details>", ""]
 
 
 def _readings(fits: list[dict[str, Any]]) -> list[str]:

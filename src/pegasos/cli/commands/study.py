@@ -14,7 +14,7 @@ SHORT = "Reproduce a report number by number."
 
 
 def command(
-    name: Annotated[str, typer.Argument(metavar="NAME|FILE.py|list|new", help="A study, a file with one, or what to do.")],
+    name: Annotated[str, typer.Argument(metavar="NAME|FILE.py|all|list|new", help="A study, a file with one, or what to do.")],
     talking: Talking,
     file: Annotated[str | None, typer.Argument(metavar="[FILE.py]", help="With new: the file to write.")] = None,
     data: Annotated[str | None, typer.Option("--data", metavar="DATA", help="With new: the data of the study.")] = None,
@@ -23,6 +23,7 @@ def command(
     ] = None,
     seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Seeds of splits and draws; noise needs at least 5.")] = 5,
     quick: Annotated[bool, typer.Option("--quick", help="One seed on 2000 rows: does the machinery run?")] = False,
+    page: Annotated[str | None, typer.Option(metavar="FILE.md", help="With all: write the findings of all as one page.")] = None,
     jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Threads. It never changes a result.")] = None,
 ) -> None:
     """Reproduce a report number by number, or run a study of your own.
@@ -31,6 +32,7 @@ def command(
     Examples:
       pegasos study list
       pegasos study usps_kernels -o runs/usps_kernels
+      pegasos study all --page studies.md
       pegasos study new mine.py --data my.csv      a template with eight models
       pegasos study ./mine.py
 
@@ -44,6 +46,8 @@ def command(
         studying.show_list(talking.as_json)
     elif name == "new":
         studying.write_new(file, data)
+    elif name == "all":
+        studying.run_all(out, seeds, quick, jobs, page)
     else:
         found = studying.run(name, out, seeds, quick, jobs)
         _show(found, talking.as_json)
