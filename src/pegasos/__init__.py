@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pegasos.learners import SDCA, Pegasos, Perceptron
     from pegasos.modelfile import load, save
+    from pegasos.report import report
     from pegasos.sweep import SweepCV
 
 __version__ = "0.1.0"
-__all__ = ["SDCA", "Pegasos", "Perceptron", "SweepCV", "load", "save"]
+__all__ = ["SDCA", "Pegasos", "Perceptron", "SweepCV", "load", "report", "save"]
 
 _HOMES = {
     "Pegasos": "pegasos.learners",
@@ -19,6 +20,7 @@ _HOMES = {
     "SDCA": "pegasos.learners",
     "SweepCV": "pegasos.sweep",
     "load": "pegasos.modelfile",
+    "report": "pegasos.report",
     "save": "pegasos.modelfile",
 }
 

@@ -44,7 +44,7 @@ def run(name: str, out: str | None, seeds: int, quick: bool, jobs: int | None) -
     """Run a study of the package or of a file."""
     study = find_study(name)
     folder = out if out is not None else f"runs/{study.name}"
-    options = Options(seeds, quick, jobs, say=console.say, progress=not console.state.quiet)
+    options = Options(seeds, quick, jobs, say=console.say, progress=not console.state.quiet, page=True)
     found = run_study(study, folder, options, load=_load)
     return {**found, "folder": folder}
 
@@ -116,4 +116,6 @@ def show(found: dict[str, Any]) -> None:
         console.show()
         console.show("THESE ROWS ARE NOT THE REPORT'S DATA: the verdicts are about the machinery.")
     console.show()
-    console.show(f"{found['total_seconds']:.0f} s; written: {found['folder']}/findings.md, results.json, results.csv, cells.csv")
+    console.show(
+        f"{found['total_seconds']:.0f} s; written: {found['folder']}/report.html, findings.md, results.json, results.csv, cells.csv"
+    )

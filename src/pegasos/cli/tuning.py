@@ -17,6 +17,7 @@ from pegasos import SweepCV
 from pegasos.cli import console, outputs, settings, training
 from pegasos.cli.misuse import Misuse
 from pegasos.cli.options import Learning, Reading, Running
+from pegasos.cli.reporting import write_page
 from pegasos.cli.rows import Split, check_classes, classes_of, load, split_rows, take
 from pegasos.cli.scoring import show_errors
 from pegasos.data.dataset import BadData, Dataset
@@ -43,6 +44,7 @@ class Plan:
     learning: Learning
     reading: Reading
     running: Running
+    page: bool = True
 
 
 def tune(plan: Plan) -> dict[str, Any]:
@@ -85,6 +87,8 @@ def tune(plan: Plan) -> dict[str, Any]:
         "seconds": round(time.perf_counter() - begin, 2),
     }
     _write(plan, result, cells, search, dataset, split)
+    if plan.page:
+        result["page"] = write_page(result, search, dataset, split, plan.reading, plan.running.test_size)
     return result
 
 
@@ -287,6 +291,9 @@ def show(result: dict[str, Any], told_next: bool = True) -> None:
         console.show(f"advice: {text}")
     if not result["complete"]:
         console.show("Time was up before all cells were done: the choice is among the finished ones.")
+    if "page" in result:
+        console.show()
+        console.show(f"page:  {result['page']}")
     if not told_next:
         return
     console.show()

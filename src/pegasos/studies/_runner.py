@@ -20,6 +20,7 @@ from pegasos import SweepCV, __version__
 from pegasos.data.dataset import BadData, Dataset
 from pegasos.data.rowhash import hash_rows
 from pegasos.data.sets import load_set
+from pegasos.report import gather_study, join_studies, save_gathered, write_report
 from pegasos.store import ALGORITHMS
 from pegasos.studies import _writing
 from pegasos.studies._decoding import DecodedAccuracy
@@ -42,6 +43,8 @@ class Options:
     jobs: int | None = None
     say: Callable[[str], None] = lambda text: None
     progress: bool = False
+    #: Whether to write report.html.
+    page: bool = False
 
 
 def run_study(study: Study, folder: str | Path, options: Options, load: Callable[[str], Dataset] = load_set) -> dict[str, Any]:
@@ -83,6 +86,10 @@ def run_study(study: Study, folder: str | Path, options: Options, load: Callable
     found["cells"] = _writing.summarize(results)
     found["total_seconds"] = round(time.perf_counter() - begin, 2)
     _writing.write(run.folder, found)
+    if options.page:
+        options.say(f"{study.name}: writing the page")
+        save_gathered(run.folder, join_studies(run.gathered))
+        write_report(run.folder)
     return found
 
 
@@ -115,6 +122,7 @@ class _Run:
     def __init__(self, study: Study, folder: Path, options: Options, dataset: Dataset) -> None:
         self.study, self.folder, self.options, self.dataset = study, folder, options, dataset
         self.fingerprint = hashlib.sha256(hash_rows(dataset.X, dataset.labels).astype("<u8").tobytes()).hexdigest()[:16]
+        self.gathered: list[dict[str, Any]] = []
         self._labels: dict[tuple[str, int], tuple[list[Row], Array]] = {}
         (folder / "parts").mkdir(parents=True, exist_ok=True)
 
@@ -153,6 +161,8 @@ class _Run:
         rows = _rows(experiment, seed, search, plain)
         cells = [row for row in rows if row["split"] == experiment.split_name and row["decoding"] == experiment.decodings[0]]
         self._labels[experiment.name, seed] = (cells, search.labels_)
+        if self.options.page and seed == 0:
+            self.gathered.append(gather_study(search, dataset, experiment.name))
         return rows
 
     def emulation(self, emulation: Emulation, seed: int) -> list[Row]:

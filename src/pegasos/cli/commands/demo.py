@@ -29,16 +29,14 @@ def command(
       pegasos demo -o somewhere --json
     """
     results = {name: _tour(name, out, talking.as_json) for name in _SETS}
-    report = Path(out) / "demo.md"
-    report.write_text("\n".join(line for name in _SETS for line in _report(name, results[name])), encoding="utf-8")
     if talking.as_json:
-        console.show_json({"report": str(report), **results})
+        console.show_json(results)
         return
     console.heading("What you have now")
     for name in _SETS:
-        model = results[name]["tune"]["model"]
-        console.show(f"  {model}: {_sentence(results[name])}")
-    console.show(f"  {report}: the same as a report")
+        tuned = results[name]["tune"]
+        console.show(f"  {tuned['model']}: {_sentence(results[name])}")
+        console.show(f"  {tuned['page']}: open it in a browser")
     console.show()
     console.heading("Your turn")
     console.show("  pegasos describe MY.csv     what is in it")
@@ -64,16 +62,3 @@ def _sentence(result: dict[str, Any]) -> str:
     test, tuned = result["run"]["errors"]["test"], result["tune"]
     wrong = f"{test['mistakes']} of {test['rows']} test rows wrong ({console.percent(test['error'])})"
     return f"{wrong}, the best of {tuned['cells']} settings in {tuned['seconds']:.0f} s"
-
-
-def _report(name: str, result: dict[str, Any]) -> list[str]:
-    from pegasos.cli.tuning import words
-
-    tuned = result["tune"]
-    lines = [f"# {name}", "", f"Choice: {words(tuned['choice'])}.", f"Result: {_sentence(result)}.", ""]
-    lines += ["| best of each family | 5-fold error | over folds |", "|---|---|---|"]
-    lines += [
-        f"| {words(cell)} | {console.percent(1 - cell['score'])} | ± {console.percent(cell['deviation'])} |"
-        for cell in tuned["leading"]
-    ]
-    return [*lines, ""]

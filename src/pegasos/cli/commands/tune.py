@@ -29,6 +29,7 @@ def command(
     max_time: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Stop then, and choose among the finished cells.")
     ] = None,
+    page: Annotated[bool, typer.Option("--page/--no-page", help="Write DIR/report.html, which shows the run.")] = True,
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="DIR", help="Folder of the run. Default: runs/ + DATA's name.")
     ] = None,
@@ -43,13 +44,14 @@ def command(
 
     Some rows are set aside first (--test-size, or the file's own test group) and take no part in the choice. Without options:
     linear, cubic and Gaussian predictors over λ and widths. The folder keeps what is done: the same command goes on after an
-    interruption, and a changed grid uses what is there. DIR/best.model is the model, DIR/results.csv every cell.
+    interruption, and a changed grid uses what is there. DIR/best.model is the model, DIR/results.csv every cell,
+    DIR/report.html a page that shows them.
     """
     from pegasos.cli import tuning
     from pegasos.cli.training import stem
 
     folder = out if out is not None else f"runs/{stem(data)}"
-    plan = tuning.Plan(data, folder, list(model), cv, scoring, jobs, max_time, learning, reading, running)
+    plan = tuning.Plan(data, folder, list(model), cv, scoring, jobs, max_time, learning, reading, running, page)
     result = tuning.tune(plan)
     if talking.as_json:
         console.show_json(result)
