@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help install test lint types layers tests slow bench demo format pins clean
+.PHONY: help install test lint types layers tests slow bench demo studies browser format pins clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,14 @@ bench: $(STAMP)  ## the benchmarks
 
 demo: $(STAMP)  ## a short tour: tune, save and run models on two small sets
 	$(BIN)/pegasos demo -o runs/demo
+
+studies: $(STAMP)  ## all studies with five seeds, and docs/studies.md; needs PEGASOS_DATA, takes a quarter of an hour
+	$(BIN)/pegasos study all --seeds 5 -o runs/studies --page docs/studies.md
+
+# The pages are tested in a real browser; without it those tests are skipped, and say so.
+browser:  ## install Debian's Chromium for the tests of pages, as root
+	command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver; }
 
 format: $(STAMP)  ## rewrite the code in the house style
 	$(BIN)/ruff check --fix .

@@ -116,6 +116,5 @@ def show(found: dict[str, Any]) -> None:
         console.show()
         console.show("THESE ROWS ARE NOT THE REPORT'S DATA: the verdicts are about the machinery.")
     console.show()
-    console.show(
-        f"{found['total_seconds']:.0f} s; written: {found['folder']}/report.html, findings.md, results.json, results.csv, cells.csv"
-    )
+    files = "report.html, findings.md, results.json, results.csv, cells.csv"
+    console.show(f"{found['total_seconds']:.0f} s; written: {found['folder']}/{files}")
