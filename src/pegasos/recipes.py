@@ -69,6 +69,23 @@ def make_learner(model: str, settings: dict[str, Any]) -> Any:
     return MODELS[model].make().set_params(**{known[name]: value for name, value in settings.items()})
 
 
+def model_name(learner: Any) -> str:
+    """The name of a learner on the command line."""
+    for name, model in MODELS.items():
+        made = model.make()
+        if type(made) is type(learner) and getattr(made, "loss", None) == getattr(learner, "loss", None):
+            return name
+    return type(learner).__name__
+
+
+def fitted_learner(estimator: Any) -> Any:
+    """The fitted learner inside pipelines and DropOutliers."""
+    inner = estimator
+    while not hasattr(inner, "sweep_axes"):
+        inner = inner.estimator_ if hasattr(inner, "estimator_") else inner.steps[-1][1]
+    return inner
+
+
 def make_recipe(
     dataset: Dataset, learner: Any, scale: str = "auto", expand: int | None = None, drop_outliers: float | None = None
 ) -> Recipe:

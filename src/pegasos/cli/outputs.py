@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
 from pegasos.cli.misuse import Misuse
+from pegasos.files import whole
 
 
 def check_file(out: str, *inputs: str) -> None:
@@ -58,11 +58,5 @@ def opened(out: str) -> Iterator[TextIO]:
         with target.open("w", encoding="utf-8", newline="") as file:
             yield file
         return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
-    try:
-        with unfinished.open("x", encoding="utf-8", newline="") as file:
-            yield file
-        os.replace(unfinished, target)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with whole(target) as unfinished, unfinished.open("x", encoding="utf-8", newline="") as file:
+        yield file

@@ -10,10 +10,11 @@ from typing import Any
 
 from pegasos.cli import console
 from pegasos.cli.misuse import Misuse
+from pegasos.files import write_text
 from pegasos.studies._finding import find_study, known_studies, study_names
 from pegasos.studies._runner import Options, run_study
 from pegasos.studies._template import template
-from pegasos.studies._writing import best_of_each, book, write_text
+from pegasos.studies._writing import best_of_each, book
 
 
 def show_list(as_json: bool) -> None:

@@ -15,7 +15,16 @@ from pegasos.cli.scoring import count_errors
 from pegasos.data.dataset import Dataset
 from pegasos.data.sets import is_set
 from pegasos.modelfile import save
-from pegasos.recipes import Recipe, check_expansion, chosen_scale, dropped_at, learned_rows, make_learner, make_recipe
+from pegasos.recipes import (
+    Recipe,
+    check_expansion,
+    chosen_scale,
+    dropped_at,
+    fitted_learner,
+    learned_rows,
+    make_learner,
+    make_recipe,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -97,14 +106,6 @@ def told_facts(facts: dict[str, Any]) -> dict[str, Any]:
     if "gap" in facts:
         told["certified gap"] = f"{facts['gap']:.2g} of the objective at most"
     return told
-
-
-def fitted_learner(estimator: Any) -> Any:
-    """The fitted learner inside pipelines and DropOutliers."""
-    inner = estimator
-    while not hasattr(inner, "sweep_axes"):
-        inner = inner.estimator_ if hasattr(inner, "estimator_") else inner.steps[-1][1]
-    return inner
 
 
 def stem(data: str) -> str:

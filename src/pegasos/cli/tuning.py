@@ -22,7 +22,7 @@ from pegasos.cli.rows import Split, check_classes, classes_of, load, split_rows,
 from pegasos.cli.scoring import show_errors
 from pegasos.data.dataset import BadData, Dataset
 from pegasos.grids import Wish, default_models, make_grid
-from pegasos.recipes import MODELS, Recipe, check_expansion, chosen_scale, learned_rows, make_learner, make_recipe
+from pegasos.recipes import MODELS, Recipe, check_expansion, chosen_scale, learned_rows, make_learner, make_recipe, model_name
 from pegasos.sweep.advice import SweepWarning
 
 Array = np.ndarray[Any, Any]
@@ -186,7 +186,7 @@ def describe_cells(search: Any, rows: int) -> list[dict[str, Any]]:
         cells.append(
             {
                 "cell": number,
-                "model": _model_name(learner),
+                "model": model_name(learner),
                 "kernel": "linear" if values["kernel"] is None else repr(values["kernel"]),
                 "expand": getattr(values["expand"], "degree", None),
                 "lam": None if lam is None or isinstance(lam, str) else float(lam),
@@ -200,14 +200,6 @@ def describe_cells(search: Any, rows: int) -> list[dict[str, Any]]:
             }
         )
     return cells
-
-
-def _model_name(learner: Any) -> str:
-    made = [(name, model.make()) for name, model in MODELS.items()]
-    same = [
-        n for n, each in made if type(each) is type(learner) and getattr(each, "loss", None) == getattr(learner, "loss", None)
-    ]
-    return same[0]
 
 
 def _finite(value: Any) -> float | None:

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from pegasos.kernels import Exponential, Gaussian, Laplacian, Polynomial
 from pegasos.preprocessing import DropOutliers
-from pegasos.recipes import MODELS
+from pegasos.recipes import model_name
 from pegasos.sweep.cells import Cell, find_learner, make_cells
 
 #: Settings that are told of every learner, in this order, and their names on the command line.
@@ -89,15 +89,6 @@ def words(cell: Cell) -> dict[str, Any]:
         elif last not in (*_TOLD, "learner") and value is not learner and type(value) is not type(learner):
             named[last] = _plain(value, last)
     return named
-
-
-def model_name(learner: Any) -> str:
-    """The name of a learner on the command line."""
-    for name, model in MODELS.items():
-        made = model.make()
-        if type(made) is type(learner) and getattr(made, "loss", None) == getattr(learner, "loss", None):
-            return name
-    return type(learner).__name__
 
 
 def _plain(value: Any, name: str) -> Any:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from pegasos.data.dataset import Dataset
+from pegasos.recipes import fitted_learner
 from pegasos.report import cells as in_words
 from pegasos.report import looking, mistakes
-from pegasos.report.learning import curves, find_fitted, learner_facts, made, weights
+from pegasos.report.learning import curves, learner_facts, made, weights
 from pegasos.sweep.cells import find_learner, make_cells
 from pegasos.sweep.honest import held_out
 
@@ -67,7 +68,7 @@ def gather_sweep(
     found["python"] = in_words.python_lines(candidates[best])
     model = getattr(search, "best_estimator_", None)
     if model is not None:
-        found["curves"] = curves(find_fitted(model))
+        found["curves"] = curves(fitted_learner(model))
     if dataset is not None and dataset.y is not None:
         codes, classes = _classes(found, dataset)
         found |= _looks(dataset, codes, search.labels_[best] != codes, tsne)
@@ -128,7 +129,7 @@ def gather_model(
     **facts: Any,
 ) -> dict[str, Any]:
     """Everything about one fitted learner or pipeline, on rows with labels if there are any."""
-    learner = find_fitted(estimator)
+    learner = fitted_learner(estimator)
     found: dict[str, Any] = {
         **_head("model", dataset, source, command, seconds),
         "measure": "error",

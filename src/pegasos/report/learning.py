@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.report.cells import model_name
+from pegasos.recipes import model_name
 
 
 def made() -> dict[str, str]:
@@ -16,9 +16,11 @@ def made() -> dict[str, str]:
     import numba
     import scipy
     import sklearn
+    import threadpoolctl
 
     from pegasos import __version__
 
+    threads = max((each["num_threads"] for each in threadpoolctl.threadpool_info()), default=1)
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "pegasos": __version__,
@@ -27,16 +29,8 @@ def made() -> dict[str, str]:
         "scipy": scipy.__version__,
         "scikit-learn": sklearn.__version__,
         "numba": numba.__version__,
-        "machine": f"{platform.system()} {platform.machine()}",
+        "machine": f"{platform.system()} {platform.machine()}, {threads} threads",
     }
-
-
-def find_fitted(estimator: Any) -> Any:
-    """The fitted learner inside pipelines and DropOutliers."""
-    inner = estimator
-    while not hasattr(inner, "sweep_axes"):
-        inner = inner.estimator_ if hasattr(inner, "estimator_") else inner.steps[-1][1]
-    return inner
 
 
 def learner_facts(learner: Any) -> dict[str, Any]:

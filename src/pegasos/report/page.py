@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import html as escaping
-import os
 import re
-import secrets
 from pathlib import Path
 from typing import Any
 
+from pegasos.files import write_text
 from pegasos.report import rendering
 from pegasos.report.blocks import CellPanel, Chart, Explorer, Section, Table
 
@@ -33,15 +32,8 @@ class Page:
 
     def save(self, path: str | Path) -> Path:
         """Write the page, whole or not at all."""
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
-        try:
-            unfinished.write_text(self.html, encoding="utf-8")
-            os.replace(unfinished, path)
-        finally:
-            unfinished.unlink(missing_ok=True)
-        return path
+        write_text(path, self.html)
+        return Path(path)
 
     def write(self, folder: str | Path, figures: bool = False, name: str = "report.html") -> Path:
         """The page; and with `figures`, in a folder beside it, charts as PNG, SVG and PDF, tables as CSV, Markdown and LaTeX."""

@@ -7,8 +7,8 @@ import json
 from importlib.resources import files
 from typing import Any
 
+from pegasos.files import as_json
 from pegasos.report.blocks import Chart, Section
-from pegasos.report.runs import plain
 
 _SCRIPTS = ("base.js", "pictures.js", "explorer.js", "panel.js", "tables.js")
 
@@ -35,7 +35,7 @@ def _alone(script: str) -> str:
 
 def embedded(value: Any) -> str:
     """JSON that may stand in a script element: no character of it can end the element or begin a tag."""
-    text = json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(as_json(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for mark in "<>&\u2028\u2029":
         text = text.replace(mark, f"\\u{ord(mark):04x}")
     return text

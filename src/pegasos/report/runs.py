@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-import math
-import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pegasos.data.dataset import BadData
+from pegasos.files import as_json, write_text
 
 NAME = "report.json"
 
@@ -19,22 +16,8 @@ NAME = "report.json"
 def save_gathered(folder: str | Path, gathered: dict[str, Any]) -> Path:
     """Whole or not at all."""
     path = Path(folder) / NAME
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.write_text(json.dumps(plain(gathered), ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
-    os.replace(unfinished, path)
+    write_text(path, json.dumps(as_json(gathered), ensure_ascii=False, separators=(",", ":")))
     return path
-
-
-def plain(value: Any) -> Any:
-    """Only what JSON has; what is not finite becomes None."""
-    if isinstance(value, dict):
-        return {str(name): plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def read_run(path: str | Path, X: Any = None, y: Any = None, **facts: Any) -> dict[str, Any]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import json
-import platform
 import time
 import warnings
 from collections.abc import Callable
@@ -20,7 +18,9 @@ from pegasos import SweepCV, __version__
 from pegasos.data.dataset import BadData, Dataset
 from pegasos.data.rowhash import hash_rows
 from pegasos.data.sets import load_set
+from pegasos.files import as_json, write_text
 from pegasos.report import gather_study, join_studies, save_gathered, write_report
+from pegasos.report.learning import made
 from pegasos.store import ALGORITHMS
 from pegasos.studies import _writing
 from pegasos.studies._decoding import DecodedAccuracy
@@ -81,7 +81,7 @@ def run_study(study: Study, folder: str | Path, options: Options, load: Callable
         "surpass": run.surpass(context),
         "findings": study.findings if real else "",
         "seconds": {name: round(seconds, 2) for name, seconds in times.items()},
-        "made": _circumstances(),
+        "made": made(),
     }
     found["cells"] = _writing.summarize(results)
     found["total_seconds"] = round(time.perf_counter() - begin, 2)
@@ -134,8 +134,8 @@ class _Run:
             kept = json.loads(path.read_text(encoding="utf-8"))
             if kept["asked"] == asked:
                 return kept["answer"]
-        answer = _writing.plain(make())
-        _writing.write_text(path, json.dumps({"asked": asked, "answer": answer}))
+        answer = as_json(make())
+        write_text(path, json.dumps({"asked": asked, "answer": answer}))
         return answer
 
     def experiment(self, experiment: Experiment, seed: int) -> list[Row]:
@@ -228,22 +228,3 @@ def _named(value: Any) -> Any:
 
 def _slug(name: str) -> str:
     return "".join(char if char.isalnum() else "-" for char in name)
-
-
-def _circumstances() -> dict[str, Any]:
-    import numba
-    import scipy
-    import sklearn
-    import threadpoolctl
-
-    threads = max((each["num_threads"] for each in threadpoolctl.threadpool_info()), default=1)
-    return {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "pegasos": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-        "numba": numba.__version__,
-        "machine": f"{platform.machine()}, {threads} threads",
-    }

@@ -6,41 +6,21 @@ import csv
 import io
 import json
 import math
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pegasos.files import as_json, write_text
 from pegasos.studies._judging import DIFFERS, REPRODUCED, UNKNOWN
 from pegasos.studies._results import Results
-
-
-def plain(value: Any) -> Any:
-    """Only what JSON has; what is not finite becomes None."""
-    if isinstance(value, dict):
-        return {str(name): plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def write_text(path: Path, text: str) -> None:
-    """Whole or not at all."""
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.write_text(text, encoding="utf-8")
-    os.replace(unfinished, path)
 
 
 def write(folder: Path, found: dict[str, Any]) -> None:
     """All files of a run."""
     cells = found["cells"]
-    write_text(folder / "results.json", json.dumps(plain(found), indent=1, ensure_ascii=False) + "\n")
+    write_text(folder / "results.json", json.dumps(as_json(found), indent=1, ensure_ascii=False) + "\n")
     write_text(folder / "cells.csv", _csv(cells))
     write_text(folder / "results.csv", _csv(found["numbers"] or cells))
     write_text(folder / "findings.md", findings(found))
