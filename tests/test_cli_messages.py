@@ -208,6 +208,6 @@ def test_demo_on_small_sets(folder, monkeypatch):
     monkeypatch.setattr(demo, "_MODELS", ["perceptron"])
     answer = fine("demo")
     assert "test rows wrong" in answer.out
-    assert "runs/demo/demo.md" in answer.out
-    assert "| best of each family |" in (folder / "runs/demo/demo.md").read_text()
-    assert set(fine("demo", "--json").json) == {"report", "moons"}
+    assert "runs/demo/moons/report.html: open it in a browser" in answer.out
+    assert (folder / "runs" / "demo" / "moons" / "report.html").is_file()
+    assert set(fine("demo", "--json").json) == {"moons"}

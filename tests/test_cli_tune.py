@@ -16,7 +16,7 @@ from pegasos.cli import tuning
 from pegasos.modelfile import load
 
 #: A grid that takes no time.
-SMALL = ("--kernel", "linear", "--kernel", "gaussian:1s", "--lam", "1e-3:1e-1:2", "--cv", "3")
+SMALL = ("--no-page", "--kernel", "linear", "--kernel", "gaussian:1s", "--lam", "1e-3:1e-1:2", "--cv", "3")
 
 
 @pytest.fixture
@@ -43,6 +43,10 @@ def test_without_options_on_a_messy_table(tmp_path, monkeypatch):
         "run runs/messy/best.model messy.csv",
         "predict runs/messy/best.model NEW.csv -o labels.csv",
     ]
+    assert "page:  runs/messy/report.html" in answer.out
+    page = (tmp_path / "runs/messy/report.html").read_text(encoding="utf-8")
+    assert "pegasos tune messy.csv" in page
+    assert len(page) < 5e6
     summary = json.loads((tmp_path / "runs/messy/summary.json").read_text())
     found = fine("run", "runs/messy/best.model", "messy.csv", "--json").json["errors"]
     assert found == summary["errors"]
