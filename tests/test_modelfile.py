@@ -40,6 +40,7 @@ from pegasos import SDCA, Pegasos, Perceptron, SweepCV
 from pegasos.kernels import KERNELS, Gaussian
 from pegasos.modelfile import BadModel, load, match_columns, read_model, save
 from pegasos.preprocessing import DropOutliers
+from samples import quadric_like, usps
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -356,6 +357,21 @@ def test_another_process_gives_the_same_labels(tmp_path: Path) -> None:
     command = [sys.executable, "-c", code, str(tmp_path / "a.model"), str(tmp_path / "rows.arrow")]
     answer = subprocess.run(command, capture_output=True, text=True, check=True)
     assert answer.stdout.split() == model.predict(frame).tolist()
+
+
+@pytest.mark.parametrize("name", ["quadric", "usps"])
+def test_another_process_gives_the_same_labels_of_a_set(name: str, tmp_path: Path) -> None:
+    if name == "usps":
+        X, y = usps()
+    else:
+        X, y = quadric_like(600)
+    model = make_pipeline(StandardScaler(), Pegasos(kernel="gaussian", n_iter=3000, random_state=0)).fit(X[::3], y[::3])
+    save(model, tmp_path / "a.model")
+    np.save(tmp_path / "rows.npy", X)
+    code = "import sys, numpy, pegasos\nnumpy.save(sys.argv[3], pegasos.load(sys.argv[1]).predict(numpy.load(sys.argv[2])))"
+    files = [str(tmp_path / each) for each in ("a.model", "rows.npy", "labels.npy")]
+    subprocess.run([sys.executable, "-c", code, *files], check=True)
+    np.testing.assert_array_equal(np.load(files[2]), model.predict(X))
 
 
 # -- card, rows, header ----------------------------------------------------------------------------------------------------

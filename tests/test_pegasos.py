@@ -122,10 +122,12 @@ def test_equals_the_plain_algorithm(
         assume(run.margin > 1e-9)
         expected = run.coefficients if options["average"] is False else run.averaged
         assert expected is not None
-        assert_close(found[number], expected)
+        # With a small λ the smooth logistic steps multiply a rounding error; a hinge step is the same or is not.
+        tolerance = 1e-9 if options["loss"] == "hinge" else 1e-7
+        assert_close(found[number], expected, tolerance)
         if options["kernel"] is not None:
             bias = expected.sum() if constant else 0.0
-            assert clf.intercept_[number] == pytest.approx(bias, abs=1e-9 * np.abs(expected).sum())
+            assert clf.intercept_[number] == pytest.approx(bias, abs=tolerance * np.abs(expected).sum())
 
 
 def test_independent_draws_differ_from_shared_ones() -> None:

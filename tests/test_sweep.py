@@ -372,12 +372,13 @@ def _end(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, said
 
 
-def test_killed_at_random_moments_the_final_table_is_that_of_an_undisturbed_run(tmp_path: Path) -> None:
-    """kill -9, really; the moments are random, their number is twenty, or as many as the work lasts."""
+@pytest.mark.parametrize("most", [6, pytest.param(20, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_the_final_table_is_that_of_an_undisturbed_run(tmp_path: Path, most: int) -> None:
+    """kill -9, really; the moments are random, their number is `most`, or as many as the work lasts."""
     store, out = tmp_path / "killed", tmp_path / "killed.npz"
     random = np.random.default_rng(0)
     kills = 0
-    for _ in range(20):
+    for _ in range(most):
         process = _start(SCRIPT, store, out)
         try:
             process.wait(timeout=float(random.uniform(0.02, 0.35)))
