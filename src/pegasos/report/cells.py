@@ -37,7 +37,7 @@ def describe(search: Any) -> list[dict[str, Any]]:
     for cell in make_cells(search.estimator, search.param_grid):
         number = cell.number
         folds = [results[f"split{fold}_test_{metric}"][number] for fold in range(search.n_splits_)]
-        row = {
+        row: dict[str, Any] = {
             "cell": number,
             "params": words(cell),
             "value": _number(base + sign * results[f"mean_test_{metric}"][number]),
@@ -46,6 +46,8 @@ def describe(search: Any) -> list[dict[str, Any]]:
             "support": _number(results["mean_support_vectors"][number], 1),
             "gap": _number(results["mean_gap"][number]),
         }
+        if isinstance(row["params"].get("lam"), float):
+            row["C"] = 1 / (row["params"]["lam"] * search.labels_.shape[1])  # on all rows of the sweep, as the refit has it
         if f"mean_train_{metric}" in results:
             row["train"] = _number(base + sign * results[f"mean_train_{metric}"][number])
             row["train_std"] = _number(results[f"std_train_{metric}"][number])

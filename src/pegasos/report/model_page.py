@@ -27,7 +27,8 @@ def build(found: dict[str, Any]) -> tuple[str, str, list[Section], dict[str, Any
     learner = dict(found["learner"])
     learner["kernel"] = short_kernel(learner["kernel"])
     if "lam" in learner:
-        learner["λ"] = number_text(learner.pop("lam"))
+        lam, rows = learner.pop("lam"), (found.get("split") or {}).get("learned_rows")
+        learner["λ"] = number_text(lam) + (f" (C {1 / (lam * rows):.3g})" if isinstance(rows, int) and rows > 0 else "")
     panel: list[Block] = [CellPanel(lambda: confusion_figure(found), alone=True)] if found.get("kept") else []
     if not panel:
         panel = [Text("No rows were given, so there is no confusion matrix: give rows with labels to see one.", small=True)]

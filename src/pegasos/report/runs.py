@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pegasos.data.dataset import BadData
+from pegasos.data.rowhash import hash_rows, split_known
 from pegasos.files import as_json, write_text
 
 NAME = "report.json"
@@ -110,7 +114,7 @@ def _of_model(path: Path, X: Any, y: Any, **facts: Any) -> dict[str, Any]:
     data = _dict(card.get("data"))
     image = card.get("image")
     facts = {"name": data.get("name", path.name), "columns": _columns(model), "image": tuple(image) if image else None, **facts}
-    dataset = _dataset(X, y, facts)
+    dataset, kind = _new_rows(_dataset(X, y, facts), model.rows)
     command = card.get("command") if isinstance(card.get("command"), str) else None
     found = gather_model(model.estimator, dataset, command=command, file=path.name, **facts)
     found["made"] = {**({"date": str(card["created"])[:10]} if "created" in card else {}), **model.versions}
@@ -122,12 +126,26 @@ def _of_model(path: Path, X: Any, y: Any, **facts: Any) -> dict[str, Any]:
     counted = {
         name: each for name, each in listed.items() if isinstance(each, dict) and {"rows", "mistakes", "error"} <= set(each)
     }
-    found["errors"] = {**counted, **found.get("errors", {})}
+    looked = {kind if name == "these rows" else name: each for name, each in found.get("errors", {}).items()}
+    found["errors"] = {**counted, **looked}
     found["honest"] = _dict(listed.get("honest"))
     found["split"] = _dict(card.get("split"))
     found["seed"] = found["split"].get("seed")
     found["seconds"] = card.get("seconds")
     return found
+
+
+def _new_rows(dataset: Any, trained: Any) -> tuple[Any, str]:
+    """The rows that the model was not trained on, where some are new: mistakes on the others tell little. And their name."""
+    if dataset is None or dataset.y is None or trained is None:
+        return dataset, "these rows"
+    known = split_known(hash_rows(dataset.X, dataset.y), trained)
+    if known.all():
+        return dataset, "these training rows"
+    new = np.flatnonzero(~known)
+    parts = {name: None if value is None else value[new] for name, value in (("y", dataset.y), ("X", dataset.X))}
+    name = "these new rows" if not known.any() else "the new ones of these rows"
+    return dataclasses.replace(dataset, **parts, test=None, weights=None, groups=None), name
 
 
 def _dict(value: Any) -> dict[str, Any]:

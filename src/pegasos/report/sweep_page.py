@@ -200,6 +200,7 @@ def cell_table(found: dict[str, Any]) -> Table:
     names = list(dict.fromkeys(name for cell in found["cells"] for name in cell["params"]))
     form = "percent" if found["measure"] == "error" else "number"
     columns = [(f"p {name}", views.title_of(name), "text") for name in names]
+    columns += [("C", "C", "number")] if any(cell.get("C") for cell in cells) else []
     columns += [("value", found["measure"], form), ("std", "±", form), ("train", "training", form)]
     columns += [("support", "support vectors", "number"), ("gap", "gap", "number")]
     rows = [{**cell, **{f"p {name}": _value(name, cell["params"].get(name)) for name in names}} for cell in cells]

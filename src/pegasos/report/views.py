@@ -24,6 +24,7 @@ def title_of(name: str) -> str:
 def axes_of(cells: list[Cell]) -> list[dict[str, Any]]:
     """The parameters that vary, λ and numbers of steps first; each with its values in order, as text and as numbers."""
     names = dict.fromkeys(name for cell in cells for name in cell["params"])
+    costs = {("lam", cell["params"].get("lam")): cost_text(cell) for cell in cells}
     found = []
     for name in names:
         values = list(dict.fromkeys(cell["params"].get(name) for cell in cells))
@@ -39,13 +40,18 @@ def axes_of(cells: list[Cell]) -> list[dict[str, Any]]:
                 "name": name,
                 "title": _TITLES.get(name, name),
                 "numeric": numeric,
-                "labels": [value_text(name, value) for value in values],
+                "labels": [value_text(name, value) + costs.get((name, value), "") for value in values],
                 "numbers": values if numeric else None,
                 "values": values,
             }
         )
     rank = {"lam": 0, "n_iter": 1, "epochs": 2}
     return sorted(found, key=lambda axis: rank.get(axis["name"], 3 if axis["numeric"] else 4))
+
+
+def cost_text(cell: Cell) -> str:
+    """The C that stands beside a λ, where it is known."""
+    return f" (C {cell['C']:.3g})" if cell.get("C") else ""
 
 
 def value_text(name: str, value: Any) -> str:
@@ -127,7 +133,7 @@ def setting(cell: Cell) -> str:
         value = cell["params"][name]
         if value is None:
             continue
-        text = value_text(name, value)
+        text = value_text(name, value) + (cost_text(cell) if name == "lam" else "")
         parts.append(text if name in ("model", "kernel") else f"{_TITLES.get(name, name).split(' ')[0]} = {text}")
     return ", ".join(parts)
 
