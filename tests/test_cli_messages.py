@@ -201,6 +201,22 @@ def test_next_commands_quote_odd_names(folder):
     assert "pegasos run 'my table.model' 'my table.csv'" in fine("train", "my table.csv").err
 
 
+def test_a_set_may_be_fetched(folder, monkeypatch):
+    from pegasos.cli import rows
+    from pegasos.data.sets import load_set
+
+    asked = []
+
+    def load(name, fetch=False):
+        asked.append(fetch)
+        return load_set("moons", rows=80)
+
+    monkeypatch.setattr(rows, "load_set", load)
+    fine("describe", "usps", "--fetch")
+    fine("describe", "usps")
+    assert asked == [True, False]
+
+
 def test_demo_on_small_sets(folder, monkeypatch):
     from pegasos.cli.commands import demo
 

@@ -237,7 +237,7 @@ def test_the_last_part_and_the_extras_run_on_digits(tmp_path):
     theirs, ours, copies = found["surpass"]
     assert ours["error"] < theirs["error"]
     assert copies["rows"] == 1797
-    assert {extra["name"] for extra in found["extras"]} == {"classes", "gallery", "tsne", "times", "naive"}
+    assert {extra["name"] for extra in found["extras"]} == {"classes", "gallery", "tsne", "times", "rows", "naive"}
 
 
 def test_nearest_neighbour_claim_is_computed_on_the_same_folds():

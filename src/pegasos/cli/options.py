@@ -38,6 +38,7 @@ class Reading:
     format: Annotated[
         str | None, typer.Option(metavar="NAME", help="csv, parquet, svmlight, hdf5 or npz. Default: found by content.")
     ] = None
+    fetch: Annotated[bool, typer.Option("--fetch", help="Fetch the set usps from OpenML if it is not here, and keep it.")] = False
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def load(source: str, reading: Reading, memory: str | None = None, labelled: boo
     """The whole data set, with its notes told."""
     if is_set(source):
         _refuse_reading(source, reading)
-        dataset = load_set(source)
+        dataset = load_set(source, fetch=reading.fetch)
     else:
         check_source(source)
         with console.working(f"reading {source}"):
@@ -78,7 +78,7 @@ def load(source: str, reading: Reading, memory: str | None = None, labelled: boo
 
 def _refuse_reading(source: str, reading: Reading) -> None:
     for name, value in vars(reading).items():
-        if value:
+        if value and name != "fetch":
             raise Misuse(f"--{name} is for files; {source!r} is a named set with columns and labels of its own.")
 
 
@@ -117,7 +117,7 @@ def chunks(
     from pegasos.modelfile import match_columns
 
     _refuse_reading(source, reading)
-    dataset = load_set(source)
+    dataset = load_set(source, fetch=reading.fetch)
     try:
         places = match_columns([column.name for column in columns], [column.name for column in dataset.columns])
     except ValueError as error:

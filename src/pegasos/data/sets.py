@@ -197,7 +197,7 @@ def _usps(seed: int, rows: int | None, fetch: bool) -> Dataset:
         X, y = _fetch_usps()
         notes = [f"usps: fetched from OpenML (data {USPS_ON_OPENML}).", _keep_usps(X, y)]
     else:
-        raise _missing("usps", "usps.h5", "digits", ", or fetch it once from OpenML (fetch=True)")
+        raise _missing("usps", "usps.h5", "digits", ", or fetch it once from OpenML (--fetch; in Python fetch=True)")
     test = np.arange(len(X)) >= USPS_TRAIN
     return Dataset("usps", X, _pixels(16), y, "digit", test=test, image=(16, 16), notes=notes)
 

@@ -15,6 +15,8 @@ from pegasos.report.sweep_page import confusion_figure, grid_of, scripts_data
 #: Fields of a cell of results.json that are no parameters.
 _MEASURED = ("split", "rows", "error", "spread", "seeds", "cell")
 _TITLES = {"n_iter": "T", "lam": "λ", "param": "parameter"}
+#: What seconds may be drawn against.
+_TIMED = {"T": "T (steps)", "m": "m (training rows)"}
 
 
 def build(found: dict[str, Any]) -> tuple[str, str, list[Section], dict[str, Any]]:
@@ -184,12 +186,16 @@ def _extra(extra: dict[str, Any]) -> list[Block]:
             {**row, "class": str(row["class"]), "share": row["rows"] / total, "order": place} for place, row in enumerate(rows)
         ]
         return [*blocks, Chart(f"extra-{name}", extra["title"], draw.counts(listed), "", table)]
-    if {"T", "seconds", "kernel"} <= set(rows[0]) and all(
-        isinstance(row["T"], int | float) and row["seconds"] > 0 for row in rows
-    ):
-        listed = [{"x": row["T"], "y": row["seconds"], "line": row["kernel"]} for row in rows]
-        return [*blocks, Chart(f"extra-{name}", extra["title"], draw.times(listed, "T (steps)", "seconds", "kernel"), "", table)]
+    for across, title in _TIMED.items():
+        if {across, "seconds", "kernel"} <= set(rows[0]) and all(_measured(row, across) for row in rows):
+            listed = [{"x": row[across], "y": row["seconds"], "line": row["kernel"]} for row in rows]
+            chart = draw.times(listed, title, "seconds", "kernel")
+            return [*blocks, Chart(f"extra-{name}", extra["title"], chart, "", table)]
     return [*blocks, table]
+
+
+def _measured(row: dict[str, Any], across: str) -> bool:
+    return isinstance(row[across], int | float) and isinstance(row["seconds"], int | float) and row["seconds"] > 0
 
 
 def _gallery(extra: dict[str, Any]) -> list[Block]:
