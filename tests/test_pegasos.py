@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
@@ -84,6 +84,28 @@ OPTIONS = st.fixed_dictionaries(
     csr=st.booleans(),
     seed=st.integers(0, 99),
 )
+@example(  # rounding is multiplied by 1e7 here
+    options={
+        "loss": "logistic",
+        "lam": 0.003,
+        "kernel": None,
+        "batch_size": 5,
+        "sampling": "permutation",
+        "draws": "shared",
+        "projection": False,
+        "average": False,
+        "fit_intercept": "augment",
+        "class_weight": "balanced",
+        "random_state": 908,
+    },
+    classes=3,
+    m=8,
+    steps=35,
+    by_epochs=False,
+    weighted=False,
+    csr=False,
+    seed=3,
+)
 @settings(deadline=None, max_examples=120)
 def test_equals_the_plain_algorithm(
     options: dict[str, Any], classes: int, m: int, steps: int, by_epochs: bool, weighted: bool, csr: bool, seed: int
@@ -105,25 +127,31 @@ def test_equals_the_plain_algorithm(
     for number, column in enumerate(columns_of(classes)):
         stream = number if options["draws"] == "independent" else 0
         drawn = Draws(options["sampling"], m, options["random_state"], stream).take(0, steps * batch)
-        run = plain_run(
-            X,
-            y,
-            column,
-            drawn,
-            options["kernel"],
-            lam=options["lam"],
-            loss=options["loss"],
-            batch=batch,
-            project=options["projection"],
-            weights=own * each[y],
-            constant=constant,
-            average=options["average"],
+        run, nearby = (
+            plain_run(
+                rows,
+                y,
+                column,
+                drawn,
+                options["kernel"],
+                lam=options["lam"],
+                loss=options["loss"],
+                batch=batch,
+                project=options["projection"],
+                weights=own * each[y],
+                constant=constant,
+                average=options["average"],
+            )
+            for rows in (X, X * (1 + 2.0**-48))
         )
         assume(run.margin > 1e-9)
-        expected = run.coefficients if options["average"] is False else run.averaged
-        assert expected is not None
-        # With a small λ the smooth logistic steps multiply a rounding error; a hinge step is the same or is not.
-        tolerance = 1e-9 if options["loss"] == "hinge" else 1e-7
+        expected, moved = (way.coefficients if options["average"] is False else way.averaged for way in (run, nearby))
+        assert expected is not None and moved is not None
+        # A hinge step is the same or is not. With a small λ the smooth logistic steps multiply a rounding error, by 1e7 in some
+        # runs: what the plain algorithm itself makes of a few units in the last place is allowed several times over.
+        tolerance = 1e-9
+        if options["loss"] == "logistic":
+            tolerance += 20 * np.abs(moved - expected).max() / max(np.abs(expected).max(), 1e-300)
         assert_close(found[number], expected, tolerance)
         if options["kernel"] is not None:
             bias = expected.sum() if constant else 0.0
