@@ -39,3 +39,9 @@ def usps() -> tuple[np.ndarray, np.ndarray]:
         X = np.concatenate([file[group]["data"][:] for group in ("train", "test")]).astype(np.float32)
         y = np.concatenate([file[group]["target"][:] for group in ("train", "test")])
     return X, y
+
+
+def assert_close(one: np.ndarray, other: np.ndarray, tolerance: float = 1e-9) -> None:
+    """Equal up to a share of the largest number."""
+    scale = max(np.abs(other).max(), 1e-300)
+    np.testing.assert_allclose(one / scale, other / scale, rtol=0, atol=tolerance)

@@ -18,6 +18,7 @@ from pegasos import Pegasos
 from pegasos.draws import Draws
 from pegasos.engine.certificate import Certificate
 from pegasos.kernels import Gaussian, Linear, Polynomial
+from samples import assert_close
 
 Array = np.ndarray[Any, Any]
 
@@ -50,11 +51,6 @@ def learned(clf: Pegasos, m: int, constant: float) -> Array:
         full[:, clf.support_] = clf.dual_coef_
         return full
     return np.column_stack([clf.coef_, clf.intercept_]) if constant else clf.coef_
-
-
-def assert_close(one: Array, other: Array, tolerance: float = 1e-9) -> None:
-    scale = max(np.abs(other).max(), 1e-300)
-    np.testing.assert_allclose(one / scale, other / scale, rtol=0, atol=tolerance)
 
 
 OPTIONS = st.fixed_dictionaries(

@@ -14,6 +14,7 @@ import reference
 from pegasos import Perceptron
 from pegasos.draws import Draws
 from pegasos.kernels import Gaussian, Linear, Polynomial
+from samples import assert_close
 
 Array = np.ndarray[Any, Any]
 
@@ -45,11 +46,6 @@ def learned(clf: Perceptron, m: int, constant: float) -> Array:
         full[:, clf.support_] = clf.dual_coef_
         return full
     return np.column_stack([clf.coef_, clf.intercept_]) if constant else clf.coef_
-
-
-def assert_close(one: Array, other: Array, tolerance: float = 1e-9) -> None:
-    scale = max(np.abs(other).max(), 1e-300)
-    np.testing.assert_allclose(one / scale, other / scale, rtol=0, atol=tolerance)
 
 
 @given(

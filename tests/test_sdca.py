@@ -19,7 +19,7 @@ import reference
 from pegasos import SDCA
 from pegasos.draws import Draws
 from pegasos.kernels import Gaussian, Linear, Polynomial
-from samples import digits
+from samples import assert_close, digits
 
 Array = np.ndarray[Any, Any]
 
@@ -62,11 +62,6 @@ def objective(loss: str, features: Array, labels: Array, w: Array, lam: float, w
     margins = labels * (features @ w)
     losses = np.maximum(0, 1 - margins) if loss == "hinge" else np.logaddexp(0, -margins)
     return float(lam / 2 * w @ w + np.average(losses, weights=weights))
-
-
-def assert_close(one: Array, other: Array, tolerance: float = 1e-9) -> None:
-    scale = max(np.abs(other).max(), 1e-300)
-    np.testing.assert_allclose(one / scale, other / scale, rtol=0, atol=tolerance)
 
 
 @given(

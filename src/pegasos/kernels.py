@@ -7,6 +7,7 @@ constructor only stores what it is given.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import numbers
@@ -375,12 +376,9 @@ def is_relative(width: Any) -> bool:
 def _multiple_of_scale(width: Any) -> float | None:
     """The factor in "scale" (1) or "0.5 scale"; None for anything else."""
     match = re.fullmatch(r"\s*([0-9.]+(?:e[-+]?[0-9]+)?)?\s*scale\s*", width) if isinstance(width, str) else None
-    if match is None:
-        return None
-    try:
-        return _positive("the multiple of scale", float(match[1] or 1))
-    except ValueError:
-        return None
+    with contextlib.suppress(ValueError):
+        return None if match is None else _positive("the multiple of scale", float(match[1] or 1))
+    return None
 
 
 def _positive(name: str, value: Any) -> float:
