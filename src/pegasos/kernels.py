@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pegasos.distances import Measure, Pairs, fill_gram, fill_matrix, mirror_upper, self_values, squared_norms
-from pegasos.elementwise import decay, raise_to_power
+from pegasos.elementwise import decay, raise_to_power, variance_of
 
 #: A number, "scale", or a multiple of it as text: "0.5 scale".
 Width = float | str
@@ -351,21 +351,6 @@ def as_rows(X: Any) -> Any:
     if not np.isfinite(total) and not np.isfinite(entries).all():
         raise ValueError("X contains NaN or infinity")
     return X if sparse.issparse(X) else np.ascontiguousarray(X)
-
-
-def variance_of(X: Any) -> float:
-    """The variance of all numbers of X, zeros of a sparse matrix included, in float64."""
-    size = X.shape[0] * X.shape[1]
-    stored = X.data if sparse.issparse(X) else X
-    # A constant matrix has variance 0 exactly; rounding of the mean would hide it.
-    if size == 0 or stored.size == 0 or (stored.size == size and stored.min() == stored.max()):
-        return 0.0
-    mean = float(stored.sum(dtype=np.float64)) / size
-    step = max(1, 2**16 * len(stored) // stored.size)
-    squares = 0.0
-    for start in range(0, len(stored), step):
-        squares += float(np.square(stored[start : start + step].astype(np.float64) - mean).sum())
-    return float((squares + (size - stored.size) * mean**2) / size)
 
 
 def is_relative(width: Any) -> bool:
