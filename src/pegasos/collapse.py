@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegasos.distances import Pairs
-from pegasos.kernels import DistanceKernel, Kernel, Polynomial, variance_of
+from pegasos.elementwise import variance_of
+from pegasos.kernels import DistanceKernel, Kernel, Polynomial
 
 
 class CollapsedKernelWarning(UserWarning):
