@@ -67,7 +67,7 @@ def seeds(folder: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
         "words.csv": words.encode(),
         "wide.csv": table.encode("utf-16"),
         "blank.txt": table.replace(",", "  ").encode(),
-        "packed.csv.gz": gzip.compress(table.encode()),
+        "packed.csv.gz": gzip.compress(table.encode(), mtime=0),
         "packed.csv.bz2": bz2.compress(words.encode()),
         "rows.svm": sparse.encode(),
         "arrays.npz": npz_bytes(False, X=numbers, y=labels, X_test=numbers, y_test=labels),

@@ -73,10 +73,10 @@ def hostile(folder: Path) -> dict[str, bytes]:
         "quotes.csv": b'"' * 3_000_001,
         "odd.csv": b"a,b,y\n" + b',"""x,"' * 300_000,
         "commas.csv": b"," * 3_000_000,
-        "bomb.csv.gz": gzip.compress(b"0," * 200_000_000),
-        "lines.csv.gz": gzip.compress(b"\n" * 800_000_000, 1),
-        "rows.csv.gz": gzip.compress(b"0,1\n1,0\n" * 30_000_000, 1),
-        "rows.svm.gz": gzip.compress(b"1 1:1\n0 1:1\n" * 10_000_000, 1),
+        "bomb.csv.gz": gzip.compress(b"0," * 200_000_000, mtime=0),
+        "lines.csv.gz": gzip.compress(b"\n" * 800_000_000, 1, mtime=0),
+        "rows.csv.gz": gzip.compress(b"0,1\n1,0\n" * 30_000_000, 1, mtime=0),
+        "rows.svm.gz": gzip.compress(b"1 1:1\n0 1:1\n" * 10_000_000, 1, mtime=0),
         "bomb.csv.bz2": bz2.compress(b"\0" * 500_000_000),
         "bomb.npz": npz_bytes(True, X=np.zeros((20_000_000, 4)), y=np.zeros(20_000_000)),
         "lying.npz": _lying("(1000000000000, 1000000)"),
@@ -88,7 +88,7 @@ def hostile(folder: Path) -> dict[str, bytes]:
         "links.h5": linked.read_bytes(),
         "swollen.h5": hdf5_bytes(lambda file: _swollen(file, (10_000_000, 1000)), folder),
         "claims.h5": hdf5_bytes(lambda file: _swollen(file, (2**40, 2**10)), folder),
-        "packed.h5.gz": gzip.compress(linked.read_bytes()),
+        "packed.h5.gz": gzip.compress(linked.read_bytes(), mtime=0),
         "sheet.xlsx": b"PK\x03\x04" + b"\0" * 22 + b"\x08\0\0\0sheet.xml",
     }
 
