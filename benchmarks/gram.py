@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.data import usps
 from benchmarks.harness import Benchmark, Row, ratio
+from pegasos.engine.rows import GramRows
 from pegasos.kernels import Gaussian
-from pegasos.rows import GramRows
 
 
 def bare(X: Any) -> None:

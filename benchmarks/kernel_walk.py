@@ -10,12 +10,12 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.data import usps
 from benchmarks.harness import Benchmark, Row, ratio
-from pegasos.draws import Draws
+from pegasos.engine.draws import Draws
 from pegasos.engine.method import Method
+from pegasos.engine.rows import GramRows
+from pegasos.engine.rules import HINGE
 from pegasos.engine.walk import Walk
 from pegasos.kernels import Gaussian
-from pegasos.rows import GramRows
-from pegasos.rules import HINGE
 
 Array = np.ndarray[Any, Any]
 

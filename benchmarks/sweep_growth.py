@@ -30,7 +30,7 @@ start = time.perf_counter()
 sweep = SweepCV(learner, grid, cv=3, memory=memory, refit=False).fit(X, y)
 took = time.perf_counter() - start
 peak = 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
-print(json.dumps([took, peak, sweep.way_, sweep.predicted_time_, 1 - sweep.best_score_]))
+print(json.dumps([took, peak, sweep.plan_, sweep.predicted_time_, 1 - sweep.best_score_]))
 """
 
 

@@ -20,11 +20,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from benchmarks.harness import Benchmark, NotHereError, Row
-from pegasos.cli.rows import split_rows
-from pegasos.data.dataset import BadData, Dataset
-from pegasos.data.reading import read
-from pegasos.data.sets import is_set, load_set, quadric
-from pegasos.recipes import chosen_scale, make_encoder
+from pegasos.program.jobs.datasets import split_rows
+from pegasos.program.pipelines import chosen_scale, make_encoder
+from pegasos.program.tables.dataset import BadData, Dataset
+from pegasos.program.tables.named_sets import is_set, load_set, quadric
+from pegasos.program.tables.reading import read
 
 FOLDER = Path(os.environ.get("PEGASOS_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 SVC_GRID = [

@@ -9,11 +9,11 @@ import numpy as np
 
 from benchmarks.data import dense_binary, sparse_binary
 from benchmarks.harness import Benchmark, Row, seconds
-from pegasos.draws import Draws
+from pegasos.engine.draws import Draws
 from pegasos.engine.method import Method
+from pegasos.engine.rows import explicit_rows
+from pegasos.engine.rules import HINGE
 from pegasos.engine.walk import Walk
-from pegasos.rows import explicit_rows
-from pegasos.rules import HINGE
 
 #: Sampling, averaging, tracking (the running loss), in this order.
 OPTIONS = {

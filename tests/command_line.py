@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from pegasos.cli import app
+from pegasos.program import app
 
 CITIES = ("oslo", "bergen", "trondheim")
 

@@ -26,9 +26,9 @@ import numpy as np
 import polars as pl
 from tests.hostile_files import hdf5_bytes, hostile, npz_bytes, parquet_bytes
 
-from pegasos.data.dataset import BadData, Column
-from pegasos.data.options import ReadOptions
-from pegasos.data.reading import read, stream
+from pegasos.program.tables.dataset import BadData, Column
+from pegasos.program.tables.read_options import ReadOptions
+from pegasos.program.tables.reading import read, stream
 
 LIMIT = 64 * 10**6
 #: Bounds of one case, and of the process: what it has after its imports, and this much more.

@@ -38,8 +38,8 @@ from sklearn.preprocessing import (
 )
 
 from pegasos import SDCA, Pegasos, Perceptron
-from pegasos.modelfile import BadModel, read_model, save
 from pegasos.preprocessing import DropOutliers
+from pegasos.program.modelfile import BadModel, read_model, save
 
 LIMIT = 64 * 10**6
 NASTY = [

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from pegasos.data.sets import quadric
+from pegasos.program.tables.named_sets import quadric
 
 
 def quadric_like(m: int = 2000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegasos.cli.grammar import parse_counts, parse_kernels, parse_numbers
-from pegasos.cli.misuse import Misuse
 from pegasos.kernels import Exponential, Gaussian, Laplacian, Polynomial
+from pegasos.program.terminal.grammar import parse_counts, parse_kernels, parse_numbers
+from pegasos.program.terminal.usage_error import UsageError
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_numbers(text, values):
     ],
 )
 def test_numbers_refused(text, why):
-    with pytest.raises(Misuse, match=why) as caught:
+    with pytest.raises(UsageError, match=why) as caught:
         parse_numbers(text, "--lam")
     assert "--lam" in str(caught.value)
 
@@ -77,12 +77,12 @@ def test_counts(text, values):
 
 @pytest.mark.parametrize("text", ["0", "1.5", "-3", "0.1:0.4:3"])
 def test_counts_refused(text):
-    with pytest.raises(Misuse, match="is not a whole number >= 1"):
+    with pytest.raises(UsageError, match="is not a whole number >= 1"):
         parse_counts(text, "--epochs")
 
 
 def test_counts_beyond_all_patience_are_refused():
-    with pytest.raises(Misuse, match="more than 1e"):
+    with pytest.raises(UsageError, match="more than 1e"):
         parse_counts("1e100", "--n-iter")
 
 
@@ -140,7 +140,7 @@ def test_kernels_of_several_options_are_joined_once_each():
     ],
 )
 def test_kernels_refused(text, why):
-    with pytest.raises(Misuse, match=why):
+    with pytest.raises(UsageError, match=why):
         parse_kernels([text])
 
 
@@ -148,7 +148,7 @@ def test_kernels_refused(text, why):
 def test_any_text_of_numbers_is_understood_or_refused(text, parse):
     try:
         values = parse(text, "--lam")
-    except Misuse:
+    except UsageError:
         return
     assert values
     assert np.isfinite(values).all()
@@ -161,7 +161,7 @@ def test_any_text_of_numbers_is_understood_or_refused(text, parse):
 def test_any_text_of_kernels_is_understood_or_refused(name, text):
     try:
         kernels = parse_kernels([f"{name}:{text}"])
-    except Misuse:
+    except UsageError:
         return
     for kernel in kernels:
         if kernel is not None:

@@ -10,7 +10,9 @@ import polars as pl
 import pytest
 
 from command_line import call, fine, messy, numbers, written
-from pegasos.cli import app, console
+from pegasos.program import app
+from pegasos.program.jobs import datasets
+from pegasos.program.terminal import console
 
 
 @pytest.fixture
@@ -76,7 +78,7 @@ def test_an_unexpected_error_is_one_line_and_debug_shows_all(folder, monkeypatch
     def fails(*_):
         raise KeyError("inner")
 
-    monkeypatch.setattr("pegasos.cli.rows.split_rows", fails)
+    monkeypatch.setattr("pegasos.program.jobs.datasets.split_rows", fails)
     answer = call("train", "table.csv", "-q")
     assert answer.code == 1
     assert answer.err == "pegasos: unexpected KeyError: 'inner'. Please report it; --debug shows where it was.\n"
@@ -99,7 +101,7 @@ def test_other_ends(folder, monkeypatch, error, code, text):
     def fails(*_):
         raise error
 
-    monkeypatch.setattr("pegasos.cli.rows.split_rows", fails)
+    monkeypatch.setattr("pegasos.program.jobs.datasets.split_rows", fails)
     answer = call("train", "table.csv", "-q")
     assert answer.code == code
     assert text in answer.err
@@ -202,8 +204,7 @@ def test_next_commands_quote_odd_names(folder):
 
 
 def test_a_set_may_be_fetched(folder, monkeypatch):
-    from pegasos.cli import rows
-    from pegasos.data.sets import load_set
+    from pegasos.program.tables.named_sets import load_set
 
     asked = []
 
@@ -211,14 +212,14 @@ def test_a_set_may_be_fetched(folder, monkeypatch):
         asked.append(fetch)
         return load_set("moons", rows=80)
 
-    monkeypatch.setattr(rows, "load_set", load)
+    monkeypatch.setattr(datasets, "load_set", load)
     fine("describe", "usps", "--fetch")
     fine("describe", "usps")
     assert asked == [True, False]
 
 
 def test_demo_on_small_sets(folder, monkeypatch):
-    from pegasos.cli.commands import demo
+    from pegasos.program.commands import demo
 
     monkeypatch.setattr(demo, "_SETS", ("moons",))
     monkeypatch.setattr(demo, "_MODELS", ["perceptron"])

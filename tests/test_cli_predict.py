@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from command_line import call, fine, messy, numbers, written
-from pegasos.cli import prediction, rows
-from pegasos.modelfile import load
+from pegasos.program.jobs import datasets, prediction
+from pegasos.program.modelfile import load
 
 
 @pytest.fixture
@@ -104,14 +104,14 @@ def test_chunks_give_what_the_whole_gives(models, monkeypatch, name, ending):
     frame = numbers() if name == "plain" else messy()
     path = written(frame, models / f"again.{ending}")
     wanted = fine("predict", f"{name}.model", path, "--what", "probabilities").out
-    whole, parts = rows.stream, []
+    whole, parts = datasets.stream, []
 
     def in_chunks(*args, **options):
         for part in whole(*args, **options, chunk=700):
             parts.append(len(part))
             yield part
 
-    monkeypatch.setattr(rows, "stream", in_chunks)
+    monkeypatch.setattr(datasets, "stream", in_chunks)
     found = lines_of(fine("predict", f"{name}.model", path, "--what", "probabilities").out)
     assert len(parts) > 1
     assert sum(parts) == len(frame)
@@ -130,13 +130,13 @@ def test_a_file_is_written_whole_or_not_at_all(models, monkeypatch):
     assert "150 rows: new/labels.csv" in answer.err
     assert (models / "new/labels.csv").read_text() == fine("predict", "plain.model", "plain.csv").out
 
-    whole = rows.stream
+    whole = datasets.stream
 
     def fails(*args, **options):
         yield from whole(*args, **options)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(rows, "stream", fails)
+    monkeypatch.setattr(datasets, "stream", fails)
     (models / "old.csv").write_text("old")
     for name in ("old.csv", "unborn.csv"):
         assert call("predict", "plain.model", "plain.csv", "-o", name).code == 1

@@ -185,7 +185,7 @@ def test_help_of_every_command_is_light_and_begins_with_examples():
     """One process that asks for all helps: nothing heavy may be loaded by then."""
     code = f"""
 import contextlib, io, sys
-from pegasos.cli import app
+from pegasos.program import app
 for words in [["--help"], *([name, "--help"] for name in {COMMANDS!r})]:
     text = io.StringIO()
     with contextlib.redirect_stdout(text):

@@ -12,7 +12,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from command_line import call, fine, messy, numbers, written
 from pegasos import SDCA, Perceptron
-from pegasos.modelfile import read_model, save
+from pegasos.program.modelfile import read_model, save
 
 
 @pytest.fixture(params=[numbers, messy], ids=["numbers", "messy"])
@@ -57,7 +57,7 @@ def test_a_named_set_is_known_again(tmp_path, monkeypatch):
 
 
 def _xor_as_npz(folder):
-    from pegasos.data.sets import load_set
+    from pegasos.program.tables.named_sets import load_set
 
     data = load_set("xor")
     np.savez(folder / "both.npz", data=np.column_stack([data.X, data.y]))
@@ -134,10 +134,10 @@ def test_chunks_do_not_matter(trained, monkeypatch):
 
 
 def _in_small_chunks(monkeypatch):
-    from pegasos.cli import rows
+    from pegasos.program.jobs import datasets
 
-    whole = rows.stream
-    monkeypatch.setattr(rows, "stream", lambda *args, **options: whole(*args, **options, chunk=500))
+    whole = datasets.stream
+    monkeypatch.setattr(datasets, "stream", lambda *args, **options: whole(*args, **options, chunk=500))
 
 
 def test_a_file_without_a_header_whose_label_is_not_the_last(tmp_path, monkeypatch):
@@ -225,7 +225,7 @@ def test_groups_stay_together(tmp_path, monkeypatch):
     assert errors("people.csv", told["model"])[0] == told["errors"]
     model = read_model(told["model"])
     assert model.card["split"]["kind"] == "random groups"
-    from pegasos.data.rowhash import hash_rows
+    from pegasos.program.tables.row_hashes import hash_rows
 
     known = np.isin(hash_rows(frame.select("a", "b", "c").to_numpy(), frame["y"].to_numpy()), model.rows)
     for person in range(25):

@@ -8,10 +8,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from command_line import call, fine, numbers, written
-from pegasos.cli import settings
-from pegasos.cli.misuse import Misuse
-from pegasos.cli.options import Learning
-from pegasos.modelfile import read_model
+from pegasos.program.modelfile import read_model
+from pegasos.program.terminal import option_values
+from pegasos.program.terminal.options import LearningOptions
+from pegasos.program.terminal.usage_error import UsageError
 
 
 @pytest.fixture
@@ -127,11 +127,11 @@ def test_options_reach_the_learner(table):
 
 @pytest.mark.parametrize(("text", "value"), [("no", False), ("yes", True), ("0.25", 0.25), ("True", True)])
 def test_average(text, value):
-    assert settings.grids(Learning(average=text), 10)["average"] == [value]
+    assert option_values.grids(LearningOptions(average=text), 10)["average"] == [value]
 
 
 def test_classes_get_their_own_type_in_class_weight():
-    assert settings.parse_class_weight("1=2,-1=3", np.array([-1, 1])) == {1: 2.0, -1: 3.0}
-    assert settings.parse_class_weight("a=b=2", np.array(["a=b", "c"])) == {"a=b": 2.0}
-    with pytest.raises(Misuse, match=r"classes 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 \.\.\."):
-        settings.parse_class_weight("x=1", np.arange(30))
+    assert option_values.parse_class_weight("1=2,-1=3", np.array([-1, 1])) == {1: 2.0, -1: 3.0}
+    assert option_values.parse_class_weight("a=b=2", np.array(["a=b", "c"])) == {"a=b": 2.0}
+    with pytest.raises(UsageError, match=r"classes 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 \.\.\."):
+        option_values.parse_class_weight("x=1", np.arange(30))

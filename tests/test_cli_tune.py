@@ -12,8 +12,8 @@ import pytest
 
 from command_line import call, fine, messy, numbers, written
 from pegasos import SweepCV
-from pegasos.cli import tuning
-from pegasos.modelfile import load
+from pegasos.program.jobs import tuning
+from pegasos.program.modelfile import load
 
 #: A grid that takes no time.
 SMALL = ("--no-page", "--kernel", "linear", "--kernel", "gaussian:1s", "--lam", "1e-3:1e-1:2", "--cv", "3")
@@ -68,7 +68,7 @@ def test_every_lam_in_print_has_its_cost(table):
 def test_the_folder_goes_on_where_it_was(table, monkeypatch):
     first = fine("tune", table, *SMALL, "-o", "here", "--json").json
     walked = []
-    monkeypatch.setattr("pegasos.sweep.search.Schedule.run", lambda self, units, *rest: walked.extend(units) or True)
+    monkeypatch.setattr("pegasos.search.sweep.Schedule.run", lambda self, units, *rest: walked.extend(units) or True)
     again = fine("tune", table, *SMALL, "-o", "here", "--json").json
     assert walked == []
     assert without_times(again) == without_times(first)

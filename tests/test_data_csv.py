@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pegasos.data import csv_parse
-from pegasos.data.dataset import BadData, Column, Dataset
-from pegasos.data.options import ReadOptions
-from pegasos.data.reading import read, stream
+from pegasos.program.tables import csv_parse
+from pegasos.program.tables.dataset import BadData, Column, Dataset
+from pegasos.program.tables.read_options import ReadOptions
+from pegasos.program.tables.reading import read, stream
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from pegasos.data.dataset import BadData, Column
-from pegasos.data.options import ReadOptions
-from pegasos.data.reading import read, stream
+from pegasos.program.tables.dataset import BadData, Column
+from pegasos.program.tables.read_options import ReadOptions
+from pegasos.program.tables.reading import read, stream
 
 
 def _table(folder: Path) -> Path:
@@ -59,11 +59,11 @@ def test_damaged_parquet(tmp_path: Path) -> None:
 def test_a_child_that_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "dies.py"
     script.write_text("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
-    monkeypatch.setattr("pegasos.data.isolation._SCRIPT", script)
+    monkeypatch.setattr("pegasos.program.tables.decoder._SCRIPT", script)
     with pytest.raises(BadData, match=r"the Parquet decoder stopped \(exit code -9\)"):
         read(_table(tmp_path))
     script.write_text("import time; time.sleep(60)")
-    monkeypatch.setattr("pegasos.data.isolation._PATIENCE", 0.3)
+    monkeypatch.setattr("pegasos.program.tables.decoder._PATIENCE", 0.3)
     with pytest.raises(BadData, match=r"no answer for 0\.3 seconds"):
         read(_table(tmp_path))
 

@@ -15,10 +15,10 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
-from pegasos.data.dataset import BadData, Column, Dataset
-from pegasos.data.formats import formats
-from pegasos.data.options import ReadOptions
-from pegasos.data.reading import read, stream
+from pegasos.program.tables.dataset import BadData, Column, Dataset
+from pegasos.program.tables.formats import formats
+from pegasos.program.tables.read_options import ReadOptions
+from pegasos.program.tables.reading import read, stream
 
 ROWS = np.random.default_rng(0).normal(size=(57, 4)).round(4)
 ROWS[np.abs(ROWS) < 0.3] = 0
@@ -84,7 +84,7 @@ def test_every_format_is_in_the_folder() -> None:
 
 
 def test_standard_input(tmp_path: Path) -> None:
-    script = "from pegasos.data.reading import read; found = read('-'); print(found.X.tolist(), found.y.tolist())"
+    script = "from pegasos.program.tables.reading import read; found = read('-'); print(found.X.tolist(), found.y.tolist())"
     for kind in ("csv", "npz"):
         data = _write(kind, tmp_path).read_bytes()
         answer = subprocess.run([sys.executable, "-c", script], input=data, capture_output=True, check=True).stdout
@@ -92,7 +92,7 @@ def test_standard_input(tmp_path: Path) -> None:
 
 
 def test_options_load_nothing_heavy() -> None:
-    script = "import sys, pegasos.data.options; print({'polars', 'sklearn', 'scipy'} & set(sys.modules))"
+    script = "import sys, pegasos.program.tables.read_options; print({'polars', 'sklearn', 'scipy'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout.strip() == b"set()"
 
 
@@ -143,7 +143,9 @@ def test_a_large_table_passes_through_little_memory(tmp_path: Path) -> None:
         for _ in range(50):
             file.write(line * 4000)
     script = (
-        "import resource, sys; from pegasos.data.reading import stream; from pegasos.data.dataset import Column\n"
+        "import resource, sys\n"
+        "from pegasos.program.tables.reading import stream\n"
+        "from pegasos.program.tables.dataset import Column\n"
         "columns = [Column(f'x{i}') for i in range(1, 21)]\n"
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024\n"
         "parts = stream(sys.argv[1], columns); rows = len(next(parts)); first = peak()\n"

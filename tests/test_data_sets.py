@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import sklearn.datasets
 
-from pegasos.data import sets
-from pegasos.data.dataset import BadData
-from pegasos.data.sets import SETS, is_set, load_set
+from pegasos.program.tables import named_sets
+from pegasos.program.tables.dataset import BadData
+from pegasos.program.tables.named_sets import SETS, is_set, load_set
 from samples import quadric_like, real_data
 
 GENERATED = {"quadric": (2000, 10), "moons": (1000, 2), "circles": (1000, 2), "xor": (1000, 2), "blobs": (1000, 2)}
@@ -22,7 +22,7 @@ GENERATED = {"quadric": (2000, 10), "moons": (1000, 2), "circles": (1000, 2), "x
 def nowhere(tmp_path, monkeypatch):
     """No real data anywhere: PEGASOS_DATA is an empty folder, and so is the user's own."""
     monkeypatch.setenv("PEGASOS_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr(sets, "_own_folder", lambda: tmp_path / "own")
+    monkeypatch.setattr(named_sets, "_own_folder", lambda: tmp_path / "own")
     return tmp_path
 
 
@@ -98,7 +98,7 @@ def test_missing_data_say_where_they_were_looked_for(name, file, stand_in, nowhe
 
 def test_the_users_folder_is_the_second_place(monkeypatch):
     monkeypatch.setenv("PEGASOS_DATA", "somewhere")
-    first, *rest = sets.data_folders()
+    first, *rest = named_sets.data_folders()
     assert first == Path("somewhere") and all("pegasos" in str(folder) for folder in rest)
 
 
@@ -114,17 +114,17 @@ def test_usps_from_a_file(published, monkeypatch):
 def test_the_fingerprint_of_usps_forgives_noise_and_nothing_else(published):
     X, y = published
     random = np.random.default_rng(0)
-    assert sets.usps_fingerprint(X, y) == sets.USPS_FINGERPRINT
-    assert sets.usps_fingerprint(X + random.uniform(-1e-6, 1e-6, X.shape), y) == sets.USPS_FINGERPRINT
-    assert sets.usps_fingerprint(X.astype(np.float64), y.astype(float)) == sets.USPS_FINGERPRINT
+    assert named_sets.usps_fingerprint(X, y) == named_sets.USPS_FINGERPRINT
+    assert named_sets.usps_fingerprint(X + random.uniform(-1e-6, 1e-6, X.shape), y) == named_sets.USPS_FINGERPRINT
+    assert named_sets.usps_fingerprint(X.astype(np.float64), y.astype(float)) == named_sets.USPS_FINGERPRINT
     swapped = np.r_[1, 0, 2 : len(X)]
     other = X.copy()
     other[5000, 100] += 0.0005
-    assert sets.USPS_FINGERPRINT not in (
-        sets.usps_fingerprint(X[swapped], y[swapped]),
-        sets.usps_fingerprint(other, y),
-        sets.usps_fingerprint(X, y[swapped]),
-        sets.usps_fingerprint(2 * X - 1, y),
+    assert named_sets.USPS_FINGERPRINT not in (
+        named_sets.usps_fingerprint(X[swapped], y[swapped]),
+        named_sets.usps_fingerprint(other, y),
+        named_sets.usps_fingerprint(X, y[swapped]),
+        named_sets.usps_fingerprint(2 * X - 1, y),
     )
 
 
@@ -208,12 +208,12 @@ def test_binary10(monkeypatch):
     assert data.X.shape == (10_000, 10) and set(data.y) == {-1, 1} and [c.name for c in data.columns][::9] == ["x1", "x10"]
     noise = np.random.default_rng(0).uniform(-1e-6, 1e-6, data.X.shape)
     for same in (data.X, data.X + noise, data.X.astype(np.float32)):
-        assert sets.binary10_fingerprint(same, data.y) == sets.BINARY10_FINGERPRINT
-    assert sets.binary10_fingerprint(data.X[::-1], data.y[::-1]) != sets.BINARY10_FINGERPRINT
-    assert sets.binary10_fingerprint(data.X, -data.y) != sets.BINARY10_FINGERPRINT
+        assert named_sets.binary10_fingerprint(same, data.y) == named_sets.BINARY10_FINGERPRINT
+    assert named_sets.binary10_fingerprint(data.X[::-1], data.y[::-1]) != named_sets.BINARY10_FINGERPRINT
+    assert named_sets.binary10_fingerprint(data.X, -data.y) != named_sets.BINARY10_FINGERPRINT
 
 
 def test_fingerprints_are_the_same_on_every_machine():
     cells, labels = np.array([[1, 2], [2000, 0]], "<i4"), np.array([3, 4], "<i4")
     expected = hashlib.sha256(cells.tobytes() + labels.tobytes()).hexdigest()
-    assert sets.usps_fingerprint(cells.astype(">f4") / 2000, labels.astype(">i8")) == expected
+    assert named_sets.usps_fingerprint(cells.astype(">f4") / 2000, labels.astype(">i8")) == expected

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import sparse
 
-from pegasos.data import describe as module
-from pegasos.data.dataset import TEXT, BadData, Column, Dataset
-from pegasos.data.describe import describe
-from pegasos.data.sets import load_set
+from pegasos.program.tables import statistics as module
+from pegasos.program.tables.dataset import TEXT, BadData, Column, Dataset
+from pegasos.program.tables.named_sets import load_set
+from pegasos.program.tables.statistics import describe
 from samples import real_data
 
 

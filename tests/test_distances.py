@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from pegasos import distances
-from pegasos.distances import Pairs, fill_gram, fill_matrix, mirror_upper, self_values, squared_norms
-from pegasos.threads import blas_threads, run_blocks, single_threaded_blas
+from pegasos.engine import distances
+from pegasos.engine.distances import Pairs, fill_gram, fill_matrix, mirror_upper, self_values, squared_norms
+from pegasos.engine.threads import blas_threads, run_blocks, single_threaded_blas
 
 MEASURES = ["inner", "squared", "manhattan"]
 EVERYTHING = slice(None)

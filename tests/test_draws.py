@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pegasos.draws import SAMPLINGS, Draws
+from pegasos.engine.draws import SAMPLINGS, Draws
 
 SEEDS = st.integers(0, 2**32 - 1)
 RANDOM = ["uniform", "permutation", "fixed-permutation"]

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import reference
-from pegasos.draws import Draws
+from pegasos.engine.draws import Draws
 from pegasos.engine.method import Method
+from pegasos.engine.rows import DenseRows, GramRows, KernelRows, SparseRows
+from pegasos.engine.rules import HINGE, LOGISTIC, PERCEPTRON, SDCA_HINGE, SDCA_LOGISTIC
 from pegasos.engine.walk import Walk
 from pegasos.kernels import Gaussian, Linear, Polynomial
-from pegasos.rows import DenseRows, GramRows, KernelRows, SparseRows
-from pegasos.rules import HINGE, LOGISTIC, PERCEPTRON, SDCA_HINGE, SDCA_LOGISTIC
 
 EXACT_KERNELS = [Linear(), Polynomial(degree=2), Polynomial(degree=3, coef0=0.5)]
 KERNELS = [*EXACT_KERNELS, Gaussian(variance=2.0)]

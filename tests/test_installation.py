@@ -30,7 +30,7 @@ FIT = """
 import json, sys
 import numpy as np
 from pegasos import SDCA, Pegasos, Perceptron
-from pegasos.compiling import cache_folder
+from pegasos.engine.compiling import cache_folder
 
 random = np.random.default_rng(0)
 X = random.normal(size=(40, 3))
@@ -56,7 +56,7 @@ print(json.dumps({
     "hits": {name: sum(thing.stats.cache_hits.values()) for name, thing in found.items()},
 }))
 """
-FOLDER = "from pegasos.compiling import cache_folder; print(cache_folder())"
+FOLDER = "from pegasos.engine.compiling import cache_folder; print(cache_folder())"
 KERNEL = ["pegasos,gaussian,float64"]
 #: Both loops, all learners, both dtypes.
 ALL = [
@@ -180,7 +180,7 @@ def test_no_option_compiles_once_more(tmp_path: Path) -> None:
 import numpy as np, sys
 from pegasos import Pegasos, Perceptron, SDCA
 from pegasos.engine.loops import walk_block, walk_rows
-from pegasos.rows import add_lines
+from pegasos.engine.rows import add_lines
 X = np.random.default_rng(0).normal(size=(300, 3))
 y = np.arange(300) % 2
 def sizes():
@@ -294,7 +294,7 @@ def test_the_order_of_folders(tmp_path: Path) -> None:
 
 
 def test_an_unset_home_is_that_of_the_user_data_base() -> None:
-    process = run("from pegasos.compiling import _user_cache; print(_user_cache())", HOME=None, XDG_CACHE_HOME=None)
+    process = run("from pegasos.engine.compiling import _user_cache; print(_user_cache())", HOME=None, XDG_CACHE_HOME=None)
     assert process.stdout.strip() == f"{pwd.getpwuid(os.getuid()).pw_dir}/.cache"
 
 
@@ -316,7 +316,7 @@ def test_the_folder_is_named_by_the_sources(tmp_path: Path) -> None:
 
 
 def test_all_compiled_sources_name_the_folder() -> None:
-    from pegasos.compiling import _COMPILED_SOURCES
+    from pegasos.engine.compiling import _COMPILED_SOURCES
 
     compiled = {
         str(path.relative_to(PACKAGE))

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from pegasos.collapse import CollapsedKernelWarning, warn_if_collapsed
+from pegasos.engine.collapse import CollapsedKernelWarning, warn_if_collapsed
 from pegasos.kernels import (
     ALIASES,
     KERNELS,

@@ -17,7 +17,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 import reference
 from pegasos import SDCA, Pegasos, Perceptron
-from pegasos.collapse import CollapsedKernelWarning
+from pegasos.engine.collapse import CollapsedKernelWarning
 from pegasos.kernels import Exponential, Gaussian, Laplacian, Linear, Polynomial
 
 Array = np.ndarray[Any, Any]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 import reference
-from pegasos.losses import LOSSES, Loss
+from pegasos.engine.losses import LOSSES, Loss
 
 MARGINS = st.floats(-1e6, 1e6) | st.floats(-3, 3) | st.sampled_from([0.0, 1.0, -1.0])
 BOUNDS = st.floats(1e-6, 1e6)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pegasos import memory
-from pegasos.memory import free_bytes, parse_bytes
+from pegasos.engine import memory
+from pegasos.engine.memory import free_bytes, parse_bytes
 
 GOOD = [
     (1, 1),

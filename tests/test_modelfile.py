@@ -38,8 +38,8 @@ from sklearn.preprocessing import (
 from fuzz_models import apart, together
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV
 from pegasos.kernels import KERNELS, Gaussian
-from pegasos.modelfile import BadModel, load, match_columns, read_model, save
 from pegasos.preprocessing import DropOutliers
+from pegasos.program.modelfile import BadModel, load, match_columns, read_model, save
 from samples import quadric_like, usps
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -350,7 +350,7 @@ def test_another_process_gives_the_same_labels(tmp_path: Path) -> None:
     save(model, tmp_path / "a.model")
     frame.write_ipc(tmp_path / "rows.arrow")
     code = (
-        "import sys, polars, pegasos.modelfile as m\n"
+        "import sys, polars, pegasos.program.modelfile as m\n"
         "model = m.load(sys.argv[1])\n"
         "print(*model.predict(polars.read_ipc(sys.argv[2])), sep='\\n')"
     )

@@ -15,8 +15,8 @@ from sklearn.svm import LinearSVC
 
 import reference
 from pegasos import Pegasos
-from pegasos.draws import Draws
 from pegasos.engine.certificate import Certificate
+from pegasos.engine.draws import Draws
 from pegasos.kernels import Gaussian, Linear, Polynomial
 from samples import assert_close
 

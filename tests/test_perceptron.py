@@ -12,7 +12,7 @@ from scipy import sparse
 
 import reference
 from pegasos import Perceptron
-from pegasos.draws import Draws
+from pegasos.engine.draws import Draws
 from pegasos.kernels import Gaussian, Linear, Polynomial
 from samples import assert_close
 

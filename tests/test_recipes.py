@@ -12,12 +12,12 @@ from sklearn.preprocessing import StandardScaler
 
 from command_line import messy, numbers
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV
-from pegasos.data.dataset import NUMBER, TEXT, Column, Dataset
-from pegasos.grids import Wish, default_models, make_grid
 from pegasos.kernels import Gaussian, Polynomial
-from pegasos.modelfile import load, read_model, save
 from pegasos.preprocessing import DropOutliers
-from pegasos.recipes import MODELS, check_expansion, chosen_scale, dropped_at, learned_rows, make_learner, make_recipe
+from pegasos.program.grids import GridRequest, default_models, make_grid
+from pegasos.program.modelfile import load, read_model, save
+from pegasos.program.pipelines import MODELS, check_expansion, chosen_scale, dropped_at, learned_rows, make_learner, make_recipe
+from pegasos.program.tables.dataset import NUMBER, TEXT, Column, Dataset
 
 
 def frame_data() -> Dataset:
@@ -145,7 +145,7 @@ def test_expansions_beyond_memory():
 
 def test_the_default_grid_has_linear_cubic_and_gaussian_families():
     data = array_data()
-    grid = make_grid(Wish(), make_recipe(data, SDCA()), data)
+    grid = make_grid(GridRequest(), make_recipe(data, SDCA()), data)
     kernels = [kernel for each in grid for kernel in each["learner__kernel"]]
     assert None in kernels
     assert any(isinstance(kernel, Polynomial) and kernel.degree == 3 for kernel in kernels)
@@ -166,7 +166,7 @@ def test_a_grid_of_every_model_can_be_swept(make, model):
     data = make()
     recipe = make_recipe(data, make_learner(model, {}), "auto", None, 3.0)
     values = {"lam": [0.01, 0.1], "epochs": [2]} if "lam" in MODELS[model].settings else {"epochs": [1, 2]}
-    grid = make_grid(Wish([model], [None, Polynomial(2)], [None, 2], values), recipe, data)
+    grid = make_grid(GridRequest([model], [None, Polynomial(2)], [None, 2], values), recipe, data)
     sweep = SweepCV(recipe.estimator, grid, cv=2)
     with pytest.warns() if model.startswith("sdca") else _quiet():
         sweep.fit(data.X, data.y)

@@ -14,14 +14,23 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-import pegasos.report
+import pegasos.program.pages
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV, save
-from pegasos.data.dataset import BadData, Column, Dataset
 from pegasos.kernels import Gaussian, Polynomial
-from pegasos.report import gather_model, gather_study, gather_sweep, join_studies, report, save_gathered, views, write_report
-from pegasos.report.blocks import Table
-from pegasos.report.page import make_page
-from pegasos.report.rendering import embedded
+from pegasos.program.pages import (
+    gather_model,
+    gather_study,
+    gather_sweep,
+    grid_views,
+    join_studies,
+    report,
+    save_gathered,
+    write_report,
+)
+from pegasos.program.pages.blocks import Table
+from pegasos.program.pages.page import make_page
+from pegasos.program.pages.rendering import embedded
+from pegasos.program.tables.dataset import BadData, Column, Dataset
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
@@ -197,7 +206,7 @@ def test_few_and_many_rows():
 
 def test_frames_with_words_and_gaps():
     polars = pytest.importorskip("polars")
-    from pegasos.recipes import make_recipe
+    from pegasos.program.pipelines import make_recipe
 
     frame = polars.DataFrame({"size": [1.0, None, 3.0, 4.0] * 10, "colour": ["red", "blue", None, "red"] * 10})
     y = np.array(["a", "b"] * 20)
@@ -425,23 +434,23 @@ def test_figures_and_tables_as_files(tmp_path, gathered):
     [(1e-5, "1e-5"), (1e-4, "1e-4"), (0.001, "0.001"), (2.5e-7, "2.5e-7"), (10.0, "10"), (0.0, "0"), (1e6, "1e6")],
 )
 def test_numbers_on_axes(value, text):
-    assert views.number_text(value) == text
+    assert grid_views.number_text(value) == text
 
 
 def test_kernels_in_short():
-    assert views.short_kernel(repr(Gaussian(2.0))) == "gaussian 2"
-    assert views.short_kernel(repr(Gaussian("0.5 scale"))) == "gaussian 0.5 scale"
-    assert views.short_kernel(repr(Polynomial(3))) == "polynomial 3"
-    assert views.short_kernel("linear") == "linear"
+    assert grid_views.short_kernel(repr(Gaussian(2.0))) == "gaussian 2"
+    assert grid_views.short_kernel(repr(Gaussian("0.5 scale"))) == "gaussian 0.5 scale"
+    assert grid_views.short_kernel(repr(Polynomial(3))) == "polynomial 3"
+    assert grid_views.short_kernel("linear") == "linear"
 
 
 def test_lam_stands_down_and_steps_across():
     cells = fake(9)["cells"]
-    axes = views.axes_of(cells)
-    assert views.first_axes(cells, axes, cells[0]) == ("n_iter", "lam")
-    assert len(views.picked(cells, axes, cells[0], "n_iter", "lam")) == 9
+    axes = grid_views.axes_of(cells)
+    assert grid_views.first_axes(cells, axes, cells[0]) == ("n_iter", "lam")
+    assert len(grid_views.picked(cells, axes, cells[0], "n_iter", "lam")) == 9
     one = fake(1)["cells"]
-    assert views.first_axes(one, views.axes_of(one), one[0]) == ("", "")
+    assert grid_views.first_axes(one, grid_views.axes_of(one), one[0]) == ("", "")
 
 
 def test_dataset_may_be_given_as_it_is(sweep, digits):
@@ -463,8 +472,8 @@ def test_dataset_may_be_given_as_it_is(sweep, digits):
 )
 def test_kernels_are_said_as_the_command_line_reads_them(kernel):
     pytest.importorskip("typer")
-    from pegasos.cli.grammar import parse_kernels
-    from pegasos.report.cells import kernel_option
+    from pegasos.program.pages.cell_words import kernel_option
+    from pegasos.program.terminal.grammar import parse_kernels
 
     X = np.random.default_rng(0).normal(size=(20, 3))
     (read,) = parse_kernels([kernel_option(kernel)])

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from pegasos.report import report
-from pegasos.report.page import make_page
+from pegasos.program.pages import report
+from pegasos.program.pages.page import make_page
 from test_report import HOSTILE, fake, study_results
 
 pytest.importorskip("altair")

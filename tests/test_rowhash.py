@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import sparse
 
-from pegasos.data import rowhash
-from pegasos.data.dataset import BadData
-from pegasos.data.rowhash import hash_rows, split_known
+from pegasos.program.tables import row_hashes
+from pegasos.program.tables.dataset import BadData
+from pegasos.program.tables.row_hashes import hash_rows, split_known
 
 MODULUS = 2**64
 
@@ -121,7 +121,7 @@ def test_chunks_do_not_show(monkeypatch):
     X[40:60] = 0
     whole = hash_rows(X)
     for chunk in (1, 3, 7, 64):
-        monkeypatch.setattr(rowhash, "_CHUNK", chunk)
+        monkeypatch.setattr(row_hashes, "_CHUNK", chunk)
         for same in (X, sparse.csr_array(X), as_frame(X)):
             np.testing.assert_array_equal(hash_rows(same), whole)
 

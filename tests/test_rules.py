@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from pegasos.rules import (
+from pegasos.engine.rules import (
     HINGE,
     LOGISTIC,
     MERGEABLE,

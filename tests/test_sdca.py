@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 
 import reference
 from pegasos import SDCA
-from pegasos.draws import Draws
+from pegasos.engine.draws import Draws
 from pegasos.kernels import Gaussian, Linear, Polynomial
 from samples import assert_close, digits
 

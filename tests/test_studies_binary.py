@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from pegasos.data.dataset import BadData, Dataset
-from pegasos.data.sets import load_set, quadric
-from pegasos.studies import _binary, _binary_best, _binary_faults, binary_ladder, binary_models
-from pegasos.studies._runner import Options, run_study
+from pegasos.program.published import _binary, _binary_best, _binary_faults, binary_ladder, binary_models
+from pegasos.program.studies.runner import Options, run_study
+from pegasos.program.tables.dataset import BadData, Dataset
+from pegasos.program.tables.named_sets import load_set, quadric
 
 COUNTS = {"binary_ladder": 180, "binary_models": 18}
 STUDIES = {"binary_ladder": binary_ladder.STUDY, "binary_models": binary_models.STUDY}

@@ -24,12 +24,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV
 from pegasos.kernels import Gaussian, Laplacian, Polynomial
 from pegasos.preprocessing import DropOutliers
-from pegasos.sweep.advice import SweepWarning
-from pegasos.sweep.honest import bootstrap_choice, held_out, mcnemar
+from pegasos.search.advice import SweepWarning
+from pegasos.search.estimates import bootstrap_choice, held_out, mcnemar
 from samples import digits, quadric_like
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::pegasos.sweep.advice.SweepWarning", "ignore::sklearn.exceptions.ConvergenceWarning"
+    "ignore::pegasos.search.advice.SweepWarning", "ignore::sklearn.exceptions.ConvergenceWarning"
 )
 
 X, y = digits()
@@ -145,7 +145,7 @@ def test_threads_and_memory_change_nothing() -> None:
     for name, options in {"one": {"n_jobs": 1}, "three": {"n_jobs": 3}, "fly": {"memory": 2_000_000}}.items():
         sweep = SweepCV(Pegasos(random_state=0), grid, cv=FOLDS, refit=False, **options).fit(X, y)
         labels[name] = sweep.labels_
-        assert sweep.way_ == ("on the fly" if name == "fly" else "shared")
+        assert sweep.plan_ == ("on the fly" if name == "fly" else "shared")
     np.testing.assert_array_equal(labels["one"], labels["three"])
     np.testing.assert_array_equal(labels["one"], labels["fly"])
 
@@ -304,7 +304,7 @@ def _assert_same_table(one: SweepCV, two: SweepCV) -> None:
 
 def test_a_store_is_used_again_and_a_changed_grid_uses_what_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = SweepCV(Pegasos(), GRID, cv=FOLDS, store=tmp_path / "run").fit(X, y)
-    from pegasos.sweep import schedule
+    from pegasos.search import schedule
 
     ran = []
     original = schedule.UnitRun

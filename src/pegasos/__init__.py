@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pegasos.learners import SDCA, Pegasos, Perceptron
-    from pegasos.modelfile import load, save
-    from pegasos.report import report
-    from pegasos.sweep import SweepCV
+    from pegasos.program.modelfile import load, save
+    from pegasos.program.pages import report
+    from pegasos.search import SweepCV
 
 __version__ = "0.1.0"
 __all__ = ["SDCA", "Pegasos", "Perceptron", "SweepCV", "load", "report", "save"]
@@ -18,10 +18,10 @@ _HOMES = {
     "Pegasos": "pegasos.learners",
     "Perceptron": "pegasos.learners",
     "SDCA": "pegasos.learners",
-    "SweepCV": "pegasos.sweep",
-    "load": "pegasos.modelfile",
-    "report": "pegasos.report",
-    "save": "pegasos.modelfile",
+    "SweepCV": "pegasos.search",
+    "load": "pegasos.program.modelfile",
+    "report": "pegasos.program.pages",
+    "save": "pegasos.program.modelfile",
 }
 
 

@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Run the command line; without the packages it needs, say how to get them."""
     try:
-        from pegasos.cli.app import main as run
+        from pegasos.program.app import main as run
     except ModuleNotFoundError as error:
         sys.exit(f"pegasos: the program needs the package {error.name!r}: pip install 'pegasos[app]'")
     run()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.losses import LOSSES
+from pegasos.engine.losses import LOSSES
 
 Array = np.ndarray[Any, Any]
 

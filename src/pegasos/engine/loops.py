@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.compiling import compiled, prefetch
 from pegasos.engine.arrays import Block, Columns, Matrices, Mode, Problem, State
-from pegasos.rules import PERCEPTRON, SDCA_HINGE, change, loss
+from pegasos.engine.compiling import compiled, prefetch
+from pegasos.engine.rules import PERCEPTRON, SDCA_HINGE, change, loss
 
 Array = np.ndarray[Any, Any]
 

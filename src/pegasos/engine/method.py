@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pegasos.rules import MERGEABLE, SDCA_HINGE, SDCA_LOGISTIC
+from pegasos.engine.rules import MERGEABLE, SDCA_HINGE, SDCA_LOGISTIC
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pegasos.memory import free_bytes, parse_bytes
-from pegasos.rows import GATHERED_ROWS, TILE_COLUMNS
-from pegasos.threads import blas_threads
+from pegasos.engine.memory import free_bytes, parse_bytes
+from pegasos.engine.rows import GATHERED_ROWS, TILE_COLUMNS
+from pegasos.engine.threads import blas_threads
 
 #: Explicit dense features: from this many columns on, matrix products over blocks beat dot products row by row.
 BLOCK_FROM_COLUMNS = 32

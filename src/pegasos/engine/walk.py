@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.compiling import announced
-from pegasos.draws import Draws
 from pegasos.engine.arrays import Block, Columns, Matrices, Mode, Problem, State
-from pegasos.engine.halting import check_halt
+from pegasos.engine.compiling import announced
+from pegasos.engine.draws import Draws
+from pegasos.engine.interruption import check_interruption
 from pegasos.engine.loops import split, walk_block, walk_rows
 from pegasos.engine.method import Method
-from pegasos.rows import SparseRows, read_only
+from pegasos.engine.rows import SparseRows, read_only
 
 Array = np.ndarray[Any, Any]
 
@@ -130,7 +130,7 @@ class Walk:
         kind = "rows" if self.by_rows else "block"
         with announced(f"{kind}-{self.rows.dtype}"):
             while self.step < step:
-                check_halt()
+                check_interruption()
                 if self.by_rows:
                     self._walk_rows(step)
                 else:

@@ -11,10 +11,10 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.engine.certificate import Certificate, box, dual_objective, primal_objective
-from pegasos.kernels import Kernel
+from pegasos.engine.kernels import Kernel
+from pegasos.engine.losses import LOSSES
+from pegasos.engine.rows import KernelRows
 from pegasos.learners.task import PRECOMPUTED, column_codes, combined_weights
-from pegasos.losses import LOSSES
-from pegasos.rows import KernelRows
 
 Array = np.ndarray[Any, Any]
 

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from pegasos.draws import Draws
 from pegasos.engine.certificate import Certificate
-from pegasos.engine.courses import Course, PegasosCourse
+from pegasos.engine.draws import Draws
 from pegasos.engine.method import Method
+from pegasos.engine.rules import HINGE, LOGISTIC
+from pegasos.engine.solvers import PegasosSolver, Solver
 from pegasos.engine.walk import Walk
 from pegasos.learners.certify import certify
-from pegasos.learners.estimator import OTHER_ROWS, OneVsAllClassifier, Stage, check_saved, is_linear, is_logistic, probabilities
+from pegasos.learners.one_vs_all import OTHER_ROWS, OneVsAllClassifier, Stage, check_saved, is_linear, is_logistic, probabilities
 from pegasos.learners.task import (
     Task,
     check_stops,
@@ -23,9 +24,8 @@ from pegasos.learners.task import (
     open_task,
     positive,
     resolve_lam,
-    whole,
+    whole_number,
 )
-from pegasos.rules import HINGE, LOGISTIC
 
 Array = np.ndarray[Any, Any]
 
@@ -115,7 +115,7 @@ class Pegasos(OneVsAllClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Pegasos:
         """Learn from rows X (dense or CSR) and labels y; `sample_weight` >= 0, one a row."""
-        self._check_parameters()
+        self.check_parameters()
         X, codes, weights = self._read(X, y, sample_weight)
         task = open_task(self, X, codes, weights, len(self.classes_), free_is_augment=False, own=False)
         steps = self._steps(task.m)
@@ -144,7 +144,7 @@ class Pegasos(OneVsAllClassifier):
         `classes` must name all classes at the first call. A step takes `batch_size` rows; the last is filled up from the first.
         How many rows will come is not known, so a fraction for `average` means the mean of all steps here.
         """
-        self._check_parameters()
+        self.check_parameters()
         first = getattr(self, "_saved", None) is None
         X, codes, weights = self._read_part(X, y, classes, sample_weight, first)
         task = open_task(self, X, codes, weights, len(self.classes_), free_is_augment=False, own=False)
@@ -171,12 +171,12 @@ class Pegasos(OneVsAllClassifier):
 
     # -- the run -----------------------------------------------------------------------------------------------------
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         one_of("loss", self.loss, ("hinge", "logistic"))
         one_of("sampling", self.sampling, ("uniform", "permutation", "fixed-permutation"))
         one_of("draws", self.draws, ("shared", "independent"))
         self.lam_ = resolve_lam(self.lam, self.kernel, self.loss)
-        whole("batch_size", self.batch_size)
+        whole_number("batch_size", self.batch_size)
         if self.n_iter is not None and self.epochs is not None:
             raise ValueError(f"give n_iter or epochs, not both; got n_iter={self.n_iter!r}, epochs={self.epochs!r}.")
         if not isinstance(self.average, bool | np.bool_):
@@ -185,8 +185,8 @@ class Pegasos(OneVsAllClassifier):
 
     def _steps(self, m: int) -> int:
         if self.n_iter is not None:
-            return whole("n_iter", self.n_iter)
-        epochs = DEFAULT_EPOCHS if self.epochs is None else whole("epochs", self.epochs)
+            return whole_number("n_iter", self.n_iter)
+        epochs = DEFAULT_EPOCHS if self.epochs is None else whole_number("epochs", self.epochs)
         return math.ceil(epochs * m / self.batch_size)
 
     def _groups(self, task: Task) -> list[Array]:
@@ -224,17 +224,17 @@ class Pegasos(OneVsAllClassifier):
     ) -> tuple[list[Stage], Array, list[int]]:
         """Walk to the end; the stages at the stops and at the end, and the mean losses on the way."""
         wanted = [*stops, end]
-        course = PegasosCourse(walk, np.array([self.lam_]), self.batch_size, average, wanted)
+        solver = PegasosSolver(walk, np.array([self.lam_]), self.batch_size, average, wanted)
         points = sorted({start + math.ceil((end - start) * p / CURVE_POINTS) for p in range(1, CURVE_POINTS + 1)})
         stages: dict[int, Stage] = {}
         losses, before = [], start
         for mark in sorted({*wanted, *points}):
-            course.advance(mark)
+            solver.advance(mark)
             if mark in points:
                 losses.append(walk.take_losses() / ((mark - before) * self.batch_size))
                 before = mark
             if mark in wanted:
-                stages[mark] = Stage(*course.predictors())
+                stages[mark] = Stage(*solver.predictors())
         return [stages[stop] for stop in wanted], np.array(losses), points
 
     def _finish(self, task: Task, walks: list[Walk], runs: list[Any], stops: list[int]) -> None:
@@ -252,20 +252,20 @@ class Pegasos(OneVsAllClassifier):
         self._m = task.m
         self._publish(task, stages, stops)
 
-    # -- many settings in one walk: see pegasos.sweep ------------------------------------------------------------------
+    # -- many settings in one walk: see pegasos.search ------------------------------------------------------------------
 
     sweep_axes = ("lam", "n_iter", "epochs")
 
-    def _sweep_stop(self, m: int) -> int:
+    def planned_stop(self, m: int) -> int:
         return self._steps(m)
 
-    def _sweep_courses(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Course]:
-        courses: list[Course] = []
+    def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
+        solvers: list[Solver] = []
         for stream, columns in enumerate(self._groups(task)):
             draws = Draws(self.sampling, task.m, seed, stream)
             walk = self._walk(task, columns, draws, task.relative_weights, lams, tracking=False)
-            courses.append(PegasosCourse(walk, lams, self.batch_size, self.average, stops))
-        return courses
+            solvers.append(PegasosSolver(walk, lams, self.batch_size, self.average, stops))
+        return solvers
 
     # -- going on ----------------------------------------------------------------------------------------------------
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from pegasos.draws import Draws
-from pegasos.engine.courses import Course, PerceptronCourse
+from pegasos.engine.draws import Draws
 from pegasos.engine.method import Method
+from pegasos.engine.rules import PERCEPTRON
+from pegasos.engine.solvers import PerceptronSolver, Solver
 from pegasos.engine.walk import Walk
-from pegasos.learners.estimator import OTHER_ROWS, OneVsAllClassifier, Stage, check_saved, is_linear
-from pegasos.learners.task import Task, check_stops, draw_seed, open_task, positive, whole
-from pegasos.rules import PERCEPTRON
+from pegasos.learners.one_vs_all import OTHER_ROWS, OneVsAllClassifier, Stage, check_saved, is_linear
+from pegasos.learners.task import Task, check_stops, draw_seed, open_task, positive, whole_number
 
 Array = np.ndarray[Any, Any]
 
@@ -80,7 +80,7 @@ class Perceptron(OneVsAllClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Perceptron:
         """Learn from rows X (dense or CSR) and labels y; `sample_weight` >= 0, one a row."""
-        self._check_parameters()
+        self.check_parameters()
         X, codes, weights = self._read(X, y, sample_weight)
         task = open_task(self, X, codes, weights, len(self.classes_), free_is_augment=True, own=False)
         saved = self._saved if self._goes_on else None
@@ -92,14 +92,14 @@ class Perceptron(OneVsAllClassifier):
         if saved is not None:
             check_saved(saved, walk)
             walk.resume(saved)
-        course = PerceptronCourse(walk, task.m, self.average, None if saved is None else saved["frozen"].copy(), self._steps)
-        last = course.epoch + self.epochs
-        stops = check_stops(self.checkpoints, course.epoch, last, "epochs")
+        solver = PerceptronSolver(walk, task.m, self.average, None if saved is None else saved["frozen"].copy(), self._steps)
+        last = solver.epoch + self.epochs
+        stops = check_stops(self.checkpoints, solver.epoch, last, "epochs")
         stages = []
         for stop in [*stops, last]:  # a stop that is not reached is where a longer run would have ended, too
-            course.advance(stop)
-            stages.append(Stage(*course.predictors()))
-        self._finish(task, course, stages, stops)
+            solver.advance(stop)
+            stages.append(Stage(*solver.predictors()))
+        self._finish(task, solver, stages, stops)
         return self
 
     @available_if(is_linear)
@@ -108,7 +108,7 @@ class Perceptron(OneVsAllClassifier):
 
         `classes` must name all classes at the first call.
         """
-        self._check_parameters()
+        self.check_parameters()
         first = getattr(self, "_saved", None) is None
         X, codes, weights = self._read_part(X, y, classes, sample_weight, first)
         task = open_task(self, X, codes, weights, len(self.classes_), free_is_augment=True, own=False)
@@ -121,13 +121,13 @@ class Perceptron(OneVsAllClassifier):
             check_saved(self._saved, walk)
             walk.resume({**self._saved, "frozen": np.zeros(len(task.columns), dtype=bool)})
         self._mark = OTHER_ROWS
-        course = PerceptronCourse(walk, task.m, self.average, steps=self._steps)
-        course.walk_epoch()
-        self._finish(task, course, [Stage(*course.predictors())], [])
+        solver = PerceptronSolver(walk, task.m, self.average, steps=self._steps)
+        solver.walk_epoch()
+        self._finish(task, solver, [Stage(*solver.predictors())], [])
         return self
 
-    def _check_parameters(self) -> None:
-        whole("epochs", self.epochs)
+    def check_parameters(self) -> None:
+        whole_number("epochs", self.epochs)
         positive("learning_rate", self.learning_rate)
         if not isinstance(self.average, bool | np.bool_):
             raise ValueError(
@@ -152,17 +152,17 @@ class Perceptron(OneVsAllClassifier):
             origin=origin,
         )
 
-    def _finish(self, task: Task, course: PerceptronCourse, stages: list[Stage], stops: list[int]) -> None:
-        self._steps = course.steps
-        self._mistakes = [*self._mistakes, *course.mistakes]
-        self._losses = [*self._losses, *course.losses]
+    def _finish(self, task: Task, solver: PerceptronSolver, stages: list[Stage], stops: list[int]) -> None:
+        self._steps = solver.steps
+        self._mistakes = [*self._mistakes, *solver.mistakes]
+        self._losses = [*self._losses, *solver.losses]
         self.mistakes_, self.loss_curve_ = np.array(self._mistakes), np.array(self._losses)
         self.n_iter_ = len(self._mistakes)
-        self._saved = course.walk.save() if self.warm_start or task.kernel is None else None
+        self._saved = solver.walk.save() if self.warm_start or task.kernel is None else None
         self._m = task.m
         self._publish(task, stages, stops)
 
-    # -- many settings in one walk: see pegasos.sweep ------------------------------------------------------------------
+    # -- many settings in one walk: see pegasos.search ------------------------------------------------------------------
 
     sweep_axes = ("epochs",)
     lam_ = None
@@ -170,9 +170,9 @@ class Perceptron(OneVsAllClassifier):
     def _draws(self, m: int, seed: int) -> Draws:
         return Draws("permutation" if self.shuffle else "in-order", m, seed)
 
-    def _sweep_stop(self, m: int) -> int:
+    def planned_stop(self, m: int) -> int:
         return self.epochs
 
-    def _sweep_courses(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Course]:
+    def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
         walk = self._walk(task, self._draws(task.m, seed), task.relative_weights)
-        return [PerceptronCourse(walk, task.m, self.average)]
+        return [PerceptronSolver(walk, task.m, self.average)]

@@ -9,22 +9,22 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
-from pegasos.draws import Draws
-from pegasos.engine.ascent import Ascent
 from pegasos.engine.certificate import Certificate, box
-from pegasos.engine.courses import Course
+from pegasos.engine.draws import Draws
+from pegasos.engine.dual_ascent import DualAscent
 from pegasos.engine.method import Method
+from pegasos.engine.rules import SDCA_HINGE, SDCA_LOGISTIC
+from pegasos.engine.solvers import Solver
 from pegasos.engine.walk import Walk
 from pegasos.learners.certify import certify, has_certificate
-from pegasos.learners.estimator import OneVsAllClassifier, Stage, is_logistic, probabilities
-from pegasos.learners.task import Task, check_stops, draw_seed, one_of, open_task, positive, resolve_lam, whole
-from pegasos.rules import SDCA_HINGE, SDCA_LOGISTIC
+from pegasos.learners.one_vs_all import OneVsAllClassifier, Stage, is_logistic, probabilities
+from pegasos.learners.task import Task, check_stops, draw_seed, one_of, open_task, positive, resolve_lam, whole_number
 
 Array = np.ndarray[Any, Any]
 
 
 class SDCA(OneVsAllClassifier):
-    """Stochastic dual coordinate ascent, linear or with a kernel, one-vs-all, with a certificate.
+    """Stochastic dual coordinate solver, linear or with a kernel, one-vs-all, with a certificate.
 
     Minimizes P(w) = λ/2 ‖w‖² + Σ ω_i ℓ(y_i w·x_i)/Σω by maximizing its dual D(a) over 0 <= a_i <= C_i = ω_i/(λ Σω), one a_i at a
     time, where w = Σ a_i y_i x_i. Each column stops when (P - D)/P <= tol: then P is within that share of the best possible.
@@ -88,7 +88,7 @@ class SDCA(OneVsAllClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SDCA:
         """Learn from rows X (dense or CSR) and labels y; `sample_weight` >= 0, one a row."""
-        self._check_parameters()
+        self.check_parameters()
         X, codes, weights = self._read(X, y, sample_weight)
         task = open_task(self, X, codes, weights, len(self.classes_), free_is_augment=False, own=True)
         certified = has_certificate(task.kernel, task.X)
@@ -96,21 +96,21 @@ class SDCA(OneVsAllClassifier):
         if saved is None:
             self._seed = draw_seed(self.random_state)
             self._gaps: list[Array] = []
-        ascent = self._ascent(task, np.array([self.lam_]), self._seed, certified)
-        walk = ascent.walk
+        solver = self._ascent(task, np.array([self.lam_]), self._seed, certified)
+        walk = solver.walk
         if saved is not None:
             walk.resume(saved)
-            ascent.epoch = walk.step // task.m
-            ascent.verify()  # who has reached tol already rests, as without the break
-        last = ascent.epoch + self.max_epochs
-        stops = check_stops(self.checkpoints, ascent.epoch, last, "epochs")
+            solver.epoch = walk.step // task.m
+            solver.verify()  # who has reached tol already rests, as without the break
+        last = solver.epoch + self.max_epochs
+        stops = check_stops(self.checkpoints, solver.epoch, last, "epochs")
         stages: dict[int, Stage] = {}
         for stop in stops:
-            ascent.advance(stop)
-            stages[stop] = Stage(*ascent.predictors())
-        ascent.advance(last)
-        self._gaps = [*self._gaps, *(relative[:, 0] for relative in ascent.history)]
-        self._finish(task, ascent, certified, stages, stops)
+            solver.advance(stop)
+            stages[stop] = Stage(*solver.predictors())
+        solver.advance(last)
+        self._gaps = [*self._gaps, *(relative[:, 0] for relative in solver.history)]
+        self._finish(task, solver, certified, stages, stops)
         return self
 
     @available_if(is_logistic)
@@ -122,14 +122,14 @@ class SDCA(OneVsAllClassifier):
         """The exact objective of each column on the training rows and a lower bound of the best possible one."""
         return certify(self, X, y, sample_weight)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         one_of("loss", self.loss, ("hinge", "logistic"))
         one_of("sampling", self.sampling, ("uniform", "permutation", "fixed-permutation"))
         self.lam_ = resolve_lam(self.lam, self.kernel, self.loss)
         positive("tol", self.tol)
-        whole("max_epochs", self.max_epochs)
+        whole_number("max_epochs", self.max_epochs)
 
-    def _ascent(self, task: Task, lams: Array, seed: int, certified: bool) -> Ascent:
+    def _ascent(self, task: Task, lams: Array, seed: int, certified: bool) -> DualAscent:
         method = Method(SDCA_HINGE if self.loss == "hinge" else SDCA_LOGISTIC, constant=task.constant)
         weights = task.training(task.weights)
         walk = Walk(
@@ -146,29 +146,29 @@ class SDCA(OneVsAllClassifier):
         )
         # without a certificate nothing tells when to stop, or whom to finish
         tol, finish = (float(self.tol), bool(self.finish)) if certified else (-np.inf, False)
-        return Ascent(walk, self.loss, lams, weights, task.training(task.codes), tol, finish)
+        return DualAscent(walk, self.loss, lams, weights, task.training(task.codes), tol, finish)
 
-    # -- many settings in one walk: see pegasos.sweep ------------------------------------------------------------------
+    # -- many settings in one walk: see pegasos.search ------------------------------------------------------------------
 
     sweep_axes = ("lam", "max_epochs")
 
-    def _sweep_stop(self, m: int) -> int:
+    def planned_stop(self, m: int) -> int:
         return self.max_epochs
 
-    def _sweep_courses(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Course]:
+    def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
         return [self._ascent(task, lams, seed, has_certificate(task.kernel, task.X))]
 
-    def _finish(self, task: Task, ascent: Ascent, certified: bool, stages: dict[int, Stage], stops: list[int]) -> None:
-        walk = ascent.walk
+    def _finish(self, task: Task, solver: DualAscent, certified: bool, stages: dict[int, Stage], stops: list[int]) -> None:
+        walk = solver.walk
         walk.refresh()
-        state = ascent.certificate()
+        state = solver.certificate()
         self.objective_, self.dual_objective_ = state.primal, state.dual
         self.gap_ = float(state.relative.max()) if certified else float("nan")
         self.gap_curve_ = np.array(self._gaps)
-        self.n_iter_ = ascent.epoch
+        self.n_iter_ = solver.epoch
         self._saved = walk.save() if self.warm_start else None
         self._m = task.m
-        self._publish(task, [*(stages[stop] for stop in stops), Stage(*ascent.predictors())], stops)
+        self._publish(task, [*(stages[stop] for stop in stops), Stage(*solver.predictors())], stops)
         if not certified:
             message = "the kernel is not positive semidefinite: no duality gap exists, and the result is not certified."
             warnings.warn(message, ConvergenceWarning, stacklevel=3)

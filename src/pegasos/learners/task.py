@@ -15,10 +15,10 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from pegasos.collapse import warn_if_collapsed
+from pegasos.engine.collapse import warn_if_collapsed
+from pegasos.engine.kernels import Kernel, as_kernel
 from pegasos.engine.plan import Plan, plan_dual, plan_primal
-from pegasos.kernels import Kernel, as_kernel
-from pegasos.rows import GramRows, KernelRows, explicit_rows
+from pegasos.engine.rows import GramRows, KernelRows, explicit_rows
 
 Array = np.ndarray[Any, Any]
 
@@ -182,7 +182,7 @@ def resolve_lam(lam: Any, kernel: Any, loss: str) -> float:
     return positive("lam", lam)
 
 
-def whole(name: str, value: Any, least: int = 1) -> int:
+def whole_number(name: str, value: Any, least: int = 1) -> int:
     """A whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
         raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}.")
@@ -202,7 +202,7 @@ def check_stops(checkpoints: Any, start: int, total: int, unit: str) -> list[int
         return []
     if not np.iterable(checkpoints):
         raise ValueError(f"checkpoints must be a list of {unit}, got {checkpoints!r}.")
-    stops = sorted({whole("each of checkpoints", stop) for stop in checkpoints})
+    stops = sorted({whole_number("each of checkpoints", stop) for stop in checkpoints})
     if stops and stops[-1] > total:
         raise ValueError(f"checkpoint {stops[-1]} lies beyond the run of {total} {unit}.")
     if stops and stops[0] <= start:

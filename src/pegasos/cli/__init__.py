@@ -1,1 +1,0 @@
-"""The command line: one file a command in `commands`, found by listing that folder."""

@@ -1,0 +1,65 @@
+"""Does a kernel see anything at all in these rows? A warning where it does not, with what to change."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pegasos.engine.distances import Pairs
+from pegasos.engine.elementwise import variance_of
+from pegasos.engine.kernels import DistanceKernel, Kernel, Polynomial
+
+
+class CollapsedKernelWarning(UserWarning):
+    """The kernel sees no difference, or no similarity, between any two examples."""
+
+
+def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
+    """Warn if among 256 evenly spaced rows all are alike, or each is like itself only, to this kernel.
+
+    Judged by K(x, z) / sqrt(K(x, x) K(z, z)) over distinct rows: >= 99.9 % below 1e-6, or all above 1 - 1e-6.
+
+    >>> from pegasos.kernels import Gaussian
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warn_if_collapsed(Gaussian(variance=1e-3), np.array([[1.0], [2.0], [3.0]]))
+    >>> print(caught[0].message)
+    Gaussian(variance=0.001): every example is similar only to itself; raise variance (the data suggest about 0.333)
+    """
+    if not isinstance(kernel, DistanceKernel | Polynomial):
+        return
+    kernel = kernel.resolve(X)
+    similarities = _similarities(kernel, _distinct_sample(X))
+    if similarities.size == 0:
+        return
+    alike = bool((similarities > 1 - 1e-6).all())
+    alone = bool((similarities < 1e-6).mean() >= 0.999)
+    problem = "all examples look alike" if alike else "every example is similar only to itself"
+    if isinstance(kernel, DistanceKernel) and (alike or alone):
+        suggestion = kernel.suggest(X.shape[1], variance_of(X))
+        remedy = f"{'lower' if alike else 'raise'} {kernel.width} (the data suggest about {suggestion:.3g})"
+    elif alike:
+        remedy = "scale X (for example StandardScaler) or lower coef0"
+    else:
+        return
+    warnings.warn(f"{kernel!r}: {problem}; {remedy}", CollapsedKernelWarning, stacklevel=2)
+
+
+def _distinct_sample(X: Any) -> Any:
+    chosen = np.unique(np.linspace(0, max(0, X.shape[0] - 1), num=min(256, X.shape[0])).round().astype(int))
+    sample = X[chosen].astype(np.float64)
+    everything = slice(None)
+    equal = Pairs("squared", sample).tile(everything, everything) == 0
+    return sample[~np.triu(equal, k=1).any(axis=0)]
+
+
+def _similarities(kernel: Kernel, rows: Any) -> NDArray[np.float64]:
+    """Normalised values of all pairs of different rows; rows with K(x, x) <= 0 have none."""
+    matrix = kernel(rows)
+    diagonal = matrix.diagonal()
+    matrix = matrix[np.ix_(diagonal > 0, diagonal > 0)]
+    lengths = np.sqrt(diagonal[diagonal > 0])
+    values: NDArray[np.float64] = (matrix / lengths / lengths[:, None])[np.triu_indices(len(matrix), k=1)]
+    return values

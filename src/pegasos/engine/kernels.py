@@ -1,0 +1,386 @@
+"""The kernels: each is an elementwise map of inner products or distances, equal and hashable by value.
+
+The domain of every kernel: finite rows, dense or CSR, float32 or float64 (kept); other numbers become float64.
+Parameters are validated when a kernel is used, not when it is built: scikit-learn's clone and set_params expect that a
+constructor only stores what it is given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import numbers
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from pegasos.engine.distances import Measure, Pairs, fill_gram, fill_matrix, mirror_upper, self_values, squared_norms
+from pegasos.engine.elementwise import decay, raise_to_power, variance_of
+
+#: A number, "scale", or a multiple of it as text: "0.5 scale".
+Width = float | str
+
+
+@dataclass(repr=False, eq=False)
+class Kernel(ABC):
+    """A similarity K(x, z) of two rows, computed for whole matrices.
+
+    A kernel with a `measure` is `transform` of that measure's values; one without computes its matrix itself.
+    """
+
+    measure: ClassVar[Measure | None] = None
+
+    @abstractmethod
+    def transform(self, values: NDArray[Any]) -> None:
+        """Turn the measure's values into kernel values, in place and in their dtype."""
+
+    @property
+    def positive_semidefinite(self) -> bool | None:
+        """Whether every Gram matrix is positive semidefinite; None means unknown."""
+        return True
+
+    def resolve(self, X: Any) -> Self:
+        """A validated copy in which "scale" is replaced by the number that X suggests."""
+        return dataclasses.replace(self)
+
+    def check_range(self, X: Any) -> None:
+        """Raise ValueError if values between the rows of X may overflow their dtype."""
+        if self.measure != "inner":
+            return
+        # |x.z| is at most the largest squared norm (Cauchy-Schwarz), so O(n) numbers bound the whole matrix.
+        largest = squared_norms(X).max(initial=0)
+        extremes = np.array([-largest, largest])
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.transform(extremes)
+        if not np.abs(extremes).max() <= np.finfo(X.dtype).max:
+            remedies = "scale X (for example StandardScaler), use a lower degree" + " or float64" * (X.dtype == np.float32)
+            raise ValueError(f"values of {self!r} overflow {X.dtype}; {remedies}")
+
+    def __call__(self, X: Any, Z: Any = None) -> NDArray[Any]:
+        """The matrix K(x, z) over the rows of X and Z; Z None means X, and an exactly symmetric matrix."""
+        X = as_rows(X)
+        Z = X if Z is None else as_rows(Z)
+        if X.shape[1] != Z.shape[1]:
+            raise ValueError(f"X has {X.shape[1]} features, but Z has {Z.shape[1]}")
+        kernel = self.resolve(X)
+        kernel.check_range(X)
+        if Z is not X:
+            kernel.check_range(Z.astype(X.dtype, copy=False))
+        return kernel._matrix(X, Z)
+
+    def _matrix(self, X: Any, Z: Any) -> NDArray[Any]:
+        assert self.measure is not None
+        pairs = Pairs(self.measure, X, Z)
+        return fill_gram(pairs, self.transform) if Z is X else fill_matrix(pairs, self.transform)
+
+    def diagonal(self, X: Any) -> NDArray[Any]:
+        """K(x, x) of each row x of X."""
+        X = as_rows(X)
+        kernel = self.resolve(X)
+        kernel.check_range(X)
+        assert self.measure is not None
+        values = self_values(self.measure, X)
+        kernel.transform(values)
+        return values
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name, as scikit-learn asks for them."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters by name and return the kernel itself."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known) or 'none'}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        parameters = ", ".join(f"{name}={_code(value)}" for name, value in self.get_params().items())
+        return f"{type(self).__name__}({parameters})"
+
+
+@dataclass(repr=False, unsafe_hash=True)
+class Polynomial(Kernel):
+    """The polynomial kernel (coef0 + x.z)^degree, degree a whole number >= 1.
+
+    With coef0 < 0 it is not positive semidefinite.
+
+    >>> Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[144.]])
+    """
+
+    measure: ClassVar[Measure | None] = "inner"
+    degree: int = 3
+    coef0: float = 1.0
+
+    def transform(self, values: NDArray[Any]) -> None:
+        values += float(self.coef0)
+        raise_to_power(values, int(self.degree))
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        return self.coef0 >= 0
+
+    def resolve(self, X: Any) -> Self:
+        if not _is_number(self.degree) or self.degree < 1 or self.degree != int(self.degree):
+            raise ValueError(f"degree must be a whole number >= 1, got {self.degree!r}")
+        if not _is_number(self.coef0):
+            raise ValueError(f"coef0 must be a finite number, got {self.coef0!r}")
+        return dataclasses.replace(self, degree=int(self.degree), coef0=_plain(self.coef0))
+
+
+@dataclass(repr=False, unsafe_hash=True)
+class Linear(Kernel):
+    """The linear kernel x.z.
+
+    >>> Linear()([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[11.]])
+    """
+
+    measure: ClassVar[Measure | None] = "inner"
+
+    def transform(self, values: NDArray[Any]) -> None:
+        """Inner products are the kernel's values already."""
+
+
+@dataclass(repr=False, eq=False)
+class DistanceKernel(Kernel):
+    """A kernel that falls from 1 towards 0 with the distance, at a width that "scale" takes from the data.
+
+    A text such as "0.5 scale" is a multiple of that width.
+    """
+
+    width: ClassVar[str]
+
+    @staticmethod
+    @abstractmethod
+    def suggest(n_features: int, variance: float) -> float:
+        """The width for data with so many features and this variance over all their numbers."""
+
+    def resolve(self, X: Any) -> Self:
+        width = getattr(self, self.width)
+        factor = _multiple_of_scale(width)
+        if factor is not None:
+            return dataclasses.replace(self, **{self.width: factor * self.suggest(X.shape[1], variance_of(X))})
+        _positive(self.width, width)
+        return dataclasses.replace(self, **{self.width: _plain(width)})
+
+
+@dataclass(repr=False, unsafe_hash=True)
+class Gaussian(DistanceKernel):
+    """The Gaussian kernel exp(-||x - z||^2 / (2 variance)), variance > 0.
+
+    "scale" is n_features X.var() / 2, scikit-learn's gamma="scale" (0.5, its gamma 1, where X is constant).
+
+    >>> Gaussian(variance=8)([[0.0, 0.0]], [[0.0, 4.0]]).round(4)
+    array([[0.3679]])
+    """
+
+    measure: ClassVar[Measure | None] = "squared"
+    width: ClassVar[str] = "variance"
+    variance: Width = "scale"
+
+    @classmethod
+    def from_gamma(cls, gamma: float) -> Self:
+        """The kernel exp(-gamma ||x - z||^2), gamma > 0 as in scikit-learn.
+
+        >>> Gaussian.from_gamma(0.25)
+        Gaussian(variance=2.0)
+        """
+        return cls(variance=1 / (2 * _positive("gamma", gamma)))
+
+    def transform(self, values: NDArray[Any]) -> None:
+        decay(values, 2 * _positive("variance", self.variance))
+
+    @staticmethod
+    def suggest(n_features: int, variance: float) -> float:
+        return n_features * variance / 2 if variance > 0 else 0.5
+
+
+@dataclass(repr=False, unsafe_hash=True)
+class Exponential(DistanceKernel):
+    """The exponential kernel exp(-||x - z|| / scale), scale > 0.
+
+    "scale" is sqrt(n_features X.var()), or 1 where X is constant.
+
+    >>> Exponential(scale=5)([[0.0, 0.0]], [[3.0, 4.0]]).round(4)
+    array([[0.3679]])
+    """
+
+    measure: ClassVar[Measure | None] = "squared"
+    width: ClassVar[str] = "scale"
+    scale: Width = "scale"
+
+    def transform(self, values: NDArray[Any]) -> None:
+        np.sqrt(values, out=values)
+        decay(values, _positive("scale", self.scale))
+
+    @staticmethod
+    def suggest(n_features: int, variance: float) -> float:
+        return math.sqrt(n_features * variance) if variance > 0 else 1.0
+
+
+@dataclass(repr=False, unsafe_hash=True)
+class Laplacian(DistanceKernel):
+    """The Laplacian kernel exp(-||x - z||_1 / scale), scale > 0.
+
+    "scale" is n_features sqrt(X.var()), or 1 where X is constant.
+
+    >>> Laplacian(scale=7)([[0.0, 0.0]], [[3.0, 4.0]]).round(4)
+    array([[0.3679]])
+    """
+
+    measure: ClassVar[Measure | None] = "manhattan"
+    width: ClassVar[str] = "scale"
+    scale: Width = "scale"
+
+    def transform(self, values: NDArray[Any]) -> None:
+        decay(values, _positive("scale", self.scale))
+
+    @staticmethod
+    def suggest(n_features: int, variance: float) -> float:
+        return n_features * math.sqrt(variance) if variance > 0 else 1.0
+
+
+@dataclass(repr=False, unsafe_hash=True)
+class CustomKernel(Kernel):
+    """A kernel given by a function (X, Z) -> matrix of shape (rows of X, rows of Z), finite numbers.
+
+    >>> CustomKernel(lambda X, Z: np.minimum(X, Z.T))([[1.0], [2.0]])
+    array([[1., 1.],
+           [1., 2.]])
+    """
+
+    function: Callable[[Any, Any], Any]
+
+    @property
+    def positive_semidefinite(self) -> None:
+        return None
+
+    def resolve(self, X: Any) -> Self:
+        if not callable(self.function):
+            raise TypeError(f"a custom kernel needs a function of X and Z, got {self.function!r}")
+        return dataclasses.replace(self)
+
+    def transform(self, values: NDArray[Any]) -> None:
+        raise TypeError("a custom kernel is not a map of inner products or distances; call it with rows")
+
+    def diagonal(self, X: Any) -> NDArray[Any]:
+        X = as_rows(X)
+        kernel = self.resolve(X)
+        values = np.empty(X.shape[0], dtype=X.dtype)
+        for start in range(0, len(values), 64):
+            part = X[start : start + 64]
+            values[start : start + 64] = kernel._matrix(part, part).diagonal()
+        return values
+
+    def _matrix(self, X: Any, Z: Any) -> NDArray[Any]:
+        result = self.function(X, Z)
+        with np.errstate(over="ignore"):
+            # A copy: the function may have handed out an array of its own, which mirroring would change.
+            matrix = np.array(
+                result.toarray() if sparse.issparse(result) else result,
+                dtype=X.dtype,
+                order="C",
+            )
+        shape = (X.shape[0], Z.shape[0])
+        if matrix.shape != shape:
+            raise ValueError(f"{self!r} must return shape {shape}, got {matrix.shape}")
+        if not np.isfinite(matrix).all():
+            raise ValueError(f"{self!r} returned values that are not finite in {X.dtype}")
+        if Z is X:
+            mirror_upper(matrix)
+        return matrix
+
+
+KERNELS: dict[str, type[Kernel]] = {
+    "linear": Linear,
+    "polynomial": Polynomial,
+    "gaussian": Gaussian,
+    "exponential": Exponential,
+    "laplacian": Laplacian,
+}
+ALIASES = {"poly": "polynomial", "rbf": "gaussian"}
+
+
+def as_kernel(spec: Any) -> Kernel | None:
+    """The kernel that a user means: None, a kernel, a name from KERNELS or ALIASES, or a function of X and Z.
+
+    >>> as_kernel("rbf")
+    Gaussian(variance='scale')
+    """
+    if spec is None or isinstance(spec, Kernel):
+        return spec
+    if isinstance(spec, str) and spec == "precomputed":
+        raise ValueError("'precomputed' is handled by the learners: it is not a kernel of rows")
+    if isinstance(spec, str) and ALIASES.get(spec, spec) in KERNELS:
+        return KERNELS[ALIASES.get(spec, spec)]()
+    # A class can be called too, but Gaussian(X, Z) is not what the user of Gaussian instead of Gaussian() means.
+    if callable(spec) and not isinstance(spec, type):
+        return CustomKernel(spec)
+    names = ", ".join(repr(name) for name in [*KERNELS, *ALIASES])
+    raise ValueError(f"kernel must be None, a kernel object, a function of X and Z or one of {names}; got {spec!r}")
+
+
+def as_rows(X: Any) -> Any:
+    """X as a finite C-contiguous matrix or CSR, float32 or float64; other numbers become float64.
+
+    >>> as_rows([[1, 2]])
+    array([[1., 2.]])
+    """
+    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"expected a 2-D array of rows, got {X.ndim}-D")
+    if X.dtype.kind == "c":
+        raise ValueError("complex numbers are not supported")
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    entries = X.data if sparse.issparse(X) else X
+    # NaN and infinity survive a sum, so one number tells in almost all cases, without an array of booleans.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = entries.sum(dtype=np.float64)
+    if not np.isfinite(total) and not np.isfinite(entries).all():
+        raise ValueError("X contains NaN or infinity")
+    return X if sparse.issparse(X) else np.ascontiguousarray(X)
+
+
+def is_relative(width: Any) -> bool:
+    """Whether a width is a multiple of the data's own scale instead of a number."""
+    return _multiple_of_scale(width) is not None
+
+
+def _multiple_of_scale(width: Any) -> float | None:
+    """The factor in "scale" (1) or "0.5 scale"; None for anything else."""
+    match = re.fullmatch(r"\s*([0-9.]+(?:e[-+]?[0-9]+)?)?\s*scale\s*", width) if isinstance(width, str) else None
+    with contextlib.suppress(ValueError):
+        return None if match is None else _positive("the multiple of scale", float(match[1] or 1))
+    return None
+
+
+def _positive(name: str, value: Any) -> float:
+    if not _is_number(value) or value <= 0:
+        raise ValueError(f"{name} must be a finite number > 0, got {value!r}")
+    return float(_plain(value))
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, numbers.Real) and math.isfinite(value)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _code(value: Any) -> str:
+    return getattr(value, "__qualname__", None) or repr(_plain(value))

@@ -1,0 +1,325 @@
+"""Where rows come from: explicit features (dense, CSR), a stored Gram matrix, or a kernel computed on the fly.
+
+A walk asks four things of rows, always for a block of drawn examples `index`:
+
+    scores   of the drawn examples under all columns, from the walk's weights
+    cross    the kernel between the drawn examples
+    add      the changes of a block to the weights
+    diagonal K_ii
+
+In the primal the weights are the vectors V (columns x features). In the dual they are the scores of all rows, F = A·K
+(columns x rows): reading a block's scores is free, and only examples at which some coefficient changed cost a row of K.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from pegasos.engine.compiling import compiled
+from pegasos.engine.distances import Pairs, fill_gram, squared_norms
+from pegasos.engine.kernels import Kernel
+from pegasos.engine.threads import run_blocks
+
+Array = np.ndarray[Any, Any]
+
+#: Columns of the kernel computed at once on the fly, and rows of a Gram matrix gathered at once.
+TILE_COLUMNS = 2048
+GATHERED_ROWS = 256
+#: A matrix product adds a column's changes about this many times faster than adding them row by row.
+PRODUCT_ADVANTAGE = 5
+
+
+def read_only(array: Array) -> Array:
+    """A view that compiled code cannot write to, so that writable and memory-mapped input compile to one signature."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+@compiled
+def add_lines(index: Array, changes: Array, gram: Array, weights: Array) -> None:
+    """weights[j] += changes[j, r] K[index[r]] for all changes, line by line: the cheap way where changes are rare."""
+    for r in range(index.size):
+        row = gram[index[r]]
+        for j in range(changes.shape[0]):
+            u = changes[j, r]
+            if u != 0.0:
+                for q in range(row.size):
+                    weights[j, q] += u * row[q]
+
+
+class DenseRows:
+    """Explicit features in a C-contiguous array."""
+
+    dual = False
+    stored = False
+
+    def __init__(self, X: Array) -> None:
+        self.X = read_only(np.ascontiguousarray(X))
+        self.dtype = X.dtype
+        self.count, self.width = X.shape
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """K_ii of all rows."""
+        return squared_norms(self.X)
+
+    def scores(self, index: Array, weights: Array, out: Array) -> None:
+        np.matmul(weights, self.X[index].T, out=out)
+
+    def cross(self, index: Array) -> Array:
+        block = self.X[index]
+        return block @ block.T
+
+    def add(self, index: Array, changes: Array, weights: Array) -> None:
+        weights += changes @ self.X[index]
+
+    def products(self, weights: Array) -> Array:
+        """X·weightsᵀ for all rows."""
+        return np.asarray(self.X @ weights.T)
+
+    def evaluate(self, index: Array, vectors: Array) -> Array:
+        """vectors·x of chosen rows, vectors x rows."""
+        return np.asarray(self.X[index] @ vectors.T).T
+
+
+class SparseRows:
+    """Explicit features in CSR: walked row by row only."""
+
+    dual = False
+    stored = False
+
+    def __init__(self, X: Any) -> None:
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        self.X = X
+        self.dtype = X.dtype
+        self.count, self.width = X.shape
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """K_ii of all rows."""
+        return squared_norms(self.X)
+
+    def cross(self, index: Array) -> Array:
+        block = self.X[index]
+        return np.asarray((block @ block.T).toarray())
+
+    def add(self, index: Array, changes: Array, weights: Array) -> None:
+        weights += np.asarray((self.X[index].T @ changes.T).T)
+
+    def products(self, weights: Array) -> Array:
+        """X·weightsᵀ for all rows."""
+        return np.asarray(self.X @ weights.T)
+
+    def evaluate(self, index: Array, vectors: Array) -> Array:
+        """vectors·x of chosen rows, vectors x rows."""
+        return np.asarray(self.X[index] @ vectors.T).T
+
+
+class GramRows:
+    """A stored kernel matrix, symmetric, in the dtype in which to compute."""
+
+    dual = True
+    stored = True
+
+    def __init__(self, K: Array) -> None:
+        self.K = read_only(np.ascontiguousarray(K))
+        self.dtype = K.dtype
+        self.count = self.width = K.shape[0]
+        self._thread = threading.local()
+
+    @classmethod
+    def of(cls, kernel: Kernel, X: Any) -> GramRows:
+        """The Gram matrix of a resolved kernel."""
+        if kernel.measure is None:
+            return cls(kernel(X))
+        return cls(fill_gram(Pairs(kernel.measure, X), kernel.transform))
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """K_ii of all rows."""
+        return self.K.diagonal().astype(np.float64)
+
+    def scores(self, index: Array, weights: Array, out: Array) -> None:
+        np.take(weights, index, axis=1, out=out, mode="clip")
+
+    def cross(self, index: Array) -> Array:
+        return self.between(index, index)
+
+    def between(self, rows: Array, columns: Array) -> Array:
+        """The kernel between two sets of rows."""
+        return self.K[np.ix_(rows, columns)]
+
+    def add(self, index: Array, changes: Array, weights: Array) -> None:
+        changed = changes != 0
+        counts = changed.sum(axis=1)
+        dense = np.flatnonzero(counts * PRODUCT_ADVANTAGE >= changes.shape[1])
+        if len(dense) >= 4:
+            self._add_product(index, changes[dense], weights, dense)
+            changes = changes.copy()
+            changes[dense] = 0
+        add_lines(index, changes, self.K, weights)
+
+    def products(self, coefficients: Array, out: Array) -> None:
+        """The scores A·K of all rows."""
+        np.matmul(coefficients, self.K, out=out)
+
+    def evaluate(self, index: Array, vectors: Array) -> Array:
+        """A·K of chosen rows, vectors x rows."""
+        return vectors @ self.K[index].T
+
+    def _add_product(self, index: Array, changes: Array, weights: Array, columns: Array) -> None:
+        used = np.flatnonzero(changes.any(axis=0))
+        every = len(columns) == len(weights)
+        gathered, product = self._buffers(len(columns))
+        for start in range(0, len(used), GATHERED_ROWS):
+            part = used[start : start + GATHERED_ROWS]
+            lines = gathered[: len(part)]
+            np.take(self.K, index[part], axis=0, out=lines, mode="clip")
+            values = np.ascontiguousarray(changes[:, part])
+            for c in range(0, self.width, TILE_COLUMNS):  # tiles of the product stay in the cache until they are added
+                tile = lines[:, c : c + TILE_COLUMNS]
+                added = product[:, : tile.shape[1]]
+                np.matmul(values, tile, out=added)
+                if every:
+                    weights[:, c : c + TILE_COLUMNS] += added
+                else:
+                    weights[columns, c : c + TILE_COLUMNS] += added
+
+    def _buffers(self, columns: int) -> tuple[Array, Array]:
+        """Arrays of this thread that are used again and again: fresh pages for each block would cost as much as the work."""
+        own = self._thread
+        if not hasattr(own, "gathered"):
+            own.gathered = np.empty((GATHERED_ROWS, self.width), dtype=self.dtype)
+            own.product = np.empty((0, TILE_COLUMNS), dtype=self.dtype)
+        if len(own.product) < columns:
+            own.product = np.empty((columns, TILE_COLUMNS), dtype=self.dtype)
+        return own.gathered, own.product[:columns]
+
+
+class SharedDistances:
+    """The measure's values between a block of drawn rows and all rows, held for the kernels that walk the same blocks."""
+
+    def __init__(self, pairs: Pairs) -> None:
+        self.pairs = pairs
+        self._index: Array = np.empty(0, dtype=np.int64)
+        self._values: Array = np.empty((0, pairs.shape[1]), dtype=pairs.dtype)
+
+    def block(self, index: Array) -> Array:
+        """Values between X[index] and all rows; the last block asked for is kept."""
+        if not np.array_equal(index, self._index):
+            if len(self._values) != len(index):
+                self._values = np.empty((len(index), self.pairs.shape[1]), dtype=self.pairs.dtype)
+            values = self._values
+
+            def work(_: slice, columns: slice) -> None:
+                self.pairs.tile(index, columns, out=values[:, columns])
+
+            run_blocks(column_tiles(len(index), self.pairs.shape[1]), work, most_workers=self.pairs.most_workers)
+            self._index = index.copy()
+        return self._values
+
+
+def column_tiles(rows: int, width: int) -> list[tuple[slice, slice]]:
+    """All columns in tiles, for `run_blocks`."""
+    return [(slice(0, rows), slice(c, min(c + TILE_COLUMNS, width))) for c in range(0, width, TILE_COLUMNS)]
+
+
+class KernelRows:
+    """A kernel computed on the fly, for the rows that changed only, tile by tile.
+
+    With a `bank` the inner products or distances of a block are taken from it: several kernels in step share them.
+    """
+
+    dual = True
+    stored = False
+
+    def __init__(self, kernel: Kernel, X: Any, bank: SharedDistances | None = None) -> None:
+        self._distances = bank
+        self.kernel = kernel
+        self.X = X
+        self.dtype = X.dtype
+        self.count = self.width = X.shape[0]
+        if bank is not None:
+            self._pairs: Pairs | None = bank.pairs
+        else:
+            self._pairs = Pairs(kernel.measure, X) if kernel.measure is not None else None
+        # A user's function is called from one thread only: it need not be prepared for more.
+        self._most_workers = 1 if self._pairs is None else self._pairs.most_workers
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """K_ii of all rows."""
+        return self.kernel.diagonal(self.X).astype(np.float64)
+
+    def scores(self, index: Array, weights: Array, out: Array) -> None:
+        np.take(weights, index, axis=1, out=out, mode="clip")
+
+    def between(self, rows: Array, columns: Any) -> Array:
+        """The kernel between two sets of rows."""
+        if self._pairs is None:
+            return self.kernel(self.X[rows], self.X[columns])
+        tile = self._pairs.tile(rows, columns)
+        self.kernel.transform(tile)
+        return tile
+
+    def cross(self, index: Array) -> Array:
+        if self._distances is None:
+            return self.between(index, index)
+        tile = self._distances.block(index)[:, index]
+        self.kernel.transform(tile)
+        return tile
+
+    def add(self, index: Array, changes: Array, weights: Array) -> None:
+        used = np.flatnonzero(changes.any(axis=0))
+        if self._distances is not None and len(index) <= GATHERED_ROWS:
+            self._add_from_shared(self._distances.block(index), used, changes, weights)
+            return
+        for start in range(0, len(used), GATHERED_ROWS):
+            part = used[start : start + GATHERED_ROWS]
+            rows, values = index[part], np.ascontiguousarray(changes[:, part])
+
+            def work(_: slice, columns: slice, rows: Array = rows, values: Array = values) -> None:
+                weights[:, columns] += values @ self.between(rows, columns)
+
+            run_blocks(column_tiles(len(rows), self.width), work, most_workers=self._most_workers)
+
+    def _add_from_shared(self, base: Array, used: Array, changes: Array, weights: Array) -> None:
+        values = np.ascontiguousarray(changes[:, used])
+
+        def work(_: slice, columns: slice) -> None:
+            tile = base[used, columns]
+            self.kernel.transform(tile)
+            weights[:, columns] += values @ tile
+
+        run_blocks(column_tiles(len(used), self.width), work)
+
+    def products(self, coefficients: Array, out: Array) -> None:
+        """The scores A·K of all rows."""
+        out[:] = 0
+        self.add(np.arange(self.count), coefficients, out)
+
+    def evaluate(self, index: Array, vectors: Array) -> Array:
+        """A·K of chosen rows, vectors x rows."""
+        support = np.flatnonzero(vectors.any(axis=0))
+        out = np.zeros((len(vectors), len(index)), dtype=self.dtype)
+
+        def work(_: slice, columns: slice) -> None:
+            for start in range(0, len(support), GATHERED_ROWS):
+                part = support[start : start + GATHERED_ROWS]
+                out[:, columns] += vectors[:, part] @ self.between(part, index[columns])
+
+        run_blocks(column_tiles(1, len(index)), work, most_workers=self._most_workers)
+        return out
+
+
+def explicit_rows(X: Any) -> DenseRows | SparseRows:
+    """Rows of explicit features."""
+    return SparseRows(X) if sparse.issparse(X) else DenseRows(X)

@@ -1,0 +1,193 @@
+"""What all learners share: reading input, publishing what was learned, deciding about new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pegasos.engine.distances import Pairs, fill_matrix
+from pegasos.engine.kernels import Kernel
+from pegasos.engine.walk import Walk
+from pegasos.learners.task import PRECOMPUTED, Task, check_finite, combined_weights, encode_classes, fingerprint
+
+Array = np.ndarray[Any, Any]
+
+_FLOATS = (np.float64, np.float32)
+#: Stands for rows that no later fit can be sure to see again: those of partial_fit.
+OTHER_ROWS = "other rows"
+#: Numbers of a kernel matrix that are held at once when scoring new rows (16 MB in float32); larger pieces were not faster.
+_SCORED_AT_ONCE = 1 << 22
+
+
+@dataclass
+class Stage:
+    """The predictors at one moment: vectors (columns x features or x training rows) and the constant feature's part."""
+
+    vectors: Array
+    bias: Array
+
+
+def is_logistic(estimator: Any) -> bool:
+    """For `available_if`: probabilities exist."""
+    if estimator.loss != "logistic":
+        raise AttributeError("predict_proba exists only for loss='logistic'; the hinge loss has no probabilities.")
+    return True
+
+
+def is_linear(estimator: Any) -> bool:
+    """For `available_if`: learning goes on with rows never seen before."""
+    if estimator.kernel is not None:
+        raise AttributeError("partial_fit exists only for kernel=None: a kernel predictor needs all training rows at once.")
+    return True
+
+
+def check_saved(saved: dict[str, Any], walk: Walk) -> None:
+    """Sums for averages and norms for projection must have been kept from the first step on."""
+    for option, key, needed in (("average", "sums", walk.method.averaging), ("projection", "norm", walk.method.projecting)):
+        if needed and key not in saved:
+            raise ValueError(f"{option} must be asked for from the first step on; what was learned so far was learned without.")
+
+
+class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
+    """One linear or kernel predictor a class (one in all for two classes); the class with the highest score wins."""
+
+    kernel_: Any
+    _saved: Any
+    _mark: str | None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
+        return tags
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
+        """Checked rows, class codes and weights; sets classes_ and n_features_in_."""
+        before = {name: getattr(self, name) for name in ("n_features_in_", "feature_names_in_") if hasattr(self, name)}
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS, order="C")
+        classes, codes = encode_classes(y)
+        mark = fingerprint(X, classes, codes, self.kernel is None) if self.warm_start else None
+        if not self._goes_on:
+            self._saved, self._mark = None, mark
+        elif mark != self._mark:
+            self.__dict__.update(before)  # a refusal leaves the model as it was
+            raise ValueError("warm_start goes on with the same rows and classes; refit with warm_start=False for other data.")
+        self.classes_ = classes
+        return X, codes, combined_weights(sample_weight, self.class_weight, self.classes_, codes, X)
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether a fit continues the last one, which kept its state for that."""
+        return bool(self.warm_start and getattr(self, "_saved", None) is not None and self._mark is not None)
+
+    def _read_part(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool) -> tuple[Any, Array, Array]:
+        """The same for a part of the rows, in partial_fit: classes are those of the first call."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS, order="C", reset=first)
+        if first:
+            if classes is None:
+                raise ValueError("the first call of partial_fit needs `classes`: all classes that will ever come.")
+            self.classes_, _ = encode_classes(np.asarray(classes))
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"`classes` is not what the first call of partial_fit gave ({self.classes_!r}).")
+        unknown = ~np.isin(y, self.classes_)
+        if unknown.any():
+            raise ValueError(f"y has classes that the first call of partial_fit did not name: {np.unique(y[unknown])!r}.")
+        if isinstance(self.class_weight, str):
+            raise ValueError("class_weight='balanced' cannot be known in partial_fit: give the weights as {class: weight}.")
+        codes = np.searchsorted(self.classes_, y)
+        return X, codes, combined_weights(sample_weight, self.class_weight, self.classes_, codes, X)
+
+    def _publish(self, task: Task, stages: list[Stage], checkpoints: list[int]) -> None:
+        """Set the fitted attributes from the stages, of which the last is the model itself."""
+        self.plan_ = task.plan
+        self._constant = task.constant
+        self.checkpoints_ = checkpoints
+        for stage in stages:
+            check_finite(stage.vectors)
+        bias = np.stack([task.constant * stage.bias for stage in stages]).astype(task.X.dtype)
+        vectors = np.stack([stage.vectors for stage in stages])
+        self.intercept_ = bias[-1]
+        for stale in ("coef_", "dual_coef_", "support_", "support_vectors_", "kernel_"):
+            self.__dict__.pop(stale, None)
+        if task.kernel is None:
+            self.coef_ = vectors[-1]
+        else:
+            self.kernel_ = task.kernel
+            self.support_ = np.flatnonzero(vectors.any(axis=(0, 1)))
+            vectors = np.ascontiguousarray(vectors[:, :, self.support_])
+            self.dual_coef_ = vectors[-1]
+            empty = np.empty((0, task.X.shape[1]), dtype=task.X.dtype)
+            self.support_vectors_ = empty if task.kernel == PRECOMPUTED else task.X[self.support_]
+        self._stage_vectors, self._stage_bias = vectors[:-1], bias[:-1]
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores: (rows,) for two classes, positive for classes_[1]; (rows, classes) for more."""
+        check_is_fitted(self)
+        X = self._read_new(X)
+        linear = hasattr(self, "coef_")
+        return self._shaped(self._products(X, self.coef_ if linear else self.dual_coef_) + self.intercept_)
+
+    def staged_decision_function(self, X: Any) -> Iterator[Array]:
+        """The scores at each of `checkpoints`, as separate fits that ended there would give them."""
+        check_is_fitted(self)
+        X = self._read_new(X)
+        stages, columns, width = self._stage_vectors.shape
+        products = self._products(X, self._stage_vectors.reshape(stages * columns, width))
+        for number, bias in enumerate(self._stage_bias):
+            yield self._shaped(products[:, number * columns : (number + 1) * columns] + bias)
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row."""
+        scores = self.decision_function(X)
+        index = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[index])
+
+    def _read_new(self, X: Any) -> Any:
+        return validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, order="C", reset=False)
+
+    @staticmethod
+    def _shaped(scores: Array) -> Array:
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _products(self, X: Any, vectors: Array) -> Array:
+        """rows·vectorsᵀ for explicit features, K(rows, support vectors)·vectorsᵀ for a kernel."""
+        if hasattr(self, "coef_"):
+            return np.asarray(X @ vectors.T)
+        if self.kernel_ == PRECOMPUTED:
+            return np.asarray(X[:, self.support_] @ vectors.T)
+        if not len(self.support_):
+            return np.zeros((X.shape[0], len(vectors)), dtype=vectors.dtype)
+        scores = np.empty((X.shape[0], len(vectors)), dtype=vectors.dtype)
+        step = max(1, _SCORED_AT_ONCE // len(self.support_))
+        for start in range(0, X.shape[0], step):
+            part = slice(start, min(start + step, X.shape[0]))
+            scores[part] = kernel_columns(self.kernel_, self.support_vectors_, X[part]).T @ vectors.T
+        return scores
+
+
+def kernel_columns(kernel: Kernel, support: Any, X: Any) -> Array:
+    """K(support, X): distances are centred at the support vectors, so that a row's scores do not depend on its neighbours."""
+    if kernel.measure is None:
+        return kernel(_as_dtype(X, support.dtype), support).T
+    kernel.check_range(_as_dtype(X, support.dtype))
+    return fill_matrix(Pairs(kernel.measure, support, X), kernel.transform)
+
+
+def _as_dtype(X: Any, dtype: Any) -> Any:
+    return X if X.dtype == dtype else X.astype(dtype)
+
+
+def probabilities(scores: Array) -> Array:
+    """σ(score) of each class, normalized over the classes; two classes: 1 - σ(s), σ(s)."""
+    from scipy.special import expit, log_expit
+
+    if scores.ndim == 1:
+        return np.column_stack([expit(-scores), expit(scores)])
+    logs = log_expit(scores)  # σ of all of a row's scores may be below the smallest number
+    each = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(each / each.sum(axis=1, keepdims=True))

@@ -1,7 +1,0 @@
-"""Model files: a fitted model in one file that holds numbers and words, and nothing that could run."""
-
-from pegasos.modelfile.columns import match_columns
-from pegasos.modelfile.errors import BadModel
-from pegasos.modelfile.model import Model, load, read_model, save
-
-__all__ = ["BadModel", "Model", "load", "match_columns", "read_model", "save"]

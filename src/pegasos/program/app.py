@@ -1,0 +1,198 @@
+"""The program itself: it finds the commands, and turns whatever goes wrong into one line and an exit code.
+
+Heavy packages are imported inside the commands, so that help and completion are quick.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import os
+import pkgutil
+import signal
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from pegasos import __version__
+from pegasos.program import commands
+from pegasos.program.terminal import console
+from pegasos.program.terminal.options import expanded
+from pegasos.program.terminal.usage_error import UsageError
+
+#: Exit codes, as `pegasos --help` tells them.
+ERROR, USAGE, BAD_DATA, BAD_MODEL, INTERRUPTED = 1, 2, 3, 4, 130
+
+#: What typer raises for a call that it cannot read: in some versions a class of click, in others one of its own.
+_Unreadable: type[Exception] = typer.BadParameter.__mro__[1]
+
+_HELP = """Linear predictors and their kernel versions: Perceptron, Pegasos, SDCA.
+
+\b
+Examples:
+  pegasos tune my.csv                       find, refit and save a good model
+  pegasos train my.csv -m pegasos --kernel gaussian:8 --lam 1e-4 -o my.model
+  pegasos run my.model my.csv               its errors, training and test rows apart
+  pegasos predict my.model new.csv -o labels.csv
+
+\b
+DATA is a file (CSV, Parquet, svmlight, HDF5, npz; - for standard input) or a named set:
+  digits, quadric, moons, circles, xor, blobs, usps, binary10
+
+\b
+Exit codes: 0 fine, 1 error, 2 wrong usage, 3 bad data, 4 bad model file, 130 interrupted.
+"""
+
+
+#: Words of the library in its warnings, and what stands for them here.
+_IN_OPTIONS = {"max_epochs": "--epochs", " or tol": " or --tol", "cv_results_['mean_gap']": "the gaps in results.csv"}
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"pegasos {__version__}")
+        raise typer.Exit
+
+
+def _callback(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and stop.")
+    ] = False,
+) -> None:
+    console.state.debug = debug
+
+
+def build() -> typer.Typer:
+    """The program with all commands of the folder."""
+    program = typer.Typer(
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    program.callback(help=_HELP)(_callback)
+    found = [importlib.import_module(f"{commands.__name__}.{each.name}") for each in pkgutil.iter_modules(commands.__path__)]
+    for module in sorted(found, key=lambda module: module.PLACE):
+        name = module.__name__.rpartition(".")[2]
+        for number, each in enumerate([name, *getattr(module, "ALIASES", ())]):
+            program.command(each, hidden=number > 0, short_help=getattr(module, "SHORT", None))(
+                _guarded(expanded(module.command))
+            )
+    return program
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run a command and end the process with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr] # a λ must not be an error anywhere
+    warnings.showwarning = _show_warning
+    _let_terminate()
+    code = run(arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _abandon_output()
+        code = code or ERROR
+    if code == INTERRUPTED:
+        os._exit(code)  # threads may still be at work on what nobody waits for
+    sys.exit(code)
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run a command and answer its exit code."""
+    console.state.debug = console.state.quiet = False
+    arguments = sys.argv[1:] if arguments is None else arguments
+    console.state.arguments = list(arguments)
+    try:
+        result = build()(arguments or ["--help"], standalone_mode=False, prog_name="pegasos")
+    except _Unreadable as error:
+        _tell_usage(error)
+        return USAGE
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    return result if isinstance(result, int) else 0
+
+
+def _tell_usage(error: Any) -> None:
+    console.complain(error.format_message())
+    path = getattr(error.ctx, "command_path", "pegasos")
+    console.complain_more(f"Try '{path} --help'.")
+
+
+def _guarded(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command, ending with its exit code whatever happens in it."""
+
+    @functools.wraps(command)
+    def run(**values: Any) -> None:
+        try:
+            command(**values)
+        except (typer.Exit, _Unreadable):
+            raise
+        except (KeyboardInterrupt, typer.Abort):
+            console.complain("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:  # the reader of our output has gone, for example `head`
+            _abandon_output()
+            raise typer.Exit(ERROR) from None
+        except Exception as error:
+            if console.state.debug:
+                raise
+            raise typer.Exit(_explain(error)) from None
+
+    return run
+
+
+def _abandon_output() -> None:
+    """What is still waiting to be written goes nowhere, without a complaint at the end of the process."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _let_terminate() -> None:
+    """A polite kill ends the program as Ctrl-C does: what is done is kept."""
+
+    def stop(signum: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    with contextlib.suppress(ValueError):  # not in the main thread
+        signal.signal(signal.SIGTERM, stop)
+
+
+def _explain(error: Exception) -> int:
+    from pegasos.program.tables.dataset import BadData
+
+    if isinstance(error, UsageError):
+        console.complain(str(error))
+        return USAGE
+    if isinstance(error, BadData):
+        console.complain(str(error))
+        return BAD_DATA
+    if type(error).__name__ == "BadModel":  # its home is heavy to import, and it is loaded if one was raised
+        console.complain(str(error))
+        return BAD_MODEL
+    if isinstance(error, MemoryError):
+        console.complain("not enough memory. Give a smaller --memory, fewer rows, or a machine with more.")
+    elif isinstance(error, TimeoutError):
+        console.complain(str(error).replace("max_time", "--max-time"))
+    elif isinstance(error, OSError):
+        console.complain(f"{error.strerror or error}{'' if error.filename is None else f': {error.filename}'}")
+    elif isinstance(error, ModuleNotFoundError):
+        console.complain(f"the package {error.name!r} is needed for this: pip install 'pegasos[all]'")
+    elif isinstance(error, ValueError):
+        console.complain(str(error))
+    else:
+        console.complain(f"unexpected {type(error).__name__}: {error}. Please report it; --debug shows where it was.")
+    return ERROR
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    text = str(message)
+    for word, option in _IN_OPTIONS.items():
+        text = text.replace(word, option)
+    console.say(f"warning: {text}")

@@ -1,0 +1,74 @@
+"""pegasos describe."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from pegasos.program.terminal import console
+from pegasos.program.terminal.options import Data, OutputOptions, ReadingOptions
+from pegasos.program.terminal.usage_error import UsageError
+
+PLACE = 10
+SHORT = "Statistics, outliers, correlations, classes, advice."
+
+_MOST_FEATURES = 40
+
+
+def command(
+    data: Data,
+    reading: ReadingOptions,
+    talking: OutputOptions,
+    outlier: Annotated[
+        float, typer.Option(metavar="Z", help="A value with |z| >= Z is an outlier; z = (x - mean)/deviation.")
+    ] = 3.0,
+) -> None:
+    """Statistics of every feature, outliers, correlations, balance of classes, and advice on scaling.
+
+    \b
+    Examples:
+      pegasos describe my.csv
+      pegasos describe my.csv --label species --drop id
+      pegasos describe digits --json
+    """
+    from pegasos.program.jobs.datasets import load_any
+    from pegasos.program.tables.statistics import describe
+
+    if not outlier > 0:
+        raise UsageError(f"--outlier must be above 0, got {outlier:g}.")
+    found = describe(load_any(data, reading), outlier)
+    if talking.as_json:
+        console.show_json(found.as_dict())
+    else:
+        _show(found)
+
+
+def _show(found: Any) -> None:
+    console.heading(f"{found.name}: {found.rows} rows, {found.features} features, {found.dtype}")
+    for line in [*found.notes, *found.advice]:
+        console.show(f"- {line}")
+    console.show()
+    if found.classes:
+        shares = [(label, count, console.percent(count / found.rows)) for label, count in found.classes[:_MOST_FEATURES]]
+        console.table(("class", "rows", "share"), shares)
+        console.show()
+    _show_features(found)
+    if found.correlations:
+        console.show()
+        pairs = [(one, other, f"{r:+.3f}") for one, other, r in found.correlations]
+        console.table(("strongest correlations", "", "r"), pairs, left=2)
+
+
+def _show_features(found: Any) -> None:
+    head = ("feature", "mean", "deviation", "min", "25 %", "median", "75 %", "max", "missing", f"|z| >= {found.outlier:g}")
+    rows: list[tuple[object, ...]] = []
+    for each in found.columns[:_MOST_FEATURES]:
+        if each.distinct is None:
+            numbers = (each.mean, each.std, each.min, each.quartile1, each.median, each.quartile3, each.max)
+            rows.append((each.name, *("" if value is None else f"{value:.4g}" for value in numbers), each.missing, each.outliers))
+        else:
+            rows.append((each.name, f"{each.distinct} words", "", "", "", "", "", "", each.missing, ""))
+    console.table(head, rows)
+    if len(found.columns) > _MOST_FEATURES:
+        console.show(f"... and {len(found.columns) - _MOST_FEATURES} more features; --json has all of them")

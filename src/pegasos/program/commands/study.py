@@ -1,0 +1,62 @@
+"""pegasos study."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from pegasos.program.terminal import console
+from pegasos.program.terminal.options import OutputOptions
+
+PLACE = 65
+SHORT = "Reproduce a report number by number."
+
+
+def command(
+    name: Annotated[str, typer.Argument(metavar="NAME|FILE.py|all|list|new", help="A study, a file with one, or what to do.")],
+    talking: OutputOptions,
+    file: Annotated[str | None, typer.Argument(metavar="[FILE.py]", help="With new: the file to write.")] = None,
+    data: Annotated[str | None, typer.Option("--data", metavar="DATA", help="With new: the data of the study.")] = None,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="DIR", help="Folder of the run. Default: runs/ + NAME.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Seeds of splits and draws; noise needs at least 5.")] = 5,
+    quick: Annotated[bool, typer.Option("--quick", help="One seed on 2000 rows: does the machinery run?")] = False,
+    page: Annotated[str | None, typer.Option(metavar="FILE.md", help="With all: write the findings of all as one page.")] = None,
+    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Threads. It never changes a result.")] = None,
+) -> None:
+    """Reproduce a report number by number, or run a study of your own.
+
+    \b
+    Examples:
+      pegasos study list
+      pegasos study usps_kernels -o runs/usps_kernels
+      pegasos study all --page studies.md
+      pegasos study new mine.py --data my.csv      a template with eight models
+      pegasos study ./mine.py
+
+    The folder gets results.json, results.csv, cells.csv and findings.md; the same command goes on after an interruption. Where
+    the real data are missing a stand-in is used, and said.
+    """
+    console.state.quiet = talking.quiet
+    from pegasos.program.jobs import study_runs
+
+    if name == "list":
+        study_runs.show_list(talking.as_json)
+    elif name == "new":
+        study_runs.write_new(file, data)
+    elif name == "all":
+        study_runs.run_all(out, seeds, quick, jobs, page)
+    else:
+        found = study_runs.run(name, out, seeds, quick, jobs)
+        _show(found, talking.as_json)
+
+
+def _show(found: dict[str, Any], as_json: bool) -> None:
+    from pegasos.program.jobs import study_runs
+
+    if as_json:
+        console.show_json(found)
+    else:
+        study_runs.show(found)

@@ -1,0 +1,59 @@
+"""pegasos tune."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pegasos.program.terminal import console
+from pegasos.program.terminal.options import Data, LearningOptions, OutputOptions, ReadingOptions, RunningOptions
+
+PLACE = 50
+SHORT = "Find, refit and save the best model."
+
+
+def command(
+    data: Data,
+    learning: LearningOptions,
+    reading: ReadingOptions,
+    running: RunningOptions,
+    talking: OutputOptions,
+    model: Annotated[
+        list[str],
+        typer.Option("--model", "-m", metavar="MODEL", help="As in train; repeatable. Default: sdca; pegasos above 20,000 rows."),
+    ] = [],  # noqa: B006 - typer copies it
+    cv: Annotated[int, typer.Option(metavar="K", min=2, help="Folds, by class (and by group).")] = 5,
+    scoring: Annotated[str, typer.Option(metavar="NAME", help="What to choose by: any scorer of scikit-learn.")] = "accuracy",
+    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Threads. It never changes a result.")] = None,
+    max_time: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Stop then, and choose among the finished cells.")
+    ] = None,
+    page: Annotated[bool, typer.Option("--page/--no-page", help="Write DIR/report.html, which shows the run.")] = True,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="DIR", help="Folder of the run. Default: runs/ + DATA's name.")
+    ] = None,
+) -> None:
+    """Compare settings by cross-validation, refit the best one, save it, and tell its honest error.
+
+    \b
+    Examples:
+      pegasos tune my.csv
+      pegasos tune my.csv --kernel gaussian:0.1s:10s:7 --lam 1e-6:1e-2:9 -o runs/mine
+      pegasos tune my.csv -m pegasos -m perceptron --kernel polynomial:2,3 --n-iter 1000,10000
+
+    Some rows are set aside first (--test-size, or the file's own test group) and take no part in the choice. Without options:
+    linear, cubic and Gaussian predictors over λ and widths. The folder keeps what is done: the same command goes on after an
+    interruption, and a changed grid uses what is there. DIR/best.model is the model, DIR/results.csv every cell,
+    DIR/report.html a page that shows them.
+    """
+    from pegasos.program.jobs import tuning
+    from pegasos.program.jobs.training import stem
+
+    folder = out if out is not None else f"runs/{stem(data)}"
+    plan = tuning.Plan(data, folder, list(model), cv, scoring, jobs, max_time, learning, reading, running, page)
+    result = tuning.tune(plan)
+    if talking.as_json:
+        console.show_json(result)
+    else:
+        tuning.show(result)

@@ -1,0 +1,124 @@
+"""The grids that `tune` tries: what was asked for, and sensible values of what was not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from pegasos.engine.kernels import Gaussian, Kernel, Polynomial, as_rows
+from pegasos.preprocessing import DropOutliers
+from pegasos.program.pipelines import MODELS, Recipe, expansion, make_learner
+from pegasos.program.tables.dataset import Dataset
+
+Array = np.ndarray[Any, Any]
+
+#: Rows up to which every kernel machine is solved to its tolerance by default; above, Pegasos takes its steps instead.
+SOLVED_ROWS = 20_000
+#: The relative duality gap at which SDCA stops in a search, and its epochs at most, where nothing is asked for: on our data more
+#: of either changed no error, and a cell that stops early says so by its gap.
+SEARCH_TOLERANCE, SEARCH_EPOCHS = 0.01, 50
+
+_WIDTHS = ("0.1 scale", "0.25 scale", "0.5 scale", "1 scale", "2.5 scale", "6 scale")
+_CONSTANTS = (1 / 3, 3.0)
+_EPOCHS = (1, 5, 20)
+_PERCEPTRON_EPOCHS = (1, 3, 10, 30, 100)
+#: Costs c: λ = typical K(x, x)/(c m). The same c means the same freedom, whatever the features' units are.
+_COSTS: dict[str, tuple[float, ...]] = {
+    "linear": (0.01, 0.1, 1.0, 10.0, 100.0),
+    "polynomial": (1.0, 10.0, 100.0, 1000.0, 10_000.0),
+    "distance": (1.0, 10.0, 100.0, 1000.0),
+}
+
+
+@dataclass(frozen=True)
+class GridRequest:
+    """What was asked for: models, kernels (None is the linear predictor) and values of settings; empty means default."""
+
+    models: list[str] = field(default_factory=list)
+    kernels: list[Kernel | None] = field(default_factory=list)
+    expand: list[int | None] = field(default_factory=lambda: [None])
+    values: dict[str, list[Any]] = field(default_factory=dict)
+    seed: int = 0
+    memory: str | None = None
+
+
+def default_models(rows: int) -> list[str]:
+    """One model that is solved with a certificate; where that takes too long, one whose steps are cheap."""
+    return ["sdca"] if rows <= SOLVED_ROWS else ["pegasos"]
+
+
+def make_grid(wish: GridRequest, recipe: Recipe, dataset: Dataset) -> list[dict[str, list[Any]]]:
+    """A grid for SweepCV: one dictionary for each model, expansion and family of kernels."""
+    grid = []
+    for degree in wish.expand:
+        sample = _prepared_sample(recipe, dataset, degree)
+        for model in wish.models or default_models(len(dataset)):
+            for family, kernels in _families(wish.kernels or _default_kernels(degree, sample)).items():
+                axes = {"kernel": kernels, **_stops(model, wish.values), **wish.values}
+                if "lam" in MODELS[model].settings and "lam" not in axes:
+                    axes["lam"] = _strengths(kernels[0], sample, len(dataset), family)
+                grid.append(_cells(model, axes, degree, wish, recipe.prefix))
+    return grid
+
+
+def _cells(model: str, axes: dict[str, list[Any]], degree: int | None, wish: GridRequest, prefix: str) -> dict[str, list[Any]]:
+    """One dictionary in the words of the learner; what has one value goes into the learner itself."""
+    names = MODELS[model].settings
+    fixed = {name: values[0] for name, values in axes.items() if len(values) == 1 and name not in ("kernel", "lam")}
+    learner = make_learner(model, {**fixed, "seed": wish.seed, "memory": wish.memory})
+    varied = {f"{prefix}learner__{names[name]}": values for name, values in axes.items() if name not in fixed}
+    return {f"{prefix}expand": [expansion(degree)], f"{prefix}learner": [learner], **varied}
+
+
+def _default_kernels(degree: int | None, sample: Any) -> list[Kernel | None]:
+    """Linear, cubic and Gaussian; expanded features are meant for a linear predictor.
+
+    The constant of (coef0 + x·z)³ weighs the lower terms against the cubic ones, in units of a typical x·x: with 1 on ten
+    standardized features the error was 1.9 %, with 28 it was 1.5 %.
+    """
+    if degree is not None:
+        return [None]
+    typical = float(np.median(Polynomial(1, 0.0).diagonal(sample))) or 1.0
+    cubics = [Polynomial(3, float(f"{factor * typical:.2g}")) for factor in _CONSTANTS]
+    return [None, *cubics, *(Gaussian(width) for width in _WIDTHS)]
+
+
+def _families(kernels: list[Kernel | None]) -> dict[str, list[Kernel | None]]:
+    """Kernels that share a grid of λ: all that are 1 at distance 0; each polynomial has values of its own."""
+    families: dict[str, list[Kernel | None]] = {}
+    for kernel in kernels:
+        name = "linear" if kernel is None else f"polynomial {kernel!r}" if kernel.measure == "inner" else "distance"
+        families.setdefault(name, []).append(kernel)
+    return families
+
+
+def _stops(model: str, given: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """When to stop, where nothing is said."""
+    if "tol" in MODELS[model].settings:
+        return {"tol": [SEARCH_TOLERANCE], "epochs": [SEARCH_EPOCHS]}
+    if "n_iter" in given or "epochs" in given:
+        return {}
+    return {"epochs": list(_PERCEPTRON_EPOCHS if model == "perceptron" else _EPOCHS)}
+
+
+def _strengths(kernel: Kernel | None, sample: Any, rows: int, family: str) -> list[float]:
+    """λ for every cost of the family."""
+    kernel = kernel or Polynomial(1)  # x·x + 1: the constant feature is part of a linear predictor
+    typical = float(np.median(kernel.diagonal(sample))) or 1.0
+    return [float(f"{typical / (cost * rows):.1e}") for cost in _COSTS[family.split()[0]]]
+
+
+def _prepared_sample(recipe: Recipe, dataset: Dataset, degree: int | None, most: int = 2000) -> Any:
+    """Some rows as the learner would see them."""
+    X = dataset.X[:: max(1, len(dataset) // most)]
+    estimator = clone(recipe.estimator).set_params(**{f"{recipe.prefix}expand": expansion(degree)})
+    while not hasattr(estimator, "sweep_axes"):
+        if isinstance(estimator, DropOutliers):
+            estimator = estimator.estimator
+        else:
+            X = estimator[:-1].fit_transform(X)
+            estimator = estimator.steps[-1][1]
+    return as_rows(X).astype(np.float64)

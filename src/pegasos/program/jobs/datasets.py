@@ -1,0 +1,204 @@
+"""Rows for a command: read from a file or a named set, split into training and test rows, and counted when a model errs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pegasos.engine.memory import parse_bytes
+from pegasos.program.jobs.scoring import as_text
+from pegasos.program.tables.dataset import BadData, Column, Dataset
+from pegasos.program.tables.messages import near, plain
+from pegasos.program.tables.named_sets import SETS, is_set, load_set
+from pegasos.program.tables.read_options import ReadOptions
+from pegasos.program.tables.reading import read, stream
+from pegasos.program.terminal import console
+from pegasos.program.terminal.options import ReadingOptions
+from pegasos.program.terminal.usage_error import UsageError
+
+Array = np.ndarray[Any, Any]
+
+USUAL_TEST_SIZE = 0.2
+
+
+def read_options(reading: ReadingOptions, memory: str | None = None, labelled: bool = True) -> ReadOptions:
+    """The options as the readers take them."""
+    return ReadOptions(
+        label=reading.label,
+        drop=tuple(reading.drop),
+        group=reading.group,
+        weight=reading.weight,
+        text=tuple(reading.text),
+        strict=reading.strict,
+        encoding=reading.encoding,
+        limit=None if memory is None else parse_bytes(memory),
+        labelled=labelled,
+        format=reading.format,
+    )
+
+
+def load_any(source: str, reading: ReadingOptions) -> Dataset:
+    """The whole data set; where no column can be a label, all of them are features."""
+    try:
+        return load(source, reading)
+    except BadData as error:
+        if source == "-" or reading.label is not None or is_set(source):  # what is read but once, or was said so
+            raise
+        try:
+            dataset = load(source, reading, labelled=False)
+        except BadData:
+            raise error from None
+        console.say(f"no labels: {error}")
+        return dataset
+
+
+def load(source: str, reading: ReadingOptions, memory: str | None = None, labelled: bool = True) -> Dataset:
+    """The whole data set, with its notes told."""
+    if is_set(source):
+        _refuse_reading(source, reading)
+        dataset = load_set(source, fetch=reading.fetch)
+    else:
+        check_source(source)
+        with console.working(f"reading {source}"):
+            dataset = read(source, read_options(reading, memory, labelled))
+    if dataset.y is not None and dataset.y.dtype.kind == "f":
+        dataset = replace(dataset, y=as_text(dataset.y))  # 1 and 1.5 may be names of classes, but a learner takes no such numbers
+    for note in dataset.notes:
+        console.say(note)
+    console.say(f"{dataset.name}: {_size(dataset)}")
+    return dataset
+
+
+def _refuse_reading(source: str, reading: ReadingOptions) -> None:
+    for name, value in vars(reading).items():
+        if value and name != "fetch":
+            raise UsageError(f"--{name} is for files; {source!r} is a named set with columns and labels of its own.")
+
+
+def check_source(source: str) -> None:
+    """Refuse a set whose name is nearly right, and a model where data should be."""
+    if is_set(source):
+        return
+    path = Path(source)
+    if source != "-" and "." not in path.name and not os.path.lexists(path):
+        hint = near(source, list(SETS))
+        raise BadData(f"{source!r} is neither a file nor a named set; the sets are {', '.join(SETS)}.{hint}")
+    with contextlib.suppress(OSError):
+        if path.is_file():
+            with path.open("rb") as file:
+                head = file.read(9)
+            if head[8:] == b"{" and head[5:8] == b"\0\0\0":  # eight bytes that count the header, then its JSON
+                raise BadData(f"{source} is a model file, not data; `pegasos show {shlex.quote(source)}` tells what it is.")
+
+
+def _size(dataset: Dataset) -> str:
+    classes = "" if dataset.y is None else f", {len(np.unique(dataset.y))} classes"
+    test = "" if dataset.test is None else f", {int(dataset.test.sum())} of them a test group"
+    width = dataset.X.shape[1]
+    return f"{len(dataset)} rows{test}, {width} feature{'s' * (width != 1)}{classes}"
+
+
+def chunks(
+    source: str, columns: list[Column], frame: bool, label_name: str | None, reading: ReadingOptions, memory: str | None = None
+) -> Iterator[Dataset]:
+    """The rows of a file or a set with a model's columns, some at a time; labels come along where there are any."""
+    if not is_set(source):
+        check_source(source)
+        options = read_options(reading, memory, labelled=False)
+        yield from stream(source, columns, options, frame=frame, label_name=label_name)
+        return
+    from pegasos.program.modelfile import match_columns
+
+    _refuse_reading(source, reading)
+    dataset = load_set(source, fetch=reading.fetch)
+    try:
+        places = match_columns([column.name for column in columns], [column.name for column in dataset.columns])
+    except ValueError as error:
+        raise BadData(f"{source}: {error}") from None
+    X = dataset.X[:, places]
+    if frame:
+        import polars
+
+        X = polars.DataFrame(np.asarray(X, dtype=np.float64), schema=[column.name for column in columns])
+    yield replace(dataset, X=X, columns=columns)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Positions of training and test rows, and how they were told apart."""
+
+    train: Array
+    test: Array
+    record: dict[str, Any]
+
+
+def split_rows(dataset: Dataset, test_size: float | None, seed: int) -> Split:
+    """The file's own test group, or a share of the rows drawn at random: by class, or by group where groups are given."""
+    rows = np.arange(len(dataset))
+    record: dict[str, Any] = {"seed": seed, "test_size": test_size}
+    if dataset.test is not None and test_size is None:
+        return Split(rows[~dataset.test], rows[dataset.test], {**record, "kind": "the file's own test group"})
+    if dataset.test is not None:
+        console.say("note: the file has a test group of its own; --test-size sets rows aside among its training rows, and")
+        console.say("      the test group takes no part in learning.")
+        rows = rows[~dataset.test]
+    share = USUAL_TEST_SIZE if test_size is None else test_size
+    record["test_size"] = share
+    if share == 0:
+        return Split(rows, rows[:0], {**record, "kind": "none set aside"})
+    train, test, kind = _draw(dataset, rows, share, seed)
+    return Split(np.sort(train), np.sort(test), {**record, "kind": kind})
+
+
+def _draw(dataset: Dataset, rows: Array, share: float, seed: int) -> tuple[Array, Array, str]:
+    from sklearn.model_selection import GroupShuffleSplit, train_test_split
+
+    assert dataset.y is not None
+    if dataset.groups is not None:
+        splitter = GroupShuffleSplit(1, test_size=share, random_state=seed)
+        if len(np.unique(dataset.groups[rows])) < 2:
+            raise BadData(f"{dataset.name}: all rows are of one group, so none can be set aside; --test-size 0 keeps them all.")
+        train, test = next(splitter.split(rows, groups=dataset.groups[rows]))
+        return rows[train], rows[test], "random groups"
+    y = dataset.y[rows]
+    _, counts = np.unique(y, return_counts=True)
+    by_class = counts.min() >= 2 and min(share, 1 - share) * len(rows) >= len(counts)
+    try:
+        train, test = train_test_split(rows, test_size=share, random_state=seed, stratify=y if by_class else None)
+    except ValueError as error:
+        raise BadData(f"{dataset.name}: {len(rows)} rows cannot be split for a test of {share:g}: {error}") from None
+    return train, test, "random, by class" if by_class else "random"
+
+
+def take(dataset: Dataset, rows: Array) -> Dataset:
+    """These rows of a data set."""
+    parts: dict[str, Any] = {
+        name: None if value is None else value[rows]
+        for name, value in (("y", dataset.y), ("groups", dataset.groups), ("weights", dataset.weights))
+    }
+    return replace(dataset, X=dataset.X[rows], test=None, **parts)
+
+
+def classes_of(dataset: Dataset) -> Array:
+    """The labels that there are."""
+    assert dataset.y is not None
+    return np.unique(dataset.y)
+
+
+def check_classes(dataset: Dataset, split: Split) -> None:
+    """At least two classes must be there to learn from."""
+    assert dataset.y is not None
+    found = np.unique(dataset.y[split.train])
+    if len(found) < 2:
+        count = len(split.train)
+        only = f"{count} training rows, all" if count > 1 else "one training row,"
+        raise BadData(
+            f"{dataset.name}: {only} of class {plain(found[0])!r}; two are needed. Give more rows, or a smaller --test-size."
+        )

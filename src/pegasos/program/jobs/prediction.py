@@ -1,0 +1,85 @@
+"""Predictions of a saved model, written while the rows are read: neither file is ever held whole."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from typing import Any, TextIO
+
+import numpy as np
+
+from pegasos.program.jobs import model_cards, outputs
+from pegasos.program.jobs.datasets import chunks
+from pegasos.program.modelfile import Model
+from pegasos.program.tables.messages import plain
+from pegasos.program.terminal import console, option_values
+from pegasos.program.terminal.options import ReadingOptions
+from pegasos.program.terminal.usage_error import UsageError
+
+Array = np.ndarray[Any, Any]
+
+
+def predict(path: str, data: str, out: str, what: str, as_json: bool, reading: ReadingOptions, memory: str | None) -> int:
+    """Write a line for each row of `data`; answers how many there were."""
+    if what not in ("labels", "scores", "probabilities"):
+        raise UsageError(f"--what must be labels, scores or probabilities, got {what!r}.")
+    option_values.check_memory(memory)
+    if out != "-":
+        outputs.check_file(out, path, data)
+    model = model_cards.open_model(path, memory)
+    head, columns_of_rows = _columns(model, what)
+    parts = chunks(
+        data, model_cards.columns_of(model, path), model_cards.wants_frame(model), model_cards.label_of(model), reading, memory
+    )
+    first = next(parts, None)  # whatever is wrong with the data shows before anything is written
+    count = 0
+    with outputs.opened(out) as file, console.working(f"predicting {data}"):
+        write = _json_lines(file, head) if as_json else _csv_lines(file, head)
+        part = first
+        while part is not None:
+            write(columns_of_rows(part.X))
+            count += len(part)
+            part = next(parts, None)
+    return count
+
+
+def _columns(model: Model, what: str) -> tuple[list[str], Callable[[Any], list[list[Any]]]]:
+    """Names of the output's columns, and the function that fills them from rows."""
+    estimator, classes = model.estimator, model.classes
+    if what == "labels":
+        return ["label"], lambda X: [estimator.predict(X).tolist()]
+    method = "decision_function" if what == "scores" else "predict_proba"
+    try:
+        values = getattr(estimator, method)
+    except AttributeError:
+        raise UsageError(
+            f"this model has no {what}: probabilities exist for logistic models; --what scores works for all."
+        ) from None
+    binary = what == "scores" and len(classes) == 2
+    names = ["score"] if binary else [f"{'score' if what == 'scores' else 'p'}_{label}" for label in classes.tolist()]
+
+    def fill(X: Any) -> list[list[Any]]:
+        found = np.asarray(values(X))
+        found = found.reshape(len(found), -1)
+        return [estimator.predict(X).tolist(), *(column.tolist() for column in found.T)]
+
+    return ["label", *names], fill
+
+
+def _csv_lines(file: TextIO, head: list[str]) -> Callable[[list[list[Any]]], None]:
+    """CSV exactly as labels are; only a terminal, which would obey control characters, gets them escaped."""
+    writer = csv.writer(file, lineterminator="\n")
+    shown = _plain if file.isatty() else list
+    writer.writerow(shown(head))
+    return lambda columns: writer.writerows(zip(*map(shown, columns), strict=True))
+
+
+def _plain(values: list[Any]) -> list[Any]:
+    return [plain(value) if isinstance(value, str) else value for value in values]
+
+
+def _json_lines(file: TextIO, head: list[str]) -> Callable[[list[list[Any]]], None]:
+    def write(columns: list[list[Any]]) -> None:
+        file.writelines(console.as_json(dict(zip(head, row, strict=True))) + "\n" for row in zip(*columns, strict=True))
+
+    return write

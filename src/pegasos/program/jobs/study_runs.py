@@ -1,0 +1,121 @@
+"""The work behind `study`: list, template, run, and the summary for a person."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from pegasos.program.files import write_text
+from pegasos.program.jobs.known_studies import find_study, known_studies, study_names
+from pegasos.program.studies.runner import Options, run_study
+from pegasos.program.studies.template import template
+from pegasos.program.studies.writing import best_of_each, book
+from pegasos.program.terminal import console
+from pegasos.program.terminal.usage_error import UsageError
+
+
+def show_list(as_json: bool) -> None:
+    """All studies of the package."""
+    studies = known_studies()
+    if as_json:
+        console.show_json(
+            [{"name": each.name, "title": each.title, "data": each.data, "numbers": len(each.numbers())} for each in studies]
+        )
+        return
+    rows = [(each.name, each.data, len(each.numbers()), each.title) for each in studies]
+    console.table(("study", "data", "printed numbers", "title"), rows, left=2)
+
+
+def write_new(file: str | None, data: str | None) -> None:
+    """A study of one's own, to be changed."""
+    if file is None or data is None:
+        raise UsageError("write `pegasos study new mine.py --data my.csv`.")
+    path = Path(file)
+    if path.exists():
+        raise UsageError(f"{file} exists already; give another name or remove it first.")
+    path.write_text(template(path.stem, file, data), encoding="utf-8")
+    console.show(f"written: {file}")
+    console.say(f"next:    pegasos study ./{file}" if path.parent == Path() else f"next:    pegasos study {file}")
+
+
+def run(name: str, out: str | None, seeds: int, quick: bool, jobs: int | None) -> dict[str, Any]:
+    """Run a study of the package or of a file."""
+    study = find_study(name)
+    folder = out if out is not None else f"runs/{study.name}"
+    options = Options(seeds, quick, jobs, say=console.say, progress=not console.state.quiet, page=True)
+    found = run_study(study, folder, options, load=_load)
+    return {**found, "folder": folder}
+
+
+def run_all(out: str | None, seeds: int, quick: bool, jobs: int | None, page: str | None) -> None:
+    """Every study of the package, one after the other, and their findings as one page."""
+    begin, results = time.perf_counter(), []
+    for name in study_names():
+        results.append(run(name, f"{out or 'runs'}/{name}", seeds, quick, jobs))
+        show(results[-1])
+        console.show()
+    console.heading(f"{len(results)} studies in {time.perf_counter() - begin:.0f} s")
+    if page is not None:
+        write_text(Path(page), book(results))
+        console.show(f"written: {page}")
+
+
+def _load(source: str) -> Any:
+    """A named set, or a file whose text columns and gaps are encoded first: studies work on numbers."""
+    from pegasos.program.jobs.datasets import load
+    from pegasos.program.pipelines import make_encoder
+    from pegasos.program.terminal.options import ReadingOptions
+
+    dataset = load(source, ReadingOptions())
+    if not dataset.has_frame:
+        return dataset
+    X = make_encoder(dataset).fit_transform(dataset.X)
+    console.say("note: medians and categories were taken from all rows, before the splits of the study.")
+    return dataclasses.replace(dataset, X=X)
+
+
+def _setting(cell: dict[str, Any]) -> str:
+    """What tells a cell from the others of its experiment."""
+    named = {"kernel": "", "lam": "λ = ", "n_iter": "T = ", "epochs": "epochs = "}
+    parts = [
+        f"{words}{cell[name]:g}" if isinstance(cell[name], float) else f"{words}{cell[name]}"
+        for name, words in named.items()
+        if name in cell
+    ]
+    return ", ".join(parts)
+
+
+def show(found: dict[str, Any]) -> None:
+    """The summary for a person; findings.md has everything."""
+    console.heading(found["title"])
+    console.show()
+    numbers = found["numbers"]
+    if numbers:
+        counts = Counter(row["verdict"] for row in numbers)
+        console.show(f"{len(numbers)} printed numbers: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+        for fit in found["readings"]:
+            if fit["chosen"]:
+                told = f"{fit['fitting']} of {fit['numbers']}"
+                console.show(
+                    f"  {fit['group']}: {told} fit, read {fit['reading']} (mean distance {fit['mean_distance']:.2f} noises)"
+                )
+        console.show()
+    else:
+        rows = [(cell["experiment"], _setting(cell), console.percent(cell["error"])) for cell in best_of_each(found["cells"])]
+        console.table(("best of each", "setting", "error"), rows, left=2)
+        console.show()
+    for check in found["checks"]:
+        console.show(f"claim: {check['claim']}: {check['verdict']}")
+    if found["surpass"]:
+        console.show()
+        rows = [(each["what"], console.percent(each["error"]), each.get("against", "")) for each in found["surpass"]]
+        console.table(("the best reached here", "error", "against the report's best"), rows, left=1)
+    if not found["data"]["real"] and numbers:
+        console.show()
+        console.show("THESE ROWS ARE NOT THE REPORT'S DATA: the verdicts are about the machinery.")
+    console.show()
+    files = "report.html, findings.md, results.json, results.csv, cells.csv"
+    console.show(f"{found['total_seconds']:.0f} s; written: {found['folder']}/{files}")

@@ -1,0 +1,107 @@
+"""A finished page: HTML for the browser and for Jupyter, and files for papers."""
+
+from __future__ import annotations
+
+import html as escaping
+import re
+from pathlib import Path
+from typing import Any
+
+from pegasos.program.files import write_text
+from pegasos.program.pages import rendering
+from pegasos.program.pages.blocks import CellPanel, Chart, Explorer, Section, Table
+
+#: The look of charts in files: black on white, whatever the page's reader prefers.
+_ON_PAPER = {"background": "white", "font": "sans-serif", "view": {"stroke": None}, "axis": {"gridOpacity": 0.4}}
+
+
+class Page:
+    """One report: `html`, `save(path)` for the page alone, `write(folder)` with tables and figures beside it."""
+
+    def __init__(self, title: str, subtitle: str, sections: list[Section], data: dict[str, Any]) -> None:
+        self.title, self.sections = title, sections
+        self.html = rendering.render(title, subtitle, sections, data)
+
+    def __repr__(self) -> str:
+        return f"Page({self.title!r}, {len(self.html) / 1e6:.1f} MB)"
+
+    def _repr_html_(self) -> str:
+        """For Jupyter: in a frame of its own, so that neither page's styles and scripts touch the other's."""
+        frame = 'style="width:100%;height:820px;border:0" sandbox="allow-scripts"'
+        return f'<iframe srcdoc="{escaping.escape(self.html)}" {frame} title="{escaping.escape(self.title)}"></iframe>'
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page, whole or not at all."""
+        write_text(path, self.html)
+        return Path(path)
+
+    def write(self, folder: str | Path, figures: bool = False, name: str = "report.html") -> Path:
+        """The page; and with `figures`, in a folder beside it, charts as PNG, SVG and PDF, tables as CSV, Markdown and LaTeX."""
+        path = self.save(Path(folder) / name)
+        if figures:
+            self.write_figures(path.parent / "figures")
+        return path
+
+    def write_figures(self, folder: Path) -> list[Path]:
+        """All charts and tables as files; takes about a second for each chart."""
+        folder.mkdir(parents=True, exist_ok=True)
+        written = []
+        for table in self.tables():
+            for ending, text in (("csv", table.as_csv()), ("md", table.as_markdown()), ("tex", table.as_latex())):
+                written.append(folder / f"{_slug(table.name)}.{ending}")
+                written[-1].write_text(text, encoding="utf-8")
+        for name, spec in self.charts().items():
+            written += _write_chart(folder / _slug(name), spec)
+        return written
+
+    def charts(self) -> dict[str, dict[str, Any]]:
+        """Every chart of the page by its name; those that pickers change once for each choice of model and kernel."""
+        found: dict[str, dict[str, Any]] = {}
+        for section in self.sections:
+            for block in section.blocks:
+                if isinstance(block, Chart):
+                    found[block.name] = block.spec
+                elif isinstance(block, Explorer | CellPanel):
+                    found |= block.figures()
+        return found
+
+    def tables(self) -> list[Table]:
+        """Every table, those behind charts included."""
+        found = []
+        for section in self.sections:
+            for block in section.blocks:
+                table = block if isinstance(block, Table) else getattr(block, "table", None)
+                if table is not None and table.rows:
+                    found.append(table)
+        return found
+
+
+def make_page(found: dict[str, Any]) -> Page:
+    """The page about what was gathered."""
+    if found["kind"] == "study":
+        from pegasos.program.pages.study_page import build
+    elif found["kind"] == "sweep":
+        from pegasos.program.pages.sweep_page import build
+    else:
+        from pegasos.program.pages.model_page import build
+    return Page(*build(found))
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.=-]+", "-", name).strip("-.")[:80] or "figure"
+
+
+def _write_chart(path: Path, spec: dict[str, Any]) -> list[Path]:
+    import vl_convert
+
+    drawn = {**spec, "width": 480} if spec.get("width") == "container" else spec
+    files: dict[str, Any] = {
+        "svg": vl_convert.vegalite_to_svg(drawn, config=_ON_PAPER),
+        "png": vl_convert.vegalite_to_png(drawn, config=_ON_PAPER, scale=2),
+        "pdf": vl_convert.vegalite_to_pdf(drawn, config=_ON_PAPER),
+    }
+    written = []
+    for ending, content in files.items():
+        written.append(path.with_name(f"{path.name}.{ending}"))
+        written[-1].write_bytes(content.encode() if isinstance(content, str) else content)
+    return written

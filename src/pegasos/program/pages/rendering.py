@@ -1,0 +1,60 @@
+"""From blocks to one HTML file: template, styles, scripts and data, all inside."""
+
+from __future__ import annotations
+
+import functools
+import json
+from importlib.resources import files
+from typing import Any
+
+from pegasos.program.files import as_json
+from pegasos.program.pages.blocks import Chart, Section
+
+_SCRIPTS = ("base.js", "pictures.js", "explorer.js", "panel.js", "tables.js")
+
+
+@functools.cache
+def _bundle() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script: the page asks no network for them."""
+    import vl_convert
+
+    # No text of the libraries may end the script element or open a comment in it.
+    return (
+        vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    )
+
+
+def _asset(name: str) -> str:
+    return files("pegasos.program.pages").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _alone(script: str) -> str:
+    """A script in a scope of its own: the libraries and ours share no names but those on window."""
+    return f"(function () {{\n{script}\n}})();"
+
+
+def embedded(value: Any) -> str:
+    """JSON that may stand in a script element: no character of it can end the element or begin a tag."""
+    text = json.dumps(as_json(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for mark in "<>&\u2028\u2029":
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    return text
+
+
+def render(title: str, subtitle: str, sections: list[Section], data: dict[str, Any]) -> str:
+    """The whole page; everything in it that came from data is escaped by the template, or is JSON as above."""
+    import jinja2
+    from markupsafe import Markup
+
+    loader = jinja2.FunctionLoader(_asset)
+    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["whole"] = lambda text: text.replace(" %", "\u00a0%")  # no line begins with a percent sign
+    charts = {block.name: block.spec for section in sections for block in section.blocks if isinstance(block, Chart)}
+    return environment.get_template("page.html").render(
+        title=title,
+        subtitle=subtitle,
+        sections=[section for section in sections if section.blocks],
+        styles=Markup(_asset("page.css")),
+        scripts=[Markup(_alone(_bundle())), Markup(_alone("\n".join(_asset(name) for name in _SCRIPTS)))],
+        data=Markup(embedded({**data, "charts": charts})),
+    )

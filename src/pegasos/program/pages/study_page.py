@@ -1,0 +1,261 @@
+"""The page about a study: printed and ours, readings, claims, the grid, extras, and what surpasses the report."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+from pegasos.program.pages import row_charts as draw
+from pegasos.program.pages.blocks import Block, CellPanel, Chart, Code, Facts, Gallery, Section, Table, Text, Tiles
+from pegasos.program.pages.mistakes import PIXELS
+from pegasos.program.pages.shared_sections import count, duration, feature_section, map_section
+from pegasos.program.pages.sweep_page import confusion_figure, grid_of, scripts_data
+
+#: Fields of a cell of results.json that are no parameters.
+_MEASURED = ("split", "rows", "error", "spread", "seeds", "cell")
+_TITLES = {"n_iter": "T", "lam": "λ", "param": "parameter"}
+#: What seconds may be drawn against.
+_TIMED = {"T": "T (steps)", "m": "m (training rows)"}
+
+
+def build(found: dict[str, Any]) -> tuple[str, str, list[Section], dict[str, Any]]:
+    """Title, subtitle, sections and the data of the scripts."""
+    beside = found.get("beside") or {}
+    cells = joined_cells(found["cells"])
+    known = [cell for cell in cells if cell["value"] is not None]
+    best = min(known, key=lambda cell: cell["value"])["cell"] if known else 0
+    gathered: dict[str, Any] = {
+        "measure": "error",
+        "cells": cells,
+        "best": best,
+        "simplest": best,
+        "best_mark": "least error",
+        "data": {
+            **found["data"],
+            "classes": beside.get("data", {}).get("classes"),
+            "counts": beside.get("data", {}).get("counts"),
+        },
+    }
+    gathered |= {name: beside[name] for name in ("rows", "picture", "columns", "map", "means", "statistics") if beside.get(name)}
+    parts = [beside, *beside.get("more", [])] if beside.get("kept") else []
+    if parts:
+        gathered["kept"] = {number: kept for part in parts for number, kept in _kept(cells, part).items()}
+    spread = "seeds" if len(found["seeds"]) > 1 else "one seed"
+    grid_data: dict[str, Any] = {}
+    grid: list[Block] = []
+    if cells:
+        grid_data, explorer = grid_of(gathered, "test rows", spread)
+        grid = [explorer]
+    panel: list[Block] = []
+    if gathered.get("kept"):
+        panel = [
+            Text(f"Predictions were kept of the first seed of: {'; '.join(part['experiment'] for part in parts)}.", small=True),
+            CellPanel(lambda: confusion_figure(gathered)),
+        ]
+    sections = [
+        Section("summary", "Summary", _summary(found)),
+        Section("printed", "Printed and ours", _printed(found)),
+        Section("claims", "Claims", _claims(found)),
+        Section("grid", "The grid", grid),
+        Section("cell", "One cell", panel),
+        *(Section(f"extra-{number}", extra["title"], _extra(extra)) for number, extra in enumerate(found["extras"])),
+        Section("surpass", "The best that this project reaches", _surpass(found)),
+        Section("rows", "The rows", [*map_section(gathered), *feature_section(gathered)]),
+        _again(found),
+    ]
+    data = found["data"]
+    size = f"{count(len(cells), 'setting')} on {data['rows']:,} rows of {data['name']}, {count(len(found['seeds']), 'seed')}"
+    subtitle = f"{found['study']}: {size}, {duration(found['total_seconds'])}."
+    return found["title"], subtitle, sections, {**scripts_data(gathered), "grid": grid_data}
+
+
+def joined_cells(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Cells of results.json in the form of a sweep's: test and training errors of one setting together."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in listed:
+        params = {name: value for name, value in row.items() if name not in _MEASURED}
+        split = row.get("split")
+        key = json.dumps(params, sort_keys=True, ensure_ascii=False)
+        cell = found.setdefault(key, {"cell": len(found), "params": params, "value": None, "std": None, "folds": []})
+        if split == "train":
+            cell |= {"train": row["error"], "train_std": row.get("spread")}
+        elif cell["value"] is None:
+            cell |= {"value": row["error"], "std": row.get("spread")}
+    return list(found.values())
+
+
+def _kept(cells: list[dict[str, Any]], beside: dict[str, Any]) -> dict[str, Any]:
+    """What was kept, under the numbers that cells have on this page: the same setting of the same experiment.
+
+    Commands go to their cells on the way.
+    """
+    names = [name for name in beside["cells"][0]["params"] if any(name in cell["params"] for cell in cells)]
+    known = {tuple(each["params"].get(name) for name in names): each for each in beside["cells"]}
+    answer = {}
+    for cell in cells:
+        params = cell["params"]
+        if params.get("experiment") != beside["experiment"] or params.get("decoding", "argmax") != "argmax":
+            continue
+        found = known.get(tuple(params.get(name) for name in names))
+        if found is not None:
+            cell["command"] = found.get("command")
+            if str(found["cell"]) in beside["kept"]:
+                answer[str(cell["cell"])] = beside["kept"][str(found["cell"])]
+    return answer
+
+
+def _summary(found: dict[str, Any]) -> list[Block]:
+    blocks: list[Block] = []
+    if found["numbers"]:
+        counts = Counter(row["verdict"] for row in found["numbers"])
+        told = [(f"Numbers {verdict}", f"{number} of {len(found['numbers'])}", "") for verdict, number in counts.items()]
+        blocks.append(Tiles(told))
+        if not found["data"]["real"]:
+            blocks.append(
+                Text(
+                    "These rows are not the report's data: the verdicts are about the machinery, never about the report.",
+                    warning=True,
+                )
+            )
+    if found.get("quick"):
+        blocks.append(Text("A quick run on a part of the rows.", warning=True))
+    blocks.append(Text(found["protocol"]))
+    if found["findings"]:
+        blocks.append(Text(found["findings"]))
+    return blocks
+
+
+def _printed(found: dict[str, Any]) -> list[Block]:
+    if not found["numbers"]:
+        return []
+    fixed = [
+        ("printed", "printed", "percent"),
+        ("ours", "ours", "percent"),
+        ("spread", "± seeds", "percent"),
+        ("difference", "difference", "percent"),
+    ]
+    fixed += [
+        ("noise", "noise", "percent"),
+        ("verdict", "verdict", "text"),
+        ("reading", "reading", "text"),
+        ("why", "why", "text"),
+    ]
+    names = [
+        name
+        for name in dict.fromkeys(name for row in found["numbers"] for name in row)
+        if name not in {key for key, _, _ in fixed}
+    ]
+    columns = [(name, _TITLES.get(name, name), "text") for name in names] + fixed
+    blocks: list[Block] = [Table("printed", "Every printed number", columns, found["numbers"], filter_by="verdict")]
+    readings = [
+        {**fit, "fits": f"{fit['fitting']} of {fit['numbers']}", "chosen": "fits best" if fit["chosen"] else ""}
+        for fit in found["readings"]
+    ]
+    columns = [("group", "numbers", "text"), ("reading", "reading", "text"), ("fits", "reproduced", "text")]
+    columns += [("mean_distance", "mean distance in noises", "number"), ("chosen", "", "text")]
+    chosen = [fit for fit in readings if fit["chosen"]]
+    blocks.append(Table("readings", "The reading that fits best", columns[:-1], chosen))
+    if len(chosen) < len(readings):
+        blocks.append(Table("readings-all", "All readings", columns, readings, filter_by="group", folded=True))
+    return blocks
+
+
+def _claims(found: dict[str, Any]) -> list[Block]:
+    columns = [("claim", "claim", "text"), ("verdict", "verdict", "text"), ("evidence", "evidence", "text")]
+    return [Table("claims", "What the report claims", columns, found["checks"])] if found["checks"] else []
+
+
+def _extra(extra: dict[str, Any]) -> list[Block]:
+    """Pictures, maps, times or plain rows, by what an extra holds."""
+    name = extra["name"]
+    if isinstance(extra.get("images"), dict) and extra.get("shape"):
+        return _gallery(extra)
+    if "places" in extra and "classes" in extra:
+        return _map(extra)
+    rows = extra.get("rows")
+    if not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
+        return [Text(extra["text"])] if extra.get("text") else []
+    columns = [(key, _TITLES.get(str(key), str(key)), "number") for key in rows[0]]
+    table = Table(f"extra-{name}", extra["title"], columns, rows)
+    words = extra.get("text", "").partition("|")[0].strip()
+    blocks: list[Block] = [Text(words)] if words else []
+    if {"class", "rows"} <= set(rows[0]):
+        total = sum(row["rows"] for row in rows) or 1
+        listed = [
+            {**row, "class": str(row["class"]), "share": row["rows"] / total, "order": place} for place, row in enumerate(rows)
+        ]
+        return [*blocks, Chart(f"extra-{name}", extra["title"], draw.counts(listed), "", table)]
+    for across, title in _TIMED.items():
+        if {across, "seconds", "kernel"} <= set(rows[0]) and all(_measured(row, across) for row in rows):
+            listed = [{"x": row[across], "y": row["seconds"], "line": row["kernel"]} for row in rows]
+            chart = draw.times(listed, title, "seconds", "kernel")
+            return [*blocks, Chart(f"extra-{name}", extra["title"], chart, "", table)]
+    return [*blocks, table]
+
+
+def _measured(row: dict[str, Any], across: str) -> bool:
+    return isinstance(row[across], int | float) and isinstance(row["seconds"], int | float) and row["seconds"] > 0
+
+
+def _gallery(extra: dict[str, Any]) -> list[Block]:
+    import base64
+
+    shape = tuple(extra["shape"])
+    if shape[0] * shape[1] > 4 * PIXELS:
+        return [Text(extra.get("text", ""))]
+    pictures = [
+        (base64.b64encode(bytes(max(0, min(255, int(value))) for value in image)).decode(), f"{label}")
+        for label, images in extra["images"].items()
+        for image in images
+    ]
+    return [Gallery(extra["title"], shape, pictures[:200])]
+
+
+def _map(extra: dict[str, Any]) -> list[Block]:
+    codes = extra["classes"]
+    places = extra["places"]
+    numbers = extra.get("rows") or list(range(len(codes)))
+    rows = [
+        {"x": x, "y": y, "row": row + 1, "class": str(code), "order": code, "verdict": ""}
+        for (x, y), code, row in zip(places, codes, numbers, strict=True)
+    ]
+    kinds = len(set(codes))
+    letters = 2 < kinds <= 10 and all(len(row["class"]) <= 2 for row in rows)
+    columns = [("row", "row", "number"), ("class", "class", "text"), ("x", "x", "number"), ("y", "y", "number")]
+    table = Table(f"extra-{extra['name']}", "The first 200 places", columns, rows[:200])
+    return [
+        Chart(f"extra-{extra['name']}", extra["title"], draw.map_of_classes(rows, kinds, letters), extra.get("text", ""), table)
+    ]
+
+
+def _surpass(found: dict[str, Any]) -> list[Block]:
+    rows = found["surpass"]
+    if not rows:
+        return []
+    columns = [
+        (name, name, "percent" if name == "error" else "number") for name in dict.fromkeys(name for row in rows for name in row)
+    ]
+    return [Table("surpass", "Better than the report's best", columns, rows)]
+
+
+def _again(found: dict[str, Any]) -> Section:
+    seeds = f" --seeds {len(found['seeds'])}" if not found.get("quick") else " --quick"
+    seconds = ", ".join(f"{name} {duration(value)}" for name, value in found["seconds"].items())
+    facts = {"seeds": ", ".join(map(str, found["seeds"])), "duration": duration(found["total_seconds"]), "sweeps": seconds}
+    facts |= {"fingerprint of the rows": found["data"].get("fingerprint"), **found["made"]}
+    lines = [
+        "from pegasos.program.jobs.known_studies import find_study",
+        "from pegasos.program.studies.runner import Options, run_study",
+        "",
+        f"run_study(find_study({found['study']!r}), {'runs/' + found['study']!r}, Options(seeds={len(found['seeds'])}))",
+    ]
+    return Section(
+        "again",
+        "Do it again",
+        [
+            Code("The command of this run", f"pegasos study {found['study']}{seeds}"),
+            Code("The same in Python", "\n".join(lines)),
+            Facts(facts),
+        ],
+    )

@@ -1,0 +1,177 @@
+"""From words to estimators: which models can be trained, and the pipeline around one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, PolynomialFeatures, StandardScaler
+
+from pegasos.engine.memory import free_bytes
+from pegasos.learners import SDCA, Pegasos, Perceptron
+from pegasos.preprocessing import DropOutliers
+from pegasos.program.tables.dataset import NUMBER, TEXT, Dataset
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A learner by its name on the command line: how it is made, and which parameter each setting means."""
+
+    make: Callable[..., Any]
+    settings: dict[str, str]
+
+
+_COMMON = {"kernel": "kernel", "class_weight": "class_weight", "memory": "memory", "seed": "random_state"}
+_STEPS = {
+    **_COMMON,
+    **{name: name for name in ("lam", "n_iter", "epochs", "average", "batch_size", "sampling", "projection")},
+}
+_ASCENT = {**_COMMON, "lam": "lam", "epochs": "max_epochs", "tol": "tol", "sampling": "sampling"}
+
+MODELS = {
+    "perceptron": Model(Perceptron, {**_COMMON, "epochs": "epochs", "average": "average"}),
+    "pegasos": Model(lambda: Pegasos("hinge"), _STEPS),
+    "logistic": Model(lambda: Pegasos("logistic"), _STEPS),
+    "sdca": Model(lambda: SDCA("hinge"), _ASCENT),
+    "sdca-logistic": Model(lambda: SDCA("logistic"), _ASCENT),
+}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A pipeline, and the prefix under which its inner steps `scale`, `expand` and `learner` are set."""
+
+    estimator: Any
+    prefix: str
+
+    @property
+    def weight_name(self) -> str:
+        """What fit calls the weights of rows."""
+        if isinstance(self.estimator, DropOutliers):
+            return "sample_weight"
+        return f"{self.estimator.steps[-1][0]}__sample_weight"
+
+
+def make_learner(model: str, settings: dict[str, Any]) -> Any:
+    """The learner of this name with these settings; a setting that it does not have is refused."""
+    known = MODELS[model].settings
+    for name in settings:
+        if name not in known:
+            raise ValueError(f"the model {model} has no setting {name!r}; it has {', '.join(sorted(known))}.")
+    return MODELS[model].make().set_params(**{known[name]: value for name, value in settings.items()})
+
+
+def model_name(learner: Any) -> str:
+    """The name of a learner on the command line."""
+    for name, model in MODELS.items():
+        made = model.make()
+        if type(made) is type(learner) and getattr(made, "loss", None) == getattr(learner, "loss", None):
+            return name
+    return type(learner).__name__
+
+
+def fitted_learner(estimator: Any) -> Any:
+    """The fitted learner inside pipelines and DropOutliers."""
+    inner = estimator
+    while not hasattr(inner, "sweep_axes"):
+        inner = inner.estimator_ if hasattr(inner, "estimator_") else inner.steps[-1][1]
+    return inner
+
+
+def make_recipe(
+    dataset: Dataset, learner: Any, scale: str = "auto", expand: int | None = None, drop_outliers: float | None = None
+) -> Recipe:
+    """encode -> drop outliers -> scale -> expand -> learner, each where it is asked for or needed."""
+    inner = Pipeline([("scale", _scaler(dataset, scale)), ("expand", expansion(expand)), ("learner", learner)])
+    if drop_outliers is None:
+        if not dataset.has_frame:
+            return Recipe(inner, "")
+        return Recipe(Pipeline([("encode", make_encoder(dataset)), *inner.steps]), "")
+    if not dataset.has_frame:
+        return Recipe(DropOutliers(inner, threshold=drop_outliers), "estimator__")
+    drop = DropOutliers(inner, threshold=drop_outliers, columns=_numbers(dataset))
+    return Recipe(Pipeline([("encode", make_encoder(dataset)), ("drop", drop)]), "drop__estimator__")
+
+
+def learned_rows(dataset: Dataset, drop_outliers: float | None = None) -> int:
+    """How many of these training rows a learner will see: the m in C = 1/(λ m)."""
+    if drop_outliers is None:
+        return len(dataset)
+    X = make_encoder(dataset).fit_transform(dataset.X) if dataset.has_frame else dataset.X
+    columns = _numbers(dataset) if dataset.has_frame else None
+    return int(DropOutliers(None, drop_outliers, columns).kept_rows(X).sum())
+
+
+def dropped_at(estimator: Any) -> float | None:
+    """The threshold of the outlier filter in a pipeline, if it has one."""
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    return float(last.threshold) if isinstance(last, DropOutliers) else None
+
+
+def _numbers(dataset: Dataset) -> tuple[int, ...]:
+    """Where the numbers stand in encoded rows."""
+    return tuple(range(sum(column.kind == NUMBER for column in dataset.columns)))
+
+
+def check_expansion(dataset: Dataset, degree: int | None) -> None:
+    """Refuse an expansion that memory cannot hold, before it is tried."""
+    width = len(dataset.columns)
+    expanded = math.comb(width + (degree or 1), width) - 1
+    needed = 8 * expanded * len(dataset)
+    if degree is not None and not _is_sparse(dataset) and needed > free_bytes():
+        raise ValueError(
+            f"degree {degree} of {width} features makes {expanded:,} columns, {needed / 1e9:,.1f} GB for {len(dataset)} rows, "
+            f"more than is free: use a lower degree, or the kernel polynomial:{degree}, which needs none of them."
+        )
+
+
+def make_encoder(dataset: Dataset) -> ColumnTransformer:
+    """Missing numbers become their column's median, with a column that tells where; words become one column a word.
+
+    Numbers come first, so that their positions are known; a word that training never saw is all zeros.
+    """
+    numbers = [column.name for column in dataset.columns if column.kind == NUMBER]
+    words = [column.name for column in dataset.columns if column.kind == TEXT]
+    parts = []
+    if numbers:
+        parts.append(("numbers", SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True), numbers))
+    if words:
+        parts.append(("words", OneHotEncoder(handle_unknown="ignore", sparse_output=False), words))
+    return ColumnTransformer(parts, sparse_threshold=0)
+
+
+def chosen_scale(dataset: Dataset, scale: str = "auto") -> str:
+    """What "auto" means for these rows: images and sparse rows stay as they are, all else is standardized."""
+    if scale != "auto":
+        return scale
+    return "none" if dataset.image is not None or _is_sparse(dataset) else "standardize"
+
+
+def _is_sparse(dataset: Dataset) -> bool:
+    return hasattr(dataset.X, "tocsr")
+
+
+def _scaler(dataset: Dataset, scale: str) -> Any:
+    chosen = chosen_scale(dataset, scale)
+    if chosen == "none":
+        return "passthrough"
+    if chosen == "standardize":
+        return StandardScaler(with_mean=not _is_sparse(dataset))
+    if chosen == "normalize":
+        if _is_sparse(dataset):
+            raise ValueError("normalizing would fill a sparse table with numbers: use standardize (deviation only) or none.")
+        return MinMaxScaler()
+    raise ValueError(f"scale must be none, normalize or standardize, got {scale!r}.")
+
+
+def expansion(degree: int | None) -> Any:
+    """The step that adds all products of features up to a degree."""
+    return "passthrough" if degree is None or degree == 1 else PolynomialFeatures(degree, include_bias=False)

@@ -1,0 +1,102 @@
+"""The experiments of the ladder of eight models on ten-feature rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from pegasos.engine.kernels import Exponential, Gaussian, Polynomial
+from pegasos.learners import Pegasos, Perceptron
+from pegasos.preprocessing import DropOutliers
+from pegasos.program.published._binary import ONE, SINGLE, SQUARES, learn, pipeline, tuning, whole
+from pegasos.program.studies.study import Experiment
+
+PERCEPTRON, PERCEPTRON_DROPPED = "Perceptron", "Perceptron, outliers dropped"
+PEGASOS, PEGASOS_DROPPED, PEGASOS_TUNING = "Pegasos", "Pegasos, outliers dropped", "Pegasos, tuning"
+KERNEL_PERCEPTRON = {"polynomial": "kernel Perceptron, polynomial", "exponential": "kernel Perceptron, gaussian"}
+KERNEL_PEGASOS = {"polynomial": "kernel Pegasos, polynomial", "exponential": "kernel Pegasos, gaussian"}
+KERNEL_WHOLE = "kernel Pegasos, whole training set"
+
+STEPS = 100_000
+MANY_STEPS = 1_000_000
+EPOCHS = (10, 20)
+SCALES: dict[str, Any] = {"none": "passthrough", "normalize": MinMaxScaler(), "standardize": StandardScaler()}
+#: The expansion takes z, or (z, 1), in which linear terms and the constant come twice.
+COLUMNS: dict[str, Any] = {"66 columns": "passthrough", "78 columns": ONE}
+LAMS = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]
+DEGREES = (1, 2, 3, 4)
+WIDTHS = (0.01, 0.1, 1.0, 10.0)
+LINE_LAMS = [0.001, 0.01, 0.1, 1.0]
+#: What c is in (c + z·z')^n: the 1 of the kernel, and once more 1 where z has the constant feature.
+CONSTANTS = {"(1 + z·z')^n": 1.0, "(2 + z·z')^n": 2.0}
+GAUSSIANS: dict[str, Any] = {"as written": Gaussian, "as coded": Exponential}
+
+LAST_PERCEPTRON = Perceptron(epochs=20, shuffle=False, average=False, fit_intercept=False)
+_PERCEPTRON = pipeline(LAST_PERCEPTRON, constant=ONE, expand="passthrough")
+_PEGASOS = pipeline(
+    Pegasos(sampling="uniform", average=False, fit_intercept=False, n_iter=STEPS), constant=ONE, expand="passthrough"
+)
+
+
+def _squares(**axes: Any) -> dict[str, Any]:
+    return {"constant": list(COLUMNS.values()), "expand": [SQUARES], **learn(**axes)}
+
+
+def _inside(grid: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A grid of a pipeline that stands in DropOutliers."""
+    return [{f"estimator__{name}": values for name, values in part.items()} for part in grid]
+
+
+def _linear() -> list[Experiment]:
+    steps = [STEPS, MANY_STEPS]
+    perceptron = [{"scale": list(SCALES.values()), **learn(average=[False, True])}, _squares(average=[False])]
+    hinge = [
+        {"scale": list(SCALES.values()), **learn(loss=["hinge"], lam=[0.001, 0.1], n_iter=steps)},
+        _squares(loss=["hinge"], lam=[0.001], n_iter=steps),
+    ]
+    logistic = [
+        learn(loss=["logistic"], lam=[1.0], n_iter=steps),
+        {"expand": [SQUARES], **learn(loss=["logistic"], lam=LINE_LAMS, n_iter=[STEPS])},
+    ]
+    dropped = [learn(loss=["hinge"], lam=[0.1], n_iter=steps), _squares(loss=["hinge"], lam=[0.001], n_iter=steps)]
+    tables = [
+        learn(loss=["hinge"], lam=[1e-4, 0.001, 0.01, 0.1, 1.0], n_iter=steps),
+        learn(loss=["logistic"], lam=[0.1, 1.0, 10.0, 100.0], n_iter=steps),
+        _squares(loss=["hinge"], lam=[*LAMS, 1000.0], n_iter=steps),
+        _squares(loss=["logistic"], lam=[*LAMS[2:], 1000.0], n_iter=steps),
+    ]
+    without = _inside([learn(average=[False, True]), _squares(average=[False])])
+    return [
+        Experiment(PERCEPTRON, _PERCEPTRON, perceptron, whole, training=True),
+        Experiment(PERCEPTRON_DROPPED, DropOutliers(_PERCEPTRON), without, whole),
+        Experiment(PEGASOS, _PEGASOS, [*hinge, *logistic], whole, training=True),
+        Experiment(PEGASOS_DROPPED, DropOutliers(_PEGASOS), _inside(dropped), whole),
+        Experiment(PEGASOS_TUNING, _PEGASOS, tables, tuning, training=True, split_name="validation"),
+    ]
+
+
+def _kernels() -> list[Experiment]:
+    perceptron = Perceptron(shuffle=False, average=False, fit_intercept=False)
+    pegasos = Pegasos(sampling="uniform", average=False, fit_intercept=False, n_iter=STEPS)
+    kernels = {
+        "polynomial": [Polynomial(degree, constant) for constant in CONSTANTS.values() for degree in DEGREES],
+        "exponential": [kind(width) for kind in GAUSSIANS.values() for width in WIDTHS],
+    }
+    found = []
+    for family, each in kernels.items():
+        # Exponentials of small width vanish in single precision.
+        steps = {"single": SINGLE} if family == "polynomial" else {}
+        for name, learner, axes in (
+            (KERNEL_PERCEPTRON, perceptron, learn(kernel=each, epochs=list(EPOCHS))),
+            (KERNEL_PEGASOS, pegasos, learn(kernel=each, lam=LAMS)),
+        ):
+            found.append(
+                Experiment(name[family], pipeline(learner, **steps), axes, tuning, training=True, split_name="validation")
+            )
+    cubes = [Polynomial(3, constant) for constant in CONSTANTS.values()]
+    estimator = pipeline(pegasos, single=SINGLE)
+    return [*found, Experiment(KERNEL_WHOLE, estimator, learn(kernel=cubes, lam=[0.1]), whole, training=True)]
+
+
+EXPERIMENTS = (*_linear(), *_kernels())

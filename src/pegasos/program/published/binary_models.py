@@ -1,0 +1,259 @@
+"""Ten models on ten-feature rows: 18 printed accuracies, and what explains those that are near chance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+from pegasos.engine.kernels import Gaussian, Polynomial
+from pegasos.learners import Pegasos, Perceptron
+from pegasos.program.published._binary import SINGLE, TEST_ROWS, TRAINING_ROWS, as_table, learn, origin, pipeline, statistics
+from pegasos.program.published._binary_best import surpass
+from pegasos.program.published._binary_faults import BATCH, free_bias
+from pegasos.program.studies.results import Context
+from pegasos.program.studies.splits import train_test
+from pegasos.program.studies.study import Check, Emulation, Experiment, Extra, Key, Number, Study, printed_rows
+
+PERCEPTRON, PEGASOS, LOGISTIC, METHODS = "Perceptron", "Pegasos, λ = 1", "logistic, λ = 0.01", "what the methods reach"
+KERNEL_PERCEPTRON, KERNEL_PEGASOS, EMULATED = "kernel Perceptron", "kernel Pegasos", "intercept not regularized"
+SQUARES = PolynomialFeatures(2, include_bias=False)
+#: The expansion is standardized once more.
+EXPANSIONS: list[dict[str, Any]] = [{}, {"expand": [SQUARES], "again": [StandardScaler()]}]
+METHOD_LAMS = [1e-4, 1e-3, 1e-2]
+POLYNOMIALS = {"kernel perceptron": Polynomial(3, 1.0), "kernel pegasos": Polynomial(2, 1.0)}
+#: "gamma" as a variance, exp(-‖x-x'‖²/(2γ)), or as σ, exp(-‖x-x'‖²/(2γ²)).
+WIDTHS = {"γ is the variance": Gaussian(10.0), "γ is σ": Gaussian(100.0)}
+
+#: Why a number may differ, each shown in the tables of this study.
+_NOISE = "the last vector is mostly noise: see the spread over seeds"
+REASONS = {"perceptron": _NOISE, "perceptron+degree2": _NOISE, "kernel perceptron": _NOISE, "kernel pegasos": _NOISE}
+
+split = train_test(0.2)
+
+
+def _both(**axes: Any) -> list[dict[str, Any]]:
+    """A grid on the linear and on the expanded features."""
+    return [{**expansion, **learn(**axes)} for expansion in EXPANSIONS]
+
+
+def _experiments() -> tuple[Experiment, ...]:
+    steps = {"expand": "passthrough", "again": "passthrough"}
+    batches = Pegasos(batch_size=BATCH, sampling="uniform", average=False)
+    perceptron = Perceptron(epochs=50, learning_rate=0.01, average=False)
+    kernel_perceptron = Perceptron(average=False, shuffle=False, fit_intercept=False)
+    kernel_pegasos = Pegasos(sampling="uniform", average=False, fit_intercept=False)
+    passes: list[dict[str, Any]] = [
+        learn(kernel=[POLYNOMIALS["kernel perceptron"]], epochs=[100], shuffle=[False, True]),
+        learn(kernel=list(WIDTHS.values()), epochs=[200]),
+    ]
+    draws: list[dict[str, Any]] = []
+    for kernel, lam in ((POLYNOMIALS["kernel pegasos"], 0.1), (Gaussian(1.0), 0.001)):
+        draws += [learn(kernel=[kernel], lam=[lam], n_iter=[400]), learn(kernel=[kernel], lam=[lam], epochs=[1, 10])]
+    return (
+        Experiment(PERCEPTRON, pipeline(perceptron, **steps), _both(shuffle=[True, False]), split, training=True),
+        Experiment(
+            PEGASOS,
+            pipeline(batches.set_params(lam=1.0), **steps),
+            [*_both(n_iter=[200]), *_both(epochs=[200])],
+            split,
+            training=True,
+        ),
+        Experiment(
+            LOGISTIC,
+            pipeline(Pegasos(loss="logistic", lam=0.01, batch_size=BATCH, sampling="uniform", average=False), **steps),
+            [*_both(n_iter=[50]), *_both(epochs=[50])],
+            split,
+            training=True,
+        ),
+        Experiment(
+            METHODS,
+            pipeline(Pegasos(epochs=20), **steps),
+            _both(loss=["hinge", "logistic"], lam=METHOD_LAMS),
+            split,
+            training=True,
+        ),
+        Experiment(KERNEL_PERCEPTRON, pipeline(kernel_perceptron, single=SINGLE), passes, split, training=True),
+        Experiment(KERNEL_PEGASOS, pipeline(kernel_pegasos), draws, split),
+    )
+
+
+def _expanded(model: str) -> Key:
+    return {"expand": repr(SQUARES) if "degree2" in model else None}
+
+
+def _emulated(model: str, reading: str) -> Key:
+    return {"experiment": EMULATED, "reading": reading, "expand": "degree 2" if "degree2" in model else "linear"}
+
+
+def _readings(model: str, kernel: str) -> dict[str, Key]:
+    """What each model may have been; the first is what its words say."""
+    expanded = _expanded(model)
+    if model.startswith("perceptron"):
+        orders = {"passes in random orders": True, "passes in the rows' order": False}
+        return {words: {"experiment": PERCEPTRON, **expanded, "shuffle": shuffle} for words, shuffle in orders.items()}
+    if model.startswith("pegasos"):
+        return {
+            "200 passes": {"experiment": PEGASOS, **expanded, "epochs": 200},
+            "200 batches": {"experiment": PEGASOS, **expanded, "n_iter": 200},
+            "200 passes, intercept not regularized": _emulated(model, "hinge, 200 passes"),
+            "200 batches, intercept not regularized": _emulated(model, "hinge, 200 batches"),
+        }
+    if model.startswith("logistic"):
+        return {
+            "50 passes": {"experiment": LOGISTIC, **expanded, "epochs": 50},
+            "50 batches": {"experiment": LOGISTIC, **expanded, "n_iter": 50},
+            "50 batches, intercept not regularized": _emulated(model, "logistic, 50 batches"),
+            "50 passes, labels ±1 in σ(s) - y": _emulated(model, "slipped logistic, 50 passes"),
+            "50 batches, labels ±1 in σ(s) - y": _emulated(model, "slipped logistic, 50 batches"),
+        }
+    if model == "kernel perceptron":
+        key: Key = {"experiment": KERNEL_PERCEPTRON}
+        if kernel == "gaussian":
+            return {words: {**key, "kernel": repr(each)} for words, each in WIDTHS.items()}
+        orders = {"passes in the rows' order": False, "passes in random orders": True}
+        polynomial = repr(POLYNOMIALS[model])
+        return {words: {**key, "kernel": polynomial, "shuffle": shuffle} for words, shuffle in orders.items()}
+    key = {"experiment": KERNEL_PEGASOS, "kernel": repr(POLYNOMIALS[model] if kernel == "polynomial" else Gaussian(1.0))}
+    return {
+        "10 passes (400 are more of the same)": {**key, "epochs": 10},
+        "one pass": {**key, "epochs": 1},
+        "400 steps": {**key, "n_iter": 400},
+    }
+
+
+def numbers() -> list[Number]:
+    """18 printed accuracies, as errors."""
+    found = []
+    for row in printed_rows("binary_models"):
+        model, kernel = row["model"], row["kernel"]
+        # The linear and the degree-2 model are one program.
+        group = f"{model}, {kernel}" if kernel else model.removesuffix("+degree2")
+        for name, rows in (("train", TRAINING_ROWS), ("test", TEST_ROWS)):
+            if not row[f"{name}_accuracy"]:
+                continue
+            readings = {words: {**key, "split": name} for words, key in _readings(model, kernel).items()}
+            fields = {"model": model, "kernel": kernel, "settings": row["settings"], "split": name}
+            reason = REASONS.get(model, "")
+            found.append(Number(fields, 1 - float(row[f"{name}_accuracy"]), rows, readings, group, reason=reason))
+    return found
+
+
+# -- claims --------------------------------------------------------------------------------------------------------------
+
+
+def _accuracy(context: Context, key: Key) -> float:
+    return 1 - context.results.mean(**{**key, "split": "test"})
+
+
+def _method(context: Context, model: str) -> tuple[float, float]:
+    """The best accuracy of a right program over a few λ, and its λ."""
+    loss = "logistic" if "logistic" in model else "hinge"
+    key = {"experiment": METHODS, "loss": loss, **_expanded(model)}
+    return max((_accuracy(context, {**key, "lam": lam}), lam) for lam in METHOD_LAMS)
+
+
+def _near_chance(context: Context) -> tuple[str, str]:
+    slip, right = "50 batches, labels ±1 in σ(s) - y", "50 passes"
+    texts, gains = [], []
+    for model, printed in (("logistic", 0.5485), ("logistic+degree2", 0.607)):
+        readings = _readings(model, "")
+        best, lam = _method(context, model)
+        own = _accuracy(context, readings[right])
+        gains.append(best - printed)
+        texts.append(
+            f"{model}: printed {printed}, with the slip {_accuracy(context, readings[slip]):.4f}, right at the same λ and 50 "
+            f"passes {own:.4f}, best λ = {lam:g} {best:.4f}"
+        )
+    return ("does not hold: a fault of the program" if min(gains) > 0.1 else "cannot be told"), "; ".join(texts)
+
+
+def _gains_little(context: Context) -> tuple[str, str]:
+    linear, _ = _method(context, "pegasos")
+    best, lam = _method(context, "pegasos+degree2")
+    at_one = _accuracy(context, _readings("pegasos+degree2", "")["200 passes"])
+    verdict = "does not hold: λ = 1 is the fault" if best - linear > 0.1 else "holds"
+    return verdict, f"degree 2 at λ = 1, 200 passes {at_one:.4f}; at λ = {lam:g} {best:.4f}; linear at its best {linear:.4f}"
+
+
+def _steps_not_passes(context: Context) -> tuple[str, str]:
+    texts, apart = [], []
+    for kernel, printed in (("polynomial", 0.8275), ("gaussian", 0.8045)):
+        found = {words: _accuracy(context, key) for words, key in _readings("kernel pegasos", kernel).items()}
+        apart.append(abs(found["400 steps"] - printed) < abs(found["one pass"] - printed))
+        texts.append(f"{kernel}: printed {printed}, " + ", ".join(f"{words} {value:.4f}" for words, value in found.items()))
+    return ("does not hold: they are single steps" if all(apart) else "cannot be told"), "; ".join(texts)
+
+
+def _best_model(context: Context) -> tuple[str, str]:
+    found = {}
+    for row in printed_rows("binary_models"):
+        readings = _readings(row["model"], row["kernel"])
+        name = " ".join(filter(None, (row["model"], row["kernel"])))
+        printed = float(row["test_accuracy"])
+        found[name] = min((_accuracy(context, key) for key in readings.values()), key=lambda ours: abs(ours - printed))
+    order = sorted(found, key=lambda name: -found[name])
+    first = order[0] == "kernel perceptron gaussian"
+    # Two test errors near 0.035, each on 2000 rows, are apart by less than this in 95 of 100 cases.
+    near = found[order[0]] - found["kernel perceptron gaussian"] < 2 * (2 * 0.035 / TEST_ROWS) ** 0.5
+    text = ", ".join(f"{name} {found[name]:.4f}" for name in order[:4])
+    return (
+        "holds" if first else "within noise" if near else "does not hold"
+    ), "test accuracy by the reading nearest to the printed one: " + text
+
+
+def _reach(context: Context) -> dict[str, Any]:
+    """Printed beside what the method reaches when it is programmed right."""
+    printed = {(row["model"], row["kernel"]): row["test_accuracy"] for row in printed_rows("binary_models")}
+    rows = []
+    for model in ("pegasos", "pegasos+degree2", "logistic", "logistic+degree2"):
+        best, lam = _method(context, model)
+        rows.append({"model": model, "printed": float(printed[model, ""]), "right": round(best, 4), "λ": f"{lam:g}"})
+    text = "Test accuracy of 20 passes, averaged vector, the best of three λ, which is a choice on the test rows.\n\n"
+    return {"rows": rows, "text": text + as_table(rows)}
+
+
+STUDY = Study(
+    name="binary_models",
+    title="Ten models on ten-feature rows",
+    data="binary10",
+    stand_in="quadric",
+    protocol=(
+        "Stratified 80/20 split, standardized by the training rows; the degree-2 expansion is standardized again. Settings as "
+        "printed; a degree-2 model has those of its linear one. Errors are 1 - accuracy. What an epoch of Pegasos is, how the "
+        "intercept is treated, and in which order Perceptrons walk is not printed: each is a reading."
+    ),
+    experiments=_experiments(),
+    emulations=(Emulation(EMULATED, free_bias),),
+    numbers=numbers,
+    checks=(
+        Check("regularized logistic is near chance on these rows, and little better at degree 2", _near_chance),
+        Check("Pegasos gains little by degree 2", _gains_little),
+        Check("an epoch of kernel Pegasos is a pass", _steps_not_passes),
+        Check("the kernel Perceptron with a Gaussian is the best of the ten", _best_model),
+    ),
+    extras=(
+        Extra("reach", "What the methods reach", _reach),
+        Extra("statistics", "Statistics, outliers and correlations", statistics),
+        Extra("origin", "What the labels are", origin),
+    ),
+    surpass=surpass(
+        "kernel Perceptron, Gaussian of variance 10, 200 passes",
+        pipeline(
+            Perceptron(kernel=Gaussian(10.0), epochs=200, shuffle=False, average=False, fit_intercept=False, random_state=0)
+        ),
+    ),
+    findings=(
+        "All 18 accuracies can be had, four of the ten models only with a fault. The logistic models, near chance in print, fit "
+        "one slip: the gradient σ(s) - y of labels 0 and 1 used with labels -1 and +1, for 50 batches instead of 50 passes. "
+        "Without the slip the same λ reaches 0.72, and 0.93 at degree 2; a smaller λ 0.95. The degree-2 Pegasos has no slip: "
+        "0.755 is what λ = 1, taken over from the linear model, gives with an intercept that is not regularized; whether an "
+        "epoch is a pass or a batch there cannot be told, both fit. With λ = 1e-4 the method reaches 0.954. In kernel Pegasos "
+        "an epoch is a single step: one pass alone, 8000 steps, is 8 to 10 points above the printed accuracies. In the "
+        "Perceptrons an epoch is a pass; whether in a random order cannot be told. The Gaussian's γ as a variance is nearer than "
+        "γ as σ, though both are within noise. The kernel Perceptron with a Gaussian is the best of the ten in print and in "
+        "ours. Under five folds cubic features and SDCA halve its error, and a choice of terms inside the training rows cuts it "
+        "to a tenth. Faults are inferred from numbers: the report's code was not seen."
+    ),
+    tolerance=2.5,
+)

@@ -1,0 +1,1 @@
+"""The framework of studies: what a study declares, how it is run, judged and written."""

@@ -1,0 +1,125 @@
+"""Which column of a table is which: label, group, weight, features; and where the columns of a model are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pegasos.program.tables.dataset import BadData
+from pegasos.program.tables.messages import listed, near, shown
+from pegasos.program.tables.read_options import ReadOptions, Wanted
+
+#: Names that a label usually has, in small letters.
+LABEL_NAMES = ("y", "label", "target", "class")
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Places of columns, counted from 0."""
+
+    features: list[int]
+    label: int | None = None
+    group: int | None = None
+    weight: int | None = None
+    #: Features that are words whatever they look like.
+    text: frozenset[int] = frozenset()
+    #: How the label was found.
+    note: str | None = None
+
+    @property
+    def needed(self) -> list[int]:
+        """All places that must be read, in the order of the file."""
+        return sorted({*self.features, *(place for place in (self.label, self.group, self.weight) if place is not None)})
+
+
+def place(names: Sequence[str], asked: str, what: str, file: str) -> int:
+    """The place of a column that was said by its name or its position."""
+    if asked in names:
+        return list(names).index(asked)
+    try:
+        position = int(asked)
+    except ValueError:
+        raise BadData(
+            f"{file} has no column {shown(asked)} ({what}); its columns are {listed(names)}.{near(asked, names)}"
+        ) from None
+    if not 1 <= abs(position) <= len(names):
+        raise BadData(f"{file} has no column number {position} ({what}): it has {len(names)} columns.")
+    return position - 1 if position > 0 else len(names) + position
+
+
+def roles(names: Sequence[str], options: ReadOptions, file: str, header: bool = True) -> Roles:
+    """Who plays which part, as the options say, else as the names tell."""
+    taken: dict[int, str] = {}
+    for asked in options.drop:
+        taken[place(names, asked, "--drop", file)] = "--drop"
+    group = _taken(names, options.group, "--group", file, taken)
+    weight = _taken(names, options.weight, "--weight", file, taken)
+    label, why = _label(names, options, file, header, taken)
+    features = [here for here in range(len(names)) if here not in taken and here != label]
+    if not features:
+        raise BadData(
+            f"{file} has no columns left as features: {len(names)} in all, read as {listed(names)}. Is its separator odd?"
+        )
+    text = frozenset(place(names, asked, "--text", file) for asked in options.text)
+    note = None
+    if label is not None:
+        note = f"label: column {shown(names[label])} ({label + 1} of {len(names)}), {why}"
+    return Roles(features, label, group, weight, text, note)
+
+
+def _taken(names: Sequence[str], asked: str | None, what: str, file: str, taken: dict[int, str]) -> int | None:
+    if asked is None:
+        return None
+    here = place(names, asked, what, file)
+    if here in taken:
+        raise BadData(f"{file}: column {shown(names[here])} is asked for by {what} and by {taken[here]}; it can play one part.")
+    taken[here] = what
+    return here
+
+
+def _label(names: Sequence[str], options: ReadOptions, file: str, header: bool, taken: dict[int, str]) -> tuple[int | None, str]:
+    if options.label is not None:
+        try:
+            here = _taken(names, options.label, "--label", file, taken)
+        except BadData:
+            if options.labelled or options.label in names:
+                raise
+            return None, ""
+        return here, "by --label"
+    if header:
+        for known in LABEL_NAMES:
+            for here, name in enumerate(names):
+                if name.strip().lower() == known and here not in taken:
+                    return here, "by its name"
+    if not options.labelled:
+        return None, ""
+    free = [here for here in range(len(names)) if here not in taken]
+    return (free[-1], "as the last column") if free else (None, "")
+
+
+def matched(names: Sequence[str], header: bool, wanted: Wanted, options: ReadOptions, file: str) -> Roles:
+    """Where the columns of a model are, in its order; and the label, if the file has it."""
+    label = None if options.label is None else place(names, options.label, "--label", file)
+    if label is None and header and wanted.label_name in names and wanted.label_name not in wanted.names:
+        label = list(names).index(str(wanted.label_name))
+    where = {name: here for here, name in enumerate(names) if here != label}
+    missing = [name for name in wanted.names if name not in where]
+    if not missing and (header or len(names) != len(wanted.columns)):
+        features = [where[name] for name in wanted.names]
+        if not header and label is None and len(names) == len(features) + 1:
+            label = next(here for here in range(len(names)) if here not in set(features))
+        return Roles(features, label)
+    if header:
+        raise BadData(
+            f"{file} lacks {len(missing)} of the {len(wanted.columns)} columns of the model: {listed(missing, 20)}. "
+            f"It has {listed(names)}.{near(missing[0], names)}"
+        )
+    rest = [here for here in range(len(names)) if here != label]
+    if label is None and len(rest) == len(wanted.columns) + 1:
+        label = rest.pop()  # without names the label is the last one, as in training
+    if len(rest) != len(wanted.columns):
+        raise BadData(
+            f"{file} has no names of columns, so they are matched by position; but it has {len(names)} columns, and the "
+            f"model has {len(wanted.columns)} (one more is taken as the label). Add a line with names, or the columns that lack."
+        )
+    return Roles(rest, label)

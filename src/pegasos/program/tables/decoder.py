@@ -1,0 +1,115 @@
+"""A decoder in a process of its own: if a damaged file stops it, the parent only says so."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from pegasos.program.tables.dataset import BadData
+from pegasos.program.tables.messages import plain
+from pegasos.program.tables.source import Source
+
+_SCRIPT = Path(__file__).with_name("_decoder_process.py")
+#: Seconds for one answer; sound files need a small part of it.
+_PATIENCE = 120
+
+
+class Decoder:
+    """A child that answers questions about one file; always ended and cleaned up, whatever happens."""
+
+    def __init__(self, source: Source, kind: str, word: str, limit: int) -> None:
+        if source.packer is not None:
+            raise BadData(f"{source.name} is a packed {word} file; unpack it first, {word} is packed inside already.")
+        self.source, self.word = source, word
+        self.folder = tempfile.TemporaryDirectory(prefix="pegasos-")
+        environment = {**os.environ, "POLARS_MAX_THREADS": "2", "HDF5_PLUGIN_PATH": "::"}
+        self._child = subprocess.Popen(
+            [sys.executable, "-P", str(_SCRIPT)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            text=True,
+        )
+        self._answers: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=self._listen, daemon=True).start()
+        path = str(source.path.resolve())
+        seconds = 60 + source.path.stat().st_size // 2**20
+        self._first = {"format": kind, "path": path, "folder": self.folder.name, "limit": limit, "seconds": seconds}
+
+    def _listen(self) -> None:
+        assert self._child.stdout is not None
+        with contextlib.suppress(ValueError, OSError):  # the pipe may be closed while we listen
+            for line in self._child.stdout:
+                self._answers.put(line)
+        self._answers.put("")
+
+    def describe(self) -> dict[str, Any]:
+        """What the file holds."""
+        return self._ask(self._first)
+
+    def part(self, **asked: Any) -> Path:
+        """A part of the file, written to a path that is the reader's to remove."""
+        return Path(self._ask(asked)["file"])
+
+    def _ask(self, words: dict[str, Any]) -> dict[str, Any]:
+        assert self._child.stdin is not None
+        try:
+            self._child.stdin.write(json.dumps(words) + "\n")
+            self._child.stdin.flush()
+        except (OSError, ValueError):
+            pass  # it is dead; listening tells how
+        try:
+            line = self._answers.get(timeout=_PATIENCE)
+            answer = json.loads(line) if line else None
+        except queue.Empty:
+            raise self._dead(f"no answer for {_PATIENCE} seconds") from None
+        except ValueError:
+            answer = None
+        if answer is None:
+            raise self._dead(f"exit code {self._child.wait(timeout=10)}")
+        if "error" not in answer:
+            return dict(answer)
+        if answer["missing"]:
+            raise BadData(
+                f"{self.source.name}: reading {self.word} needs a package ({plain(answer['error'])}); install pegasos[all]."
+            )
+        if answer["refused"]:
+            raise BadData(f"{self.source.name}: {plain(answer['error'], 300)}.")
+        raise self._dead(answer["error"])
+
+    def _dead(self, reason: str) -> BadData:
+        return BadData(
+            f"{self.source.name} is damaged: the {self.word} decoder stopped ({plain(reason.strip())}). Write it again."
+        )
+
+    def __enter__(self) -> Decoder:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._child.kill()
+        self._child.wait()
+        for pipe in (self._child.stdin, self._child.stdout):
+            with contextlib.suppress(OSError, ValueError):
+                if pipe is not None:
+                    pipe.close()
+        self.folder.cleanup()
+
+
+@contextlib.contextmanager
+def used(path: Path) -> Iterator[Path]:
+    """A part that is removed once it was read."""
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)

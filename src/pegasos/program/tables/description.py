@@ -1,0 +1,159 @@
+"""The description of a set, and what its numbers advise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from pegasos.program.tables.dataset import NUMBER, TEXT
+
+
+@dataclass
+class Feature:
+    """One feature. Numbers have statistics of the values that are there (deviation: divided by their count, as in a
+    standardizer); words have the number of distinct ones."""
+
+    name: str
+    kind: str = NUMBER
+    missing: int = 0
+    mean: float | None = None
+    std: float | None = None
+    min: float | None = None
+    quartile1: float | None = None
+    median: float | None = None
+    quartile3: float | None = None
+    max: float | None = None
+    #: How many values have |z| >= the threshold, z = (value - mean)/std.
+    outliers: int = 0
+    distinct: int | None = None
+
+
+@dataclass
+class Description:
+    """What `describe` found."""
+
+    name: str
+    rows: int
+    features: int
+    dtype: str
+    sparse: bool
+    #: Share of numbers that are not zero, for sparse rows.
+    density: float | None = None
+    #: Label and number of its rows, the largest class first.
+    classes: list[tuple[str, int]] = field(default_factory=list)
+    #: Share of the largest class, and the error of always guessing it: 1 minus that.
+    largest_share: float | None = None
+    guessing_error: float | None = None
+    missing: int = 0
+    rows_with_missing: int = 0
+    outlier: float = 3.0
+    #: Rows with any |z| >= outlier.
+    outlier_rows: int = 0
+    #: Rows whose features and label repeat an earlier row.
+    duplicates: int = 0
+    #: Rows whose features repeat an earlier row's, with a label that is new for them.
+    contradictions: int = 0
+    constant: list[str] = field(default_factory=list)
+    #: The pairs of features with the largest |r|, and r.
+    correlations: list[tuple[str, str, float]] = field(default_factory=list)
+    columns: list[Feature] = field(default_factory=list)
+    advice: list[str] = field(default_factory=list)
+    #: Where a number is not what it seems: taken from a sample, or from some of the features.
+    notes: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain dictionaries, lists, texts and numbers, ready for JSON: what is not finite (an overflow) becomes None."""
+        plain: dict[str, Any] = _plain(asdict(self))
+        return plain
+
+
+def _plain(thing: Any) -> Any:
+    if isinstance(thing, dict):
+        return {key: _plain(value) for key, value in thing.items()}
+    if isinstance(thing, list | tuple):
+        return [_plain(value) for value in thing]
+    return None if isinstance(thing, float) and not math.isfinite(thing) else thing
+
+
+def advise(found: Description, image: bool) -> Iterator[str]:
+    """What the numbers of a description suggest, a line each; `image`: whether rows are known to be images."""
+    yield _advise_scaling(found, image)
+    if found.classes:
+        (most, many), (least, few) = found.classes[0], found.classes[-1]
+        yield f"Classes: always guessing {most!r} errs on {found.guessing_error:.1%}; a learner must do better than that."
+        if len(found.classes) == 1:
+            yield f"Classes: all labels are {most!r}; there is nothing to tell apart."
+        elif len(found.classes) > max(50, found.rows // 10):
+            yield f"Classes: {len(found.classes)} distinct labels or more in {found.rows} rows; is the label a number to predict?"
+        elif many >= 3 * few:
+            yield (
+                f"Classes: {most!r} has {many / few:.0f} times the rows of {least!r}; stratify the folds, read the error of each "
+                f"class, and try class_weight='balanced'."
+            )
+    yield from _advise_oddities(found, image)
+    gigabytes = 4 * found.rows**2 / 1e9
+    much = f"{gigabytes:.3g} GB" if gigabytes >= 0.1 else f"{1000 * gigabytes:.3g} MB"
+    size = f"Size: the whole kernel matrix, {found.rows} x {found.rows} in float32, would take {much}"
+    yield size + ("." if gigabytes < 1 else "; where memory is short, its rows are computed as they are needed, more slowly.")
+
+
+def _advise_scaling(found: Description, image: bool) -> str:
+    numbers = [f for f in found.columns if f.std and math.isfinite(f.std)]
+    if found.sparse:
+        return (
+            f"Scaling: none; rows are sparse ({found.density:.2%} of the numbers are not zero) and moving their means would fill "
+            f"them. Scale rows to length 1 or columns by their largest value where needed."
+        )
+    if not numbers:
+        return "Scaling: none; there are no numbers that vary."
+    low, high = min(f.min or 0.0 for f in numbers), max(f.max or 0.0 for f in numbers)
+    if image or _one_range(numbers, low, high):
+        return f"Scaling: none; the {'pixels' if image else 'features'} share one range, {low:g} to {high:g}."
+    narrow, wide = (pick(numbers, key=lambda f: f.std or 0.0) for pick in (min, max))
+    factor = (wide.std or 0.0) / (narrow.std or 1.0)
+    far = max(numbers, key=lambda f: abs(f.mean or 0.0) / (f.std or 1.0))
+    if factor >= 2:
+        ends = f"{narrow.name} {narrow.std:.3g}, {wide.name} {wide.std:.3g}"
+        return f"Scaling: standardize; deviations differ by a factor of {factor:.3g} ({ends})."
+    if abs(far.mean or 0.0) >= 3 * (far.std or 0.0):
+        return f"Scaling: standardize; {far.name} lies far from zero ({far.mean:.3g} ± {far.std:.3g})."
+    return f"Scaling: not needed; deviations differ by a factor of {factor:.3g} only."
+
+
+def _one_range(numbers: list[Feature], low: float, high: float) -> bool:
+    """Whether features look like pixels: many, nearly all from the same lowest value, most of them nearly to the same highest."""
+    begin = sum(f.min == low for f in numbers)
+    reach = sum((f.max or 0.0) - low >= 0.5 * (high - low) for f in numbers)
+    return len(numbers) >= 16 and begin >= 0.9 * len(numbers) and reach >= 0.5 * len(numbers)
+
+
+def _advise_oddities(found: Description, image: bool) -> Iterator[str]:
+    if found.outlier_rows:
+        each = math.erfc(found.outlier / math.sqrt(2))
+        normal = found.rows * -math.expm1(sum(f.kind == NUMBER for f in found.columns) * math.log1p(-each))
+        share = f"{found.outlier_rows} of {found.rows} rows ({found.outlier_rows / found.rows:.2%})"
+        line = f"Outliers: {share} have a value with |z| >= {found.outlier:g}"
+        if image or found.sparse:
+            yield line + "; that means little where most values are the same, as in images and sparse rows."
+        else:
+            yield line + f"; independent normal features would give about {normal:.0f}. Look at them before you drop any."
+    if found.missing:
+        words = " (one more category for words)" if any(f.kind == TEXT and f.missing for f in found.columns) else ""
+        yield f"Missing: {found.missing} values in {found.rows_with_missing} rows; they must be filled in{words} before learning."
+    if any(f.kind == TEXT for f in found.columns):
+        widest = max((f for f in found.columns if f.kind == TEXT), key=lambda f: f.distinct or 0)
+        yield f"Words: columns of words become one column a word; the most, {widest.distinct}, has {widest.name}."
+    if found.constant:
+        some = ", ".join(found.constant[:5]) + (", …" if len(found.constant) > 5 else "")
+        yield f"Constant: {len(found.constant)} of the features never change ({some}); they may be left out."
+    same = [pair for pair in found.correlations if abs(pair[2]) >= 0.95]
+    if same and not image:
+        pairs = ", ".join(f"{a} and {b} (r = {r:.3f})" for a, b, r in same[:3])
+        yield f"Correlations: nearly the same say {pairs}{', …' if len(same) > 3 else ''}."
+    if found.duplicates or found.contradictions:
+        yield (
+            f"Repeats: {found.duplicates} rows repeat an earlier one, {found.contradictions} have the features of an earlier one "
+            f"but another label; copies on both sides of a split make errors look small."
+        )

@@ -1,0 +1,57 @@
+"""One file a format: a new one is found as soon as it lies in this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Protocol, cast
+
+from pegasos.program.tables.dataset import BadData, Dataset
+from pegasos.program.tables.messages import listed, shown
+from pegasos.program.tables.read_options import ReadOptions, Wanted
+from pegasos.program.tables.source import Source
+
+
+class Format(Protocol):
+    """What a module in this folder offers."""
+
+    NAME: str
+    EXTENSIONS: tuple[str, ...]
+
+    def sniff(self, head: bytes) -> bool:
+        """Whether a file that begins so is of this format."""
+
+    def read(self, source: Source, options: ReadOptions) -> Dataset:
+        """The whole file."""
+
+    def stream(self, source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
+        """Chunks of rows for a model."""
+
+
+@cache
+def formats() -> dict[str, Format]:
+    """Every format by name; plain text comes last, as it believes everything."""
+    modules = [cast(Format, import_module(f"{__name__}.{found.name}")) for found in iter_modules(__path__)]
+    return {module.NAME: module for module in sorted(modules, key=lambda module: (module.NAME == "csv", module.NAME))}
+
+
+def chosen(source: Source, asked: str | None = None) -> Format:
+    """The format that was asked for, or that the content tells; the extension decides where the content does not."""
+    known = formats()
+    if asked is not None:
+        if asked not in known:
+            raise BadData(f"there is no format called {shown(asked)}; there are {listed(known)}.")
+        return known[asked]
+    head = source.head()
+    by_content = [module for module in known.values() if module.sniff(head)]
+    by_name = next((module for module in known.values() if source.extension in module.EXTENSIONS), None)
+    if by_content and by_content[0].NAME != "csv":
+        return by_content[0]
+    if by_content and (by_name is None or by_name.NAME not in ("svmlight", "csv")):
+        return by_content[0]  # text that is called .parquet is still text
+    if by_name is not None:
+        return by_name
+    hint = " It is a ZIP archive, as spreadsheets are: save the sheet as CSV." if head.startswith(b"PK") else ""
+    raise BadData(f"{source.name} is in no format that is known; there are {listed(known)}.{hint}")

@@ -1,0 +1,150 @@
+"""Sparse rows as text, in the format of svmlight and LIBSVM: a label, then index:value pairs."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pegasos.program.tables.csv_chunks import Chunk, chunks
+from pegasos.program.tables.dataset import BadData, Column, Dataset
+from pegasos.program.tables.labels import checked_labels, simplest
+from pegasos.program.tables.messages import shown, size
+from pegasos.program.tables.read_options import ReadOptions, Wanted
+from pegasos.program.tables.source import Source
+
+NAME = "svmlight"
+EXTENSIONS = (".svm", ".svmlight", ".libsvm", ".scale")
+_NUMBER = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_LABEL = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:,[^\s:]*)*"
+_LINE = re.compile(rb"\s*+" + _LABEL + rb"(?:\s++qid:\d++)?(?:\s++\d++:" + _NUMBER + rb")*+\s*+(?:#.*)?")
+_AMOUNT = 4 * 2**20
+_SWELL = 8
+
+
+def sniff(head: bytes) -> bool:
+    """The first line with a colon is a label with pairs, and so are the lines before it, comments aside."""
+    for line in head.split(b"\n")[:50]:
+        if not line.strip() or line.lstrip().startswith(b"#"):
+            continue
+        if b":" in line:
+            # of a line that is longer than what was read the last word may be cut
+            return _LINE.fullmatch(line if len(line) < len(head) or len(head) < 2**16 else line.rpartition(b" ")[0]) is not None
+        if not _LINE.fullmatch(line):
+            return False
+    return False
+
+
+def read(source: Source, options: ReadOptions) -> Dataset:
+    """The whole file as a CSR matrix; columns are named by the index they have in the file: x1, or x0 where it begins with 0."""
+    from scipy import sparse
+
+    limit = options.allowed()
+    parts, labels = [], []
+    notes: list[str] = []
+    used, lowest = 0, 1
+    for chunk in chunks(source, options.encoding, min(_AMOUNT, max(2**16, limit // 8)), _SWELL * limit, quotes=False):
+        X, y = _parsed(source, chunk, limit)
+        if not X.shape[0]:
+            continue
+        used += X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + y.nbytes
+        if used > limit:
+            raise BadData(f"{source.name} takes more than {size(limit)} once read; give it more memory, or fewer rows.")
+        lowest = min(lowest, int(X.indices.min()) if X.nnz else 1)
+        if not notes and b"qid:" in chunk.data:
+            notes.append("query ids (qid) are ignored")
+        parts.append(X)
+        labels.append(y)
+    if not parts:
+        raise BadData(f"{source.name} has no rows.")
+    width = max(part.shape[1] for part in parts)
+    if width <= lowest:
+        raise BadData(f"{source.name} has no features: no line holds a pair index:value.")
+    X = sparse.vstack([sparse.csr_matrix((p.data, p.indices, p.indptr), (p.shape[0], width)) for p in parts], format="csr")
+    X = X[:, lowest:] if lowest else X
+    y = checked_labels(np.concatenate(labels), "label", source.name, lambda row: f"row {row + 1}") if options.labelled else None
+    if not options.labelled:
+        y = simplest(np.concatenate(labels))
+    notes.append("label: the number at the beginning of each line")
+    return Dataset(source.name, X, [Column(f"x{place}") for place in range(lowest, width)], y, "label", notes=notes)
+
+
+def stream(source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
+    """Chunks of lines as CSR matrices as wide as the model; indices that it never saw are left out."""
+    from scipy import sparse
+
+    width = len(wanted.columns)
+    lowest = 0 if wanted.names[0] == "x0" else 1
+    for chunk in chunks(source, options.encoding, wanted.chunk, None, quotes=False):
+        X, y = _parsed(source, chunk, None)
+        if not X.shape[0]:
+            continue
+        if lowest and X.nnz and X.indices.min() < lowest:
+            raise BadData(f"{source.name}, from line {chunk.line}: index 0, but the indices of the model begin with 1.")
+        wide = max(X.shape[1], width + lowest)
+        X = sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], wide))[:, lowest : lowest + width]
+        rows: Any = X
+        if wanted.frame:
+            import polars as pl
+
+            rows = pl.DataFrame(X.toarray(), schema=wanted.names)
+        yield Dataset(source.name, rows, wanted.columns, simplest(y), "label")
+
+
+def _parsed(source: Source, chunk: Chunk, limit: int | None) -> tuple[Any, Any]:
+    """Rows and labels of a chunk, indices as they stand in the file."""
+    from sklearn.datasets import load_svmlight_file
+
+    data = chunk.data.removeprefix(b"\xef\xbb\xbf")
+    try:
+        X, y = load_svmlight_file(io.BytesIO(data), zero_based=True)
+    except Exception as error:
+        raise _located(source, chunk, str(error)) from error
+    if X.nnz and (X.indices.min() < 0 or not np.isfinite(X.data).all()):
+        raise _located(source, chunk, "a value is not finite, or an index is too large")
+    if not np.isfinite(y).all():
+        raise _located(source, chunk, "a label is not finite")
+    if limit is not None and X.shape[1] * 8 > limit:
+        raise BadData(
+            f"{source.name}, from line {chunk.line}: the index {X.shape[1] - 1} is too large: a model of so many numbers "
+            f"would not fit into {size(limit)}."
+        )
+    return X, y
+
+
+def _located(source: Source, chunk: Chunk, reason: str) -> BadData:
+    """What is wrong in the first line that is not as it should be."""
+    for number, line in enumerate(chunk.data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), chunk.line):
+        wrong = _wrong(line.partition(b"#")[0].split())
+        if wrong:
+            return BadData(f"{source.name}, line {number}: {wrong}.")
+    return BadData(f"{source.name}, from line {chunk.line}: {shown(reason, 120)}.")
+
+
+def _wrong(words: list[bytes]) -> str | None:
+    if not words:
+        return None
+    label = words[0].decode("utf-8", "replace")
+    if "," in label:
+        return f"several labels ({shown(label)}); each row may have one"
+    if not re.fullmatch(_NUMBER, words[0]) or not np.isfinite(float(label)):
+        return f"the label {shown(label)} is not a finite number"
+    last = -1
+    for word in words[1:]:
+        if word.startswith(b"qid:"):
+            continue
+        text = word.decode("utf-8", "replace")
+        index, colon, value = word.partition(b":")
+        if not colon or not index.isdigit() or not re.fullmatch(_NUMBER, value):
+            return f"{shown(text)} is not index:value"
+        if not np.isfinite(float(value)):
+            return f"{shown(text)} is not a finite number"
+        if len(index) > 18 or int(index) > 2**31 - 2:
+            return f"the index {shown(index.decode())} is too large"
+        if int(index) <= last:
+            return f"the indices do not grow at {shown(text)}"
+        last = int(index)
+    return None

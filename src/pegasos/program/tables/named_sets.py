@@ -1,0 +1,291 @@
+"""Sets that have a name: small ones that are generated or come with scikit-learn, and two real ones that are looked for."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pegasos.program.tables.dataset import Array, BadData, Column, Dataset
+
+#: A maker takes the seed, the number of rows (None: its own) and whether it may download.
+Maker = Callable[[int, int | None, bool], Dataset]
+
+#: sha256 of pixels and labels on the grids below: the data count, not the file that holds them.
+USPS_FINGERPRINT = "1042c8d95510ba3e090dc55c938327710d13271cfa3e6ec383cec86a629b9079"
+BINARY10_FINGERPRINT = "75bb5faaebd3620e88996b263f2287ac104a108d18a88b656047a2d152e83558"
+
+#: OpenML's number of the USPS digits: a number always means the same data, a name means the version of the day.
+USPS_ON_OPENML = 41082
+USPS_TRAIN, USPS_TEST = 7291, 2007
+
+#: Fewer rows than this, and a generated set may lack a class.
+FEWEST_ROWS = 10
+
+
+def is_set(name: str) -> bool:
+    """Whether `name` is one of the named sets.
+
+    >>> is_set("digits"), is_set("digits.csv")
+    (True, False)
+    """
+    return name in SETS
+
+
+def load_set(name: str, seed: int = 0, rows: int | None = None, fetch: bool = False) -> Dataset:
+    """The set called `name`; see SETS for all of them.
+
+    seed and rows are for the generated sets. fetch=True lets `usps` come from OpenML where no folder holds it; it is then kept
+    in the user's data folder, so once is enough. Nothing is ever downloaded without it.
+
+    >>> load_set("moons", rows=50).X.shape
+    (50, 2)
+    """
+    if name not in SETS:
+        near = difflib.get_close_matches(name.lower(), SETS, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "a file needs its path and its ending."
+        raise BadData(f"there is no set called {name!r}; {hint} The sets are: {', '.join(SETS)}.")
+    return SETS[name][1](seed, rows, fetch)
+
+
+def quadric(m: int = 2000, seed: int = 0) -> tuple[Array, Array]:
+    """Ten features on different scales, two correlated pairs, some outliers; a cubic boundary between two classes, -1 and +1.
+
+    With z1..z10 standard normal, but z5 = 0.8 z2 + 0.6 (a normal number) and z9 = 0.7 z5 + 0.714 (another), so that r(2, 5) = 0.8
+    and r(5, 9) = 0.7:
+
+        y = the sign of  z1 z2 - z3² + z4 + 0.3 z6³ - 0.5 z7 + 0.8 + 0.1 (normal noise)
+
+    Then each number is, with probability 0.003, made 4 times as large (an outlier), and feature j = 1..10 is z_j times
+    10^(-2 + 4 (j - 1)/9), that is 0.01 to 100, plus an offset that goes evenly from -5 to 5.
+    """
+    random = np.random.default_rng(seed)
+    Z = random.normal(size=(m, 10))
+    Z[:, 4] = 0.8 * Z[:, 1] + 0.6 * Z[:, 4]
+    Z[:, 8] = 0.7 * Z[:, 4] + np.sqrt(1 - 0.7**2) * Z[:, 8]
+    score = Z[:, 0] * Z[:, 1] - Z[:, 2] ** 2 + Z[:, 3] + 0.3 * Z[:, 5] ** 3 - 0.5 * Z[:, 6] + 0.8
+    y = np.where(score + 0.1 * random.normal(size=m) > 0, 1, -1)
+    Z[random.random((m, 10)) < 0.003] *= 4
+    return Z * np.logspace(-2, 2, 10) + np.linspace(-5, 5, 10), y
+
+
+def xor(m: int = 1000, seed: int = 0) -> tuple[Array, Array]:
+    """Two numbers, evenly from [-1, 1]; class 1 where their signs differ; then both get normal noise of 0.1."""
+    random = np.random.default_rng(seed)
+    X = random.uniform(-1, 1, size=(m, 2))
+    return X + 0.1 * random.normal(size=(m, 2)), (X[:, 0] * X[:, 1] < 0).astype(np.int64)
+
+
+def moons(m: int = 1000, seed: int = 0) -> tuple[Array, Array]:
+    """scikit-learn's two half circles, with normal noise of 0.2."""
+    from sklearn.datasets import make_moons
+
+    return make_moons(m, noise=0.2, random_state=seed)  # type: ignore[no-any-return, unused-ignore]
+
+
+def circles(m: int = 1000, seed: int = 0) -> tuple[Array, Array]:
+    """scikit-learn's circle inside a circle of twice its width, with normal noise of 0.1."""
+    from sklearn.datasets import make_circles
+
+    return make_circles(m, noise=0.1, factor=0.5, random_state=seed)  # type: ignore[no-any-return, unused-ignore]
+
+
+def blobs(m: int = 1000, seed: int = 0) -> tuple[Array, Array]:
+    """Three classes, normal with deviation 0.8 around corners that no seed moves: (-2, -1), (2, -1), (0, 2)."""
+    from sklearn.datasets import make_blobs
+
+    X, y = make_blobs(m, centers=np.array([[-2.0, -1.0], [2.0, -1.0], [0.0, 2.0]]), cluster_std=0.8, random_state=seed)
+    return X, y
+
+
+def _generated(name: str, draw: Callable[[int, int], tuple[Array, Array]], usual: int) -> Maker:
+    def make(seed: int, rows: int | None, fetch: bool) -> Dataset:
+        m = usual if rows is None else rows
+        if m < FEWEST_ROWS:
+            raise BadData(f"rows={rows} is too few for the set {name!r}; ask for {FEWEST_ROWS} or more.")
+        X, y = draw(m, seed)
+        columns = [Column(f"x{j + 1}") for j in range(X.shape[1])]
+        return Dataset(name, X, columns, y, "y", notes=[f"{name}: generated, {m} rows, seed {seed}."])
+
+    return make
+
+
+def _refuse_rows(name: str, rows: int | None, has: int) -> None:
+    if rows is not None and rows != has:
+        raise BadData(f"rows={rows}: the set {name!r} has its {has} rows, no others; leave rows out.")
+
+
+def _pixels(side: int) -> list[Column]:
+    return [Column(f"pixel_{row}_{column}") for row in range(side) for column in range(side)]
+
+
+def _digits(seed: int, rows: int | None, fetch: bool) -> Dataset:
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    _refuse_rows("digits", rows, len(X))
+    notes = ["digits: scikit-learn's own, 1797 images of 8 x 8, values 0 to 16."]
+    return Dataset("digits", X, _pixels(8), y, "digit", image=(8, 8), notes=notes)
+
+
+def data_folders() -> list[Path]:
+    """Where real data are looked for, first to last: the folder PEGASOS_DATA names, then the user's data folder."""
+    folders = [Path(os.environ["PEGASOS_DATA"])] if os.environ.get("PEGASOS_DATA") else []
+    return folders + ([own] if (own := _own_folder()) else [])
+
+
+def _own_folder() -> Path | None:
+    try:
+        from platformdirs import user_data_dir
+    except ImportError:  # comes with pegasos[app]; without it PEGASOS_DATA is the only way
+        return None
+    return Path(user_data_dir("pegasos", appauthor=False))
+
+
+def _find(file: str) -> Path | None:
+    return next((folder / file for folder in data_folders() if (folder / file).is_file()), None)
+
+
+def _missing(name: str, file: str, stand_in: str, also: str = "") -> BadData:
+    looked = ", then ".join(map(str, data_folders())) or "no folder"
+    unset = "" if os.environ.get("PEGASOS_DATA") else " (PEGASOS_DATA is not set)"
+    return BadData(
+        f"the set {name!r} is not here: {file} was looked for in {looked}{unset}. Put {file} there, or set PEGASOS_DATA to the "
+        f"folder that holds it{also}. Without it, {stand_in!r} is a set of the same kind that is always here."
+    )
+
+
+def usps_fingerprint(X: Array, y: Array) -> str:
+    """sha256 of pixels and labels. Pixels are multiples of 1/2000, so rounding to those forgives noise up to 0.0002."""
+    levels = np.rint(np.clip(np.nan_to_num(X.astype(np.float64), nan=-1.0), -1, 30) * 2000)
+    return _sha256(levels.astype("<i4"), y)
+
+
+def binary10_fingerprint(X: Array, y: Array) -> str:
+    """sha256 of numbers and labels. The grid of 0.1 is moved to where none of the 100,000 numbers is within 6e-6 of an edge:
+    the numbers in float32, or printed with fewer digits, give the same."""
+    cells = np.floor(np.clip(np.nan_to_num(X.astype(np.float64), nan=-1e6), -1e6, 1e6) * 10 - 0.7131785)
+    return _sha256(cells.astype("<i4"), y)
+
+
+def _sha256(cells: Array, y: Array) -> str:
+    return hashlib.sha256(np.ascontiguousarray(cells).tobytes() + y.astype("<i4").tobytes()).hexdigest()
+
+
+def _check(found: str, expected: str, source: object, name: str) -> None:
+    if found != expected:
+        raise BadData(
+            f"{source} is not the published {name} data: its fingerprint is {found[:12]}…, expected {expected[:12]}… "
+            f"(values, labels or the order of rows differ). Put the published file in its place, or read this one as a file of "
+            f"your own, by its path."
+        )
+
+
+def _usps(seed: int, rows: int | None, fetch: bool) -> Dataset:
+    _refuse_rows("usps", rows, USPS_TRAIN + USPS_TEST)
+    path = _find("usps.h5")
+    if path is not None:
+        X, y = _read_usps(path)
+        notes = [f"usps: read from {path}."]
+    elif fetch:
+        X, y = _fetch_usps()
+        notes = [f"usps: fetched from OpenML (data {USPS_ON_OPENML}).", _keep_usps(X, y)]
+    else:
+        raise _missing("usps", "usps.h5", "digits", ", or fetch it once from OpenML (--fetch; in Python fetch=True)")
+    test = np.arange(len(X)) >= USPS_TRAIN
+    return Dataset("usps", X, _pixels(16), y, "digit", test=test, image=(16, 16), notes=notes)
+
+
+def _h5py() -> Any:
+    try:
+        import h5py
+    except ImportError:
+        raise BadData("usps.h5 needs the package h5py to be read; install it with: pip install 'pegasos[hdf5]'") from None
+    return h5py
+
+
+def _read_usps(path: Path) -> tuple[Array, Array]:
+    try:
+        with _h5py().File(path) as file:
+            X = np.concatenate([file[group]["data"][:] for group in ("train", "test")]).astype(np.float32)
+            y = np.concatenate([file[group]["target"][:] for group in ("train", "test")]).astype(np.int64)
+    except (OSError, KeyError, TypeError) as error:
+        raise BadData(f"{path} cannot be read as usps.h5, groups train and test with data and target: {error}") from error
+    _check(usps_fingerprint(X, y), USPS_FINGERPRINT, path, "usps")
+    return X, y
+
+
+def _fetch_usps() -> tuple[Array, Array]:
+    """The digits as OpenML has them, pixels in [-1, 1] and labels "1" to "10", brought to the published form."""
+    from sklearn.datasets import fetch_openml
+
+    try:
+        raw = fetch_openml(data_id=USPS_ON_OPENML, as_frame=False, parser="liac-arff")
+    except Exception as error:  # whatever stops a download: no network, a server's answer, a full disk
+        also = f"; fetching it from OpenML failed ({type(error).__name__}: {error})"
+        raise _missing("usps", "usps.h5", "digits", also) from error
+    source = f"what OpenML sent as data {USPS_ON_OPENML}"
+    try:
+        # In float32 from the start, as the published pixels were made: so they come out the same to the last bit.
+        pixels = raw.data.toarray() if hasattr(raw.data, "toarray") else np.asarray(raw.data)
+        X = (pixels.astype(np.float32) + np.float32(1)) / np.float32(2)
+        y = np.asarray(raw.target).astype(np.float64).astype(np.int64) - 1
+    except (TypeError, ValueError) as error:
+        raise BadData(f"{source} is not the published usps data: {error}") from error
+    _check(usps_fingerprint(X, y), USPS_FINGERPRINT, source, "usps")
+    return X, y
+
+
+def _keep_usps(X: Array, y: Array) -> str:
+    """Write what was fetched into the user's data folder; that this fails is a remark, not an error."""
+    folder = _own_folder()
+    try:
+        if folder is None:
+            return "usps: not kept (platformdirs is not installed); the next time it is fetched again."
+        h5py = _h5py()
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as half:  # moved when whole: a reader never sees half a file
+            with h5py.File(Path(half) / "usps.h5", "w") as file:
+                for group, part in (("train", slice(None, USPS_TRAIN)), ("test", slice(USPS_TRAIN, None))):
+                    file[f"{group}/data"], file[f"{group}/target"] = X[part], y[part].astype(np.int32)
+            os.replace(Path(half) / "usps.h5", folder / "usps.h5")
+    except (BadData, OSError) as error:
+        return f"usps: not kept ({error}); the next time it is fetched again."
+    return f"usps: kept as {folder / 'usps.h5'}."
+
+
+def _binary10(seed: int, rows: int | None, fetch: bool) -> Dataset:
+    _refuse_rows("binary10", rows, 10_000)
+    path = _find("binary10.csv")
+    if path is None:
+        raise _missing("binary10", "binary10.csv", "quadric")
+    try:
+        table = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
+    except (OSError, ValueError) as error:
+        raise BadData(f"{path} cannot be read as ten numbers and a label a line, below one line of names: {error}") from error
+    X, y = np.ascontiguousarray(table[:, :-1]), table[:, -1].astype(np.int64)
+    _check(binary10_fingerprint(X, y), BINARY10_FINGERPRINT, path, "binary10")
+    columns = [Column(f"x{j + 1}") for j in range(X.shape[1])]
+    return Dataset("binary10", X, columns, y, "y", notes=[f"binary10: read from {path}."])
+
+
+#: Every set: what it is, in one line, and its maker.
+SETS: dict[str, tuple[str, Maker]] = {
+    "digits": ("1797 handwritten digits of 8 x 8 pixels, ten classes; comes with scikit-learn", _digits),
+    "quadric": (
+        "10 features on different scales, a cubic boundary, two classes; generated",
+        _generated("quadric", quadric, 2000),
+    ),
+    "moons": ("two half circles in the plane; generated", _generated("moons", moons, 1000)),
+    "circles": ("a circle inside a circle; generated", _generated("circles", circles, 1000)),
+    "xor": ("four squares of two classes, as on a chessboard; generated", _generated("xor", xor, 1000)),
+    "blobs": ("three round clouds, three classes; generated", _generated("blobs", blobs, 1000)),
+    "usps": ("9298 handwritten digits of 16 x 16 pixels, 7291 to train; usps.h5 or from OpenML", _usps),
+    "binary10": ("10,000 rows of 10 features, two classes; binary10.csv", _binary10),
+}

@@ -1,0 +1,60 @@
+"""What a person can say about a file before it is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pegasos.engine.memory import free_bytes
+from pegasos.program.tables.dataset import Column
+
+#: A table wider than this is refused: such data are nearly always sparse.
+MOST_COLUMNS = 100_000
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """Which column plays which part, and how much is allowed.
+
+    A column is said by its name, or by its position counted from 1 (negative: from the end); a name wins over a position.
+    """
+
+    label: str | None = None
+    drop: tuple[str, ...] = ()
+    group: str | None = None
+    weight: str | None = None
+    #: Columns that are words although they look like numbers.
+    text: tuple[str, ...] = ()
+    #: Refuse text columns and missing numbers instead of noting them.
+    strict: bool = False
+    encoding: str | None = None
+    #: Bytes that the decoded data may take; None: half of the memory that is free.
+    limit: int | None = None
+    #: False: a label may be absent, and no column is taken by its place alone.
+    labelled: bool = True
+    #: Name of a format, where the content should not decide.
+    format: str | None = None
+
+    def allowed(self) -> int:
+        """The limit in bytes."""
+        return free_bytes() // 2 if self.limit is None else self.limit
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a model needs of each chunk of rows."""
+
+    columns: list[Column]
+    #: True: always a frame; False: an array without gaps.
+    frame: bool = False
+    #: Name of the label when the model was trained; taken along where the file has it.
+    label_name: str | None = None
+    #: About how many bytes of the file, or of decoded numbers, make a chunk.
+    chunk: int = 8 * 2**20
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    def rows(self, width: int, itemsize: int = 8) -> int:
+        """How many rows of numbers make a chunk."""
+        return max(1, self.chunk // max(1, width * itemsize))

@@ -1,0 +1,50 @@
+"""A file into a dataset, whole or chunk by chunk; the format is found by its content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pegasos.program.tables.dataset import BadData, Column, Dataset
+from pegasos.program.tables.formats import chosen
+from pegasos.program.tables.messages import plain
+from pegasos.program.tables.read_options import ReadOptions, Wanted
+from pegasos.program.tables.source import opened
+
+_DEFAULT = ReadOptions()
+
+
+def read(source: str | Path, options: ReadOptions = _DEFAULT) -> Dataset:
+    """All rows of a file, or of standard input ("-"), with labels and notes; BadData where something is wrong."""
+    with opened(source) as found:
+        try:
+            return chosen(found, options.format).read(found, options)
+        except MemoryError as error:
+            raise BadData(f"{found.name} does not fit into memory.") from error
+        except OSError as error:
+            raise BadData(f"{found.name} cannot be read: {plain(error)}.") from error
+
+
+def stream(
+    source: str | Path,
+    columns: list[Column],
+    options: ReadOptions = _DEFAULT,
+    *,
+    frame: bool = False,
+    label_name: str | None = None,
+    chunk: int = 8 * 2**20,
+) -> Iterator[Dataset]:
+    """Chunks of rows with the columns of a model, in its order and of its kinds; the whole file is never held.
+
+    Columns are found by name where the file has names, else by position. Rows are an array, or a polars frame if `frame`; without
+    a frame a missing number is BadData. Labels come along if `options.label` says where they are, or if the file has a column
+    called `label_name`. A chunk comes from about `chunk` bytes.
+    """
+    wanted = Wanted(columns, frame, label_name, chunk)
+    with opened(source) as found:
+        try:
+            yield from chosen(found, options.format).stream(found, wanted, options)
+        except MemoryError as error:
+            raise BadData(f"{found.name}: a chunk of rows does not fit into memory.") from error
+        except OSError as error:
+            raise BadData(f"{found.name} cannot be read: {plain(error)}.") from error

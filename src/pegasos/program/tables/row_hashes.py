@@ -1,0 +1,203 @@
+"""One 64-bit number a row, equal for equal rows whatever holds them: so training rows are known again among others.
+
+    h(row) = label + Σ_j mix(key_j ^ value_j)        over the features that are not zero, sums modulo 2^64
+
+A zero adds nothing, so dense and sparse rows agree, and so do rows of a sparse file that is narrower by features which are zero.
+The numbers are kept in model files: what is computed here must never change. The tests hold literal values.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from pegasos.program.tables.dataset import Array, BadData
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: the step of splitmix64
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_LABEL = np.uint64(0x6C6162656C)  # where features have their key, labels have this
+_MISSING = np.uint32(0x7FC00000)  # the bits of the one NaN that stands for all
+
+#: Numbers worked on at once: a few such arrays fit in a processor's cache.
+_CHUNK = 1 << 15
+
+_WHOLE = re.compile(r"[+-]?\d+")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def hash_rows(X: Any, y: Any = None) -> Array:
+    """The hash of each row of X, an array, a CSR matrix or a polars frame, together with its label where y is given.
+
+    Numbers count as float32, so a text file printed from float32 and its original agree; -0.0 is 0.0; missing is missing,
+    whether null or NaN. A label counts as text: 1, 1.0 and "1" agree. Words agree with words only.
+
+    >>> dense = np.array([[0.1, 0.0], [0.0, 2.0]])
+    >>> bool((hash_rows(dense, [1, 0]) == hash_rows(dense.astype(np.float32), ["1", "0"])).all())
+    True
+    """
+    if hasattr(X, "indptr"):
+        hashes = _sparse(X)
+    elif hasattr(X, "get_columns"):
+        hashes = _frame(X)
+    else:
+        hashes = _dense(np.asarray(X))
+    if y is None:
+        return hashes
+    labels = _label_hashes(np.asarray(y))
+    if len(labels) != len(hashes):
+        raise ValueError(f"X has {len(hashes)} rows but y has {len(labels)} labels; give one label a row.")
+    return hashes + _mix(labels ^ _LABEL)
+
+
+def split_known(hashes: Array, known_sorted: Array, order: Array | None = None) -> Array:
+    """Which rows are known ones: a hash that `known_sorted` holds k times is known in its first k rows and new in the others.
+
+    Equal rows get equal predictions, so it does not matter which of them is called known: the counts are exact. `order`: one
+    value a row; rows with smaller values are matched first, equal values in the order of rows. With a mask of test rows as
+    order, the rows of the training group come first.
+
+    >>> split_known(np.array([7, 5, 7, 7], np.uint64), np.array([3, 7, 7], np.uint64))
+    array([ True, False,  True, False])
+    """
+    hashes, known = np.asarray(hashes, np.uint64), np.asarray(known_sorted, np.uint64)
+    if (known[1:] < known[:-1]).any():
+        raise ValueError("known_sorted must be sorted; give np.sort(known_sorted).")
+    if order is not None and len(order) != len(hashes):
+        raise ValueError(f"order must hold one value a row: {len(hashes)}, got {len(order)}.")
+    turn = np.argsort(hashes, kind="stable") if order is None else np.lexsort((np.asarray(order), hashes))
+    ranked = hashes[turn]
+    nth = np.arange(len(ranked)) - np.searchsorted(ranked, ranked, "left")
+    copies = np.searchsorted(known, ranked, "right") - np.searchsorted(known, ranked, "left")
+    mask = np.empty(len(hashes), bool)
+    mask[turn] = nth < copies
+    return mask
+
+
+def _mix(z: Array) -> Array:
+    """splitmix64's finish: every bit of the answer hangs on every bit of z. Works in place on a copy."""
+    z = z + _GOLDEN
+    shifted = z >> np.uint64(30)
+    z ^= shifted
+    z *= _FIRST
+    np.right_shift(z, np.uint64(27), out=shifted)
+    z ^= shifted
+    z *= _SECOND
+    np.right_shift(z, np.uint64(31), out=shifted)
+    z ^= shifted
+    return z
+
+
+def _keys(n: int) -> Array:
+    """The key of each feature: its position, mixed."""
+    return _mix(np.arange(1, n + 1, dtype=np.uint64) * _GOLDEN)
+
+
+def _bits(numbers: Array) -> Array:
+    """The bits of numbers as float32, 0 for both zeros, one pattern for all that is missing."""
+    with np.errstate(over="ignore", under="ignore"):
+        single = numbers.astype(np.float64, copy=False).astype(np.float32) if numbers.dtype != np.float32 else numbers
+    bits = np.where(single == 0, np.uint32(0), np.ascontiguousarray(single).view(np.uint32))
+    bits[np.isnan(single)] = _MISSING
+    return bits
+
+
+def _terms(bits: Array, keys: Array) -> Array:
+    """What numbers add to their rows; a zero adds nothing."""
+    terms = _mix(bits * _GOLDEN ^ keys)
+    terms *= bits != 0
+    return terms
+
+
+def _dense(X: Array) -> Array:
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        raise BadData(f"rows are hashed from a table of numbers, got an array of {X.ndim} dimensions and type {X.dtype}.")
+    m, n = X.shape
+    hashes, keys = np.zeros(m, np.uint64), _keys(n)
+    step = max(1, _CHUNK // max(1, n))
+    for start in range(0, m, step):
+        hashes[start : start + step] = _terms(_bits(X[start : start + step]).astype(np.uint64), keys).sum(axis=1, dtype=np.uint64)
+    return hashes
+
+
+def _sparse(X: Any) -> Array:
+    X = X.tocsr()
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    hashes, keys = np.zeros(X.shape[0], np.uint64), _keys(X.shape[1])
+    indptr = X.indptr.astype(np.int64)
+    start = 0
+    while start < X.shape[0]:  # as many rows as hold about a chunk of numbers
+        stop = max(start + 1, int(np.searchsorted(indptr, indptr[start] + _CHUNK, "right")) - 1)
+        part = slice(indptr[start], indptr[stop])
+        sums = np.zeros(part.stop - part.start + 1, np.uint64)
+        np.cumsum(_terms(_bits(X.data[part]).astype(np.uint64), keys[X.indices[part]]), out=sums[1:])
+        ends = indptr[start : stop + 1] - part.start
+        hashes[start:stop] = sums[ends[1:]] - sums[ends[:-1]]  # exact: sums wrap around, and so do differences
+        start = stop
+    return hashes
+
+
+def _frame(X: Any) -> Array:
+    import polars
+
+    hashes, keys = np.zeros(X.height, np.uint64), _keys(X.width)
+    for key, column in zip(keys, X.get_columns(), strict=True):
+        if column.dtype.is_numeric() or column.dtype in (polars.Boolean, polars.Null):
+            numbers = column.cast(polars.Float64).to_numpy()  # null becomes NaN
+            for start in range(0, len(numbers), _CHUNK):
+                part = slice(start, start + _CHUNK)
+                hashes[part] += _terms(_bits(numbers[part]).astype(np.uint64), key)
+        else:
+            words = column.cast(polars.String)
+            distinct = words.unique().drop_nulls().sort()
+            terms = _mix(np.array([_text_hash(word) for word in distinct], np.uint64) ^ key)
+            missing = _terms(np.array([_MISSING], np.uint64), key)
+            # search_sorted wants no nulls: those rows are looked up as an empty word, and then get their own term
+            absent = words.is_null().to_numpy()
+            if len(distinct):
+                places = np.asarray(distinct.search_sorted(words.fill_null("")))
+                hashes += np.where(absent, missing, terms[np.minimum(places, len(distinct) - 1)])
+            else:
+                hashes += missing
+    return hashes
+
+
+def _text_hash(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def _label_hashes(y: Array) -> Array:
+    if y.ndim != 1:
+        raise ValueError(f"y must hold one label a row, got an array of shape {y.shape}.")
+    if y.dtype.kind != "O":
+        distinct, places = np.unique(y, return_inverse=True)
+        return np.array([_text_hash(_label_text(label)) for label in distinct], np.uint64)[places.ravel()]
+    # Mixed kinds of labels do not sort; the type is part of the key because True equals 1 in a dictionary.
+    seen: dict[tuple[type, Any], int] = {}
+    hashes = np.empty(len(y), np.uint64)
+    for row, label in enumerate(y):
+        key = (type(label), label)
+        if key not in seen:
+            seen[key] = _text_hash(_label_text(label))
+        hashes[row] = seen[key]
+    return hashes
+
+
+def _label_text(label: Any) -> str:
+    """One text for all ways to write a label: "1" for 1, 1.0, "1", "1.0" and "+1"; "0.1" for 0.1 in float32 and float64."""
+    if label is None:
+        return "nan"
+    text = (
+        label.decode(errors="replace") if isinstance(label, bytes) else str(label)
+    ).strip()  # a number's shortest text is the same in float32 and float64
+    if _WHOLE.fullmatch(text):
+        return str(int(text))
+    if _NUMBER.fullmatch(text):
+        number = float(text)
+        return str(int(number)) if math.isfinite(number) and number.is_integer() else repr(number)
+    return text

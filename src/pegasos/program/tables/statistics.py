@@ -1,0 +1,208 @@
+"""What a set looks like before anything is learned from it: counts, statistics, correlations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pegasos.engine.threads import single_threaded_blas
+from pegasos.program.tables.dataset import TEXT, Array, BadData, Dataset
+from pegasos.program.tables.description import Description, Feature, advise
+from pegasos.program.tables.row_hashes import hash_rows
+
+__all__ = ["Description", "Feature", "describe"]
+
+#: Columns are read in blocks of about this many numbers (64 MB); correlations come from at most so many numbers twice over.
+BLOCK = 8_000_000
+#: More values than this in a column, and its quartiles come from a sample of as many.
+QUARTILE_ROWS = 1_000_000
+#: Correlations are sought among so many features: those with the largest variance.
+CORRELATED_FEATURES = 500
+TOP_PAIRS = 10
+#: More distinct labels than this are not counted one by one.
+MOST_CLASSES = 1000
+
+
+def describe(dataset: Dataset, outlier: float = 3.0) -> Description:
+    """Describe a set: any size of rows that fit in memory; statistics are computed in float64.
+
+    Beyond a million rows quartiles come from a sample, and so do correlations beyond 16 million numbers; notes say so.
+
+    >>> found = describe(Dataset("two", np.array([[0.0, 5.0], [2.0, 5.0]]), [], np.array([1, 1])))
+    >>> found.columns[0].mean, found.columns[0].std, found.constant, found.guessing_error
+    (1.0, 1.0, ['x2'], 0.0)
+    """
+    m, n = dataset.X.shape
+    if m == 0 or n == 0:
+        raise BadData(f"{dataset.name}: {m} rows and {n} features; there is nothing to describe.")
+    if not outlier > 0:
+        raise ValueError(f"outlier must be a positive number of standard deviations, got {outlier!r}.")
+    sparse = hasattr(dataset.X, "indptr")
+    names = [column.name for column in dataset.columns] or [f"x{j + 1}" for j in range(n)]
+    found = Description(dataset.name, m, n, _dtype(dataset), sparse, outlier=float(outlier))
+    if sparse:
+        found.density = dataset.X.count_nonzero() / (m * n)
+    _count_classes(found, dataset.y)
+    with single_threaded_blas():  # tall, narrow products gain nothing by threads, and on a busy machine lose much
+        _describe_columns(found, dataset.X, names)
+        _correlate(found, dataset.X)
+    _count_repeats(found, dataset)
+    found.advice = list(advise(found, dataset.image is not None))
+    return found
+
+
+def _dtype(dataset: Dataset) -> str:
+    if not dataset.has_frame:
+        return str(dataset.X.dtype)
+    words = sum(_is_text(kind) for kind in dataset.X.dtypes)
+    return f"{dataset.X.width - words} columns of numbers, {words} of words"
+
+
+def _is_text(kind: Any) -> bool:
+    return not (kind.is_numeric() or str(kind) in ("Boolean", "Null"))
+
+
+def _count_classes(found: Description, y: Array | None) -> None:
+    if y is None or len(y) == 0:
+        return
+    if y.dtype.kind == "f" and np.all(y == np.rint(y)):
+        y = y.astype(np.int64)  # "1" reads better than "1.0"
+    labels, counts = np.unique(y.astype(str) if y.dtype.kind == "O" else y, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    found.classes = [(str(labels[k]), int(counts[k])) for k in order[:MOST_CLASSES]]
+    if len(labels) > MOST_CLASSES:
+        found.notes.append(f"{len(labels)} distinct labels; the {MOST_CLASSES} largest classes are listed.")
+    found.largest_share = float(counts.max() / len(y))
+    found.guessing_error = 1 - found.largest_share
+
+
+#: Stands for the values of a column of words: they have no statistics, and a million of them would be slow to fetch.
+_WORDS = np.empty(0, object)
+
+
+def _columns(X: Any) -> Iterator[tuple[Array, Array | None]]:
+    """Each column's stored values (_WORDS for words), and their rows where the others are zeros that are not stored."""
+    m, n = X.shape
+    if hasattr(X, "indptr"):
+        X = X.tocsc()
+        X.sum_duplicates()
+        for j in range(n):
+            part = slice(X.indptr[j], X.indptr[j + 1])
+            yield X.data[part].astype(np.float64), X.indices[part]
+    elif hasattr(X, "get_columns"):
+        for column in X.get_columns():
+            yield _WORDS if _is_text(column.dtype) else column.cast(float).to_numpy(), None
+    else:
+        width = max(1, BLOCK // m)
+        for start in range(0, n, width):  # columns of a block lie near each other: read once, not once a column
+            yield from ((column, None) for column in X[:, start : start + width].T.astype(np.float64, order="C"))
+
+
+def _describe_columns(found: Description, X: Any, names: list[str]) -> None:
+    odd, gaps = np.zeros(found.rows, bool), np.zeros(found.rows, bool)
+    infinite = 0
+    for j, (values, rows) in enumerate(_columns(X)):
+        if values is _WORDS:
+            distinct, missing = X[:, j].drop_nulls().n_unique(), X[:, j].is_null()
+            gaps |= missing.to_numpy()
+            found.columns.append(Feature(names[j], TEXT, int(missing.sum()), distinct=distinct))
+            continue
+        there = np.isfinite(values)
+        if not there.all():
+            gaps[~there if rows is None else rows[~there]] = True
+            infinite += int(np.isinf(values).sum())
+        zeros = 0 if rows is None else found.rows - len(values)
+        feature, flags, zeros_odd = _statistics(names[j], values[there], zeros, found.outlier)
+        feature.missing = len(values) - int(there.sum())
+        found.columns.append(feature)
+        odd[np.flatnonzero(there)[flags] if rows is None else rows[there][flags]] = True
+        if zeros_odd:
+            zero = np.ones(found.rows, bool)
+            zero[rows] = False
+            odd |= zero
+        if feature.min == feature.max:  # also where no value is there: None is None
+            found.constant.append(feature.name)
+    found.missing = sum(feature.missing for feature in found.columns)
+    found.rows_with_missing, found.outlier_rows = int(gaps.sum()), int(odd.sum())
+    if infinite:
+        found.notes.append(f"{infinite} infinite values are counted as missing.")
+    if found.rows > QUARTILE_ROWS:
+        found.notes.append(f"Quartiles come from a sample of {QUARTILE_ROWS} values a feature.")
+
+
+def _statistics(name: str, values: Array, zeros: int, outlier: float) -> tuple[Feature, Array, bool]:
+    """A feature from its values and a number of zeros; which values are outliers, and whether the zeros are."""
+    count = len(values) + zeros
+    if count == 0:
+        return Feature(name), np.zeros(0, bool), False
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers near 1e300 may have no deviation
+        mean = float(values.sum() / count)
+        away = values - mean
+        std = math.sqrt((float(np.dot(away, away)) + zeros * mean * mean) / count)
+    low, high = float(values.min(initial=0.0 if zeros else np.inf)), float(values.max(initial=0.0 if zeros else -np.inf))
+    if low == high:  # the mean of equal numbers may differ from them in the last digit
+        mean, std, away = low, 0.0, np.zeros(len(values))
+    flags = np.abs(away) >= outlier * std if std > 0 else np.zeros(len(values), bool)
+    zeros_odd = bool(zeros and std > 0 and abs(mean) >= outlier * std)
+    if zeros and 4 * (len(values) + 2) < count:
+        quartiles = [0.0, 0.0, 0.0]  # fewer than a quarter are not zero
+    else:
+        if count > QUARTILE_ROWS:
+            random = np.random.default_rng(0)
+            keep = round(len(values) * QUARTILE_ROWS / count)
+            values, zeros = random.choice(values, keep, replace=False), QUARTILE_ROWS - keep
+        quartiles = np.quantile(np.concatenate([values, np.zeros(zeros)]), [0.25, 0.5, 0.75]).tolist()
+    feature = Feature(name, mean=mean, std=std, min=low, max=high, outliers=int(flags.sum()) + zeros_odd * zeros)
+    feature.quartile1, feature.median, feature.quartile3 = quartiles
+    return feature, flags, zeros_odd
+
+
+def _correlate(found: Description, X: Any) -> None:
+    """The strongest correlations, each from the rows in which both features are there."""
+    chosen = [j for j, feature in enumerate(found.columns) if feature.std and math.isfinite(feature.std)]
+    if len(chosen) > CORRELATED_FEATURES:
+        chosen = sorted(sorted(chosen, key=lambda j: -(found.columns[j].std or 0))[:CORRELATED_FEATURES])
+        found.notes.append(f"Correlations are among the {CORRELATED_FEATURES} features with the largest variance.")
+    if len(chosen) < 2:
+        return
+    most = max(1000, 2 * BLOCK // len(chosen))
+    if found.rows > most:
+        rows = np.sort(np.random.default_rng(0).choice(found.rows, most, replace=False))
+        X = X[rows]
+        found.notes.append(f"Correlations come from a sample of {most} rows.")
+    if hasattr(X, "get_columns"):
+        Z = np.column_stack([X[:, j].cast(float).to_numpy() for j in chosen])
+    else:
+        Z = (X[:, chosen].toarray() if found.sparse else X[:, chosen]).astype(np.float64)
+    Z -= [found.columns[j].mean for j in chosen]
+    Z /= [found.columns[j].std for j in chosen]
+    there = np.isfinite(Z).astype(np.float64)
+    Z[there == 0] = 0
+    count = np.maximum(there.T @ there, 1)
+    mean, square = Z.T @ there / count, (Z * Z).T @ there / count  # of the first feature, where the second is there
+    spread = np.maximum(square - mean * mean, 0)
+    scale = np.sqrt(spread * spread.T)
+    scale[count < min(10, len(Z))] = 0  # two rows in common always correlate
+    r = np.where(scale > 1e-9, (Z.T @ Z / count - mean * mean.T) / np.maximum(scale, 1e-9), 0)
+    first, second = np.triu_indices(len(chosen), 1)
+    strength = np.abs(r[first, second])
+    for k in np.argsort(-strength, kind="stable")[:TOP_PAIRS]:
+        a, b = first[k], second[k]
+        found.correlations.append((found.columns[chosen[a]].name, found.columns[chosen[b]].name, float(np.clip(r[a, b], -1, 1))))
+
+
+def _count_repeats(found: Description, dataset: Dataset) -> None:
+    hashes = hash_rows(dataset.X)
+    alone = _distinct(hashes)
+    # Hashes are sums, so the labels' part may be added afterwards: it is the hash of rows without features.
+    labels = 0 if dataset.y is None else hash_rows(np.empty((found.rows, 0)), dataset.y)
+    together = _distinct(hashes + np.uint64(labels))
+    found.duplicates, found.contradictions = found.rows - together, together - alone
+
+
+def _distinct(hashes: Array) -> int:
+    ordered = np.sort(hashes)
+    return 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))

@@ -1,0 +1,124 @@
+"""What a person sees: results on stdout, all else on stderr; text from files without control characters."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pegasos.program.tables.messages import plain
+
+
+@dataclass
+class State:
+    """What the options of this run say about talking."""
+
+    debug: bool = False
+    quiet: bool = False
+    arguments: list[str] = field(default_factory=list)
+
+
+state = State()
+
+
+def _safe(text: object) -> str:
+    """Each line without control characters; the end of lines is ours."""
+    return "\n".join(plain(line, width=2000) for line in str(text).split("\n"))
+
+
+def _styled(text: str, code: str, stream: Any) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if stream.isatty() and "NO_COLOR" not in os.environ else text
+
+
+def show(text: object = "") -> None:
+    """A line of the result."""
+    print(_safe(text))
+
+
+def heading(text: str) -> None:
+    """A line that begins a part of the result."""
+    print(_styled(_safe(text), "1", sys.stdout))
+
+
+def show_json(value: Any) -> None:
+    """The result for machines."""
+    print(as_json(value, indent=2))
+
+
+def as_json(value: Any, indent: int | None = None) -> str:
+    """JSON with every control character escaped, also those above ASCII, some of which a terminal would obey."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False, default=_to_json)
+    return "".join(char if char == "\n" or char.isprintable() else json.dumps(char)[1:-1] for char in text)
+
+
+def _to_json(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)
+
+
+def say(text: object) -> None:
+    """A message, unless --quiet."""
+    if not state.quiet:
+        print(_safe(text), file=sys.stderr, flush=True)
+
+
+def complain(text: object) -> None:
+    """What went wrong; --quiet does not silence it."""
+    print(_styled("pegasos:", "31", sys.stderr), _safe(text), file=sys.stderr, flush=True)
+
+
+def complain_more(text: object) -> None:
+    """A further line to what went wrong."""
+    print(_safe(text), file=sys.stderr, flush=True)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1) -> None:
+    """Columns of text, the first `left` of them aligned to the left, the others to the right."""
+    head = [plain(cell, width=60) for cell in head]
+    cells = [[plain(cell, width=60) for cell in row] for row in rows]
+    widths = [max(len(line[place]) for line in [head, *cells]) for place in range(len(head))]
+    for number, line in enumerate([head, *cells]):
+        text = "  ".join(
+            cell.ljust(width) if place < left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        print(_styled(text, "1", sys.stdout) if number == 0 else text)
+
+
+@contextlib.contextmanager
+def working(what: str) -> Iterator[None]:
+    """On a terminal a line that shows what goes on and for how long; elsewhere nothing."""
+    if state.quiet or not sys.stderr.isatty():
+        yield
+        return
+    begin, done = time.monotonic(), threading.Event()
+
+    def tick() -> None:
+        while not done.wait(0.5):
+            print(f"\r{_safe(what)} … {time.monotonic() - begin:.0f} s ", end="", file=sys.stderr, flush=True)
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def percent(share: float) -> str:
+    """An error as a person reads it."""
+    return f"{100 * share:.2f} %"
+
+
+def lam_with_cost(lam: float, cost: float | None) -> str:
+    """λ, and beside it what SVC calls C; None where nobody knows how many rows there were."""
+    return f"λ = {lam:.3g} (C = {'1/(λ m), m unknown' if cost is None else f'{cost:.3g}'})"

@@ -1,0 +1,137 @@
+"""From the options of train and tune to settings of models: one value each, or grids."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import math
+from typing import Any
+
+from pegasos.program.pipelines import MODELS
+from pegasos.program.terminal.grammar import parse_counts, parse_kernels, parse_numbers
+from pegasos.program.terminal.options import LearningOptions
+from pegasos.program.terminal.usage_error import UsageError
+
+_SAMPLINGS = ("permutation", "fixed-permutation", "uniform")
+
+#: How each setting is said on the command line.
+_SAID = {"lam": "--lam", "n_iter": "--n-iter", "batch_size": "--batch-size", "class_weight": "--class-weight"}
+
+
+def said(setting: str) -> str:
+    """The option that stands for a setting."""
+    return _SAID.get(setting, f"--{setting}")
+
+
+def grids(learning: LearningOptions, rows: int) -> dict[str, list[Any]]:
+    """The values of every setting that was given; `rows` are the training rows, which turn C into λ."""
+    found: dict[str, list[Any]] = {}
+    if learning.kernel:
+        found["kernel"] = parse_kernels(learning.kernel)
+    if learning.lam is not None and learning.cost is not None:
+        raise UsageError("give --lam or --C, not both: C = 1/(λ m).")
+    if learning.lam is not None:
+        found["lam"] = [_positive(value, "--lam") for value in parse_numbers(learning.lam, "--lam")]
+    if learning.cost is not None:
+        costs = [_positive(value, "--C") for value in parse_numbers(learning.cost, "--C")]
+        found["lam"] = [_positive(1 / (cost * rows), "λ = 1/(C m)") for cost in costs]
+    if learning.n_iter is not None and learning.epochs is not None:
+        raise UsageError("give --n-iter (steps) or --epochs (passes), not both.")
+    for name, option, text in (("n_iter", "--n-iter", learning.n_iter), ("epochs", "--epochs", learning.epochs)):
+        if text is not None:
+            found[name] = parse_counts(text, option)
+    if learning.average is not None:
+        found["average"] = [_average(part) for part in learning.average.split(",")]
+    if learning.class_weight is not None:
+        found["class_weight"] = [learning.class_weight]  # classes get their type once labels are known
+    if learning.tol is not None:
+        _positive(learning.tol, "--tol")
+    if learning.sampling is not None and learning.sampling not in _SAMPLINGS:
+        raise UsageError(f"--sampling must be {' or '.join(_SAMPLINGS)}, got {learning.sampling!r}.")
+    for name in ("batch_size", "sampling", "tol"):
+        if getattr(learning, name) is not None:
+            found[name] = [getattr(learning, name)]
+    if learning.projection:
+        found["projection"] = [True]
+    return found
+
+
+def single(values: dict[str, list[Any]]) -> dict[str, Any]:
+    """For train: exactly one value of each."""
+    for name, each in values.items():
+        if len(each) > 1:
+            raise UsageError(f"{said(name)} has {len(each)} values, and train takes one: `pegasos tune` compares several.")
+    return {name: each[0] for name, each in values.items()}
+
+
+def check_model(model: str) -> str:
+    """The name of a model that exists."""
+    if model not in MODELS:
+        near = difflib.get_close_matches(model.lower(), MODELS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise UsageError(f"there is no model {model!r}; there are {', '.join(MODELS)} (see `pegasos models`).{hint}")
+    return model
+
+
+def refuse_unknown(model: str, values: dict[str, Any]) -> None:
+    """A setting that a model does not have is a mistake of the call."""
+    for name in values:
+        if name not in MODELS[model].settings:
+            having = ", ".join(each for each in MODELS if name in MODELS[each].settings)
+            raise UsageError(f"{said(name)} means nothing to {model}; it is for {having}.")
+
+
+def check_preparation(learning: LearningOptions) -> None:
+    """Ways of preparing rows that exist."""
+    parse_expand(learning.expand)
+    if learning.scale not in ("auto", "none", "normalize", "standardize"):
+        raise UsageError(f"--scale must be none, normalize or standardize, got {learning.scale!r}.")
+    if learning.drop_outliers is not None:
+        _positive(learning.drop_outliers, "--drop-outliers")
+
+
+def check_memory(memory: str | None) -> None:
+    """A size that is understood."""
+    from pegasos.engine.memory import parse_bytes
+
+    try:
+        parse_bytes(1 if memory is None else memory)
+    except ValueError:
+        raise UsageError(f"--memory must be a size such as 2GB or 512MiB, got {memory!r}.") from None
+
+
+def parse_expand(text: str | None) -> list[int | None]:
+    """Degrees of expansion; None where there is none."""
+    return [None] if text is None else [degree if degree > 1 else None for degree in parse_counts(text, "--expand")]
+
+
+def parse_class_weight(text: str, classes: Any) -> Any:
+    """ "balanced", or weights of classes by name, each class given its own type."""
+    if text == "balanced":
+        return text
+    known = {str(label): label for label in classes}
+    weights = {}
+    for part in text.split(","):
+        name, separator, value = part.rpartition("=")
+        if not separator or name not in known:
+            there = ", ".join(itertools.islice(known, 10)) + (" ..." if len(known) > 10 else "")
+            raise UsageError(f"{part!r} in --class-weight: write balanced, or CLASS=WEIGHT,... with classes {there}.")
+        weights[known[name]] = _positive(parse_numbers(value, "--class-weight")[0], "--class-weight")
+    return weights
+
+
+def _positive(value: float, option: str) -> float:
+    if not 0 < value < math.inf:
+        raise UsageError(f"{option} must be a finite number above 0, got {value:g}.")
+    return value
+
+
+def _average(text: str) -> bool | float:
+    if text.lower() in ("no", "false", "0"):
+        return False
+    if text.lower() in ("yes", "true", "1"):
+        return True
+    value = parse_numbers(text, "--average")[0]
+    if not 0 < value < 1:
+        raise UsageError(f"--average must be no, yes or a share between 0 and 1, got {text!r}.")
+    return value

@@ -1,0 +1,112 @@
+"""A fold's rows: preprocessing fitted on its training rows, and kernel matrices shared by all that can share them."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, check_array
+
+from pegasos.engine.distances import Pairs, fill_gram
+from pegasos.engine.kernels import Kernel, as_kernel
+from pegasos.engine.rows import GramRows, KernelRows, explicit_rows
+from pegasos.learners.task import PRECOMPUTED
+from pegasos.preprocessing import DropOutliers
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Prepared:
+    """All rows as the learner sees them in one fold, and which of them it learns from."""
+
+    X: Any
+    members: Array
+
+
+def prepare(estimator: Any, X: Any, y: Any, train: Array) -> Prepared:
+    """Fit the steps before the learner on the training rows only, and bring all rows through them."""
+    if isinstance(estimator, Pipeline):
+        steps = estimator[:-1]
+        if len(steps):
+            steps = clone(steps).fit(_safe_indexing(X, train), _safe_indexing(y, train))
+            X = steps.transform(X)
+        return prepare(estimator.steps[-1][1], X, y, train)
+    if isinstance(estimator, DropOutliers):
+        return prepare(estimator.estimator, X, y, train[estimator.kept_rows(_safe_indexing(X, train))])
+    return Prepared(check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32), order="C"), train)
+
+
+class Shared:
+    """Values that several units use: made once, by the first that asks, and let go after the last has used them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._locks: dict[Any, threading.Lock] = {}
+        self._values: dict[Any, Any] = {}
+        self._uses: Counter[Any] = Counter()
+
+    def expect(self, key: Any) -> None:
+        """Announce one use."""
+        self._uses[key] += 1
+
+    def last_use(self, key: Any) -> bool:
+        """Whether one use is left."""
+        return self._uses[key] <= 1
+
+    def get(self, key: Any, make: Callable[[], Any]) -> Any:
+        with self._lock:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            if key not in self._values:
+                self._values[key] = make()
+            return self._values[key]
+
+    def release(self, key: Any) -> None:
+        """One use is over."""
+        with self._lock:
+            self._uses[key] -= 1
+            if self._uses[key] <= 0:
+                self._values.pop(key, None)
+                self._locks.pop(key, None)
+
+
+def resolved_kernel(learner: Any, prepared: Prepared) -> Kernel | str | None:
+    """The kernel with numbers, as a fit on the training rows alone would have it."""
+    if learner.kernel is None or (isinstance(learner.kernel, str) and learner.kernel == PRECOMPUTED):
+        return learner.kernel
+    kernel = as_kernel(learner.kernel)
+    assert kernel is not None
+    resolved = kernel.resolve(prepared.X[prepared.members])
+    resolved.check_range(prepared.X)
+    return resolved
+
+
+def make_rows(kernel: Kernel | str | None, X: Any, on_the_fly: bool, base: Callable[[], tuple[Array, bool]] | None) -> Any:
+    """Rows over all of X, so that test scores come with the training. `base` gives the measure's values, and if they are free."""
+    if kernel is None:
+        return explicit_rows(X)
+    if isinstance(kernel, str):
+        return GramRows(X.toarray() if sparse.issparse(X) else X)
+    if on_the_fly:
+        return KernelRows(kernel, X)
+    if base is None:
+        return GramRows.of(kernel, X)
+    values, free = base()
+    K = values if free else values.copy()
+    for start in range(0, len(K), 256):  # in pieces that stay in the cache
+        kernel.transform(K[start : start + 256])
+    return GramRows(K)
+
+
+def base_values(kernel: Kernel, X: Any) -> Array:
+    """The measure between all rows: what every kernel of that measure is a map of."""
+    assert kernel.measure is not None
+    return fill_gram(Pairs(kernel.measure, X), lambda tile: None)

@@ -1,0 +1,59 @@
+"""Progress of a sweep: a line on a terminal or in a notebook, log records elsewhere; always on stderr."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+
+_log = logging.getLogger("pegasos.search")
+
+
+def _interactive() -> bool:
+    return sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel")
+
+
+class Progress:
+    """Counts cells on folds; knows the best mean so far and how long the rest may take."""
+
+    def __init__(self, total: int, shown: bool) -> None:
+        self._total = total
+        self._done = 0
+        self._start = time.monotonic()
+        self._line = shown and _interactive()
+        self._width = 0
+
+    def say(self, text: str) -> None:
+        """One line of its own."""
+        _log.info(text)
+        if self._line:
+            self._clear()
+            print(text, file=sys.stderr, flush=True)
+
+    def warn(self, text: str) -> None:
+        """One line that is said in any case."""
+        self._clear()
+        print(text, file=sys.stderr, flush=True)
+
+    def advance(self, fits: int, what: str, best: float | None) -> None:
+        """So many fits (cells on folds) are done; `best` is the best complete cell's score so far."""
+        self._done += fits
+        elapsed = time.monotonic() - self._start
+        left = elapsed / self._done * (self._total - self._done)
+        score = "" if best is None else f", best score {best:.4f}"
+        text = f"{self._done}/{self._total} fits{score}, {elapsed:.0f} s, about {left:.0f} s left"
+        _log.info("%s: %s", what, text)
+        if self._line:
+            filled = 24 * self._done // max(1, self._total)
+            line = f"\r[{'#' * filled}{'.' * (24 - filled)}] {text}"
+            print(line.ljust(self._width), end="", file=sys.stderr, flush=True)
+            self._width = len(line)
+
+    def close(self) -> None:
+        """Leave the terminal clean."""
+        self._clear()
+
+    def _clear(self) -> None:
+        if self._line and self._width:
+            print("\r" + " " * self._width + "\r", end="", file=sys.stderr, flush=True)
+            self._width = 0

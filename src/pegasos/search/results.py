@@ -1,0 +1,138 @@
+"""The table of a sweep: cells x folds, filled unit by unit, from walks or from the store."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from sklearn.metrics._scorer import _PassthroughScorer
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_method_params, _num_samples
+
+from pegasos.search.grid import Cell
+from pegasos.search.schedule import Unit
+from pegasos.search.units import FoldAnswers, LogisticAnswers, UnitResult
+
+Array = np.ndarray[Any, Any]
+
+#: Cells of a unit whose decision values are kept.
+KEPT_SCORES = 10
+
+
+class Table:
+    """Collects units into the layout of cv_results_."""
+
+    def __init__(
+        self,
+        cells: list[Cell],
+        X: Any,
+        y: Any,
+        splits: list[Any],
+        classes: Array,
+        scorers: Any,
+        score_params: Any,
+        training: bool,
+    ) -> None:
+        self._X, self._y, self._splits, self._classes = X, y, splits, classes
+        self._scorers, self._score_params, self._training = scorers, score_params, training
+        shape = (len(cells), len(splits))
+        self._out: list[list[dict[str, Any] | None]] = [[None] * len(splits) for _ in cells]
+        self.support, self.gaps = np.full(shape, np.nan), np.full(shape, np.nan)
+        self.labels = np.full((len(cells), _num_samples(X)), -1, dtype=np.int32)
+        self.scores: dict[int, dict[int, tuple[Array, Array]]] = {}
+        self.tolerances = np.array([getattr(cell.learner, "tol", np.inf) for cell in cells])
+
+    def take(self, unit: Unit, result: UnitResult) -> None:
+        """Score every cell of a finished unit."""
+        test = self._splits[unit.fold][1]
+        share = result.seconds / len(unit.group.cells)
+        for position, cell in enumerate(unit.group.cells):
+            begin = time.perf_counter()
+            answers = self._answers(cell, result, result.labels[position], result.scores[position])
+            scores = {"test_scores": self._score(answers, test)}
+            if self._training and result.train_labels is not None and result.train_scores is not None:
+                answers = self._answers(cell, result, result.train_labels[position], result.train_scores[position])
+                scores["train_scores"] = self._score(answers, result.train_rows)
+            times = {"fit_time": share, "score_time": time.perf_counter() - begin}
+            self._fill(cell, unit, {**scores, **times}, result.support[position], result.gaps[position], result.labels[position])
+
+        for position in self._leading(unit):
+            self._keep(unit.group.cells[position], unit, result.scores[position].copy())
+
+    def _leading(self, unit: Unit) -> list[int]:
+        """The unit's best cells, whose scores are kept."""
+
+        def score(position: int) -> float:
+            out = self._out[unit.group.cells[position].number][unit.fold]
+            assert out is not None
+            value = out["test_scores"]
+            return float(next(iter(value.values())) if isinstance(value, dict) else value)
+
+        return sorted(range(len(unit.group.cells)), key=score, reverse=True)[:KEPT_SCORES]
+
+    def _keep(self, cell: Cell, unit: Unit, scores: Array) -> None:
+        self.scores.setdefault(cell.number, {})[unit.fold] = (self._splits[unit.fold][1], scores)
+
+    def _fill(self, cell: Cell, unit: Unit, out: dict[str, Any], support: float, gap: float, labels: Array) -> None:
+        self._out[cell.number][unit.fold] = out
+        self.support[cell.number, unit.fold] = support
+        self.gaps[cell.number, unit.fold] = gap
+        self.labels[cell.number, self._splits[unit.fold][1]] = labels
+
+    def record(self, cell: Cell, unit: Unit) -> dict[str, Any]:
+        """What the store keeps of a cell on a fold."""
+        kept = self.scores.get(cell.number, {}).get(unit.fold)
+        return {
+            "out": self._out[cell.number][unit.fold],
+            "support": float(self.support[cell.number, unit.fold]),
+            "gap": float(self.gaps[cell.number, unit.fold]),
+            "labels": self.labels[cell.number, self._splits[unit.fold][1]],
+            **({} if kept is None else {"scores": kept[1]}),
+        }
+
+    def restore(self, cell: Cell, unit: Unit, found: dict[str, Any]) -> None:
+        """Put back what the store kept."""
+        self._fill(cell, unit, found["out"], found["support"], found["gap"], found["labels"])
+        if "scores" in found:
+            self._keep(cell, unit, found["scores"])
+
+    def _answers(self, cell: Cell, result: UnitResult, labels: Array, scores: Array) -> FoldAnswers:
+        kind = LogisticAnswers if getattr(cell.learner, "loss", "") == "logistic" else FoldAnswers
+        return kind(self._classes[result.classes], self._classes[labels], scores)
+
+    def _score(self, answers: FoldAnswers, rows: Array) -> Any:
+        truth = _safe_indexing(self._y, rows)
+        if isinstance(self._scorers, _PassthroughScorer) and not self._score_params:
+            return float(np.mean(np.asarray(truth) == answers.labels))
+        params = _check_method_params(self._X, params=self._score_params, indices=rows)
+        return self._scorers(answers, _safe_indexing(self._X, rows), truth, **params)
+
+    def complete(self) -> Array:
+        """Which cells have all folds."""
+        return np.array([all(out is not None for out in row) for row in self._out])
+
+    def first_scores(self) -> Any:
+        """The scores of some finished cell: a number, or a dictionary for several metrics."""
+        return next(out["test_scores"] for row in self._out for out in row if out is not None)
+
+    def best(self) -> float | None:
+        """The best mean score of a complete cell so far, where there is one metric."""
+        means = [
+            np.mean([out["test_scores"] for out in row if out is not None])
+            for row in self._out
+            if all(out is not None and not isinstance(out["test_scores"], dict) for out in row)
+        ]
+        return float(max(means)) if means else None
+
+    def out(self) -> list[dict[str, Any]]:
+        """One dictionary for each cell and fold; missing ones have scores that are not numbers."""
+        known = next((out for row in self._out for out in row if out is not None), None)
+        if known is None:
+            raise TimeoutError("nothing was finished within max_time: raise it, or make the grid smaller.")
+        empty = {
+            key: (dict.fromkeys(value, np.nan) if isinstance(value, dict) else np.nan)
+            for key, value in known.items()
+            if key.endswith("_scores")
+        }
+        return [out or {**empty, "fit_time": np.nan, "score_time": np.nan} for row in self._out for out in row]

@@ -1,0 +1,306 @@
+"""The schedule: which units there are, in which order they share most, how rows are had within the budget, and their running."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+
+from pegasos.engine.distances import Pairs
+from pegasos.engine.interruption import interruptible
+from pegasos.engine.kernels import Kernel, as_kernel
+from pegasos.engine.plan import DUAL_BLOCK, Plan, budget_bytes, plan_primal
+from pegasos.engine.rows import KernelRows, SharedDistances
+from pegasos.engine.threads import blas_threads, single_threaded_blas
+from pegasos.learners.task import PRECOMPUTED, column_codes
+from pegasos.preprocessing import DropOutliers
+from pegasos.search.folds import Prepared, Shared, base_values, make_rows, prepare, resolved_kernel
+from pegasos.search.grid import Group
+from pegasos.search.units import UnitResult, UnitRun, run_together
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One group on one fold, and the names under which what it shares is kept."""
+
+    group: Group
+    fold: int
+    prepared_key: Any
+    base_key: Any
+    rows_key: Any
+
+    def of(self, group: Group) -> Unit:
+        """The same unit for fewer cells."""
+        return replace(self, group=group)
+
+
+def transforms(estimator: Any) -> bool:
+    """Whether rows change before the learner sees them, so that each fold has rows of its own."""
+    if isinstance(estimator, Pipeline):
+        return len(estimator.steps) > 1 or transforms(estimator.steps[-1][1])
+    if isinstance(estimator, DropOutliers):
+        return transforms(estimator.estimator)
+    return False
+
+
+def named_kernel(group: Group) -> Kernel | None:
+    """The group's kernel as an object; None for explicit features and precomputed matrices."""
+    kernel = group.learner.kernel
+    return None if isinstance(kernel, str) and kernel == PRECOMPUTED else as_kernel(kernel)
+
+
+class Schedule:
+    """All units of a sweep, and what they share."""
+
+    def __init__(
+        self, groups: list[Group], X: Any, y: Any, codes: Array, weights: Array | None, splits: list[Any], memory: Any, seed: int
+    ) -> None:
+        self._X, self._y, self._codes, self._weights, self._splits, self._seed = X, y, codes, weights, splits, seed
+        self._names = np.unique(np.asarray(y))
+        self._shared = Shared()
+        self.units = self._ordered(groups)
+        self.budget = budget_bytes(memory)
+        self._memory = memory
+        self.way = self._choose_way()
+
+    # -- order and memory --------------------------------------------------------------------------------------------
+
+    def _ordered(self, groups: list[Group]) -> list[Unit]:
+        """Groups of one measure and one kernel follow each other; folds come innermost where they share rows."""
+        units = [self._unit(group, fold) for group in groups for fold in range(len(self._splits))]
+        rank = {group.key: number for number, group in enumerate(groups)}
+
+        def position(unit: Unit) -> Any:
+            own = unit.fold if transforms(unit.group.estimator) else -1
+            return (own, str(unit.base_key), str(unit.rows_key), rank[unit.group.key], unit.fold)
+
+        return sorted(units, key=position)
+
+    def _unit(self, group: Group, fold: int) -> Unit:
+        own = fold if transforms(group.estimator) else None
+        kernel = named_kernel(group)
+        # "scale" is another number for other training rows
+        numbers = (group.preparation, fold) if kernel is not None and "'scale'" in repr(kernel) else None
+        measure = None if kernel is None else kernel.measure
+        return Unit(
+            group,
+            fold,
+            ("prepared", group.preparation, fold),
+            ("base", group.preparation if own is not None else "", own, measure),
+            ("rows", group.preparation if own is not None else "", own, repr(group.learner.kernel), numbers),
+        )
+
+    def _choose_way(self) -> str:
+        """Distances shared by kernels, Gram matrices one by one, or kernel rows on the fly: what the budget allows."""
+        if all(named_kernel(unit.group) is None for unit in self.units):
+            return "explicit"
+        n = self._X.shape[0]
+        itemsize = 4 if getattr(self._X, "dtype", np.float64) == np.float32 else 8
+        gram = n * n * itemsize
+        state = max(self._columns(unit) for unit in self.units) * n * (4 * itemsize + 16)
+        each = 2 if any(transforms(unit.group.estimator) for unit in self.units) else 1
+        several = len({unit.rows_key for unit in self.units}) > len({unit.base_key for unit in self.units})
+        if several and (2 + each) * gram + 2 * state <= self.budget:
+            return "shared"
+        return "gram" if 2 * gram + 2 * state <= self.budget else "on the fly"
+
+    def forecast(self, units: list[Unit]) -> str:
+        """What is about to be done, in a line."""
+        fits = sum(len(unit.group.cells) for unit in units)
+        folds = len(self._splits)
+        kernels = len({unit.rows_key for unit in units})
+        ways = {
+            "explicit": "explicit features",
+            "shared": "kernel matrices from shared distances",
+            "gram": "kernel matrices one by one",
+            "on the fly": "kernel rows on the fly",
+        }
+        work = f"{fits} fits ({folds} folds) in {len(units)} walks over {kernels} sets of rows"
+        self.predicted = self.predicted_seconds(units)
+        expected = "" if self.predicted is None else f"; about {self.predicted:.0f} s"
+        return f"{work}; {ways[self.way]}; budget {self.budget / 1e9:.1f} GB{expected}"
+
+    # -- running -----------------------------------------------------------------------------------------------------
+
+    def run(self, units: list[Unit], done: Callable[[Unit, UnitResult], None], options: RunOptions) -> bool:
+        """Run units on threads, each with one BLAS thread; False if time was up before all were done.
+
+        On the fly all kernels of a fold go in step, one fold after the other, and the threads share the tiles.
+        """
+        for unit in units:
+            for key in (unit.prepared_key, unit.rows_key):
+                self._shared.expect(key)
+        for base_key in {unit.rows_key: unit.base_key for unit in units}.values():
+            self._shared.expect(base_key)
+        if units:
+            self._warm_up(units[0])
+        flying = self.way == "on the fly"
+        workers = 1 if flying else max(1, min(options.workers, len(units)))
+        halt = threading.Event()
+        waiting = list(reversed(self._bundles(units)))
+        running: dict[Future[list[UnitResult]], list[Unit]] = {}
+        pool = ThreadPoolExecutor(workers)
+        try:
+            with contextlib.nullcontext() if flying else single_threaded_blas():
+                while waiting or running:
+                    while waiting and len(running) < workers and not options.expired():
+                        bundle = waiting.pop()
+                        running[pool.submit(self._work, bundle, options.on_training, halt)] = bundle
+                    if not running:
+                        return False
+                    finished, _ = wait(running, timeout=options.remaining(), return_when=FIRST_COMPLETED)
+                    for future in finished:
+                        for unit, result in zip(running.pop(future), future.result(), strict=True):
+                            done(unit, result)
+                    if not finished and options.expired():
+                        return False
+            return True
+        finally:
+            halt.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _bundles(self, units: list[Unit]) -> list[list[Unit]]:
+        """Units that run in step: on the fly all kernels of one measure on one fold, otherwise each by itself."""
+        if self.way != "on the fly":
+            return [[unit] for unit in units]
+        bundles: dict[Any, list[Unit]] = {}
+        for unit in units:
+            kernel = named_kernel(unit.group)
+            alone = kernel is None or kernel.measure is None
+            kind = (type(unit.group.learner), getattr(unit.group.learner, "draws", None))
+            key = (unit.group.key,) if alone else (unit.base_key, unit.group.preparation, kind)
+            bundles.setdefault((*key, unit.fold), []).append(unit)
+        return list(bundles.values())
+
+    def _warm_up(self, unit: Unit) -> None:
+        """The first distances with all threads, before there are workers."""
+        if self.way == "shared":
+            prepared = self._prepared(unit)
+            kernel = named_kernel(unit.group)
+            if kernel is not None and kernel.measure is not None:
+                self._shared.get(unit.base_key, lambda: base_values(kernel, prepared.X))
+
+    def _prepared(self, unit: Unit) -> Prepared:
+        train = self._splits[unit.fold][0]
+        return self._shared.get(unit.prepared_key, lambda: prepare(unit.group.estimator, self._X, self._y, train))
+
+    def _work(self, bundle: list[Unit], on_training: bool, halt: threading.Event) -> list[UnitResult]:
+        with interruptible(halt):
+            try:
+                return run_together(self._open(bundle, on_training))
+            finally:
+                for unit in bundle:
+                    self._shared.release(unit.prepared_key)
+                    self._shared.release(unit.rows_key)
+
+    def _open(self, bundle: list[Unit], on_training: bool) -> list[UnitRun]:
+        bank = self._distances(bundle)
+        runs = []
+        for unit in bundle:
+            prepared = self._prepared(unit)
+            kernel = resolved_kernel(unit.group.learner, prepared)
+            if bank is None:
+                rows = self._shared.get(unit.rows_key, partial(self._make_rows, unit, kernel, prepared))
+            else:
+                assert isinstance(kernel, Kernel)
+                rows = KernelRows(kernel, prepared.X, bank)
+            train, test = self._splits[unit.fold]
+            plan = self._plan(unit, prepared, kernel)
+            rest = (self._codes, self._names, self._weights, train, test, self._seed, plan, on_training)
+            runs.append(UnitRun(unit.group, prepared, rows, kernel, *rest))
+        return runs
+
+    def _make_rows(self, unit: Unit, kernel: Any, prepared: Prepared) -> Any:
+        base = None
+        if self.way == "shared" and isinstance(kernel, Kernel) and kernel.measure is not None:
+
+            def base() -> tuple[Array, bool]:
+                free = self._shared.last_use(unit.base_key)
+                return self._shared.get(unit.base_key, lambda: base_values(kernel, prepared.X)), free
+
+        try:
+            return make_rows(kernel, prepared.X, self.way == "on the fly", base)
+        finally:
+            self._shared.release(unit.base_key)
+
+    def _distances(self, bundle: list[Unit]) -> SharedDistances | None:
+        """Inner products or distances of a block, where several kernels go in step."""
+        kernel = named_kernel(bundle[0].group)
+        if len(bundle) < 2 or kernel is None or kernel.measure is None:
+            return None
+        return SharedDistances(Pairs(kernel.measure, self._prepared(bundle[0]).X))
+
+    # -- forecast ----------------------------------------------------------------------------------------------------
+
+    def predicted_seconds(self, units: list[Unit]) -> float | None:
+        """On the fly, where work hardly depends on the data: from one block of the first bundle, all of its rows changing."""
+        if self.way != "on the fly" or not units:
+            return None
+        bundles = self._bundles(units)
+        bundle = bundles[0]
+        prepared = self._prepared(bundle[0])
+        bank = self._distances(bundle)
+        kernels = [resolved_kernel(unit.group.learner, prepared) for unit in bundle]
+        rows = [KernelRows(kernel, prepared.X, bank) for kernel in kernels if isinstance(kernel, Kernel)]
+        columns = max(self._columns(unit) for unit in bundle)
+        weights = np.zeros((columns, len(self._codes)), dtype=prepared.X.dtype)
+        block = prepared.members[:DUAL_BLOCK]
+        seconds = 0.0
+        for _ in range(3):  # the first time meets fresh pages
+            block = np.roll(block, 1)  # another order: the bank computes it anew
+            begin = time.perf_counter()
+            for each in rows:
+                each.cross(block)
+                each.add(block, np.ones((columns, len(block)), dtype=weights.dtype), weights)
+            seconds = time.perf_counter() - begin
+        examples = sum(max(self._examples(unit) for unit in bundle) for bundle in bundles)
+        return seconds * examples / len(block)
+
+    def _columns(self, unit: Unit) -> int:
+        return len({cell.learner.lam_ for cell in unit.group.cells}) * len(column_codes(len(self._names)))
+
+    def _examples(self, unit: Unit) -> int:
+        """Examples that the unit draws at most."""
+        m = len(self._splits[unit.fold][0])
+        stop = max(cell.learner.planned_stop(m) for cell in unit.group.cells)
+        learner = unit.group.learner
+        return stop * int(getattr(learner, "batch_size", m))
+
+    def _plan(self, unit: Unit, prepared: Prepared, kernel: Any) -> Plan:
+        m, width = prepared.X.shape
+        columns = self._columns(unit)
+        if kernel is None:
+            own = not hasattr(unit.group.learner, "average")
+            return plan_primal(sparse.issparse(prepared.X), m, width, columns, prepared.X.dtype.itemsize, self._memory, own)
+        return Plan(self.way, "by blocks", DUAL_BLOCK, 0, self.budget, 1, "one walk of a sweep")
+
+
+@dataclass
+class RunOptions:
+    """Threads, whether training rows are scored too, and the moment at which time is up."""
+
+    workers: int
+    on_training: bool
+    deadline: float | None
+
+    @classmethod
+    def of(cls, n_jobs: int | None, on_training: bool, max_time: float | None) -> RunOptions:
+        workers = blas_threads() if n_jobs is None else n_jobs if n_jobs > 0 else max(1, blas_threads() + 1 + n_jobs)
+        return cls(workers, on_training, None if max_time is None else time.monotonic() + max_time)
+
+    def expired(self) -> bool:
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+    def remaining(self) -> float | None:
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())

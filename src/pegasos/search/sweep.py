@@ -1,0 +1,312 @@
+"""SweepCV: scikit-learn's search interface over shared walks."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, check_cv
+from sklearn.utils import indexable
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_method_params, check_is_fitted
+
+from pegasos.learners.task import draw_seed
+from pegasos.search.advice import SweepWarning, advise, complexity, warn_user
+from pegasos.search.callbacks import Hooks, with_callbacks
+from pegasos.search.estimates import Estimate, bootstrap_choice, held_out, mcnemar, one_standard_error
+from pegasos.search.grid import Cell, Group, make_cells, make_groups
+from pegasos.search.progress import Progress
+from pegasos.search.results import Table
+from pegasos.search.schedule import RunOptions, Schedule, Unit
+from pegasos.search.store import ALGORITHMS, Store, fingerprint
+from pegasos.search.units import UnitResult
+
+Array = np.ndarray[Any, Any]
+
+
+class SweepCV(GridSearchCV):
+    """All settings of a grid by cross-validation, in one walk for each kernel and fold.
+
+    The interface is GridSearchCV's; the estimator is Pegasos, Perceptron or SDCA, alone, at the end of a Pipeline, or inside
+    DropOutliers. Each cell is exactly what its estimator alone would give: λ and the number of steps (Pegasos) or of epochs
+    (Perceptron, SDCA) share a walk, kernels share distances, folds share kernel matrices.
+
+    Parameters
+    ----------
+    estimator, param_grid, cv, scoring, refit, return_train_score : as in GridSearchCV.
+    n_jobs : threads; None means as many as BLAS may use. It never changes a result.
+    store : a folder in which finished cells are kept: the same call goes on where a killed one was, a changed grid uses
+        what is there.
+    memory : bytes (or "2GB") for all arrays of the sweep together, X excluded; None: half of what is free.
+    max_time : seconds after which the sweep ends; the cells that are complete by then are compared.
+    verbose : 1 shows progress on a terminal or in a notebook, 0 nothing; log records go to the logger "pegasos.search" always.
+
+    Attributes
+    ----------
+    cv_results_, best_index_, best_params_, best_score_, best_estimator_, n_splits_, ... : as in GridSearchCV; best_score_ is
+        optimistic, because the cell was chosen by it: see `honest_estimate`.
+    cv_results_ also has mean_support_vectors and mean_gap (SDCA's largest relative duality gap).
+    simplest_index_ : the simplest cell within one standard error of the best. advice_ : what the grid suggests to change.
+    labels_ : out-of-fold codes of the sorted classes, cells x rows (-1 where a row was never tested).
+    seed_ : the seed of all draws. plan_ : how rows were had. time_ : seconds of the sweep itself.
+    completed_ : False if time was up before all cells were done.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from pegasos import Pegasos, SweepCV
+    >>> X, y = load_digits(return_X_y=True)
+    >>> grid = {"kernel": ["linear", "gaussian"], "lam": [1e-5, 1e-4, 1e-3], "n_iter": [500, 5000]}
+    >>> sweep = SweepCV(Pegasos(random_state=0), grid, cv=3).fit(X[:600], y[:600])
+    >>> sweep.best_params_["kernel"], len(sweep.cv_results_["params"])
+    ('gaussian', 12)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        cv: Any = 5,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        store: Any = None,
+        return_train_score: bool = False,
+        memory: Any = None,
+        max_time: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            estimator,
+            param_grid,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            error_score="raise",
+            return_train_score=return_train_score,
+        )
+        self.store = store
+        self.memory = memory
+        self.max_time = max_time
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, **params: Any) -> SweepCV:
+        """Run the sweep; `groups` goes to the splitter, `sample_weight` to the learner (and to scorers that take it)."""
+        begin = time.perf_counter()
+        scorers, metric = self._get_scorers()
+        X, y = indexable(X, y)
+        if y is None:
+            raise ValueError("SweepCV requires y to be passed, but the target y is None: it compares classifiers.")
+        check_classification_targets(y)
+        params = _check_method_params(X, params=params)
+        routed = self._get_routed_params_for_fit(params)
+        weights = _sample_weight(routed.estimator.fit)
+        self._checked_cv_orig = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        self.n_splits_ = self._checked_cv_orig.get_n_splits(X, y, **routed.splitter.split)
+        splits = [(np.asarray(a), np.asarray(b)) for a, b in self._checked_cv_orig.split(X, y, **routed.splitter.split)]
+        cells = make_cells(self.estimator, self.param_grid)
+        for cell in cells:
+            cell.learner.check_parameters()
+        self.seed_ = self._fix_seed(cells)
+        classes, codes = np.unique(np.asarray(y), return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y has one class only ({classes[0]!r}); a classifier needs examples of at least two classes.")
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        table = Table(cells, X, y, splits, classes, scorers, routed.scorer.score, self.return_train_score)
+        self._run(make_groups(cells), table, X, y, codes.reshape(-1), weights, splits)
+        self.time_ = time.perf_counter() - begin
+        self._choose(cells, table, metric, codes.reshape(-1))
+        if self.refit:
+            self._refit(X, y, cells, routed.estimator.fit)
+        self.scorer_ = getattr(scorers, "_scorers", scorers)
+        return self
+
+    # -- after the fit -----------------------------------------------------------------------------------------------
+
+    def honest_estimate(self, X: Any = None, y: Any = None, rounds: int = 1000) -> Estimate:
+        """The error to expect of the choice, with a 95 % interval.
+
+        From rows X, y that took no part in the sweep; without them from a bootstrap over the out-of-fold predictions that
+        corrects for having chosen the best of many.
+        """
+        check_is_fitted(self, "cv_results_")
+        if X is not None:
+            return held_out(self.best_estimator_.predict(X) != np.asarray(y))
+        tested = (self._wrong >= 0).all(axis=0)
+        return bootstrap_choice(self._wrong[:, tested] > 0, rounds=rounds)
+
+    def out_of_fold_scores(self, cell: int) -> Array:
+        """Decision values of a leading cell, rows x columns (nan where a row was never tested).
+
+        Kept are the best ten cells of each walk; where folds have different classes, columns cannot be joined.
+        """
+        check_is_fitted(self, "cv_results_")
+        parts = self._scores.get(cell, {})
+        if len(parts) < self.n_splits_ or len({values.shape[1] for _, values in parts.values()}) != 1:
+            raise ValueError(f"the scores of cell {cell} were not kept in every fold: only those of leading cells are.")
+        columns = next(iter(parts.values()))[1].shape[1]
+        scores = np.full((self.labels_.shape[1], columns), np.nan)
+        for test, values in parts.values():
+            scores[test] = values
+        return scores
+
+    def compare(self, first: int, second: int) -> float:
+        """Exact McNemar test: the p-value of "cells `first` and `second` err equally often", from their out-of-fold labels."""
+        check_is_fitted(self, "cv_results_")
+        one, two = self._position[first], self._position[second]
+        tested = (self._wrong[one] >= 0) & (self._wrong[two] >= 0)
+        return mcnemar(self._wrong[one, tested] > 0, self._wrong[two, tested] > 0)
+
+    # -- the run -----------------------------------------------------------------------------------------------------
+
+    def _fix_seed(self, cells: list[Cell]) -> int:
+        """One seed for all cells, recorded so that the run can be repeated."""
+        states = [cell.learner.random_state for cell in cells]
+        if any(state is not states[0] and state != states[0] for state in states):
+            raise ValueError("random_state cannot be an axis of the grid: run one sweep for each seed.")
+        if states[0] is None and self.store is not None:
+            recorded = Store.recorded_seed(self.store)
+            if recorded is not None:
+                return recorded
+        return draw_seed(states[0])
+
+    def _run(
+        self, groups: list[Group], table: Table, X: Any, y: Any, codes: Array, weights: Array | None, splits: list[Any]
+    ) -> None:
+        store = self._open_store(X, y, weights, splits)
+        progress = Progress(len(splits) * sum(len(group.cells) for group in groups), self.verbose > 0)
+        try:
+            schedule = Schedule(groups, X, y, codes, weights, splits, self.memory, self.seed_)
+            waiting = [self._without_stored(unit, table, store) for unit in schedule.units]
+            units = [unit for unit in waiting if unit.group.cells]
+            progress.say(schedule.forecast(units))
+            hooks = Hooks(self, X, y, len(units))
+
+            def take(unit: Unit, result: UnitResult) -> None:
+                table.take(unit, result)
+                if store is not None:
+                    store.save(
+                        (self._cell_key(unit.group, cell), unit.fold, table.record(cell, unit)) for cell in unit.group.cells
+                    )
+                progress.advance(len(unit.group.cells), f"{unit.group.learner!r} fold {unit.fold + 1}", table.best())
+                hooks.unit_done()
+
+            options = RunOptions.of(self.n_jobs, self.return_train_score, self.max_time)
+            self.completed_ = schedule.run(units, take, options)
+            hooks.end()
+            self.plan_ = schedule.way
+            self.predicted_time_ = schedule.predicted
+        except KeyboardInterrupt:
+            kept = "nothing is kept without a `store`" if store is None else f"finished cells are kept in {self.store}"
+            progress.warn(f"interrupted: {kept}" + ("" if store is None else "; the same call goes on from there"))
+            raise
+        finally:
+            progress.close()
+            if store is not None:
+                store.close()
+
+    def _open_store(self, X: Any, y: Any, weights: Array | None, splits: list[Any]) -> Store | None:
+        if self.store is None:
+            return None
+        question = {
+            "data": fingerprint(X),
+            "labels": fingerprint(y),
+            "weights": "none" if weights is None else fingerprint(weights),
+            "splits": fingerprint(*(part for split in splits for part in split)),
+            "seed": str(self.seed_),
+            "version of the algorithms": str(ALGORITHMS),
+        }
+        return Store(self.store, question)
+
+    def _cell_key(self, group: Group, cell: Cell) -> str:
+        axes = {name: cell.learner.get_params(deep=False)[name] for name in type(cell.learner).sweep_axes}
+        return f"{group.key} {axes!r} scoring={self.scoring!r} training={self.return_train_score}"
+
+    def _without_stored(self, unit: Unit, table: Table, store: Store | None) -> Unit:
+        """The unit without the cells that the store has; those go into the table at once."""
+        if store is None:
+            return unit
+        missing = Group(unit.group.key, unit.group.preparation)
+        for cell in unit.group.cells:
+            found = store.load(self._cell_key(unit.group, cell), unit.fold)
+            if found is None:
+                missing.cells.append(cell)
+            else:
+                table.restore(cell, unit, found)
+        return unit.of(missing)
+
+    # -- the choice --------------------------------------------------------------------------------------------------
+
+    def _choose(self, cells: list[Cell], table: Table, metric: Any, codes: Array) -> None:
+        out = table.out()
+        complete = table.complete()
+        if not complete.any():
+            raise TimeoutError("no cell was complete within max_time: raise it, or make the grid smaller.")
+        with warnings.catch_warnings():
+            if not complete.all():
+                warnings.simplefilter("ignore", UserWarning)  # cells without a score are expected where time was up
+            results = self._format_results([cell.params for cell in cells], self.n_splits_, out)
+        results["mean_support_vectors"] = table.support.mean(axis=1)
+        results["mean_gap"] = table.gaps.mean(axis=1)
+        self.labels_ = table.labels
+        self._scores = table.scores
+        first = table.first_scores()
+        self.multimetric_ = isinstance(first, dict)
+        if callable(self.scoring) and self.multimetric_:
+            self._check_refit_for_multimetric(first)
+            metric = self.refit
+        self.cv_results_ = results
+        self._wrong = np.where(table.labels < 0, -1, table.labels != codes)[complete].astype(np.int8)
+        self._position = {int(number): row for row, number in enumerate(np.flatnonzero(complete))}
+        if self.refit or not self.multimetric_:
+            self.best_index_ = self._select_best_index(self.refit, metric, results)
+            if not callable(self.refit):
+                self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
+                self._look_closer(cells, results, metric)
+            self.best_params_ = results["params"][self.best_index_]
+        self._warn_about_gaps(table, len(cells))
+
+    def _look_closer(self, cells: list[Cell], results: dict[str, Any], metric: Any) -> None:
+        """The simplest cell that is as good, and what the place of the best one in the grid suggests."""
+        mean = results[f"mean_test_{metric}"]
+        folds = np.column_stack([results[f"split{fold}_test_{metric}"] for fold in range(self.n_splits_)])
+        known = np.flatnonzero(np.isfinite(mean))
+        order = [complexity(cells[number], results["mean_support_vectors"][number]) for number in known]
+        self.simplest_index_ = int(known[one_standard_error(-mean[known], folds[known], order)])
+        self.advice_ = advise(cells, mean, folds, self.best_index_)
+        for text in self.advice_:
+            warn_user(text, SweepWarning)
+
+    def _warn_about_gaps(self, table: Table, count: int) -> None:
+        late = int((table.gaps > table.tolerances[:, None]).any(axis=1).sum())
+        if late:
+            where = "in some fold (see cv_results_['mean_gap'])"
+            warn_user(
+                f"{late} of {count} cells did not reach their tolerance {where}: raise max_epochs or tol.", ConvergenceWarning
+            )
+
+    def _refit(self, X: Any, y: Any, cells: list[Cell], fit_params: Any) -> None:
+        begin = time.perf_counter()
+        best = cells[self.best_index_]
+        best.learner.set_params(random_state=self.seed_)
+        self.best_estimator_ = clone(best.estimator).fit(X, y, **fit_params)
+        self.refit_time_ = time.perf_counter() - begin
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+
+def _sample_weight(fit_params: dict[str, Any]) -> Array | None:
+    """The weights among the parameters of fit: `sample_weight`, or `step__sample_weight` for a learner in a pipeline."""
+    found = None
+    for name, value in fit_params.items():
+        if name != "sample_weight" and not name.endswith("__sample_weight"):
+            raise ValueError(f"SweepCV passes on sample_weight only, not {name!r}.")
+        found = None if value is None else np.asarray(value, dtype=np.float64)
+    return found

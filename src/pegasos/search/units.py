@@ -1,0 +1,204 @@
+"""A unit of work: all cells of one group on one fold, from one walk (one a class, where each class has its own draws)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from pegasos.engine.dual_ascent import DualAscent
+from pegasos.engine.plan import Plan
+from pegasos.engine.solvers import Solver, advance_together
+from pegasos.learners.one_vs_all import probabilities
+from pegasos.learners.task import Task, column_codes, combined_weights, constant_feature
+from pegasos.search.folds import Prepared
+from pegasos.search.grid import Group
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class UnitResult:
+    """What one unit found, cell by cell (in the order of the group's cells).
+
+    labels are codes of the sweep's classes for the fold's test rows; scores are (cells, test rows, columns), where columns are
+    the fold's classes (one column for two classes).
+    """
+
+    labels: Array
+    scores: Array
+    classes: Array
+    support: Array
+    gaps: Array
+    train_rows: Array
+    train_labels: Array | None
+    train_scores: Array | None
+    seconds: float
+
+
+class UnitRun:
+    """One unit under way: its solvers, the stops of its cells, and what has been read off so far."""
+
+    def __init__(
+        self,
+        group: Group,
+        prepared: Prepared,
+        rows: Any,
+        kernel: Any,
+        codes: Array,
+        names: Array,
+        sample_weight: Array | None,
+        train: Array,
+        test: Array,
+        seed: int,
+        plan: Plan,
+        on_training: bool,
+    ) -> None:
+        learner, members = group.learner, prepared.members
+        self._test = test
+        self.classes, local = np.unique(codes[members], return_inverse=True)
+        if len(self.classes) < 2:
+            raise ValueError("a fold has training rows of one class only: use a stratified splitter or fewer folds.")
+        task = _task(learner, prepared, rows, kernel, local, names[self.classes], sample_weight, plan)
+        lams, self._lam_of = _distinct([cell.learner.lam_ for cell in group.cells])
+        self._stop_of = np.array([cell.learner.planned_stop(task.m) for cell in group.cells])
+        self.stops = sorted({int(stop) for stop in self._stop_of})
+        self.solvers = learner.make_solvers(task, lams, self.stops, seed)
+        self._reader = _Reader(self.solvers, task.columns, len(lams))
+        count, columns, dtype = len(group.cells), len(task.columns), rows.dtype
+        self.result = UnitResult(
+            labels=np.empty((count, len(test)), dtype=np.int32),
+            scores=np.empty((count, len(test), columns), dtype=dtype),
+            classes=self.classes,
+            support=np.zeros(count, dtype=np.int64),
+            gaps=np.full(count, np.nan),
+            train_rows=train,
+            train_labels=np.empty((count, len(train)), dtype=np.int32) if on_training else None,
+            train_scores=np.empty((count, len(train), columns), dtype=dtype) if on_training else None,
+            seconds=0.0,
+        )
+
+    def read(self, stop: int) -> None:
+        """Read off the cells that stop here."""
+        here = np.flatnonzero(self._stop_of == stop)
+        which = self._lam_of[here]
+        result, reader = self.result, self._reader
+        result.scores[here] = reader.scores(self._test)[which]
+        result.labels[here] = self.classes[decide(result.scores[here])]
+        result.support[here] = reader.support()[which]
+        result.gaps[here] = reader.gaps()[which]
+        if result.train_scores is not None and result.train_labels is not None:
+            result.train_scores[here] = reader.scores(result.train_rows)[which]
+            result.train_labels[here] = self.classes[decide(result.train_scores[here])]
+
+
+def run_together(runs: list[UnitRun]) -> list[UnitResult]:
+    """Walk, stop wherever a cell stops, and read off every cell; several units (kernels of one fold) go in step."""
+    begin = time.perf_counter()
+    for stop in sorted({stop for run in runs for stop in run.stops}):
+        going = [run for run in runs if run.stops[-1] >= stop]
+        for solvers in zip(*(run.solvers for run in going), strict=True):
+            if len(solvers) > 1:
+                advance_together(list(solvers), stop)
+            else:
+                solvers[0].advance(stop)
+        for run in going:
+            if stop in run.stops:
+                run.read(stop)
+    for run in runs:
+        run.result.seconds = (time.perf_counter() - begin) / len(runs)
+    return [run.result for run in runs]
+
+
+def decide(scores: Array) -> Array:
+    """The index of the class: the sign of one column, or the largest of several (last axis)."""
+    return (scores[..., 0] > 0).astype(np.intp) if scores.shape[-1] == 1 else scores.argmax(axis=-1)
+
+
+def _distinct(lams: list[float | None]) -> tuple[Array, Array]:
+    if lams[0] is None:
+        return np.array([1.0]), np.zeros(len(lams), dtype=np.intp)
+    return np.unique(np.array(lams, dtype=np.float64), return_inverse=True)
+
+
+def _task(
+    learner: Any,
+    prepared: Prepared,
+    rows: Any,
+    kernel: Any,
+    local: Array,
+    names: Array,
+    sample_weight: Array | None,
+    plan: Plan,
+) -> Task:
+    members, total = prepared.members, rows.count
+    codes = np.full(total, -1, dtype=np.int64)
+    codes[members] = local
+    weights = np.zeros(total)
+    part = None if sample_weight is None else sample_weight[members]
+    weights[members] = combined_weights(part, learner.class_weight, names, local, prepared.X[members])
+    constant = constant_feature(learner.fit_intercept, learner.kernel, hasattr(learner, "learning_rate"), type(learner).__name__)
+    return Task(prepared.X, codes, weights, column_codes(len(names)), kernel, constant, plan, rows, members)
+
+
+class _Reader:
+    """Reads all solvers of a unit as one: predictors are ordered λ by λ, then by column."""
+
+    def __init__(self, solvers: list[Solver], columns: Array, lams: int) -> None:
+        self._courses = solvers
+        self._columns = len(columns)
+        self._lams = lams
+
+    def _by_lam(self, parts: list[Array]) -> Array:
+        """Members are ordered class by class within a solver, solvers by class: bring λ to the front."""
+        joined = np.concatenate(parts)
+        return joined.reshape(self._columns, self._lams, *joined.shape[1:]).swapaxes(0, 1)
+
+    def scores(self, index: Array) -> Array:
+        """λ x rows x columns."""
+        return self._by_lam([solver.scores(index) for solver in self._courses]).swapaxes(1, 2)
+
+    def support(self) -> Array:
+        """Rows with a coefficient in some column (zero for explicit features), for each λ."""
+        if not self._courses[0].walk.rows.dual:
+            return np.zeros(self._lams, dtype=np.int64)
+        used = [(solver.walk.coefficients() != 0)[solver.member_columns()] for solver in self._courses]
+        return self._by_lam(used).any(axis=1).sum(axis=1)
+
+    def gaps(self) -> Array:
+        """The largest relative gap of a column, for each λ; nan without certificates."""
+        parts = [solver.relative.reshape(-1) for solver in self._courses if isinstance(solver, DualAscent)]
+        return self._by_lam(parts).max(axis=1) if parts else np.full(self._lams, np.nan)
+
+
+class FoldAnswers(ClassifierMixin, BaseEstimator):
+    """What one cell answers on one fold's rows, in the shape of a fitted classifier, for scikit-learn's scorers."""
+
+    def __init__(self, classes: Array | None = None, labels: Array | None = None, scores: Array | None = None) -> None:
+        self.classes = classes
+        self.labels = labels
+        self.scores = scores
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    @property
+    def classes_(self) -> Any:
+        return self.classes
+
+    def predict(self, X: Any) -> Any:
+        return self.labels
+
+    def decision_function(self, X: Any) -> Any:
+        assert self.scores is not None
+        return self.scores[:, 0] if self.scores.shape[1] == 1 else self.scores
+
+
+class LogisticAnswers(FoldAnswers):
+    """The same with probabilities."""
+
+    def predict_proba(self, X: Any) -> Array:
+        return probabilities(self.decision_function(X))
