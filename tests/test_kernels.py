@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from pegasos.engine.collapse import CollapsedKernelWarning, warn_if_collapsed
-from pegasos.kernels import (
+from pegasos.engine.kernels import (
     ALIASES,
     KERNELS,
     CustomKernel,

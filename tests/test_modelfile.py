@@ -37,7 +37,7 @@ from sklearn.preprocessing import (
 
 from fuzz_models import apart, together
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV
-from pegasos.kernels import KERNELS, Gaussian
+from pegasos.engine.kernels import KERNELS, Gaussian
 from pegasos.preprocessing import DropOutliers
 from pegasos.program.modelfile import BadModel, load, match_columns, read_model, save
 from samples import quadric_like, usps

@@ -13,7 +13,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from pegasos import Pegasos
 from pegasos.program.jobs.known_studies import find_study, known_studies, study_names
 from pegasos.program.published import _images as images
-from pegasos.program.studies import Check, Emulation, Experiment, Extra, Number, Study, folds, train_test
 from pegasos.program.studies.decoding import decode
 from pegasos.program.studies.judging import DIFFERS, REPRODUCED, compare, judge
 from pegasos.program.studies.results import Results
@@ -22,6 +21,7 @@ from pegasos.program.studies.study import printed_rows
 from pegasos.program.studies.template import template
 from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.program.tables.named_sets import load_set
+from pegasos.studies import Check, Emulation, Experiment, Extra, Number, Study, folds, train_test
 
 PRINTED = {"usps_gaussian": 1, "usps_kernels": 4, "usps_iterations": 64}
 
