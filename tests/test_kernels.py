@@ -452,15 +452,15 @@ def test_collapsed_widths_are_reported_with_the_suggested_one(name, storage, dty
     X = np.random.default_rng(8).normal(size=(900, 6)).astype(dtype)
     X[1::3] = X[0]
     rows = storage(X)
-    suggestion = f"{getattr(kernel().resolve(rows), kernel.width):.3g}"
+    suggestion = f"{getattr(kernel().resolve(rows), kernel.main):.3g}"
     assert collapse_message(kernel(), rows) == []
     (narrow,) = collapse_message(kernel(1e-3), rows)
     assert "similar only to itself" in narrow
-    assert f"raise {kernel.width}" in narrow
+    assert f"raise {kernel.main}" in narrow
     assert suggestion in narrow
     (wide,) = collapse_message(kernel(1e12), rows)
     assert "all examples look alike" in wide
-    assert f"lower {kernel.width}" in wide
+    assert f"lower {kernel.main}" in wide
     assert suggestion in wide
 
 
@@ -494,7 +494,7 @@ def test_kernel_is_abstract():
 @pytest.mark.parametrize(("text", "factor"), [("scale", 1.0), ("0.5 scale", 0.5), ("3scale", 3.0), ("1e-2 scale", 0.01)])
 def test_a_width_may_be_a_multiple_of_scale(kernel: type[Kernel], text: str, factor: float) -> None:
     X = np.random.default_rng(0).normal(size=(20, 3))
-    name = kernel.width
+    name = kernel.main
     assert getattr(kernel(text).resolve(X), name) == pytest.approx(factor * getattr(kernel().resolve(X), name))
 
 

@@ -13,11 +13,13 @@ from sklearn.preprocessing import StandardScaler
 from command_line import messy, numbers
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV
 from pegasos.kernels import Gaussian, Polynomial
+from pegasos.learners.catalogue import MODELS, learner_class, make_learner
 from pegasos.preprocessing import DropOutliers
 from pegasos.program.grids import GridRequest, default_models, make_grid
 from pegasos.program.modelfile import load, read_model, save
-from pegasos.program.pipelines import MODELS, check_expansion, chosen_scale, dropped_at, learned_rows, make_learner, make_recipe
+from pegasos.program.pipelines import check_expansion, chosen_scale, learned_rows, make_recipe
 from pegasos.program.tables.dataset import NUMBER, TEXT, Column, Dataset
+from pegasos.search.anatomy import anatomy
 
 
 def frame_data() -> Dataset:
@@ -47,13 +49,13 @@ def test_a_pipeline_learns_is_saved_and_predicts_the_same(make, drop, expand, tm
     recipe = make_recipe(data, make_learner("sdca", {"lam": 0.01, "seed": 0}), "auto", expand, drop)
     weights = np.random.default_rng(0).uniform(0.5, 2, len(data))
     recipe.estimator.fit(data.X, data.y, **{recipe.weight_name: weights})
-    assert dropped_at(recipe.estimator) == drop
+    assert anatomy(recipe.estimator, fitted=True).outlier_threshold == drop
     save(recipe.estimator, tmp_path / "a.model")
     again = load(tmp_path / "a.model")
     np.testing.assert_array_equal(again.predict(data.X), recipe.estimator.predict(data.X))
     np.testing.assert_allclose(again.decision_function(data.X), recipe.estimator.decision_function(data.X), rtol=1e-12)
     assert read_model(tmp_path / "a.model").n_features == 3
-    assert dropped_at(again) == drop
+    assert anatomy(again, fitted=True).outlier_threshold == drop
 
 
 @KINDS
@@ -126,8 +128,8 @@ def test_weights_of_dropped_rows_are_dropped_with_them():
 
 @pytest.mark.parametrize("model", MODELS)
 def test_every_setting_of_every_model_is_a_parameter(model):
-    learner = MODELS[model].make()
-    assert set(MODELS[model].settings.values()) <= set(learner.get_params())
+    learner = learner_class(MODELS[model][0])()
+    assert set(MODELS[model][0].options.values()) <= set(learner.get_params())
 
 
 def test_an_unknown_setting_is_refused_by_name():
@@ -165,7 +167,7 @@ def test_default_models_are_solved_where_that_is_quick():
 def test_a_grid_of_every_model_can_be_swept(make, model):
     data = make()
     recipe = make_recipe(data, make_learner(model, {}), "auto", None, 3.0)
-    values = {"lam": [0.01, 0.1], "epochs": [2]} if "lam" in MODELS[model].settings else {"epochs": [1, 2]}
+    values = {"lam": [0.01, 0.1], "epochs": [2]} if "lam" in MODELS[model][0].options else {"epochs": [1, 2]}
     grid = make_grid(GridRequest([model], [None, Polynomial(2)], [None, 2], values), recipe, data)
     sweep = SweepCV(recipe.estimator, grid, cv=2)
     with pytest.warns() if model.startswith("sdca") else _quiet():

@@ -39,7 +39,7 @@ def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
     problem = "all examples look alike" if alike else "every example is similar only to itself"
     if isinstance(kernel, DistanceKernel) and (alike or alone):
         suggestion = kernel.suggest(X.shape[1], variance_of(X))
-        remedy = f"{'lower' if alike else 'raise'} {kernel.width} (the data suggest about {suggestion:.3g})"
+        remedy = f"{'lower' if alike else 'raise'} {kernel.main} (the data suggest about {suggestion:.3g})"
     elif alike:
         remedy = "scale X (for example StandardScaler) or lower coef0"
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,16 @@ class DualAscent(Solver):
     def finished(self) -> bool:  # type: ignore[override]
         """Whether all members have reached tol, by exact scores."""
         return bool(self.done.all()) and self.verify()
+
+    def milestones(self, stop: int) -> Sequence[int]:
+        return range(self.epoch + 1, stop + 1)
+
+    def steps_at(self, stop: int) -> int:
+        return stop * self.m
+
+    @property
+    def gaps(self) -> Array:
+        return self.relative.reshape(-1)
 
     def advance(self, stop: int) -> None:
         while self.epoch < stop and not self.finished:

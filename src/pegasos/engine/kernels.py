@@ -13,7 +13,7 @@ import math
 import numbers
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -36,6 +36,20 @@ class Kernel(ABC):
     """
 
     measure: ClassVar[Measure | None] = None
+    #: The kernel's name, its formula, and what scikit-learn calls the same thing, for people.
+    name: ClassVar[str] = ""
+    formula: ClassVar[str] = ""
+    in_scikit_learn: ClassVar[str] = "none"
+    #: The parameter that is given first in words, and those that are whole numbers.
+    main: ClassVar[str | None] = None
+    counts: ClassVar[tuple[str, ...]] = ()
+    #: Other ways to give the main parameter: a name, and what makes the kernel from that number.
+    alternatives: ClassVar[Mapping[str, Callable[[float], Kernel]]] = {}
+
+    @property
+    def relative(self) -> bool:
+        """Whether its numbers depend on the rows that it is resolved for."""
+        return False
 
     @abstractmethod
     def transform(self, values: NDArray[Any]) -> None:
@@ -119,6 +133,11 @@ class Polynomial(Kernel):
     """
 
     measure: ClassVar[Measure | None] = "inner"
+    name = "polynomial"
+    formula = "(coef0 + x·z)^degree"
+    in_scikit_learn = "SVC(kernel='poly', degree=d, gamma=1, coef0=1)"
+    main = "degree"
+    counts = ("degree",)
     degree: int = 3
     coef0: float = 1.0
 
@@ -147,6 +166,9 @@ class Linear(Kernel):
     """
 
     measure: ClassVar[Measure | None] = "inner"
+    name = "linear"
+    formula = "x·z"
+    in_scikit_learn = "SVC(kernel='linear')"
 
     def transform(self, values: NDArray[Any]) -> None:
         """Inner products are the kernel's values already."""
@@ -159,7 +181,16 @@ class DistanceKernel(Kernel):
     A text such as "0.5 scale" is a multiple of that width.
     """
 
-    width: ClassVar[str]
+    main: ClassVar[str]
+
+    @property
+    def factor(self) -> float | None:
+        """The width as a multiple of the data's own scale; None where it is a number."""
+        return _multiple_of_scale(getattr(self, self.main))
+
+    @property
+    def relative(self) -> bool:
+        return self.factor is not None
 
     @staticmethod
     @abstractmethod
@@ -167,12 +198,11 @@ class DistanceKernel(Kernel):
         """The width for data with so many features and this variance over all their numbers."""
 
     def resolve(self, X: Any) -> Self:
-        width = getattr(self, self.width)
-        factor = _multiple_of_scale(width)
+        width, factor = getattr(self, self.main), self.factor
         if factor is not None:
-            return dataclasses.replace(self, **{self.width: factor * self.suggest(X.shape[1], variance_of(X))})
-        _positive(self.width, width)
-        return dataclasses.replace(self, **{self.width: _plain(width)})
+            return dataclasses.replace(self, **{self.main: factor * self.suggest(X.shape[1], variance_of(X))})
+        _positive(self.main, width)
+        return dataclasses.replace(self, **{self.main: _plain(width)})
 
 
 @dataclass(repr=False, unsafe_hash=True)
@@ -186,7 +216,10 @@ class Gaussian(DistanceKernel):
     """
 
     measure: ClassVar[Measure | None] = "squared"
-    width: ClassVar[str] = "variance"
+    name = "gaussian"
+    formula = "exp(-|x-z|²/(2 variance))"
+    in_scikit_learn = "SVC(kernel='rbf', gamma=1/(2 v)); gaussian:gamma=g is gamma=g; gaussian alone is gamma='scale'"
+    main = "variance"
     variance: Width = "scale"
 
     @classmethod
@@ -217,7 +250,9 @@ class Exponential(DistanceKernel):
     """
 
     measure: ClassVar[Measure | None] = "squared"
-    width: ClassVar[str] = "scale"
+    name = "exponential"
+    formula = "exp(-|x-z|/scale)"
+    main = "scale"
     scale: Width = "scale"
 
     def transform(self, values: NDArray[Any]) -> None:
@@ -240,7 +275,10 @@ class Laplacian(DistanceKernel):
     """
 
     measure: ClassVar[Measure | None] = "manhattan"
-    width: ClassVar[str] = "scale"
+    name = "laplacian"
+    formula = "exp(-|x-z|₁/scale)"
+    in_scikit_learn = "metrics.pairwise.laplacian_kernel(gamma=1/s)"
+    main = "scale"
     scale: Width = "scale"
 
     def transform(self, values: NDArray[Any]) -> None:
@@ -302,13 +340,9 @@ class CustomKernel(Kernel):
         return matrix
 
 
-KERNELS: dict[str, type[Kernel]] = {
-    "linear": Linear,
-    "polynomial": Polynomial,
-    "gaussian": Gaussian,
-    "exponential": Exponential,
-    "laplacian": Laplacian,
-}
+Gaussian.alternatives = {"gamma": Gaussian.from_gamma}
+
+KERNELS: dict[str, type[Kernel]] = {kind.name: kind for kind in (Linear, Polynomial, Gaussian, Exponential, Laplacian)}
 ALIASES = {"poly": "polynomial", "rbf": "gaussian"}
 
 

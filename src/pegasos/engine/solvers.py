@@ -7,6 +7,7 @@ A solver has `advance(stop)`, `predictors()` (vectors and bias, one row for each
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,25 +23,17 @@ def suffix_start(stop: int, average: bool | float) -> int:
     return stop - math.ceil(share * stop)
 
 
-def advance_together(solvers: list[Any], stop: int) -> None:
+def advance_together(solvers: Sequence[Solver], stop: int) -> None:
     """Advance solvers over the same draws block by block in step, so that they can share what a block needs."""
-    first = solvers[0]
-    block = first.walk.steps_a_block
-    if isinstance(first, PegasosSolver):
-        for step in range(first.walk.step // block * block + block, stop, block):
-            for solver in solvers:
-                solver.advance(step)
-        for solver in solvers:
-            solver.advance(stop)
-        return
-    for epoch in range(min(solver.epoch for solver in solvers) + 1, stop + 1):
-        end = epoch * first.m
-        for step in range(min(solver.walk.step for solver in solvers) // block * block + block, end, block):
+    block = solvers[0].walk.steps_a_block
+    for milestone in max((solver.milestones(stop) for solver in solvers), key=len):
+        begin = min(solver.walk.step for solver in solvers)
+        for step in range(begin // block * block + block, solvers[0].steps_at(milestone), block):
             for solver in solvers:
                 if not solver.finished:
-                    solver.walk.advance(step)
+                    solver.walk_on(step)
         for solver in solvers:
-            solver.advance(epoch)
+            solver.advance(milestone)
 
 
 class Solver:
@@ -50,6 +43,23 @@ class Solver:
 
     def __init__(self, walk: Walk) -> None:
         self.walk = walk
+
+    def milestones(self, stop: int) -> Sequence[int]:
+        """The stops on the way to this one, itself the last, at which the solver has something to decide."""
+        return [stop]
+
+    def steps_at(self, stop: int) -> int:
+        """Steps of the walk at a stop."""
+        return stop
+
+    def walk_on(self, step: int) -> None:
+        """Walk to a step on the way to the next milestone."""
+        self.walk.advance(step)
+
+    @property
+    def gaps(self) -> Array | None:
+        """The relative duality gap of each member, where the solver has certificates."""
+        return None
 
     def advance(self, stop: int) -> None:
         """Go on until `stop`."""
@@ -86,6 +96,9 @@ class PegasosSolver(Solver):
                 self.walk.advance(start)
                 self._sums[start] = self._members(self.walk.sums())
         self.walk.advance(stop)
+
+    def walk_on(self, step: int) -> None:
+        self.advance(step)
 
     def _members(self, pair: tuple[Array, Array]) -> tuple[Array, Array]:
         columns = self.member_columns()
@@ -126,6 +139,12 @@ class PerceptronSolver(Solver):
         self.resting = np.zeros(columns, dtype=bool) if done is None else done
         self.mistakes: list[Array] = []
         self.losses: list[Array] = []
+
+    def milestones(self, stop: int) -> Sequence[int]:
+        return range(self.epoch + 1, stop + 1)
+
+    def steps_at(self, stop: int) -> int:
+        return stop * self.m
 
     @property
     def finished(self) -> bool:  # type: ignore[override]

@@ -1,7 +1,22 @@
-"""The learners: estimators in scikit-learn's sense, each a rule over the one engine."""
+"""The learners: estimators in scikit-learn's sense, each a rule over the one engine; `catalogue` tells what each is."""
 
-from pegasos.learners.pegasos import Pegasos
-from pegasos.learners.perceptron import Perceptron
-from pegasos.learners.sdca import SDCA
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pegasos.learners.catalogue import DECLARATIONS, learner_class
+
+if TYPE_CHECKING:
+    from pegasos.learners.pegasos import Pegasos
+    from pegasos.learners.perceptron import Perceptron
+    from pegasos.learners.sdca import SDCA
 
 __all__ = ["SDCA", "Pegasos", "Perceptron"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a learner when it is first asked for: the catalogue alone loads nothing."""
+    for declaration in DECLARATIONS:
+        if declaration.learner == name:
+            return learner_class(declaration)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -12,8 +12,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pegasos.engine.distances import Pairs, fill_matrix
 from pegasos.engine.kernels import Kernel
+from pegasos.engine.solvers import Solver
 from pegasos.engine.walk import Walk
-from pegasos.learners.task import PRECOMPUTED, Task, check_finite, combined_weights, encode_classes, fingerprint
+from pegasos.learners.catalogue import Declaration
+from pegasos.learners.task import PRECOMPUTED, Task, check_finite, combined_weights, encode_classes, fingerprint, is_precomputed
 
 Array = np.ndarray[Any, Any]
 
@@ -54,16 +56,49 @@ def check_saved(saved: dict[str, Any], walk: Walk) -> None:
 
 
 class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
-    """One linear or kernel predictor a class (one in all for two classes); the class with the highest score wins."""
+    """One linear or kernel predictor a class (one in all for two classes); the class with the highest score wins.
 
+    Every learner is one of these. What a search asks of a learner stands first; `fit` and `partial_fit` are its own.
+    """
+
+    declaration: ClassVar[Declaration]
+    #: λ as a number, known once parameters were checked; None for a learner without it.
+    lam_: float | None = None
     kernel_: Any
     _saved: Any
     _mark: str | None
 
+    def check_parameters(self) -> None:
+        """Raise ValueError where a parameter makes no sense; set `lam_`."""
+        raise AssertionError("each learner has its own parameters")
+
+    @property
+    def stop(self) -> tuple[str, int]:
+        """The parameter that ends a walk, and its value."""
+        (name,) = self.declaration.stops
+        return name, getattr(self, name)
+
+    def planned_stop(self, m: int) -> int:
+        """Where a walk over m rows ends at the latest, in the declared unit."""
+        return self.stop[1]
+
+    def examples(self, stop: int, m: int) -> int:
+        """How many examples are drawn until a stop."""
+        return stop * m
+
+    def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
+        """Solvers for all λ at once that are read at these stops: one, or one a class where each has its own draws."""
+        raise AssertionError("each learner walks in its own way")
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether scores are the logits of probabilities."""
+        return False
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
         return tags
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:

@@ -14,6 +14,7 @@ from pegasos.engine.method import Method
 from pegasos.engine.rules import HINGE, LOGISTIC
 from pegasos.engine.solvers import PegasosSolver, Solver
 from pegasos.engine.walk import Walk
+from pegasos.learners.catalogue import PEGASOS
 from pegasos.learners.certify import certify
 from pegasos.learners.one_vs_all import OTHER_ROWS, OneVsAllClassifier, Stage, check_saved, is_linear, is_logistic, probabilities
 from pegasos.learners.task import (
@@ -73,6 +74,7 @@ class Pegasos(OneVsAllClassifier):
     0.96
     """
 
+    declaration = PEGASOS
     loss_curve_: Any
     loss_curve_steps_: Any
 
@@ -117,8 +119,8 @@ class Pegasos(OneVsAllClassifier):
         """Learn from rows X (dense or CSR) and labels y; `sample_weight` >= 0, one a row."""
         self.check_parameters()
         X, codes, weights = self._read(X, y, sample_weight)
-        task = open_task(self, X, codes, weights, len(self.classes_), free_is_augment=False, own=False)
-        steps = self._steps(task.m)
+        task = open_task(self, X, codes, weights, len(self.classes_))
+        steps = self.planned_stop(task.m)
         saved = self._resumable(task)
         if saved is None:
             self._seed = draw_seed(self.random_state)
@@ -147,7 +149,7 @@ class Pegasos(OneVsAllClassifier):
         self.check_parameters()
         first = getattr(self, "_saved", None) is None
         X, codes, weights = self._read_part(X, y, classes, sample_weight, first)
-        task = open_task(self, X, codes, weights, len(self.classes_), free_is_augment=False, own=False)
+        task = open_task(self, X, codes, weights, len(self.classes_))
         steps = math.ceil(task.m / self.batch_size)
         start = 0 if first else self._saved[0]["step"]
         walk = self._walk(task, task.columns, Draws("in-order", task.m), weights, np.array([self.lam_]), origin=start)
@@ -172,7 +174,7 @@ class Pegasos(OneVsAllClassifier):
     # -- the run -----------------------------------------------------------------------------------------------------
 
     def check_parameters(self) -> None:
-        one_of("loss", self.loss, ("hinge", "logistic"))
+        one_of("loss", self.loss, self.declaration.losses)
         one_of("sampling", self.sampling, ("uniform", "permutation", "fixed-permutation"))
         one_of("draws", self.draws, ("shared", "independent"))
         self.lam_ = resolve_lam(self.lam, self.kernel, self.loss)
@@ -183,11 +185,22 @@ class Pegasos(OneVsAllClassifier):
             if not 0 < positive("average", self.average) <= 1:
                 raise ValueError(f"average must be False, True or a fraction in (0, 1], got {self.average!r}.")
 
-    def _steps(self, m: int) -> int:
+    @property
+    def stop(self) -> tuple[str, int]:
         if self.n_iter is not None:
-            return whole_number("n_iter", self.n_iter)
-        epochs = DEFAULT_EPOCHS if self.epochs is None else whole_number("epochs", self.epochs)
-        return math.ceil(epochs * m / self.batch_size)
+            return "n_iter", whole_number("n_iter", self.n_iter)
+        return "epochs", DEFAULT_EPOCHS if self.epochs is None else whole_number("epochs", self.epochs)
+
+    def planned_stop(self, m: int) -> int:
+        name, count = self.stop
+        return count if name == "n_iter" else math.ceil(count * m / self.batch_size)
+
+    def examples(self, stop: int, m: int) -> int:
+        return stop * self.batch_size
+
+    @property
+    def has_probabilities(self) -> bool:
+        return bool(self.loss == "logistic")
 
     def _groups(self, task: Task) -> list[Array]:
         """The columns that share draws."""
@@ -251,13 +264,6 @@ class Pegasos(OneVsAllClassifier):
         self._saved = [walk.save() for walk in walks] if self.warm_start or task.kernel is None else None
         self._m = task.m
         self._publish(task, stages, stops)
-
-    # -- many settings in one walk: see pegasos.search ------------------------------------------------------------------
-
-    sweep_axes = ("lam", "n_iter", "epochs")
-
-    def planned_stop(self, m: int) -> int:
-        return self._steps(m)
 
     def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
         solvers: list[Solver] = []

@@ -12,6 +12,7 @@ from pegasos.engine.method import Method
 from pegasos.engine.rules import PERCEPTRON
 from pegasos.engine.solvers import PerceptronSolver, Solver
 from pegasos.engine.walk import Walk
+from pegasos.learners.catalogue import PERCEPTRON as DECLARED
 from pegasos.learners.one_vs_all import OTHER_ROWS, OneVsAllClassifier, Stage, check_saved, is_linear
 from pegasos.learners.task import Task, check_stops, draw_seed, open_task, positive, whole_number
 
@@ -48,6 +49,7 @@ class Perceptron(OneVsAllClassifier):
     0.92
     """
 
+    declaration = DECLARED
     _mistakes: list[Array]
     _losses: list[Array]
 
@@ -82,7 +84,7 @@ class Perceptron(OneVsAllClassifier):
         """Learn from rows X (dense or CSR) and labels y; `sample_weight` >= 0, one a row."""
         self.check_parameters()
         X, codes, weights = self._read(X, y, sample_weight)
-        task = open_task(self, X, codes, weights, len(self.classes_), free_is_augment=True, own=False)
+        task = open_task(self, X, codes, weights, len(self.classes_))
         saved = self._saved if self._goes_on else None
         if saved is None:
             self._seed = draw_seed(self.random_state)
@@ -111,7 +113,7 @@ class Perceptron(OneVsAllClassifier):
         self.check_parameters()
         first = getattr(self, "_saved", None) is None
         X, codes, weights = self._read_part(X, y, classes, sample_weight, first)
-        task = open_task(self, X, codes, weights, len(self.classes_), free_is_augment=True, own=False)
+        task = open_task(self, X, codes, weights, len(self.classes_))
         origin = 0 if first else self._saved["step"]
         walk = self._walk(task, Draws("in-order", task.m), weights, origin)
         if first:
@@ -162,16 +164,8 @@ class Perceptron(OneVsAllClassifier):
         self._m = task.m
         self._publish(task, stages, stops)
 
-    # -- many settings in one walk: see pegasos.search ------------------------------------------------------------------
-
-    sweep_axes = ("epochs",)
-    lam_ = None
-
     def _draws(self, m: int, seed: int) -> Draws:
         return Draws("permutation" if self.shuffle else "in-order", m, seed)
-
-    def planned_stop(self, m: int) -> int:
-        return self.epochs
 
     def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
         walk = self._walk(task, self._draws(task.m, seed), task.relative_weights)

@@ -16,6 +16,7 @@ from pegasos.engine.method import Method
 from pegasos.engine.rules import SDCA_HINGE, SDCA_LOGISTIC
 from pegasos.engine.solvers import Solver
 from pegasos.engine.walk import Walk
+from pegasos.learners.catalogue import SDCA as DECLARED
 from pegasos.learners.certify import certify, has_certificate
 from pegasos.learners.one_vs_all import OneVsAllClassifier, Stage, is_logistic, probabilities
 from pegasos.learners.task import Task, check_stops, draw_seed, one_of, open_task, positive, resolve_lam, whole_number
@@ -55,6 +56,8 @@ class SDCA(OneVsAllClassifier):
     (True, 0.97)
     """
 
+    declaration = DECLARED
+
     def __init__(
         self,
         loss: str = "hinge",
@@ -90,7 +93,7 @@ class SDCA(OneVsAllClassifier):
         """Learn from rows X (dense or CSR) and labels y; `sample_weight` >= 0, one a row."""
         self.check_parameters()
         X, codes, weights = self._read(X, y, sample_weight)
-        task = open_task(self, X, codes, weights, len(self.classes_), free_is_augment=False, own=True)
+        task = open_task(self, X, codes, weights, len(self.classes_))
         certified = has_certificate(task.kernel, task.X)
         saved = self._resumable(task)
         if saved is None:
@@ -123,7 +126,7 @@ class SDCA(OneVsAllClassifier):
         return certify(self, X, y, sample_weight)
 
     def check_parameters(self) -> None:
-        one_of("loss", self.loss, ("hinge", "logistic"))
+        one_of("loss", self.loss, self.declaration.losses)
         one_of("sampling", self.sampling, ("uniform", "permutation", "fixed-permutation"))
         self.lam_ = resolve_lam(self.lam, self.kernel, self.loss)
         positive("tol", self.tol)
@@ -148,12 +151,9 @@ class SDCA(OneVsAllClassifier):
         tol, finish = (float(self.tol), bool(self.finish)) if certified else (-np.inf, False)
         return DualAscent(walk, self.loss, lams, weights, task.training(task.codes), tol, finish)
 
-    # -- many settings in one walk: see pegasos.search ------------------------------------------------------------------
-
-    sweep_axes = ("lam", "max_epochs")
-
-    def planned_stop(self, m: int) -> int:
-        return self.max_epochs
+    @property
+    def has_probabilities(self) -> bool:
+        return bool(self.loss == "logistic")
 
     def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
         return [self._ascent(task, lams, seed, has_certificate(task.kernel, task.X))]
@@ -187,7 +187,7 @@ class SDCA(OneVsAllClassifier):
         if not self._goes_on:
             return None
         saved: dict[str, Any] = self._saved
-        bounds = box(np.full(len(task.columns), float(self.lam_)), task.weights)
+        bounds = box(np.full(len(task.columns), float(self.lam_ or 0.0)), task.weights)
         labels = task.labels()
         a = labels * saved["coefficients"]
         inside = np.clip(a, 0.0, bounds)

@@ -55,6 +55,23 @@ class Task:
         """m ω/Σω: what Pegasos and the Perceptron multiply a change with."""
         return self.weights * (self.m / self.weights.sum())
 
+    @classmethod
+    def of(
+        cls,
+        learner: Any,
+        X: Any,
+        codes: Array,
+        weights: Array,
+        n_classes: int,
+        kernel: Kernel | str | None,
+        plan: Plan,
+        rows: Any,
+        members: Array | None = None,
+    ) -> Task:
+        """The task of a learner on rows that were made already."""
+        constant = constant_feature(learner)
+        return cls(X, codes, weights, column_codes(n_classes), kernel, constant, plan, rows, members)
+
     def labels(self) -> Array:
         """±1, columns x rows."""
         return np.where(self.codes[None, :] == self.columns[:, None], 1.0, -1.0)
@@ -90,31 +107,31 @@ def combined_weights(sample_weight: Any, class_weight: Any, classes: Array, code
     return weights
 
 
-def constant_feature(fit_intercept: Any, kernel: Any, free_is_augment: bool, name: str) -> float:
+def constant_feature(learner: Any) -> float:
     """The value of the constant feature, 0 for none; see `fit_intercept` in the learners."""
+    fit_intercept = learner.fit_intercept
     if fit_intercept == "auto":
-        return 1.0 if kernel is None else 0.0
+        return 1.0 if learner.kernel is None else 0.0
     if isinstance(fit_intercept, bool | np.bool_) and not fit_intercept:
         return 0.0
-    if fit_intercept == "augment" or (fit_intercept == "free" and free_is_augment):
+    if fit_intercept == "augment" or (fit_intercept == "free" and learner.declaration.free_intercept):
         return 1.0
     if fit_intercept == "free":
         raise ValueError(
-            f"{name} has no honest way to fit an intercept that is not regularized (its step sizes and its certificate rest on a "
-            "strongly convex objective). Use fit_intercept='augment', or centre the features."
+            f"{type(learner).__name__} has no honest way to fit an intercept that is not regularized (its step sizes and its "
+            "certificate rest on a strongly convex objective). Use fit_intercept='augment', or centre the features."
         )
     raise ValueError(f"fit_intercept must be 'auto', 'augment', 'free' or False, got {fit_intercept!r}.")
 
 
-def open_task(estimator: Any, X: Any, codes: Array, weights: Array, n_classes: int, free_is_augment: bool, own: bool) -> Task:
-    """Resolve the kernel, plan within the memory budget, then make the rows. `own`: the rule keeps dual coefficients."""
-    constant = constant_feature(estimator.fit_intercept, estimator.kernel, free_is_augment, type(estimator).__name__)
+def open_task(learner: Any, X: Any, codes: Array, weights: Array, n_classes: int) -> Task:
+    """Resolve the kernel, plan within the memory budget, then make the rows."""
     columns = column_codes(n_classes)
     m, width = X.shape
     itemsize = X.dtype.itemsize
-    memory = estimator.memory
+    memory = learner.memory
     kernel: Kernel | str | None
-    if isinstance(estimator.kernel, str) and estimator.kernel == PRECOMPUTED:
+    if is_precomputed(learner.kernel):
         if m != width:
             raise ValueError(f"kernel='precomputed' needs the square matrix K(train, train); got shape {X.shape}.")
         if sparse.issparse(X):
@@ -122,21 +139,26 @@ def open_task(estimator: Any, X: Any, codes: Array, weights: Array, n_classes: i
         kernel = PRECOMPUTED
         plan = plan_dual(m, 0, len(columns), itemsize, memory, precomputed=True, dense=False)
         rows: Any = GramRows(_symmetric(X))
-    elif estimator.kernel is None:
+    elif learner.kernel is None:
         kernel = None
-        plan = plan_primal(sparse.issparse(X), m, width, len(columns), itemsize, memory, own)
+        plan = plan_primal(sparse.issparse(X), m, width, len(columns), itemsize, memory, learner.declaration.keeps_coefficients)
         rows = explicit_rows(X)
     else:
-        found = as_kernel(estimator.kernel)
+        found = as_kernel(learner.kernel)
         assert found is not None
         kernel = found.resolve(X)
         kernel.check_range(X)
         plan = plan_dual(m, width, len(columns), itemsize, memory, precomputed=False, dense=not sparse.issparse(X))
         warn_if_collapsed(kernel, X)
         rows = GramRows.of(kernel, X) if plan.rows == "gram" else KernelRows(kernel, X)
-    task = Task(X, codes, weights, columns, kernel, constant, plan, rows)
+    task = Task.of(learner, X, codes, weights, n_classes, kernel, plan, rows)
     _check_diagonal(rows.diagonal, X.dtype)
     return task
+
+
+def is_precomputed(kernel: Any) -> bool:
+    """Whether X is to be the kernel matrix itself."""
+    return isinstance(kernel, str) and kernel == PRECOMPUTED
 
 
 def _symmetric(K: Array) -> Array:

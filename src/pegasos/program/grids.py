@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.base import clone
 
 from pegasos.engine.kernels import Gaussian, Kernel, Polynomial, as_rows
-from pegasos.preprocessing import DropOutliers
-from pegasos.program.pipelines import MODELS, Recipe, expansion, make_learner
+from pegasos.learners.catalogue import MODELS, make_learner
+from pegasos.program.pipelines import Recipe, expansion
 from pegasos.program.tables.dataset import Dataset
+from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
 
@@ -23,8 +24,6 @@ SEARCH_TOLERANCE, SEARCH_EPOCHS = 0.01, 50
 
 _WIDTHS = ("0.1 scale", "0.25 scale", "0.5 scale", "1 scale", "2.5 scale", "6 scale")
 _CONSTANTS = (1 / 3, 3.0)
-_EPOCHS = (1, 5, 20)
-_PERCEPTRON_EPOCHS = (1, 3, 10, 30, 100)
 #: Costs c: λ = typical K(x, x)/(c m). The same c means the same freedom, whatever the features' units are.
 _COSTS: dict[str, tuple[float, ...]] = {
     "linear": (0.01, 0.1, 1.0, 10.0, 100.0),
@@ -58,7 +57,7 @@ def make_grid(wish: GridRequest, recipe: Recipe, dataset: Dataset) -> list[dict[
         for model in wish.models or default_models(len(dataset)):
             for family, kernels in _families(wish.kernels or _default_kernels(degree, sample)).items():
                 axes = {"kernel": kernels, **_stops(model, wish.values), **wish.values}
-                if "lam" in MODELS[model].settings and "lam" not in axes:
+                if "lam" in MODELS[model][0].options and "lam" not in axes:
                     axes["lam"] = _strengths(kernels[0], sample, len(dataset), family)
                 grid.append(_cells(model, axes, degree, wish, recipe.prefix))
     return grid
@@ -66,7 +65,7 @@ def make_grid(wish: GridRequest, recipe: Recipe, dataset: Dataset) -> list[dict[
 
 def _cells(model: str, axes: dict[str, list[Any]], degree: int | None, wish: GridRequest, prefix: str) -> dict[str, list[Any]]:
     """One dictionary in the words of the learner; what has one value goes into the learner itself."""
-    names = MODELS[model].settings
+    names = MODELS[model][0].options
     fixed = {name: values[0] for name, values in axes.items() if len(values) == 1 and name not in ("kernel", "lam")}
     learner = make_learner(model, {**fixed, "seed": wish.seed, "memory": wish.memory})
     varied = {f"{prefix}learner__{names[name]}": values for name, values in axes.items() if name not in fixed}
@@ -97,11 +96,11 @@ def _families(kernels: list[Kernel | None]) -> dict[str, list[Kernel | None]]:
 
 def _stops(model: str, given: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """When to stop, where nothing is said."""
-    if "tol" in MODELS[model].settings:
+    if MODELS[model][0].tolerance is not None:
         return {"tol": [SEARCH_TOLERANCE], "epochs": [SEARCH_EPOCHS]}
     if "n_iter" in given or "epochs" in given:
         return {}
-    return {"epochs": list(_PERCEPTRON_EPOCHS if model == "perceptron" else _EPOCHS)}
+    return {"epochs": list(MODELS[model][0].usual_epochs)}
 
 
 def _strengths(kernel: Kernel | None, sample: Any, rows: int, family: str) -> list[float]:
@@ -115,10 +114,6 @@ def _prepared_sample(recipe: Recipe, dataset: Dataset, degree: int | None, most:
     """Some rows as the learner would see them."""
     X = dataset.X[:: max(1, len(dataset) // most)]
     estimator = clone(recipe.estimator).set_params(**{f"{recipe.prefix}expand": expansion(degree)})
-    while not hasattr(estimator, "sweep_axes"):
-        if isinstance(estimator, DropOutliers):
-            estimator = estimator.estimator
-        else:
-            X = estimator[:-1].fit_transform(X)
-            estimator = estimator.steps[-1][1]
+    for stage in anatomy(estimator).stages:
+        X = X if stage.drops else stage.part.fit_transform(X)
     return as_rows(X).astype(np.float64)

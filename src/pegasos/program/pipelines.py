@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,35 +13,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, PolynomialFeatures, StandardScaler
 
 from pegasos.engine.memory import free_bytes
-from pegasos.learners import SDCA, Pegasos, Perceptron
 from pegasos.preprocessing import DropOutliers
 from pegasos.program.tables.dataset import NUMBER, TEXT, Dataset
+from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True)
-class Model:
-    """A learner by its name on the command line: how it is made, and which parameter each setting means."""
-
-    make: Callable[..., Any]
-    settings: dict[str, str]
-
-
-_COMMON = {"kernel": "kernel", "class_weight": "class_weight", "memory": "memory", "seed": "random_state"}
-_STEPS = {
-    **_COMMON,
-    **{name: name for name in ("lam", "n_iter", "epochs", "average", "batch_size", "sampling", "projection")},
-}
-_ASCENT = {**_COMMON, "lam": "lam", "epochs": "max_epochs", "tol": "tol", "sampling": "sampling"}
-
-MODELS = {
-    "perceptron": Model(Perceptron, {**_COMMON, "epochs": "epochs", "average": "average"}),
-    "pegasos": Model(lambda: Pegasos("hinge"), _STEPS),
-    "logistic": Model(lambda: Pegasos("logistic"), _STEPS),
-    "sdca": Model(lambda: SDCA("hinge"), _ASCENT),
-    "sdca-logistic": Model(lambda: SDCA("logistic"), _ASCENT),
-}
 
 
 @dataclass(frozen=True)
@@ -55,35 +30,7 @@ class Recipe:
     @property
     def weight_name(self) -> str:
         """What fit calls the weights of rows."""
-        if isinstance(self.estimator, DropOutliers):
-            return "sample_weight"
-        return f"{self.estimator.steps[-1][0]}__sample_weight"
-
-
-def make_learner(model: str, settings: dict[str, Any]) -> Any:
-    """The learner of this name with these settings; a setting that it does not have is refused."""
-    known = MODELS[model].settings
-    for name in settings:
-        if name not in known:
-            raise ValueError(f"the model {model} has no setting {name!r}; it has {', '.join(sorted(known))}.")
-    return MODELS[model].make().set_params(**{known[name]: value for name, value in settings.items()})
-
-
-def model_name(learner: Any) -> str:
-    """The name of a learner on the command line."""
-    for name, model in MODELS.items():
-        made = model.make()
-        if type(made) is type(learner) and getattr(made, "loss", None) == getattr(learner, "loss", None):
-            return name
-    return type(learner).__name__
-
-
-def fitted_learner(estimator: Any) -> Any:
-    """The fitted learner inside pipelines and DropOutliers."""
-    inner = estimator
-    while not hasattr(inner, "sweep_axes"):
-        inner = inner.estimator_ if hasattr(inner, "estimator_") else inner.steps[-1][1]
-    return inner
+        return anatomy(self.estimator).weight_name
 
 
 def make_recipe(
@@ -108,12 +55,6 @@ def learned_rows(dataset: Dataset, drop_outliers: float | None = None) -> int:
     X = make_encoder(dataset).fit_transform(dataset.X) if dataset.has_frame else dataset.X
     columns = _numbers(dataset) if dataset.has_frame else None
     return int(DropOutliers(None, drop_outliers, columns).kept_rows(X).sum())
-
-
-def dropped_at(estimator: Any) -> float | None:
-    """The threshold of the outlier filter in a pipeline, if it has one."""
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    return float(last.threshold) if isinstance(last, DropOutliers) else None
 
 
 def _numbers(dataset: Dataset) -> tuple[int, ...]:

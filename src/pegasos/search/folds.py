@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ from sklearn.utils import _safe_indexing, check_array
 from pegasos.engine.distances import Pairs, fill_gram
 from pegasos.engine.kernels import Kernel, as_kernel
 from pegasos.engine.rows import GramRows, KernelRows, explicit_rows
-from pegasos.learners.task import PRECOMPUTED
-from pegasos.preprocessing import DropOutliers
+from pegasos.learners.task import is_precomputed
+from pegasos.search.anatomy import Anatomy
 
 Array = np.ndarray[Any, Any]
 
@@ -31,17 +32,17 @@ class Prepared:
     members: Array
 
 
-def prepare(estimator: Any, X: Any, y: Any, train: Array) -> Prepared:
+def prepare(parts: Anatomy, X: Any, y: Any, train: Array) -> Prepared:
     """Fit the steps before the learner on the training rows only, and bring all rows through them."""
-    if isinstance(estimator, Pipeline):
-        steps = estimator[:-1]
-        if len(steps):
-            steps = clone(steps).fit(_safe_indexing(X, train), _safe_indexing(y, train))
-            X = steps.transform(X)
-        return prepare(estimator.steps[-1][1], X, y, train)
-    if isinstance(estimator, DropOutliers):
-        return prepare(estimator.estimator, X, y, train[estimator.kept_rows(_safe_indexing(X, train))])
-    return Prepared(check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32), order="C"), train)
+    members = train
+    for drops, stages in groupby(parts.stages, key=lambda stage: stage.drops):
+        if drops:
+            for stage in stages:
+                members = members[stage.part.kept_rows(_safe_indexing(X, members))]
+        else:
+            steps = clone(Pipeline([(stage.name, stage.part) for stage in stages]))
+            X = steps.fit(_safe_indexing(X, members), _safe_indexing(y, members)).transform(X)
+    return Prepared(check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32), order="C"), members)
 
 
 class Shared:
@@ -80,7 +81,7 @@ class Shared:
 
 def resolved_kernel(learner: Any, prepared: Prepared) -> Kernel | str | None:
     """The kernel with numbers, as a fit on the training rows alone would have it."""
-    if learner.kernel is None or (isinstance(learner.kernel, str) and learner.kernel == PRECOMPUTED):
+    if learner.kernel is None or is_precomputed(learner.kernel):
         return learner.kernel
     kernel = as_kernel(learner.kernel)
     assert kernel is not None

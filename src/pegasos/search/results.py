@@ -41,7 +41,7 @@ class Table:
         self.support, self.gaps = np.full(shape, np.nan), np.full(shape, np.nan)
         self.labels = np.full((len(cells), _num_samples(X)), -1, dtype=np.int32)
         self.scores: dict[int, dict[int, tuple[Array, Array]]] = {}
-        self.tolerances = np.array([getattr(cell.learner, "tol", np.inf) for cell in cells])
+        self.tolerances = np.array([_tolerance(cell) for cell in cells])
 
     def take(self, unit: Unit, result: UnitResult) -> None:
         """Score every cell of a finished unit."""
@@ -98,7 +98,7 @@ class Table:
             self._keep(cell, unit, found["scores"])
 
     def _answers(self, cell: Cell, result: UnitResult, labels: Array, scores: Array) -> FoldAnswers:
-        kind = LogisticAnswers if getattr(cell.learner, "loss", "") == "logistic" else FoldAnswers
+        kind = LogisticAnswers if cell.learner.has_probabilities else FoldAnswers
         return kind(self._classes[result.classes], self._classes[labels], scores)
 
     def _score(self, answers: FoldAnswers, rows: Array) -> Any:
@@ -136,3 +136,9 @@ class Table:
             if key.endswith("_scores")
         }
         return [out or {**empty, "fit_time": np.nan, "score_time": np.nan} for row in self._out for out in row]
+
+
+def _tolerance(cell: Cell) -> float:
+    """The gap that a cell should reach."""
+    name = cell.learner.declaration.tolerance
+    return np.inf if name is None else float(getattr(cell.learner, name))

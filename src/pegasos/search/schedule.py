@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.pipeline import Pipeline
 
 from pegasos.engine.distances import Pairs
 from pegasos.engine.interruption import interruptible
@@ -21,13 +20,21 @@ from pegasos.engine.kernels import Kernel, as_kernel
 from pegasos.engine.plan import DUAL_BLOCK, Plan, budget_bytes, plan_primal
 from pegasos.engine.rows import KernelRows, SharedDistances
 from pegasos.engine.threads import blas_threads, single_threaded_blas
-from pegasos.learners.task import PRECOMPUTED, column_codes
-from pegasos.preprocessing import DropOutliers
+from pegasos.learners.task import column_codes, is_precomputed
 from pegasos.search.folds import Prepared, Shared, base_values, make_rows, prepare, resolved_kernel
 from pegasos.search.grid import Group
 from pegasos.search.units import UnitResult, UnitRun, run_together
 
 Array = np.ndarray[Any, Any]
+
+
+#: Where the rows of walks come from.
+_SOURCES = {
+    "explicit": "explicit features",
+    "shared": "kernel matrices from shared distances",
+    "gram": "kernel matrices one by one",
+    "on the fly": "kernel rows on the fly",
+}
 
 
 @dataclass(frozen=True)
@@ -45,19 +52,10 @@ class Unit:
         return replace(self, group=group)
 
 
-def transforms(estimator: Any) -> bool:
-    """Whether rows change before the learner sees them, so that each fold has rows of its own."""
-    if isinstance(estimator, Pipeline):
-        return len(estimator.steps) > 1 or transforms(estimator.steps[-1][1])
-    if isinstance(estimator, DropOutliers):
-        return transforms(estimator.estimator)
-    return False
-
-
 def named_kernel(group: Group) -> Kernel | None:
     """The group's kernel as an object; None for explicit features and precomputed matrices."""
     kernel = group.learner.kernel
-    return None if isinstance(kernel, str) and kernel == PRECOMPUTED else as_kernel(kernel)
+    return None if is_precomputed(kernel) else as_kernel(kernel)
 
 
 class Schedule:
@@ -72,36 +70,37 @@ class Schedule:
         self.units = self._ordered(groups)
         self.budget = budget_bytes(memory)
         self._memory = memory
-        self.way = self._choose_way()
+        self.source = self._choose_source()
 
     # -- order and memory --------------------------------------------------------------------------------------------
 
     def _ordered(self, groups: list[Group]) -> list[Unit]:
         """Groups of one measure and one kernel follow each other; folds come innermost where they share rows."""
         units = [self._unit(group, fold) for group in groups for fold in range(len(self._splits))]
-        rank = {group.key: number for number, group in enumerate(groups)}
+        rank = {group.setting: number for number, group in enumerate(groups)}
+        bases, rows = (list(dict.fromkeys(getattr(unit, key) for unit in units)) for key in ("base_key", "rows_key"))
 
         def position(unit: Unit) -> Any:
-            own = unit.fold if transforms(unit.group.estimator) else -1
-            return (own, str(unit.base_key), str(unit.rows_key), rank[unit.group.key], unit.fold)
+            own = unit.fold if unit.group.parts.transforms else -1
+            return (own, bases.index(unit.base_key), rows.index(unit.rows_key), rank[unit.group.setting], unit.fold)
 
         return sorted(units, key=position)
 
     def _unit(self, group: Group, fold: int) -> Unit:
-        own = fold if transforms(group.estimator) else None
-        kernel = named_kernel(group)
-        # "scale" is another number for other training rows
-        numbers = (group.preparation, fold) if kernel is not None and "'scale'" in repr(kernel) else None
+        kernel, preparation = named_kernel(group), group.setting.preparation
+        # rows that no step changes are the same in every fold; a width relative to the data is another number in each
+        own = (preparation, fold) if group.parts.transforms else None
+        numbers = (preparation, fold) if kernel is not None and kernel.relative else None
         measure = None if kernel is None else kernel.measure
         return Unit(
             group,
             fold,
-            ("prepared", group.preparation, fold),
-            ("base", group.preparation if own is not None else "", own, measure),
-            ("rows", group.preparation if own is not None else "", own, repr(group.learner.kernel), numbers),
+            ("prepared", preparation, fold),
+            ("base", own, measure),
+            ("rows", own, group.setting.kernel, numbers),
         )
 
-    def _choose_way(self) -> str:
+    def _choose_source(self) -> str:
         """Distances shared by kernels, Gram matrices one by one, or kernel rows on the fly: what the budget allows."""
         if all(named_kernel(unit.group) is None for unit in self.units):
             return "explicit"
@@ -109,7 +108,7 @@ class Schedule:
         itemsize = 4 if getattr(self._X, "dtype", np.float64) == np.float32 else 8
         gram = n * n * itemsize
         state = max(self._columns(unit) for unit in self.units) * n * (4 * itemsize + 16)
-        each = 2 if any(transforms(unit.group.estimator) for unit in self.units) else 1
+        each = 2 if any(unit.group.parts.transforms for unit in self.units) else 1
         several = len({unit.rows_key for unit in self.units}) > len({unit.base_key for unit in self.units})
         if several and (2 + each) * gram + 2 * state <= self.budget:
             return "shared"
@@ -120,16 +119,10 @@ class Schedule:
         fits = sum(len(unit.group.cells) for unit in units)
         folds = len(self._splits)
         kernels = len({unit.rows_key for unit in units})
-        ways = {
-            "explicit": "explicit features",
-            "shared": "kernel matrices from shared distances",
-            "gram": "kernel matrices one by one",
-            "on the fly": "kernel rows on the fly",
-        }
         work = f"{fits} fits ({folds} folds) in {len(units)} walks over {kernels} sets of rows"
         self.predicted = self.predicted_seconds(units)
         expected = "" if self.predicted is None else f"; about {self.predicted:.0f} s"
-        return f"{work}; {ways[self.way]}; budget {self.budget / 1e9:.1f} GB{expected}"
+        return f"{work}; {_SOURCES[self.source]}; budget {self.budget / 1e9:.1f} GB{expected}"
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -145,7 +138,7 @@ class Schedule:
             self._shared.expect(base_key)
         if units:
             self._warm_up(units[0])
-        flying = self.way == "on the fly"
+        flying = self.source == "on the fly"
         workers = 1 if flying else max(1, min(options.workers, len(units)))
         halt = threading.Event()
         waiting = list(reversed(self._bundles(units)))
@@ -172,20 +165,21 @@ class Schedule:
 
     def _bundles(self, units: list[Unit]) -> list[list[Unit]]:
         """Units that run in step: on the fly all kernels of one measure on one fold, otherwise each by itself."""
-        if self.way != "on the fly":
+        if self.source != "on the fly":
             return [[unit] for unit in units]
         bundles: dict[Any, list[Unit]] = {}
         for unit in units:
             kernel = named_kernel(unit.group)
             alone = kernel is None or kernel.measure is None
-            kind = (type(unit.group.learner), getattr(unit.group.learner, "draws", None))
-            key = (unit.group.key,) if alone else (unit.base_key, unit.group.preparation, kind)
+            learner = unit.group.learner
+            kind = (type(learner), *(getattr(learner, name) for name in learner.declaration.draws))
+            key = (unit.group.setting,) if alone else (unit.base_key, unit.group.setting.preparation, kind)
             bundles.setdefault((*key, unit.fold), []).append(unit)
         return list(bundles.values())
 
     def _warm_up(self, unit: Unit) -> None:
         """The first distances with all threads, before there are workers."""
-        if self.way == "shared":
+        if self.source == "shared":
             prepared = self._prepared(unit)
             kernel = named_kernel(unit.group)
             if kernel is not None and kernel.measure is not None:
@@ -193,7 +187,7 @@ class Schedule:
 
     def _prepared(self, unit: Unit) -> Prepared:
         train = self._splits[unit.fold][0]
-        return self._shared.get(unit.prepared_key, lambda: prepare(unit.group.estimator, self._X, self._y, train))
+        return self._shared.get(unit.prepared_key, lambda: prepare(unit.group.parts, self._X, self._y, train))
 
     def _work(self, bundle: list[Unit], on_training: bool, halt: threading.Event) -> list[UnitResult]:
         with interruptible(halt):
@@ -223,14 +217,14 @@ class Schedule:
 
     def _make_rows(self, unit: Unit, kernel: Any, prepared: Prepared) -> Any:
         base = None
-        if self.way == "shared" and isinstance(kernel, Kernel) and kernel.measure is not None:
+        if self.source == "shared" and isinstance(kernel, Kernel) and kernel.measure is not None:
 
             def base() -> tuple[Array, bool]:
                 free = self._shared.last_use(unit.base_key)
                 return self._shared.get(unit.base_key, lambda: base_values(kernel, prepared.X)), free
 
         try:
-            return make_rows(kernel, prepared.X, self.way == "on the fly", base)
+            return make_rows(kernel, prepared.X, self.source == "on the fly", base)
         finally:
             self._shared.release(unit.base_key)
 
@@ -245,7 +239,7 @@ class Schedule:
 
     def predicted_seconds(self, units: list[Unit]) -> float | None:
         """On the fly, where work hardly depends on the data: from one block of the first bundle, all of its rows changing."""
-        if self.way != "on the fly" or not units:
+        if self.source != "on the fly" or not units:
             return None
         bundles = self._bundles(units)
         bundle = bundles[0]
@@ -272,18 +266,16 @@ class Schedule:
 
     def _examples(self, unit: Unit) -> int:
         """Examples that the unit draws at most."""
-        m = len(self._splits[unit.fold][0])
-        stop = max(cell.learner.planned_stop(m) for cell in unit.group.cells)
-        learner = unit.group.learner
-        return stop * int(getattr(learner, "batch_size", m))
+        m, learner = len(self._splits[unit.fold][0]), unit.group.learner
+        return learner.examples(max(cell.learner.planned_stop(m) for cell in unit.group.cells), m)
 
     def _plan(self, unit: Unit, prepared: Prepared, kernel: Any) -> Plan:
         m, width = prepared.X.shape
         columns = self._columns(unit)
         if kernel is None:
-            own = not hasattr(unit.group.learner, "average")
+            own = unit.group.learner.declaration.keeps_coefficients
             return plan_primal(sparse.issparse(prepared.X), m, width, columns, prepared.X.dtype.itemsize, self._memory, own)
-        return Plan(self.way, "by blocks", DUAL_BLOCK, 0, self.budget, 1, "one walk of a sweep")
+        return Plan(self.source, "by blocks", DUAL_BLOCK, 0, self.budget, 1, "one walk of a sweep")
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
 from typing import Any
@@ -22,6 +23,7 @@ from pegasos.search.grid import Cell, Group, make_cells, make_groups
 from pegasos.search.progress import Progress
 from pegasos.search.results import Table
 from pegasos.search.schedule import RunOptions, Schedule, Unit
+from pegasos.search.settings import freeze, thaw
 from pegasos.search.store import ALGORITHMS, Store, fingerprint
 from pegasos.search.units import UnitResult
 
@@ -51,8 +53,9 @@ class SweepCV(GridSearchCV):
         optimistic, because the cell was chosen by it: see `honest_estimate`.
     cv_results_ also has mean_support_vectors and mean_gap (SDCA's largest relative duality gap).
     simplest_index_ : the simplest cell within one standard error of the best. advice_ : what the grid suggests to change.
+    settings_ : the `Setting` of each cell, the same thing for equal fits. cells_ : the cells with their estimators.
     labels_ : out-of-fold codes of the sorted classes, cells x rows (-1 where a row was never tested).
-    seed_ : the seed of all draws. plan_ : how rows were had. time_ : seconds of the sweep itself.
+    seed_ : the seed of all draws. plan_ : where rows came from. time_ : seconds of the sweep itself.
     completed_ : False if time was up before all cells were done.
 
     Examples
@@ -112,8 +115,6 @@ class SweepCV(GridSearchCV):
         self.n_splits_ = self._checked_cv_orig.get_n_splits(X, y, **routed.splitter.split)
         splits = [(np.asarray(a), np.asarray(b)) for a, b in self._checked_cv_orig.split(X, y, **routed.splitter.split)]
         cells = make_cells(self.estimator, self.param_grid)
-        for cell in cells:
-            cell.learner.check_parameters()
         self.seed_ = self._fix_seed(cells)
         classes, codes = np.unique(np.asarray(y), return_inverse=True)
         if len(classes) < 2:
@@ -192,16 +193,14 @@ class SweepCV(GridSearchCV):
             def take(unit: Unit, result: UnitResult) -> None:
                 table.take(unit, result)
                 if store is not None:
-                    store.save(
-                        (self._cell_key(unit.group, cell), unit.fold, table.record(cell, unit)) for cell in unit.group.cells
-                    )
+                    store.save((self._cell_key(cell), unit.fold, table.record(cell, unit)) for cell in unit.group.cells)
                 progress.advance(len(unit.group.cells), f"{unit.group.learner!r} fold {unit.fold + 1}", table.best())
                 hooks.unit_done()
 
             options = RunOptions.of(self.n_jobs, self.return_train_score, self.max_time)
             self.completed_ = schedule.run(units, take, options)
             hooks.end()
-            self.plan_ = schedule.way
+            self.plan_ = schedule.source
             self.predicted_time_ = schedule.predicted
         except KeyboardInterrupt:
             kept = "nothing is kept without a `store`" if store is None else f"finished cells are kept in {self.store}"
@@ -225,17 +224,17 @@ class SweepCV(GridSearchCV):
         }
         return Store(self.store, question)
 
-    def _cell_key(self, group: Group, cell: Cell) -> str:
-        axes = {name: cell.learner.get_params(deep=False)[name] for name in type(cell.learner).sweep_axes}
-        return f"{group.key} {axes!r} scoring={self.scoring!r} training={self.return_train_score}"
+    def _cell_key(self, cell: Cell) -> str:
+        asked = {"scoring": thaw(freeze(self.scoring)), "training": self.return_train_score}
+        return f"{cell.setting.key()} {json.dumps(asked, sort_keys=True)}"
 
     def _without_stored(self, unit: Unit, table: Table, store: Store | None) -> Unit:
         """The unit without the cells that the store has; those go into the table at once."""
         if store is None:
             return unit
-        missing = Group(unit.group.key, unit.group.preparation)
+        missing = Group(unit.group.setting)
         for cell in unit.group.cells:
-            found = store.load(self._cell_key(unit.group, cell), unit.fold)
+            found = store.load(self._cell_key(cell), unit.fold)
             if found is None:
                 missing.cells.append(cell)
             else:
@@ -255,7 +254,7 @@ class SweepCV(GridSearchCV):
             results = self._format_results([cell.params for cell in cells], self.n_splits_, out)
         results["mean_support_vectors"] = table.support.mean(axis=1)
         results["mean_gap"] = table.gaps.mean(axis=1)
-        self.labels_ = table.labels
+        self.labels_, self.cells_, self.settings_ = table.labels, cells, [cell.setting for cell in cells]
         self._scores = table.scores
         first = table.first_scores()
         self.multimetric_ = isinstance(first, dict)
@@ -281,8 +280,8 @@ class SweepCV(GridSearchCV):
         order = [complexity(cells[number], results["mean_support_vectors"][number]) for number in known]
         self.simplest_index_ = int(known[one_standard_error(-mean[known], folds[known], order)])
         self.advice_ = advise(cells, mean, folds, self.best_index_)
-        for text in self.advice_:
-            warn_user(text, SweepWarning)
+        for advice in self.advice_:
+            warn_user(str(advice), SweepWarning)
 
     def _warn_about_gaps(self, table: Table, count: int) -> None:
         late = int((table.gaps > table.tolerances[:, None]).any(axis=1).sum())

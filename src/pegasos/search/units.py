@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from pegasos.engine.dual_ascent import DualAscent
 from pegasos.engine.plan import Plan
 from pegasos.engine.solvers import Solver, advance_together
 from pegasos.learners.one_vs_all import probabilities
-from pegasos.learners.task import Task, column_codes, combined_weights, constant_feature
+from pegasos.learners.task import Task, combined_weights
 from pegasos.search.folds import Prepared
 from pegasos.search.grid import Group
 
@@ -134,21 +133,21 @@ def _task(
     sample_weight: Array | None,
     plan: Plan,
 ) -> Task:
+    """The learner's task on all rows, of which the members are learned from."""
     members, total = prepared.members, rows.count
     codes = np.full(total, -1, dtype=np.int64)
     codes[members] = local
     weights = np.zeros(total)
     part = None if sample_weight is None else sample_weight[members]
     weights[members] = combined_weights(part, learner.class_weight, names, local, prepared.X[members])
-    constant = constant_feature(learner.fit_intercept, learner.kernel, hasattr(learner, "learning_rate"), type(learner).__name__)
-    return Task(prepared.X, codes, weights, column_codes(len(names)), kernel, constant, plan, rows, members)
+    return Task.of(learner, prepared.X, codes, weights, len(names), kernel, plan, rows, members)
 
 
 class _Reader:
     """Reads all solvers of a unit as one: predictors are ordered λ by λ, then by column."""
 
     def __init__(self, solvers: list[Solver], columns: Array, lams: int) -> None:
-        self._courses = solvers
+        self._solvers = solvers
         self._columns = len(columns)
         self._lams = lams
 
@@ -159,18 +158,18 @@ class _Reader:
 
     def scores(self, index: Array) -> Array:
         """λ x rows x columns."""
-        return self._by_lam([solver.scores(index) for solver in self._courses]).swapaxes(1, 2)
+        return self._by_lam([solver.scores(index) for solver in self._solvers]).swapaxes(1, 2)
 
     def support(self) -> Array:
         """Rows with a coefficient in some column (zero for explicit features), for each λ."""
-        if not self._courses[0].walk.rows.dual:
+        if not self._solvers[0].walk.rows.dual:
             return np.zeros(self._lams, dtype=np.int64)
-        used = [(solver.walk.coefficients() != 0)[solver.member_columns()] for solver in self._courses]
+        used = [(solver.walk.coefficients() != 0)[solver.member_columns()] for solver in self._solvers]
         return self._by_lam(used).any(axis=1).sum(axis=1)
 
     def gaps(self) -> Array:
         """The largest relative gap of a column, for each λ; nan without certificates."""
-        parts = [solver.relative.reshape(-1) for solver in self._courses if isinstance(solver, DualAscent)]
+        parts = [solver.gaps for solver in self._solvers if solver.gaps is not None]
         return self._by_lam(parts).max(axis=1) if parts else np.full(self._lams, np.nan)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.learners.catalogue import make_learner
 from pegasos.program.jobs.datasets import Split, classes_of, take
 from pegasos.program.jobs.model_cards import make_card
 from pegasos.program.jobs.scoring import count_errors
@@ -15,16 +16,14 @@ from pegasos.program.pipelines import (
     Recipe,
     check_expansion,
     chosen_scale,
-    dropped_at,
-    fitted_learner,
     learned_rows,
-    make_learner,
     make_recipe,
 )
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.named_sets import is_set
 from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import LearningOptions, RunningOptions
+from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
 
@@ -70,7 +69,7 @@ def errors_of(estimator: Any, dataset: Dataset, split: Split) -> dict[str, Any]:
 
 def save_model(estimator: Any, path: str | Path, dataset: Dataset, split: Split, errors: dict[str, Any], seconds: float) -> None:
     """The model with its card and the hashes of its training rows."""
-    learned = learned_rows(take(dataset, split.train), dropped_at(estimator))
+    learned = learned_rows(take(dataset, split.train), anatomy(estimator).outlier_threshold)
     card, hashes = make_card(dataset, split, errors, seconds, learned)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     save(estimator, path, card=card, rows=hashes)
@@ -78,12 +77,12 @@ def save_model(estimator: Any, path: str | Path, dataset: Dataset, split: Split,
 
 def learner_facts(estimator: Any, rows: int | None) -> dict[str, Any]:
     """What a person wants to know of the fitted learner; `rows` are those that it learned from, None where nobody knows."""
-    learner = fitted_learner(estimator)
+    learner = anatomy(estimator, fitted=True).learner
     facts: dict[str, Any] = {"class": type(learner).__name__}
     if hasattr(learner, "loss"):
         facts["loss"] = learner.loss
     facts["kernel"] = repr(learner.kernel_) if hasattr(learner, "kernel_") else "linear"
-    if getattr(learner, "lam_", None) is not None:
+    if learner.lam_ is not None:
         lam = float(learner.lam_)
         facts |= {"lam": lam, "C": None if rows is None else 1 / (lam * rows)}
     facts["passes" if type(learner).__name__ != "Pegasos" else "steps"] = int(learner.n_iter_)

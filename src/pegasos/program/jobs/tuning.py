@@ -14,21 +14,13 @@ from typing import Any
 import numpy as np
 
 from pegasos import SweepCV
+from pegasos.learners.catalogue import MODELS, make_learner, model_of
 from pegasos.program.grids import GridRequest, default_models, make_grid
 from pegasos.program.jobs import outputs, training
 from pegasos.program.jobs.datasets import Split, check_classes, classes_of, load, split_rows, take
 from pegasos.program.jobs.run_pages import write_page
 from pegasos.program.jobs.scoring import show_errors
-from pegasos.program.pipelines import (
-    MODELS,
-    Recipe,
-    check_expansion,
-    chosen_scale,
-    learned_rows,
-    make_learner,
-    make_recipe,
-    model_name,
-)
+from pegasos.program.pipelines import Recipe, check_expansion, chosen_scale, learned_rows, make_recipe
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
@@ -91,7 +83,7 @@ def tune(plan: Plan) -> dict[str, Any]:
         "leading": _leading(cells),
         "honest": {"error": estimate.error, "low": estimate.low, "high": estimate.high, "method": estimate.method},
         "errors": errors,
-        "advice": [text.replace(f"{recipe.prefix}learner__", "") for text in search.advice_],
+        "advice": [str(advice) for advice in search.advice_],
         "folder": plan.folder,
         "model": str(Path(plan.folder) / "best.model"),
         "seconds": round(time.perf_counter() - begin, 2),
@@ -124,7 +116,7 @@ def _wish(plan: Plan, models: list[str], rows: Dataset, learned: int) -> GridReq
         values["class_weight"] = [option_values.parse_class_weight(values["class_weight"][0], classes_of(rows))]
     for name in values:
         for model in models:
-            if name not in MODELS[model].settings:
+            if name not in MODELS[model][0].options:
                 raise UsageError(f"{option_values.said(name)} means nothing to {model}: say with -m which model it is for.")
     running = plan.running
     return GridRequest(models, kernels, option_values.parse_expand(plan.learning.expand), values, running.seed, running.memory)
@@ -196,7 +188,7 @@ def describe_cells(search: Any, rows: int) -> list[dict[str, Any]]:
         cells.append(
             {
                 "cell": number,
-                "model": model_name(learner),
+                "model": model_of(learner).name,
                 "kernel": "linear" if values["kernel"] is None else repr(values["kernel"]),
                 "expand": getattr(values["expand"], "degree", None),
                 "lam": None if lam is None or isinstance(lam, str) else float(lam),

@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from pegasos.engine.kernels import Exponential, Gaussian, Laplacian, Polynomial
+from pegasos.learners.catalogue import model_of
 from pegasos.preprocessing import DropOutliers
-from pegasos.program.pipelines import model_name
-from pegasos.search.grid import Cell, find_learner, make_cells
+from pegasos.search.anatomy import anatomy
+from pegasos.search.grid import Cell, make_cells
 
 #: Settings that are told of every learner, in this order, and their names on the command line.
 _TOLD = ("kernel", "lam", "n_iter", "epochs", "max_epochs")
@@ -76,7 +77,7 @@ def _number(value: Any, digits: int = 6) -> float | None:
 def words(cell: Cell) -> dict[str, Any]:
     """The parameters of a cell that a person would name."""
     learner, values = cell.learner, cell.learner.get_params(deep=False)
-    named: dict[str, Any] = {"model": model_name(learner)}
+    named: dict[str, Any] = {"model": model_of(learner).name}
     given = {name.rpartition("__")[2] for name in cell.params}
     for name in _TOLD:
         # SDCA ends by its gap: how many epochs it may take is told only where the grid varies it.
@@ -109,8 +110,8 @@ def _plain(value: Any, name: str) -> Any:
 
 def command_line(estimator: Any, source: str | None, seed: int | None, options: list[str]) -> str:
     """The command that trains this estimator, as far as options can say it."""
-    learner = find_learner(estimator)
-    parts = ["pegasos", "train", source or "DATA", "-m", model_name(learner)]
+    learner = anatomy(estimator).learner
+    parts = ["pegasos", "train", source or "DATA", "-m", model_of(learner).name]
     values = learner.get_params(deep=False)
     fresh = type(learner)().get_params(deep=False)
     kernel = kernel_option(values.get("kernel"))

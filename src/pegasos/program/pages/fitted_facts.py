@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.program.pipelines import model_name
+from pegasos.learners.catalogue import model_of
 
 
 def made() -> dict[str, str]:
@@ -35,7 +35,7 @@ def made() -> dict[str, str]:
 
 def learner_facts(learner: Any) -> dict[str, Any]:
     """What a person wants to know of it."""
-    facts: dict[str, Any] = {"model": model_name(learner), "class": type(learner).__name__}
+    facts: dict[str, Any] = {"model": model_of(learner).name, "class": type(learner).__name__}
     facts["kernel"] = repr(learner.kernel_) if hasattr(learner, "kernel_") else "linear"
     if getattr(learner, "lam_", None) is not None:
         facts["lam"] = float(learner.lam_)

@@ -10,10 +10,10 @@ import numpy as np
 from pegasos.program.pages import cell_words as in_words
 from pegasos.program.pages import mistakes, row_samples
 from pegasos.program.pages.fitted_facts import curves, learner_facts, made, weights
-from pegasos.program.pipelines import fitted_learner
 from pegasos.program.tables.dataset import Dataset
+from pegasos.search.anatomy import anatomy
 from pegasos.search.estimates import held_out
-from pegasos.search.grid import find_learner, make_cells
+from pegasos.search.grid import make_cells
 
 Array = np.ndarray[Any, Any]
 
@@ -51,7 +51,7 @@ def gather_sweep(
         "cells": in_words.describe(search),
         "best": best,
         "simplest": int(getattr(search, "simplest_index_", best)),
-        "advice": list(advice if advice is not None else getattr(search, "advice_", [])),
+        "advice": [str(each) for each in (advice if advice is not None else getattr(search, "advice_", []))],
         "errors": errors or {},
     }
     if honest is not None:
@@ -68,7 +68,7 @@ def gather_sweep(
     found["python"] = in_words.python_lines(candidates[best])
     model = getattr(search, "best_estimator_", None)
     if model is not None:
-        found["curves"] = curves(fitted_learner(model))
+        found["curves"] = curves(anatomy(model, fitted=True).learner)
     if dataset is not None and dataset.y is not None:
         codes, classes = _classes(found, dataset)
         found |= _looks(dataset, codes, search.labels_[best] != codes, tsne)
@@ -129,7 +129,7 @@ def gather_model(
     **facts: Any,
 ) -> dict[str, Any]:
     """Everything about one fitted learner or pipeline, on rows with labels if there are any."""
-    learner = fitted_learner(estimator)
+    learner = anatomy(estimator, fitted=True).learner
     found: dict[str, Any] = {
         **_head("model", dataset, source, command, seconds),
         "measure": "error",
@@ -277,8 +277,8 @@ def _seed(search: Any) -> int | None:
 
 def _late(gap: float | None, estimator: Any) -> bool:
     """Whether SDCA ended before its tolerance, on the mean of folds."""
-    return gap is not None and gap > getattr(find_learner(estimator), "tol", np.inf)
+    return gap is not None and gap > getattr(anatomy(estimator).learner, "tol", np.inf)
 
 
 def _set_seed(estimator: Any, seed: int | None) -> None:
-    find_learner(estimator).set_params(random_state=seed)
+    anatomy(estimator).learner.set_params(random_state=seed)

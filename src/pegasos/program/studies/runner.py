@@ -26,7 +26,7 @@ from pegasos.program.studies.study import Emulation, Experiment, Study
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.named_sets import load_set
 from pegasos.program.tables.row_hashes import hash_rows
-from pegasos.search.grid import find_learner
+from pegasos.search.anatomy import anatomy
 from pegasos.search.store import ALGORITHMS
 
 Array = np.ndarray[Any, Any]
@@ -142,7 +142,7 @@ class _Run:
         """All cells of an experiment with this seed."""
         dataset = self.dataset
         estimator = clone(experiment.estimator)
-        find_learner(estimator).set_params(random_state=seed)
+        anatomy(estimator).learner.set_params(random_state=seed)
         plain = experiment.decodings == ("argmax",)
         search = SweepCV(
             estimator,

@@ -7,7 +7,7 @@ import itertools
 import math
 from typing import Any
 
-from pegasos.program.pipelines import MODELS
+from pegasos.learners.catalogue import MODELS
 from pegasos.program.terminal.grammar import parse_counts, parse_kernels, parse_numbers
 from pegasos.program.terminal.options import LearningOptions
 from pegasos.program.terminal.usage_error import UsageError
@@ -76,8 +76,8 @@ def check_model(model: str) -> str:
 def refuse_unknown(model: str, values: dict[str, Any]) -> None:
     """A setting that a model does not have is a mistake of the call."""
     for name in values:
-        if name not in MODELS[model].settings:
-            having = ", ".join(each for each in MODELS if name in MODELS[each].settings)
+        if name not in MODELS[model][0].options:
+            having = ", ".join(each for each in MODELS if name in MODELS[each][0].options)
             raise UsageError(f"{said(name)} means nothing to {model}; it is for {having}.")
 
 

@@ -1,0 +1,1 @@
+"""What runs write and pages read: dataclasses, each with one way into JSON and one way back."""

@@ -1,0 +1,105 @@
+"""Dataclasses into JSON and back, by their own types; what is missing or of another kind is a clear version error."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import types
+import typing
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pegasos.program.files import write_text
+from pegasos.program.tables.dataset import BadData
+from pegasos.search.settings import Setting
+
+T = TypeVar("T")
+
+#: Raised by hand whenever a record changes its form.
+VERSION = 2
+
+
+class OtherVersion(BadData):
+    """A file of ours that another version wrote."""
+
+    def __init__(self, where: str, what: str) -> None:
+        super().__init__(f"{where} was written by another version of pegasos ({what}). Run the command that wrote it again.")
+        self.where, self.what = where, what
+
+
+def to_json(value: Any) -> Any:
+    """Only what JSON has: records become objects, arrays lists, and what is not finite null."""
+    if isinstance(value, Setting):
+        return value.to_json()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {each.name: to_json(getattr(value, each.name)) for each in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {str(name): to_json(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(each) for each in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return to_json(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def from_json(kind: Any, value: Any, where: str) -> Any:
+    """The value of a type that `to_json` wrote; `where` names the file in messages."""
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if kind is Any:
+        return value
+    if origin in (types.UnionType, typing.Union):
+        if value is None:
+            return None
+        return from_json(next(each for each in inner if each is not type(None)), value, where)
+    if origin is list and isinstance(value, list):
+        return [from_json(inner[0], each, where) for each in value]
+    if origin is tuple and isinstance(value, list):
+        return tuple(from_json(inner[0], each, where) for each in value)
+    if origin is dict and isinstance(value, dict):
+        return {name: from_json(inner[1], each, where) for name, each in value.items()}
+    if kind is Setting and isinstance(value, dict):
+        return _setting(value, where)
+    if dataclasses.is_dataclass(kind) and isinstance(value, dict):
+        return _record(kind, value, where)
+    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if origin is None and isinstance(kind, type) and isinstance(value, kind):
+        return value
+    raise OtherVersion(where, f"found {type(value).__name__} instead of {getattr(kind, '__name__', kind)}")
+
+
+def _record(kind: Any, value: dict[str, Any], where: str) -> Any:
+    hints = typing.get_type_hints(kind)
+    missing = [each.name for each in dataclasses.fields(kind) if each.name not in value]
+    if missing:
+        raise OtherVersion(where, f"{kind.__name__} without {missing[0]!r}")
+    return kind(**{each.name: from_json(hints[each.name], value[each.name], where) for each in dataclasses.fields(kind)})
+
+
+def _setting(value: dict[str, Any], where: str) -> Setting:
+    try:
+        return Setting.from_json(value)
+    except (TypeError, KeyError, ValueError) as error:
+        raise OtherVersion(where, f"a setting that is not known: {error}") from None
+
+
+def save(path: str | Path, record: Any) -> Path:
+    """Write a record to a file, complete or not at all."""
+    text = json.dumps({"version": VERSION, **to_json(record)}, ensure_ascii=False, separators=(",", ":"))
+    write_text(path, text + "\n")
+    return Path(path)
+
+
+def load(kind: type[T], path: str | Path) -> T:
+    """The record in a file."""
+    where = str(path)
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        raise BadData(f"{where} is damaged: it is not JSON. Run the command that wrote it again.") from None
+    if not isinstance(found, dict) or found.get("version") != VERSION:
+        raise OtherVersion(where, f"this one reads version {VERSION} of its files")
+    return typing.cast("T", from_json(kind, found, where))

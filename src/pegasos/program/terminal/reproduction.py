@@ -1,0 +1,158 @@
+"""A setting as the lines that train it again: on the command line, and in Python."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pegasos.engine.kernels import KERNELS, DistanceKernel, Kernel
+from pegasos.learners.catalogue import MODELS
+from pegasos.search.settings import Opaque, Part, Setting, Table
+
+#: Steps of preparation that the command line can ask for.
+_SCALERS = {"StandardScaler": "standardize", "MinMaxScaler": "normalize"}
+#: Steps that the program adds by itself where a table needs them.
+_AUTOMATIC = ("ColumnTransformer",)
+
+
+def option_flag(setting: str) -> str:
+    """The option that stands for a setting of a model."""
+    return f"--{setting.replace('_', '-')}"
+
+
+def command_line(setting: Setting, source: str | None, seed: int | None, options: Sequence[str] = ()) -> str | None:
+    """The command that trains this setting; None where options cannot say it.
+
+    >>> from pegasos.kernels import Gaussian
+    >>> command_line(Setting("pegasos", Gaussian("0.5 scale"), 1e-4), "my.csv", 0)
+    'pegasos train my.csv -m pegasos --kernel gaussian:0.5s --lam 0.0001 --scale none --seed 0'
+    """
+    kernel, names = kernel_option(setting.kernel), {each: name for name, each in setting.declaration.options.items()}
+    prepared = _preparation(setting)
+    values = {**({} if setting.lam is None else {"lam": setting.lam}), **dict(setting.options)}
+    if setting.stop is not None and (setting.declaration.tolerance is None or setting.stop.count != _usual_limit(setting)):
+        values[setting.stop.parameter] = setting.stop.count
+    if kernel is None or prepared is None or not set(values) <= set(names):
+        return None
+    parts = ["pegasos", "train", source or "DATA", "-m", setting.model]
+    parts += [] if kernel == "linear" else ["--kernel", kernel]
+    for name, value in values.items():
+        parts += [option_flag(names[name])] if value is True and name != "average" else [option_flag(names[name]), _value(value)]
+    return shlex.join([*parts, *prepared, *options, *([] if seed is None else ["--seed", str(seed)])])
+
+
+def _usual_limit(setting: Setting) -> Any:
+    """The stop of a learner that ends by its certificate, where none was asked for."""
+    from pegasos.learners.catalogue import learner_class
+
+    return learner_class(setting.declaration)().stop[1]
+
+
+def kernel_option(kernel: Any) -> str | None:
+    """A kernel as the option --kernel says it; None for one that it cannot say.
+
+    >>> from pegasos.kernels import Gaussian, Polynomial
+    >>> kernel_option(Gaussian(2.0)), kernel_option(Polynomial(3, coef0=5.0)), kernel_option(None)
+    ('gaussian:2', 'polynomial:3:coef0=5', 'linear')
+    """
+    if kernel is None:
+        return "linear"
+    if not isinstance(kernel, Kernel) or KERNELS.get(kernel.name) is not type(kernel):
+        return None
+    params, fresh = kernel.get_params(), type(kernel)().get_params()
+    texts = [kernel.name]
+    if kernel.main is not None:
+        relative = isinstance(kernel, DistanceKernel) and kernel.factor is not None
+        texts.append(f"{kernel.factor:.12g}s" if relative else _value(params.pop(kernel.main)))  # type: ignore[attr-defined]
+        params.pop(kernel.main, None)
+    return ":".join([*texts, *(f"{name}={_value(value)}" for name, value in params.items() if value != fresh[name])])
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Table):
+        return ",".join(f"{name}={_value(each)}" for name, each in value.pairs)
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def _preparation(setting: Setting) -> list[str] | None:
+    """Scaling, expansion and outliers as options; None for another step, or one with settings that no option has."""
+    scale, rest = "none", []
+    for _, part in setting.preparation:
+        if part.name in _SCALERS:
+            scale = _SCALERS[part.name]
+        elif part.name == "PolynomialFeatures" and part.get("include_bias", True) is False:
+            rest += ["--expand", str(part.get("degree", 2))]
+        elif part.name == "DropOutliers":
+            rest += ["--drop-outliers", _value(part.get("threshold", 3.0))]
+        elif part.name not in _AUTOMATIC:
+            return None
+    return ["--scale", scale, *rest]
+
+
+def python_lines(setting: Setting, seed: int | None = None) -> str:
+    """The same in Python: what to import, and the estimator as it would be written.
+
+    >>> print(python_lines(Setting("sdca", lam=0.01)))
+    from pegasos import SDCA
+    <BLANKLINE>
+    model = SDCA(loss='hinge', lam=0.01)
+    model.fit(X, y)
+    """
+    declaration, model = MODELS[setting.model]
+    params = {**model.fixed, **({} if setting.kernel is None else {"kernel": setting.kernel})}
+    params |= {} if setting.lam is None else {"lam": setting.lam}
+    params |= {} if setting.stop is None else {setting.stop.parameter: setting.stop.count}
+    params |= {**dict(setting.options), **({} if seed is None else {"random_state": seed})}
+    inner, steps = _call(declaration.learner, list(params.items())), list[str]()
+    homes = {("pegasos", declaration.learner), *_homes(tuple(params.values())), *_homes(setting.preparation)}
+    for name, part in reversed(setting.preparation):
+        if part.name == "DropOutliers":
+            inner, steps = _call("DropOutliers", [("estimator", _Text(_pipeline(steps, inner))), *part.params]), []
+        else:
+            steps.insert(0, f"({name!r}, {_code(part)})")
+    if any(part.name != "DropOutliers" for _, part in setting.preparation):
+        homes.add(("sklearn.pipeline", "Pipeline"))
+    modules = sorted({home for home, _ in homes})
+    lines = [f"from {home} import {', '.join(sorted(name for at, name in homes if at == home))}" for home in modules]
+    return "\n".join([*lines, "", f"model = {_pipeline(steps, inner)}", "model.fit(X, y)"])
+
+
+class _Text(str):
+    """Python that was written already."""
+
+
+def _pipeline(steps: list[str], learner: str) -> str:
+    return f"Pipeline([{', '.join(steps)}, ('learner', {learner})])" if steps else learner
+
+
+def _call(name: str, params: Sequence[tuple[str, Any]]) -> str:
+    return f"{name}({', '.join(f'{key}={_code(value)}' for key, value in params)})"
+
+
+def _code(value: Any) -> str:
+    """A value as Python would write it; what has no form of its own is named in a comment's stead."""
+    if isinstance(value, _Text):
+        return str(value)
+    if isinstance(value, Part):
+        return _call(value.name, value.params)
+    if isinstance(value, Table):
+        return "{" + ", ".join(f"{_code(name)}: {_code(each)}" for name, each in value.pairs) + "}"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_code, value))}]"
+    return f"<{value.text}>" if isinstance(value, Opaque) else repr(value)
+
+
+def _homes(value: Any) -> Iterator[tuple[str, str]]:
+    """Where the classes of a value are imported from: their public modules."""
+    if isinstance(value, Part):
+        yield value.home, value.name
+        for _, each in value.params:
+            yield from _homes(each)
+    elif isinstance(value, Kernel):
+        yield "pegasos.kernels", type(value).__name__
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _homes(each)
