@@ -6,10 +6,12 @@ import shlex
 from typing import Any
 
 from pegasos.program.jobs.datasets import Split, take
-from pegasos.program.pages import gather_sweep, save_gathered, write_report
+from pegasos.program.pages import record_sweep, save_record, write_report
+from pegasos.program.records.runs import ErrorCount
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions
+from pegasos.search.estimates import Estimate
 
 
 def write_page(
@@ -17,19 +19,19 @@ def write_page(
 ) -> str:
     """report.json and report.html in the folder of the run; answers the page's path."""
     with console.working("writing the page"):
-        gathered = gather_sweep(
+        record = record_sweep(
             search,
             take(dataset, split.train),
             source=result["source"],
             command=shlex.join(["pegasos", *console.state.arguments]),
             options=[*as_arguments(reading), *([] if test_size is None else ["--test-size", f"{test_size:g}"])],
             positions=split.train,
-            errors=result["errors"],
-            honest=result["honest"],
+            errors={name: ErrorCount(**each) for name, each in result["errors"].items()},
+            honest=Estimate(**result["honest"]),
             advice=result["advice"],
             seconds=result["seconds"],
         )
-        save_gathered(result["folder"], gathered)
+        save_record(result["folder"], record)
         return str(write_report(result["folder"]))
 
 

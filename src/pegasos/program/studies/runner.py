@@ -16,8 +16,9 @@ from sklearn.base import clone
 
 from pegasos import SweepCV, __version__
 from pegasos.program.files import as_json, write_text
-from pegasos.program.pages import gather_study, join_studies, save_gathered, write_report
+from pegasos.program.pages import join_experiments, record_experiment, save_record, write_report
 from pegasos.program.pages.fitted_facts import made
+from pegasos.program.records.pages import PageRecord
 from pegasos.program.studies import writing
 from pegasos.program.studies.decoding import DecodedAccuracy
 from pegasos.program.studies.judging import judge
@@ -88,7 +89,7 @@ def run_study(study: Study, folder: str | Path, options: Options, load: Callable
     writing.write(run.folder, found)
     if options.page:
         options.say(f"{study.name}: writing the page")
-        save_gathered(run.folder, join_studies(run.gathered))
+        save_record(run.folder, join_experiments(run.recorded))
         write_report(run.folder)
     return found
 
@@ -122,7 +123,7 @@ class _Run:
     def __init__(self, study: Study, folder: Path, options: Options, dataset: Dataset) -> None:
         self.study, self.folder, self.options, self.dataset = study, folder, options, dataset
         self.fingerprint = hashlib.sha256(hash_rows(dataset.X, dataset.labels).astype("<u8").tobytes()).hexdigest()[:16]
-        self.gathered: list[dict[str, Any]] = []
+        self.recorded: list[PageRecord] = []
         self._labels: dict[tuple[str, int], tuple[list[Row], Array]] = {}
         (folder / "parts").mkdir(parents=True, exist_ok=True)
 
@@ -162,7 +163,7 @@ class _Run:
         cells = [row for row in rows if row["split"] == experiment.split_name and row["decoding"] == experiment.decodings[0]]
         self._labels[experiment.name, seed] = (cells, search.labels_)
         if self.options.page and seed == 0:
-            self.gathered.append(gather_study(search, dataset, experiment.name))
+            self.recorded.append(record_experiment(search, dataset, experiment.name))
         return rows
 
     def emulation(self, emulation: Emulation, seed: int) -> list[Row]:
