@@ -55,11 +55,6 @@ def signs(y: Array) -> Array:
     return np.where(np.unique(y, return_inverse=True)[1].reshape(-1) > 0, 1.0, -1.0)
 
 
-def as_table(rows: list[dict[str, Any]]) -> str:
-    """Rows as a Markdown table."""
-    return "\n".join(table(rows))
-
-
 def rule(X: Array) -> Array:
     """The polynomial whose sign is the label of the real rows."""
     x = np.asarray(X, dtype=np.float64).T
@@ -83,13 +78,11 @@ def statistics(context: Context) -> dict[str, Any]:
     ]
     pairs = [{"pair": f"{one}-{other}", "r": round(r, 4)} for one, other, r in found.correlations[:5]]
     counts = ", ".join(f"{label}: {count}" for label, count in found.classes)
-    text = (
-        f"Classes: {counts}. {found.outlier_rows} of {found.rows} rows have a feature with |z| >= 3.\n\n{as_table(rows)}\n"
-        f"The pairs with the largest correlation:\n\n{as_table(pairs)}"
-    )
+    lines = [f"Classes: {counts}. {found.outlier_rows} of {found.rows} rows have a feature with |z| >= 3.", "", *table(rows)]
+    lines += ["The pairs with the largest correlation:", "", *table(pairs)]
     if context.real:
-        text += "\nThe report names the pairs x2-x5 and x5-x9; it counts from zero. By the header they are x3-x6 and x6-x10.\n"
-    return {"rows": rows, "pairs": pairs, "outlier_rows": found.outlier_rows, "text": text}
+        lines += ["The report names the pairs x2-x5 and x5-x9; it counts from zero. By the header they are x3-x6 and x6-x10.", ""]
+    return {"rows": rows, "pairs": pairs, "outlier_rows": found.outlier_rows, "text": "\n".join(lines)}
 
 
 def origin(context: Context) -> dict[str, Any]:

@@ -82,8 +82,8 @@ def pegasos_scaling(context: Context) -> Answer:
     """At a large and a small λ."""
     ranges, texts = {}, []
     for lam in (0.1, 0.001):
-        key = {"experiment": PEGASOS, "split": "test", "loss": "hinge", "n_iter": STEPS, "lam": lam, "constant": None}
-        errors = {name: context.results.mean(**key, scale=_named(step)) for name, step in SCALES.items()}
+        key = {"experiment": PEGASOS, "split": "test", "loss": "hinge", "n_iter": STEPS, "lam": lam, "expand": None}
+        errors = {name: context.results.mean(**key, scale=step) for name, step in SCALES.items()}
         ranges[lam] = max(errors.values()) - min(errors.values())
         scaled = abs(errors["normalize"] - errors["standardize"])
         texts.append(
@@ -108,15 +108,13 @@ def _dropping(context: Context) -> list[tuple[str, Array, Array]]:
 def outliers(context: Context) -> Answer:
     """Paired differences of test errors."""
     differences = {words: dropped - kept for words, kept, dropped in _dropping(context)}
-    key = {"split": "test", "loss": "hinge", "n_iter": STEPS}
+    key = {"split": "test", "loss": "hinge", "n_iter": STEPS, "scale": SCALES["standardize"]}
     for words, fields in (
-        ("Pegasos", {"lam": 0.1, "constant": None}),
-        ("Pegasos, degree 2", {"lam": 0.001, "constant": _named(COLUMNS["78 columns"])}),
+        ("Pegasos", {"lam": 0.1, "expand": None}),
+        ("Pegasos, degree 2", {"lam": 0.001, "expand": SQUARES, "constant": COLUMNS["78 columns"]}),
     ):
-        scale = {"scale": _named(SCALES["standardize"])} if words == "Pegasos" else {}
-        with_them = context.results.errors({"experiment": PEGASOS, **key, **fields, **scale})
-        without = context.results.errors({"experiment": PEGASOS_DROPPED, **key, **fields})
-        differences[words] = without - with_them
+        kept, dropped = (context.results.errors(experiment=name, **key, **fields) for name in (PEGASOS, PEGASOS_DROPPED))
+        differences[words] = dropped - kept
     texts, far = [], []
     for words, each in differences.items():
         if len(each) > 1:
@@ -144,8 +142,8 @@ def dropping_reached(context: Context) -> Answer:
 
 
 def _cell(context: Context, degree: int, lam: float, split: str = "validation") -> Array:
-    key = {"experiment": KERNEL_PEGASOS["polynomial"], "split": split, "kernel": repr(Polynomial(degree, 2.0)), "lam": lam}
-    return context.results.errors(key)
+    kernel = Polynomial(degree, 2.0)
+    return context.results.errors(experiment=KERNEL_PEGASOS["polynomial"], split=split, kernel=kernel, lam=lam)
 
 
 def degree_four(context: Context) -> Answer:
@@ -196,7 +194,7 @@ def nearest_neighbour(context: Context) -> Answer:
         ("Perceptron", KERNEL_PERCEPTRON["exponential"], {"epochs": 10}),
     ):
         for width in (0.01, 0.1):
-            labels = context.labels(experiment, seed, kernel=repr(Exponential(width)), **cell)[test]
+            labels = context.labels(experiment, seed, kernel=Exponential(width), **cell)[test]
             shares[name, width] = float((labels == nearest).mean())
     texts = [f"{name} γ = {width:g} {share:.1%}" for (name, width), share in shares.items()]
     pegasos, perceptron = shares["Pegasos", 0.01] > 0.98, shares["Perceptron", 0.01] > 0.98
@@ -209,7 +207,7 @@ def lam_at_small_width(context: Context) -> Answer:
     """The same draws for all λ, so any difference is λ's."""
     texts, widths = [], []
     for width in (0.01, 0.1):
-        key = {"experiment": KERNEL_PEGASOS["exponential"], "split": "validation", "kernel": repr(Exponential(width))}
+        key = {"experiment": KERNEL_PEGASOS["exponential"], "split": "validation", "kernel": Exponential(width)}
         errors = {lam: context.results.mean(**key, lam=lam) for lam in LAMS}
         rest = [error for lam, error in errors.items() if lam >= 0.01]
         widths.append(max(errors.values()) - min(errors.values()))
@@ -236,12 +234,8 @@ def large_lam(context: Context) -> Answer:
 
 def line_lam(context: Context) -> Answer:
     """Which λ gives the printed 0.1125."""
-    key = {"experiment": PEGASOS, "split": "test", "loss": "logistic", "expand": _named(SQUARES)}
+    key = {"experiment": PEGASOS, "split": "test", "loss": "logistic", "expand": SQUARES}
     errors = {lam: context.results.mean(**key, lam=lam) for lam in LINE_LAMS}
     nearest = min(errors, key=lambda lam: abs(errors[lam] - 0.1125))
     verdict = "holds" if nearest == 0.001 else f"does not hold: λ = {nearest:g} fits"
     return verdict, "printed 0.1125; ours, stable: " + ", ".join(f"λ = {lam:g} {error:.4f}" for lam, error in errors.items())
-
-
-def _named(step: Any) -> str:
-    return step if isinstance(step, str) else repr(step)

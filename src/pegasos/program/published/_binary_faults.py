@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from pegasos.program.published._binary import ONE, SQUARES, as_table, signs, tuning, whole
+from pegasos.program.published._binary import ONE, SQUARES, signs, tuning, whole
+from pegasos.program.published._shared import shown
 from pegasos.program.studies.results import Context
 from pegasos.program.studies.splits import train_test
 
@@ -93,9 +94,9 @@ def overflow_table(context: Context) -> dict[str, Any]:
             )
     text = (
         f"Logistic Pegasos, {OVERFLOW_STEPS} steps, {runs} splits. A double holds exp up to {LARGEST_EXPONENT}; the plain form "
-        f"divides ∞ by ∞ beyond it on a wrong row, and the vector is lost. Ours is the stable form.\n\n"
+        f"divides ∞ by ∞ beyond it on a wrong row, and the vector is lost. Ours is the stable form."
     )
-    return {"rows": rows, "text": text + as_table(rows)}
+    return shown(rows, text)
 
 
 # -- mini-batches with a slip ----------------------------------------------------------------------------------------------

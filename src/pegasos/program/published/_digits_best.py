@@ -18,8 +18,9 @@ from sklearn.model_selection import StratifiedKFold
 from pegasos import SDCA, SweepCV
 from pegasos.engine.kernels import Gaussian
 from pegasos.program.published import _images
+from pegasos.program.published._shared import better
+from pegasos.program.records.studies import Better
 from pegasos.program.studies.results import Context
-from pegasos.search.estimates import held_out, mcnemar
 
 Array = np.ndarray[Any, Any]
 Split = tuple[Array, Array]
@@ -36,7 +37,7 @@ _COST, _COPIES_COST = 13.0, 5.0
 _INNER_ROWS = 3000
 
 
-def surpass(context: Context, splits: list[Split], theirs: Array, what: str, copies: bool = True) -> list[dict[str, Any]]:
+def surpass(context: Context, splits: list[Split], theirs: Array, what: str, copies: bool = True) -> list[Better]:
     """Rows for the study: the report's best model on these splits, and ours with and without copies.
 
     `theirs` are the labels (codes) of the report's model for the rows that the splits test.
@@ -44,7 +45,7 @@ def surpass(context: Context, splits: list[Split], theirs: Array, what: str, cop
     images, codes = _images_of(context), context.codes
     features = {name: make(images) for name, make in MAPS.items()}
     tested = np.concatenate([test for _, test in splits])
-    rows = [_row(f"the report's best model ({what})", theirs[tested] != codes[tested], None, 0.0)]
+    base = theirs[tested] != codes[tested]
     begin = time.perf_counter()
     ours, picks, models = np.full(len(codes), -1), [], []
     for train, test in splits:
@@ -54,22 +55,18 @@ def surpass(context: Context, splits: list[Split], theirs: Array, what: str, cop
         picks.append(f"{name}, width {width:g}")
         models.append((name, width, train[model.support_]))
     chosen = "; ".join(f"{pick} ({count} of {len(splits)})" for pick, count in Counter(picks).items())
-    rows.append(
-        _row(
-            "SDCA, map and width chosen inside",
-            ours[tested] != codes[tested],
-            rows[0]["wrong"],
-            time.perf_counter() - begin,
-            chosen,
-        )
-    )
+    seconds = time.perf_counter() - begin
+    rows = [
+        better(f"the report's best model ({what})", base),
+        better("SDCA, map and width chosen inside", ours[tested] != codes[tested], base, seconds, chosen),
+    ]
     if copies:
         begin = time.perf_counter()
         for (_, test), (name, width, support) in zip(splits, models, strict=True):
             ours[test] = _fit_copies(images, codes, support, name, width).predict(features[name][test])
         seconds = time.perf_counter() - begin
-        rows.append(_row("the same with one-pixel shifts", ours[tested] != codes[tested], rows[0]["wrong"], seconds, chosen))
-    return [{name: value for name, value in row.items() if name != "wrong"} for row in rows]
+        rows.append(better("the same with one-pixel shifts", ours[tested] != codes[tested], base, seconds, chosen))
+    return rows
 
 
 def _images_of(context: Context) -> Array:
@@ -117,24 +114,3 @@ def _fit_copies(images: Array, codes: Array, support: Array, name: str, width: f
 def _mean_distance(rows: Array) -> float:
     """The mean squared distance of two rows."""
     return 2 * float(rows.var(axis=0, dtype=np.float64).sum())
-
-
-def _row(what: str, wrong: Array, against: Array | None, seconds: float, settings: str = "") -> dict[str, Any]:
-    found = held_out(wrong)
-    p = None if against is None else mcnemar(wrong, against)
-    told = (
-        ""
-        if against is None or p is None
-        else f"errs alone {int((wrong & ~against).sum())} : {int((against & ~wrong).sum())}, p = {p:.1g}"
-    )
-    return {
-        "what": what,
-        "error": found.error,
-        "low": found.low,
-        "high": found.high,
-        "rows": len(wrong),
-        "against": told,
-        "seconds": round(seconds, 1),
-        "settings": settings,
-        "wrong": wrong,
-    }

@@ -29,7 +29,8 @@ from pegasos.program.published._binary_experiments import (
     STEPS,
 )
 from pegasos.program.published._binary_faults import overflow, overflow_table
-from pegasos.program.studies.study import Check, Emulation, Extra, Key, Number, Study, printed_rows
+from pegasos.program.published._shared import printed_rows
+from pegasos.program.studies.study import Check, Emulation, Extra, Key, Number, Study
 
 OVERFLOW = "logistic with a plain exponential"
 WHOLE, SCALING, OUTLIERS, LAMBDAS = "whole training set", "scaling table", "outlier table", "lambda table"
@@ -45,20 +46,14 @@ Row = dict[str, str]
 Readings = dict[str, Key]
 
 
-def _named(step: Any) -> str:
-    return step if isinstance(step, str) else repr(step)
-
-
 def _perceptron(row: Row, split: str) -> tuple[str, Readings, str]:
     name = PERCEPTRON_DROPPED if row["outliers"] == "dropped" else PERCEPTRON
-    scale = {} if row["outliers"] == "dropped" or "degree2" in row["model"] else {"scale": _named(SCALES[row["scaling"]])}
-    key = {"experiment": name, "split": split, **scale}
+    key = {"experiment": name, "split": split, "scale": SCALES[row["scaling"]]}
     if "degree2" in row["model"]:
-        readings = {words: {**key, "average": False, "constant": _named(step)} for words, step in COLUMNS.items()}
-        return "Perceptron, degree 2", readings, NOISY
+        key |= {"expand": SQUARES, "average": False}
+        return "Perceptron, degree 2", {words: {**key, "constant": step} for words, step in COLUMNS.items()}, NOISY
     kinds = {"last vector": False, "averaged vector": True}
-    linear = {} if scale else {"constant": None}
-    return "Perceptron", {words: {**key, **linear, "average": mean} for words, mean in kinds.items()}, NOISY
+    return "Perceptron", {words: {**key, "expand": None, "average": mean} for words, mean in kinds.items()}, NOISY
 
 
 def _pegasos(row: Row, split: str) -> tuple[str, Readings, str]:
@@ -66,12 +61,12 @@ def _pegasos(row: Row, split: str) -> tuple[str, Readings, str]:
     squares, loss = "degree2" in model, "logistic" if "logistic" in model else "hinge"
     dropped = row["outliers"] == "dropped"
     name = PEGASOS_DROPPED if dropped else PEGASOS_TUNING if source == LAMBDAS else PEGASOS
-    key: Key = {"experiment": name, "split": split, "loss": loss}
+    expand = SQUARES if squares else None
+    key: Key = {"experiment": name, "split": split, "loss": loss, "scale": SCALES[row["scaling"]], "expand": expand}
     if source == SCALING:
-        key |= {"scale": _named(SCALES[row["scaling"]]), "n_iter": STEPS}
+        key |= {"n_iter": STEPS}
         return "Pegasos, scaling table", {f"λ = {lam:g}": {**key, "lam": lam} for lam in (0.1, 0.001)}, SCALING_NOISE
     if model == "logistic+degree2" and source != LAMBDAS:
-        key |= {"expand": _named(SQUARES)}
         readings = {f"λ = {lam:g}": {**key, "lam": lam} for lam in LINE_LAMS}
         readings["λ = 0.001, overflowing"] = {"experiment": OVERFLOW, "split": split}
         return "Logistic, degree 2, last line", readings, ""
@@ -79,14 +74,11 @@ def _pegasos(row: Row, split: str) -> tuple[str, Readings, str]:
     key |= {"lam": float(row["lam"] or (0.001 if squares else 0.1))}
     if squares:
         readings = {
-            f"{words}, {times}": {**key, "constant": _named(step), "n_iter": steps}
+            f"{words}, {times}": {**key, "constant": step, "n_iter": steps}
             for words, step in COLUMNS.items()
             for times, steps in TIMES.items()
         }
         return f"{model.removesuffix('+degree2')}, degree 2".capitalize(), readings, LUCKY
-    # In the experiments with more than one scaling the standardized rows are asked for by name.
-    key |= {"scale": _named(SCALES["standardize"])} if name == PEGASOS and loss == "hinge" else {}
-    key |= {} if name == PEGASOS and loss == "hinge" else {"expand": None}
     readings = {times: {**key, "n_iter": steps} for times, steps in TIMES.items()}
     return model.capitalize(), readings, UNLUCKY
 
@@ -102,14 +94,14 @@ def _kernel(row: Row, split: str) -> tuple[str, Readings, str]:
         kernels = {words: kind(param) for words, kind in GAUSSIANS.items()}
     if row["model"] == "kernel perceptron":
         readings = {
-            f"{words}, {epochs} epochs": {**key, "kernel": repr(kernel), "epochs": epochs}
+            f"{words}, {epochs} epochs": {**key, "kernel": kernel, "epochs": epochs}
             for words, kernel in kernels.items()
             for epochs in EPOCHS
         }
         return experiments[family], readings, NOISY
     key["lam"] = float(row["lam"])
     wide = family == "exponential" and param > 1
-    return experiments[family], {words: {**key, "kernel": repr(each)} for words, each in kernels.items()}, BALANCE if wide else ""
+    return experiments[family], {words: {**key, "kernel": each} for words, each in kernels.items()}, BALANCE if wide else ""
 
 
 def numbers() -> list[Number]:

@@ -8,12 +8,13 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from pegasos.engine.kernels import Gaussian, Polynomial
 from pegasos.learners import Pegasos, Perceptron
-from pegasos.program.published._binary import SINGLE, TEST_ROWS, TRAINING_ROWS, as_table, learn, origin, pipeline, statistics
+from pegasos.program.published._binary import SINGLE, TEST_ROWS, TRAINING_ROWS, learn, origin, pipeline, statistics
 from pegasos.program.published._binary_best import surpass
 from pegasos.program.published._binary_faults import BATCH, free_bias
+from pegasos.program.published._shared import printed_rows, shown
 from pegasos.program.studies.results import Context
 from pegasos.program.studies.splits import train_test
-from pegasos.program.studies.study import Check, Emulation, Experiment, Extra, Key, Number, Study, printed_rows
+from pegasos.program.studies.study import Check, Emulation, Experiment, Extra, Key, Number, Study
 
 PERCEPTRON, PEGASOS, LOGISTIC, METHODS = "Perceptron", "Pegasos, λ = 1", "logistic, λ = 0.01", "what the methods reach"
 KERNEL_PERCEPTRON, KERNEL_PEGASOS, EMULATED = "kernel Perceptron", "kernel Pegasos", "intercept not regularized"
@@ -79,7 +80,7 @@ def _experiments() -> tuple[Experiment, ...]:
 
 
 def _expanded(model: str) -> Key:
-    return {"expand": repr(SQUARES) if "degree2" in model else None}
+    return {"expand": SQUARES if "degree2" in model else None}
 
 
 def _emulated(model: str, reading: str) -> Key:
@@ -110,11 +111,11 @@ def _readings(model: str, kernel: str) -> dict[str, Key]:
     if model == "kernel perceptron":
         key: Key = {"experiment": KERNEL_PERCEPTRON}
         if kernel == "gaussian":
-            return {words: {**key, "kernel": repr(each)} for words, each in WIDTHS.items()}
+            return {words: {**key, "kernel": each} for words, each in WIDTHS.items()}
         orders = {"passes in the rows' order": False, "passes in random orders": True}
-        polynomial = repr(POLYNOMIALS[model])
+        polynomial = POLYNOMIALS[model]
         return {words: {**key, "kernel": polynomial, "shuffle": shuffle} for words, shuffle in orders.items()}
-    key = {"experiment": KERNEL_PEGASOS, "kernel": repr(POLYNOMIALS[model] if kernel == "polynomial" else Gaussian(1.0))}
+    key = {"experiment": KERNEL_PEGASOS, "kernel": POLYNOMIALS[model] if kernel == "polynomial" else Gaussian(1.0)}
     return {
         "10 passes (400 are more of the same)": {**key, "epochs": 10},
         "one pass": {**key, "epochs": 1},
@@ -209,8 +210,8 @@ def _reach(context: Context) -> dict[str, Any]:
     for model in ("pegasos", "pegasos+degree2", "logistic", "logistic+degree2"):
         best, lam = _method(context, model)
         rows.append({"model": model, "printed": float(printed[model, ""]), "right": round(best, 4), "λ": f"{lam:g}"})
-    text = "Test accuracy of 20 passes, averaged vector, the best of three λ, which is a choice on the test rows.\n\n"
-    return {"rows": rows, "text": text + as_table(rows)}
+    text = "Test accuracy of 20 passes, averaged vector, the best of three λ, which is a choice on the test rows."
+    return shown(rows, text)
 
 
 STUDY = Study(

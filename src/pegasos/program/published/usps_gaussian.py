@@ -15,9 +15,11 @@ from pegasos.engine.kernels import Gaussian
 from pegasos.learners import Pegasos
 from pegasos.program.published import _digits
 from pegasos.program.published._digits_best import surpass
+from pegasos.program.published._shared import printed_rows
+from pegasos.program.records.studies import Better
 from pegasos.program.studies.decoding import DecodedAccuracy
 from pegasos.program.studies.results import Context
-from pegasos.program.studies.study import Check, Emulation, Experiment, Extra, Number, Study, printed_rows
+from pegasos.program.studies.study import Check, Emulation, Experiment, Extra, Number, Study
 from pegasos.program.tables.dataset import Dataset
 
 LAMS = [1e-10, 1e-5, 1e-3, 1e-1, 1e5]
@@ -151,7 +153,7 @@ def _decoding_costs(context: Context) -> tuple[str, str]:
     return verdict, f"{first:.4f} by the first class that says yes, {greatest:.4f} by the greatest score"
 
 
-def _surpass(context: Context) -> list[dict[str, Any]]:
+def _surpass(context: Context) -> list[Better]:
     seed = context.seeds[0]
     theirs = context.labels(CODED, seed, lam=1e-5, n_iter=STEPS[-1])
     splits = folds(context.dataset.labels, seed)

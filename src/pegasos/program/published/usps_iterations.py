@@ -10,8 +10,10 @@ from pegasos.engine.kernels import Exponential, Gaussian, Polynomial
 from pegasos.learners import Pegasos
 from pegasos.program.published import _digits
 from pegasos.program.published._digits_best import surpass
+from pegasos.program.published._shared import printed_rows, shown
+from pegasos.program.records.studies import Better
 from pegasos.program.studies.results import Context
-from pegasos.program.studies.study import Check, Experiment, Extra, Number, Study, printed_rows
+from pegasos.program.studies.study import Check, Experiment, Extra, Number, Study
 
 LAMS = [1e-8, 1e-7, 1e-6, 1e-5]
 #: T as shares of the training rows m.
@@ -50,7 +52,7 @@ def numbers() -> list[Number]:
         gaussian = row["kernel"] == "gaussian"
         kernels = GAUSSIANS if gaussian else {name: Polynomial(int(row["param"]), c) for name, c in POLYNOMIALS.items()}
         readings = {
-            f"{name}, {words}": {"experiment": name, "kernel": repr(kernel), "decoding": how, **cell}
+            f"{name}, {words}": {"experiment": name, "kernel": kernel, "decoding": how, **cell}
             for name, kernel in kernels.items()
             for how, words in DECODINGS.items()
         }
@@ -62,7 +64,7 @@ def numbers() -> list[Number]:
 
 def _error(context: Context, kernel: Any, lam: float, steps: str, decoding: str = "argmax") -> float:
     experiment = WIDE if isinstance(kernel, Gaussian) else "with constant"
-    key = {"experiment": experiment, "kernel": repr(kernel), "decoding": decoding, "split": "test"}
+    key = {"experiment": experiment, "kernel": kernel, "decoding": decoding, "split": "test"}
     return context.results.mean(**key, lam=lam, n_iter=STEPS[steps])
 
 
@@ -118,13 +120,13 @@ def _times(context: Context) -> dict[str, Any]:
         learner.fit(X[train], y[train]).predict(X[test])
         ours = time.perf_counter() - begin
         rows.append({"kernel": f"{name} {param}", "T": steps, "printed seconds": float(seconds), "ours": round(ours, 3)})
-    text = "One fold, ten classes, λ = 1e-5. The printed times are from another machine; ours are from this run.\n\n"
-    return {"rows": rows, "text": text + _digits.as_table(rows)}
+    text = "One fold, ten classes, λ = 1e-5. The printed times are from another machine; ours are from this run."
+    return shown(rows, text)
 
 
-def _surpass(context: Context) -> list[dict[str, Any]]:
+def _surpass(context: Context) -> list[Better]:
     seed = context.seeds[0]
-    theirs = context.labels(WIDE, seed, kernel=repr(GAUSSIANS[WIDE]), lam=1e-5, n_iter=STEPS["2m"])
+    theirs = context.labels(WIDE, seed, kernel=GAUSSIANS[WIDE], lam=1e-5, n_iter=STEPS["2m"])
     return surpass(context, rotated(context.dataset.labels, seed), theirs, "gaussian, λ = 1e-5, T = 2m", copies=False)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ from pegasos.engine.kernels import Gaussian, Polynomial
 from pegasos.learners import Pegasos
 from pegasos.program.published import _digits
 from pegasos.program.published._digits_best import surpass
+from pegasos.program.published._shared import printed_rows, shown
+from pegasos.program.records.studies import Better
 from pegasos.program.studies.results import Context
 from pegasos.program.studies.splits import folds
-from pegasos.program.studies.study import Check, Experiment, Extra, Number, Study, printed_rows
+from pegasos.program.studies.study import Check, Experiment, Extra, Number, Study
 
 LAMS = [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]
 STEPS = [1000, 5000, 10_000, 25_000, 50_000]
@@ -35,7 +38,7 @@ def numbers() -> list[Number]:
             "experiment": NAME,
             "split": "test",
             "decoding": "argmax",
-            "kernel": repr(_kernel(row)),
+            "kernel": _kernel(row),
             "n_iter": int(row["n_iter"]),
         }
         lams = [float(row["lam"])] if row["lam"] else LAMS
@@ -46,7 +49,7 @@ def numbers() -> list[Number]:
 
 
 def _error(context: Context, kernel: Any, lam: float, steps: int) -> float:
-    return context.results.mean(experiment=NAME, split="test", kernel=repr(kernel), lam=lam, n_iter=steps)
+    return context.results.mean(experiment=NAME, split="test", kernel=kernel, lam=lam, n_iter=steps)
 
 
 def _best(context: Context, kernel: Any) -> tuple[float, float, int]:
@@ -54,18 +57,18 @@ def _best(context: Context, kernel: Any) -> tuple[float, float, int]:
 
 
 def _ranking(context: Context) -> tuple[str, str]:
-    best = sorted((*_best(context, kernel), repr(kernel)) for kernel in KERNELS)
+    best = sorted(((*_best(context, kernel), kernel) for kernel in KERNELS), key=lambda each: (*each[:3], repr(each[3])))
     errors = {
-        kernel: context.results.errors({"experiment": NAME, "split": "test", "kernel": kernel, "lam": lam, "n_iter": steps})
+        kernel: context.results.errors(experiment=NAME, split="test", kernel=kernel, lam=lam, n_iter=steps)
         for _, lam, steps, kernel in best
     }
-    behind = errors[repr(Polynomial(3))] - errors[best[0][3]]
+    behind = errors[Polynomial(3)] - errors[best[0][3]]
     noise = behind.std(ddof=1) / np.sqrt(len(behind)) if len(behind) > 1 else 0.001
     verdict = "holds" if not behind.any() else "within noise" if behind.mean() < 2 * noise else "does not hold"
-    told = "; ".join(f"{kernel} {error:.4f} (λ = {lam:g}, T = {steps})" for error, lam, steps, kernel in best)
+    cells = "; ".join(f"{kernel!r} {error:.4f} (λ = {lam:g}, T = {steps})" for error, lam, steps, kernel in best)
     return (
         verdict,
-        f"degree 3 is behind the best by {behind.mean():.4f} ± {noise:.4f} (standard error over seeds); best cells: {told}",
+        f"degree 3 is behind the best by {behind.mean():.4f} ± {noise:.4f} (standard error over seeds); best cells: {cells}",
     )
 
 
@@ -73,7 +76,7 @@ def _degree_seven(context: Context) -> tuple[str, str]:
     seed = context.seeds[0]
     different = {}
     for degree in (3, 4, 7):
-        cell = {"kernel": repr(Polynomial(degree)), "n_iter": STEPS[-1]}
+        cell = {"kernel": Polynomial(degree), "n_iter": STEPS[-1]}
         labels = [context.labels(NAME, seed, lam=lam, **cell) for lam in LAMS]
         different[degree] = max(int((labels[0] != other).sum()) for other in labels[1:])
     texts = [f"degree {degree}: {count} of {len(context.dataset)} labels change" for degree, count in different.items()]
@@ -91,7 +94,7 @@ def _nearest_neighbour(context: Context) -> tuple[str, str]:
         nearest[test] = KNeighborsClassifier(1).fit(X[train], codes[train]).predict(X[test])
     shares = {}
     for variance in VARIANCES:
-        labels = context.labels(NAME, seed, kernel=repr(Gaussian(variance)), lam=1e-5, n_iter=STEPS[-1])
+        labels = context.labels(NAME, seed, kernel=Gaussian(variance), lam=1e-5, n_iter=STEPS[-1])
         shares[variance] = float((labels == nearest).mean())
     texts = [f"γ = {variance:g}: {share:.1%} of the labels are the nearest neighbour's" for variance, share in shares.items()]
     error = float((nearest != codes).mean())
@@ -122,7 +125,7 @@ def _times(context: Context) -> dict[str, Any]:
             begin = time.perf_counter()
             learner.fit(X[train], y[train])
             rows.append({"kernel": repr(kernel), "T": steps, "seconds": round(time.perf_counter() - begin, 3)})
-    return {"rows": rows, "text": "One fold, ten classes, λ = 1e-3, the kernel matrix included.\n\n" + _digits.as_table(rows)}
+    return shown(rows, "One fold, ten classes, λ = 1e-3, the kernel matrix included.")
 
 
 def _times_of_rows(context: Context) -> dict[str, Any]:
@@ -137,7 +140,7 @@ def _times_of_rows(context: Context) -> dict[str, Any]:
             begin = time.perf_counter()
             learner.fit(X[kept], codes[kept])
             rows.append({"kernel": repr(kernel), "m": len(kept), "seconds": round(time.perf_counter() - begin, 3)})
-    return {"rows": rows, "text": "Ten classes, λ = 1e-3, T = 10,000, the kernel matrix included.\n\n" + _digits.as_table(rows)}
+    return shown(rows, "Ten classes, λ = 1e-3, T = 10,000, the kernel matrix included.")
 
 
 def _naive(context: Context) -> dict[str, Any]:
@@ -158,13 +161,13 @@ def _naive(context: Context) -> dict[str, Any]:
         Pegasos(kernel=kernel, lam=lam, n_iter=steps, sampling="uniform", average=False, random_state=0).fit(X, signs)
         ours = time.perf_counter() - begin
         rows.append({"T": steps, "naive seconds": round(naive, 2), "ours": round(ours, 4), "ratio": round(naive / ours)})
-    return {"rows": rows, "text": _digits.as_table(rows)}
+    return shown(rows)
 
 
-def _surpass(context: Context) -> list[dict[str, Any]]:
+def _surpass(context: Context) -> list[Better]:
     """Under the study's folds, and on the set's own split into training and test rows."""
     seed, codes = context.seeds[0], context.codes
-    cell = {"kernel": repr(Polynomial(3)), "lam": 1.0, "n_iter": STEPS[-1]}
+    cell = {"kernel": Polynomial(3), "lam": 1.0, "n_iter": STEPS[-1]}
     what = "degree 3, λ = 1, T = 50,000"
     rows = surpass(context, folds(5)(context.dataset.labels, seed), context.labels(NAME, seed, **cell), what)
     if context.dataset.test is None:
@@ -175,8 +178,8 @@ def _surpass(context: Context) -> list[dict[str, Any]]:
     theirs[test] = learner.fit(context.dataset.X[train], codes[train]).predict(context.dataset.X[test])
     split = surpass(context, [(train, test)], theirs, what)
     return [
-        *({**row, "what": f"{row['what']}; folds"} for row in rows),
-        *({**row, "what": f"{row['what']}; own split"} for row in split),
+        *(replace(row, what=f"{row.what}; folds") for row in rows),
+        *(replace(row, what=f"{row.what}; own split") for row in split),
     ]
 
 
