@@ -1,10 +1,12 @@
 """Studies: verdicts against noise, decodings, the runner and its files, and the declarations of the package on a few digits."""
 
 import csv
+import json
 import math
 import subprocess
 import sys
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +14,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
+import pegasos.studies
 from pegasos import SDCA, Pegasos, Perceptron
 from pegasos.kernels import Gaussian, Polynomial
 from pegasos.preprocessing import DropOutliers
+from pegasos.program import app
 from pegasos.program.jobs.known_studies import find_study, known_studies, study_names
 from pegasos.program.published import _images as images
 from pegasos.program.published._shared import printed_rows
@@ -28,7 +32,7 @@ from pegasos.program.studies.template import template
 from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.program.tables.named_sets import load_set
 from pegasos.search.settings import Setting
-from pegasos.studies import Check, Emulation, Experiment, Extra, Number, Study, folds, train_test
+from pegasos.studies import Check, Emulation, Experiment, Extra, Number, Study, folds, run, train_test
 
 PRINTED = {"usps_gaussian": 1, "usps_kernels": 4, "usps_iterations": 64}
 
@@ -362,3 +366,31 @@ def test_a_table_with_words_and_gaps_is_encoded_for_a_study(tmp_path):
     assert not dataset.has_frame
     with pytest.raises(BadData, match="has no labels"):
         _ = Dataset("d", np.zeros((2, 1)), [Column("a")]).labels
+
+
+def test_studies_run_from_python_and_the_module_is_light(tmp_path, monkeypatch):
+    code = "import sys; from pegasos.studies import run; print({'numpy', 'sklearn', 'numba', 'polars'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+    monkeypatch.chdir(tmp_path)
+    found = run(tiny_study(), seeds=2)
+    assert (found.folder, found.source, found.seeds) == ("runs/tiny", "tiny", [0, 1])
+    assert codec.load(StudyRecord, tmp_path / "runs" / "tiny" / "results.json") == found
+    page = (tmp_path / "runs" / "tiny" / "report.html").read_text()
+    assert "pegasos study tiny --seeds 2" in page
+    assert "from pegasos.studies import run\n\nrun(&#39;tiny&#39;, &#39;runs/tiny&#39;, seeds=2)" in page
+    Path("my own.py").write_text(template("mine", "my own.py", "moons"), encoding="utf-8")
+    study = find_study("my own.py")
+    monkeypatch.setattr("pegasos.program.jobs.study_runs.find_study", lambda name: tiny_study(name=study.name))
+    found = run("my own.py", "elsewhere", quick=True)
+    assert (found.folder, found.source, found.quick) == ("elsewhere", "my own.py", True)
+    page = (tmp_path / "elsewhere" / "report.html").read_text()
+    assert "pegasos study &#39;my own.py&#39; --quick" in page
+    with pytest.raises(AttributeError, match="no attribute 'walk'"):
+        _ = pegasos.studies.walk
+
+
+def test_json_of_a_study_is_its_record(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("pegasos.program.jobs.study_runs.find_study", lambda name: tiny_study())
+    assert app.run(["study", "tiny", "--seeds", "1", "-q", "--json", "-o", str(tmp_path)]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert codec.from_json(StudyRecord, shown, "stdout") == codec.load(StudyRecord, tmp_path / "results.json")

@@ -43,11 +43,11 @@ def test_groups_show_the_words_of_the_report_and_what_fits():
 
 def test_tuning_rows_lie_inside_the_training_rows():
     y = np.zeros(1003)
-    (train, test), (part, validation) = _binary.whole(y, 3)[0], _binary.tuning(y, 3)[0]
+    (train, test), (part, validation) = _binary.testing(y, 3)[0], _binary.tuning(y, 3)[0]
     assert sorted([*train, *test]) == list(range(1003))
     assert len(part) == 600 and len(validation) == 200
     assert set(part) | set(validation) == set(train)
-    assert not np.array_equal(train, _binary.whole(y, 4)[0][0])
+    assert not np.array_equal(train, _binary.testing(y, 4)[0][0])
 
 
 def test_emulations_are_seeded():

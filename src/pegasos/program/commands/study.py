@@ -37,7 +37,7 @@ def command(
       pegasos study ./mine.py
 
     The folder gets results.json, results.csv, cells.csv and findings.md; the same command goes on after an interruption. Where
-    the real data are missing a stand-in is used, and said.
+    the real data are missing a stand-in is used, and the run says so.
     """
     console.state.quiet = talking.quiet
     from pegasos.program.jobs import study_runs

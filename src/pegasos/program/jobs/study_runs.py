@@ -12,6 +12,7 @@ from pegasos.program.files import write_text
 from pegasos.program.jobs.known_studies import find_study, known_studies, study_names
 from pegasos.program.records.studies import StudyCell, StudyRecord
 from pegasos.program.studies.runner import Options, run_study
+from pegasos.program.studies.study import Study
 from pegasos.program.studies.template import template
 from pegasos.program.studies.writing import best_of_each, book
 from pegasos.program.terminal import console
@@ -42,12 +43,12 @@ def write_new(file: str | None, data: str | None) -> None:
     console.say(f"next:    pegasos study ./{file}" if path.parent == Path() else f"next:    pegasos study {file}")
 
 
-def run(name: str, out: str | None, seeds: int, quick: bool, jobs: int | None) -> StudyRecord:
-    """Run a study of the package or of a file."""
-    study = find_study(name)
-    folder = out if out is not None else f"runs/{study.name}"
-    options = Options(seeds, quick, jobs, say=console.say, progress=not console.state.quiet, page=True)
-    return run_study(study, folder, options, load=_load)
+def run(name: str | Study, out: str | None, seeds: int, quick: bool, jobs: int | None) -> StudyRecord:
+    """Run a study of the package, of a file, or one that is given."""
+    study = find_study(name) if isinstance(name, str) else name
+    source = name if isinstance(name, str) else study.name
+    options = Options(seeds, quick, jobs, console.say, progress=not console.state.quiet, page=True, source=source)
+    return run_study(study, out if out is not None else f"runs/{study.name}", options, load=_load)
 
 
 def run_all(out: str | None, seeds: int, quick: bool, jobs: int | None, page: str | None) -> None:
@@ -98,7 +99,7 @@ def show(record: StudyRecord) -> None:
             if fit.chosen:
                 console.show(
                     f"  {fit.group}: {fit.fitting} of {fit.numbers} fit, read {fit.reading} "
-                    f"(mean distance {fit.mean_distance:.2f} noises)"
+                    f"(mean distance {fit.mean_distance:.2f} standard errors)"
                 )
         console.show()
     else:
@@ -109,7 +110,7 @@ def show(record: StudyRecord) -> None:
         console.show(f"claim: {claim.claim}: {claim.verdict}")
     if record.better:
         console.show()
-        rows = [(each.what, console.percent(each.error), each.against) for each in record.better]
+        rows = [(each.what, console.percent(each.error), each.comparison) for each in record.better]
         console.table(("the best reached here", "error", "against the report's best"), rows, left=1)
     if not record.data.real and numbers:
         console.show()

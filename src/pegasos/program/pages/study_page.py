@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from dataclasses import asdict
 from typing import Any
@@ -132,7 +133,7 @@ def _printed(record: StudyRecord) -> list[Block]:
         for fit in record.readings
     ]
     columns = [("group", "numbers", "text"), ("reading", "reading", "text"), ("fits", "reproduced", "text")]
-    columns += [("mean_distance", "mean distance in noises", "number"), ("chosen", "", "text")]
+    columns += [("mean_distance", "mean distance, in standard errors", "number"), ("chosen", "", "text")]
     chosen = [fit for fit in readings if fit["chosen"]]
     blocks.append(Table("readings", "The reading that fits best", columns[:-1], chosen))
     if len(chosen) < len(readings):
@@ -217,7 +218,7 @@ def _surpass(record: StudyRecord) -> list[Block]:
 
 
 def _again(record: StudyRecord) -> Section:
-    seeds = "--quick" if record.quick else f"--seeds {len(record.seeds)}"
+    seeds = ["--quick"] if record.quick else ["--seeds", str(len(record.seeds))]
     facts: dict[str, Any] = {
         "seeds": ", ".join(map(str, record.seeds)),
         "duration": duration(record.total_seconds),
@@ -225,17 +226,14 @@ def _again(record: StudyRecord) -> Section:
         "fingerprint of the rows": record.data.fingerprint,
         **record.made,
     }
-    lines = [
-        "from pegasos.program.jobs.known_studies import find_study",
-        "from pegasos.program.studies.runner import Options, run_study",
-        "",
-        f"run_study(find_study({record.study!r}), {'runs/' + record.study!r}, Options(seeds={len(record.seeds)}))",
-    ]
+    source = record.source or record.study
+    much = "quick=True" if record.quick else f"seeds={len(record.seeds)}"
+    lines = ["from pegasos.studies import run", "", f"run({source!r}, {f'runs/{record.study}'!r}, {much})"]
     return Section(
         "again",
         "Do it again",
         [
-            Code("The command of this run", f"pegasos study {record.study} {seeds}"),
+            Code("The command of this run", shlex.join(["pegasos", "study", source, *seeds])),
             Code("The same in Python", "\n".join(lines)),
             Facts(facts),
         ],

@@ -24,14 +24,14 @@ SQUARES = PolynomialFeatures(2)
 SINGLE = FunctionTransformer(np.asarray, kw_args={"dtype": np.float32})
 
 
-def whole(y: Array, seed: int) -> list[Split]:
+def testing(y: Array, seed: int) -> list[Split]:
     """Four fifths to learn from, the last fifth of a random order to test on."""
     order, fifth = _order(y, seed)
     return [(order[: 4 * fifth], order[4 * fifth :])]
 
 
 def tuning(y: Array, seed: int) -> list[Split]:
-    """The training rows of `whole` in two parts: three fifths of all rows to learn from, one to validate on."""
+    """The training rows of `testing` in two parts: three fifths of all rows to learn from, one to validate on."""
     order, fifth = _order(y, seed)
     return [(order[: 3 * fifth], order[3 * fifth : 4 * fifth])]
 
@@ -41,7 +41,7 @@ def _order(y: Array, seed: int) -> tuple[Array, int]:
 
 
 def pipeline(learner: Any, **steps: Any) -> Pipeline:
-    """Named steps (standardizing comes first unless told otherwise), then the learner as `learn`."""
+    """Named steps (standardizing comes first unless it is given), then the learner as `learn`."""
     return Pipeline([*{"scale": StandardScaler(), **steps}.items(), ("learn", learner)])
 
 

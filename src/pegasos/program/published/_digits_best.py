@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from pegasos import SDCA, SweepCV
@@ -35,6 +36,7 @@ MAPS: dict[str, Callable[[Array], Array]] = {
 WIDTHS = (0.12, 0.17, 0.24, 0.34)
 _COST, _COPIES_COST = 13.0, 5.0
 _INNER_ROWS = 3000
+_LEARNER = SDCA(tol=0.01, max_epochs=8, finish=False, random_state=0)
 
 
 def surpass(context: Context, splits: list[Split], theirs: Array, what: str, copies: bool = True) -> list[Better]:
@@ -42,7 +44,9 @@ def surpass(context: Context, splits: list[Split], theirs: Array, what: str, cop
 
     `theirs` are the labels (codes) of the report's model for the rows that the splits test.
     """
-    images, codes = _images_of(context), context.codes
+    codes, image = context.codes, context.dataset.image
+    assert image is not None
+    images = np.asarray(context.dataset.X, dtype=np.float32).reshape(len(codes), *image)
     features = {name: make(images) for name, make in MAPS.items()}
     tested = np.concatenate([test for _, test in splits])
     base = theirs[tested] != codes[tested]
@@ -69,36 +73,23 @@ def surpass(context: Context, splits: list[Split], theirs: Array, what: str, cop
     return rows
 
 
-def _images_of(context: Context) -> Array:
-    image = context.dataset.image
-    assert image is not None
-    return np.asarray(context.dataset.X, dtype=np.float32).reshape(len(context.dataset), *image)
-
-
 def _choose(features: dict[str, Array], codes: Array, train: Array) -> tuple[str, float]:
     """The map and the width with the fewest errors in three folds of some training rows."""
     kept = np.random.default_rng(0).permutation(train)[:_INNER_ROWS]
-    best: tuple[float, str, float] | None = None
+    errors: dict[tuple[str, float], float] = {}
     for name, rows in features.items():
         distance = _mean_distance(rows[kept])
         grid = {"kernel": [Gaussian(width * distance) for width in WIDTHS], "lam": [1 / (_COST * len(kept))]}
         folds = StratifiedKFold(3, shuffle=True, random_state=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # eight epochs are enough to compare
-            search = SweepCV(_learner(8), grid, cv=folds, refit=False).fit(rows[kept], codes[kept])
-        for width, score in zip(WIDTHS, search.cv_results_["mean_test_score"], strict=True):
-            if best is None or 1 - score < best[0]:
-                best = (1 - score, name, width)
-    assert best is not None
-    return best[1], best[2]
+            search = SweepCV(_LEARNER, grid, cv=folds, refit=False).fit(rows[kept], codes[kept])
+        errors |= {(name, width): 1 - search.cv_results_["mean_test_score"][place] for place, width in enumerate(WIDTHS)}
+    return min(errors, key=lambda each: errors[each])
 
 
-def _learner(epochs: int) -> SDCA:
-    return SDCA(tol=0.01, max_epochs=epochs, finish=False, random_state=0)
-
-
-def _fit(rows: Array, codes: Array, train: Array, width: float, cost: float, epochs: int = 8) -> SDCA:
-    learner = _learner(epochs).set_params(kernel=Gaussian(width * _mean_distance(rows[train])), lam=1 / (cost * len(train)))
+def _fit(rows: Array, codes: Array, train: Array, width: float, cost: float) -> SDCA:
+    learner = clone(_LEARNER).set_params(kernel=Gaussian(width * _mean_distance(rows[train])), lam=1 / (cost * len(train)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the tolerance is not reached in so few epochs, and need not be
         return learner.fit(rows[train], codes[train])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import time
+from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
@@ -19,6 +21,13 @@ def printed_rows(name: str) -> list[dict[str, str]]:
     """The rows of a report's numbers, which come with the package."""
     text = files(__package__).joinpath("printed", f"{name}.csv").read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))
+
+
+def seconds_of(function: Callable[..., Any], *arguments: Any) -> float:
+    """How long a call takes."""
+    begin = time.perf_counter()
+    function(*arguments)
+    return round(time.perf_counter() - begin, 4)
 
 
 def shown(rows: list[dict[str, Any]], text: str = "") -> dict[str, Any]:

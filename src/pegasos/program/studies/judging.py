@@ -9,7 +9,7 @@ from pegasos.program.records.studies import JudgedNumber, ReadingFit
 from pegasos.program.studies.results import Results
 from pegasos.program.studies.study import Number
 
-REPRODUCED, DIFFERS, UNKNOWN = "reproduced", "differs", "cannot be told"
+REPRODUCED, DIFFERS, UNKNOWN = "reproduced", "differs", "undecided"
 
 
 def judge(numbers: list[Number], results: Results, tolerance: float) -> tuple[list[JudgedNumber], list[ReadingFit]]:

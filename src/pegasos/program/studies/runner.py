@@ -48,6 +48,8 @@ class Options:
     progress: bool = False
     #: Whether to write report.html.
     page: bool = False
+    #: The name or file that the study was asked for by.
+    source: str = ""
 
 
 def run_study(study: Study, folder: str | Path, options: Options, load: Callable[[str], Dataset] = load_set) -> StudyRecord:
@@ -86,6 +88,7 @@ def run_study(study: Study, folder: str | Path, options: Options, load: Callable
         made=made(),
         total_seconds=round(time.perf_counter() - begin, 2),
         folder=str(folder),
+        source=options.source or study.name,
     )
     writing.write(run.folder, record)
     if options.page:

@@ -104,7 +104,7 @@ class Study:
     #: The best that this project reaches, beside the report's best.
     surpass: Callable[[Context], list[Better]] | None = None
     findings: str = ""
-    #: How many noises a printed number may lie away from ours.
+    #: How many times the noise a printed number may lie away from ours.
     tolerance: float = 2.0
     #: Brings rows into the form that the protocol starts from, such as pixels in [0, 1].
     prepare: Callable[[Any], Any] = lambda dataset: dataset

@@ -15,6 +15,12 @@ from pegasos.program.records import codec
 from pegasos.program.records.studies import JudgedNumber, ReadingFit, StudyCell, StudyRecord
 from pegasos.program.studies.judging import DIFFERS, REPRODUCED, UNKNOWN
 
+#: What the tables of printed numbers need to be understood.
+READING = (
+    "A reading is one interpretation of what the report did; each group of numbers is judged by the reading that fits it best. "
+    "The noise is the standard error of the comparison of a printed number with ours."
+)
+
 
 def write(folder: Path, record: StudyRecord) -> None:
     """All files of a run."""
@@ -82,7 +88,7 @@ def findings(record: StudyRecord, level: int = 1) -> str:
     lines += [f"{data.rows} rows of {data.name}, {seeds} seed{'s' * (seeds > 1)}, {record.total_seconds:.0f} s.", ""]
     if record.numbers:
         lines += [f"{mark}# Printed and ours", "", *_verdicts(record.numbers), *_numbers(record.numbers)]
-        lines += [f"{mark}# Which reading fits", "", *_readings(record.readings)]
+        lines += [f"{mark}# Which reading fits", "", READING, "", *_readings(record.readings)]
     else:
         note = "The best cell of each is chosen by the errors that it shows here, so these are a little too good."
         cells = [cell.row() for cell in record.cells]
@@ -131,7 +137,7 @@ def _readings(fits: list[ReadingFit]) -> list[str]:
                 "numbers": fit.group,
                 "reading": f"**{fit.reading}**" if fit.chosen else fit.reading,
                 "fitting": f"{fit.fitting} of {fit.numbers}",
-                "mean distance in noises": fit.mean_distance,
+                "mean distance, in standard errors": fit.mean_distance,
             }
             for fit in fits
         ]
