@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import shlex
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -201,17 +202,13 @@ def _better(study: StudyRecord) -> list[Block]:
 
 
 def _reproduction(study: StudyRecord) -> Section:
-    size = "--quick" if study.quick else f"--seeds {len(study.seeds)}"
+    size = ["--quick"] if study.quick else ["--seeds", str(len(study.seeds))]
     seconds = ", ".join(f"{name} {duration(value)}" for name, value in study.seconds.items())
     facts = {"seeds": ", ".join(map(str, study.seeds)), "duration": duration(study.total_seconds), "sweeps": seconds}
-    lines = [
-        "from pegasos.program.jobs.known_studies import find_study",
-        "from pegasos.program.studies.runner import Options, run_study",
-        "",
-        f"run_study(find_study({study.study!r}), {'runs/' + study.study!r}, Options(seeds={len(study.seeds)}))",
-    ]
+    source, much = study.source or study.study, "quick=True" if study.quick else f"seeds={len(study.seeds)}"
+    lines = ["from pegasos.studies import run", "", f"run({source!r}, {f'runs/{study.study}'!r}, {much})"]
     blocks: list[Block] = [
-        Code("The command of this run", f"pegasos study {study.study} {size}"),
+        Code("The command of this run", shlex.join(["pegasos", "study", source, *size])),
         Code("The same in Python", "\n".join(lines)),
         Facts({**facts, "fingerprint of the rows": study.data.fingerprint, **study.made}),
     ]

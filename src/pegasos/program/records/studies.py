@@ -57,8 +57,9 @@ class ReadingFit:
     numbers: int
     fitting: int
     share: float
+    #: Of ours from the printed numbers, in units of the noise.
     mean_distance: float
-    chosen: bool
+    chosen: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,11 @@ class Better:
     seconds: float | None = None
     settings: str = ""
 
+    @property
+    def comparison(self) -> str:
+        """The comparison with the report's best in one line."""
+        return ", ".join([*([self.against] if self.against else []), *([] if self.p is None else [f"p = {self.p:.1g}"])])
+
     def row(self) -> dict[str, Any]:
         """One line of a table."""
         return asdict(self)
@@ -154,6 +160,8 @@ class StudyRecord:
     made: dict[str, str]
     total_seconds: float
     folder: str
+    #: The name or file that the study was asked for by.
+    source: str = ""
 
 
 @dataclass(frozen=True)
