@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import Data, LearningOptions, OutputOptions, ReadingOptions, RunningOptions
+from pegasos.program.terminal.options import MODEL_NAMES, Data, LearningOptions, OutputOptions, ReadingOptions, RunningOptions
 
 PLACE = 20
 SHORT = "Train one model and save it."
@@ -20,9 +20,7 @@ def command(
     reading: ReadingOptions,
     running: RunningOptions,
     talking: OutputOptions,
-    model: Annotated[
-        str, typer.Option("--model", "-m", metavar="MODEL", help="perceptron, pegasos, logistic, sdca or sdca-logistic.")
-    ] = "sdca",
+    model: Annotated[str, typer.Option("--model", "-m", metavar="MODEL", help=f"One of {MODEL_NAMES}.")] = "sdca",
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="FILE", help="Model file. Default: DATA's name + .model")
     ] = None,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pegasos import SweepCV
-from pegasos.learners.catalogue import MODELS, make_learner
+from pegasos.learners.catalogue import make_learner
 from pegasos.program.files import write_text
 from pegasos.program.grids import GridRequest, default_models, make_grid
 from pegasos.program.jobs import outputs, training
@@ -119,10 +119,8 @@ def _request(job: TuneJob, models: list[str], rows: Dataset, learned: int) -> Gr
     kernels = values.pop("kernel", [])
     if "class_weight" in values:
         values["class_weight"] = [option_values.parse_class_weight(values["class_weight"][0], classes_of(rows))]
-    for name in values:
-        for model in models:
-            if name not in MODELS[model][0].options:
-                raise UsageError(f"{option_values.said(name)} means nothing to {model}: say with -m which model it is for.")
+    for model in models:
+        option_values.refuse_unknown(model, values)
     running = job.running
     return GridRequest(models, kernels, option_values.parse_expand(job.learning.expand), values, running.seed, running.memory)
 
