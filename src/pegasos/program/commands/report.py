@@ -70,21 +70,18 @@ def _rows(path: str, data: str, reading: ReadingOptions) -> Any:
 
     import numpy as np
 
-    from pegasos.program.jobs import model_cards
-    from pegasos.program.jobs.datasets import chunks
+    from pegasos.program.jobs.model_cards import SavedModel
     from pegasos.program.tables.dataset import BadData
 
-    model = model_cards.open_model(path)
-    columns, frame = model_cards.columns_of(model, path), model_cards.wants_frame(model)
-    parts = list(chunks(data, columns, frame, model_cards.label_of(model), reading))
+    saved = SavedModel.open(path)
+    parts = list(saved.rows(data, reading))
     if not parts:
         raise BadData(f"{data} has no rows.")
     if any(part.y is None for part in parts):
         raise BadData(f"{data} has no labels: say with --label which column holds them.")
     labels = np.concatenate([part.labels for part in parts])
-    image = model.card.get("image")
-    shape = tuple(image) if isinstance(image, list) and len(image) == 2 else parts[0].image
-    return replace(parts[0], X=_joined([part.X for part in parts]), y=labels, test=None, image=shape, columns=columns)
+    image = saved.card.image or parts[0].image
+    return replace(parts[0], X=_joined([part.X for part in parts]), y=labels, test=None, image=image, columns=saved.columns)
 
 
 def _joined(parts: list[Any]) -> Any:

@@ -132,29 +132,29 @@ def chunks(
 
 @dataclass(frozen=True)
 class Split:
-    """Positions of training and test rows, and how they were told apart."""
+    """Positions of training and test rows, and how they were chosen."""
 
     train: Array
     test: Array
-    record: dict[str, Any]
+    kind: str
+    seed: int
+    test_size: float | None
 
 
 def split_rows(dataset: Dataset, test_size: float | None, seed: int) -> Split:
     """The file's own test group, or a share of the rows drawn at random: by class, or by group where groups are given."""
     rows = np.arange(len(dataset))
-    record: dict[str, Any] = {"seed": seed, "test_size": test_size}
     if dataset.test is not None and test_size is None:
-        return Split(rows[~dataset.test], rows[dataset.test], {**record, "kind": "the file's own test group"})
+        return Split(rows[~dataset.test], rows[dataset.test], "the file's own test group", seed, test_size)
     if dataset.test is not None:
         console.say("note: the file has a test group of its own; --test-size sets rows aside among its training rows, and")
         console.say("      the test group takes no part in learning.")
         rows = rows[~dataset.test]
     share = USUAL_TEST_SIZE if test_size is None else test_size
-    record["test_size"] = share
     if share == 0:
-        return Split(rows, rows[:0], {**record, "kind": "none set aside"})
+        return Split(rows, rows[:0], "none set aside", seed, share)
     train, test, kind = _draw(dataset, rows, share, seed)
-    return Split(np.sort(train), np.sort(test), {**record, "kind": kind})
+    return Split(np.sort(train), np.sort(test), kind, seed, share)
 
 
 def _draw(dataset: Dataset, rows: Array, share: float, seed: int) -> tuple[Array, Array, str]:

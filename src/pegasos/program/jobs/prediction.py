@@ -8,8 +8,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from pegasos.program.jobs import model_cards, outputs
-from pegasos.program.jobs.datasets import chunks
+from pegasos.program.jobs import outputs
+from pegasos.program.jobs.model_cards import SavedModel
 from pegasos.program.modelfile import Model
 from pegasos.program.tables.messages import plain
 from pegasos.program.terminal import console, option_values
@@ -26,11 +26,9 @@ def predict(path: str, data: str, out: str, what: str, as_json: bool, reading: R
     option_values.check_memory(memory)
     if out != "-":
         outputs.check_file(out, path, data)
-    model = model_cards.open_model(path, memory)
-    head, columns_of_rows = _columns(model, what)
-    parts = chunks(
-        data, model_cards.columns_of(model, path), model_cards.wants_frame(model), model_cards.label_of(model), reading, memory
-    )
+    saved = SavedModel.open(path, memory)
+    head, columns_of_rows = _columns(saved.model, what)
+    parts = saved.rows(data, reading)
     first = next(parts, None)  # whatever is wrong with the data shows before anything is written
     count = 0
     with outputs.opened(out) as file, console.working(f"predicting {data}"):

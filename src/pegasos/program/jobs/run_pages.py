@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-import shlex
+from dataclasses import replace
 from typing import Any
 
 from pegasos.program.jobs.datasets import Split, take
 from pegasos.program.pages import record_sweep, save_record, write_report
-from pegasos.program.records.runs import ErrorCount
+from pegasos.program.records.runs import TuneRecord
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions
-from pegasos.search.estimates import Estimate
 
 
-def write_page(
-    result: dict[str, Any], search: Any, dataset: Dataset, split: Split, reading: ReadingOptions, test_size: float | None
-) -> str:
-    """report.json and report.html in the folder of the run; answers the page's path."""
+def write_page(record: TuneRecord, search: Any, dataset: Dataset, split: Split, options: list[str]) -> None:
+    """report.json and report.html in the folder of the run; `options` stand in every command line of the page."""
     with console.working("writing the page"):
-        record = record_sweep(
+        page = record_sweep(
             search,
             take(dataset, split.train),
-            source=result["source"],
-            command=shlex.join(["pegasos", *console.state.arguments]),
-            options=[*as_arguments(reading), *([] if test_size is None else ["--test-size", f"{test_size:g}"])],
+            source=record.source,
+            command=record.command,
+            options=options,
             positions=split.train,
-            errors={name: ErrorCount(**each) for name, each in result["errors"].items()},
-            honest=Estimate(**result["honest"]),
-            advice=result["advice"],
-            seconds=result["seconds"],
+            errors=record.errors,
+            honest=record.honest,
+            advice=record.advice,
+            seconds=record.seconds,
         )
-        save_record(result["folder"], record)
-        return str(write_report(result["folder"]))
+        # The same cells as in summary.json, with the C of the rows that no outlier filter drops.
+        save_record(record.folder, replace(page, cells=record.cells))
+        write_report(record.folder)
 
 
 def as_arguments(reading: ReadingOptions) -> list[str]:

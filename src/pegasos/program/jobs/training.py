@@ -1,31 +1,63 @@
-"""What train and tune share: from options to a fitted pipeline, its errors, and its file."""
+"""The work behind `train`, and what tune shares with it: from options to a fitted pipeline, its errors, and its file."""
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pegasos.learners.catalogue import make_learner
-from pegasos.program.jobs.datasets import Split, classes_of, take
+from pegasos.program.jobs import outputs
+from pegasos.program.jobs.datasets import Split, check_classes, check_source, classes_of, load, split_rows, take
 from pegasos.program.jobs.model_cards import make_card
 from pegasos.program.jobs.scoring import count_errors
 from pegasos.program.modelfile import save
-from pegasos.program.pipelines import (
-    Recipe,
-    check_expansion,
-    chosen_scale,
-    learned_rows,
-    make_recipe,
-)
+from pegasos.program.pipelines import Recipe, check_expansion, chosen_scale, learned_rows, make_recipe
+from pegasos.program.records.codec import to_json
+from pegasos.program.records.models import TrainRecord, learner_facts
+from pegasos.program.records.runs import ErrorCount
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.named_sets import is_set
 from pegasos.program.terminal import console, option_values
-from pegasos.program.terminal.options import LearningOptions, RunningOptions
+from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
 from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class TrainJob:
+    """Everything that the command line asks of train."""
+
+    data: str
+    model: str
+    path: str
+    learning: LearningOptions
+    reading: ReadingOptions
+    running: RunningOptions
+
+
+def train(job: TrainJob) -> TrainRecord:
+    """Train one model, save it, and answer what was found."""
+    begin = time.perf_counter()
+    check(job.model, job.learning, job.running)
+    check_source(job.data)
+    outputs.check_model_file(job.path, job.data)
+    dataset = load(job.data, job.reading, job.running.memory)
+    split = split_rows(dataset, job.running.test_size, job.running.seed)
+    check_classes(dataset, split)
+    rows = take(dataset, split.train)
+    recipe = one_recipe(job.model, job.learning, rows, job.running)
+    with console.working(f"training {job.model} on {len(rows)} rows"):
+        weights = {} if rows.weights is None else {recipe.weight_name: rows.weights}
+        recipe.estimator.fit(rows.X, rows.y, **weights)
+    errors = errors_of(recipe.estimator, dataset, split)
+    seconds = time.perf_counter() - begin
+    learned = save_model(recipe.estimator, job.path, dataset, split, errors, seconds)
+    return TrainRecord(job.path, dataset.name, learner_facts(recipe.estimator, learned), errors, round(seconds, 2))
 
 
 def check(model: str, learning: LearningOptions, running: RunningOptions) -> None:
@@ -50,61 +82,31 @@ def one_recipe(model: str, learning: LearningOptions, rows: Dataset, running: Ru
     return make_recipe(rows, learner, learning.scale, expand, learning.drop_outliers)
 
 
-def fit(recipe: Recipe, rows: Dataset) -> None:
-    """Learn, with weights where there are any."""
-    weights = {} if rows.weights is None else {recipe.weight_name: rows.weights}
-    recipe.estimator.fit(rows.X, rows.y, **weights)
-
-
-def errors_of(estimator: Any, dataset: Dataset, split: Split) -> dict[str, Any]:
+def errors_of(estimator: Any, dataset: Dataset, split: Split) -> dict[str, ErrorCount]:
     """Errors on the rows that were learned from, and on those that were not."""
-    assert dataset.y is not None
     found = {}
     for name, rows in (("training", split.train), ("test", split.test)):
         if len(rows):
             with console.working(f"predicting {len(rows)} {name} rows"):
-                found[name] = count_errors(dataset.y[rows], estimator.predict(dataset.X[rows]))
+                found[name] = count_errors(dataset.labels[rows], estimator.predict(dataset.X[rows]))
     return found
 
 
-def save_model(estimator: Any, path: str | Path, dataset: Dataset, split: Split, errors: dict[str, Any], seconds: float) -> None:
-    """The model with its card and the hashes of its training rows."""
+def save_model(
+    estimator: Any,
+    path: str | Path,
+    dataset: Dataset,
+    split: Split,
+    errors: dict[str, ErrorCount],
+    seconds: float,
+    **choice: Any,
+) -> int:
+    """Write the model with its card and the hashes of its training rows; answers from how many of these it learned."""
     learned = learned_rows(take(dataset, split.train), anatomy(estimator).outlier_threshold)
-    card, hashes = make_card(dataset, split, errors, seconds, learned)
+    card, hashes = make_card(dataset, split, errors, seconds, learned, **choice)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    save(estimator, path, card=card, rows=hashes)
-
-
-def learner_facts(estimator: Any, rows: int | None) -> dict[str, Any]:
-    """What a person wants to know of the fitted learner; `rows` are those that it learned from, None where nobody knows."""
-    learner = anatomy(estimator, fitted=True).learner
-    facts: dict[str, Any] = {"class": type(learner).__name__}
-    if hasattr(learner, "loss"):
-        facts["loss"] = learner.loss
-    facts["kernel"] = repr(learner.kernel_) if hasattr(learner, "kernel_") else "linear"
-    if learner.lam_ is not None:
-        lam = float(learner.lam_)
-        facts |= {"lam": lam, "C": None if rows is None else 1 / (lam * rows)}
-    facts["passes" if type(learner).__name__ != "Pegasos" else "steps"] = int(learner.n_iter_)
-    if hasattr(learner, "support_"):
-        facts["support_vectors"] = len(learner.support_)
-    facts["rows"] = rows
-    if np.isfinite(getattr(learner, "gap_", np.nan)):
-        facts["gap"] = float(learner.gap_)
-    return facts
-
-
-def told_facts(facts: dict[str, Any]) -> dict[str, Any]:
-    """The same in words, λ with its C beside it."""
-    told: dict[str, Any] = {name: facts[name] for name in ("loss", "kernel") if name in facts}
-    if "lam" in facts:
-        told["regularization"] = console.lam_with_cost(facts["lam"], facts["C"])
-    told |= {name: facts[name] for name in ("passes", "steps") if name in facts}
-    if "support_vectors" in facts:
-        told["support vectors"] = str(facts["support_vectors"]) + ("" if facts["rows"] is None else f" of {facts['rows']} rows")
-    if "gap" in facts:
-        told["certified gap"] = f"{facts['gap']:.2g} of the objective at most"
-    return told
+    save(estimator, path, card=to_json(card), rows=hashes)
+    return learned
 
 
 def stem(data: str) -> str:

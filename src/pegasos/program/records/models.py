@@ -19,7 +19,7 @@ from pegasos.search.estimates import Estimate
 
 @dataclass(frozen=True)
 class LearnerFacts:
-    """What a person wants to know of a fitted learner; `cost` is SVC's C, None where its rows are unknown."""
+    """What a person wants to know of a fitted learner; `cost` is SVC's C, None where the number of rows is unknown."""
 
     learner: str
     model: str
@@ -97,7 +97,7 @@ class ModelCard:
     #: Whether rows are a table with names, because words or gaps are encoded.
     frame: bool = False
     label: str | None = None
-    image: tuple[int, ...] | None = None
+    image: tuple[int, int] | None = None
     data: CardData | None = None
     classes: dict[str, int] = field(default_factory=dict)
     split: CardSplit | None = None

@@ -79,16 +79,14 @@ def complain_more(text: object) -> None:
     print(_safe(text), file=sys.stderr, flush=True)
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1) -> None:
-    """Columns of text, the first `left` of them aligned to the left, the others to the right."""
-    head = [plain(cell, width=60) for cell in head]
-    cells = [[plain(cell, width=60) for cell in row] for row in rows]
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1, width: int = 60) -> None:
+    """Columns of text, the first `left` of them aligned to the left, the others to the right; texts are cut at `width`."""
+    head = [plain(cell, width) for cell in head]
+    cells = [[plain(cell, width) for cell in row] for row in rows]
     widths = [max(len(line[place]) for line in [head, *cells]) for place in range(len(head))]
     for number, line in enumerate([head, *cells]):
-        text = "  ".join(
-            cell.ljust(width) if place < left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
+        pairs = enumerate(zip(line, widths, strict=True))
+        text = "  ".join(cell.ljust(wide) if place < left else cell.rjust(wide) for place, (cell, wide) in pairs).rstrip()
         print(_styled(text, "1", sys.stdout) if number == 0 else text)
 
 

@@ -10,17 +10,10 @@ from typing import Any
 from pegasos.learners.catalogue import MODELS
 from pegasos.program.terminal.grammar import parse_counts, parse_kernels, parse_numbers
 from pegasos.program.terminal.options import LearningOptions
+from pegasos.program.terminal.reproduction import option_flag
 from pegasos.program.terminal.usage_error import UsageError
 
 _SAMPLINGS = ("permutation", "fixed-permutation", "uniform")
-
-#: How each setting is said on the command line.
-_SAID = {"lam": "--lam", "n_iter": "--n-iter", "batch_size": "--batch-size", "class_weight": "--class-weight"}
-
-
-def said(setting: str) -> str:
-    """The option that stands for a setting."""
-    return _SAID.get(setting, f"--{setting}")
 
 
 def grids(learning: LearningOptions, rows: int) -> dict[str, list[Any]]:
@@ -60,7 +53,7 @@ def single(values: dict[str, list[Any]]) -> dict[str, Any]:
     """For train: exactly one value of each."""
     for name, each in values.items():
         if len(each) > 1:
-            raise UsageError(f"{said(name)} has {len(each)} values, and train takes one: `pegasos tune` compares several.")
+            raise UsageError(f"{option_flag(name)} has {len(each)} values, and train takes one: `pegasos tune` compares several.")
     return {name: each[0] for name, each in values.items()}
 
 
@@ -78,7 +71,7 @@ def refuse_unknown(model: str, values: dict[str, Any]) -> None:
     for name in values:
         if name not in MODELS[model][0].options:
             having = ", ".join(each for each in MODELS if name in MODELS[each][0].options)
-            raise UsageError(f"{said(name)} means nothing to {model}; it is for {having}.")
+            raise UsageError(f"{option_flag(name)} means nothing to {model}; it is for {having}.")
 
 
 def check_preparation(learning: LearningOptions) -> None:
