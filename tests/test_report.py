@@ -50,7 +50,6 @@ from pegasos.search.advice import Advice
 from pegasos.search.estimates import Estimate
 from pegasos.search.settings import Setting, Stop
 
-pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
 HOSTILE = "<script>alert(1)</script>"
@@ -436,7 +435,7 @@ def test_cells_of_a_report_s_own_program_have_no_setting(tmp_path):
 
 
 def test_charts_follow_their_schema(recorded):
-    import altair
+    altair = pytest.importorskip("altair")
 
     X, y = make_blobs(60, centers=3, n_features=4, random_state=1)
     model_page = report(Pegasos(n_iter=200, random_state=0).fit(X, y), X, y, tsne=False)

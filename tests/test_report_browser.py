@@ -16,7 +16,6 @@ from pegasos.program.records.pages import KeptCell, MapRecord, RowsRecord, Shown
 from pegasos.search.settings import Opaque
 from test_report import HOSTILE, fake, save_study, study_results
 
-pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 selenium = pytest.importorskip("selenium", reason="the browser tests need selenium: pip install selenium")
 
@@ -233,3 +232,14 @@ def test_nothing_is_wider_than_the_screen(browser, pages, name, width, dark):
     assert dark_paper == "rgb(18, 22, 28)"
     ink = browser.execute_script("return getComputedStyle(document.querySelector('#heat-test .role-axis-label text')).fill")
     assert ink == "rgb(230, 234, 240)"
+
+
+def test_of_scores_the_greatest_is_best(browser, tmp_path):
+    page = make_page(replace(fake(4), measure="f1_macro", best=3))
+    look(browser, page.save(tmp_path / "score.html"))
+    legend = "return [...document.querySelectorAll('#heat-test .role-legend-label text')].map(t => t.textContent)"
+    assert browser.execute_script(legend) == ["0.475", "0.287", "0.1"]
+    shades = (
+        "return [...document.querySelectorAll('#heat-test path[tabindex]')].map(p => [p.__data__.datum.cell, p.__data__.datum.shade])"
+    )
+    assert dict(browser.execute_script(shades)) == pytest.approx({0: 1.0, 1: 2 / 3, 2: 1 / 3, 3: 0.0})

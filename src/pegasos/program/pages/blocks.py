@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from pegasos.program.pages.wording import is_number, number_text
+
 
 @dataclass
 class Block:
@@ -81,11 +83,11 @@ class Table(Block):
 
     def numeric(self, key: str) -> bool:
         """Whether a column holds numbers, so that its title stands to the right too."""
-        return any(_is_number(row.get(key)) for row in self.rows)
+        return any(is_number(row.get(key)) for row in self.rows)
 
     def cells(self, row: dict[str, Any]) -> list[tuple[str, bool]]:
         """The texts of a row, and which are numbers."""
-        return [(shown(row.get(key), form), _is_number(row.get(key))) for key, _, form in self.columns]
+        return [(shown(row.get(key), form), is_number(row.get(key))) for key, _, form in self.columns]
 
     def as_csv(self) -> str:
         """Values as they are."""
@@ -160,22 +162,18 @@ class Section:
     blocks: list[Block]
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def shown(value: Any, form: str = "number") -> str:
     """A value as a person reads it."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int | float):
+    if is_number(value):
         if form == "percent":
             return f"{100 * value:.2f} %"
         if isinstance(value, int):
             return f"{value:,}" if abs(value) > 9999 else str(value)
-        return f"{value:.4g}".replace("e-0", "e-")
+        return number_text(value, 4)
     return str(value)
 
 

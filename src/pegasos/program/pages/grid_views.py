@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from pegasos.program.pages import grid_charts
@@ -47,21 +47,10 @@ class Point:
 
 def points_of(cells: list[CellRecord], commands: Sequence[str | None]) -> list[Point]:
     """The cells of a tuning run."""
-    named = named_values([cell.setting for cell in cells])
+    measured = {field.name for field in fields(Point)} & {field.name for field in fields(CellRecord)}
     return [
-        Point(
-            cell.number,
-            values,
-            cell.value,
-            cell.deviation,
-            cell.train,
-            cell.train_deviation,
-            cell.support_vectors,
-            cell.gap,
-            cell.cost,
-            command,
-        )
-        for cell, values, command in zip(cells, named, commands, strict=True)
+        Point(**{name: getattr(cell, name) for name in measured}, values=values, command=command)
+        for cell, values, command in zip(cells, named_values([cell.setting for cell in cells]), commands, strict=True)
     ]
 
 

@@ -79,5 +79,5 @@ def _weights(weights: Weights) -> list[Block]:
     caption = some + "Of the features as the learner sees them, after scaling."
     if len(weights.classes) == 1:
         caption += f" Positive weights speak for {weights.classes[0]}."
-    chart = draw.weights(rows, len(weights.features), len(weights.classes))
+    chart = draw.weights(rows, len(weights.classes))
     return [Chart("weights", "Weights of features", chart, caption, Table("weights", "Weights", columns, rows))]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pegasos.program.files import write_text
-from pegasos.program.pages import rendering
+from pegasos.program.pages import model_page, rendering, study_page, sweep_page
 from pegasos.program.pages.blocks import CellPanel, Chart, Explorer, Section, Table
 from pegasos.program.records.pages import PageRecord
 from pegasos.program.records.studies import StudyRecord
@@ -79,13 +79,9 @@ class Page:
 
 
 def make_page(record: PageRecord | None, study: StudyRecord | None = None) -> Page:
-    """The page about what was recorded; charts are imported here, so that runs without a page do not need them."""
+    """The page about what was recorded."""
     if study is not None:
-        from pegasos.program.pages import study_page
-
         return Page(*study_page.build(study, record))
-    from pegasos.program.pages import model_page, sweep_page
-
     assert record is not None
     return Page(*(sweep_page if record.kind == "tune" else model_page).build(record))
 

@@ -105,7 +105,9 @@ def _summary(study: StudyRecord) -> list[Block]:
     blocks: list[Block] = []
     if study.numbers:
         counts = Counter(number.verdict for number in study.numbers)
-        blocks.append(Tiles([(f"Numbers {verdict}", f"{many} of {len(study.numbers)}", "") for verdict, many in counts.items()]))
+        blocks.append(
+            Tiles([(f"Verdict: {verdict}", f"{many} of {len(study.numbers)} numbers", "") for verdict, many in counts.items()])
+        )
         if not study.data.real:
             text = "These rows are not the report's data: the verdicts are about the machinery, never about the report."
             blocks.append(Text(text, warning=True))
