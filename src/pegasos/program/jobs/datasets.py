@@ -14,6 +14,7 @@ import numpy as np
 
 from pegasos.engine.memory import parse_bytes
 from pegasos.program.jobs.scoring import as_text
+from pegasos.program.modelfile.container import begins_like_model
 from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.program.tables.messages import near, plain
 from pegasos.program.tables.named_sets import SETS, is_set, load_set
@@ -91,11 +92,8 @@ def check_source(source: str) -> None:
         hint = near(source, list(SETS))
         raise BadData(f"{source!r} is neither a file nor a named set; the sets are {', '.join(SETS)}.{hint}")
     with contextlib.suppress(OSError):
-        if path.is_file():
-            with path.open("rb") as file:
-                head = file.read(9)
-            if head[8:] == b"{" and head[5:8] == b"\0\0\0":  # eight bytes that count the header, then its JSON
-                raise BadData(f"{source} is a model file, not data; `pegasos show {shlex.quote(source)}` tells what it is.")
+        if path.is_file() and begins_like_model(path):
+            raise BadData(f"{source} is a model file, not data; `pegasos show {shlex.quote(source)}` tells what it is.")
 
 
 def _size(dataset: Dataset) -> str:

@@ -29,6 +29,7 @@ from pegasos.program.terminal.options import LearningOptions, ReadingOptions, Ru
 from pegasos.program.terminal.reproduction import expansion_degree, kernel_option
 from pegasos.program.terminal.usage_error import UsageError
 from pegasos.search.advice import SweepWarning
+from pegasos.search.store import OtherQuestion
 
 
 @dataclass(frozen=True)
@@ -140,23 +141,19 @@ def _search(job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows
         verbose=0 if console.state.quiet else 1,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SweepWarning)  # told with the result, in the words of the options
-        warnings.filterwarnings("ignore", "The least populated class")  # told by us
+        warnings.simplefilter("ignore", SweepWarning)  # shown with the result
+        warnings.filterwarnings("ignore", "The least populated class")  # _folds says so
         try:
             return search.fit(rows.X, rows.y, **weights, **groups)
+        except OtherQuestion as error:
+            other = ", ".join(error.different)
+            raise UsageError(
+                f"{job.folder} keeps a run on other {other}: give another folder with -o, or delete it if no longer wanted."
+            ) from error
         except ValueError as error:
-            raise _in_our_words(error, job) from error
-
-
-def _in_our_words(error: ValueError, job: TuneJob) -> ValueError:
-    """Two errors that a person meets are told in the words of the options."""
-    text = str(error)
-    if text.startswith("the store "):
-        other = text.partition(" holds results for ")[2].partition(".")[0]
-        return UsageError(f"{job.folder} keeps a run on {other}: give another folder with -o, or delete it if no longer wanted.")
-    if job.scoring != "accuracy":
-        return UsageError(f"--scoring {job.scoring} does not work here: {text}")
-    return error
+            if job.scoring == "accuracy":
+                raise
+            raise UsageError(f"--scoring {job.scoring} does not work here: {error}") from error
 
 
 def _folds(job: TuneJob, rows: Dataset) -> Any:

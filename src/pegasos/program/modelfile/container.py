@@ -183,3 +183,10 @@ def _are_sizes(values: Any, most: int) -> bool:
 
 def _at_least_one(side: int) -> int:
     return max(side, 1)  # an empty array may not have absurd other sides: NumPy counts them
+
+
+def begins_like_model(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as a model does: with the length of its header, then the header's JSON."""
+    with open(path, "rb") as file:
+        beginning = file.read(9)
+    return beginning[8:] == b"{" and 2 <= int.from_bytes(beginning[:8], "little") <= MOST_HEADER_BYTES
