@@ -279,7 +279,7 @@ def hostile_trees(files: list[bytes]) -> Iterator[tuple[str, bytes]]:
     header, head, data = apart(files[3])  # precomputed: the width is tied to nothing but the number of training rows
     for width in (5, 10**6, 2**31 - 1, 2**31):
         changed = copy.deepcopy(head)
-        changed["model"]["state"].update(n_features=width, rows=width)
+        changed["model"]["state"].update(n_features=width, _m=width)
         yield f"precomputed {width}", together(header, changed, data)
     header, head, data = apart(files[1])
     for values in (["x" * 10**6, *(f"y{i}" for i in range(100_000))], [0, 1, 2**63], [0.5, 1, 2], ["a\0", "b", "c"], [2, 1, 0]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import pairwise
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,18 @@ import numpy as np
 Check = Callable[[Any], bool]
 
 
-def flag(value: Any) -> bool:
-    """True or False."""
-    return isinstance(value, bool)
+def of_type(*types: type) -> Check:
+    """A value of just one of these types: True is no number here."""
+    return lambda value: type(value) in types
+
+
+flag, text, nothing = of_type(bool), of_type(str), of_type(NoneType)
+scalar = of_type(NoneType, bool, int, float, str)
 
 
 def number(value: Any) -> bool:
     """A finite number."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return type(value) in (int, float) and math.isfinite(value)
 
 
 def count(value: Any) -> bool:
@@ -27,24 +32,9 @@ def count(value: Any) -> bool:
     return type(value) is int and 0 <= value < 2**63
 
 
-def text(value: Any) -> bool:
-    """A text."""
-    return isinstance(value, str)
-
-
-def scalar(value: Any) -> bool:
-    """A number, text, True or False, or nothing."""
-    return value is None or isinstance(value, bool | int | float | str)
-
-
 def dtype(value: Any) -> bool:
     """A dtype of numbers that a model computes with."""
     return value in (np.float64, np.float32, np.int64, np.int32)
-
-
-def nothing(value: Any) -> bool:
-    """None."""
-    return value is None
 
 
 def one_of(*options: Any) -> Check:

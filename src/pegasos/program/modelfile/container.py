@@ -121,7 +121,8 @@ def _checked_entries(header: dict[str, Any], begin: int, size: int) -> dict[str,
         raise BadModel(f"the file claims {len(header):,} arrays; a model has at most {MOST_ARRAYS:,}.")
     entries, place = {}, 0
     for name, described in header.items():
-        dtype, shape = map(described.get, ("dtype", "shape")) if isinstance(described, dict) else ("", ())
+        dtype: Any = described.get("dtype") if isinstance(described, dict) else None
+        shape: Any = described.get("shape") if isinstance(described, dict) else None
         if not isinstance(dtype, str) or dtype not in DTYPES or not _is_shape(shape):
             raise BadModel(f"the array {short(name)} has a dtype or a shape that no array of a model has: {short(described)}.")
         end = place + math.prod(shape) * DTYPES[dtype].itemsize

@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 import numpy as np
 from scipy import sparse
 
-from pegasos.engine.kernels import ALIASES, KERNELS, Kernel, is_relative
+from pegasos.engine.kernels import ALIASES, KERNELS, Kernel, as_kernel, is_relative
 from pegasos.engine.plan import Plan
 from pegasos.learners import SDCA, Pegasos, Perceptron
 from pegasos.learners.task import PRECOMPUTED
@@ -110,13 +110,9 @@ def _checked_plan(node: Node) -> Plan:
 
 def _checked_kernel(node: Node, setting: Any) -> Kernel | str:
     """The kernel with its numbers; it must be of the kind that the settings name."""
-    kernel = node.take("kernel", either(one_of(PRECOMPUTED), lambda value: isinstance(value, Kernel)))
-    if setting == PRECOMPUTED or isinstance(kernel, str):
-        same = kernel == setting
-    else:
-        kind = KERNELS[ALIASES.get(setting, setting)] if isinstance(setting, str) else type(setting)
-        same = type(kernel) is kind and not any(map(is_relative, kernel.get_params().values()))
-    if not same:
+    kernel: Kernel | str = node.take("kernel", either(one_of(PRECOMPUTED), lambda value: isinstance(value, Kernel)))
+    named = setting if setting == PRECOMPUTED else as_kernel(setting)
+    if type(kernel) is not type(named) or (isinstance(kernel, Kernel) and any(map(is_relative, kernel.get_params().values()))):
         raise node.bad("kernel_ is not the kernel that the settings name, or one of its numbers is missing")
     return kernel
 

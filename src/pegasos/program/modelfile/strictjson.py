@@ -67,10 +67,12 @@ def scalar(value: Any, what: str) -> bool | int | float | str | None:
         except UnicodeEncodeError:
             raise BadModel(f"{what} is not valid Unicode text: {value!a:.80}.") from None
         return str(value)
+    if value is None or isinstance(value, bool):
+        return value
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise BadModel(f"{what} is a number of more than 64 bits, which a model file cannot hold.")
-    if value is None or isinstance(value, bool | int | float):
-        return value
+    if isinstance(value, int | float):
+        return int(value) if isinstance(value, int) else float(value)
     kind = type(value).__name__
     raise BadModel(f"{what} is {short(value)} ({kind}). A model file holds numbers, text and lists, and nothing that runs.")
 

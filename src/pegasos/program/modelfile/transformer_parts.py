@@ -20,9 +20,9 @@ from sklearn.preprocessing import (
 
 from pegasos.program.errors import BadModel
 from pegasos.program.modelfile import checks
-from pegasos.program.modelfile.checks import either, flag, list_of, nothing, number, one_of, scalar
+from pegasos.program.modelfile.checks import Check, either, flag, list_of, nothing, number, one_of, scalar
 from pegasos.program.modelfile.container import NUMBERS
-from pegasos.program.modelfile.tree import MOST_CELLS, Built, Draft, Node, Part, register
+from pegasos.program.modelfile.tree import MOST_CELLS, SEEN, Built, Draft, Node, Part, register
 from pegasos.program.modelfile.values import NUMBERS as DTYPES
 from pegasos.program.modelfile.values import decode_labels, encode_labels, objects
 
@@ -30,22 +30,18 @@ Array = np.ndarray[Any, Any]
 
 #: Columns that PolynomialFeatures may make: one row of them still fits anywhere.
 _MOST_PRODUCTS = 2**24
-_SEEN = "n_samples_seen_"
 
 
 class Products(Part):
     """PolynomialFeatures: its settings and its width are all there is."""
 
-    def rows(self, node: Node) -> Array:
+    def build(self, node: Node, width: int | None) -> Built:
         degree = node.params.get("degree", 2)
         lowest, highest = degree if isinstance(degree, tuple | list) else (0, degree)
-        only = node.params.get("interaction_only", False)
-        if lowest > highest or not possible_products(node.inputs, highest, only):
+        if lowest > highest or not possible_products(node.inputs, highest, node.params.get("interaction_only", False)):
             raise node.bad(f"degree={degree} for {node.inputs} features makes no table that could be computed")
-        return super().rows(node)
-
-    def outputs(self, node: Node, estimator: Any, rows: Array) -> int:
-        return int(estimator.n_output_features_)
+        estimator = PolynomialFeatures(**node.params).fit(np.zeros((1, node.inputs)))
+        return Built(estimator, node.inputs, int(estimator.n_output_features_))
 
 
 def possible_products(n_features: int, degree: int, interaction_only: bool) -> bool:
@@ -144,69 +140,56 @@ class Encoder(Part):
         return Built(estimator, node.inputs, outputs)
 
 
+def _flags(*names: str) -> dict[str, Check]:
+    return dict.fromkeys(names, flag)
+
+
+_PAIR = list_of(number, 2)
+_CATEGORIES: dict[str, Check] = {"dtype": checks.dtype, "min_frequency": nothing, "max_categories": nothing}
+
 register(
-    Part(StandardScaler, {"copy": flag, "with_mean": flag, "with_std": flag}, ("mean_", "var_", "scale_", _SEEN)),
+    Part(StandardScaler, _flags("copy", "with_mean", "with_std"), ("mean_", "var_", "scale_", SEEN)),
     Part(
         MinMaxScaler,
-        {"feature_range": list_of(number, 2), "copy": flag, "clip": flag},
-        ("min_", "scale_", "data_min_", "data_max_", "data_range_", _SEEN),
+        _flags("copy", "clip") | {"feature_range": _PAIR},
+        ("min_", "scale_", "data_min_", "data_max_", "data_range_", SEEN),
     ),
-    Part(MaxAbsScaler, {"copy": flag, "clip": flag}, ("scale_", "max_abs_", _SEEN)),
+    Part(MaxAbsScaler, _flags("copy", "clip"), ("scale_", "max_abs_", SEEN)),
     Part(
         RobustScaler,
-        {
-            "with_centering": flag,
-            "with_scaling": flag,
-            "quantile_range": list_of(number, 2),
-            "copy": flag,
-            "unit_variance": flag,
-        },
+        _flags("with_centering", "with_scaling", "copy", "unit_variance") | {"quantile_range": _PAIR},
         ("center_", "scale_"),
     ),
-    Part(Normalizer, {"norm": one_of("l1", "l2", "max"), "copy": flag}),
+    Part(Normalizer, _flags("copy") | {"norm": one_of("l1", "l2", "max")}),
     Products(
         PolynomialFeatures,
-        {
-            "degree": either(checks.count, list_of(checks.count, 2)),
-            "interaction_only": flag,
-            "include_bias": flag,
-            "order": one_of("C", "F"),
-        },
+        _flags("interaction_only", "include_bias")
+        | {"degree": either(checks.count, list_of(checks.count, 2)), "order": one_of("C", "F")},
     ),
     Imputer(
         SimpleImputer,
-        {
-            "missing_values": scalar,
-            "strategy": one_of("mean", "median", "most_frequent", "constant"),
-            "fill_value": scalar,
-            "copy": flag,
-            "add_indicator": flag,
-            "keep_empty_features": flag,
-        },
+        _flags("copy", "add_indicator", "keep_empty_features")
+        | {"missing_values": scalar, "strategy": one_of("mean", "median", "most_frequent", "constant"), "fill_value": scalar},
         most_features=MOST_CELLS // 2,
     ),
     Encoder(
         OneHotEncoder,
-        {
+        _CATEGORIES
+        | {
             "drop": either(nothing, one_of("first", "if_binary"), list_of(scalar)),
             "sparse_output": flag,
-            "dtype": checks.dtype,
             "handle_unknown": one_of("error", "ignore", "infrequent_if_exist", "warn"),
-            "min_frequency": nothing,
-            "max_categories": nothing,
             "feature_name_combiner": one_of("concat"),
         },
         left_out=("categories",),
     ),
     Encoder(
         OrdinalEncoder,
-        {
-            "dtype": checks.dtype,
+        _CATEGORIES
+        | {
             "handle_unknown": one_of("error", "use_encoded_value"),
             "unknown_value": scalar,
             "encoded_missing_value": scalar,
-            "min_frequency": nothing,
-            "max_categories": nothing,
         },
         left_out=("categories",),
     ),

@@ -26,6 +26,8 @@ _MOST_DEPTH = 12
 MOST_FEATURES = 2**31 - 1
 #: Cells of a table that a part of scikit-learn is fitted to when it is built again.
 MOST_CELLS = 2**21
+#: Of a scaler: how many rows it saw, as one number, or as one a feature.
+SEEN = "n_samples_seen_"
 
 
 @dataclass(frozen=True)
@@ -90,10 +92,6 @@ class Node:
             raise self.bad(f"{name} is missing or is not a list")
         return value
 
-    def has_array(self, name: str) -> bool:
-        """Whether the file has an array of this part."""
-        return f"{self.place.path}/{name}" in self.file
-
     def array(self, name: str, dtypes: tuple[str, ...], *shapes: tuple[int | None, ...], finite: bool = True) -> Array:
         """An array of this part; see `Container.read`."""
         values = self.file.read(f"{self.place.path}/{name}", dtypes, *shapes)
@@ -141,31 +139,21 @@ class Part:
         return {}
 
     def build(self, node: Node, width: int | None) -> Built:
-        """The part of a node which gets `width` columns: fitted to the smallest table, then given its numbers."""
-        rows = self.rows(node)
-        estimator = self.cls(**node.params).fit(rows)
-        empty: Array | None = None
+        """The part of a node which gets `width` columns; a row of zeros shows whether it has all that it needs."""
+        estimator, empty = self.cls(**node.params), None
         for name in self.arrays:
-            like = getattr(estimator, name)
-            if like is None:  # not needed with these settings
-                continue
-            if not np.ndim(like):  # how many rows it saw: one number, or one a feature
+            values = None
+            if name == SEEN:
                 values = node.array(name, NUMBERS, (), (node.inputs,))
-            else:
+                values = values if values.ndim else values[()]
+            elif f"{node.place.path}/{name}" in node.file:
                 values = node.array(name, FLOATS, (node.inputs,), finite=False)
                 empty = np.isnan(values) if empty is None else empty  # a column without any value has no numbers at all
                 if not np.array_equal(np.isfinite(values), ~empty):
                     raise node.bad(f"{name} holds numbers that are not finite")
-            setattr(estimator, name, values if values.ndim else values[()])
-        return Built(estimator, node.inputs, self.outputs(node, estimator, rows))
-
-    def rows(self, node: Node) -> Array:
-        """The smallest table to which the part can be fitted, so that it has the right structure."""
-        return np.zeros((1, node.inputs))
-
-    def outputs(self, node: Node, estimator: Any, rows: Array) -> int:
-        """How many columns the part gives."""
-        return node.inputs
+            setattr(estimator, name, values)
+        with np.errstate(all="ignore"):
+            return Built(estimator, node.inputs, estimator.transform(np.zeros((1, node.inputs))).shape[1])
 
 
 #: A name in a file means one of these, or nothing. The modules of parts put theirs in.
@@ -195,7 +183,7 @@ def describe(estimator: Any, draft: Draft) -> dict[str, Any]:
             params[key] = encode(value, what)
             if not part.settings[key](decode(params[key], what)):
                 raise BadModel(f"{what}={short(value)} is not a setting that model files hold.")
-        elif key not in part.left_out and not _same(value, parameter.default):
+        elif key not in part.left_out and (type(value), value) != (type(parameter.default), parameter.default):
             raise BadModel(f"{what}={short(value)} cannot be saved: a model file has no place for it.")
     state = part.describe(estimator, draft)
     if part.has_columns:
@@ -245,7 +233,3 @@ def _names(estimator: Any, words: str) -> list[str] | None:
     if len(set(names)) < len(names):
         raise BadModel(f"{words} was fitted to a table in which column names occur twice; give each its own name.")
     return names
-
-
-def _same(one: Any, other: Any) -> bool:
-    return one is other or (type(one) is type(other) and isinstance(one, bool | int | float | str) and one == other)

@@ -15,9 +15,7 @@ Array = np.ndarray[Any, Any]
 
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 #: Dtypes by name: of classes, categories and encoded columns.
-NUMBERS = {
-    np.dtype(kind).name: np.dtype(kind) for kind in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
-}
+NUMBERS = {kind.name: kind for kind in map(np.dtype, ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"))}
 #: Bytes of one array of strings, which NumPy pads to the longest.
 _MOST_TEXT_BYTES = 2**24
 
