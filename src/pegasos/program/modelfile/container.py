@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import stat
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -37,15 +36,6 @@ DTYPES: dict[str, np.dtype[Any]] = {
 FLOATS = ("F64", "F32")
 WHOLES = ("I64", "I32")
 NUMBERS = (*FLOATS, *WHOLES)
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One array as the header describes it: checked, not yet read."""
-
-    dtype: str
-    shape: tuple[int, ...]
-    begin: int
 
 
 class Container:
@@ -91,16 +81,16 @@ class Container:
         """An array that must be there, with one of these dtypes and shapes (None: any length; no shapes: any shape)."""
         if name not in self._entries:
             raise BadModel(f"the array {short(name)} is missing: the file is damaged.")
-        entry = self._entries.pop(name)
-        if entry.dtype not in dtypes:
-            raise BadModel(f"the array {short(name)} has the dtype {entry.dtype} instead of {' or '.join(dtypes)}.")
-        if shapes and not any(_fits(entry.shape, shape) for shape in shapes):
-            wanted = " or ".join(str(shape).replace("None", "any") for shape in shapes)
-            raise BadModel(f"the array {short(name)} has the shape {entry.shape} instead of {wanted}: the file is damaged.")
-        logical = entry.dtype == "BOOL"  # bytes other than 0 and 1 are not valid booleans
-        array = np.empty(entry.shape, dtype=np.uint8 if logical else DTYPES[entry.dtype])
+        dtype, shape, begin = self._entries.pop(name)
+        if dtype not in dtypes:
+            raise BadModel(f"the array {short(name)} has the dtype {dtype} instead of {' or '.join(dtypes)}.")
+        if shapes and not any(_fits(shape, wanted) for wanted in shapes):
+            wanted = " or ".join(str(each).replace("None", "any") for each in shapes)
+            raise BadModel(f"the array {short(name)} has the shape {shape} instead of {wanted}: the file is damaged.")
+        logical = dtype == "BOOL"  # bytes other than 0 and 1 are not valid booleans
+        array = np.empty(shape, dtype=np.uint8 if logical else DTYPES[dtype])
         view: Any = memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
-        self._file.seek(entry.begin)
+        self._file.seek(begin)
         if array.size and self._file.readinto(view) != len(view):  # type: ignore[attr-defined]
             raise BadModel("the file became shorter while it was read.")
         return array != 0 if logical else array.astype(array.dtype.newbyteorder("="), copy=False)
@@ -115,8 +105,8 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
     return len(shape) == len(wanted) and all(want in (None, have) for want, have in zip(wanted, shape, strict=True))
 
 
-def _checked_entries(header: dict[str, Any], begin: int, size: int) -> dict[str, Entry]:
-    """All arrays, which must fill the rest of the file in the order of the header, without gap or overlap."""
+def _checked_entries(header: dict[str, Any], begin: int, size: int) -> dict[str, tuple[str, tuple[int, ...], int]]:
+    """Dtype, shape and place of each array; they must fill the rest of the file in the header's order, without gap or overlap."""
     if len(header) > MOST_ARRAYS:
         raise BadModel(f"the file claims {len(header):,} arrays; a model has at most {MOST_ARRAYS:,}.")
     entries, place = {}, 0
@@ -131,7 +121,7 @@ def _checked_entries(header: dict[str, Any], begin: int, size: int) -> dict[str,
                 f"the array {short(name)} should fill the bytes {place:,} to {end:,}, but the header says {short(described)}: "
                 "the file is damaged."
             )
-        entries[name] = Entry(dtype, tuple(shape), begin + place)
+        entries[name] = (dtype, tuple(shape), begin + place)
         place = end
     if begin + place != size:
         raise BadModel(f"the arrays should fill {place:,} bytes, but the file has {size - begin:,}: it is cut off or damaged.")

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 import safetensors.numpy
-import scipy
-import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -126,8 +124,8 @@ def _read(path: str | os.PathLike[str], limit: int) -> Model:
         except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, MemoryError) as error:
             raise BadModel(
                 f"its parts cannot be put together ({type(error).__name__}: {short(str(error))}). The file is damaged, or "
-                f"scikit-learn {sklearn.__version__} differs too much from {short(head['versions'].get('scikit-learn'))}, with "
-                "which it was written."
+                f"scikit-learn {version('scikit-learn')} differs too much from {short(head['versions'].get('scikit-learn'))}, "
+                "with which it was written."
             ) from error
         if not built.learner or built.inputs is None:
             raise BadModel("it does not end with a learner of pegasos, so it cannot predict.")
@@ -176,10 +174,5 @@ def _described(estimator: Any, draft: Draft) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
-    return {
-        "pegasos": version("pegasos"),
-        "scikit-learn": sklearn.__version__,
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "python": platform.python_version(),
-    }
+    libraries = ("pegasos", "scikit-learn", "numpy", "scipy")
+    return {**{name: version(name) for name in libraries}, "python": platform.python_version()}

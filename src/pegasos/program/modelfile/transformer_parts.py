@@ -6,17 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
+from sklearn import preprocessing
 from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import (
-    MaxAbsScaler,
-    MinMaxScaler,
-    Normalizer,
-    OneHotEncoder,
-    OrdinalEncoder,
-    PolynomialFeatures,
-    RobustScaler,
-    StandardScaler,
-)
 
 from pegasos.program.errors import BadModel
 from pegasos.program.modelfile import checks
@@ -40,7 +31,7 @@ class Products(Part):
         lowest, highest = degree if isinstance(degree, tuple | list) else (0, degree)
         if lowest > highest or not possible_products(node.inputs, highest, node.params.get("interaction_only", False)):
             raise node.bad(f"degree={degree} for {node.inputs} features makes no table that could be computed")
-        estimator = PolynomialFeatures(**node.params).fit(np.zeros((1, node.inputs)))
+        estimator = self.cls(**node.params).fit(np.zeros((1, node.inputs)))
         return Built(estimator, node.inputs, int(estimator.n_output_features_))
 
 
@@ -148,21 +139,21 @@ _PAIR = list_of(number, 2)
 _CATEGORIES: dict[str, Check] = {"dtype": checks.dtype, "min_frequency": nothing, "max_categories": nothing}
 
 register(
-    Part(StandardScaler, _flags("copy", "with_mean", "with_std"), ("mean_", "var_", "scale_", SEEN)),
+    Part(preprocessing.StandardScaler, _flags("copy", "with_mean", "with_std"), ("mean_", "var_", "scale_", SEEN)),
     Part(
-        MinMaxScaler,
+        preprocessing.MinMaxScaler,
         _flags("copy", "clip") | {"feature_range": _PAIR},
         ("min_", "scale_", "data_min_", "data_max_", "data_range_", SEEN),
     ),
-    Part(MaxAbsScaler, _flags("copy", "clip"), ("scale_", "max_abs_", SEEN)),
+    Part(preprocessing.MaxAbsScaler, _flags("copy", "clip"), ("scale_", "max_abs_", SEEN)),
     Part(
-        RobustScaler,
+        preprocessing.RobustScaler,
         _flags("with_centering", "with_scaling", "copy", "unit_variance") | {"quantile_range": _PAIR},
         ("center_", "scale_"),
     ),
-    Part(Normalizer, _flags("copy") | {"norm": one_of("l1", "l2", "max")}),
+    Part(preprocessing.Normalizer, _flags("copy") | {"norm": one_of("l1", "l2", "max")}),
     Products(
-        PolynomialFeatures,
+        preprocessing.PolynomialFeatures,
         _flags("interaction_only", "include_bias")
         | {"degree": either(checks.count, list_of(checks.count, 2)), "order": one_of("C", "F")},
     ),
@@ -173,7 +164,7 @@ register(
         most_features=MOST_CELLS // 2,
     ),
     Encoder(
-        OneHotEncoder,
+        preprocessing.OneHotEncoder,
         _CATEGORIES
         | {
             "drop": either(nothing, one_of("first", "if_binary"), list_of(scalar)),
@@ -184,13 +175,9 @@ register(
         left_out=("categories",),
     ),
     Encoder(
-        OrdinalEncoder,
+        preprocessing.OrdinalEncoder,
         _CATEGORIES
-        | {
-            "handle_unknown": one_of("error", "use_encoded_value"),
-            "unknown_value": scalar,
-            "encoded_missing_value": scalar,
-        },
+        | {"handle_unknown": one_of("error", "use_encoded_value"), "unknown_value": scalar, "encoded_missing_value": scalar},
         left_out=("categories",),
     ),
 )
