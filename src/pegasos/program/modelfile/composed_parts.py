@@ -93,17 +93,13 @@ class Columns(Part):
         estimator.fit(np.zeros((1, node.inputs)))
         estimator.transformers_ = [(name, built.get(name, part), columns) for name, part, columns in estimator.transformers_]
         estimator.sparse_output_, estimator.output_indices_ = sparse, slices
-        unfitted = [
-            (
-                name,
-                clone(built[name]) if name in built else part,
-                [node.names[place] for place in places] if node.names and name in by_name else places,
-            )
+        names = node.names or []
+        unfitted: list[tuple[str, Any, Any]] = [
+            (name, clone(built[name]) if name in built else part, [names[i] for i in places] if name in by_name else places)
             for name, part, places in twin
         ]
         estimator.set_params(transformers=unfitted[:-1], remainder=unfitted[-1][1])
-        estimator.set_params(transformer_weights=node.params.get("transformer_weights"))
-        return Built(estimator, node.inputs, outputs)
+        return Built(estimator.set_params(transformer_weights=node.params.get("transformer_weights")), node.inputs, outputs)
 
 
 class Dropping(Part):

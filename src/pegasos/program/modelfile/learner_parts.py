@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, get_type_hints
 
 import numpy as np
 from scipy import sparse
 
-from pegasos.engine.kernels import ALIASES, KERNELS, Kernel, as_kernel, is_relative
+from pegasos.engine.kernels import ALIASES, KERNELS, Kernel, as_kernel
 from pegasos.engine.plan import Plan
-from pegasos.learners import SDCA, Pegasos, Perceptron
-from pegasos.learners.task import PRECOMPUTED
+from pegasos.learners.catalogue import DECLARATIONS, learner_class
+from pegasos.learners.task import PRECOMPUTED, is_precomputed
 from pegasos.program.errors import BadModel
-from pegasos.program.modelfile.checks import Check, count, either, flag, list_of, nothing, number, one_of, places, scalar, weights
+from pegasos.program.modelfile import checks
+from pegasos.program.modelfile.checks import Check, count, either, nothing, one_of, scalar
 from pegasos.program.modelfile.container import FLOATS, NUMBERS, WHOLES
 from pegasos.program.modelfile.tree import MOST_FEATURES, Built, Draft, Node, Part, register
 from pegasos.program.modelfile.values import decode_labels, encode, encode_labels, strings
@@ -34,21 +35,21 @@ class NotKept:
         )
 
 
-@dataclass(frozen=True)
 class Learner(Part):
-    """A learner of ours: its settings, the single numbers that it learned with what each may be, and its curves."""
+    """A learner of ours, which declares the numbers and curves that its model file keeps."""
 
-    numbers: tuple[tuple[str, Check], ...] = ()
-    curves: tuple[str, ...] = ()
-    most_features: int = MOST_FEATURES
+    @property
+    def numbers(self) -> dict[str, Check]:
+        """The single numbers that are kept, with what each may be."""
+        return _NUMBERS | dict.fromkeys(self.cls.declaration.fitted_numbers, checks.of_type(int, float))
 
     def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
         what, linear = draft.place.words, "kernel_" not in vars(estimator)
-        state = {name: encode(getattr(estimator, name, None), f"{what}: {name}") for name, _ in (*self.numbers, *_NUMBERS)}
+        state = {name: encode(getattr(estimator, name, None), f"{what}: {name}") for name in self.numbers}
         state |= {"classes": _encoded_classes(estimator.classes_, what), "plan": asdict(estimator.plan_)}
         vectors = ["intercept_", "coef_"] if linear else ["intercept_", "dual_coef_", "support_"]
         stages = ["_stage_vectors", "_stage_bias"] if estimator.checkpoints_ else []
-        for name in (*vectors, *stages, *self.curves):
+        for name in (*vectors, *stages, *self.cls.declaration.fitted_arrays):
             draft.keep(name, getattr(estimator, name))
         if not linear:
             state |= {"kernel": encode(estimator.kernel_, f"{what}: kernel_"), "support": "dense"}
@@ -63,8 +64,14 @@ class Learner(Part):
 
     def build(self, node: Node, width: int | None) -> Built:
         estimator = self.cls(**node.params)
-        for name, check in (*self.numbers, *_NUMBERS):
+        try:
+            estimator.check_parameters()
+        except ValueError as error:
+            raise node.bad(str(error).rstrip(".")) from None
+        for name, check in self.numbers.items():
             setattr(estimator, name, node.take(name, check))
+        if estimator.lam_ is not None and not 0 < estimator.lam_ < np.inf:
+            raise node.bad("lam_ is not a number above 0")
         estimator.classes_, estimator.plan_ = _checked_classes(node), _checked_plan(node)
         columns = 1 if len(estimator.classes_) == 2 else len(estimator.classes_)
         estimator.intercept_ = node.array("intercept_", FLOATS, (columns,))
@@ -79,7 +86,7 @@ class Learner(Part):
             node.array(name, FLOATS, sides) if shape[0] else np.empty(sides, dtype=estimator.intercept_.dtype)
             for name, sides in (("_stage_vectors", shape), ("_stage_bias", shape[:2]))
         )
-        for name in self.curves:
+        for name in self.cls.declaration.fitted_arrays:
             setattr(estimator, name, node.array(name, NUMBERS, finite=False))
         estimator._saved, estimator._mark = (NotKept() if estimator.kernel is None else None), None
         return Built(estimator, node.inputs, None, learner=True)
@@ -111,8 +118,8 @@ def _checked_plan(node: Node) -> Plan:
 def _checked_kernel(node: Node, setting: Any) -> Kernel | str:
     """The kernel with its numbers; it must be of the kind that the settings name."""
     kernel: Kernel | str = node.take("kernel", either(one_of(PRECOMPUTED), lambda value: isinstance(value, Kernel)))
-    named = setting if setting == PRECOMPUTED else as_kernel(setting)
-    if type(kernel) is not type(named) or (isinstance(kernel, Kernel) and any(map(is_relative, kernel.get_params().values()))):
+    named = setting if is_precomputed(setting) else as_kernel(setting)
+    if type(kernel) is not type(named) or (isinstance(kernel, Kernel) and kernel.relative):
         raise node.bad("kernel_ is not the kernel that the settings name, or one of its numbers is missing")
     return kernel
 
@@ -143,65 +150,27 @@ def _support(node: Node, estimator: Any, columns: int) -> dict[str, Any]:
     return {"support_": support.astype(np.intp, copy=False), "dual_coef_": dual, "support_vectors_": rows}
 
 
-# -- what each learner's file keeps: all that a new learner needs here ----------------------------------------------------
-
-
 def _is_kernel(value: Any) -> bool:
     return value is None or isinstance(value, Kernel) or one_of(PRECOMPUTED, *KERNELS, *ALIASES)(value)
 
 
-def _above_zero(value: Any) -> bool:
-    return number(value) and value > 0
-
-
-_COUNT_OR_NONE = either(nothing, count)
-_NUMBERS: tuple[tuple[str, Check], ...] = (
-    ("n_iter_", count),
-    ("_m", lambda value: count(value) and value > 0),
-    ("_constant", one_of(0.0, 1.0)),
-    ("_seed", _COUNT_OR_NONE),
-    ("checkpoints_", places(2**63)),
-)
+#: The settings that `check_parameters` leaves to others; the rest may be any number or word until it has its say.
 _SETTINGS: dict[str, Check] = {
     "kernel": _is_kernel,
-    "fit_intercept": either(flag, one_of("auto", "augment", "free")),
-    "class_weight": either(nothing, one_of("balanced"), weights(scalar)),
-    "checkpoints": either(nothing, list_of(count)),
-    "warm_start": scalar,
-    "memory": scalar,
-    "random_state": _COUNT_OR_NONE,
+    "fit_intercept": either(checks.flag, one_of("auto", "augment", "free")),
+    "class_weight": either(nothing, one_of("balanced"), checks.weights(scalar)),
+    "checkpoints": either(nothing, checks.list_of(count)),
+    "random_state": either(nothing, count),
 }
-_REGULARIZED: dict[str, Check] = {
-    "loss": one_of("hinge", "logistic"),
-    "lam": either(number, one_of("auto")),
-    "sampling": one_of("uniform", "permutation", "fixed-permutation"),
+#: Single numbers of every fitted learner; those that a learner declares may be any number (gap_ is nan without a certificate).
+_NUMBERS: dict[str, Check] = {
+    "n_iter_": count,
+    "_m": lambda value: count(value) and value > 0,
+    "_constant": one_of(0.0, 1.0),
+    "_seed": either(nothing, count),
+    "checkpoints_": checks.places(2**63),
 }
 
-register(
-    Learner(
-        Pegasos,
-        settings=_SETTINGS
-        | _REGULARIZED
-        | {
-            "n_iter": _COUNT_OR_NONE,
-            "epochs": _COUNT_OR_NONE,
-            "batch_size": count,
-            "draws": one_of("shared", "independent"),
-            "projection": scalar,
-            "average": either(flag, number),
-        },
-        numbers=(("lam_", _above_zero),),
-        curves=("loss_curve_", "loss_curve_steps_"),
-    ),
-    Learner(
-        Perceptron,
-        settings=_SETTINGS | {"epochs": count, "learning_rate": number, "shuffle": scalar, "average": flag},
-        curves=("mistakes_", "loss_curve_"),
-    ),
-    Learner(
-        SDCA,
-        settings=_SETTINGS | _REGULARIZED | {"tol": number, "max_epochs": count, "finish": scalar},
-        numbers=(("lam_", _above_zero), ("gap_", lambda value: isinstance(value, float))),
-        curves=("objective_", "dual_objective_", "gap_curve_"),
-    ),
-)
+for _declaration in DECLARATIONS:
+    _cls = learner_class(_declaration)
+    register(Learner(_cls, {name: _SETTINGS.get(name, scalar) for name in _cls._get_param_names()}, most_features=MOST_FEATURES))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.kernels import KERNELS, Kernel, is_relative
+from pegasos.engine.kernels import KERNELS, Kernel
 from pegasos.program.errors import BadModel, short
 from pegasos.program.modelfile import checks, strictjson
 
@@ -77,8 +77,6 @@ def _decode_kernel(name: Any, params: Any, what: str) -> Kernel:
     """A kernel of our table."""
     if not isinstance(name, str) or name not in KERNELS:
         raise BadModel(f"{what} is the unknown kernel {short(name)}; known are {', '.join(KERNELS)}.")
-    if not isinstance(params, dict) or not all(checks.number(item) or is_relative(item) for item in params.values()):
-        raise BadModel(f"{what}: the kernel {name} cannot have the parameters {short(params)}.")
     try:
         kernel = KERNELS[name](**params)
         kernel.resolve(np.zeros((1, 1)))
