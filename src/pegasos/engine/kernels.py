@@ -389,7 +389,7 @@ def as_rows(X: Any) -> Any:
 
 def _multiple_of_scale(width: Any) -> float | None:
     """The factor in "scale" (1) or "0.5 scale"; None for anything else."""
-    match = re.fullmatch(r"\s*([0-9.]+(?:e[-+]?[0-9]+)?)?\s*scale\s*", width) if isinstance(width, str) else None
+    match = re.fullmatch(r"([0-9.]+(?:e[-+]?[0-9]+)?)?\s*scale", width.strip()) if isinstance(width, str) else None
     with contextlib.suppress(ValueError):
         return None if match is None else _positive("the multiple of scale", float(match[1] or 1))
     return None

@@ -8,8 +8,6 @@ from itertools import pairwise
 from types import NoneType
 from typing import Any
 
-import numpy as np
-
 Check = Callable[[Any], bool]
 
 
@@ -30,11 +28,6 @@ def number(value: Any) -> bool:
 def count(value: Any) -> bool:
     """A whole number that is not negative."""
     return type(value) is int and 0 <= value < 2**63
-
-
-def dtype(value: Any) -> bool:
-    """A dtype of numbers that a model computes with."""
-    return value in (np.float64, np.float32, np.int64, np.int32)
 
 
 def one_of(*options: Any) -> Check:

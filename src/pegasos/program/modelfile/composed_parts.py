@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from pegasos.preprocessing import DropOutliers
 from pegasos.program.errors import BadModel, short
-from pegasos.program.modelfile.checks import count, either, flag, list_of, nothing, number, text, weights
+from pegasos.program.modelfile.checks import count, either, flag, list_of, nothing, number, places, text, weights
 from pegasos.program.modelfile.tree import MOST_FEATURES, Built, Draft, Node, Part, register
 
 _REST = "remainder"
@@ -47,7 +47,7 @@ class Columns(Part):
     """ColumnTransformer: which columns go where, by position; by name as well if there were names."""
 
     def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
-        places = estimator._transformer_to_input_indices  # read only: the one place that knows the rest's columns, too
+        positions = estimator._transformer_to_input_indices  # read only: the one place that knows the rest's columns, too
         fitted = {name: part for name, part, _ in estimator.transformers_}
         given = {name: part for name, part, _ in estimator.transformers}
         words = draft.place.words
@@ -55,7 +55,7 @@ class Columns(Part):
             raise BadModel(f"{words} has a transformer named 'remainder', which scikit-learn confuses; rename it.")
         columns = []
         for index, (name, part) in enumerate({**given, _REST: estimator.remainder}.items()):
-            taken = [int(column) for column in places[name]]
+            taken = [int(column) for column in positions[name]]
             if isinstance(part, str) or not taken:
                 node: Any = part if isinstance(part, str) else "drop"  # without columns nothing was fitted
             else:
@@ -83,7 +83,9 @@ class Columns(Part):
             slices[name] = slice(outputs, outputs + given) if given else slice(0, 0)
             outputs += given
             used.update(columns if name != _REST else [])
-        if described[-1][0] != _REST or described[-1][2] != sorted(set(range(node.inputs)) - used):
+        rest = described[-1][2]
+        complete = places(node.inputs)(rest) and used.isdisjoint(rest) and len(used) + len(rest) == node.inputs
+        if described[-1][0] != _REST or not complete:
             raise node.bad("the remaining columns are not those that no transformer takes")
         if not outputs:
             raise node.bad("it gives no columns")
@@ -95,8 +97,8 @@ class Columns(Part):
         estimator.sparse_output_, estimator.output_indices_ = sparse, slices
         names = node.names or []
         unfitted: list[tuple[str, Any, Any]] = [
-            (name, clone(built[name]) if name in built else part, [names[i] for i in places] if name in by_name else places)
-            for name, part, places in twin
+            (name, clone(built[name]) if name in built else part, [names[i] for i in columns] if name in by_name else columns)
+            for name, part, columns in twin
         ]
         estimator.set_params(transformers=unfitted[:-1], remainder=unfitted[-1][1])
         return Built(estimator.set_params(transformer_weights=node.params.get("transformer_weights")), node.inputs, outputs)

@@ -67,7 +67,7 @@ class Learner(Part):
         try:
             estimator.check_parameters()
         except ValueError as error:
-            raise node.bad(str(error).rstrip(".")) from None
+            raise node.bad(f"{error!s:.200}".rstrip(".")) from None
         for name, check in self.numbers.items():
             setattr(estimator, name, node.take(name, check))
         if estimator.lam_ is not None and not 0 < estimator.lam_ < np.inf:

@@ -146,10 +146,13 @@ def _checked_head(head: Any) -> dict[str, Any]:
         raise BadModel(f"the file was written by {which} pegasos (format {head['format']}; this one reads {FORMAT}): {remedy}.")
     if set(head) != {"format", "versions", "model", "card"}:
         raise BadModel(f"its header holds {short(sorted(head))}: the file is damaged or was not written by pegasos.")
-    if not isinstance(head["card"], dict) or not isinstance(head["versions"], dict):
-        raise BadModel("its card or its versions are damaged.")
-    if not all(isinstance(each, str) for each in head["versions"].values()):
-        raise BadModel("its versions are not text: the file is damaged.")
+    card, versions = head["card"], head["versions"]
+    if (
+        not isinstance(card, dict)
+        or not isinstance(versions, dict)
+        or not all(isinstance(each, str) for each in versions.values())
+    ):
+        raise BadModel("its card or its versions are missing or damaged.")
     return head
 
 

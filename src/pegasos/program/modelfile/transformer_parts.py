@@ -36,7 +36,7 @@ class Products(Part):
 
 
 def possible_products(n_features: int, degree: int, interaction_only: bool) -> bool:
-    """Whether all products of so many features up to a degree are few enough, told without computing huge numbers.
+    """Whether all products of so many features up to a degree are few enough, found without computing huge numbers.
 
     >>> possible_products(16, 16, True), possible_products(16, 16, False), possible_products(10**6, 10**9, True)
     (True, False, False)
@@ -92,11 +92,11 @@ class Imputer(Part):
         if not kept.all() and node.params.get("keep_empty_features", False):
             raise node.bad("it drops columns, which keep_empty_features rules out")
         try:
-            with np.errstate(over="ignore"):
+            with np.errstate(all="ignore"):
                 written = fills[kept].astype(kind)
         except (ValueError, TypeError, OverflowError):
             raise node.bad(f"a fill does not fit into a table of {kind}") from None
-        if not all(math.isfinite(fill) for fill in written.tolist() if isinstance(fill, int | float)):
+        if not all(math.isfinite(fill) for fill in [*fills[kept].tolist(), *written.tolist()] if isinstance(fill, int | float)):
             raise node.bad("a fill is not finite")
         return np.flatnonzero(~kept).tolist()
 
@@ -136,7 +136,11 @@ def _flags(*names: str) -> dict[str, Check]:
 
 
 _PAIR = list_of(number, 2)
-_CATEGORIES: dict[str, Check] = {"dtype": checks.dtype, "min_frequency": nothing, "max_categories": nothing}
+_CATEGORIES: dict[str, Check] = {
+    "dtype": one_of(np.float64, np.float32, np.int64, np.int32),
+    "min_frequency": nothing,
+    "max_categories": nothing,
+}
 
 register(
     Part(preprocessing.StandardScaler, _flags("copy", "with_mean", "with_std"), ("mean_", "var_", "scale_", SEEN)),

@@ -29,7 +29,11 @@ def encode(value: Any, what: str) -> Any:
     if isinstance(value, dict):
         return {"pairs": [[encode(key, what), encode(item, what)] for key, item in value.items()]}
     if isinstance(value, Kernel):
-        return _encode_kernel(value, what)
+        if KERNELS.get(value.name) is not type(value):
+            known = ", ".join(KERNELS)
+            raise BadModel(f"{what}={short(value)} is a kernel of your own; model files hold {known}, and nothing that runs.")
+        params = {key: encode(item, f"{what}'s {key}") for key, item in value.get_params().items()}
+        return {"kernel": value.name, "params": params}
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic | bool | int | float)):
         if np.dtype(value).name in NUMBERS:
             return {"dtype": np.dtype(value).name}
@@ -62,17 +66,6 @@ def decode(value: Any, what: str, depth: int = 0) -> Any:
     raise BadModel(f"{what} is {short(value)}, which is not a setting: the file is damaged.")
 
 
-def _encode_kernel(kernel: Kernel, what: str) -> dict[str, Any]:
-    """A kernel by its name in our table and its numbers."""
-    for name, known in KERNELS.items():
-        if type(kernel) is known:
-            params = kernel.get_params()
-            return {"kernel": name, "params": {key: encode(item, f"{what}'s {key}") for key, item in params.items()}}
-    raise BadModel(
-        f"{what}={short(kernel)} is a kernel of your own; model files hold {', '.join(KERNELS)}, and nothing that runs."
-    )
-
-
 def _decode_kernel(name: Any, params: Any, what: str) -> Kernel:
     """A kernel of our table."""
     if not isinstance(name, str) or name not in KERNELS:
@@ -81,7 +74,7 @@ def _decode_kernel(name: Any, params: Any, what: str) -> Kernel:
         kernel = KERNELS[name](**params)
         kernel.resolve(np.zeros((1, 1)))
     except (TypeError, ValueError, OverflowError) as error:
-        raise BadModel(f"{what}: the kernel {name} cannot have the parameters {short(params)} ({error}).") from None
+        raise BadModel(f"{what}: the kernel {name} cannot have the parameters {short(params)} ({error!s:.200}).") from None
     return kernel
 
 
