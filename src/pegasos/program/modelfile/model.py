@@ -23,6 +23,7 @@ from pegasos.engine.memory import free_bytes, parse_bytes
 from pegasos.program import files
 from pegasos.program.errors import BadModel, short
 from pegasos.program.modelfile import composed_parts, learner_parts, strictjson, transformer_parts  # noqa: F401 - parts
+from pegasos.program.modelfile.checks import text
 from pegasos.program.modelfile.container import KEY, MOST_HEADER_BYTES, Container
 from pegasos.program.modelfile.tree import Draft, Place, build, describe
 
@@ -147,11 +148,7 @@ def _checked_head(head: Any) -> dict[str, Any]:
     if set(head) != {"format", "versions", "model", "card"}:
         raise BadModel(f"its header holds {short(sorted(head))}: the file is damaged or was not written by pegasos.")
     card, versions = head["card"], head["versions"]
-    if (
-        not isinstance(card, dict)
-        or not isinstance(versions, dict)
-        or not all(isinstance(each, str) for each in versions.values())
-    ):
+    if not isinstance(card, dict) or not isinstance(versions, dict) or not all(map(text, versions.values())):
         raise BadModel("its card or its versions are missing or damaged.")
     return head
 
