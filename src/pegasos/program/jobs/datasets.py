@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from pegasos.engine.memory import parse_bytes
-from pegasos.program.jobs.scoring import as_text
 from pegasos.program.tables.dataset import BadData, Column, Dataset
+from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.messages import near, plain
 from pegasos.program.tables.named_sets import SETS, is_set, load_set
 from pegasos.program.tables.read_options import ReadOptions
@@ -69,7 +69,9 @@ def load(source: str, reading: ReadingOptions, memory: str | None = None, labell
         with console.working(f"reading {source}"):
             dataset = read(source, read_options(reading, memory, labelled))
     if dataset.y is not None and dataset.y.dtype.kind == "f":
-        dataset = replace(dataset, y=as_text(dataset.y))  # 1 and 1.5 may be names of classes, but a learner takes no such numbers
+        dataset = replace(
+            dataset, y=label_texts(dataset.y)
+        )  # 1 and 1.5 may be names of classes, but a learner takes no such numbers
     for note in dataset.notes:
         console.say(note)
     console.say(f"{dataset.name}: {_size(dataset)}")

@@ -11,6 +11,7 @@ import numpy as np
 from pegasos.engine.threads import single_threaded_blas
 from pegasos.program.tables.dataset import TEXT, Array, BadData, Dataset
 from pegasos.program.tables.description import Description, Feature, advise
+from pegasos.program.tables.labels import label_text
 from pegasos.program.tables.row_hashes import hash_rows
 
 __all__ = ["Description", "Feature", "describe"]
@@ -68,11 +69,9 @@ def _is_text(kind: Any) -> bool:
 def _count_classes(found: Description, y: Array | None) -> None:
     if y is None or len(y) == 0:
         return
-    if y.dtype.kind == "f" and np.all(y == np.rint(y)):
-        y = y.astype(np.int64)  # "1" reads better than "1.0"
     labels, counts = np.unique(y.astype(str) if y.dtype.kind == "O" else y, return_counts=True)
     order = np.argsort(-counts, kind="stable")
-    found.classes = [(str(labels[k]), int(counts[k])) for k in order[:MOST_CLASSES]]
+    found.classes = [(label_text(labels[k]), int(counts[k])) for k in order[:MOST_CLASSES]]
     if len(labels) > MOST_CLASSES:
         found.notes.append(f"{len(labels)} distinct labels; the {MOST_CLASSES} largest classes are listed.")
     found.largest_share = float(counts.max() / len(y))
