@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?
 
 
 def label_text(label: Any) -> str:
-    """The one text of a class, whatever file or type its label came in: two labels are the same class where their texts are equal.
+    """The one text of a class, whatever file or type its label came in: labels are the same class if their texts are equal.
 
     A number written in decimals counts by its exact value, so no digits are lost in numbers that are too long for a float:
 
