@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,33 +13,146 @@ import numpy as np
 from pegasos.program.tables.column_roles import place
 from pegasos.program.tables.dataset import Array, BadData, Column, Dataset
 from pegasos.program.tables.labels import cast, checked_labels, checked_weights, simplest
-from pegasos.program.tables.messages import listed, shown
-from pegasos.program.tables.read_options import ReadOptions, Wanted
+from pegasos.program.tables.messages import listed, near, shown, size
+from pegasos.program.tables.read_options import MOST_COLUMNS, ReadOptions, Wanted
 
 #: Names that rows and their labels have, as pairs.
-PAIRS = (("X", "y"), ("x", "y"), ("data", "target"), ("data", "label"), ("data", "labels"), ("X", "labels"))
+PAIRS = (("X", "y"), ("x", "y"), ("data", "target"), ("data", "label"), ("data", "labels"), ("X", "labels"), ("data", "y"))
 
 
-def pair(known: Sequence[str], options: ReadOptions, file: str) -> tuple[str, str | None]:
-    """Names of the arrays with rows and labels."""
-    if options.label is not None and options.label in known:
-        rows = next((rows for rows, _ in PAIRS if rows in known), None)
-        if rows is not None:
-            return rows, options.label
-    for rows, labels in PAIRS:
-        if rows in known and labels in known:
-            return rows, labels
-    alone = next((rows for rows, _ in PAIRS if rows in known), None)
-    if alone is not None and not options.labelled:
-        return alone, None
-    raise BadData(f"{file} has no arrays called X and y, or data and target; it has {listed(known) or 'none'}.")
+@dataclass(frozen=True)
+class Part:
+    """Names of the arrays that hold some of the rows, and their labels; `test`: whether it is the test part, if there is one."""
+
+    rows: str
+    labels: str | None
+    test: bool | None = None
 
 
-def extra(known: Sequence[str], asked: str | None, usual: str, file: str) -> str | None:
+class ArrayFile(ABC):
+    """Arrays of one file by name; what they take is compared with the limit before any is read."""
+
+    def __init__(self, name: str, limit: int) -> None:
+        self.name, self.limit, self.used = name, limit, 0
+
+    @property
+    @abstractmethod
+    def names(self) -> list[str]: ...
+
+    @abstractmethod
+    def declared(self, name: str) -> tuple[tuple[int, ...], int]:
+        """Shape of an array and bytes of one value, without reading it."""
+
+    @abstractmethod
+    def load(self, name: str) -> Array:
+        """An array that fits into memory."""
+
+    @abstractmethod
+    def slices(self, name: str, amount: int) -> Iterator[Array]:
+        """The rows in an array, about `amount` bytes at a time."""
+
+    @abstractmethod
+    def parts(self, asked: Sequence[str | None], labelled: bool) -> list[Part]:
+        """Where rows and labels are, training rows first; `asked` as in `pair`."""
+
+    def array(self, name: str) -> Array:
+        """A whole array, within the limit."""
+        self.spend(name)
+        return self.load(name)
+
+    def spend(self, name: str) -> None:
+        shape, itemsize = self.declared(name)
+        self.used += math.prod(shape) * itemsize
+        if self.used > self.limit:
+            raise BadData(
+                f"{self.name}: with {shown(name)} the arrays take {size(self.used)}, and {size(self.limit)} are allowed."
+            )
+
+    def rows(self, name: str) -> Any:
+        """All rows in an array."""
+        self.check_width(name)
+        return self.array(name)
+
+    def check_width(self, name: str) -> None:
+        shape, _ = self.declared(name)
+        if not shape:
+            raise BadData(f"{self.name}: {shown(name)} is a single value, not a table.")
+        if math.prod(shape[1:]) > MOST_COLUMNS:
+            raise BadData(
+                f"{self.name}: {shown(name)} has rows of shape {shape[1:]}; a table may have {MOST_COLUMNS} columns. "
+                "Write wide, sparse data as svmlight."
+            )
+
+    def feature_names(self) -> list[str] | None:
+        return simplest(self.array("feature_names").ravel()).tolist() if "feature_names" in self.names else None
+
+
+def pair(known: Sequence[str], asked: Sequence[str | None], labelled: bool, file: str) -> tuple[str, str | None]:
+    """Names of the arrays with rows and labels; `asked` are names that labels may have, first the one that must be there."""
+    if asked[0] is not None and asked[0] not in known:
+        raise BadData(f"{file} has no array called {shown(asked[0])}; it has {listed(known)}.{near(asked[0], known)}")
+    rows, usual = next((each for each in PAIRS if set(each) <= set(known)), (None, None))
+    rows = rows or next((rows for rows, _ in PAIRS if rows in known), None)
+    label = next((name for name in asked if name in known and name != rows), usual)
+    if rows is None:
+        raise BadData(f"{file} has no arrays called X and y, or data and target; it has {listed(known) or 'none'}.")
+    if label is None and labelled:
+        raise BadData(f"{file} has rows ({shown(rows)}), but no labels; add an array called y, or say --label ARRAY.")
+    return rows, label
+
+
+def read(file: ArrayFile, options: ReadOptions) -> Dataset:
+    """All rows; a test part is pooled with the others, and marked."""
+    parts = file.parts((options.label,), options.labelled)
+    found, labels = [file.rows(part.rows) for part in parts], []
+    if len({rows.shape[1:] for rows in found}) > 1:
+        raise BadData(f"{file.name}: the rows in {shown(parts[0].rows)} and {shown(parts[1].rows)} are not of the same shape.")
+    for part, rows in zip(parts, found, strict=True):
+        if part.labels is not None:
+            labels.append(file.array(part.labels))
+            _check_length(file.name, rows.shape[0], shown(part.labels), labels[-1])
+    X = found[0] if len(found) == 1 else np.concatenate(found)
+    y = np.concatenate(labels) if len(labels) == len(parts) else None
+    test = None if len(parts) == 1 else np.arange(X.shape[0]) >= found[0].shape[0]
+    extras = [
+        None if name is None else file.array(name)
+        for name in (_extra(file, options.group, "groups"), _extra(file, options.weight, "weights"))
+    ]
+    return dataset(file.name, X, y, options, _label_name(parts[0]), file.feature_names(), *extras, test)
+
+
+def _extra(file: ArrayFile, asked: str | None, usual: str) -> str | None:
     """Name of the array with groups or weights, if there is one."""
-    if asked is not None and asked not in known:
-        raise BadData(f"{file} has no array called {shown(asked)}; it has {listed(known)}.")
-    return asked or (usual if usual in known else None)
+    if asked is not None and asked not in file.names:
+        raise BadData(f"{file.name} has no array called {shown(asked)}; it has {listed(file.names)}.")
+    return asked or (usual if usual in file.names else None)
+
+
+def _check_length(file: str, rows: int, name: str, values: Array) -> None:
+    if values.shape != (rows,):
+        raise BadData(f"{file}: {rows} rows, but {name} of shape {values.shape}; one value a row is needed.")
+
+
+def _label_name(part: Part) -> str | None:
+    return None if part.labels is None else part.labels.rpartition("/")[2]
+
+
+def stream(file: ArrayFile, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
+    """Slices of rows, those of the test part last; labels, which are small, are read at once."""
+    names, before = file.feature_names(), 0
+    for part in file.parts((options.label, wanted.label_name), labelled=False):
+        file.check_width(part.rows)
+        y = None if part.labels is None else simplest(file.array(part.labels))
+        first = 0
+        for rows in file.slices(part.rows, wanted.chunk):
+            count = rows.shape[0]
+            labels = None if y is None else y[first : first + count]
+            if labels is not None and labels.shape != (count,):
+                raise BadData(f"{file.name}: {shown(part.rows)} has more rows than there are labels in {shown(part.labels)}.")
+            found = chunk(file.name, rows, labels, names, wanted, _label_name(part), before + first)
+            yield found if part.test is None else replace(found, test=np.full(count, part.test))
+            first += count
+        before += first
 
 
 def dataset(
@@ -62,9 +177,9 @@ def dataset(
     if not count or not width:
         raise BadData(f"{file}: the rows have shape {X.shape}; there is nothing to learn from.")
     names = names if names is not None and len(names) == width and len(set(names)) == width else default_names(width)
-    for part, values in (("labels", y), ("groups", groups), ("weights", weights)):
-        if values is not None and values.shape != (count,):
-            raise BadData(f"{file}: {count} rows, but {part} of shape {values.shape}; one number a row is needed.")
+    for part, values in (("groups", groups), ("weights", weights)):
+        if values is not None:
+            _check_length(file, count, part, values)
     notes = []
     if y is not None:
         y = checked_labels(y, label_name or "y", file, where)
