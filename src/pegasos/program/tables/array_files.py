@@ -114,18 +114,16 @@ def read(file: ArrayFile, options: ReadOptions) -> Dataset:
     X = found[0] if len(found) == 1 else np.concatenate(found)
     y = np.concatenate(labels) if len(labels) == len(parts) else None
     test = None if len(parts) == 1 else np.arange(X.shape[0]) >= found[0].shape[0]
-    extras = [
-        None if name is None else file.array(name)
-        for name in (_extra(file, options.group, "groups"), _extra(file, options.weight, "weights"))
-    ]
-    return dataset(file.name, X, y, options, _label_name(parts[0]), file.feature_names(), *extras, test)
+    groups, weights = _extra(file, options.group, "groups"), _extra(file, options.weight, "weights")
+    return dataset(file.name, X, y, options, _label_name(parts[0]), file.feature_names(), groups, weights, test)
 
 
-def _extra(file: ArrayFile, asked: str | None, usual: str) -> str | None:
-    """Name of the array with groups or weights, if there is one."""
+def _extra(file: ArrayFile, asked: str | None, usual: str) -> Array | None:
+    """The array with groups or weights, if there is one."""
     if asked is not None and asked not in file.names:
         raise BadData(f"{file.name} has no array called {shown(asked)}; it has {listed(file.names)}.")
-    return asked or (usual if usual in file.names else None)
+    name = asked or usual
+    return file.array(name) if name in file.names else None
 
 
 def _check_length(file: str, rows: int, name: str, values: Array) -> None:
