@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 
 import polars as pl
 
-from pegasos.program.tables import csv_layout
 from pegasos.program.tables.cell_values import as_numbers, as_words
 from pegasos.program.tables.column_roles import Roles, matched, roles
 from pegasos.program.tables.column_tables import Table, chunk_of, dataset, label_chunk
-from pegasos.program.tables.csv_survey import Piece, Survey, walk
+from pegasos.program.tables.csv_columns import SWELL, Piece, TextTable, read_columns
+from pegasos.program.tables.csv_layout import Layout
 from pegasos.program.tables.dataset import TEXT, BadData, Column, Dataset
 from pegasos.program.tables.messages import shown
 from pegasos.program.tables.read_options import ReadOptions, Wanted
@@ -32,34 +32,24 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source, options: ReadOptions) -> Dataset:
     """The whole table."""
-    layout = csv_layout.find(source, options)
+    limit = options.allowed()
+    found = TextTable(source, options, most=SWELL * limit)
+    layout = found.find_layout()
     parts = roles(layout.names, options, source.name, layout.header)
-    columns, notes = Survey(source, layout, parts, options).columns()
-    table = Table(source.name, layout.names, columns, _where(source, layout, options))
-    return dataset(table, parts, options, [*layout.notes, *notes])
-
-
-def _where(source: Source, layout: csv_layout.Layout, options: ReadOptions) -> Callable[[int], str]:
-    def where(row: int) -> str:
-        """The line of a row, found by walking once more: only errors ask."""
-        for piece in walk(source, layout, options.encoding, [0]):
-            if row < piece.frame.height:
-                return f"line {piece.line(row)}"
-            row -= piece.frame.height
-        return "at the end"
-
-    return where
+    columns, notes = read_columns(found, parts, limit)
+    return dataset(Table(source.name, layout.names, columns, found.where), parts, options, [*layout.notes, *notes])
 
 
 def stream(source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
     """Chunks of rows; numbers and words as the model has them, whatever they look like."""
-    layout = csv_layout.find(source, options, expected=wanted.names)
+    found = TextTable(source, options, amount=wanted.chunk)
+    layout = found.find_layout(expected=wanted.names)
     parts = matched(layout.names, layout.header, wanted, options, source.name)
-    for piece in walk(source, layout, options.encoding, parts.needed, amount=wanted.chunk):
+    for piece in found.pieces(parts.needed):
         yield _chunk(source, layout, parts, wanted, piece)
 
 
-def _chunk(source: Source, layout: csv_layout.Layout, parts: Roles, wanted: Wanted, piece: Piece) -> Dataset:
+def _chunk(source: Source, layout: Layout, parts: Roles, wanted: Wanted, piece: Piece) -> Dataset:
     def where(row: int) -> str:
         return f"{source.name}, line {piece.line(row)}"
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.program.tables.csv_chunks import Chunk, chunks
 from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.program.tables.labels import checked_labels, simplest
 from pegasos.program.tables.messages import shown, size
 from pegasos.program.tables.read_options import ReadOptions, Wanted
 from pegasos.program.tables.source import Source
+from pegasos.program.tables.text_chunks import Chunk, chunks
 
 NAME = "svmlight"
 EXTENSIONS = (".svm", ".svmlight", ".libsvm", ".scale")
@@ -98,9 +98,8 @@ def _parsed(source: Source, chunk: Chunk, limit: int | None) -> tuple[Any, Any]:
     """Rows and labels of a chunk, indices as they stand in the file."""
     from sklearn.datasets import load_svmlight_file
 
-    data = chunk.data.removeprefix(b"\xef\xbb\xbf")
     try:
-        X, y = load_svmlight_file(io.BytesIO(data), zero_based=True)
+        X, y = load_svmlight_file(io.BytesIO(chunk.data), zero_based=True)
     except Exception as error:
         raise _located(source, chunk, str(error)) from error
     if X.nnz and (X.indices.min() < 0 or not np.isfinite(X.data).all()):
@@ -117,7 +116,7 @@ def _parsed(source: Source, chunk: Chunk, limit: int | None) -> tuple[Any, Any]:
 
 def _located(source: Source, chunk: Chunk, reason: str) -> BadData:
     """What is wrong in the first line that is not as it should be."""
-    for number, line in enumerate(chunk.data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), chunk.line):
+    for number, line in enumerate(chunk.data.split(b"\n"), chunk.line):
         wrong = _wrong(line.partition(b"#")[0].split())
         if wrong:
             return BadData(f"{source.name}, line {number}: {wrong}.")

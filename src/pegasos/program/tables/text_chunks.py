@@ -104,7 +104,9 @@ def _cut(piece: bytes, odd: bool, quotes: bool) -> tuple[int, bool]:
 
 
 def _checked(source: Source, chunk: Chunk) -> Chunk:
-    """The chunk, if it is UTF-8 without bytes that no text has."""
+    """The chunk, if it is UTF-8 without bytes that no text has; and without the mark that a file may begin with."""
+    if chunk.line == 1:
+        chunk = Chunk(chunk.data.removeprefix(codecs.BOM_UTF8), 1)
     try:
         chunk.data.decode("utf-8")
     except UnicodeDecodeError as error:
