@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import itertools
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from pegasos.program.tables.text_chunks import Chunk
 SEPARATORS = ("\t", ";", "|", ",", " ")
 #: How much of a file shows its layout.
 SAMPLE_BYTES, _SAMPLE_RECORDS = 2**20, 200
+#: A quote within a field, where quoted fields are empty.
+_STRAY = re.compile(r'[^\s;|,]""|""[^\s;|,]')
 
 
 @dataclass(frozen=True)
@@ -48,14 +51,14 @@ def find(file: str, beginning: Chunk, expected: Sequence[str] = ()) -> Layout:
         rows.extend(row for _, row in itertools.islice(records(sample, separator), _SAMPLE_RECORDS))
     if not rows:
         raise BadData(f"{file}, line {sample.line}: a field is too long (is a quote opened and never closed?), or all is blank.")
-    width = _usual_width(rows)
+    width, agreeing = _usual_width(rows[1:] or rows)
     if width > MOST_COLUMNS:
         raise BadData(f"{file} has {width} columns; a table may have {MOST_COLUMNS}. Write wide, sparse data as svmlight.")
     header, note = _header(rows, expected)
     if not header:
         return Layout(separator, [f"x{place}" for place in range(1, width + 1)], False, note)
-    if len(rows[0]) != width:
-        raise BadData(f"{file}, line {sample.line}: {len(rows[0])} names of columns, but other lines have {width} fields.")
+    if len(rows[0]) != width and agreeing > 1:
+        raise BadData(f"{file}, line {sample.line}: the names of columns have {len(rows[0])} fields, other lines {width}.")
     names = [name.strip() or f"x{place}" for place, name in enumerate(rows[0], 1)]
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
@@ -63,17 +66,21 @@ def find(file: str, beginning: Chunk, expected: Sequence[str] = ()) -> Layout:
     return Layout(separator, names, True, note)
 
 
-def _usual_width(rows: list[list[str]]) -> int:
-    return Counter(len(row) for row in rows[1:] or rows).most_common(1)[0][0]
+def _usual_width(rows: list[list[str]]) -> tuple[int, int]:
+    """How many fields most rows have, and how many rows these are."""
+    return Counter(len(row) for row in rows).most_common(1)[0]
 
 
 def _separator(sample: bytes) -> str:
     """The separator that cuts lines most evenly; of equals the one whose fields are most like single values."""
-    lines = [line for line in without_quotes(sample).decode("utf-8").split("\n") if line.strip()][:_SAMPLE_RECORDS]
+    text = without_quotes(sample).decode("utf-8")
+    if stray := _STRAY.search(text):  # from here on it is not certain what stands in quotes
+        text = text[: text.rfind("\n", 0, stray.start()) + 1] or text
+    lines = [line for line in text.split("\n") if line.strip()][:_SAMPLE_RECORDS]
     best, chosen = (0.0, 0.0), ","
     for separator in SEPARATORS if lines else ():
         rows = [line.split(None if separator == " " else separator) for line in lines]
-        width, agreeing = Counter(len(row) for row in rows).most_common(1)[0]
+        width, agreeing = _usual_width(rows)
         if width < 2:
             continue
         cells = [cell for row in rows[:50] for cell in row[:200]]
