@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.engine.memory import parse_bytes
+from pegasos.program.tables.column_roles import places_of
 from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.messages import near, plain
@@ -116,14 +117,9 @@ def chunks(
         options = read_options(reading, memory, labelled=False)
         yield from stream(source, columns, options, frame=frame, label_name=label_name)
         return
-    from pegasos.program.modelfile import match_columns
-
     _refuse_reading(source, reading)
     dataset = load_set(source, fetch=reading.fetch)
-    try:
-        places = match_columns([column.name for column in columns], [column.name for column in dataset.columns])
-    except ValueError as error:
-        raise BadData(f"{source}: {error}") from None
+    places = places_of([column.name for column in columns], [column.name for column in dataset.columns], source)
     X = dataset.X[:, places]
     if frame:
         import polars

@@ -22,12 +22,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.engine.memory import free_bytes, parse_bytes
+from pegasos.program.files import replacing
 from pegasos.program.modelfile import strictjson
 from pegasos.program.modelfile.container import KEY, MOST_HEADER_BYTES, Container
 from pegasos.program.modelfile.errors import BadModel, short
 from pegasos.program.modelfile.parts import PARTS
 from pegasos.program.modelfile.tree import Arrays, Place, describe, plan
-from pegasos.program.modelfile.writing import write_whole
 
 Array = np.ndarray[Any, Any]
 
@@ -86,7 +86,8 @@ def save(estimator: Any, path: str | os.PathLike[str], *, card: dict[str, Any] |
     if 2 * len(head) > MOST_HEADER_BYTES and len(strictjson.write(head)) > MOST_HEADER_BYTES - 2**20:
         raise BadModel("the names, categories and the card together are too large for a model file (16 MB of text).")
     content = safetensors.numpy.save(arrays.named, metadata={KEY: head})
-    write_whole(path, content, lambda written: _read_back(written, max(len(content), 2**30)))
+    with replacing(path, check=lambda written: _read_back(written, max(len(content), 2**30))) as unfinished:
+        unfinished.write_bytes(content)
 
 
 def _read_back(path: Path, limit: int) -> None:
