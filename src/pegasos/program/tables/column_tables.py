@@ -9,11 +9,12 @@ import numpy as np
 import polars as pl
 
 from pegasos.program.tables import data_quality
+from pegasos.program.tables.cell_values import as_numbers, as_words
 from pegasos.program.tables.column_roles import Roles
 from pegasos.program.tables.dataset import NUMBER, TEXT, Array, BadData, Column, Dataset
 from pegasos.program.tables.labels import checked_labels, checked_weights, simplest
 from pegasos.program.tables.messages import listed, shown
-from pegasos.program.tables.read_options import ReadOptions
+from pegasos.program.tables.read_options import ReadOptions, Wanted
 
 
 @dataclass
@@ -68,12 +69,11 @@ def _full(table: Table, place: int, part: str) -> Array:
     if series.null_count():
         row = int(series.is_null().arg_true()[0])
         raise BadData(f"{table.file}, {table.where(row)}: the {part} (column {shown(table.names[place])}) is missing.")
-    return words_array(series) if series.dtype == pl.String else series.to_numpy()
+    return _values(series)
 
 
-def words_array(series: pl.Series) -> Array:
-    """Words as an array of strings."""
-    return np.asarray(series.to_list(), dtype=str)
+def _values(series: pl.Series) -> Array:
+    return np.asarray(series.to_list(), dtype=str) if series.dtype == pl.String else series.to_numpy()
 
 
 def gaps_and_words(series: list[pl.Series], file: str, strict: bool) -> list[str]:
@@ -105,24 +105,65 @@ def rows_of(series: list[pl.Series]) -> Array | pl.DataFrame:
     return X
 
 
-def chunk_of(series: list[pl.Series], y: Array | None, label: str | None, frame: bool, where: Callable[[int], str]) -> Dataset:
-    """A dataset of some rows for a model, in the order of its columns; `where` tells file and line."""
-    columns = [Column(each.name, _kind(each)) for each in series]
-    if frame:
-        rows = pl.DataFrame([each if each.dtype == pl.String else each.cast(pl.Float64) for each in series])
-        return Dataset("", rows, columns, y, label)
+def finite(table: Table, place: int) -> pl.Series:
+    """A column of numbers with NaN as missing; infinite ones are refused."""
+    series = table.columns[place].fill_nan(None)
+    if (infinite := series.is_infinite().arg_true()).len():
+        where = table.where(int(infinite[0]))
+        raise BadData(f"{table.file}, {where}, column {shown(table.names[place])}: the number is infinite.")
+    return series
+
+
+def number_words(numbers: pl.Series) -> pl.Series:
+    """Numbers as the words that a person would write: 7 rather than 7.0."""
+    whole = numbers.cast(pl.Float64)
+    if ((whole == whole.round()) & (whole.abs() < 2**53)).all():
+        return numbers.cast(pl.Int64).cast(pl.String)
+    return numbers.cast(pl.String)
+
+
+def chunk(table: Table, roles: Roles, wanted: Wanted, commas: bool = False) -> Dataset:
+    """Some rows for a model: its columns, in its order and of its kinds, whatever they look like; labels where all have one."""
+    series = [_as_wanted(table, place, column, commas) for place, column in zip(roles.features, wanted.columns, strict=True)]
+    y = label = None
+    if roles.label is not None:
+        y, label = _chunk_labels(table, roles.label, commas), table.names[roles.label]
+    if wanted.frame:
+        return Dataset(table.file, pl.DataFrame(series), wanted.columns, y, label)
     for each in series:
         if each.null_count():
-            row = int(each.is_null().arg_true()[0])
-            raise BadData(f"{where(row)}: column {shown(each.name)} has no number; the model was trained without missing values.")
-    return Dataset("", rows_of(series), columns, y, label)
+            where = table.where(int(each.is_null().arg_true()[0]))
+            raise BadData(
+                f"{table.file}, {where}: column {shown(each.name)} has no number; the model was trained without missing values."
+            )
+    return Dataset(table.file, rows_of(series), wanted.columns, y, label)
 
 
-def label_chunk(series: pl.Series, where: Callable[[int], str]) -> Array | None:
+def _as_wanted(table: Table, place: int, column: Column, commas: bool) -> pl.Series:
+    series = table.columns[place]
+    if series.dtype != pl.String:
+        numbers = finite(table, place)
+        return (number_words(numbers) if column.kind == TEXT else numbers.cast(pl.Float64)).alias(column.name)
+    if column.kind == TEXT:
+        return as_words(series).alias(column.name)
+    found = as_numbers(series, commas)
+    for rows, what in ((found.wrong, "a number, as the model needs it"), (found.infinite, "a finite number")):
+        if len(rows):
+            where, word = table.where(int(rows[0])), shown(series[int(rows[0])])
+            raise BadData(f"{table.file}, {where}, column {shown(column.name)}: {word} is not {what}.")
+    return found.values.alias(column.name)
+
+
+def _chunk_labels(table: Table, place: int, commas: bool) -> Array | None:
     """Labels of some rows; None where none of them has one."""
+    series = table.columns[place]
+    if series.dtype == pl.String:
+        numbers = as_numbers(series, commas)
+        series = as_words(series) if len(numbers.wrong) else numbers.values
     if series.null_count() == len(series):
         return None
     if series.null_count():
-        row = int(series.is_null().arg_true()[0])
-        raise BadData(f"{where(row)}: the label (column {shown(series.name)}) is missing, though other rows have one.")
-    return simplest(words_array(series) if series.dtype == pl.String else series.to_numpy())
+        where = table.where(int(series.is_null().arg_true()[0]))
+        name = shown(table.names[place])
+        raise BadData(f"{table.file}, {where}: the label (column {name}) is missing, though other rows have one.")
+    return simplest(_values(series))

@@ -41,6 +41,9 @@ class Piece:
         """The line of the file on which a row begins."""
         return next(itertools.islice(records(self.chunk, self.separator), row + self.skipped, None))[0]
 
+    def where(self, row: int) -> str:
+        return f"line {self.line(row)}"
+
 
 class TextTable:
     """The table in a file; `pieces` reads it once, and more often only where asked more often."""
@@ -80,7 +83,7 @@ class TextTable:
         """The line of a row, found by reading once more: only errors ask."""
         for piece in self.pieces([0]):
             if row < piece.frame.height:
-                return f"line {piece.line(row)}"
+                return piece.where(row)
             row -= piece.frame.height
         return "at the end"
 
