@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.program.tables.column_roles import place
+from pegasos.program.tables.column_roles import place, places_of
 from pegasos.program.tables.dataset import Array, BadData, Column, Dataset
 from pegasos.program.tables.labels import cast, checked_labels, checked_weights, simplest
 from pegasos.program.tables.messages import listed, near, shown, size
@@ -158,32 +158,32 @@ def dataset(
     X: Any,
     y: Array | None,
     options: ReadOptions,
-    label_name: str | None = None,
-    names: list[str] | None = None,
-    groups: Array | None = None,
-    weights: Array | None = None,
-    test: Array | None = None,
+    label_name: str | None,
+    names: list[str] | None,
+    groups: Array | None,
+    weights: Array | None,
+    test: Array | None,
 ) -> Dataset:
-    """The dataset of arrays that were read whole; X may be a CSR matrix."""
+    """The dataset of arrays that were read at once; X may be a CSR matrix."""
     if options.text:
         raise BadData(f"{file} holds arrays of numbers; --text is for tables (CSV, Parquet).")
-    image = None
-    if X.ndim == 3:
-        image = (int(X.shape[1]), int(X.shape[2]))
-    X = rows_of(X, file)
+    image = (int(X.shape[1]), int(X.shape[2])) if X.ndim == 3 else None
+    X = as_table(X, file)
     count, width = X.shape
     if not count or not width:
         raise BadData(f"{file}: the rows have shape {X.shape}; there is nothing to learn from.")
-    names = names if names is not None and len(names) == width and len(set(names)) == width else default_names(width)
-    for part, values in (("groups", groups), ("weights", weights)):
-        if values is not None:
-            _check_length(file, count, part, values)
+    if names is None or len(names) != width or len(set(names)) != width:
+        names = [f"x{number}" for number in range(1, width + 1)]
     notes = []
     if y is not None:
-        y = checked_labels(y, label_name or "y", file, where)
+        y = checked_labels(y, label_name or "y", file, _row)
         notes.append(f"label: array {shown(label_name or 'y')}")
-    groups = None if groups is None else simplest(groups)
-    weights = None if weights is None else checked_weights(weights, "weights", file, where)
+    if groups is not None:
+        _check_length(file, count, "groups", groups)
+        groups = simplest(groups)
+    if weights is not None:
+        _check_length(file, count, "weights", weights)
+        weights = checked_weights(weights, "weights", file, _row)
     if options.drop:
         gone = {place(names, asked, "--drop", file) for asked in options.drop}
         keep = [here for here in range(width) if here not in gone]
@@ -192,20 +192,19 @@ def dataset(
         X, names = X[:, keep], [names[here] for here in keep]
     elif image is None:
         image = square(X)
-    X, found = _finite(X, names, file, options)
-    notes += found
+    if not np.isfinite(X if isinstance(X, np.ndarray) else X.data).all():
+        from pegasos.program.tables.column_tables import gaps_and_words
+
+        X = _frame(X, names, file)
+        notes += gaps_and_words(X.get_columns(), file, options.strict)
     return Dataset(file, X, [Column(name) for name in names], y, label_name, groups, weights, test, image, notes)
 
 
-def where(row: int) -> str:
+def _row(row: int) -> str:
     return f"row {row + 1}"
 
 
-def default_names(width: int) -> list[str]:
-    return [f"x{place}" for place in range(1, width + 1)]
-
-
-def rows_of(X: Any, file: str) -> Any:
+def as_table(X: Any, file: str) -> Any:
     """Rows as floats of two dimensions; single precision stays."""
     if X.dtype.kind not in "iufb":
         raise BadData(f"{file}: the rows are of type {X.dtype}, not numbers.")
@@ -213,9 +212,7 @@ def rows_of(X: Any, file: str) -> Any:
         X = X.reshape(X.shape[0], -1)
     if X.ndim != 2:
         raise BadData(f"{file}: the rows have {X.ndim} dimensions; two are needed: rows and features.")
-    if X.dtype.kind == "f" and X.dtype.itemsize <= 4:
-        return cast(X, np.float32)
-    return cast(X, np.float64)
+    return cast(X, np.float32 if X.dtype.kind == "f" and X.dtype.itemsize <= 4 else np.float64)
 
 
 def square(X: Any) -> tuple[int, int] | None:
@@ -230,53 +227,34 @@ def square(X: Any) -> tuple[int, int] | None:
     return (side, side) if levels else None
 
 
-def _finite(X: Any, names: list[str], file: str, options: ReadOptions) -> tuple[Any, list[str]]:
-    """Rows without gaps as they are, rows with NaN as a frame; infinite numbers are refused."""
-    values = X if isinstance(X, np.ndarray) else X.data
-    if np.isfinite(values).all():
-        return X, []
-    if not isinstance(X, np.ndarray):
-        raise BadData(f"{file}: the sparse matrix holds numbers that are not finite.")
-    refuse_infinite(X, names, file, where)
+def _frame(X: Any, names: Sequence[str], file: str, first: int = 0) -> Any:
+    """Rows as a frame, with NaN as missing; infinite numbers are refused. `first` is the number of rows before these."""
     import polars as pl
 
-    from pegasos.program.tables.column_tables import gaps_and_words
-
-    frame = pl.DataFrame(cast(X, np.float64), schema=names).fill_nan(None)
-    return frame, gaps_and_words(frame.get_columns(), file, options.strict)
-
-
-def refuse_infinite(X: Array, names: Sequence[str], file: str, row_name: Any) -> None:
-    bad = np.argwhere(np.isinf(X))
-    if len(bad):
-        row, column = (int(n) for n in bad[0])
-        raise BadData(f"{file}, {row_name(row)}, column {shown(names[column])}: the number is infinite.")
+    if not isinstance(X, np.ndarray):
+        raise BadData(f"{file}: the sparse matrix holds numbers that are not finite.")
+    for row, column in np.argwhere(np.isinf(X)).tolist():
+        raise BadData(f"{file}, {_row(row + first)}, column {shown(names[column])}: the number is infinite.")
+    return pl.DataFrame(cast(X, np.float64), schema=list(names)).fill_nan(None)
 
 
 def chunk(
     file: str, X: Array, y: Array | None, names: Sequence[str] | None, wanted: Wanted, label: str | None, first: int
 ) -> Dataset:
     """Some rows for a model; `names` are those of the file, if it has any; `first` is the number of rows before these."""
-    X = rows_of(X, file)
-    chosen: list[int] | slice = slice(None)
-    if names is not None and set(wanted.names) <= set(names):
-        places = {name: here for here, name in enumerate(names)}
-        chosen = [places[name] for name in wanted.names]
-    elif X.shape[1] != len(wanted.columns):
+    X = as_table(X, file)
+    if names is not None and list(names) != wanted.names and set(wanted.names) <= set(names):
+        X = X[:, places_of(wanted.names, names, file)]
+    if X.shape[1] != len(wanted.columns):
         raise BadData(f"{file} has {X.shape[1]} columns, and the model {len(wanted.columns)}.")
-    if names is not None and list(names) == wanted.names:
-        chosen = slice(None)
-    X = cast(X[:, chosen], np.float64)
-    refuse_infinite(X, wanted.names, file, lambda row: where(row + first))
-    if wanted.frame:
-        import polars as pl
-
-        return Dataset(file, pl.DataFrame(X, schema=wanted.names).fill_nan(None), wanted.columns, y, label)
-    gaps = np.argwhere(np.isnan(X))
-    if len(gaps):
-        row, column = (int(n) for n in gaps[0])
+    X = cast(X, np.float64)
+    if wanted.frame or not np.isfinite(X).all():
+        frame = _frame(X, wanted.names, file, first)
+        if wanted.frame:
+            return Dataset(file, frame, wanted.columns, y, label)
+        row, column = np.argwhere(np.isnan(X))[0].tolist()
         raise BadData(
-            f"{file}, {where(row + first)}: column {shown(wanted.names[column])} has no number; the model was trained without "
+            f"{file}, {_row(row + first)}: column {shown(wanted.names[column])} has no number; the model was trained without "
             "missing values."
         )
     return Dataset(file, X, wanted.columns, y, label)

@@ -33,7 +33,7 @@ class Roles:
 
 
 def place(names: Sequence[str], asked: str, what: str, file: str) -> int:
-    """The place of a column that was said by its name or its position."""
+    """The place of a column that is given by its name or its position."""
     if asked in names:
         return list(names).index(asked)
     try:

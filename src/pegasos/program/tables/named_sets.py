@@ -142,7 +142,7 @@ def data_folders() -> list[Path]:
 def _own_folder() -> Path | None:
     try:
         from platformdirs import user_data_dir
-    except ImportError:  # comes with pegasos[app]; without it PEGASOS_DATA is the only way
+    except ImportError:  # comes with pegasos[app]; without it only PEGASOS_DATA names a folder
         return None
     return Path(user_data_dir("pegasos", appauthor=False))
 
@@ -222,6 +222,7 @@ def _read_usps(path: Path) -> tuple[Array, Array]:
 
 def _fetch_usps() -> tuple[Array, Array]:
     """The digits as OpenML has them, pixels in [-1, 1] and labels "1" to "10", brought to the published form."""
+    from scipy import sparse
     from sklearn.datasets import fetch_openml
 
     try:
@@ -232,7 +233,7 @@ def _fetch_usps() -> tuple[Array, Array]:
     source = f"what OpenML sent as data {USPS_ON_OPENML}"
     try:
         # In float32 from the start, as the published pixels were made: so they come out the same to the last bit.
-        pixels = raw.data.toarray() if hasattr(raw.data, "toarray") else np.asarray(raw.data)
+        pixels = raw.data.toarray() if sparse.issparse(raw.data) else np.asarray(raw.data)
         X = (pixels.astype(np.float32) + np.float32(1)) / np.float32(2)
         y = np.asarray(raw.target).astype(np.float64).astype(np.int64) - 1
     except (TypeError, ValueError) as error:

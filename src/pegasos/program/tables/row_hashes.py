@@ -12,8 +12,9 @@ import hashlib
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from pegasos.program.tables.dataset import Array, BadData
+from pegasos.program.tables.dataset import Array, BadData, holds_words, is_frame
 from pegasos.program.tables.labels import distinct_texts
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: the step of splitmix64
@@ -35,12 +36,7 @@ def hash_rows(X: Any, y: Any = None) -> Array:
     >>> bool((hash_rows(dense, [1, 0]) == hash_rows(dense.astype(np.float32), ["1", "0"])).all())
     True
     """
-    if hasattr(X, "indptr"):
-        hashes = _sparse(X)
-    elif hasattr(X, "get_columns"):
-        hashes = _frame(X)
-    else:
-        hashes = _dense(np.asarray(X))
+    hashes = _frame(X) if is_frame(X) else _sparse(X) if sparse.issparse(X) else _dense(X)
     if y is None:
         return hashes
     labels = _label_hashes(np.asarray(y))
@@ -143,7 +139,7 @@ def _frame(X: Any) -> Array:
 
     hashes, keys = np.zeros(X.height, np.uint64), _keys(X.width)
     for key, column in zip(keys, X.get_columns(), strict=True):
-        if column.dtype.is_numeric() or column.dtype in (polars.Boolean, polars.Null):
+        if not holds_words(column):
             numbers = column.cast(polars.Float64).to_numpy()  # null becomes NaN
             for start in range(0, len(numbers), _CHUNK):
                 part = slice(start, start + _CHUNK)
