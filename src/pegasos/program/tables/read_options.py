@@ -54,7 +54,3 @@ class Wanted:
     @property
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
-
-    def rows(self, width: int, itemsize: int = 8) -> int:
-        """How many rows of numbers make a chunk."""
-        return max(1, self.chunk // max(1, width * itemsize))

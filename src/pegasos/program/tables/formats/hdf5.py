@@ -11,7 +11,7 @@ import numpy as np
 from pegasos.program.tables import array_files
 from pegasos.program.tables.array_files import ArrayFile, Part, pair
 from pegasos.program.tables.dataset import Array, BadData, Dataset
-from pegasos.program.tables.decoder import Decoder, used
+from pegasos.program.tables.decoder import Decoder
 from pegasos.program.tables.messages import plain
 from pegasos.program.tables.read_options import ReadOptions, Wanted
 from pegasos.program.tables.source import Source
@@ -75,7 +75,7 @@ class File(ArrayFile):
             raise BadData(f"{self.name} is damaged: {plain(name)} of shape {shape} is not what is stored for it.")
         step = max(1, amount // max(1, math.prod(shape[1:]) * itemsize))
         for start in range(0, shape[0], step):
-            with used(self.decoder.part(array=name, start=start, count=step)) as part:
+            with self.decoder.part(array=name, start=start, count=step) as part:
                 try:
                     found = np.load(part, allow_pickle=False)
                 except (ValueError, EOFError) as error:

@@ -11,7 +11,7 @@ from pegasos.program.tables.cell_values import as_words
 from pegasos.program.tables.column_roles import Roles, matched, roles
 from pegasos.program.tables.column_tables import Table, chunk, dataset, finite, number_words
 from pegasos.program.tables.dataset import BadData, Dataset
-from pegasos.program.tables.decoder import Decoder, used
+from pegasos.program.tables.decoder import Decoder
 from pegasos.program.tables.messages import shown, size
 from pegasos.program.tables.read_options import MOST_COLUMNS, ReadOptions, Wanted
 from pegasos.program.tables.source import Source
@@ -82,7 +82,7 @@ class _File:
         names = [self.names[place] for place in parts.needed]
         step = max(1, amount // (8 * max(1, len(names))))
         for start in range(0, self.rows, step):
-            with used(self._decoder.part(columns=names, start=start, count=step)) as path:
+            with self._decoder.part(columns=names, start=start, count=step) as path:
                 try:
                     frame = pl.read_ipc(path.read_bytes())
                     frame.columns = [str(place) for place in parts.needed]

@@ -19,8 +19,7 @@ from pegasos.program.tables.text_chunks import Chunk, chunks
 NAME = "svmlight"
 EXTENSIONS = (".svm", ".svmlight", ".libsvm", ".scale")
 _NUMBER = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_LABEL = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:,[^\s:]*)*"
-_LINE = re.compile(rb"\s*+" + _LABEL + rb"(?:\s++qid:\d++)?(?:\s++\d++:" + _NUMBER + rb")*+\s*+(?:#.*)?")
+_LINE = re.compile(rb"\s*+" + _NUMBER + rb"(?:,[^\s:]*)*(?:\s++qid:\d++)?(?:\s++\d++:" + _NUMBER + rb")*+\s*+(?:#.*)?")
 _AMOUNT = 4 * 2**20
 _SWELL = 8
 
@@ -65,9 +64,9 @@ def read(source: Source, options: ReadOptions) -> Dataset:
         raise BadData(f"{source.name} has no features: no line holds a pair index:value.")
     X = sparse.vstack([sparse.csr_matrix((p.data, p.indices, p.indptr), (p.shape[0], width)) for p in parts], format="csr")
     X = X[:, lowest:] if lowest else X
-    y = checked_labels(np.concatenate(labels), "label", source.name, lambda row: f"row {row + 1}") if options.labelled else None
-    if not options.labelled:
-        y = simplest(np.concatenate(labels))
+    y = simplest(np.concatenate(labels))
+    if options.labelled:
+        y = checked_labels(y, "label", source.name, lambda row: f"row {row + 1}")
     notes.append("label: the number at the beginning of each line")
     return Dataset(source.name, X, [Column(f"x{place}") for place in range(lowest, width)], y, "label", notes=notes)
 
