@@ -118,6 +118,13 @@ def test_kinds_of_labels(table: Any) -> None:
     assert table("a,y\n1,1\n2,b\n").y.tolist() == ["1", "b"]
 
 
+def test_long_numbers_are_different_classes(table: Any, tmp_path: Path) -> None:
+    text = f"a,y\n1,{2**53}\n2,{2**53 + 1}\n3,{2**53}\n"
+    assert table(text).y.tolist() == [str(2**53), str(2**53 + 1), str(2**53)]
+    (part,) = stream(tmp_path / "table.csv", [Column("a")], label_name="y")
+    assert part.y is not None and part.y.tolist() == [str(2**53), str(2**53 + 1), str(2**53)]
+
+
 def test_groups_and_weights(table: Any) -> None:
     found = table("a,who,w,y\n1,u,0.5,0\n2,v,0,1\n3,u,2,0\n", group="who", weight="w")
     assert found.groups.tolist() == ["u", "v", "u"] and found.weights.tolist() == [0.5, 0, 2]

@@ -49,6 +49,14 @@ def test_parquet_kinds(tmp_path: Path) -> None:
         read(path)
 
 
+def test_parquet_labels_of_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "labels.parquet"
+    for labels, message in (([0.0, np.nan], "row 2: the label .* is missing"), ([np.inf, 1.0], "row 1, column 'y': .* infinite")):
+        pl.DataFrame({"a": [1.0, 2.0], "y": labels}).write_parquet(path)
+        with pytest.raises(BadData, match=message):
+            list(stream(path, [Column("a")], label_name="y"))
+
+
 def test_damaged_parquet(tmp_path: Path) -> None:
     path = _table(tmp_path)
     path.write_bytes(path.read_bytes()[:-200] + b"\xff" * 192 + b"\x10\0\0\0PAR1")

@@ -97,7 +97,7 @@ def pair(known: Sequence[str], asked: Sequence[str | None], labelled: bool, file
     if rows is None:
         raise BadData(f"{file} has no arrays called X and y, or data and target; it has {listed(known) or 'none'}.")
     if label is None and labelled:
-        raise BadData(f"{file} has rows ({shown(rows)}), but no labels; add an array called y, or say --label ARRAY.")
+        raise BadData(f"{file} has rows ({shown(rows)}), but no labels; add an array called y, or use --label ARRAY.")
     return rows, label
 
 

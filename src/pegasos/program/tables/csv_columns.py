@@ -122,8 +122,8 @@ class Cells:
 
 def read_columns(table: TextTable, roles: Roles, limit: int) -> tuple[dict[int, pl.Series], list[str]]:
     """All columns that play a part, within a limit of bytes, and notes about them."""
-    cells = {place: Cells(turned=0 if place in roles.text else None) for place in roles.needed}
-    used = 0
+    words, used = {*roles.text, roles.label}, 0  # labels stay as they are written until all of them are known
+    cells = {place: Cells(turned=0 if place in words else None) for place in roles.needed}
     for piece in table.pieces(cells):
         maybe = [str(place) for place, column in cells.items() if column.turned is None]
         plain = piece.frame.select(maybe).cast(pl.Float64, strict=False)
@@ -133,7 +133,7 @@ def read_columns(table: TextTable, roles: Roles, limit: int) -> tuple[dict[int, 
             if clean.get(name):  # None where something is missing
                 column.numbers += plain.height
                 column.parts.append(plain[name])
-            elif place in roles.text:
+            elif place in words:
                 column.parts.append(as_words(piece.frame[name]))
             else:
                 column.add(piece.frame[name], plain[name] if name in clean else None, table.layout.commas, piece)
@@ -164,7 +164,7 @@ def _judge(table: TextTable, roles: Roles, cells: dict[int, Cells]) -> list[str]
             line, word = column.first_wrong
             raise BadData(
                 f"{table.file}, line {line}, column {shown(name)}: {shown(word)} is not a number, but {column.numbers} of "
-                f"{total} values there are. Correct it or leave it empty; if these are categories, say --text {name}."
+                f"{total} values there are. Correct it or leave it empty; if these are categories, use --text {name}."
             )
         if column.infinite is not None and not column.wrong:
             line, word = column.infinite

@@ -1,4 +1,4 @@
-"""Labels, groups and weights: one text for each class, and what cannot be meant refused."""
+"""Labels, groups and weights: one text for each class, and checks of what a training file holds."""
 
 from __future__ import annotations
 
@@ -102,17 +102,19 @@ def checked_labels(values: Array, name: str, file: str, where: Where) -> Array:
     classes = np.unique(y)
     if len(classes) < 2:
         found = f"only {shown(classes[0])}" if len(classes) else "nothing"
-        raise BadData(f"{file}: column {shown(name)} holds {found}; two classes are needed. Is it the label? Say --label COLUMN.")
+        raise BadData(
+            f"{file}: column {shown(name)} holds {found}; two classes are needed. Use --label if another column is the label."
+        )
     count = len(classes)
     if y.dtype.kind == "f" and count > 20 and count > len(y) / 20:
         raise BadData(
             f"{file}: column {shown(name)} looks continuous ({count} different numbers in {len(y)} rows), and this program "
-            "classifies. Say with --label which column holds the classes."
+            "classifies. Use --label to name the column that holds the classes."
         )
     if count > max(100, len(y) / 2):
         raise BadData(
             f"{file}: column {shown(name)} has {count} different values in {len(y)} rows: an ID or a measurement rather "
-            "than classes. Say with --label which column holds the classes."
+            "than classes. Use --label to name the column that holds the classes."
         )
     return y
 

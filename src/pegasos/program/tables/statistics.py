@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from scipy import sparse
 from pegasos.engine.threads import single_threaded_blas
 from pegasos.program.tables.dataset import TEXT, Array, BadData, Dataset, holds_words, is_frame
 from pegasos.program.tables.description import Description, Feature, advise
-from pegasos.program.tables.labels import label_text
+from pegasos.program.tables.labels import distinct_texts
 from pegasos.program.tables.row_hashes import hash_rows
 
 #: Columns are read in blocks of about this many numbers (64 MB); correlations come from at most so many numbers twice over.
@@ -64,12 +65,14 @@ def _dtype(dataset: Dataset) -> str:
 def _count_classes(found: Description, y: Array | None) -> None:
     if y is None or len(y) == 0:
         return
-    labels, counts = np.unique(y.astype(str) if y.dtype.kind == "O" else y, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    found.classes = [(label_text(labels[k]), int(counts[k])) for k in order[:MOST_CLASSES]]
-    if len(labels) > MOST_CLASSES:
-        found.notes.append(f"{len(labels)} distinct labels; the {MOST_CLASSES} largest classes are listed.")
-    found.largest_share = float(counts.max() / len(y))
+    counts: Counter[str] = Counter()
+    texts, places = distinct_texts(y)
+    for text, count in zip(texts, np.bincount(places).tolist(), strict=True):
+        counts[text] += count
+    found.classes = counts.most_common(MOST_CLASSES)
+    if len(counts) > MOST_CLASSES:
+        found.notes.append(f"{len(counts)} distinct labels; the {MOST_CLASSES} largest classes are listed.")
+    found.largest_share = found.classes[0][1] / len(y)
     found.guessing_error = 1 - found.largest_share
 
 

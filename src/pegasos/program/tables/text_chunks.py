@@ -101,5 +101,5 @@ def _checked(source: Source, chunk: Chunk) -> Chunk:
         raise BadData(f"{source.name}, line {line}: the text is not UTF-8; try --encoding cp1252.") from error
     if (zero := chunk.data.find(b"\0")) >= 0:
         line = chunk.line + chunk.data.count(b"\n", 0, zero)
-        raise BadData(f"{source.name}, line {line}: a zero byte, which no text has. Is it UTF-16? Then say --encoding utf-16.")
+        raise BadData(f"{source.name}, line {line}: a zero byte, which no text has. Is it UTF-16? Then use --encoding utf-16.")
     return chunk

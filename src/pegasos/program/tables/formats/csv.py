@@ -32,7 +32,8 @@ def read(source: Source, options: ReadOptions) -> Dataset:
     layout = found.find_layout()
     parts = roles(layout.names, options, source.name, layout.header)
     columns, notes = read_columns(found, parts, limit)
-    return dataset(Table(source.name, layout.names, columns, found.where), parts, options, [*layout.notes, *notes])
+    table = Table(source.name, layout.names, columns, found.where, layout.commas)
+    return dataset(table, parts, options, [*layout.notes, *notes])
 
 
 def stream(source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
@@ -42,4 +43,4 @@ def stream(source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dat
     parts = matched(layout.names, layout.header, wanted, options, source.name)
     for piece in found.pieces(parts.needed):
         columns = {place: piece.frame[str(place)] for place in parts.needed}
-        yield chunk(Table(source.name, layout.names, columns, piece.where), parts, wanted, layout.commas)
+        yield chunk(Table(source.name, layout.names, columns, piece.where, layout.commas), parts, wanted)
