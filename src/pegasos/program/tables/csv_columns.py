@@ -134,7 +134,7 @@ def read_columns(table: TextTable, roles: Roles, limit: int) -> tuple[dict[int, 
                 column.numbers += plain.height
                 column.parts.append(plain[name])
             elif place in words:
-                column.parts.append(as_words(piece.frame[name]))
+                column.parts.append(piece.frame[name] if place == roles.label else as_words(piece.frame[name]))
             else:
                 column.add(piece.frame[name], plain[name] if name in clean else None, table.layout.commas, piece)
             used += int(column.parts[-1].estimated_size())
