@@ -52,8 +52,8 @@ def find(file: str, beginning: Chunk, expected: Sequence[str] = ()) -> Layout:
     if not rows:
         raise BadData(f"{file}, line {sample.line}: a field is too long (is a quote opened and never closed?), or all is blank.")
     width, agreeing = _usual_width(rows[1:] or rows)
-    if width > MOST_COLUMNS:
-        raise BadData(f"{file} has {width} columns; a table may have {MOST_COLUMNS}. Write wide, sparse data as svmlight.")
+    if (most := max(width, len(rows[0]))) > MOST_COLUMNS:
+        raise BadData(f"{file} has {most} columns; a table may have {MOST_COLUMNS}. Write wide, sparse data as svmlight.")
     header, note = _header(rows, expected)
     if not header:
         return Layout(separator, [f"x{place}" for place in range(1, width + 1)], False, note)

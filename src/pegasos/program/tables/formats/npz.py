@@ -30,27 +30,29 @@ def sniff(head: bytes) -> bool:
 
 
 def read(source: Source, options: ReadOptions) -> Dataset:
-    with Archive(source, options.allowed()) as archive:
+    with contextlib.closing(Archive(source, options.allowed())) as archive:
         return array_files.read(archive, options)
 
 
 def stream(source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
-    with Archive(source, options.allowed()) as archive:
+    with contextlib.closing(Archive(source, options.allowed())) as archive:
         yield from array_files.stream(archive, wanted, options)
 
 
-class Archive(ArrayFile, contextlib.ExitStack):
+class Archive(ArrayFile):
     """NumPy and SciPy read the arrays, once their headers agree with the sizes that the archive gives, and with the limit."""
 
     def __init__(self, source: Source, limit: int) -> None:
-        ArrayFile.__init__(self, source.name, limit)
-        contextlib.ExitStack.__init__(self)
+        super().__init__(source.name, limit)
         self._path = source.path
         with self._damage():
-            self._zip = self.enter_context(zipfile.ZipFile(source.path))
+            self._zip = zipfile.ZipFile(source.path)
         entries = [info for info in self._zip.infolist() if info.filename.endswith(".npy")]
         self._entries = {info.filename.removesuffix(".npy"): info for info in entries}
         self._is_sparse = set(_SPARSE) <= set(self._entries)
+
+    def close(self) -> None:
+        self._zip.close()
 
     @contextlib.contextmanager
     def _damage(self) -> Iterator[None]:
