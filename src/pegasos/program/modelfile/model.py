@@ -85,9 +85,8 @@ def save(estimator: Any, path: str | os.PathLike[str], *, card: dict[str, Any] |
     content = safetensors.numpy.save(draft.arrays, metadata={KEY: head})
     if not Path(path).parent.is_dir():
         raise FileNotFoundError(f"the folder {Path(path).parent} does not exist; make it first.")
-    with files.whole(path) as unfinished:
-        with unfinished.open("xb") as file:
-            file.write(content)
+    with files.replacing(path) as unfinished:
+        unfinished.write_bytes(content)
         try:  # a file that nobody could open must not take the place of one that can be
             _read(unfinished, max(len(content), 2**30))
         except BadModel as error:

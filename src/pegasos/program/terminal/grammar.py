@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pegasos.program.tables.messages import near
 from pegasos.program.terminal.usage_error import UsageError
 
 if TYPE_CHECKING:
@@ -84,9 +84,8 @@ def _parse_kernel(text: str) -> list[Kernel | None]:
     name, *parts = text.split(":")
     name = ALIASES.get(name.lower(), name.lower())
     if name not in KERNELS:
-        near = difflib.get_close_matches(name, KERNELS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise _misuse(text, "--kernel", f"there is no kernel {name!r}; there are {', '.join(KERNELS)}{hint}")
+        hint = near(name, KERNELS)
+        raise UsageError(f"{text!r} in --kernel: there is no kernel {name!r}; there are {', '.join(KERNELS)}.{hint}")
     kind = KERNELS[name]
     values, given = _sorted_out(parts, kind, text)
     if (values and kind.main is None) or (parts and kind is Linear):
