@@ -194,7 +194,7 @@ def test_a_new_kernel_needs_no_edit_of_the_program(monkeypatch):
         assert parse_kernels([kernel_option(kernel)]) == [kernel]
     for text, why in {
         "wave:2s": "'2s' is not a number",
-        "wave:2:height=1": r"unknown 'height'; known is shift=..., frequency=...",
+        "wave:2:height=1": r"unknown 'height'; known is shift, frequency",
         "wave:2:frequency=1": "give periods or frequency=..., not both",
         "peaks:1.5": "whole number",
         "peaks:2000": "the count 2000 is above 1000",

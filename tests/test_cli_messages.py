@@ -93,7 +93,7 @@ def test_an_unexpected_error_is_one_line_and_debug_shows_all(folder, monkeypatch
 @pytest.mark.parametrize(
     ("warning", "words"),
     [
-        (NotConverged("SDCA", 7, 0.5, 0.1, 2, 3, False), "gap of 0.5 (--tol 0.1) for 2 of 3 classes. Raise --epochs"),
+        (NotConverged("SDCA", 7, 0.5, 0.1, 2, 3, False), "gap of 0.5 (--tol 0.1) for 2 of 3 predictors. Raise --epochs"),
         (
             CellsNotConverged(3, 9),
             "3 of 9 cells did not reach their tolerance in some fold (see gap in results.csv): raise --epo",

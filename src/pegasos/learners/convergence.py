@@ -16,7 +16,8 @@ class NotConverged(ConvergenceWarning):
     @property
     def fact(self) -> str:
         """What happened."""
-        return f"{self.learner} ended after {self.epochs} epochs with a relative gap of {self.gap:.2g}"
+        epochs = "1 epoch" if self.epochs == 1 else f"{self.epochs} epochs"
+        return f"{self.learner} ended after {epochs} with a relative gap of {self.gap:.2g}"
 
     def __str__(self) -> str:
         return (

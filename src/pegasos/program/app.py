@@ -117,9 +117,8 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _tell_usage(error: Any) -> None:
-    console.complain(error.format_message())
-    path = getattr(error.ctx, "command_path", "pegasos")
-    console.complain_more(f"Try '{path} --help'.")
+    path = "pegasos" if error.ctx is None else error.ctx.command_path
+    console.complain(f"{error.format_message()}\nTry '{path} --help'.")
 
 
 def _guarded(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -30,7 +30,7 @@ def predict(path: str, data: str, out: str, what: str, as_json: bool, reading: R
     parts = saved.rows(data, reading)
     first = list(itertools.islice(parts, 1))  # whatever is wrong with the data shows before anything is written
     count = 0
-    with outputs.opened(out) as file, console.working(f"predicting {data}"):
+    with outputs.open_output(out) as file, console.working(f"predicting {data}"):
         write = _json_lines(file, head) if as_json else _csv_lines(file, head)
         for part in itertools.chain(first, parts):
             write(columns_of_rows(part.X))

@@ -102,7 +102,7 @@ def _parse_kernel(text: str) -> list[Kernel | None]:
             numbers = parse_numbers(given.pop(alternative), "--kernel")
             made = [make(_positive(number, text)) for number in numbers]
     for unknown in given:
-        known = ", ".join(f"{each}=..." for each in (*others, *kind.alternatives))
+        known = ", ".join((*others, *kind.alternatives))
         raise _misuse(text, "--kernel", f"unknown {unknown!r}" + (f"; known is {known}" if known else ""))
     return [kernel.set_params(**fixed) for kernel in made]
 

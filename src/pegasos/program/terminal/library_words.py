@@ -11,7 +11,7 @@ def in_options(problem: Exception) -> str:
     if isinstance(problem, NotConverged):
         precision = ", or give the data as float64" if problem.single else ""
         return (
-            f"{problem.fact} (--tol {problem.tolerance:g}) for {problem.late} of {problem.columns} classes. "
+            f"{problem.fact} (--tol {problem.tolerance:g}) for {problem.late} of {problem.columns} predictors. "
             f"Raise --epochs or --lam, scale the features, or accept a larger --tol{precision}."
         )
     if isinstance(problem, CellsNotConverged):
