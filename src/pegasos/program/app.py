@@ -161,17 +161,13 @@ def _let_terminate() -> None:
 
 
 def _explain(error: Exception) -> int:
+    """Say what went wrong; answers the exit code."""
     from pegasos.program.tables.dataset import BadData
 
-    if isinstance(error, UsageError):
-        console.complain(str(error))
-        return USAGE
-    if isinstance(error, BadData):
-        console.complain(str(error))
-        return BAD_DATA
-    if isinstance(error, BadModel):
-        console.complain(str(error))
-        return BAD_MODEL
+    for kind, code in ((UsageError, USAGE), (BadData, BAD_DATA), (BadModel, BAD_MODEL)):
+        if isinstance(error, kind):
+            console.complain(str(error))
+            return code
     if isinstance(error, MemoryError):
         console.complain("not enough memory. Give a smaller --memory, fewer rows, or a machine with more.")
     elif isinstance(error, TimeoutError):
