@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.optimize import minimize_scalar
 import reference
 from pegasos.engine import losses
 from pegasos.engine.losses import LOSSES, REGULARIZED, Loss
+from pegasos.learners import catalogue
 
 MARGINS = st.floats(-1e6, 1e6) | st.floats(-3, 3) | st.sampled_from([0.0, 1.0, -1.0])
 BOUNDS = st.floats(1e-6, 1e6)
@@ -183,6 +185,15 @@ def test_the_table_is_keyed_by_name() -> None:
 def test_the_printed_formula_is_the_computed_one(loss: Loss, margin: float) -> None:
     printed = eval(loss.formula, {"m": margin, "max": max, "log": math.log, "exp": math.exp})
     assert value(loss, margin) == pytest.approx(printed, rel=1e-9, abs=1e-12)
+
+
+def test_learners_declare_losses_of_the_table() -> None:
+    """The catalogue imports nothing compiled, so that it cannot read the table; here the two are held together."""
+    for declaration in (catalogue.PEGASOS, catalogue.SDCA):
+        assert set(declaration.losses) == set(REGULARIZED)
+    for model in catalogue.PEGASOS.models:
+        formula = re.sub(r"\bm\b", "y w·x", LOSSES[model.fixed["loss"]].formula)
+        assert model.objective == f"λ/2 |w|² + mean {formula}"
 
 
 def test_the_flag_of_a_linear_dual_is_true() -> None:

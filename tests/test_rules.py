@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import reference
 from pegasos.engine.losses import LOSSES, REGULARIZED, Loss, dual_step, sigmoid, softplus
 from pegasos.engine.rules import PEGASOS, PERCEPTRON, SDCA, Rule, change, drawn_loss
+from pegasos.learners import catalogue
 
 HINGE, LOGISTIC, MISTAKE = (LOSSES[name].code for name in ("hinge", "logistic", "perceptron"))
 #: Every rule with every loss that a learner gives it.
@@ -144,3 +145,8 @@ def test_an_unknown_code_is_refused() -> None:
             change(rule.code, 99, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0)
         with pytest.raises(ValueError, match="loss"):
             drawn_loss(rule.code, 99, 1.0, 1.0, 1.0, 1.0)
+
+
+def test_learners_declare_whether_their_rule_keeps_coefficients() -> None:
+    for declaration, rule in ((catalogue.PERCEPTRON, PERCEPTRON), (catalogue.PEGASOS, PEGASOS), (catalogue.SDCA, SDCA)):
+        assert declaration.keeps_coefficients == rule.reads_own
