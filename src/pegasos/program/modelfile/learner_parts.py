@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.engine.kernels import ALIASES, KERNELS, Kernel, is_relative
+from pegasos.engine.losses import REGULARIZED
 from pegasos.engine.plan import Plan
 from pegasos.learners import SDCA, Pegasos, Perceptron
 from pegasos.program.modelfile import checks
@@ -42,7 +43,7 @@ def _is_kernel(value: Any) -> bool:
 
 _MAYBE_WHOLE = checks.either(checks.nothing, checks.whole)
 _SETTINGS: dict[str, Check] = {
-    "loss": checks.one_of("hinge", "logistic"),
+    "loss": checks.one_of(*REGULARIZED),
     "lam": checks.either(checks.number, checks.one_of("auto")),
     "kernel": _is_kernel,
     "n_iter": _MAYBE_WHOLE,
