@@ -20,6 +20,7 @@ import typer
 
 from pegasos import __version__
 from pegasos.program import commands
+from pegasos.program.errors import BadModel
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import expanded
 from pegasos.program.terminal.usage_error import UsageError
@@ -173,7 +174,7 @@ def _explain(error: Exception) -> int:
     if isinstance(error, BadData):
         console.complain(str(error))
         return BAD_DATA
-    if type(error).__name__ == "BadModel":  # its home is heavy to import, and it is loaded if one was raised
+    if isinstance(error, BadModel):
         console.complain(str(error))
         return BAD_MODEL
     if isinstance(error, MemoryError):

@@ -15,18 +15,28 @@ import numpy as np
 
 @contextlib.contextmanager
 def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A name beside the target to write to; the file takes its place when all went well, and goes when it did not.
+    """A name beside the target to write to (and to check); the file takes its place when all went well, and goes when it did not.
 
-    A link stays, and what it points to is replaced.
+    A link stays, and what it points to is replaced. The file and its new name are on the disk when this ends.
     """
     target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"{target} is a folder; give the name of a file.")
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
     try:
         yield unfinished
+        with unfinished.open("rb+") as file:
+            os.fsync(file.fileno())
         os.replace(unfinished, target)
     finally:
         unfinished.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # not every system can do this for a folder
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

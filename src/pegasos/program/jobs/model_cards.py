@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.program.errors import BadModel, NotAModel
 from pegasos.program.jobs.datasets import Split
-from pegasos.program.modelfile import BadModel, Model, read_model
+from pegasos.program.modelfile import Model, read_model
 from pegasos.program.tables.dataset import NUMBER, TEXT, Column, Dataset
 from pegasos.program.tables.messages import near
 from pegasos.program.tables.row_hashes import hash_rows
@@ -58,10 +59,8 @@ def open_model(path: str, memory: str | None = None) -> Model:
         raise BadModel(f"{path!r} does not exist.{near(Path(path).name, beside)}") from None
     except OSError as error:
         raise BadModel(f"{path!r} cannot be read: {error.strerror or error}.") from None
-    except BadModel as error:
-        if "not a model" in str(error):
-            raise BadModel(f"{error} MODEL comes first, then DATA.") from None
-        raise
+    except NotAModel as error:
+        raise NotAModel(f"{error} MODEL comes first, then DATA.") from None
 
 
 def told(model: Model) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import difflib
 from collections import Counter
 from collections.abc import Sequence
 
-from pegasos.program.modelfile.errors import BadModel
+from pegasos.program.errors import BadModel
 
 _NAMED_AT_MOST = 20
 
