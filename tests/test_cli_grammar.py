@@ -117,7 +117,7 @@ def test_kernels_of_several_options_are_joined_once_each():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("gausian:3", "did you mean 'gaussian'"),
+        ("gausian:3", "Did you mean 'gaussian'"),
         ("", "there is no kernel ''"),
         ("linear:3", "has no values"),
         ("gaussian:x", "'x' is not a number"),

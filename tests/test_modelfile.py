@@ -39,7 +39,7 @@ from fuzz_models import apart, together
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV
 from pegasos.engine.kernels import KERNELS, Gaussian
 from pegasos.preprocessing import DropOutliers
-from pegasos.program.modelfile import BadModel, NotAModel, load, match_columns, read_model, save
+from pegasos.program.modelfile import BadModel, NotAModel, load, read_model, save
 from samples import quadric_like, usps
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -641,16 +641,3 @@ def test_links_stay_and_folders_are_no_files(tmp_path: Path) -> None:
         save(model, tmp_path)
     with pytest.raises(FileNotFoundError):
         save(model, tmp_path / "nowhere" / "a.model")
-
-
-# -- columns ---------------------------------------------------------------------------------------------------------------
-
-
-def test_columns_are_matched_by_name() -> None:
-    assert match_columns(["b", "a"], ["a", "x", "b"]) == [2, 0]
-    with pytest.raises(BadModel, match=r"lacks 2 of the model's 3 columns: 'Height' \(the table has 'height'\), 'mass'. Add"):
-        match_columns(["Height", "mass", "a"], ["a", "height", "b"])
-    with pytest.raises(BadModel, match="more than one column named 'a'"):
-        match_columns(["a"], ["a", "a"])
-    with pytest.raises(BadModel, match="and 30 more"):
-        match_columns([f"c{i}" for i in range(50)], [])

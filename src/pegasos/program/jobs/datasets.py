@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from pegasos.engine.memory import parse_bytes
-from pegasos.program.jobs.scoring import as_text
+from pegasos.program.tables.column_roles import places_of
 from pegasos.program.tables.dataset import BadData, Column, Dataset
+from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.messages import near, plain
 from pegasos.program.tables.named_sets import SETS, is_set, load_set
 from pegasos.program.tables.read_options import ReadOptions
@@ -69,7 +70,9 @@ def load(source: str, reading: ReadingOptions, memory: str | None = None, labell
         with console.working(f"reading {source}"):
             dataset = read(source, read_options(reading, memory, labelled))
     if dataset.y is not None and dataset.y.dtype.kind == "f":
-        dataset = replace(dataset, y=as_text(dataset.y))  # 1 and 1.5 may be names of classes, but a learner takes no such numbers
+        dataset = replace(
+            dataset, y=label_texts(dataset.y)
+        )  # 1 and 1.5 may be names of classes, but a learner takes no such numbers
     for note in dataset.notes:
         console.say(note)
     console.say(f"{dataset.name}: {_size(dataset)}")
@@ -114,14 +117,9 @@ def chunks(
         options = read_options(reading, memory, labelled=False)
         yield from stream(source, columns, options, frame=frame, label_name=label_name)
         return
-    from pegasos.program.modelfile import match_columns
-
     _refuse_reading(source, reading)
     dataset = load_set(source, fetch=reading.fetch)
-    try:
-        places = match_columns([column.name for column in columns], [column.name for column in dataset.columns])
-    except ValueError as error:
-        raise BadData(f"{source}: {error}") from None
+    places = places_of([column.name for column in columns], [column.name for column in dataset.columns], source)
     X = dataset.X[:, places]
     if frame:
         import polars

@@ -8,9 +8,10 @@ import numpy as np
 
 from pegasos.program.jobs import model_cards
 from pegasos.program.jobs.datasets import chunks
-from pegasos.program.jobs.scoring import as_text, confusion, count_errors
+from pegasos.program.jobs.scoring import confusion, count_errors
 from pegasos.program.modelfile import Model
 from pegasos.program.tables.dataset import BadData
+from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.row_hashes import hash_rows, split_known
 from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import ReadingOptions
@@ -34,7 +35,7 @@ def evaluate(path: str, data: str, reading: ReadingOptions, memory: str | None) 
             groups.append(np.zeros(len(part), dtype=bool) if part.test is None else part.test)
     if not truth:
         raise BadData(f"{data} has no rows.")
-    y, predicted = np.concatenate([as_text(part) for part in truth]), np.concatenate(guesses)
+    y, predicted = np.concatenate([label_texts(part) for part in truth]), np.concatenate(guesses)
     row_hashes, in_test_group = np.concatenate(hashes), np.concatenate(groups)
     known = np.zeros(len(y), dtype=bool)
     if model.rows is not None:

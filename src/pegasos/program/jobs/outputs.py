@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from pegasos.program.files import whole
+from pegasos.program.files import replacing
 from pegasos.program.terminal.usage_error import UsageError
 
 
@@ -58,5 +58,6 @@ def opened(out: str) -> Iterator[TextIO]:
         with target.open("w", encoding="utf-8", newline="") as file:
             yield file
         return
-    with whole(target) as unfinished, unfinished.open("x", encoding="utf-8", newline="") as file:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(target) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
         yield file

@@ -15,6 +15,7 @@ import numpy as np
 
 from pegasos import SweepCV
 from pegasos.learners.catalogue import MODELS, make_learner, model_of
+from pegasos.program.files import replacing, write_text
 from pegasos.program.grids import GridRequest, default_models, make_grid
 from pegasos.program.jobs import outputs, training
 from pegasos.program.jobs.datasets import Split, check_classes, classes_of, load, split_rows, take
@@ -226,11 +227,11 @@ def _write(plan: Plan, result: dict[str, Any], cells: list[dict[str, Any]], sear
     training.save_model(
         search.best_estimator_, folder / "best.model", dataset, split, {**errors, **result["errors"]}, result["seconds"]
     )
-    with (folder / "results.csv").open("w", encoding="utf-8", newline="") as file:
+    with replacing(folder / "results.csv") as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(cells[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(cells)
-    (folder / "summary.json").write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_text(folder / "summary.json", json.dumps(result, indent=2, ensure_ascii=False) + "\n")
 
 
 def words(cell: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ from pegasos.program.pages import cell_words as in_words
 from pegasos.program.pages import mistakes, row_samples
 from pegasos.program.pages.fitted_facts import curves, learner_facts, made, weights
 from pegasos.program.tables.dataset import Dataset
+from pegasos.program.tables.labels import label_texts
 from pegasos.search.anatomy import anatomy
 from pegasos.search.estimates import held_out
 from pegasos.search.grid import make_cells
@@ -144,7 +145,7 @@ def gather_model(
     codes, _ = _classes(found, dataset)
     guessed = np.asarray(estimator.predict(dataset.X))
     names = found["data"]["classes"]
-    known = [mistakes.label_text(label) for label in np.asarray(estimator.classes_).tolist()]
+    known = label_texts(estimator.classes_).tolist()
     more = [name for name in known if name not in names]  # classes of the model that these rows do not have
     names += more
     found["data"]["counts"] += [0] * len(more)
@@ -192,7 +193,7 @@ def _head(kind: str, dataset: Dataset | None, source: str | None, command: str |
 def _classes(found: dict[str, Any], dataset: Dataset) -> tuple[Array, Array]:
     """The codes of all rows and the sorted classes; their names and counts go into what is found."""
     classes, codes, counts = np.unique(dataset.labels, return_inverse=True, return_counts=True)
-    found["data"] |= {"classes": [mistakes.label_text(label) for label in classes.tolist()], "counts": counts.tolist()}
+    found["data"] |= {"classes": label_texts(classes).tolist(), "counts": counts.tolist()}
     return codes.reshape(-1), classes
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
+from pegasos.program.tables.messages import near
 from pegasos.program.terminal.usage_error import UsageError
 
 if TYPE_CHECKING:
@@ -86,9 +86,9 @@ def _parse_kernel(text: str) -> list[Kernel | None]:
     name, *parts = text.split(":")
     name = ALIASES.get(name.lower(), name.lower())
     if name not in KERNELS:
-        near = difflib.get_close_matches(name, KERNELS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise _misuse(text, option, f"there is no kernel {name!r}; there are {', '.join(KERNELS)}{hint}")
+        raise UsageError(
+            f"{text!r} in {option}: there is no kernel {name!r}; there are {', '.join(KERNELS)}.{near(name, KERNELS)}"
+        )
     values, extra = _sorted_out(parts, text)
     if name == "linear":
         if parts:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
 from typing import Any
 
 from pegasos.learners.catalogue import MODELS
+from pegasos.program.tables.messages import near
 from pegasos.program.terminal.grammar import parse_counts, parse_kernels, parse_numbers
 from pegasos.program.terminal.options import LearningOptions
 from pegasos.program.terminal.usage_error import UsageError
@@ -67,9 +67,9 @@ def single(values: dict[str, list[Any]]) -> dict[str, Any]:
 def check_model(model: str) -> str:
     """The name of a model that exists."""
     if model not in MODELS:
-        near = difflib.get_close_matches(model.lower(), MODELS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise UsageError(f"there is no model {model!r}; there are {', '.join(MODELS)} (see `pegasos models`).{hint}")
+        raise UsageError(
+            f"there is no model {model!r}; there are {', '.join(MODELS)} (see `pegasos models`).{near(model, MODELS)}"
+        )
     return model
 
 
