@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,7 +70,7 @@ def _meant(name: str, value: Any) -> Any:
 def _same(one: Any, other: Any) -> bool:
     """Equal, numbers up to rounding."""
     if isinstance(one, float | int) and isinstance(other, float | int) and not isinstance(one, bool):
-        return bool(np.isclose(one, other, rtol=1e-9, atol=0))
+        return math.isclose(one, other, rel_tol=1e-9)
     return bool(one == other)
 
 
