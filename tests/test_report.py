@@ -30,7 +30,19 @@ from pegasos.program.pages import (
 from pegasos.program.pages.blocks import Table
 from pegasos.program.pages.page import make_page
 from pegasos.program.pages.rendering import embedded
+from pegasos.program.records import codec
+from pegasos.program.records.studies import (
+    Better,
+    Claim,
+    ExtraRecord,
+    JudgedNumber,
+    ReadingFit,
+    StudyCell,
+    StudyData,
+    StudyRecord,
+)
 from pegasos.program.tables.dataset import BadData, Column, Dataset
+from pegasos.search.settings import Setting, Stop
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
@@ -299,7 +311,7 @@ def test_run_folder_of_tune_without_a_gathered_part(tmp_path):
         (None, "does not exist"),
         ({}, "holds no results"),
         ({"summary.json": "{"}, "damaged"),
-        ({"results.json": "[]"}, "no object"),
+        ({"results.json": "[]"}, "another version"),
     ],
 )
 def test_what_is_no_run_is_refused(tmp_path, content, why):
@@ -318,51 +330,54 @@ def test_damaged_results_are_told(tmp_path, gathered):
         report(tmp_path)
 
 
-def study_results():
-    cells = [
-        {"experiment": "as written", "decoding": "argmax", "kernel": repr(kernel), "lam": lam, "n_iter": steps, "split": split}
-        | {"rows": 300, "error": 0.1 * lam + 0.01 * (split == "test") + 10 / steps, "spread": None, "seeds": 1}
+def study_cell(setting, error, experiment="as written", split="test"):
+    return StudyCell(experiment, setting, ["kernel", "lam", "n_iter"], "argmax", split, 300, error, None, 1)
+
+
+def study_record(cells=None, **changes):
+    settings = [
+        (Setting("pegasos", kernel, lam, Stop("n_iter", steps)), 0.1 * lam + 0.01 * (split == "test") + 10 / steps, split)
         for kernel in (Gaussian(2.0), Polynomial(3))
         for lam in (1e-3, 1e-1)
         for steps in (100, 1000)
         for split in ("test", "train")
     ]
-    number = {"kernel": "gaussian", "printed": 0.02, "ours": 0.021, "spread": 0.001, "difference": 0.001, "noise": 0.002}
     extras = [
-        {"name": "gallery", "title": "Gallery", "images": {"0": [[0, 255, 128, 300]]}, "shape": [2, 2], "text": "t"},
-        {"name": "tsne", "title": "Map", "rows": [3, 5], "places": [[0, 1], [2, 3]], "classes": [0, 1], "text": "placed"},
-        {"name": "times", "title": "Times", "rows": [{"kernel": "a", "T": 10, "seconds": 0.1}], "text": "one fold\n\n| a |"},
-        {"name": "classes", "title": "Counts", "rows": [{"class": 0, "rows": 5}], "text": ""},
-        {"name": "other", "title": "Other", "rows": [{"x": 1, "y": "b"}], "text": ""},
-        {"name": "words", "title": "Words", "text": "only words"},
+        ExtraRecord("gallery", "Gallery", "t", {"images": {"0": [[0, 255, 128, 300]]}, "shape": [2, 2]}),
+        ExtraRecord("tsne", "Map", "placed", {"rows": [3, 5], "places": [[0, 1], [2, 3]], "classes": [0, 1]}),
+        ExtraRecord("times", "Times", "one fold\n\n| a |", {"rows": [{"kernel": "a", "T": 10, "seconds": 0.1}]}),
+        ExtraRecord("classes", "Counts", "", {"rows": [{"class": 0, "rows": 5}]}),
+        ExtraRecord("other", "Other", "", {"rows": [{"x": 1, "y": "b"}]}),
+        ExtraRecord("words", "Words", "only words"),
     ]
-    return {
+    fields = {"kernel": "gaussian"}
+    declared = {
         "study": "mine",
         "title": "A study",
         "protocol": "as printed",
-        "data": {"name": "digits", "rows": 300, "real": False, "fingerprint": "f"},
+        "data": StudyData("digits", 300, False, "f"),
         "seeds": [0],
         "quick": False,
         "numbers": [
-            {**number, "reading": "r", "verdict": "reproduced", "why": ""},
-            {**number, "reading": "r", "verdict": "differs", "why": "w"},
+            JudgedNumber(fields, 0.02, 0.021, 0.001, 0.002, "r", "reproduced"),
+            JudgedNumber(fields, 0.02, 0.021, 0.001, 0.002, "r", "differs", "w"),
         ],
-        "readings": [
-            {"group": "g", "reading": "r", "numbers": 2, "fitting": 1, "share": 0.5, "mean_distance": 0.5, "chosen": True}
-        ],
-        "checks": [{"claim": "c", "verdict": "holds", "evidence": "e"}],
+        "readings": [ReadingFit("g", "r", 2, 1, 0.5, 0.5, True)],
+        "claims": [Claim("c", "holds", "e")],
         "extras": extras,
-        "surpass": [{"what": "best", "error": 0.01, "against": "0.02"}],
+        "better": [Better("best", 0.01, against="0.02")],
         "findings": "what was found",
+        "cells": cells or [study_cell(setting, error, split=split) for setting, error, split in settings],
         "seconds": {"as written": 1.0},
         "made": {"pegasos": "0"},
         "total_seconds": 2.0,
-        "cells": cells,
+        "folder": "runs/mine",
     }
+    return StudyRecord(**{**declared, **changes})
 
 
 def test_study_page(tmp_path):
-    (tmp_path / "results.json").write_text(json.dumps(study_results()))
+    codec.save(tmp_path / "results.json", study_record())
     page = report(tmp_path)
     for words in ("not the report&#39;s data", "what was found", "only words", "reproduced", "pegasos study mine --seeds 1"):
         assert words in page.html
@@ -374,16 +389,13 @@ def test_study_page(tmp_path):
 
 
 def test_study_page_with_what_its_sweep_kept(tmp_path, sweep, digits):
-    found = study_results()
-    results = sweep.cv_results_
-    found["cells"] = [
-        {"experiment": "e", "decoding": "argmax", "split": "test", "rows": 300, "spread": None, "seeds": 1}
-        | {"kernel": "linear" if p["kernel"] is None else repr(p["kernel"]), "lam": p["lam"], "n_iter": p["n_iter"]}
-        | {"error": 1 - results["mean_test_score"][k]}
-        for k, p in enumerate(results["params"])
+    scores = sweep.cv_results_["mean_test_score"]
+    cells = [
+        study_cell(setting, 1 - float(score), name)
+        for name in "ef"
+        for setting, score in zip(sweep.settings_, scores, strict=True)
     ]
-    found["cells"] += [{**cell, "experiment": "f"} for cell in found["cells"]]
-    (tmp_path / "results.json").write_text(json.dumps(found))
+    codec.save(tmp_path / "results.json", study_record(cells))
     save_gathered(tmp_path, gather_study(sweep, digits, "e"))
     data = data_of(report(tmp_path))
     assert set(data["kept"]) == {str(number) for number in range(18)}

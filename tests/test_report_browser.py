@@ -10,7 +10,8 @@ import pytest
 
 from pegasos.program.pages import report
 from pegasos.program.pages.page import make_page
-from test_report import HOSTILE, fake, study_results
+from pegasos.program.records import codec
+from test_report import HOSTILE, fake, study_record
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
@@ -58,7 +59,7 @@ def pages(tmp_path_factory):
     found["map"]["wrong"] = [0, 1, 0]
     written = {"sweep": make_page(found).save(folder / "sweep.html"), "one": make_page(fake(1, 2)).save(folder / "one.html")}
     (folder / "study").mkdir()
-    (folder / "study" / "results.json").write_text(json.dumps(study_results()))
+    codec.save(folder / "study" / "results.json", study_record())
     written["study"] = report(folder / "study").save(folder / "study.html")
     return written
 

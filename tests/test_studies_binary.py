@@ -43,11 +43,11 @@ def test_groups_show_the_words_of_the_report_and_what_fits():
 
 def test_tuning_rows_lie_inside_the_training_rows():
     y = np.zeros(1003)
-    (train, test), (part, validation) = _binary.whole(y, 3)[0], _binary.tuning(y, 3)[0]
+    (train, test), (part, validation) = _binary.testing(y, 3)[0], _binary.tuning(y, 3)[0]
     assert sorted([*train, *test]) == list(range(1003))
     assert len(part) == 600 and len(validation) == 200
     assert set(part) | set(validation) == set(train)
-    assert not np.array_equal(train, _binary.whole(y, 4)[0][0])
+    assert not np.array_equal(train, _binary.testing(y, 4)[0][0])
 
 
 def test_emulations_are_seeded():
@@ -96,10 +96,10 @@ def test_last_part_compares_with_the_first_row():
     dataset = Dataset("small", X, [], y)
     context = type("Context", (), {"dataset": dataset, "study": binary_models.STUDY, "say": staticmethod(lambda text: None)})
     rows = binary_models.STUDY.surpass(context)
-    assert [row["what"] for row in rows][1:] == ["cubic SDCA", "nested choice"]
-    assert rows[0]["p"] is None and all(0 <= row["p"] <= 1 and row["against"] == rows[0]["what"] for row in rows[1:])
-    assert all(row["low"] <= row["error"] <= row["high"] and row["rows"] == 150 for row in rows)
-    assert sum(name in rows[2]["settings"] for name in _binary_best.CANDIDATES) >= 1
+    assert [row.what for row in rows][1:] == ["cubic SDCA", "nested choice"]
+    assert rows[0].p is None and all(0 <= row.p <= 1 and row.against.startswith("errs alone ") for row in rows[1:])
+    assert all(row.low <= row.error <= row.high and row.rows == 150 for row in rows)
+    assert sum(name in rows[2].settings for name in _binary_best.CANDIDATES) >= 1
 
 
 @pytest.mark.slow
@@ -107,7 +107,7 @@ def test_last_part_compares_with_the_first_row():
 def test_runs_on_the_stand_in_and_says_so(name, tmp_path):
     said = []
     found = run_study(STUDIES[name], tmp_path, Options(seeds=1, quick=True, say=said.append), load=stand_in)
-    assert len(found["numbers"]) == COUNTS[name]
-    assert not found["data"]["real"] and found["findings"] == "" and any("STAND-IN" in text for text in said)
-    assert len(found["checks"]) == len(STUDIES[name].checks)
-    assert next(each for each in found["extras"] if each["name"] == "origin")["text"].startswith("Not applicable")
+    assert len(found.numbers) == COUNTS[name]
+    assert not found.data.real and found.findings == "" and any("STAND-IN" in text for text in said)
+    assert len(found.claims) == len(STUDIES[name].checks)
+    assert next(each for each in found.extras if each.name == "origin").text.startswith("Not applicable")

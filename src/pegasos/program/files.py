@@ -6,7 +6,7 @@ import contextlib
 import math
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,10 @@ import numpy as np
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str], check: Callable[[Path], object] | None = None) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A file beside the target to write to, which takes its place when all went well: a reader never sees half a file.
 
-    `check` may refuse what was written. After an error the old file stays, and nothing else. Where the target is a link, the link
-    stays and what it points to is replaced.
+    After an error the old file stays, and nothing else. A link stays a link, and what it points to is replaced.
     """
     target = Path(os.path.realpath(path))
     if target.is_dir():
@@ -29,8 +28,6 @@ def replacing(path: str | os.PathLike[str], check: Callable[[Path], object] | No
     try:
         yield unfinished
         _sync(unfinished, os.O_RDWR)
-        if check is not None:
-            check(unfinished)
         os.replace(unfinished, target)
     finally:
         with contextlib.suppress(OSError):

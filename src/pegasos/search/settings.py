@@ -11,7 +11,7 @@ import inspect
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -28,7 +28,7 @@ from pegasos.search.anatomy import Anatomy, anatomy
 _CIRCUMSTANCES = ("checkpoints", "memory", "random_state", "warm_start")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Part:
     """A step before the learner by its class and the parameters that differ from the class's own."""
 
@@ -49,6 +49,9 @@ class Part:
         """A parameter, or what it is where nothing was said."""
         return dict(self.params).get(name, default)
 
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.params)})"
+
 
 @dataclass(frozen=True)
 class Table:
@@ -57,12 +60,15 @@ class Table:
     pairs: tuple[tuple[Any, Any], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Opaque:
     """Something that has no form of its own here (a function, an array): told apart by itself, and described by a text."""
 
     text: str
-    thing: Any = field(default=None, repr=False)
+    thing: Any = None
+
+    def __repr__(self) -> str:
+        return f"<{self.text}>"
 
 
 @dataclass(frozen=True)
@@ -140,6 +146,8 @@ class Setting:
         found = self.named()
         if name in found:
             return found[name]
+        if self.stop is not None and name == self.stop.parameter:
+            return self.stop.count
         if name == "loss":
             return MODELS[self.model][1].fixed.get(name)
         return freeze(getattr(learner_class(self.declaration)(), name, None))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -37,10 +37,11 @@ def command(
       pegasos study ./mine.py
 
     The folder gets results.json, results.csv, cells.csv and findings.md; the same command goes on after an interruption. Where
-    the real data are missing a stand-in is used, and said.
+    the real data are missing a stand-in is used, and the run says so.
     """
     console.state.quiet = talking.quiet
     from pegasos.program.jobs import study_runs
+    from pegasos.program.records import codec
 
     if name == "list":
         study_runs.show_list(talking.as_json)
@@ -49,14 +50,8 @@ def command(
     elif name == "all":
         study_runs.run_all(out, seeds, quick, jobs, page)
     else:
-        found = study_runs.run(name, out, seeds, quick, jobs)
-        _show(found, talking.as_json)
-
-
-def _show(found: dict[str, Any], as_json: bool) -> None:
-    from pegasos.program.jobs import study_runs
-
-    if as_json:
-        console.show_json(found)
-    else:
-        study_runs.show(found)
+        record = study_runs.run(name, out, seeds, quick, jobs)
+        if talking.as_json:
+            console.show_json(codec.to_json(record))
+        else:
+            study_runs.show(record)

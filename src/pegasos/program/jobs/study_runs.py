@@ -10,7 +10,9 @@ from typing import Any
 
 from pegasos.program.files import write_text
 from pegasos.program.jobs.known_studies import find_study, known_studies, study_names
+from pegasos.program.records.studies import StudyCell, StudyRecord
 from pegasos.program.studies.runner import Options, run_study
+from pegasos.program.studies.study import Study
 from pegasos.program.studies.template import template
 from pegasos.program.studies.writing import best_of_each, book
 from pegasos.program.terminal import console
@@ -41,25 +43,24 @@ def write_new(file: str | None, data: str | None) -> None:
     console.say(f"next:    pegasos study ./{file}" if path.parent == Path() else f"next:    pegasos study {file}")
 
 
-def run(name: str, out: str | None, seeds: int, quick: bool, jobs: int | None) -> dict[str, Any]:
-    """Run a study of the package or of a file."""
-    study = find_study(name)
-    folder = out if out is not None else f"runs/{study.name}"
-    options = Options(seeds, quick, jobs, say=console.say, progress=not console.state.quiet, page=True)
-    found = run_study(study, folder, options, load=_load)
-    return {**found, "folder": folder}
+def run(asked: str | Study, out: str | None, seeds: int, quick: bool, jobs: int | None) -> StudyRecord:
+    """Run a study of the package, of a file, or one that is given."""
+    study = find_study(asked) if isinstance(asked, str) else asked
+    source = asked if isinstance(asked, str) else study.name
+    options = Options(seeds, quick, jobs, console.say, progress=not console.state.quiet, page=True, source=source)
+    return run_study(study, out if out is not None else f"runs/{study.name}", options, load=_load)
 
 
 def run_all(out: str | None, seeds: int, quick: bool, jobs: int | None, page: str | None) -> None:
     """Every study of the package, one after the other, and their findings as one page."""
-    begin, results = time.perf_counter(), []
+    begin, records = time.perf_counter(), []
     for name in study_names():
-        results.append(run(name, f"{out or 'runs'}/{name}", seeds, quick, jobs))
-        show(results[-1])
+        records.append(run(name, f"{out or 'runs'}/{name}", seeds, quick, jobs))
+        show(records[-1])
         console.show()
-    console.heading(f"{len(results)} studies in {time.perf_counter() - begin:.0f} s")
+    console.heading(f"{len(records)} studies in {time.perf_counter() - begin:.0f} s")
     if page is not None:
-        write_text(Path(page), book(results))
+        write_text(Path(page), book(records))
         console.show(f"written: {page}")
 
 
@@ -77,45 +78,43 @@ def _load(source: str) -> Any:
     return dataclasses.replace(dataset, X=X)
 
 
-def _setting(cell: dict[str, Any]) -> str:
+def _setting(cell: StudyCell) -> str:
     """What tells a cell from the others of its experiment."""
     named = {"kernel": "", "lam": "λ = ", "n_iter": "T = ", "epochs": "epochs = "}
-    parts = [
-        f"{words}{cell[name]:g}" if isinstance(cell[name], float) else f"{words}{cell[name]}"
-        for name, words in named.items()
-        if name in cell
-    ]
-    return ", ".join(parts)
+    given = {name: value for name, value in cell.words().items() if name in named}
+    return ", ".join(
+        f"{named[name]}{value:g}" if isinstance(value, float) else f"{named[name]}{value}" for name, value in given.items()
+    )
 
 
-def show(found: dict[str, Any]) -> None:
+def show(record: StudyRecord) -> None:
     """The summary for a person; findings.md has everything."""
-    console.heading(found["title"])
+    console.heading(record.title)
     console.show()
-    numbers = found["numbers"]
+    numbers = record.numbers
     if numbers:
-        counts = Counter(row["verdict"] for row in numbers)
+        counts = Counter(number.verdict for number in numbers)
         console.show(f"{len(numbers)} printed numbers: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
-        for fit in found["readings"]:
-            if fit["chosen"]:
-                told = f"{fit['fitting']} of {fit['numbers']}"
+        for fit in record.readings:
+            if fit.chosen:
                 console.show(
-                    f"  {fit['group']}: {told} fit, read {fit['reading']} (mean distance {fit['mean_distance']:.2f} noises)"
+                    f"  {fit.group}: {fit.fitting} of {fit.numbers} fit, read {fit.reading} "
+                    f"(mean distance {fit.mean_distance:.2f} standard errors)"
                 )
         console.show()
     else:
-        rows = [(cell["experiment"], _setting(cell), console.percent(cell["error"])) for cell in best_of_each(found["cells"])]
+        rows = [(cell.experiment, _setting(cell), console.percent(cell.error)) for cell in best_of_each(record.cells)]
         console.table(("best of each", "setting", "error"), rows, left=2)
         console.show()
-    for check in found["checks"]:
-        console.show(f"claim: {check['claim']}: {check['verdict']}")
-    if found["surpass"]:
+    for claim in record.claims:
+        console.show(f"claim: {claim.claim}: {claim.verdict}")
+    if record.better:
         console.show()
-        rows = [(each["what"], console.percent(each["error"]), each.get("against", "")) for each in found["surpass"]]
+        rows = [(each.what, console.percent(each.error), each.comparison) for each in record.better]
         console.table(("the best reached here", "error", "against the report's best"), rows, left=1)
-    if not found["data"]["real"] and numbers:
+    if not record.data.real and numbers:
         console.show()
         console.show("THESE ROWS ARE NOT THE REPORT'S DATA: the verdicts are about the machinery.")
     console.show()
     files = "report.html, findings.md, results.json, results.csv, cells.csv"
-    console.show(f"{found['total_seconds']:.0f} s; written: {found['folder']}/{files}")
+    console.show(f"{record.total_seconds:.0f} s; written: {record.folder}/{files}")

@@ -20,8 +20,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.engine.memory import free_bytes, parse_bytes
-from pegasos.program import files
 from pegasos.program.errors import BadModel, short
+from pegasos.program.files import replacing
 from pegasos.program.modelfile import composed_parts, learner_parts, strictjson, transformer_parts  # noqa: F401 - parts
 from pegasos.program.modelfile.checks import text
 from pegasos.program.modelfile.container import KEY, MOST_HEADER_BYTES, Container
@@ -83,9 +83,7 @@ def save(estimator: Any, path: str | os.PathLike[str], *, card: dict[str, Any] |
     if 2 * len(head) > MOST_HEADER_BYTES and len(strictjson.write(head)) > MOST_HEADER_BYTES - 2**20:
         raise BadModel("the names, categories and the card together are too large for a model file (16 MB of text).")
     content = safetensors.numpy.save(draft.arrays, metadata={KEY: head})
-    if not Path(path).parent.is_dir():
-        raise FileNotFoundError(f"the folder {Path(path).parent} does not exist; make it first.")
-    with files.replacing(path) as unfinished:
+    with replacing(path) as unfinished:
         unfinished.write_bytes(content)
         try:  # a file that nobody could open must not take the place of one that can be
             _read(unfinished, max(len(content), 2**30))

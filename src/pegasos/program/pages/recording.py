@@ -98,11 +98,11 @@ def gather_study(
     codes, _ = _classes(found, dataset)
     found |= _looks(dataset, codes, search.labels_[found["best"]] != codes, tsne)
     found |= _kept(search, found, dataset, codes, None)
-    # A study lists its cells itself; here only their parameters are needed, to find the ones that were kept.
+    # A study lists its cells itself; here only their settings are needed, to find the ones that were kept.
     found["cells"] = [
         {
             "cell": cell.number,
-            "params": in_words.words(cell),
+            "key": cell.setting.key(),
             "command": in_words.command_line(cell.estimator, dataset.name, seed, []),
         }
         for cell in make_cells(search.estimator, search.param_grid)

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from pegasos.program.files import as_json, write_text
+from pegasos.program.records import codec
+from pegasos.program.records.studies import StudyRecord
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.row_hashes import hash_rows, split_known
 
@@ -32,9 +34,8 @@ def read_run(path: str | Path, X: Any = None, y: Any = None, **facts: Any) -> di
     if path.is_file():
         return _of_model(path, X, y, **facts)
     found = _json(path / NAME)
-    study = _json(path / "results.json")
-    if study:
-        return {**study, "kind": "study", "beside": found, "folder": path.name}
+    if (path / "results.json").is_file():
+        return {"kind": "study", "record": codec.load(StudyRecord, path / "results.json"), "beside": found, "folder": path.name}
     summary = _json(path / "summary.json")
     if not found and not summary:
         raise BadData(f"{path} holds no results: a run of tune or study leaves results.json or summary.json in its folder.")

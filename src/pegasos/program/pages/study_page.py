@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import shlex
 from collections import Counter
+from dataclasses import asdict
 from typing import Any
 
 from pegasos.program.pages import row_charts as draw
@@ -11,9 +12,8 @@ from pegasos.program.pages.blocks import Block, CellPanel, Chart, Code, Facts, G
 from pegasos.program.pages.mistakes import PIXELS
 from pegasos.program.pages.shared_sections import count, duration, feature_section, map_section
 from pegasos.program.pages.sweep_page import confusion_figure, grid_of, scripts_data
+from pegasos.program.records.studies import ExtraRecord, StudyCell, StudyRecord
 
-#: Fields of a cell of results.json that are no parameters.
-_MEASURED = ("split", "rows", "error", "spread", "seeds", "cell")
 _TITLES = {"n_iter": "T", "lam": "λ", "param": "parameter"}
 #: What seconds may be drawn against.
 _TIMED = {"T": "T (steps)", "m": "m (training rows)"}
@@ -21,8 +21,9 @@ _TIMED = {"T": "T (steps)", "m": "m (training rows)"}
 
 def build(found: dict[str, Any]) -> tuple[str, str, list[Section], dict[str, Any]]:
     """Title, subtitle, sections and the data of the scripts."""
+    record: StudyRecord = found["record"]
     beside = found.get("beside") or {}
-    cells = joined_cells(found["cells"])
+    cells = joined_cells(record.cells)
     known = [cell for cell in cells if cell["value"] is not None]
     best = min(known, key=lambda cell: cell["value"])["cell"] if known else 0
     gathered: dict[str, Any] = {
@@ -32,7 +33,7 @@ def build(found: dict[str, Any]) -> tuple[str, str, list[Section], dict[str, Any
         "simplest": best,
         "best_mark": "least error",
         "data": {
-            **found["data"],
+            **asdict(record.data),
             "classes": beside.get("data", {}).get("classes"),
             "counts": beside.get("data", {}).get("counts"),
         },
@@ -41,7 +42,7 @@ def build(found: dict[str, Any]) -> tuple[str, str, list[Section], dict[str, Any
     parts = [beside, *beside.get("more", [])] if beside.get("kept") else []
     if parts:
         gathered["kept"] = {number: kept for part in parts for number, kept in _kept(cells, part).items()}
-    spread = "seeds" if len(found["seeds"]) > 1 else "one seed"
+    spread = "seeds" if len(record.seeds) > 1 else "one seed"
     grid_data: dict[str, Any] = {}
     grid: list[Block] = []
     if cells:
@@ -54,34 +55,33 @@ def build(found: dict[str, Any]) -> tuple[str, str, list[Section], dict[str, Any
             CellPanel(lambda: confusion_figure(gathered)),
         ]
     sections = [
-        Section("summary", "Summary", _summary(found)),
-        Section("printed", "Printed and ours", _printed(found)),
-        Section("claims", "Claims", _claims(found)),
+        Section("summary", "Summary", _summary(record)),
+        Section("printed", "Printed and ours", _printed(record)),
+        Section("claims", "Claims", _claims(record)),
         Section("grid", "The grid", grid),
         Section("cell", "One cell", panel),
-        *(Section(f"extra-{number}", extra["title"], _extra(extra)) for number, extra in enumerate(found["extras"])),
-        Section("surpass", "The best that this project reaches", _surpass(found)),
+        *(Section(f"extra-{number}", extra.title, _extra(extra)) for number, extra in enumerate(record.extras)),
+        Section("surpass", "The best that this project reaches", _surpass(record)),
         Section("rows", "The rows", [*map_section(gathered), *feature_section(gathered)]),
-        _again(found),
+        _again(record),
     ]
-    data = found["data"]
-    size = f"{count(len(cells), 'setting')} on {data['rows']:,} rows of {data['name']}, {count(len(found['seeds']), 'seed')}"
-    subtitle = f"{found['study']}: {size}, {duration(found['total_seconds'])}."
-    return found["title"], subtitle, sections, {**scripts_data(gathered), "grid": grid_data}
+    data = record.data
+    size = f"{count(len(cells), 'setting')} on {data.rows:,} rows of {data.name}, {count(len(record.seeds), 'seed')}"
+    subtitle = f"{record.study}: {size}, {duration(record.total_seconds)}."
+    return record.title, subtitle, sections, {**scripts_data(gathered), "grid": grid_data}
 
 
-def joined_cells(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def joined_cells(listed: list[StudyCell]) -> list[dict[str, Any]]:
     """Cells of results.json in the form of a sweep's: test and training errors of one setting together."""
-    found: dict[str, dict[str, Any]] = {}
-    for row in listed:
-        params = {name: value for name, value in row.items() if name not in _MEASURED}
-        split = row.get("split")
-        key = json.dumps(params, sort_keys=True, ensure_ascii=False)
-        cell = found.setdefault(key, {"cell": len(found), "params": params, "value": None, "std": None, "folds": []})
-        if split == "train":
-            cell |= {"train": row["error"], "train_std": row.get("spread")}
+    found: dict[Any, dict[str, Any]] = {}
+    for each in listed:
+        key = (each.experiment, each.decoding, each.setting, *each.tags.items())
+        cell = {"cell": len(found), "params": each.words(), "key": each.setting and each.setting.key()}
+        cell = found.setdefault(key, {**cell, "value": None, "std": None, "folds": []})
+        if each.split == "train":
+            cell |= {"train": each.error, "train_std": each.spread}
         elif cell["value"] is None:
-            cell |= {"value": row["error"], "std": row.get("spread")}
+            cell |= {"value": each.error, "std": each.spread}
     return list(found.values())
 
 
@@ -90,14 +90,13 @@ def _kept(cells: list[dict[str, Any]], beside: dict[str, Any]) -> dict[str, Any]
 
     Commands go to their cells on the way.
     """
-    names = [name for name in beside["cells"][0]["params"] if any(name in cell["params"] for cell in cells)]
-    known = {tuple(each["params"].get(name) for name in names): each for each in beside["cells"]}
+    known = {each["key"]: each for each in beside["cells"]}
     answer = {}
     for cell in cells:
         params = cell["params"]
         if params.get("experiment") != beside["experiment"] or params.get("decoding", "argmax") != "argmax":
             continue
-        found = known.get(tuple(params.get(name) for name in names))
+        found = known.get(cell["key"])
         if found is not None:
             cell["command"] = found.get("command")
             if str(found["cell"]) in beside["kept"]:
@@ -105,55 +104,36 @@ def _kept(cells: list[dict[str, Any]], beside: dict[str, Any]) -> dict[str, Any]
     return answer
 
 
-def _summary(found: dict[str, Any]) -> list[Block]:
+def _summary(record: StudyRecord) -> list[Block]:
     blocks: list[Block] = []
-    if found["numbers"]:
-        counts = Counter(row["verdict"] for row in found["numbers"])
-        told = [(f"Numbers {verdict}", f"{number} of {len(found['numbers'])}", "") for verdict, number in counts.items()]
-        blocks.append(Tiles(told))
-        if not found["data"]["real"]:
-            blocks.append(
-                Text(
-                    "These rows are not the report's data: the verdicts are about the machinery, never about the report.",
-                    warning=True,
-                )
-            )
-    if found.get("quick"):
+    if record.numbers:
+        counts = Counter(number.verdict for number in record.numbers)
+        tiles = [(f"Numbers {verdict}", f"{number} of {len(record.numbers)}", "") for verdict, number in counts.items()]
+        blocks.append(Tiles(tiles))
+        if not record.data.real:
+            words = "These rows are not the report's data: the verdicts are about the machinery, never about the report."
+            blocks.append(Text(words, warning=True))
+    if record.quick:
         blocks.append(Text("A quick run on a part of the rows.", warning=True))
-    blocks.append(Text(found["protocol"]))
-    if found["findings"]:
-        blocks.append(Text(found["findings"]))
-    return blocks
+    return [*blocks, Text(record.protocol), *([Text(record.findings)] if record.findings else [])]
 
 
-def _printed(found: dict[str, Any]) -> list[Block]:
-    if not found["numbers"]:
+def _printed(record: StudyRecord) -> list[Block]:
+    if not record.numbers:
         return []
-    fixed = [
-        ("printed", "printed", "percent"),
-        ("ours", "ours", "percent"),
-        ("spread", "± seeds", "percent"),
-        ("difference", "difference", "percent"),
-    ]
-    fixed += [
-        ("noise", "noise", "percent"),
-        ("verdict", "verdict", "text"),
-        ("reading", "reading", "text"),
-        ("why", "why", "text"),
-    ]
-    names = [
-        name
-        for name in dict.fromkeys(name for row in found["numbers"] for name in row)
-        if name not in {key for key, _, _ in fixed}
-    ]
+    fixed = [(name, name, "percent") for name in ("printed", "ours")]
+    fixed += [("spread", "± seeds", "percent"), ("difference", "difference", "percent"), ("noise", "noise", "percent")]
+    fixed += [(name, name, "text") for name in ("verdict", "reading", "why")]
+    names = dict.fromkeys(name for number in record.numbers for name in number.fields)
     columns = [(name, _TITLES.get(name, name), "text") for name in names] + fixed
-    blocks: list[Block] = [Table("printed", "Every printed number", columns, found["numbers"], filter_by="verdict")]
+    rows = [number.row() for number in record.numbers]
+    blocks: list[Block] = [Table("printed", "Every printed number", columns, rows, filter_by="verdict")]
     readings = [
-        {**fit, "fits": f"{fit['fitting']} of {fit['numbers']}", "chosen": "fits best" if fit["chosen"] else ""}
-        for fit in found["readings"]
+        {**asdict(fit), "fits": f"{fit.fitting} of {fit.numbers}", "chosen": "fits best" if fit.chosen else ""}
+        for fit in record.readings
     ]
     columns = [("group", "numbers", "text"), ("reading", "reading", "text"), ("fits", "reproduced", "text")]
-    columns += [("mean_distance", "mean distance in noises", "number"), ("chosen", "", "text")]
+    columns += [("mean_distance", "mean distance, in standard errors", "number"), ("chosen", "", "text")]
     chosen = [fit for fit in readings if fit["chosen"]]
     blocks.append(Table("readings", "The reading that fits best", columns[:-1], chosen))
     if len(chosen) < len(readings):
@@ -161,14 +141,14 @@ def _printed(found: dict[str, Any]) -> list[Block]:
     return blocks
 
 
-def _claims(found: dict[str, Any]) -> list[Block]:
+def _claims(record: StudyRecord) -> list[Block]:
     columns = [("claim", "claim", "text"), ("verdict", "verdict", "text"), ("evidence", "evidence", "text")]
-    return [Table("claims", "What the report claims", columns, found["checks"])] if found["checks"] else []
+    return [Table("claims", "What the report claims", columns, [asdict(each) for each in record.claims])] if record.claims else []
 
 
-def _extra(extra: dict[str, Any]) -> list[Block]:
+def _extra(record: ExtraRecord) -> list[Block]:
     """Pictures, maps, times or plain rows, by what an extra holds."""
-    name = extra["name"]
+    extra, name = {**record.content, "name": record.name, "title": record.title, "text": record.text}, record.name
     if isinstance(extra.get("images"), dict) and extra.get("shape"):
         return _gallery(extra)
     if "places" in extra and "classes" in extra:
@@ -229,32 +209,31 @@ def _map(extra: dict[str, Any]) -> list[Block]:
     ]
 
 
-def _surpass(found: dict[str, Any]) -> list[Block]:
-    rows = found["surpass"]
-    if not rows:
-        return []
+def _surpass(record: StudyRecord) -> list[Block]:
+    rows = [each.row() for each in record.better]
     columns = [
         (name, name, "percent" if name == "error" else "number") for name in dict.fromkeys(name for row in rows for name in row)
     ]
-    return [Table("surpass", "Better than the report's best", columns, rows)]
+    return [Table("surpass", "Better than the report's best", columns, rows)] if rows else []
 
 
-def _again(found: dict[str, Any]) -> Section:
-    seeds = f" --seeds {len(found['seeds'])}" if not found.get("quick") else " --quick"
-    seconds = ", ".join(f"{name} {duration(value)}" for name, value in found["seconds"].items())
-    facts = {"seeds": ", ".join(map(str, found["seeds"])), "duration": duration(found["total_seconds"]), "sweeps": seconds}
-    facts |= {"fingerprint of the rows": found["data"].get("fingerprint"), **found["made"]}
-    lines = [
-        "from pegasos.program.jobs.known_studies import find_study",
-        "from pegasos.program.studies.runner import Options, run_study",
-        "",
-        f"run_study(find_study({found['study']!r}), {'runs/' + found['study']!r}, Options(seeds={len(found['seeds'])}))",
-    ]
+def _again(record: StudyRecord) -> Section:
+    seeds = ["--quick"] if record.quick else ["--seeds", str(len(record.seeds))]
+    facts: dict[str, Any] = {
+        "seeds": ", ".join(map(str, record.seeds)),
+        "duration": duration(record.total_seconds),
+        "sweeps": ", ".join(f"{name} {duration(value)}" for name, value in record.seconds.items()),
+        "fingerprint of the rows": record.data.fingerprint,
+        **record.made,
+    }
+    source = record.source or record.study
+    much = "quick=True" if record.quick else f"seeds={len(record.seeds)}"
+    lines = ["from pegasos.studies import run", "", f"run({source!r}, {f'runs/{record.study}'!r}, {much})"]
     return Section(
         "again",
         "Do it again",
         [
-            Code("The command of this run", f"pegasos study {found['study']}{seeds}"),
+            Code("The command of this run", shlex.join(["pegasos", "study", source, *seeds])),
             Code("The same in Python", "\n".join(lines)),
             Facts(facts),
         ],

@@ -24,14 +24,14 @@ SQUARES = PolynomialFeatures(2)
 SINGLE = FunctionTransformer(np.asarray, kw_args={"dtype": np.float32})
 
 
-def whole(y: Array, seed: int) -> list[Split]:
+def testing(y: Array, seed: int) -> list[Split]:
     """Four fifths to learn from, the last fifth of a random order to test on."""
     order, fifth = _order(y, seed)
     return [(order[: 4 * fifth], order[4 * fifth :])]
 
 
 def tuning(y: Array, seed: int) -> list[Split]:
-    """The training rows of `whole` in two parts: three fifths of all rows to learn from, one to validate on."""
+    """The training rows of `testing` in two parts: three fifths of all rows to learn from, one to validate on."""
     order, fifth = _order(y, seed)
     return [(order[: 3 * fifth], order[3 * fifth : 4 * fifth])]
 
@@ -41,7 +41,7 @@ def _order(y: Array, seed: int) -> tuple[Array, int]:
 
 
 def pipeline(learner: Any, **steps: Any) -> Pipeline:
-    """Named steps (standardizing comes first unless told otherwise), then the learner as `learn`."""
+    """Named steps (standardizing comes first unless it is given), then the learner as `learn`."""
     return Pipeline([*{"scale": StandardScaler(), **steps}.items(), ("learn", learner)])
 
 
@@ -53,11 +53,6 @@ def learn(**axes: Any) -> dict[str, Any]:
 def signs(y: Array) -> Array:
     """Labels as -1 and +1."""
     return np.where(np.unique(y, return_inverse=True)[1].reshape(-1) > 0, 1.0, -1.0)
-
-
-def as_table(rows: list[dict[str, Any]]) -> str:
-    """Rows as a Markdown table."""
-    return "\n".join(table(rows))
 
 
 def rule(X: Array) -> Array:
@@ -83,13 +78,11 @@ def statistics(context: Context) -> dict[str, Any]:
     ]
     pairs = [{"pair": f"{one}-{other}", "r": round(r, 4)} for one, other, r in found.correlations[:5]]
     counts = ", ".join(f"{label}: {count}" for label, count in found.classes)
-    text = (
-        f"Classes: {counts}. {found.outlier_rows} of {found.rows} rows have a feature with |z| >= 3.\n\n{as_table(rows)}\n"
-        f"The pairs with the largest correlation:\n\n{as_table(pairs)}"
-    )
+    lines = [f"Classes: {counts}. {found.outlier_rows} of {found.rows} rows have a feature with |z| >= 3.", "", *table(rows)]
+    lines += ["The pairs with the largest correlation:", "", *table(pairs)]
     if context.real:
-        text += "\nThe report names the pairs x2-x5 and x5-x9; it counts from zero. By the header they are x3-x6 and x6-x10.\n"
-    return {"rows": rows, "pairs": pairs, "outlier_rows": found.outlier_rows, "text": text}
+        lines += ["The report names the pairs x2-x5 and x5-x9; it counts from zero. By the header they are x3-x6 and x6-x10.", ""]
+    return {"rows": rows, "pairs": pairs, "outlier_rows": found.outlier_rows, "text": "\n".join(lines)}
 
 
 def origin(context: Context) -> dict[str, Any]:

@@ -16,9 +16,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from pegasos import SDCA, SweepCV
+from pegasos.program.published._shared import better
+from pegasos.program.records.studies import Better
 from pegasos.program.studies.results import Context
 from pegasos.program.studies.splits import folds
-from pegasos.search.estimates import held_out, mcnemar
 
 Array = np.ndarray[Any, Any]
 
@@ -78,20 +79,17 @@ def out_of_fold(estimator: Any, X: Array, y: Array) -> tuple[Array, float, list[
     return wrong, time.perf_counter() - begin, chosen
 
 
-def surpass(name: str, best: Any) -> Callable[[Context], list[dict[str, Any]]]:
+def surpass(name: str, best: Any) -> Callable[[Context], list[Better]]:
     """Rows of the last part: the report's best model under this protocol first, then ours, compared with it."""
 
-    def make(context: Context) -> list[dict[str, Any]]:
+    def make(context: Context) -> list[Better]:
         X, y = context.dataset.X, context.dataset.labels
-        rows: list[dict[str, Any]] = []
+        rows: list[Better] = []
         base: Array | None = None
         for what, estimator in ((name, best), ("cubic SDCA", cubic(1e-6)), ("nested choice", nested())):
             context.say(f"{context.study.name}: {what}, five folds")
             wrong, seconds, chosen = out_of_fold(estimator, X, y)
-            found = held_out(wrong)
-            row = {"what": what, "error": found.error, "rows": len(wrong), "low": found.low, "high": found.high}
-            row |= {"p": None if base is None else mcnemar(base, wrong), "against": "" if base is None else name}
-            rows.append({**row, "seconds": round(seconds, 1), "settings": _settings(what, chosen)})
+            rows.append(better(what, wrong, base, seconds, _settings(what, chosen)))
             base = wrong if base is None else base
         return rows
 

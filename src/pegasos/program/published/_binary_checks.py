@@ -6,24 +6,14 @@ import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from pegasos import SweepCV
 from pegasos.engine.kernels import Exponential, Polynomial
 from pegasos.preprocessing import DropOutliers
-from pegasos.program.published._binary import ONE, SQUARES, TEST_ROWS, learn, pipeline, tuning, whole
-from pegasos.program.published._binary_experiments import (
-    COLUMNS,
-    DEGREES,
-    KERNEL_PEGASOS,
-    KERNEL_PERCEPTRON,
-    LAMS,
-    LAST_PERCEPTRON,
-    LINE_LAMS,
-    PEGASOS,
-    PEGASOS_DROPPED,
-    SCALES,
-    STEPS,
-)
+from pegasos.program.published import _binary_experiments as ladder
+from pegasos.program.published._binary import ONE, SQUARES, TEST_ROWS, pipeline, testing, tuning
+from pegasos.program.published._binary_experiments import DEGREES, LAMS, SCALES
 from pegasos.program.studies.results import Context
 
 Array = np.ndarray[Any, Any]
@@ -33,20 +23,15 @@ Answer = tuple[str, str]
 REPEATS, QUICK_REPEATS = 20, 4
 
 
-def _repeated(context: Context, estimator: Any, grid: Any) -> list[tuple[dict[str, Any], Array]]:
-    """Errors on many splits (the run's own come first) of every cell."""
+def _repeated(context: Context, average: bool = False, drop: bool = False, **steps: Any) -> Array:
+    """Errors of a Perceptron on many splits (the run's own come first)."""
     X, y = context.dataset.X, context.dataset.labels
-    splits = [whole(y, seed)[0] for seed in range(QUICK_REPEATS if context.quick else REPEATS)]
+    splits = [testing(y, seed)[0] for seed in range(QUICK_REPEATS if context.quick else REPEATS)]
+    estimator = pipeline(clone(ladder.LAST_PERCEPTRON).set_params(average=average, random_state=0), constant=ONE, **steps)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the grid is the report's
-        search = SweepCV(estimator, grid, cv=splits, refit=False).fit(X, y)
-    results = search.cv_results_
-    errors = 1 - np.column_stack([results[f"split{number}_test_score"] for number in range(len(splits))])
-    return list(zip(results["params"], errors, strict=True))
-
-
-def _perceptron(**steps: Any) -> Any:
-    return pipeline(LAST_PERCEPTRON, constant=ONE, **steps).set_params(learn__random_state=0)
+        warnings.simplefilter("ignore")  # the settings are the report's
+        search = SweepCV(DropOutliers(estimator) if drop else estimator, {}, cv=splits, refit=False).fit(X, y)
+    return 1 - np.array([search.cv_results_[f"split{number}_test_score"][0] for number in range(len(splits))])
 
 
 def _paired(difference: Array) -> tuple[float, float]:
@@ -64,59 +49,51 @@ def _behind(errors: Array, better: Array) -> tuple[float, float]:
 
 def perceptron_scaling(context: Context) -> Answer:
     """By the last vector, as the report did, and by the averaged one."""
-    found = _repeated(context, _perceptron(), {"scale": list(SCALES.values()), **learn(average=[False, True])})
-    texts, last = [], {}
-    for mean, words in ((False, "last vector"), (True, "averaged vector")):
-        errors = [each for params, each in found if params["learn__average"] is mean]
-        last[mean] = dict(zip(SCALES, errors, strict=True))
-        texts.append(f"{words}: " + ", ".join(f"{name} {e.mean():.3f} ± {e.std(ddof=1):.3f}" for name, e in last[mean].items()))
-    gains = {name: _paired(last[False][name] - last[False]["standardize"]) for name in ("none", "normalize")}
+    texts: list[str] = []
+    errors: dict[str, Array] = {}
+    for words, average in (("averaged", True), ("last", False)):
+        errors = {name: _repeated(context, average, scale=step) for name, step in SCALES.items()}
+        listed = ", ".join(f"{name} {each.mean():.3f} ± {each.std(ddof=1):.3f}" for name, each in errors.items())
+        texts.insert(0, f"{words} vector: {listed}")
+    gains = {name: _paired(errors[name] - errors["standardize"]) for name in ("none", "normalize")}
     holds = all(gain > 2 * error for gain, error in gains.values())
-    count = len(last[False]["none"])
     texts.append("gain of standardizing, last vector: " + ", ".join(f"{n} {g:.3f} ± {e:.3f}" for n, (g, e) in gains.items()))
     verdict = "holds" if holds else "does not hold: noise of the last vector"
-    return verdict, f"{count} splits (± deviation; gains ± standard error); " + "; ".join(texts)
+    return verdict, f"{len(errors['none'])} splits (± deviation; gains ± standard error); " + "; ".join(texts)
 
 
 def pegasos_scaling(context: Context) -> Answer:
     """At a large and a small λ."""
     ranges, texts = {}, []
     for lam in (0.1, 0.001):
-        key = {"experiment": PEGASOS, "split": "test", "loss": "hinge", "n_iter": STEPS, "lam": lam, "constant": None}
-        errors = {name: context.results.mean(**key, scale=_named(step)) for name, step in SCALES.items()}
+        key = {"experiment": ladder.PEGASOS, "split": "test", "loss": "hinge", "n_iter": ladder.STEPS, "lam": lam, "expand": None}
+        errors = {name: context.results.mean(**key, scale=step) for name, step in SCALES.items()}
         ranges[lam] = max(errors.values()) - min(errors.values())
         scaled = abs(errors["normalize"] - errors["standardize"])
         texts.append(
-            f"λ = {lam:g}: " + ", ".join(f"{n} {e:.3f}" for n, e in errors.items()) + f" (scaled ones apart {scaled:.3f})"
+            f"λ = {lam:g}: " + ", ".join(f"{n} {e:.3f}" for n, e in errors.items()) + f" (the scaled ones differ by {scaled:.3f})"
         )
     holds = all(width < 0.03 for width in ranges.values())
-    return ("holds" if holds else "does not hold: λ means another thing after another scaling"), "; ".join(texts)
+    return ("holds" if holds else "does not hold: λ means something else after another scaling"), "; ".join(texts)
 
 
-def _dropping(context: Context) -> list[tuple[str, Array, Array]]:
+def _dropping(context: Context) -> dict[str, tuple[Array, Array]]:
     """Perceptron errors with all rows and without outliers, on many splits."""
-    pairs = []
-    for words, steps in (("Perceptron", {}), ("Perceptron, degree 2", {"expand": SQUARES})):
-        kept, dropped = (
-            _repeated(context, estimator, {f"{prefix}learn__average": [False]})[0][1]
-            for estimator, prefix in ((_perceptron(**steps), ""), (DropOutliers(_perceptron(**steps)), "estimator__"))
-        )
-        pairs.append((words, kept, dropped))
-    return pairs
+    models: dict[str, dict[str, Any]] = {"Perceptron": {}, "Perceptron, degree 2": {"expand": SQUARES}}
+    return {name: (_repeated(context, **steps), _repeated(context, drop=True, **steps)) for name, steps in models.items()}
 
 
 def outliers(context: Context) -> Answer:
     """Paired differences of test errors."""
-    differences = {words: dropped - kept for words, kept, dropped in _dropping(context)}
-    key = {"split": "test", "loss": "hinge", "n_iter": STEPS}
+    differences = {words: dropped - kept for words, (kept, dropped) in _dropping(context).items()}
+    names = (ladder.PEGASOS, ladder.PEGASOS_DROPPED)
+    key = {"split": "test", "loss": "hinge", "n_iter": ladder.STEPS, "scale": SCALES["standardize"]}
     for words, fields in (
-        ("Pegasos", {"lam": 0.1, "constant": None}),
-        ("Pegasos, degree 2", {"lam": 0.001, "constant": _named(COLUMNS["78 columns"])}),
+        ("Pegasos", {"lam": 0.1, "expand": None}),
+        ("Pegasos, degree 2", {"lam": 0.001, "expand": SQUARES, "constant": ladder.COLUMNS["78 columns"]}),
     ):
-        scale = {"scale": _named(SCALES["standardize"])} if words == "Pegasos" else {}
-        with_them = context.results.errors({"experiment": PEGASOS, **key, **fields, **scale})
-        without = context.results.errors({"experiment": PEGASOS_DROPPED, **key, **fields})
-        differences[words] = without - with_them
+        kept, dropped = (context.results.errors(experiment=name, **key, **fields) for name in names)
+        differences[words] = dropped - kept
     texts, far = [], []
     for words, each in differences.items():
         if len(each) > 1:
@@ -133,10 +110,10 @@ def dropping_reached(context: Context) -> Answer:
     pairs = _dropping(context)
     texts = [
         f"{words} ({kept.mean():.4f} ± {kept.std(ddof=1):.4f}) in {int((kept == dropped).sum())} of {len(kept)} splits"
-        for words, kept, dropped in pairs
+        for words, (kept, dropped) in pairs.items()
     ]
-    rare = all((kept == dropped).mean() <= 0.1 for _, kept, dropped in pairs)
-    verdict = "most likely not" if rare else "cannot be told"
+    rare = all((kept == dropped).mean() <= 0.1 for kept, dropped in pairs.values())
+    verdict = "most likely not" if rare else "undecided"
     return verdict, (
         "printed 0.326 and 0.326, 0.087 and 0.087; a Perceptron in the rows' order has no draws, and with rows dropped its test "
         "error comes out the same by chance only: " + ", ".join(texts) + " (± deviation over splits)"
@@ -144,8 +121,8 @@ def dropping_reached(context: Context) -> Answer:
 
 
 def _cell(context: Context, degree: int, lam: float, split: str = "validation") -> Array:
-    key = {"experiment": KERNEL_PEGASOS["polynomial"], "split": split, "kernel": repr(Polynomial(degree, 2.0)), "lam": lam}
-    return context.results.errors(key)
+    kernel = Polynomial(degree, 2.0)
+    return context.results.errors(experiment=ladder.KERNEL_PEGASOS["polynomial"], split=split, kernel=kernel, lam=lam)
 
 
 def degree_four(context: Context) -> Answer:
@@ -156,9 +133,8 @@ def degree_four(context: Context) -> Answer:
         best[degree] = min((float(_cell(context, degree, lam).mean()), lam) for lam in LAMS)
     behind, error = _behind(*(_cell(context, degree, best[degree][1]) for degree in (4, 3)))
     worse = behind > 2 * error
-    verdict = (
-        "does not hold" if gaps[4] < 1.3 * gaps[3] else "holds" if worse else "half: the gap grows, the validation error does not"
-    )
+    grown = "holds" if worse else "in part: the gap grows, the validation error does not"
+    verdict = "does not hold" if gaps[4] < 1.3 * gaps[3] else grown
     texts = [
         f"degree {d}: gap {gaps[d]:.4f} for λ up to 0.1, best validation {best[d][0]:.4f} (λ = {best[d][1]:g})" for d in (3, 4)
     ]
@@ -184,32 +160,30 @@ def best_cell(context: Context) -> Answer:
 def nearest_neighbour(context: Context) -> Answer:
     """Agreement of labels on the validation rows of the first split."""
     from sklearn.neighbors import KNeighborsClassifier
-    from sklearn.preprocessing import StandardScaler
 
-    seed, codes = context.seeds[0], context.codes
+    seed, X, codes = context.seeds[0], context.dataset.X, context.codes
     train, test = tuning(context.dataset.labels, seed)[0]
-    Z = StandardScaler().fit(context.dataset.X[train]).transform(context.dataset.X)
-    nearest = KNeighborsClassifier(1).fit(Z[train], codes[train]).predict(Z[test])
+    nearest = pipeline(KNeighborsClassifier(1)).fit(X[train], codes[train]).predict(X[test])
     shares = {}
     for name, experiment, cell in (
-        ("Pegasos", KERNEL_PEGASOS["exponential"], {"lam": 0.1}),
-        ("Perceptron", KERNEL_PERCEPTRON["exponential"], {"epochs": 10}),
+        ("Pegasos", ladder.KERNEL_PEGASOS["exponential"], {"lam": 0.1}),
+        ("Perceptron", ladder.KERNEL_PERCEPTRON["exponential"], {"epochs": 10}),
     ):
         for width in (0.01, 0.1):
-            labels = context.labels(experiment, seed, kernel=repr(Exponential(width)), **cell)[test]
+            labels = context.labels(experiment, seed, kernel=Exponential(width), **cell)[test]
             shares[name, width] = float((labels == nearest).mean())
     texts = [f"{name} γ = {width:g} {share:.1%}" for (name, width), share in shares.items()]
     pegasos, perceptron = shares["Pegasos", 0.01] > 0.98, shares["Perceptron", 0.01] > 0.98
     verdict = "holds" if pegasos and perceptron else "holds for Pegasos, not for the Perceptron" if pegasos else "does not hold"
     error = float((nearest != codes[test]).mean())
-    return verdict, f"the nearest neighbour errs on {error:.4f}; the same label as it: " + ", ".join(texts)
+    return verdict, f"the nearest neighbour errs on {error:.4f}; agreement with its labels: " + ", ".join(texts)
 
 
 def lam_at_small_width(context: Context) -> Answer:
     """The same draws for all λ, so any difference is λ's."""
     texts, widths = [], []
     for width in (0.01, 0.1):
-        key = {"experiment": KERNEL_PEGASOS["exponential"], "split": "validation", "kernel": repr(Exponential(width))}
+        key = {"experiment": ladder.KERNEL_PEGASOS["exponential"], "split": "validation", "kernel": Exponential(width)}
         errors = {lam: context.results.mean(**key, lam=lam) for lam in LAMS}
         rest = [error for lam, error in errors.items() if lam >= 0.01]
         widths.append(max(errors.values()) - min(errors.values()))
@@ -236,12 +210,8 @@ def large_lam(context: Context) -> Answer:
 
 def line_lam(context: Context) -> Answer:
     """Which λ gives the printed 0.1125."""
-    key = {"experiment": PEGASOS, "split": "test", "loss": "logistic", "expand": _named(SQUARES)}
-    errors = {lam: context.results.mean(**key, lam=lam) for lam in LINE_LAMS}
+    key = {"experiment": ladder.PEGASOS, "split": "test", "loss": "logistic", "expand": SQUARES}
+    errors = {lam: context.results.mean(**key, lam=lam) for lam in ladder.LINE_LAMS}
     nearest = min(errors, key=lambda lam: abs(errors[lam] - 0.1125))
     verdict = "holds" if nearest == 0.001 else f"does not hold: λ = {nearest:g} fits"
     return verdict, "printed 0.1125; ours, stable: " + ", ".join(f"λ = {lam:g} {error:.4f}" for lam, error in errors.items())
-
-
-def _named(step: Any) -> str:
-    return step if isinstance(step, str) else repr(step)

@@ -9,7 +9,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from pegasos.engine.kernels import Exponential, Gaussian, Polynomial
 from pegasos.learners import Pegasos, Perceptron
 from pegasos.preprocessing import DropOutliers
-from pegasos.program.published._binary import ONE, SINGLE, SQUARES, learn, pipeline, tuning, whole
+from pegasos.program.published._binary import ONE, SINGLE, SQUARES, learn, pipeline, testing, tuning
 from pegasos.program.studies.study import Experiment
 
 PERCEPTRON, PERCEPTRON_DROPPED = "Perceptron", "Perceptron, outliers dropped"
@@ -68,10 +68,10 @@ def _linear() -> list[Experiment]:
     ]
     without = _inside([learn(average=[False, True]), _squares(average=[False])])
     return [
-        Experiment(PERCEPTRON, _PERCEPTRON, perceptron, whole, training=True),
-        Experiment(PERCEPTRON_DROPPED, DropOutliers(_PERCEPTRON), without, whole),
-        Experiment(PEGASOS, _PEGASOS, [*hinge, *logistic], whole, training=True),
-        Experiment(PEGASOS_DROPPED, DropOutliers(_PEGASOS), _inside(dropped), whole),
+        Experiment(PERCEPTRON, _PERCEPTRON, perceptron, testing, training=True),
+        Experiment(PERCEPTRON_DROPPED, DropOutliers(_PERCEPTRON), without, testing),
+        Experiment(PEGASOS, _PEGASOS, [*hinge, *logistic], testing, training=True),
+        Experiment(PEGASOS_DROPPED, DropOutliers(_PEGASOS), _inside(dropped), testing),
         Experiment(PEGASOS_TUNING, _PEGASOS, tables, tuning, training=True, split_name="validation"),
     ]
 
@@ -96,7 +96,7 @@ def _kernels() -> list[Experiment]:
             )
     cubes = [Polynomial(3, constant) for constant in CONSTANTS.values()]
     estimator = pipeline(pegasos, single=SINGLE)
-    return [*found, Experiment(KERNEL_WHOLE, estimator, learn(kernel=cubes, lam=[0.1]), whole, training=True)]
+    return [*found, Experiment(KERNEL_WHOLE, estimator, learn(kernel=cubes, lam=[0.1]), testing, training=True)]
 
 
 EXPERIMENTS = (*_linear(), *_kernels())

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from pegasos.program.published._binary import ONE, SQUARES, as_table, signs, tuning, whole
+from pegasos.program.published._binary import ONE, SQUARES, signs, testing, tuning
+from pegasos.program.published._shared import shown
 from pegasos.program.studies.results import Context
 from pegasos.program.studies.splits import train_test
 
@@ -54,7 +55,7 @@ def logistic_walk(X: Array, y: Array, draws: Array, lams: Array, naive: bool) ->
 def overflow(dataset: Any, seed: int) -> list[Row]:
     """The degree-2 logistic line at its printed λ with a plain exponential, on the rows that the line was printed for."""
     X, y = dataset.X, signs(dataset.labels)
-    train, test = whole(y, seed)[0]
+    train, test = testing(y, seed)[0]
     Z = prepared(X, train, ONE, SQUARES)
     draws = np.random.default_rng(seed).choice(train, size=OVERFLOW_STEPS)
     weights, _ = logistic_walk(Z, y, draws, np.array([0.001]), naive=True)
@@ -93,9 +94,9 @@ def overflow_table(context: Context) -> dict[str, Any]:
             )
     text = (
         f"Logistic Pegasos, {OVERFLOW_STEPS} steps, {runs} splits. A double holds exp up to {LARGEST_EXPONENT}; the plain form "
-        f"divides ∞ by ∞ beyond it on a wrong row, and the vector is lost. Ours is the stable form.\n\n"
+        f"divides ∞ by ∞ beyond it on a wrong row, and the vector is lost. Ours is the stable form."
     )
-    return {"rows": rows, "text": text + as_table(rows)}
+    return shown(rows, text)
 
 
 # -- mini-batches with a slip ----------------------------------------------------------------------------------------------

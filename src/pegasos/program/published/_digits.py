@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.program.published._shared import shown
 from pegasos.program.studies.results import Context
-from pegasos.program.studies.writing import table
 from pegasos.program.tables.dataset import Dataset
 
 #: Rows of the real set, on which the printed errors were counted.
@@ -21,16 +21,11 @@ def unit_pixels(dataset: Dataset) -> Dataset:
     return replace(dataset, X=X / X.max() if X.max() > 1 else X)
 
 
-def as_table(rows: list[dict[str, Any]]) -> str:
-    """Rows as a Markdown table."""
-    return "\n".join(table(rows))
-
-
 def class_counts(context: Context) -> dict[str, Any]:
     """How many rows each class has."""
     labels, counts = np.unique(context.dataset.labels, return_counts=True)
     rows = [{"class": int(label), "rows": int(count)} for label, count in zip(labels, counts, strict=True)]
-    return {"rows": rows, "text": as_table(rows)}
+    return shown(rows)
 
 
 def sanity(context: Context) -> dict[str, Any]:
@@ -41,7 +36,7 @@ def sanity(context: Context) -> dict[str, Any]:
         {"check": "pixels", "found": f"{X.min():g} to {X.max():g}", "holds": bool(X.min() >= 0 and X.max() <= 1)},
         {"check": "shapes", "found": f"{X.shape} and {np.shape(y)}", "holds": X.shape[0] == np.shape(y)[0]},
     ]
-    return {"rows": facts, "text": as_table(facts)}
+    return shown(facts)
 
 
 def heatmap(context: Context, experiment: str, decoding: str, lams: list[float], steps: list[int]) -> dict[str, Any]:
@@ -51,7 +46,7 @@ def heatmap(context: Context, experiment: str, decoding: str, lams: list[float],
         key = {"experiment": experiment, "decoding": decoding, "split": "test", "lam": lam}
         cells = {f"T = {each}": round(context.results.mean(**key, n_iter=each), 4) for each in steps}
         rows.append({"λ": f"{lam:g}", **cells})
-    return {"rows": rows, "text": as_table(rows)}
+    return shown(rows)
 
 
 def gallery(context: Context, each: int = 8) -> dict[str, Any]:

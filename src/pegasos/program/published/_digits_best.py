@@ -13,13 +13,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from pegasos import SDCA, SweepCV
 from pegasos.engine.kernels import Gaussian
 from pegasos.program.published import _images
+from pegasos.program.published._shared import better
+from pegasos.program.records.studies import Better
 from pegasos.program.studies.results import Context
-from pegasos.search.estimates import held_out, mcnemar
 
 Array = np.ndarray[Any, Any]
 Split = tuple[Array, Array]
@@ -34,17 +36,20 @@ MAPS: dict[str, Callable[[Array], Array]] = {
 WIDTHS = (0.12, 0.17, 0.24, 0.34)
 _COST, _COPIES_COST = 13.0, 5.0
 _INNER_ROWS = 3000
+_LEARNER = SDCA(tol=0.01, max_epochs=8, finish=False, random_state=0)
 
 
-def surpass(context: Context, splits: list[Split], theirs: Array, what: str, copies: bool = True) -> list[dict[str, Any]]:
+def surpass(context: Context, splits: list[Split], theirs: Array, what: str, copies: bool = True) -> list[Better]:
     """Rows for the study: the report's best model on these splits, and ours with and without copies.
 
     `theirs` are the labels (codes) of the report's model for the rows that the splits test.
     """
-    images, codes = _images_of(context), context.codes
+    codes, image = context.codes, context.dataset.image
+    assert image is not None
+    images = np.asarray(context.dataset.X, dtype=np.float32).reshape(len(codes), *image)
     features = {name: make(images) for name, make in MAPS.items()}
     tested = np.concatenate([test for _, test in splits])
-    rows = [_row(f"the report's best model ({what})", theirs[tested] != codes[tested], None, 0.0)]
+    base = theirs[tested] != codes[tested]
     begin = time.perf_counter()
     ours, picks, models = np.full(len(codes), -1), [], []
     for train, test in splits:
@@ -54,54 +59,37 @@ def surpass(context: Context, splits: list[Split], theirs: Array, what: str, cop
         picks.append(f"{name}, width {width:g}")
         models.append((name, width, train[model.support_]))
     chosen = "; ".join(f"{pick} ({count} of {len(splits)})" for pick, count in Counter(picks).items())
-    rows.append(
-        _row(
-            "SDCA, map and width chosen inside",
-            ours[tested] != codes[tested],
-            rows[0]["wrong"],
-            time.perf_counter() - begin,
-            chosen,
-        )
-    )
+    seconds = time.perf_counter() - begin
+    rows = [
+        better(f"the report's best model ({what})", base),
+        better("SDCA, map and width chosen inside", ours[tested] != codes[tested], base, seconds, chosen),
+    ]
     if copies:
         begin = time.perf_counter()
         for (_, test), (name, width, support) in zip(splits, models, strict=True):
             ours[test] = _fit_copies(images, codes, support, name, width).predict(features[name][test])
         seconds = time.perf_counter() - begin
-        rows.append(_row("the same with one-pixel shifts", ours[tested] != codes[tested], rows[0]["wrong"], seconds, chosen))
-    return [{name: value for name, value in row.items() if name != "wrong"} for row in rows]
-
-
-def _images_of(context: Context) -> Array:
-    image = context.dataset.image
-    assert image is not None
-    return np.asarray(context.dataset.X, dtype=np.float32).reshape(len(context.dataset), *image)
+        rows.append(better("the same with one-pixel shifts", ours[tested] != codes[tested], base, seconds, chosen))
+    return rows
 
 
 def _choose(features: dict[str, Array], codes: Array, train: Array) -> tuple[str, float]:
     """The map and the width with the fewest errors in three folds of some training rows."""
     kept = np.random.default_rng(0).permutation(train)[:_INNER_ROWS]
-    best: tuple[float, str, float] | None = None
+    errors: dict[tuple[str, float], float] = {}
     for name, rows in features.items():
         distance = _mean_distance(rows[kept])
         grid = {"kernel": [Gaussian(width * distance) for width in WIDTHS], "lam": [1 / (_COST * len(kept))]}
         folds = StratifiedKFold(3, shuffle=True, random_state=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # eight epochs are enough to compare
-            search = SweepCV(_learner(8), grid, cv=folds, refit=False).fit(rows[kept], codes[kept])
-        for width, score in zip(WIDTHS, search.cv_results_["mean_test_score"], strict=True):
-            if best is None or 1 - score < best[0]:
-                best = (1 - score, name, width)
-    assert best is not None
-    return best[1], best[2]
+            search = SweepCV(_LEARNER, grid, cv=folds, refit=False).fit(rows[kept], codes[kept])
+        errors |= {(name, width): 1 - search.cv_results_["mean_test_score"][place] for place, width in enumerate(WIDTHS)}
+    return min(errors, key=lambda each: errors[each])
 
 
-def _learner(epochs: int) -> SDCA:
-    return SDCA(tol=0.01, max_epochs=epochs, finish=False, random_state=0)
-
-
-def _fit(rows: Array, codes: Array, train: Array, width: float, cost: float, epochs: int = 8) -> SDCA:
-    learner = _learner(epochs).set_params(kernel=Gaussian(width * _mean_distance(rows[train])), lam=1 / (cost * len(train)))
+def _fit(rows: Array, codes: Array, train: Array, width: float, cost: float) -> SDCA:
+    learner = clone(_LEARNER).set_params(kernel=Gaussian(width * _mean_distance(rows[train])), lam=1 / (cost * len(train)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the tolerance is not reached in so few epochs, and need not be
         return learner.fit(rows[train], codes[train])
@@ -117,24 +105,3 @@ def _fit_copies(images: Array, codes: Array, support: Array, name: str, width: f
 def _mean_distance(rows: Array) -> float:
     """The mean squared distance of two rows."""
     return 2 * float(rows.var(axis=0, dtype=np.float64).sum())
-
-
-def _row(what: str, wrong: Array, against: Array | None, seconds: float, settings: str = "") -> dict[str, Any]:
-    found = held_out(wrong)
-    p = None if against is None else mcnemar(wrong, against)
-    told = (
-        ""
-        if against is None or p is None
-        else f"errs alone {int((wrong & ~against).sum())} : {int((against & ~wrong).sum())}, p = {p:.1g}"
-    )
-    return {
-        "what": what,
-        "error": found.error,
-        "low": found.low,
-        "high": found.high,
-        "rows": len(wrong),
-        "against": told,
-        "seconds": round(seconds, 1),
-        "settings": settings,
-        "wrong": wrong,
-    }

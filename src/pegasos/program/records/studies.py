@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pegasos.learners.catalogue import learner_class
 from pegasos.search.settings import Setting
 
 
@@ -22,15 +23,29 @@ class StudyData:
 class JudgedNumber:
     """A printed number beside ours; `fields` are the columns that the report prints around it."""
 
-    fields: dict[str, str]
+    fields: dict[str, Any]
     printed: float
     ours: float
+    #: The deviation of ours over seeds; None with one seed.
     spread: float | None
-    difference: float
+    #: The standard error of the comparison: the spread of ours and the binomial error of theirs.
     noise: float
     reading: str
     verdict: str
-    why: str
+    #: Why it differs, where that is known.
+    why: str = ""
+
+    @property
+    def difference(self) -> float:
+        """Ours minus theirs."""
+        return self.ours - self.printed
+
+    def row(self) -> dict[str, Any]:
+        """One line of a table."""
+        numbers = {"ours": self.ours, "spread": self.spread, "difference": self.difference, "noise": self.noise}
+        rounded = {name: None if value is None else round(value, 6) for name, value in numbers.items()}
+        words = {"reading": self.reading, "verdict": self.verdict, "why": self.why}
+        return {**self.fields, "printed": self.printed, **rounded, **words}
 
 
 @dataclass(frozen=True)
@@ -42,8 +57,9 @@ class ReadingFit:
     numbers: int
     fitting: int
     share: float
+    #: Of ours from the printed numbers, in units of the noise.
     mean_distance: float
-    chosen: bool
+    chosen: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,6 +77,8 @@ class StudyCell:
 
     experiment: str
     setting: Setting | None
+    #: Parts of the setting that the grid of the experiment mentions for this cell.
+    names: list[str]
     decoding: str
     split: str
     rows: int
@@ -69,6 +87,22 @@ class StudyCell:
     seeds: int
     tags: dict[str, Any] = field(default_factory=dict)
 
+    def words(self) -> dict[str, Any]:
+        """What tells the cell from others, as tables have it: numbers as they are, all else as text."""
+        given = {} if self.setting is None else {name: self._text(self.setting, name) for name in self.names}
+        return {"experiment": self.experiment, "decoding": self.decoding, **self.tags, **given}
+
+    def row(self) -> dict[str, Any]:
+        """One line of a table."""
+        measured = {"split": self.split, "rows": self.rows, "error": self.error, "spread": self.spread, "seeds": self.seeds}
+        return {**self.words(), **measured}
+
+    def _text(self, setting: Setting, name: str) -> Any:
+        value = setting.get(name)
+        if value is None:  # a parameter of the learner that is not used, or a step of the pipeline that does nothing
+            return None if name in learner_class(setting.declaration)().get_params(deep=False) else "passthrough"
+        return value if isinstance(value, bool | int | float | str) else repr(value)
+
 
 @dataclass(frozen=True)
 class Better:
@@ -76,13 +110,23 @@ class Better:
 
     what: str
     error: float
-    low: float
-    high: float
-    rows: int
-    against: str
-    p: float | None
-    seconds: float
-    settings: str
+    low: float | None = None
+    high: float | None = None
+    rows: int | None = None
+    #: The comparison with the report's best, in words, and its p-value.
+    against: str = ""
+    p: float | None = None
+    seconds: float | None = None
+    settings: str = ""
+
+    @property
+    def comparison(self) -> str:
+        """The comparison with the report's best in one line."""
+        return ", ".join([*([self.against] if self.against else []), *([] if self.p is None else [f"p = {self.p:.1g}"])])
+
+    def row(self) -> dict[str, Any]:
+        """One line of a table."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -92,7 +136,7 @@ class ExtraRecord:
     name: str
     title: str
     text: str
-    content: dict[str, Any]
+    content: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -115,3 +159,14 @@ class StudyRecord:
     seconds: dict[str, float]
     made: dict[str, str]
     total_seconds: float
+    folder: str
+    #: The name or file that the study was asked for by.
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class KeptPart:
+    """A part of a run that is computed once: what it was asked for, and the answer."""
+
+    asked: dict[str, Any]
+    answer: Any

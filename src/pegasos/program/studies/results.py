@@ -1,56 +1,125 @@
-"""Results of experiments over seeds, and what checks and extras may look at."""
+"""Results of experiments over seeds, found by what they are; and what checks and extras may look at."""
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from pegasos.program.studies.study import Key, Study
+from pegasos.engine.kernels import as_kernel
+from pegasos.learners.task import is_precomputed
+from pegasos.program.records.studies import StudyCell
+from pegasos.program.studies.study import Study
 from pegasos.program.tables.dataset import Dataset
+from pegasos.search.settings import Setting, freeze
 
 Array = np.ndarray[Any, Any]
-Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Result:
+    """The error of one cell of an experiment with one seed, on one split, by one decoding.
+
+    `setting` is None for what a report's own program did: then `tags` tell results apart. `names`: see StudyCell.
+    """
+
+    experiment: str
+    seed: int
+    error: float
+    rows: int = 0
+    split: str = "test"
+    decoding: str = "argmax"
+    setting: Setting | None = None
+    names: tuple[str, ...] = ()
+    tags: dict[str, Any] = field(default_factory=dict)
+    cell: int | None = None
+
+    def fits(self, key: dict[str, Any]) -> bool:
+        """Whether these are its fields, its tags and parts of its setting."""
+        return all(_same(self._get(name), value) for name, value in key.items())
+
+    def _get(self, name: str) -> Any:
+        if name in ("experiment", "seed", "split", "decoding"):
+            return getattr(self, name)
+        if name in self.tags:
+            return self.tags[name]
+        return None if self.setting is None else _part(self.setting, name)
+
+
+@functools.lru_cache(maxsize=100_000)
+def _part(setting: Setting, name: str) -> Any:
+    """Keys ask for the same few parts of many settings, again and again."""
+    return setting.get(name)
+
+
+def _meant(name: str, value: Any) -> Any:
+    """A value of a key as settings have it: kernels and steps by what they are, steps that do nothing as None."""
+    if name == "kernel" and not is_precomputed(value):
+        return "linear" if value is None else freeze(as_kernel(value))
+    return None if isinstance(value, str) and value == "passthrough" else freeze(value)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equal, numbers up to rounding."""
+    if isinstance(one, float | int) and isinstance(other, float | int) and not isinstance(one, bool):
+        return math.isclose(one, other, rel_tol=1e-9)
+    return bool(one == other)
 
 
 @dataclass
 class Results:
-    """One row for each experiment, seed, cell, split and decoding."""
+    """All results of a run. A key names what one of them is, such as experiment="one", split="test", kernel=Gaussian(2), lam=0.1;
+    a step of the pipeline is named as there, and None is one that does nothing: scale=StandardScaler(), expand=None.
+    """
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[Result] = field(default_factory=list)
 
-    def find(self, **key: Any) -> list[Row]:
-        """All rows with these fields."""
-        return [row for row in self.rows if all(same(row.get(name), value) for name, value in key.items())]
+    def find(self, **key: Any) -> list[Result]:
+        """All results that fit a key."""
+        asked = {name: _meant(name, value) for name, value in key.items()}
+        named = [row for row in self.rows if row.experiment == key.get("experiment", row.experiment)]  # most keys name it
+        return [row for row in named if row.fits(asked)]
 
-    def errors(self, key: Key) -> Array:
+    def errors(self, **key: Any) -> Array:
         """The error of one result for each seed, in the order of seeds."""
-        found = self.find(**key)
-        seeds = [row["seed"] for row in found]
-        if len(seeds) != len(set(seeds)):
-            raise ValueError(f"{key} picks more than one result a seed: name more fields.")
-        return np.array([row["error"] for row in sorted(found, key=lambda row: row["seed"])])
+        found = sorted(self.find(**key), key=lambda row: row.seed)
+        if not found:
+            raise ValueError(f"no experiment gives {key}.")
+        if len(found) != len({row.seed for row in found}):
+            raise ValueError(f"{key} picks more than one result a seed, such as {_apart(*found[:2])}: name more fields.")
+        return np.array([row.error for row in found])
 
     def mean(self, **key: Any) -> float:
         """The mean error over seeds of one result."""
-        errors = self.errors(key)
-        if not len(errors):
-            raise ValueError(f"there is no result for {key}.")
-        return float(errors.mean())
+        return float(self.errors(**key).mean())
 
-    def spread(self, **key: Any) -> float:
-        """Its standard deviation over seeds; nan with one seed."""
-        errors = self.errors(key)
-        return float(errors.std(ddof=1)) if len(errors) > 1 else float("nan")
+    def cells(self) -> list[StudyCell]:
+        """Mean and deviation over seeds of every result."""
+        groups: dict[Any, list[Result]] = {}
+        for row in self.rows:
+            key = (row.experiment, row.cell, row.decoding, row.split, *row.tags.items())
+            groups.setdefault(key, []).append(row)
+        return [_cell(rows) for rows in groups.values()]
 
 
-def same(one: Any, other: Any) -> bool:
-    """Equal, numbers up to rounding."""
-    if isinstance(one, float | int) and isinstance(other, float | int) and not isinstance(one, bool):
-        return bool(np.isclose(one, other, rtol=1e-9, atol=0))
-    return bool(one == other)
+def _apart(one: Result, other: Result) -> str:
+    """Two results by the fields in which they differ."""
+    names = ("experiment", "split", "decoding", "setting", "tags")
+    different = [name for name in names if getattr(one, name) != getattr(other, name)]
+    return " and ".join(", ".join(f"{name}={getattr(row, name)!r}" for name in different) for row in (one, other))
+
+
+def _cell(rows: list[Result]) -> StudyCell:
+    first, errors = rows[0], np.array([row.error for row in rows])
+    spread = float(errors.std(ddof=1)) if len(errors) > 1 else None
+    names, error = list(first.names), float(errors.mean())
+    return StudyCell(
+        first.experiment, first.setting, names, first.decoding, first.split, first.rows, error, spread, len(rows), first.tags
+    )
 
 
 @dataclass
@@ -63,7 +132,7 @@ class Context:
     seeds: list[int]
     real: bool
     quick: bool
-    #: Out-of-fold labels (codes of the sorted classes) of a cell: labels(experiment, seed, **cell fields).
+    #: Out-of-fold labels (codes of the sorted classes) of a cell: labels(experiment, seed, **key).
     labels: Callable[..., Array]
     say: Callable[[str], None]
 

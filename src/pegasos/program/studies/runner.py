@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
-import json
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,18 +16,20 @@ import numpy as np
 from sklearn.base import clone
 
 from pegasos import SweepCV, __version__
-from pegasos.program.files import as_json, write_text
 from pegasos.program.pages import gather_study, join_studies, save_gathered, write_report
 from pegasos.program.pages.fitted_facts import made
+from pegasos.program.records import codec
+from pegasos.program.records.studies import Better, Claim, ExtraRecord, KeptPart, StudyData, StudyRecord
 from pegasos.program.studies import writing
 from pegasos.program.studies.decoding import DecodedAccuracy
 from pegasos.program.studies.judging import judge
-from pegasos.program.studies.results import Context, Results, Row, same
+from pegasos.program.studies.results import Context, Result, Results
 from pegasos.program.studies.study import Emulation, Experiment, Study
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.named_sets import load_set
 from pegasos.program.tables.row_hashes import hash_rows
 from pegasos.search.anatomy import anatomy
+from pegasos.search.grid import Cell
 from pegasos.search.store import ALGORITHMS
 
 Array = np.ndarray[Any, Any]
@@ -45,52 +48,54 @@ class Options:
     progress: bool = False
     #: Whether to write report.html.
     page: bool = False
+    #: The name or file that the study was asked for by.
+    source: str = ""
 
 
-def run_study(study: Study, folder: str | Path, options: Options, load: Callable[[str], Dataset] = load_set) -> dict[str, Any]:
+def run_study(study: Study, folder: str | Path, options: Options, load: Callable[[str], Dataset] = load_set) -> StudyRecord:
     """Everything a study declares; writes results.json, results.csv, cells.csv and findings.md, and answers results.json."""
     begin = time.perf_counter()
     dataset, real = _data(study, options, load)
     run = _Run(study, Path(folder), options, dataset)
     seeds = list(range(1 if options.quick else options.seeds))
     results = Results()
-    times: dict[str, float] = {}
-    for experiment in study.experiments:
+    seconds: dict[str, float] = {}
+    parts: tuple[Experiment | Emulation, ...] = (*study.experiments, *study.emulations)
+    for part in parts:
+        start = time.perf_counter()
         for seed in seeds:
-            options.say(f"{study.name}: {experiment.name}, seed {seed + 1} of {len(seeds)}")
-            start = time.perf_counter()
-            results.rows += run.experiment(experiment, seed)
-            times[experiment.name] = times.get(experiment.name, 0.0) + time.perf_counter() - start
-    for emulation in study.emulations:
-        for seed in seeds:
-            options.say(f"{study.name}: {emulation.name}, seed {seed + 1} of {len(seeds)}")
-            results.rows += run.emulation(emulation, seed)
+            options.say(f"{study.name}: {part.name}, seed {seed + 1} of {len(seeds)}")
+            results.rows += run.experiment(part, seed) if isinstance(part, Experiment) else run.emulation(part, seed)
+        if isinstance(part, Experiment):
+            seconds[part.name] = round(time.perf_counter() - start, 2)
     context = Context(study, dataset, results, seeds, real, options.quick, run.labels, options.say)
-    judged, fits = judge(study.numbers(), results, study.tolerance)
-    found: dict[str, Any] = {
-        "study": study.name,
-        "title": study.title,
-        "protocol": study.protocol,
-        "data": {"name": dataset.name, "rows": len(dataset), "real": real, "fingerprint": run.fingerprint},
-        "seeds": seeds,
-        "quick": options.quick,
-        "numbers": [each.as_row() for each in judged],
-        "readings": fits,
-        "checks": run.checks(context),
-        "extras": run.extras(context),
-        "surpass": run.surpass(context),
-        "findings": study.findings if real else "",
-        "seconds": {name: round(seconds, 2) for name, seconds in times.items()},
-        "made": made(),
-    }
-    found["cells"] = writing.summarize(results)
-    found["total_seconds"] = round(time.perf_counter() - begin, 2)
-    writing.write(run.folder, found)
+    numbers, readings = judge(study.numbers(), results, study.tolerance)
+    record = StudyRecord(
+        study=study.name,
+        title=study.title,
+        protocol=study.protocol,
+        data=StudyData(dataset.name, len(dataset), real, run.fingerprint),
+        seeds=seeds,
+        quick=options.quick,
+        numbers=numbers,
+        readings=readings,
+        claims=[Claim(check.claim, *check.look(context)) for check in study.checks],
+        extras=run.extras(context),
+        better=run.better(context),
+        findings=study.findings if real else "",
+        cells=results.cells(),
+        seconds=seconds,
+        made=made(),
+        total_seconds=round(time.perf_counter() - begin, 2),
+        folder=str(folder),
+        source=options.source or study.name,
+    )
+    writing.write(run.folder, record)
     if options.page:
         options.say(f"{study.name}: writing the page")
         save_gathered(run.folder, join_studies(run.gathered))
         write_report(run.folder)
-    return found
+    return record
 
 
 def _data(study: Study, options: Options, load: Callable[[str], Dataset]) -> tuple[Dataset, bool]:
@@ -123,22 +128,21 @@ class _Run:
         self.study, self.folder, self.options, self.dataset = study, folder, options, dataset
         self.fingerprint = hashlib.sha256(hash_rows(dataset.X, dataset.labels).astype("<u8").tobytes()).hexdigest()[:16]
         self.gathered: list[dict[str, Any]] = []
-        self._labels: dict[tuple[str, int], tuple[list[Row], Array]] = {}
-        (folder / "parts").mkdir(parents=True, exist_ok=True)
+        self._searches: dict[tuple[str, int], tuple[list[Result], Array]] = {}
 
     def once(self, name: str, make: Callable[[], Any]) -> Any:
-        """What an earlier run in this folder has computed for the same data and version, or what `make` answers now."""
-        asked = {"data": self.fingerprint, "algorithms": ALGORITHMS, "seeds": self.options.seeds, "version": __version__}
+        """What an earlier run in this folder has computed for the same data and version, or what `make` answers now, as JSON."""
+        asked = {"data": self.fingerprint, "algorithms": ALGORITHMS, "seeds": self.options.seeds, "pegasos": __version__}
         path = self.folder / "parts" / f"{name}.json"
-        if path.exists():
-            kept = json.loads(path.read_text(encoding="utf-8"))
-            if kept["asked"] == asked:
-                return kept["answer"]
-        answer = as_json(make())
-        write_text(path, json.dumps({"asked": asked, "answer": answer}))
-        return answer
+        with contextlib.suppress(BadData, FileNotFoundError):  # damaged or of another version: computed again
+            kept = codec.load(KeptPart, path)
+            if kept.asked == asked:
+                return kept.answer
+        part = KeptPart(asked, codec.to_json(make()))
+        codec.save(path, part)
+        return part.answer
 
-    def experiment(self, experiment: Experiment, seed: int) -> list[Row]:
+    def experiment(self, experiment: Experiment, seed: int) -> list[Result]:
         """All cells of an experiment with this seed."""
         dataset = self.dataset
         estimator = clone(experiment.estimator)
@@ -158,72 +162,77 @@ class _Run:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # borders and gaps of a report's grid are its own
             search.fit(dataset.X, dataset.y)
-        rows = _rows(experiment, seed, search, plain)
-        cells = [row for row in rows if row["split"] == experiment.split_name and row["decoding"] == experiment.decodings[0]]
-        self._labels[experiment.name, seed] = (cells, search.labels_)
+        rows = list(_rows(experiment, seed, search, plain))
+        first = [row for row in rows if row.split == experiment.split_name and row.decoding == experiment.decodings[0]]
+        self._searches[experiment.name, seed] = (first, search.labels_)
         if self.options.page and seed == 0:
             self.gathered.append(gather_study(search, dataset, experiment.name))
         return rows
 
-    def emulation(self, emulation: Emulation, seed: int) -> list[Row]:
+    def emulation(self, emulation: Emulation, seed: int) -> list[Result]:
         """What a report's own program would have found with this seed."""
         rows = self.once(f"{_slug(emulation.name)}-{seed}", lambda: emulation.run(self.dataset, seed))
-        return [{"experiment": emulation.name, "seed": seed, "decoding": "argmax", **row} for row in rows]
+        own = ("split", "decoding", "error", "rows")
+        return [
+            Result(
+                emulation.name,
+                seed,
+                **{name: row[name] for name in own if name in row},
+                tags={name: value for name, value in row.items() if name not in own},
+            )
+            for row in rows
+        ]
 
-    def labels(self, experiment: str, seed: int, **cell: Any) -> Array:
+    def labels(self, experiment: str, seed: int, **key: Any) -> Array:
         """Out-of-fold codes of one cell."""
-        cells, labels = self._labels[experiment, seed]
-        found = [row["cell"] for row in cells if all(same(row.get(name), value) for name, value in cell.items())]
+        cells, labels = self._searches[experiment, seed]
+        found = Results(cells).find(**key)
         if len(found) != 1:
-            raise ValueError(f"{cell} picks {len(found)} cells of {experiment!r}.")
-        return np.asarray(labels[found[0]])
+            raise ValueError(f"{key} picks {len(found)} cells of {experiment!r}, not one.")
+        return np.asarray(labels[found[0].cell])
 
-    def checks(self, context: Context) -> list[dict[str, str]]:
-        answers = [(check.claim, *check.look(context)) for check in self.study.checks]
-        return [{"claim": claim, "verdict": verdict, "evidence": evidence} for claim, verdict, evidence in answers]
-
-    def extras(self, context: Context) -> list[dict[str, Any]]:
+    def extras(self, context: Context) -> list[ExtraRecord]:
         found = []
         for extra in self.study.extras:
             if extra.slow and context.quick:
                 continue
             self.options.say(f"{self.study.name}: {extra.title}")
-            answer = self.once(f"extra-{extra.name}", lambda extra=extra: extra.make(context))  # type: ignore[misc]
-            found.append({"name": extra.name, "title": extra.title, **answer})
+            answer = self.once(f"extra-{extra.name}", functools.partial(extra.make, context))
+            found.append(ExtraRecord(extra.name, extra.title, answer.pop("text", ""), answer))
         return found
 
-    def surpass(self, context: Context) -> list[dict[str, Any]]:
+    def better(self, context: Context) -> list[Better]:
         if self.study.surpass is None or context.quick:
             return []
         self.options.say(f"{self.study.name}: the best that this project reaches")
-        make = self.study.surpass
-        return list(self.once("surpass", lambda: make(context)))
+        answer = self.once("surpass", functools.partial(self.study.surpass, context))
+        return list(codec.from_json(list[Better], answer, f"{self.folder}/parts/surpass.json"))
 
 
-def _rows(experiment: Experiment, seed: int, search: Any, plain: bool) -> list[Row]:
+def _rows(experiment: Experiment, seed: int, search: Any, plain: bool) -> Iterator[Result]:
     results = search.cv_results_
     tested = int((search.labels_[0] >= 0).sum())
-    rows = []
-    for number, params in enumerate(results["params"]):
-        cell = {name.rpartition("__")[2]: _named(value) for name, value in params.items()}
+    parts = {"test": experiment.split_name, **({"train": "train"} if experiment.training else {})}
+    for cell in search.cells_:
+        names = tuple(dict.fromkeys(_names(cell)))
         for how in experiment.decodings:
-            metric = "score" if plain else how
-            common = {"experiment": experiment.name, "seed": seed, "decoding": how, "cell": number, **experiment.tags, **cell}
-            for part, split in (("test", experiment.split_name), ("train", "train")):
-                if part == "train" and not experiment.training:
-                    continue
-                score = results[f"mean_{part}_{metric}"][number]
-                rows.append({**common, "split": split, "error": 1 - float(score), "rows": tested})
-    return rows
+            for part, split in parts.items():
+                error = 1 - float(results[f"mean_{part}_{'score' if plain else how}"][cell.number])
+                yield Result(experiment.name, seed, error, tested, split, how, cell.setting, names, experiment.tags, cell.number)
 
 
-def _named(value: Any) -> Any:
-    """A parameter as it stands in tables: numbers as they are, all else as text."""
-    if value is None:
-        return "linear"
-    if isinstance(value, bool | int | float | str):
-        return value
-    return value.item() if isinstance(value, np.generic) else repr(value)
+def _names(cell: Cell) -> Iterator[str]:
+    """What the grid varies, as settings call it: a parameter of the learner by its name, one of a step by that of the step."""
+    parts = cell.parts
+    for name in cell.params:
+        *above, last = name.split("__")
+        if f"{name}__" == parts.prefix:
+            yield "model"
+        elif name.startswith(parts.prefix):
+            yield name.removeprefix(parts.prefix).partition("__")[0]
+        else:
+            filters = (stage.name for stage in parts.stages if stage.drops and last in stage.part.get_params(deep=False))
+            yield next((stage.name for stage in parts.stages if stage.name in above), next(filters, last))
 
 
 def _slug(name: str) -> str:

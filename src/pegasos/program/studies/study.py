@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from pegasos.program.records.studies import Better
     from pegasos.program.studies.results import Context
 
 Array = np.ndarray[Any, Any]
-#: Fields that pick one result a seed: experiment, split, decoding, kernel, lam, n_iter, ...
+#: What one result is: experiment, split, decoding, kernel, lam, n_iter, a step of the pipeline, ... See Results.
 Key = dict[str, Any]
 
 
@@ -102,16 +101,10 @@ class Study:
     numbers: Callable[[], list[Number]] = list
     checks: tuple[Check, ...] = ()
     extras: tuple[Extra, ...] = ()
-    #: Answers rows of {what, error, rows, low, high, p, against, seconds, ...}: the best that this project reaches.
-    surpass: Callable[[Context], list[dict[str, Any]]] | None = None
+    #: The best that this project reaches, beside the report's best.
+    surpass: Callable[[Context], list[Better]] | None = None
     findings: str = ""
-    #: How many noises a printed number may lie away from ours.
+    #: How many times the noise a printed number may lie away from ours.
     tolerance: float = 2.0
     #: Brings rows into the form that the protocol starts from, such as pixels in [0, 1].
     prepare: Callable[[Any], Any] = lambda dataset: dataset
-
-
-def printed_rows(name: str) -> list[dict[str, str]]:
-    """The rows of a report's numbers, which come with the package."""
-    text = files("pegasos.program.published").joinpath("printed", f"{name}.csv").read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))

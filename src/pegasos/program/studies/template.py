@@ -8,7 +8,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from pegasos import Pegasos, Perceptron
-from pegasos.engine.kernels import Gaussian, Polynomial
+from pegasos.kernels import Gaussian, Polynomial
 from pegasos.studies import Experiment, Study, train_test
 
 LAMS = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1]

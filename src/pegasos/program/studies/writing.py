@@ -4,40 +4,31 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from pegasos.program.files import as_json, write_text
+from pegasos.program.files import write_text
+from pegasos.program.records import codec
+from pegasos.program.records.studies import JudgedNumber, ReadingFit, StudyCell, StudyRecord
 from pegasos.program.studies.judging import DIFFERS, REPRODUCED, UNKNOWN
-from pegasos.program.studies.results import Results
+
+#: What the tables of printed numbers need to be understood.
+READING = (
+    "A reading is one interpretation of what the report did; each group of numbers is judged by the reading that fits it best. "
+    "The noise is the standard error of the comparison of a printed number with ours."
+)
 
 
-def write(folder: Path, found: dict[str, Any]) -> None:
+def write(folder: Path, record: StudyRecord) -> None:
     """All files of a run."""
-    cells = found["cells"]
-    write_text(folder / "results.json", json.dumps(as_json(found), indent=1, ensure_ascii=False) + "\n")
+    cells = [cell.row() for cell in record.cells]
+    codec.save(folder / "results.json", record)
     write_text(folder / "cells.csv", _csv(cells))
-    write_text(folder / "results.csv", _csv(found["numbers"] or cells))
-    write_text(folder / "findings.md", findings(found))
-
-
-def summarize(results: Results) -> list[dict[str, Any]]:
-    """Mean and deviation over seeds of every result."""
-    groups: dict[Any, list[dict[str, Any]]] = {}
-    for row in results.rows:
-        key = tuple((name, value) for name, value in row.items() if name not in ("seed", "error", "cell"))
-        groups.setdefault(key, []).append(row)
-    cells = []
-    for key, rows in groups.items():
-        errors = np.array([row["error"] for row in rows])
-        spread = float(errors.std(ddof=1)) if len(errors) > 1 else None
-        cells.append({**dict(key), "error": float(errors.mean()), "spread": spread, "seeds": len(errors)})
-    return cells
+    write_text(folder / "results.csv", _csv([number.row() for number in record.numbers] or cells))
+    write_text(folder / "findings.md", findings(record))
 
 
 def _csv(rows: list[dict[str, Any]]) -> str:
@@ -66,103 +57,101 @@ def _cell(value: Any) -> str:
     return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
-def book(results: list[dict[str, Any]]) -> str:
+def book(records: list[StudyRecord]) -> str:
     """The findings of several studies as one page, with a table of them all first."""
     rows = []
-    for found in results:
-        counts = Counter(row["verdict"] for row in found["numbers"])
-        tested = [row["printed"] for row in found["numbers"] if row.get("split") != "train"]
-        best = min((row["error"] for row in found["surpass"]), default=None)
+    for record in records:
+        counts = Counter(number.verdict for number in record.numbers)
+        tested = [number.printed for number in record.numbers if number.fields.get("split") != "train"]
         rows.append(
             {
-                "study": f"[{found['study']}](#{_anchor(found['title'])})",
-                "printed numbers": len(found["numbers"]),
-                **{verdict: counts.get(verdict, 0) for verdict in (REPRODUCED, DIFFERS, UNKNOWN)},
+                "study": f"[{record.study}](#{_anchor(record.title)})",
+                "printed numbers": len(record.numbers),
+                **{verdict: counts[verdict] for verdict in (REPRODUCED, DIFFERS, UNKNOWN)},
                 "the report's best test error": min(tested, default=None),
-                "best reached here": best,
-                "seconds": found["total_seconds"],
+                "best reached here": min((each.error for each in record.better), default=None),
+                "seconds": record.total_seconds,
             }
         )
     head = ["# The studies", "", "Written by `pegasos study all`; every table is the runner's own.", "", *table(rows)]
-    return "\n".join([*head, *(findings(found, level=2) for found in results)])
+    return "\n".join([*head, *(findings(record, level=2) for record in records)])
 
 
 def _anchor(title: str) -> str:
     return "".join(char for char in title.lower().replace(" ", "-") if char.isalnum() or char == "-")
 
 
-def findings(found: dict[str, Any], level: int = 1) -> str:
+def findings(record: StudyRecord, level: int = 1) -> str:
     """The run as a page of Markdown."""
-    mark, data, cells = "#" * level, found["data"], found["cells"]
-    lines = [f"{mark} {found['title']}", "", *_warning(found), found["protocol"], ""]
-    seeds = len(found["seeds"])
-    lines += [f"{data['rows']} rows of {data['name']}, {seeds} seed{'s' * (seeds > 1)}, {found['total_seconds']:.0f} s.", ""]
-    if found["numbers"]:
-        lines += [f"{mark}# Printed and ours", "", *_verdicts(found), *_numbers(found["numbers"])]
-        lines += [f"{mark}# Which reading fits", "", *_readings(found["readings"])]
+    mark, data, seeds = "#" * level, record.data, len(record.seeds)
+    lines = [f"{mark} {record.title}", "", *_warning(record), record.protocol, ""]
+    lines += [f"{data.rows} rows of {data.name}, {seeds} seed{'s' * (seeds > 1)}, {record.total_seconds:.0f} s.", ""]
+    if record.numbers:
+        lines += [f"{mark}# Printed and ours", "", *_verdicts(record.numbers), *_numbers(record.numbers)]
+        lines += [f"{mark}# Which reading fits", "", READING, "", *_readings(record.readings)]
     else:
         note = "The best cell of each is chosen by the errors that it shows here, so these are a little too good."
-        lines += [f"{mark}# The best of each", "", note, "", *table(best_of_each(cells), _shown_columns(cells))]
-        lines += [f"{mark}# All errors", "", *table(cells, _shown_columns(cells))]
-    if found["checks"]:
-        lines += [f"{mark}# Claims", "", *table(found["checks"])]
-    for extra in found["extras"]:
-        lines += [f"{mark}# {extra['title']}", "", extra.get("text", ""), ""]
-    if found["surpass"]:
-        lines += [f"{mark}# The best that this project reaches", "", *table(found["surpass"])]
-    if found["findings"]:
-        lines += [f"{mark}# Findings", "", found["findings"], ""]
-    made = ", ".join(f"{name} {value}" for name, value in found["made"].items())
-    lines += [f"Made: {made}. Seconds: " + ", ".join(f"{name} {value:g}" for name, value in found["seconds"].items()) + ".", ""]
+        cells = [cell.row() for cell in record.cells]
+        columns, best = _shown_columns(cells), [cell.row() for cell in best_of_each(record.cells)]
+        lines += [f"{mark}# The best of each", "", note, "", *table(best, columns)]
+        lines += [f"{mark}# All errors", "", *table(cells, columns)]
+    if record.claims:
+        lines += [f"{mark}# Claims", "", *table([asdict(claim) for claim in record.claims])]
+    for extra in record.extras:
+        lines += [f"{mark}# {extra.title}", "", extra.text, ""]
+    if record.better:
+        lines += [f"{mark}# The best that this project reaches", "", *table([each.row() for each in record.better])]
+    if record.findings:
+        lines += [f"{mark}# Findings", "", record.findings, ""]
+    made = ", ".join(f"{name} {value}" for name, value in record.made.items())
+    lines += [f"Made: {made}. Seconds: " + ", ".join(f"{name} {value:g}" for name, value in record.seconds.items()) + ".", ""]
     return "\n".join(lines)
 
 
-def _warning(found: dict[str, Any]) -> list[str]:
-    if found["data"]["real"] or not found["numbers"]:
+def _warning(record: StudyRecord) -> list[str]:
+    if record.data.real or not record.numbers:
         return []
     return ["> **These rows are not the report's data.** The verdicts below are about the machinery, never about the report.", ""]
 
 
-def _verdicts(found: dict[str, Any]) -> list[str]:
-    numbers = found["numbers"]
-    counts = {
-        verdict: sum(row["verdict"] == verdict for row in numbers) for verdict in dict.fromkeys(r["verdict"] for r in numbers)
-    }
+def _verdicts(numbers: list[JudgedNumber]) -> list[str]:
+    counts = Counter(number.verdict for number in numbers)
     words = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    explained = sum(row["verdict"] == DIFFERS and bool(row["why"]) for row in numbers)
+    explained = sum(number.verdict == DIFFERS and bool(number.why) for number in numbers)
     more = f" ({explained} of them explained)" if explained else ""
-    share = counts.get(REPRODUCED, 0) / len(numbers)
-    return [f"{len(numbers)} printed numbers: {words}{more}. Share reproduced: {share:.0%}.", ""]
+    return [f"{len(numbers)} printed numbers: {words}{more}. Share reproduced: {counts[REPRODUCED] / len(numbers):.0%}.", ""]
 
 
-def _numbers(rows: list[dict[str, Any]]) -> list[str]:
+def _numbers(numbers: list[JudgedNumber]) -> list[str]:
     """All of them; a long table is folded."""
-    if len(rows) <= 20:
-        return table(rows)
-    return [f"<details><summary>All {len(rows)} numbers</summary>", "", *table(rows), "</details>", ""]
+    lines = table([number.row() for number in numbers])
+    if len(numbers) <= 20:
+        return lines
+    return [f"<details><summary>All {len(numbers)} numbers</summary>", "", *lines, "</details>", ""]
 
 
-def _readings(fits: list[dict[str, Any]]) -> list[str]:
-    rows = [
-        {
-            "numbers": fit["group"],
-            "reading": f"**{fit['reading']}**" if fit["chosen"] else fit["reading"],
-            "fitting": f"{fit['fitting']} of {fit['numbers']}",
-            "mean distance in noises": fit["mean_distance"],
-        }
-        for fit in fits
-    ]
-    return table(rows)
+def _readings(fits: list[ReadingFit]) -> list[str]:
+    return table(
+        [
+            {
+                "numbers": fit.group,
+                "reading": f"**{fit.reading}**" if fit.chosen else fit.reading,
+                "fitting": f"{fit.fitting} of {fit.numbers}",
+                "mean distance, in standard errors": fit.mean_distance,
+            }
+            for fit in fits
+        ]
+    )
 
 
-def best_of_each(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def best_of_each(cells: list[StudyCell]) -> list[StudyCell]:
     """The cell of every experiment that errs least on rows it was not trained on, the best experiment first."""
-    best: dict[str, dict[str, Any]] = {}
+    best: dict[str, StudyCell] = {}
     for cell in cells:
-        known = best.get(cell["experiment"])
-        if cell["split"] != "train" and (known is None or cell["error"] < known["error"]):
-            best[cell["experiment"]] = cell
-    return sorted(best.values(), key=lambda cell: cell["error"])
+        known = best.get(cell.experiment)
+        if cell.split != "train" and (known is None or cell.error < known.error):
+            best[cell.experiment] = cell
+    return sorted(best.values(), key=lambda cell: cell.error)
 
 
 def _shown_columns(cells: list[dict[str, Any]]) -> list[str]:
