@@ -11,9 +11,10 @@ from threadpoolctl import threadpool_limits
 from benchmarks.data import usps
 from benchmarks.harness import Benchmark, Row, ratio
 from pegasos.engine.draws import Draws
+from pegasos.engine.losses import LOSSES
 from pegasos.engine.method import Method
 from pegasos.engine.rows import GramRows
-from pegasos.engine.rules import HINGE
+from pegasos.engine.rules import PEGASOS
 from pegasos.engine.walk import Walk
 from pegasos.kernels import Gaussian
 
@@ -40,7 +41,9 @@ def run(repeats: int) -> Iterator[Row]:
     results: dict[str, Array] = {}
 
     def ours() -> None:
-        walk = Walk(rows, codes, np.ones(ROWS), classes, np.array([LAM]), Method(HINGE), Draws("uniform", ROWS, seed=0))
+        walk = Walk(
+            rows, codes, np.ones(ROWS), classes, np.array([LAM]), Method(PEGASOS, LOSSES["hinge"]), Draws("uniform", ROWS, seed=0)
+        )
         walk.advance(STEPS)
         results["ours"] = walk.vectors()[0][walk.column_of()[:, 0]]
 

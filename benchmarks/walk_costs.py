@@ -10,9 +10,10 @@ import numpy as np
 from benchmarks.data import dense_binary, sparse_binary
 from benchmarks.harness import Benchmark, Row, seconds
 from pegasos.engine.draws import Draws
+from pegasos.engine.losses import LOSSES
 from pegasos.engine.method import Method
 from pegasos.engine.rows import explicit_rows
-from pegasos.engine.rules import HINGE
+from pegasos.engine.rules import PEGASOS
 from pegasos.engine.walk import Walk
 
 #: Sampling, averaging, tracking (the running loss), in this order.
@@ -29,7 +30,7 @@ OPTIONS = {
 def epoch(rows: Any, y: Any, lam: float, option: str) -> float:
     """Seconds of the second epoch: in the first nearly every example makes a change."""
     sampling, averaging, tracking = OPTIONS[option]
-    method = Method(HINGE, constant=1.0, averaging=averaging, tracking=tracking)
+    method = Method(PEGASOS, LOSSES["hinge"], constant=1.0, averaging=averaging, tracking=tracking)
     draws = Draws(sampling, rows.count, seed=0)
     walk = Walk(rows, y, np.ones(rows.count), np.array([1]), np.array([lam]), method, draws, by_rows=True)
     walk.advance(rows.count)

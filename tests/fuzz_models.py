@@ -268,6 +268,21 @@ def hostile_trees(files: list[bytes]) -> Iterator[tuple[str, bytes]]:
             changed = copy.deepcopy(head)
             changed["model"]["state"]["steps"][step][1]["state"]["n_features"] = width
             yield f"width {width} of step {step}", together(header, changed, data)
+    header, head, data = apart(files[4])  # a ColumnTransformer: its width is tied to nothing but its lists of columns
+    for width in (5, 10**6, 2**21, 2**21 + 1, 2**31):
+        changed = copy.deepcopy(head)
+        changed["model"]["state"]["steps"][0][1]["state"]["n_features"] = width
+        yield f"columns of {width}", together(header, changed, data)
+    header, head, data = apart(files[0])  # a kernel: its width may be a text, which a regular expression reads
+    for text in (" " * 200_000, "9" * 200_000 + " scale", "." * 200_000, "1e" + "9" * 200_000 + "scale"):
+        for place in ("params", "state"):
+            changed = copy.deepcopy(head)
+            changed["model"][place]["kernel"] = {"kernel": "gaussian", "params": {"variance": text}}
+            yield f"width {text[:5]!r} in {place}", together(header, changed, data)
+    changed = copy.deepcopy(head)
+    changed["model"]["params"]["loss"] = "x" * 10**6
+    yield "a loss without end", together(header, changed, data)
+    header, head, data = apart(files[5])
     for name in ("os.system", "FunctionTransformer", "sklearn.preprocessing._data.StandardScaler", "__main__", "Part", ""):
         changed = copy.deepcopy(head)
         changed["model"]["state"]["steps"][0][1]["type"] = name
@@ -279,7 +294,7 @@ def hostile_trees(files: list[bytes]) -> Iterator[tuple[str, bytes]]:
     header, head, data = apart(files[3])  # precomputed: the width is tied to nothing but the number of training rows
     for width in (5, 10**6, 2**31 - 1, 2**31):
         changed = copy.deepcopy(head)
-        changed["model"]["state"].update(n_features=width, rows=width)
+        changed["model"]["state"].update(n_features=width, _m=width)
         yield f"precomputed {width}", together(header, changed, data)
     header, head, data = apart(files[1])
     for values in (["x" * 10**6, *(f"y{i}" for i in range(100_000))], [0, 1, 2**63], [0.5, 1, 2], ["a\0", "b", "c"], [2, 1, 0]):

@@ -124,7 +124,7 @@ def test_kernels_of_several_options_are_joined_once_each():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("gausian:3", "did you mean 'gaussian'"),
+        ("gausian:3", "Did you mean 'gaussian'"),
         ("", "there is no kernel ''"),
         ("linear:3", "has no values"),
         ("gaussian:x", "'x' is not a number"),
@@ -194,7 +194,7 @@ def test_a_new_kernel_needs_no_edit_of_the_program(monkeypatch):
         assert parse_kernels([kernel_option(kernel)]) == [kernel]
     for text, why in {
         "wave:2s": "'2s' is not a number",
-        "wave:2:height=1": r"unknown 'height'; known is shift=..., frequency=...",
+        "wave:2:height=1": r"unknown 'height'; known is shift, frequency",
         "wave:2:frequency=1": "give periods or frequency=..., not both",
         "peaks:1.5": "whole number",
         "peaks:2000": "the count 2000 is above 1000",

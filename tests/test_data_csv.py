@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pegasos.program.tables import csv_parse
+from pegasos.program.tables import csv_columns, csv_records
 from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.program.tables.read_options import ReadOptions
 from pegasos.program.tables.reading import read, stream
@@ -83,7 +83,7 @@ def test_names_that_are_numbers_or_over_words(table: Any) -> None:
 
 
 def test_plain_text_takes_the_fast_way(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_parse, "_exact", lambda *_: pytest.fail("the slow reader was asked"))
+    monkeypatch.setattr(csv_records, "_exact", lambda *_: pytest.fail("the slow reader was asked"))
     for text in (PLAIN, PLAIN.replace("\n", "\r\n\r\n"), "a,b,y\n1,NA,0\n,4,1\n", 'a,b,y\n"x, y",1,0\n"z",2,1\n'):
         assert len(table(text)) >= 2
 
@@ -116,6 +116,13 @@ def test_kinds_of_labels(table: Any) -> None:
     assert table("a,y\n1,cat\n2,dog\n").y.tolist() == ["cat", "dog"]
     assert table("a,y\n1,0.5\n2,1.5\n").y.dtype == np.float64
     assert table("a,y\n1,1\n2,b\n").y.tolist() == ["1", "b"]
+
+
+def test_long_numbers_are_different_classes(table: Any, tmp_path: Path) -> None:
+    text = f"a,y\n1,{2**53}\n2,{2**53 + 1}\n3,{2**53}\n"
+    assert table(text).y.tolist() == [str(2**53), str(2**53 + 1), str(2**53)]
+    (part,) = stream(tmp_path / "table.csv", [Column("a")], label_name="y")
+    assert part.y is not None and part.y.tolist() == [str(2**53), str(2**53 + 1), str(2**53)]
 
 
 def test_groups_and_weights(table: Any) -> None:
@@ -168,6 +175,11 @@ MOSTLY = "a,y\n" + "".join(f"{i}.5,{i % 2}\n" for i in range(40))
         ("a,b,y\n1,2,0\n1,2\n1,2,3,4\n1,2,0\n", {}, "line 3: 2 fields"),
         ('a,b,y\n1,2,0\n3,"4,1\n5,6,0\n', {}, "line 3: 2 fields .* never closed"),
         ('a,b,y\n1,2,0\n3,4,"1\n5,6,0\n', {}, "line 3: a quote is opened and never closed"),
+        (
+            "a;b;y\n" + '"x\n1";2,5;0\n' * 9 + '"x;2,5;1\n' + '"x\n1";2,5;0\n' * 9,
+            {},
+            "line 20: . fields? where other lines have 3",
+        ),
         ("a,a,y\n1,2,0\n3,4,1\n", {}, "two columns are called 'a'"),
         ("a,y\né,0\nb,1\n".encode("cp1252"), {}, "line 2: the text is not UTF-8; try --encoding cp1252"),
         ("a,y\n1,0\n2,1\n", {"encoding": "zlib"}, "no encoding called 'zlib'"),
@@ -191,6 +203,9 @@ MOSTLY = "a,y\n" + "".join(f"{i}.5,{i % 2}\n" for i in range(40))
         (",".join(["1"] * 100_001), {}, "100001 columns; .* svmlight"),
         ("a,b,y\n", {}, "names of columns, but no rows"),
         ("\n \n\n", {}, "blank lines"),
+        ("\ufeff\n", {"encoding": "utf-8"}, "blank lines"),
+        ("\u00a0\n", {}, "all is blank"),
+        ("a,b\n1,2,0\n3,4,1\n", {}, "line 1: the names of columns have 2 fields, other lines 3"),
         ("", {}, "is empty"),
         (PLAIN * 1000, {"limit": 100}, "takes more than 100 bytes"),
         (gzip.compress(b"\n" * 10_000_000, mtime=0), {"limit": 10**6}, "unpacks to more than"),
@@ -210,6 +225,23 @@ def test_messages_are_harmless_on_a_terminal(table: Any) -> None:
 
 def test_encoding(table: Any) -> None:
     assert table("a,y\né,0\nb,1\n".encode("cp1252"), encoding="cp1252").X["a"].to_list() == ["é", "b"]
+
+
+def test_words_that_come_late(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pegasos.program.tables.csv_columns.TextTable.__init__.__kwdefaults__", {"amount": 100, "most": None})
+    codes = [f"{i:03d}" for i in range(50)] + [f"k{i}" for i in range(50)]
+    found = table("code,city,n,y\n" + "".join(f"{code},{'uv'[i % 2]},{i}.5,{i % 2}\n" for i, code in enumerate(codes)))
+    assert found.X["code"].to_list() == codes  # as they were written, though the first chunks held numbers
+    assert found.X["city"].to_list() == ["u", "v"] * 50
+    assert found.X["n"].to_list() == [i + 0.5 for i in range(100)]
+
+
+def test_a_table_is_parsed_once(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = []
+    real = csv_columns.parse
+    monkeypatch.setattr(csv_columns, "parse", lambda file, chunk, *rest: parsed.append(chunk) or real(file, chunk, *rest))
+    table("a,city,y\n" + "".join(f"{i}.5,{'uv'[i % 2]},{i % 2}\n" for i in range(100)))
+    assert len(parsed) == 1
 
 
 def test_inch_marks_are_not_quotes(table: Any) -> None:

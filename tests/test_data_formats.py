@@ -49,6 +49,14 @@ def test_parquet_kinds(tmp_path: Path) -> None:
         read(path)
 
 
+def test_parquet_labels_of_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "labels.parquet"
+    for labels, message in (([0.0, np.nan], "row 2: the label .* is missing"), ([np.inf, 1.0], "row 1, column 'y': .* infinite")):
+        pl.DataFrame({"a": [1.0, 2.0], "y": labels}).write_parquet(path)
+        with pytest.raises(BadData, match=message):
+            list(stream(path, [Column("a")], label_name="y"))
+
+
 def test_damaged_parquet(tmp_path: Path) -> None:
     path = _table(tmp_path)
     path.write_bytes(path.read_bytes()[:-200] + b"\xff" * 192 + b"\x10\0\0\0PAR1")
@@ -118,7 +126,7 @@ def _empty(file: h5py.File) -> None:
         (_virtual, "X is a virtual dataset"),
         (_elsewhere, "X keeps its values in another file"),
         (_words, "X is of type object"),
-        (_empty, "the data take 80 GB, and 1 GB are allowed"),
+        (_empty, "the arrays take 80 GB, and 1 GB are allowed"),
     ],
 )
 def test_hdf5_that_is_refused(tmp_path: Path, fill: Any, message: str) -> None:
@@ -159,10 +167,18 @@ def test_npz_with_gaps(tmp_path: Path) -> None:
     ("arrays", "options", "message"),
     [
         ({"X": np.array([None, 1], dtype=object), "y": [0, 1]}, {}, "'X' holds object"),
-        ({"X": np.eye(2), "y": [0, 1, 1]}, {}, r"2 rows, but labels of shape \(3,\)"),
+        ({"X": np.eye(2), "y": [0, 1, 1]}, {}, r"2 rows, but 'y' of shape \(3,\)"),
         ({"A": np.eye(2), "y": [0, 1]}, {}, "no arrays called X and y, or data and target; it has A, y"),
         ({"X": np.zeros((1000, 1000)), "y": np.arange(1000) % 2}, {"limit": 10**6}, "the arrays take 8 MB, and 1 MB are allowed"),
         ({"X": np.zeros((2, 2, 2, 2)), "y": [0, 1]}, {}, "4 dimensions; two are needed"),
+        ({"X": np.eye(2)}, {}, "has rows .'X'., but no labels; add an array called y"),
+        ({"X": np.eye(2), "y": [0, 1]}, {"label": "Y"}, "no array called 'Y'; it has X, y. Did you mean 'y'"),
+        (
+            {"X": np.eye(2), "y": [0, 1], "X_test": np.eye(3), "y_test": [0, 1, 1]},
+            {},
+            "'X' and 'X_test' are not of",
+        ),
+        ({"X": np.eye(2), "y": [0, 1], "X_test": np.eye(2), "y_test": [0]}, {}, r"2 rows, but 'y_test' of shape \(1,\)"),
         ({"X": np.eye(2), "y": [0, 1]}, {"drop": ("x3",)}, "no column 'x3' .--drop.; its columns are x1, x2"),
     ],
 )
@@ -173,11 +189,38 @@ def test_npz_that_is_refused(tmp_path: Path, arrays: dict[str, Any], options: di
         read(path, ReadOptions(**options))
 
 
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"format": b"coo"}, "sparse matrix of kind .*coo.*; save it as CSR"),
+        ({"format": "bsr"}, "sparse matrix of kind 'bsr'; save it as CSR"),
+        ({"format": ["csr", "csr"]}, "is damaged"),
+        ({"shape": [2, 10**9]}, "is not possible here"),
+        ({"shape": [2, 2.5]}, "numbers and whole indices"),
+        ({"indices": [0.0, 1.0]}, "numbers and whole indices"),
+        ({"indices": [0, 7]}, "is damaged"),
+        ({"indptr": [0, 9, 2]}, "is damaged"),
+        ({"data": np.array([b"a", b"b"])}, "numbers and whole indices"),
+    ],
+)
+def test_sparse_npz_that_is_refused(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
+    path = tmp_path / "bad.npz"
+    parts = {"data": [1.0, 2.0], "indices": [0, 1], "indptr": [0, 1, 2], "shape": [2, 2], "format": b"csr", "y": [0, 1]}
+    np.savez(path, **parts)
+    assert read(path).X.toarray().tolist() == [[1, 0], [0, 2]]
+    np.savez(path, **{**parts, **changed})
+    options = ReadOptions(limit=10**9)
+    with pytest.raises(BadData, match=message):
+        read(path, options)
+    with pytest.raises(BadData, match=message):
+        list(stream(path, [Column("x1"), Column("x2")], options))
+
+
 def test_npz_with_words_that_are_none(tmp_path: Path) -> None:
     path = tmp_path / "bad.npz"
     for code in (0x110000, 0xD800):
         np.savez(path, X=np.eye(2), y=np.array([code, 98], dtype=np.uint32).view("<U1"))
-        with pytest.raises(BadData, match="the words in 'y' are no Unicode"):
+        with pytest.raises(BadData, match="the words in 'y' are not Unicode"):
             read(path)
 
 

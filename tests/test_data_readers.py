@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
+from pegasos.program.files import replacing, write_text
+from pegasos.program.tables.column_roles import places_of
 from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.program.tables.formats import formats
 from pegasos.program.tables.read_options import ReadOptions
@@ -109,8 +112,19 @@ def test_columns_are_found_by_name_in_any_order(tmp_path: Path) -> None:
     (part,) = _stream(path, [Column("a", "text"), Column("b")], frame=True, label_name="y")
     assert part.X.to_dict(as_series=False) == {"a": ["x", "7"], "b": [2.0, 4.0]} and part.y is not None
     assert part.y.tolist() == [0, 1]
-    with pytest.raises(BadData, match="lacks 2 of the 3 columns of the model: c, d"):
+    with pytest.raises(BadData, match=r"lacks 2 of the model's 3 columns: c, d\. It has"):
         _stream(path, [Column("c"), Column("b"), Column("d")])
+
+
+def test_where_columns_are() -> None:
+    assert places_of(["b", "a"], ["a", "x", "b"], "new.csv") == [2, 0]
+    assert places_of(["b"], ["a", "a", "b"], "new.csv") == [2]
+    with pytest.raises(BadData, match=r"new.csv lacks 2 of the model's 3 columns: Height, mass. .* Did you mean 'height'"):
+        places_of(["Height", "mass", "a"], ["a", "height", "b"], "new.csv")
+    with pytest.raises(BadData, match="more than one column called 'a'"):
+        places_of(["a"], ["a", "a"], "new.csv")
+    with pytest.raises(BadData, match="and 30 more"):
+        places_of([f"c{i}" for i in range(50)], [], "new.csv")
 
 
 def test_columns_are_found_by_position(tmp_path: Path) -> None:
@@ -187,3 +201,38 @@ def test_the_content_wins_over_the_name(tmp_path: Path) -> None:
         read(path)
     with pytest.raises(BadData, match=r"no format that is known; .* save the sheet as CSV"):
         read(path.rename(tmp_path / "sheet.xlsx"))
+
+
+# ---- writing
+
+
+def test_a_file_is_replaced_when_all_went_well(tmp_path: Path) -> None:
+    target, link = tmp_path / "a.txt", tmp_path / "link.txt"
+    target.write_text("old")
+    link.symlink_to(target)
+    with replacing(link) as unfinished:
+        unfinished.write_text("new")
+        assert target.read_text() == "old"
+    assert link.is_symlink() and target.read_text() == "new"
+
+    def refuse(path: Path) -> None:
+        raise ValueError(f"{path.read_text()} is refused")
+
+    with pytest.raises(ValueError, match="newer is refused"), replacing(target, check=refuse) as unfinished:
+        unfinished.write_text("newer")
+    with pytest.raises(KeyboardInterrupt), replacing(target) as unfinished:
+        raise KeyboardInterrupt
+    assert target.read_text() == "new" and sorted(tmp_path.iterdir()) == [target, link]
+    with pytest.raises(IsADirectoryError, match="is a folder; give the name of a file"), replacing(tmp_path):
+        pass
+    with pytest.raises(FileNotFoundError), replacing(tmp_path / "nowhere" / "a.txt"):
+        pass
+
+
+def test_a_new_file_has_the_usual_rights(tmp_path: Path) -> None:
+    old = os.umask(0o027)
+    try:
+        write_text(tmp_path / "new" / "a.txt", "text")
+    finally:
+        os.umask(old)
+    assert (tmp_path / "new" / "a.txt").stat().st_mode & 0o777 == 0o640

@@ -14,9 +14,10 @@ from scipy import sparse
 
 import reference
 from pegasos.engine.draws import Draws
+from pegasos.engine.losses import LOSSES
 from pegasos.engine.method import Method
 from pegasos.engine.rows import DenseRows, GramRows, KernelRows, SparseRows
-from pegasos.engine.rules import HINGE, LOGISTIC, PERCEPTRON, SDCA_HINGE, SDCA_LOGISTIC
+from pegasos.engine.rules import PEGASOS, PERCEPTRON, SDCA
 from pegasos.engine.walk import Walk
 from pegasos.kernels import Gaussian, Linear, Polynomial
 
@@ -27,6 +28,8 @@ PRIMAL = ["dense rows", "dense blocks", "csr rows"]
 DUAL = ["gram", "on the fly", "on the fly, csr"]
 settings.register_profile("engine", deadline=None, max_examples=60)
 settings.load_profile("engine")
+
+HINGE = LOSSES["hinge"]
 
 
 @dataclass
@@ -165,7 +168,7 @@ def pegasos_params(case: Case) -> tuple[np.ndarray, np.ndarray]:
 def test_hinge_counts_are_those_of_exact_arithmetic(case: Case, stops: list[int]) -> None:
     """Dyadic data: all products are exact, ties included, and so are the counts; λ is merged, stops are anywhere."""
     params, radius = pegasos_params(case)
-    walk = case.walk(Method(HINGE, case.batch, case.constant), params, np.ones(len(case.X)), radius)
+    walk = case.walk(Method(PEGASOS, HINGE, case.batch, case.constant), params, np.ones(len(case.X)), radius)
     rows = case.training
     K = case.kernel(case.X)[np.ix_(rows, rows)] if case.dual else case.X[rows] @ case.X[rows].T
     for step in sorted({min(stop, case.steps) for stop in stops} | {case.steps}):
@@ -189,8 +192,7 @@ def test_hinge_counts_are_those_of_exact_arithmetic(case: Case, stops: list[int]
 @settings(max_examples=150)
 def test_pegasos_equals_the_reference(case: Case, project: bool, average: bool | float, loss: str) -> None:
     params, radius = pegasos_params(case)
-    rule = HINGE if loss == "hinge" else LOGISTIC
-    method = Method(rule, case.batch, case.constant, projecting=project, averaging=bool(average))
+    method = Method(PEGASOS, LOSSES[loss], case.batch, case.constant, projecting=project, averaging=bool(average))
     walk = case.walk(method, params, case.relative_weights(), radius)
     start = reference.averaging_start(case.steps, average) if average else 0
     walk.advance(start)
@@ -219,7 +221,7 @@ def test_pegasos_equals_the_reference(case: Case, project: bool, average: bool |
 def test_sdca_equals_the_reference(case: Case, loss: str) -> None:
     weights = np.ones(len(case.X)) if case.weights is None else case.weights
     params = 1 / (np.array(case.lams) * weights[case.training].sum())
-    method = Method(SDCA_HINGE if loss == "hinge" else SDCA_LOGISTIC, constant=case.constant)
+    method = Method(SDCA, LOSSES[loss], constant=case.constant)
     walk = case.walk(method, params, weights)
     walk.advance(case.steps)
     vectors, bias = walk.vectors()
@@ -239,7 +241,7 @@ def test_sdca_equals_the_reference(case: Case, loss: str) -> None:
 def test_perceptron_equals_the_reference(case: Case, average: bool) -> None:
     m = case.draws.m
     epochs = 1 + case.steps // m
-    method = Method(PERCEPTRON, constant=case.constant, averaging=average)
+    method = Method(PERCEPTRON, LOSSES["perceptron"], constant=case.constant, averaging=average)
     walk = case.walk(method, np.array([0.5]), case.relative_weights())
     walk.advance(epochs * m)
     vectors, bias = walk.vectors()
@@ -255,7 +257,7 @@ def test_perceptron_equals_the_reference(case: Case, average: bool) -> None:
 
 @given(cases(exact=True, batches=False, weighted=False))
 def test_perceptron_counts_are_exact_on_dyadic_data(case: Case) -> None:
-    walk = case.walk(Method(PERCEPTRON, constant=case.constant), np.array([1.0]), np.ones(len(case.X)))
+    walk = case.walk(Method(PERCEPTRON, LOSSES["perceptron"], constant=case.constant), np.array([1.0]), np.ones(len(case.X)))
     walk.advance(case.steps)
     vectors, _ = walk.vectors()
     for row, label in enumerate(walk.classes):
@@ -267,7 +269,7 @@ def test_perceptron_counts_are_exact_on_dyadic_data(case: Case) -> None:
 @given(cases(), st.booleans(), st.booleans(), st.lists(st.integers(1, 40), max_size=4))
 def test_where_one_stops_and_looks_moves_no_bit(case: Case, project: bool, average: bool, stops: list[int]) -> None:
     params, radius = pegasos_params(case)
-    method = Method(HINGE, case.batch, case.constant, projecting=project, averaging=average)
+    method = Method(PEGASOS, HINGE, case.batch, case.constant, projecting=project, averaging=average)
     straight = case.walk(method, params, case.relative_weights(), radius)
     straight.advance(case.steps)
     halting = case.walk(method, params, case.relative_weights(), radius)
@@ -286,7 +288,9 @@ def test_where_one_stops_and_looks_moves_no_bit(case: Case, project: bool, avera
 def test_scores_are_those_of_the_vectors(case: Case, project: bool) -> None:
     """The maintained scores of all rows, mid-block too, equal a fresh product, and refresh() brings just that."""
     params, radius = pegasos_params(case)
-    walk = case.walk(Method(HINGE, case.batch, case.constant, projecting=project), params, case.relative_weights(), radius)
+    walk = case.walk(
+        Method(PEGASOS, HINGE, case.batch, case.constant, projecting=project), params, case.relative_weights(), radius
+    )
     walk.advance(case.steps)
     vectors, bias = walk.vectors()
     basis = case.kernel(case.X) if case.dual else case.X.T
@@ -301,7 +305,7 @@ def test_scores_are_those_of_the_vectors(case: Case, project: bool) -> None:
 def test_a_saved_walk_goes_on_as_if_unbroken(case: Case, project: bool, average: bool, stop: int) -> None:
     case.lams = case.lams[:1]
     params, radius = pegasos_params(case)
-    method = Method(LOGISTIC, case.batch, case.constant, projecting=project, averaging=average)
+    method = Method(PEGASOS, LOSSES["logistic"], case.batch, case.constant, projecting=project, averaging=average)
     straight = case.walk(method, params, case.relative_weights(), radius)
     straight.advance(case.steps)
     first = case.walk(method, params, case.relative_weights(), radius)
@@ -322,11 +326,11 @@ def test_columns_that_decide_alike_are_one_column() -> None:
     codes = (X[:, 0] > 0).astype(int)
     rows = GramRows(Polynomial(degree=7)(X))
     lams = np.logspace(-9, -5, 9)
-    walk = Walk(rows, codes, np.ones(60), np.array([1]), lams, Method(HINGE), Draws("uniform", 60, 0))
+    walk = Walk(rows, codes, np.ones(60), np.array([1]), lams, Method(PEGASOS, HINGE), Draws("uniform", 60, 0))
     walk.advance(500)
     assert walk.active < len(lams)
     for number, lam in enumerate(lams):
-        alone = Walk(rows, codes, np.ones(60), np.array([1]), np.array([lam]), Method(HINGE), Draws("uniform", 60, 0))
+        alone = Walk(rows, codes, np.ones(60), np.array([1]), np.array([lam]), Method(PEGASOS, HINGE), Draws("uniform", 60, 0))
         alone.advance(500)
         np.testing.assert_array_equal(alone.vectors()[0][0], walk.vectors()[0][walk.column_of()[0, number]])
 
@@ -339,7 +343,7 @@ def test_projection_survives_a_scale_that_would_underflow(shrink: float) -> None
     y = random.integers(0, 2, 30)
     draws = Draws("uniform", 30, 2)
     for rows, by_rows in ((DenseRows(X), True), (DenseRows(X), False), (GramRows(Linear()(X)), False)):
-        method = Method(HINGE, projecting=True, averaging=True)
+        method = Method(PEGASOS, HINGE, projecting=True, averaging=True)
         radius = np.array([np.sqrt(shrink)])
         walk = Walk(rows, y, np.ones(30), np.array([1]), np.array([shrink]), method, draws, radius=radius, by_rows=by_rows)
         walk.advance(300)

@@ -17,5 +17,5 @@ def test_every_file_is_a_model_or_refused(tmp_path: Path) -> None:
     assert not found["failures"]
     assert found["outcomes"]["a model that predicts"] >= len(files)  # the whole ones at least
     assert found["outcomes"]["refused"] > 300
-    assert found["greediest"][0] < 4 * LIMIT / 1e6
+    assert found["greediest"][0] < 2 * LIMIT / 1e6
     assert not marker.exists()

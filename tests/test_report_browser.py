@@ -239,5 +239,6 @@ def test_of_scores_the_greatest_is_best(browser, tmp_path):
     look(browser, page.save(tmp_path / "score.html"))
     legend = "return [...document.querySelectorAll('#heat-test .role-legend-label text')].map(t => t.textContent)"
     assert browser.execute_script(legend) == ["0.475", "0.287", "0.1"]
-    shades = "return [...document.querySelectorAll('#heat-test path[tabindex]')].map(p => p.__data__.datum).map(d => [d.cell, d.shade])"
+    data = "[...document.querySelectorAll('#heat-test path[tabindex]')].map(path => path.__data__.datum)"
+    shades = f"return {data}.map(datum => [datum.cell, datum.shade])"
     assert dict(browser.execute_script(shades)) == pytest.approx({0: 1.0, 1: 2 / 3, 2: 1 / 3, 3: 0.0})

@@ -72,12 +72,14 @@ class Matrices(NamedTuple):
 
 
 class Mode(NamedTuple):
-    """What to do: rule, examples a step, constant feature (0 or 1), and four switches."""
+    """What to do: codes of the rule and the loss, examples a step, constant feature (0 or 1), and five switches."""
 
     rule: int
+    loss: int
     batch: int
     constant: float
     projecting: bool
     averaging: bool
     tracking: bool
     dual: bool
+    reads_own: bool

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.losses import LOSSES
+from pegasos.engine.compiling import announced, compiled
+from pegasos.engine.losses import Loss, dual_term, dual_upper, value
 
 Array = np.ndarray[Any, Any]
 
@@ -33,19 +34,72 @@ class Certificate:
         return np.divide(self.gap, self.primal, out=np.zeros_like(self.gap), where=self.primal != 0)
 
 
-def primal_objective(loss: str, lam: Array, scores: Array, labels: Array, weights: Array, squared_norm: Array) -> Array:
-    """λ/2 ‖w‖² + Σ ω ℓ(y s)/Σω of each column; scores and labels are columns x rows; sums in float64."""
-    losses = LOSSES[loss].value(labels * scores.astype(np.float64))
-    return lam / 2 * squared_norm + losses @ weights / weights.sum()
+def certificate_of(
+    loss: Loss,
+    lams: Array,
+    weights: Array,
+    signs: Array,
+    scores: Array,
+    coefficients: Array,
+    *,
+    bias: Array | None = None,
+    columns: Array | None = None,
+    rows: Array | None = None,
+) -> Certificate:
+    """P and D of each member k with λ = lams[k] and labels signs[k], where w = Σ coefficients·x has these scores.
+
+    Member k is column columns[k] of scores (to which bias[column] is added) and coefficients; `rows` are their training rows, to
+    which signs and weights belong. Without these three: column k, no bias, all rows.
+    """
+    primal, dual = np.empty(len(lams)), np.empty(len(lams))
+    bias = np.zeros(len(scores)) if bias is None else bias
+    columns = np.arange(len(lams)) if columns is None else columns
+    rows = np.arange(scores.shape[1]) if rows is None else rows
+    with announced(f"gaps-{scores.dtype}"):
+        _objectives(loss.code, scores, bias, coefficients, columns, signs, rows, weights, lams, primal, dual)
+    return Certificate(primal, dual)
 
 
-def dual_objective(loss: str, lam: Array, a: Array, scores: Array, labels: Array, weights: Array) -> Array:
-    """λ (Σ d(a, C) - ‖w‖²/2) of each column, where `scores` belong to w = Σ a y x, so that ‖w‖² = Σ a y s."""
-    dual = LOSSES[loss].dual
-    assert dual is not None
-    bounds = weights / (lam[:, None] * weights.sum())
-    squared_norm = np.einsum("ij,ij->i", a * labels, scores, dtype=np.float64)
-    return lam * (dual(a, bounds).sum(axis=1) - squared_norm / 2)
+@compiled
+def _objectives(
+    loss: int,
+    scores: Array,
+    bias: Array,
+    coefficients: Array,
+    columns: Array,
+    signs: Array,
+    rows: Array,
+    weights: Array,
+    lams: Array,
+    primal: Array,
+    dual: Array,
+) -> None:
+    """In one pass over the scores, without copies. Sums in float64.
+
+    For D coefficients are clipped to what the dual allows (float32 may stand a rounding outside).
+    """
+    total = 0.0
+    for r in range(rows.size):
+        total += weights[r]
+    for k in range(columns.size):
+        column, lam = columns[k], lams[k]
+        unit = 1.0 / (lam * total)
+        cost = 0.0
+        terms = 0.0
+        length = 0.0
+        dual_length = 0.0
+        for r in range(rows.size):
+            y = signs[k, r]
+            score = float(scores[column, rows[r]]) + bias[column]
+            own = float(coefficients[column, rows[r]])
+            bound = unit * weights[r]
+            a = min(max(y * own, 0.0), dual_upper(loss, bound))
+            length += own * score
+            dual_length += a * y * score
+            cost += weights[r] * value(loss, y * score)
+            terms += dual_term(loss, a, bound)
+        primal[k] = 0.5 * lam * length + cost / total
+        dual[k] = lam * (terms - 0.5 * dual_length)
 
 
 def box(lam: Array, weights: Array) -> Array:

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.certificate import Certificate, box
-from pegasos.engine.compiling import announced
-from pegasos.engine.objectives import objectives
+from pegasos.engine.certificate import Certificate, box, certificate_of
 from pegasos.engine.pair_steps import active_rows, finish_round
 from pegasos.engine.solvers import Solver
 from pegasos.engine.walk import Walk
@@ -30,9 +28,9 @@ class DualAscent(Solver):
     `codes` and `weights` (ω) are those of the training rows, in the order of the walk's members.
     """
 
-    def __init__(self, walk: Walk, loss: str, lams: Array, weights: Array, codes: Array, tol: float, finish: bool = True) -> None:
+    def __init__(self, walk: Walk, lams: Array, weights: Array, codes: Array, tol: float, finish: bool = True) -> None:
         super().__init__(walk)
-        self.loss, self.weights, self.codes, self.tol, self.finish = loss, weights, codes, tol, finish
+        self.weights, self.codes, self.tol, self.finish = weights, codes, tol, finish
         self.lams = np.asarray(lams, dtype=np.float64)
         members = np.arange(walk.rows.count) if walk.members is None else walk.members
         self.rows = members
@@ -87,24 +85,18 @@ class DualAscent(Solver):
 
     def certificate(self) -> Certificate:
         """P and D of each member (class by class), from the walk's own scores and coefficients."""
-        members = len(self._signs)
-        primal, dual = np.empty(members), np.empty(members)
         scores, bias = self.walk.settled_scores()
-        with announced(f"gaps-{scores.dtype}"):
-            objectives(
-                self.loss == "logistic",
-                scores,
-                bias,
-                self.walk.coefficients(),
-                self.member_columns(),
-                self._signs,
-                self.rows,
-                self.weights,
-                self._member_lams,
-                primal,
-                dual,
-            )
-        return Certificate(primal, dual)
+        return certificate_of(
+            self.walk.method.loss,
+            self._member_lams,
+            self.weights,
+            self._signs,
+            scores,
+            self.walk.coefficients(),
+            bias=bias,
+            columns=self.member_columns(),
+            rows=self.rows,
+        )
 
     def verify(self) -> bool:
         """Whether all are done by scores free of the walk's rounding; those that are not go on."""
@@ -165,7 +157,7 @@ class DualAscent(Solver):
 
     def _choose_finishing(self, changes: Array) -> None:
         """Columns for which walking on, at the pace of their last epochs, would take longer than pair steps."""
-        if self.loss != "hinge" or len(self.history) < WALKED_EPOCHS:
+        if not self.walk.method.loss.linear_dual or len(self.history) < WALKED_EPOCHS:
             return
         past, now = self.history[-3], self.history[-1]
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -387,14 +387,9 @@ def as_rows(X: Any) -> Any:
     return X if sparse.issparse(X) else np.ascontiguousarray(X)
 
 
-def is_relative(width: Any) -> bool:
-    """Whether a width is a multiple of the data's own scale instead of a number."""
-    return _multiple_of_scale(width) is not None
-
-
 def _multiple_of_scale(width: Any) -> float | None:
     """The factor in "scale" (1) or "0.5 scale"; None for anything else."""
-    match = re.fullmatch(r"\s*([0-9.]+(?:e[-+]?[0-9]+)?)?\s*scale\s*", width) if isinstance(width, str) else None
+    match = re.fullmatch(r"([0-9.]+(?:e[-+]?[0-9]+)?)?\s*scale", width.strip()) if isinstance(width, str) else None
     with contextlib.suppress(ValueError):
         return None if match is None else _positive("the multiple of scale", float(match[1] or 1))
     return None

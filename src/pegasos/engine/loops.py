@@ -13,7 +13,7 @@ import numpy as np
 
 from pegasos.engine.arrays import Block, Columns, Matrices, Mode, Problem, State
 from pegasos.engine.compiling import compiled, prefetch
-from pegasos.engine.rules import PERCEPTRON, SDCA_HINGE, change, loss
+from pegasos.engine.rules import change, drawn_loss, tick
 
 Array = np.ndarray[Any, Any]
 
@@ -109,24 +109,24 @@ def split(j: int, at: int, columns: Columns, state: State, block: Block) -> None
 
 @compiled
 def first_different(
-    rule: int, s: float, y: float, own: float, kii: float, t: float, params: Array, low: int, high: int, weight: float
+    rule: int, loss: int, s: float, y: float, own: float, kii: float, t: float, params: Array, low: int, high: int, weight: float
 ) -> int:
     """Where in params[low:high] the rule's answer changes first (`high` if nowhere); the two ends settle a sorted set."""
-    u = change(rule, s, y, own, kii, t, params[low], weight)
-    if change(rule, s, y, own, kii, t, params[high - 1], weight) == u:
+    u = change(rule, loss, s, y, own, kii, t, params[low], weight)
+    if change(rule, loss, s, y, own, kii, t, params[high - 1], weight) == u:
         return high
     at = low + 1
-    while change(rule, s, y, own, kii, t, params[at], weight) == u:
+    while change(rule, loss, s, y, own, kii, t, params[at], weight) == u:
         at += 1
     return at
 
 
 @compiled
-def tick_clocks(tick: float, active: Array, frozen: Array, clock: Array) -> None:
+def tick_clocks(share: float, active: Array, frozen: Array, clock: Array) -> None:
     """The clocks of averages after a step without projection."""
     for j in range(active[0]):
         if not frozen[j]:
-            clock[j] += tick
+            clock[j] += share
 
 
 @compiled
@@ -141,7 +141,7 @@ def finish_step(t: float, mode: Mode, columns: Columns, state: State, block: Blo
                 if state.scale[j] < 1e-4:
                     renormalize(j, mode, state, block)
         if mode.averaging and not columns.frozen[j]:
-            state.clock[j] += 1.0 if mode.rule == PERCEPTRON else state.scale[j] / t
+            state.clock[j] += tick(mode.rule, state.scale[j], t)
 
 
 @compiled
@@ -188,8 +188,7 @@ def walk_block(
     sums, clock, mistakes, bias, sum_bias = state.sums, state.clock, state.mistakes, state.bias, state.sum_bias
     changes, clocked = block.changes, block.clocked
     keeps = coefficients.shape[1] > 0
-    reads_own = mode.rule >= SDCA_HINGE
-    rule = mode.rule
+    rule, loss, reads_own = mode.rule, mode.loss, mode.reads_own
     size = index.size
     for start in range(first, last, mode.batch):
         stop = start + mode.batch
@@ -206,12 +205,12 @@ def walk_block(
                     y = 1.0 if code == classes[j] else -1.0
                     own = y * float(coefficients[j, i]) if reads_own else 0.0
                     if high[j] - low[j] > 1:
-                        at = first_different(rule, s, y, own, kii, t, params, low[j], high[j], weight)
+                        at = first_different(rule, loss, s, y, own, kii, t, params, low[j], high[j], weight)
                         if at < high[j]:
                             split(j, at, columns, state, block)
                     if mode.tracking:
-                        losses[j] += weight * loss(rule, s, y, t, params[low[j]])
-                    u = change(rule, s, y, own, kii, t, params[low[j]], weight)
+                        losses[j] += weight * drawn_loss(rule, loss, s, y, t, params[low[j]])
+                    u = change(rule, loss, s, y, own, kii, t, params[low[j]], weight)
                     if u != 0.0:
                         touched[r] = True
                         u /= scale[j]
@@ -240,7 +239,7 @@ def walk_block(
         if mode.projecting:
             finish_step(t, mode, columns, state, block)
         elif mode.averaging:
-            tick_clocks(1.0 if rule == PERCEPTRON else 1.0 / t, active, frozen, clock)
+            tick_clocks(tick(rule, 1.0, t), active, frozen, clock)
 
 
 @compiled
@@ -285,11 +284,10 @@ def walk_rows(
     changes, clocked = block.changes, block.clocked
     keeps = coefficients.shape[1] > 0
     vectors, norm = state.weights, state.norm
-    reads_own = mode.rule >= SDCA_HINGE
-    reads_diagonal = reads_own or mode.projecting
+    reads_diagonal = mode.reads_own or mode.projecting
     dense, data, indices, indptr = matrices.dense, matrices.data, matrices.indices, matrices.indptr
     sparse = dense.shape[1] == 0
-    rule = mode.rule
+    rule, loss, reads_own = mode.rule, mode.loss, mode.reads_own
     for start in range(0, drawn.size, mode.batch):
         stop = start + mode.batch
         t = float(step)
@@ -323,12 +321,12 @@ def walk_rows(
                     y = 1.0 if code == classes[j] else -1.0
                     own = y * float(coefficients[j, i]) if reads_own else 0.0
                     if high[j] - low[j] > 1:
-                        at = first_different(rule, s, y, own, kii, t, params, low[j], high[j], weight)
+                        at = first_different(rule, loss, s, y, own, kii, t, params, low[j], high[j], weight)
                         if at < high[j]:
                             split(j, at, columns, state, block)
                     if mode.tracking:
-                        losses[j] += weight * loss(rule, s, y, t, params[low[j]])
-                    u = change(rule, s, y, own, kii, t, params[low[j]], weight)
+                        losses[j] += weight * drawn_loss(rule, loss, s, y, t, params[low[j]])
+                    u = change(rule, loss, s, y, own, kii, t, params[low[j]], weight)
                     if u != 0.0:
                         touched[r] = True
                         u /= scale[j]
@@ -371,4 +369,4 @@ def walk_rows(
                     state.norm[j] = state.scale[j] ** 2 * length
             finish_step(t, mode, columns, state, block)
         elif mode.averaging:  # not `finish_step`: handing it all arrays costs more than the step
-            tick_clocks(1.0 if rule == PERCEPTRON else 1.0 / t, active, frozen, clock)
+            tick_clocks(tick(rule, 1.0, t), active, frozen, clock)

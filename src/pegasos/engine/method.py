@@ -1,20 +1,22 @@
-"""What is walked: a rule and its options."""
+"""What is walked: a rule with its loss and its options."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pegasos.engine.rules import MERGEABLE, SDCA_HINGE, SDCA_LOGISTIC
+from pegasos.engine.losses import Loss
+from pegasos.engine.rules import Rule
 
 
 @dataclass(frozen=True)
 class Method:
-    """What is walked: the rule and its options, the same for all columns.
+    """What is walked: the rule, its loss and its options, the same for all columns.
 
     `constant` is the value of a constant feature (0: none), `batch` the examples a step.
     """
 
-    rule: int
+    rule: Rule
+    loss: Loss
     batch: int = 1
     constant: float = 0.0
     projecting: bool = False
@@ -22,11 +24,6 @@ class Method:
     tracking: bool = False
 
     @property
-    def keeps_coefficients(self) -> bool:
-        """Whether the rule reads its own dual coefficient."""
-        return self.rule in (SDCA_HINGE, SDCA_LOGISTIC)
-
-    @property
     def merges(self) -> bool:
         """Whether columns that have decided alike can be one column."""
-        return self.rule in MERGEABLE and not self.projecting and not self.tracking
+        return self.loss.mergeable and not self.projecting and not self.tracking

@@ -65,13 +65,15 @@ class Walk:
         self._first = self._done = self._size = 0  # the block's first example in the draws, how many are walked, its size
         self._cross: Array = read_only(np.empty((0, 0), dtype=rows.dtype))
         self._mode = Mode(
-            method.rule,
+            method.rule.code,
+            method.loss.code,
             method.batch,
             float(method.constant),
             method.projecting,
             method.averaging,
             method.tracking,
             rows.dual,
+            method.rule.reads_own,
         )
 
     # -- arrays ------------------------------------------------------------------------------------------------------
@@ -96,7 +98,7 @@ class Walk:
 
     def _new_state(self) -> State:
         most, dtype, rows = self._most, self.rows.dtype, self.rows
-        length = rows.count if rows.dual or self.method.keeps_coefficients else 0
+        length = rows.count if rows.dual or self.method.rule.reads_own else 0
         summed = (rows.count if rows.dual else rows.width) if self.method.averaging else 0
         return State(
             weights=np.zeros((most, rows.width), dtype=dtype),
@@ -323,7 +325,7 @@ class Walk:
         state, active = self._state, self.active
         saved: dict[str, Any] = {"step": self.step, "vectors": vectors, "bias": bias}
         saved["frozen"] = self._columns.frozen[:active].copy()
-        if self.method.keeps_coefficients:
+        if self.method.rule.reads_own:
             saved["coefficients"] = state.coefficients[:active].copy()
         if self.method.averaging:
             saved["sums"], saved["sum_bias"] = self.sums()
@@ -343,7 +345,7 @@ class Walk:
             self.refresh()
         else:
             state.weights[:] = saved["vectors"]
-            if self.method.keeps_coefficients:
+            if self.method.rule.reads_own:
                 state.coefficients[:] = saved["coefficients"]
         if self.method.averaging:  # with the clock at zero the past is -B: see `renormalize`
             state.sums[:] = -saved["sums"]

@@ -10,7 +10,7 @@ from scipy.linalg import eigvalsh
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from pegasos.engine.certificate import Certificate, box, dual_objective, primal_objective
+from pegasos.engine.certificate import Certificate, box, certificate_of
 from pegasos.engine.kernels import Kernel
 from pegasos.engine.losses import LOSSES
 from pegasos.engine.rows import KernelRows
@@ -37,8 +37,8 @@ def has_certificate(kernel: Kernel | str | None, X: Any) -> bool:
 def certify(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
     """P(w) of each column on these rows, and the best of the dual values that w itself suggests.
 
-    Candidates: the coefficients clipped to their box (kernel predictors), and a_i = -C_i ℓ'(y_i w·x_i), for the hinge loss shrunk
-    to its best length. All are feasible, so each bounds the optimum from below.
+    Candidates: the coefficients clipped to what the dual allows (kernel predictors), and a_i = -C_i ℓ'(y_i w·x_i), for the hinge
+    loss shrunk to its best length. All are feasible, so each bounds the optimum from below.
     """
     check_is_fitted(estimator)
     X = estimator._read_new(X)
@@ -61,32 +61,33 @@ def certify(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
 
 
 def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certificate:
+    loss = LOSSES[estimator.loss]
     lam = np.full(len(labels), float(estimator.lam_))
     bias = estimator.intercept_.astype(np.float64)
     constant = estimator._constant
     dual = hasattr(estimator, "dual_coef_")
     vectors = estimator.dual_coef_ if dual else estimator.coef_
-    scores = estimator._products(X, vectors).T + bias[:, None]
+    scores = np.ascontiguousarray(estimator._products(X, vectors).T + bias[:, None])
     if dual:
         squared_norm = np.einsum("ij,ij->i", vectors, scores[:, estimator.support_], dtype=np.float64)
     else:
         squared_norm = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64) + bias**2
-    primal = primal_objective(estimator.loss, lam, scores, labels, weights, squared_norm)
+    mean_loss = certificate_of(loss, lam, weights, labels, scores, np.zeros_like(scores)).primal
     bounds = box(lam, weights)
-    candidates = [-bounds * LOSSES[estimator.loss].slope(labels * scores)]
+    candidates = [-bounds * loss.slopes(labels * scores)]
     if dual:
         full = np.zeros_like(bounds)
         full[:, estimator.support_] = vectors
-        candidates.append(np.clip(labels * full, 0.0, bounds))
+        candidates.append(np.clip(labels * full, 0.0, loss.upper(bounds)))
     best = np.full(len(lam), -np.inf)
     for a in candidates:
         own = _scores_of(estimator, X, labels * a, constant)
-        if estimator.loss == "hinge":
+        if loss.linear_dual:
             length = np.einsum("ij,ij->i", a * labels, own, dtype=np.float64)
             factor = np.divide(a.sum(axis=1), length, out=np.ones_like(length), where=length > 0).clip(0.0, 1.0)
             a, own = a * factor[:, None], own * factor[:, None]
-        best = np.maximum(best, dual_objective(estimator.loss, lam, a, own, labels, weights))
-    return Certificate(primal, best)
+        best = np.maximum(best, certificate_of(loss, lam, weights, labels, np.ascontiguousarray(own), labels * a).dual)
+    return Certificate(lam / 2 * squared_norm + mean_loss, best)
 
 
 def _scores_of(estimator: Any, X: Any, coefficients: Array, constant: float) -> Array:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pegasos.engine.distances import Pairs, fill_matrix
 from pegasos.engine.kernels import Kernel
+from pegasos.engine.losses import PROBABILISTIC
 from pegasos.engine.solvers import Solver
 from pegasos.engine.walk import Walk
 from pegasos.learners.catalogue import Declaration
@@ -34,10 +35,11 @@ class Stage:
     bias: Array
 
 
-def is_logistic(estimator: Any) -> bool:
-    """For `available_if`: probabilities exist."""
-    if estimator.loss != "logistic":
-        raise AttributeError("predict_proba exists only for loss='logistic'; the hinge loss has no probabilities.")
+def gives_probabilities(estimator: Any) -> bool:
+    """For `available_if`: the loss gives probabilities."""
+    if not estimator.has_probabilities:
+        names = " or ".join(map(repr, PROBABILISTIC))
+        raise AttributeError(f"predict_proba exists only for loss={names}; loss={estimator.loss!r} has no probabilities.")
     return True
 
 
@@ -178,7 +180,10 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> Array:
         """The class of each row."""
-        scores = self.decision_function(X)
+        return self.labels_of(self.decision_function(X))
+
+    def labels_of(self, scores: Array) -> Array:
+        """The classes that these values of `decision_function` mean, without computing them again."""
         index = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[index])
 

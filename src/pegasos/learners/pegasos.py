@@ -8,15 +8,24 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from pegasos.engine import rules
 from pegasos.engine.certificate import Certificate
 from pegasos.engine.draws import Draws
+from pegasos.engine.losses import LOSSES, PROBABILISTIC
 from pegasos.engine.method import Method
-from pegasos.engine.rules import HINGE, LOGISTIC
 from pegasos.engine.solvers import PegasosSolver, Solver
 from pegasos.engine.walk import Walk
 from pegasos.learners.catalogue import PEGASOS
 from pegasos.learners.certify import certify
-from pegasos.learners.one_vs_all import OTHER_ROWS, OneVsAllClassifier, Stage, check_saved, is_linear, is_logistic, probabilities
+from pegasos.learners.one_vs_all import (
+    OTHER_ROWS,
+    OneVsAllClassifier,
+    Stage,
+    check_saved,
+    gives_probabilities,
+    is_linear,
+    probabilities,
+)
 from pegasos.learners.task import (
     Task,
     check_stops,
@@ -162,7 +171,7 @@ class Pegasos(OneVsAllClassifier):
         self._finish(task, [walk], [self._run(walk, start, start + steps, [], bool(self.average))], [])
         return self
 
-    @available_if(is_logistic)
+    @available_if(gives_probabilities)
     def predict_proba(self, X: Any) -> Array:
         """σ(score) of each class, normalized over the classes."""
         return probabilities(self.decision_function(X))
@@ -200,7 +209,7 @@ class Pegasos(OneVsAllClassifier):
 
     @property
     def has_probabilities(self) -> bool:
-        return bool(self.loss == "logistic")
+        return self.loss in PROBABILISTIC
 
     def _groups(self, task: Task) -> list[Array]:
         """The columns that share draws."""
@@ -210,7 +219,8 @@ class Pegasos(OneVsAllClassifier):
         self, task: Task, columns: Array, draws: Draws, weights: Array, lams: Array, tracking: bool = True, origin: int = 0
     ) -> Walk:
         method = Method(
-            HINGE if self.loss == "hinge" else LOGISTIC,
+            rules.PEGASOS,
+            LOSSES[self.loss],
             batch=self.batch_size,
             constant=task.constant,
             projecting=bool(self.projection),

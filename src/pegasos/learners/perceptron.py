@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from pegasos.engine.draws import Draws
+from pegasos.engine.losses import LOSSES
 from pegasos.engine.method import Method
 from pegasos.engine.rules import PERCEPTRON
 from pegasos.engine.solvers import PerceptronSolver, Solver
@@ -137,7 +138,7 @@ class Perceptron(OneVsAllClassifier):
             )
 
     def _walk(self, task: Task, draws: Draws, weights: Array, origin: int = 0) -> Walk:
-        method = Method(PERCEPTRON, constant=task.constant, averaging=bool(self.average), tracking=True)
+        method = Method(PERCEPTRON, LOSSES["perceptron"], constant=task.constant, averaging=bool(self.average), tracking=True)
         eta = np.array([float(self.learning_rate)])
         plan, members = task.plan, task.members
         return Walk(

@@ -9,16 +9,18 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
+from pegasos.engine import rules
 from pegasos.engine.certificate import Certificate, box
 from pegasos.engine.draws import Draws
 from pegasos.engine.dual_ascent import DualAscent
+from pegasos.engine.losses import LOSSES, PROBABILISTIC
 from pegasos.engine.method import Method
-from pegasos.engine.rules import SDCA_HINGE, SDCA_LOGISTIC
 from pegasos.engine.solvers import Solver
 from pegasos.engine.walk import Walk
 from pegasos.learners.catalogue import SDCA as DECLARED
 from pegasos.learners.certify import certify, has_certificate
-from pegasos.learners.one_vs_all import OneVsAllClassifier, Stage, is_logistic, probabilities
+from pegasos.learners.convergence import NotConverged
+from pegasos.learners.one_vs_all import OneVsAllClassifier, Stage, gives_probabilities, probabilities
 from pegasos.learners.task import Task, check_stops, draw_seed, one_of, open_task, positive, resolve_lam, whole_number
 
 Array = np.ndarray[Any, Any]
@@ -32,8 +34,7 @@ class SDCA(OneVsAllClassifier):
 
     Parameters
     ----------
-    loss : "hinge" (SVM) or "logistic".
-    lam : λ > 0 or "auto", as in `Pegasos`; SVC's C is 1/(λ m).
+    loss, lam : as in `Pegasos`; SVC's C is 1/(λ m).
     kernel : None (linear: `coef_`), a kernel object or its name, "precomputed", or a function (X, Z) -> matrix.
     tol : relative duality gap at which a column stops.
     max_epochs : passes over the rows at most; a ConvergenceWarning says so where tol was not reached.
@@ -116,7 +117,7 @@ class SDCA(OneVsAllClassifier):
         self._finish(task, solver, certified, stages, stops)
         return self
 
-    @available_if(is_logistic)
+    @available_if(gives_probabilities)
     def predict_proba(self, X: Any) -> Array:
         """σ(score) of each class, normalized over the classes."""
         return probabilities(self.decision_function(X))
@@ -133,7 +134,7 @@ class SDCA(OneVsAllClassifier):
         whole_number("max_epochs", self.max_epochs)
 
     def _ascent(self, task: Task, lams: Array, seed: int, certified: bool) -> DualAscent:
-        method = Method(SDCA_HINGE if self.loss == "hinge" else SDCA_LOGISTIC, constant=task.constant)
+        method = Method(rules.SDCA, LOSSES[self.loss], constant=task.constant)
         weights = task.training(task.weights)
         walk = Walk(
             task.rows,
@@ -149,11 +150,11 @@ class SDCA(OneVsAllClassifier):
         )
         # without a certificate nothing tells when to stop, or whom to finish
         tol, finish = (float(self.tol), bool(self.finish)) if certified else (-np.inf, False)
-        return DualAscent(walk, self.loss, lams, weights, task.training(task.codes), tol, finish)
+        return DualAscent(walk, lams, weights, task.training(task.codes), tol, finish)
 
     @property
     def has_probabilities(self) -> bool:
-        return bool(self.loss == "logistic")
+        return self.loss in PROBABILISTIC
 
     def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
         return [self._ascent(task, lams, seed, has_certificate(task.kernel, task.X))]
@@ -173,14 +174,9 @@ class SDCA(OneVsAllClassifier):
             message = "the kernel is not positive semidefinite: no duality gap exists, and the result is not certified."
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
         elif self.gap_ > self.tol:
-            late = int((state.relative > self.tol).sum())
-            warnings.warn(
-                f"SDCA ended after {self.n_iter_} epochs with a relative gap of {self.gap_:.2g} (tol={self.tol:g}) in {late} of "
-                f"{len(task.columns)} columns. Raise max_epochs or lam, scale the features, accept a larger tol"
-                + (", or use float64 (float32 cannot show gaps below about 1e-5)." if task.X.dtype == np.float32 else "."),
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            late, single = int((state.relative > self.tol).sum()), task.X.dtype == np.float32
+            message = NotConverged("SDCA", self.n_iter_, self.gap_, self.tol, late, len(task.columns), single)
+            warnings.warn(message, stacklevel=3)
 
     def _resumable(self, task: Task) -> dict[str, Any] | None:
         """What the last fit left, brought into the box of the present lam and weights."""
@@ -190,7 +186,7 @@ class SDCA(OneVsAllClassifier):
         bounds = box(np.full(len(task.columns), float(self.lam_ or 0.0)), task.weights)
         labels = task.labels()
         a = labels * saved["coefficients"]
-        inside = np.clip(a, 0.0, bounds)
+        inside = np.clip(a, 0.0, LOSSES[self.loss].upper(bounds))
         saved = {**saved, "frozen": np.zeros(len(task.columns), dtype=bool)}
         if not np.array_equal(inside, a):
             coefficients = (labels * inside).astype(task.X.dtype)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from pegasos.engine.collapse import warn_if_collapsed
 from pegasos.engine.kernels import Kernel, as_kernel
+from pegasos.engine.losses import LOSSES
 from pegasos.engine.plan import Plan, plan_dual, plan_primal
 from pegasos.engine.rows import GramRows, KernelRows, explicit_rows
 
@@ -196,11 +197,9 @@ def positive(name: str, value: Any) -> float:
 
 
 def resolve_lam(lam: Any, kernel: Any, loss: str) -> float:
-    """λ as a number; "auto" is 1e-3 for linear predictors, with a kernel 1e-4 (hinge) or 1e-5 (logistic)."""
+    """λ as a number; "auto" is 1e-3 for linear predictors, with a kernel a number of the loss."""
     if isinstance(lam, str) and lam == "auto":
-        if kernel is None:
-            return 1e-3
-        return 1e-4 if loss == "hinge" else 1e-5
+        lam = 1e-3 if kernel is None else LOSSES[loss].default_kernel_lam
     return positive("lam", lam)
 
 

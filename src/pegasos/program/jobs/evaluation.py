@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from pegasos.program.jobs.model_cards import SavedModel, fingerprint
-from pegasos.program.jobs.scoring import as_text, confusion, count_errors
+from pegasos.program.jobs.scoring import confusion, count_errors
 from pegasos.program.records.runs import ErrorCount, EvaluationRecord
 from pegasos.program.tables.dataset import BadData
+from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.row_hashes import hash_rows, split_known
 from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import ReadingOptions
@@ -27,7 +28,7 @@ def evaluate(path: str, data: str, reading: ReadingOptions, memory: str | None) 
         for part in saved.rows(data, reading):
             if part.y is None:
                 raise BadData(f"{data} has no {_label_words(saved.card.label)}: say with --label which column holds the labels.")
-            truth.append(as_text(part.y))
+            truth.append(label_texts(part.y))
             guesses.append(saved.model.estimator.predict(part.X))
             hashes.append(hash_rows(part.X, part.y))
             groups.append(np.zeros(len(part), dtype=bool) if part.test is None else part.test)

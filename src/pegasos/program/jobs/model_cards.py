@@ -16,8 +16,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
+from pegasos.program.errors import BadModel, NotAModel
 from pegasos.program.jobs.datasets import Split, chunks
-from pegasos.program.modelfile import BadModel, Model, read_model
+from pegasos.program.modelfile import Model, read_model
 from pegasos.program.records.models import CardData, CardSplit, ModelCard
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.tables.dataset import NUMBER, TEXT, Column, Dataset
@@ -68,10 +69,8 @@ def open_model(path: str, memory: str | None = None) -> Model:
         raise BadModel(f"{path!r} does not exist.{near(Path(path).name, beside)}") from None
     except OSError as error:
         raise BadModel(f"{path!r} cannot be read: {error.strerror or error}.") from None
-    except BadModel as error:
-        if "not a model" in str(error):
-            raise BadModel(f"{error} MODEL comes first, then DATA.") from None
-        raise
+    except NotAModel as error:
+        raise NotAModel(f"{error} MODEL comes first, then DATA.") from None
 
 
 @dataclass(frozen=True)

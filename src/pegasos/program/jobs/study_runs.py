@@ -43,10 +43,10 @@ def write_new(file: str | None, data: str | None) -> None:
     console.say(f"next:    pegasos study ./{file}" if path.parent == Path() else f"next:    pegasos study {file}")
 
 
-def run(name: str | Study, out: str | None, seeds: int, quick: bool, jobs: int | None) -> StudyRecord:
+def run(asked: str | Study, out: str | None, seeds: int, quick: bool, jobs: int | None) -> StudyRecord:
     """Run a study of the package, of a file, or one that is given."""
-    study = find_study(name) if isinstance(name, str) else name
-    source = name if isinstance(name, str) else study.name
+    study = find_study(asked) if isinstance(asked, str) else asked
+    source = asked if isinstance(asked, str) else study.name
     options = Options(seeds, quick, jobs, console.say, progress=not console.state.quiet, page=True, source=source)
     return run_study(study, out if out is not None else f"runs/{study.name}", options, load=_load)
 

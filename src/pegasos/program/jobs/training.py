@@ -43,43 +43,31 @@ class TrainJob:
 def train(job: TrainJob) -> TrainRecord:
     """Train one model, save it, and answer what was found."""
     begin = time.perf_counter()
-    check(job.model, job.learning, job.running)
+    option_values.single(option_values.check([job.model], job.learning, job.running.memory))
     check_source(job.data)
-    outputs.check_model_file(job.path, job.data)
+    outputs.check_file(job.path, job.data, model=True)
     dataset = load(job.data, job.reading, job.running.memory)
     split = split_rows(dataset, job.running.test_size, job.running.seed)
     check_classes(dataset, split)
     rows = take(dataset, split.train)
-    recipe = one_recipe(job.model, job.learning, rows, job.running)
+    recipe = _recipe(job, rows)
     with console.working(f"training {job.model} on {len(rows)} rows"):
-        weights = {} if rows.weights is None else {recipe.weight_name: rows.weights}
-        recipe.estimator.fit(rows.X, rows.y, **weights)
+        recipe.estimator.fit(rows.X, rows.y, **recipe.weights_of(rows))
     errors = errors_of(recipe.estimator, dataset, split)
     seconds = time.perf_counter() - begin
     learned = save_model(recipe.estimator, job.path, dataset, split, errors, seconds)
     return TrainRecord(job.path, dataset.name, learner_facts(recipe.estimator, learned), errors, round(seconds, 2))
 
 
-def check(model: str, learning: LearningOptions, running: RunningOptions) -> None:
-    """Find mistakes of the call before any data are read."""
-    option_values.check_model(model)
-    given = option_values.grids(learning, rows=1)
-    option_values.refuse_unknown(model, given)
-    option_values.check_preparation(learning)
-    option_values.check_memory(running.memory)
-    option_values.single({**given, "expand": option_values.parse_expand(learning.expand)})
-
-
-def one_recipe(model: str, learning: LearningOptions, rows: Dataset, running: RunningOptions) -> Recipe:
-    """The pipeline of train: one value of each setting."""
+def _recipe(job: TrainJob, rows: Dataset) -> Recipe:
+    """The pipeline: one value of each setting."""
+    learning = job.learning
     (expand,) = option_values.parse_expand(learning.expand)
     check_expansion(rows, expand)
-    values = option_values.single(option_values.grids(learning, learned_rows(rows, learning.drop_outliers)))
-    if "class_weight" in values:
-        values["class_weight"] = option_values.parse_class_weight(values["class_weight"], classes_of(rows))
-    learner = make_learner(model, {**values, "seed": running.seed, "memory": running.memory})
+    given = option_values.grids(learning, learned_rows(rows, learning.drop_outliers), classes_of(rows))
+    values = {**option_values.single(given), "seed": job.running.seed, "memory": job.running.memory}
     console.say(f"scale: {chosen_scale(rows, learning.scale)}")
-    return make_recipe(rows, learner, learning.scale, expand, learning.drop_outliers)
+    return make_recipe(rows, make_learner(job.model, values), learning.scale, expand, learning.drop_outliers)
 
 
 def errors_of(estimator: Any, dataset: Dataset, split: Split) -> dict[str, ErrorCount]:

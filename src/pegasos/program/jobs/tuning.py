@@ -29,6 +29,7 @@ from pegasos.program.terminal.options import LearningOptions, ReadingOptions, Ru
 from pegasos.program.terminal.reproduction import expansion_degree, kernel_option
 from pegasos.program.terminal.usage_error import UsageError
 from pegasos.search.advice import SweepWarning
+from pegasos.search.store import OtherQuestion
 
 
 @dataclass(frozen=True)
@@ -103,30 +104,20 @@ def _check(job: TuneJob) -> None:
     """Find mistakes of the call before any data are read."""
     from sklearn.metrics import get_scorer_names
 
-    given = option_values.grids(job.learning, rows=1)
-    for model in job.models or ["sdca"]:
-        option_values.check_model(model)
-        if job.models:
-            option_values.refuse_unknown(model, given)
-    option_values.check_preparation(job.learning)
-    option_values.check_memory(job.running.memory)
+    option_values.check(job.models, job.learning, job.running.memory)
     if job.scoring not in get_scorer_names():
         raise UsageError(f"--scoring {job.scoring!r} is no scorer of scikit-learn, such as accuracy or f1_macro.")
 
 
 def _request(job: TuneJob, models: list[str], rows: Dataset, learned: int) -> GridRequest:
-    values = option_values.grids(job.learning, learned)
-    kernels = values.pop("kernel", [])
-    if "class_weight" in values:
-        values["class_weight"] = [option_values.parse_class_weight(values["class_weight"][0], classes_of(rows))]
+    values = option_values.grids(job.learning, learned, classes_of(rows))
     for model in models:
         option_values.refuse_unknown(model, values)
-    running = job.running
-    return GridRequest(models, kernels, option_values.parse_expand(job.learning.expand), values, running.seed, running.memory)
+    expand = option_values.parse_expand(job.learning.expand)
+    return GridRequest(models, values.pop("kernel", []), expand, values, job.running.seed, job.running.memory)
 
 
 def _search(job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows: Dataset) -> Any:
-    weights = {} if rows.weights is None else {recipe.weight_name: rows.weights}
     groups = {} if rows.groups is None else {"groups": rows.groups}
     search = SweepCV(
         recipe.estimator,
@@ -140,34 +131,29 @@ def _search(job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows
         verbose=0 if console.state.quiet else 1,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SweepWarning)  # told with the result, in the words of the options
-        warnings.filterwarnings("ignore", "The least populated class")  # told by us
+        warnings.simplefilter("ignore", SweepWarning)  # shown with the result
+        warnings.filterwarnings("ignore", "The least populated class")  # _folds says so
         try:
-            return search.fit(rows.X, rows.y, **weights, **groups)
+            return search.fit(rows.X, rows.y, **recipe.weights_of(rows), **groups)
+        except OtherQuestion as error:
+            other = ", ".join(error.different)
+            raise UsageError(
+                f"{job.folder} keeps a run on other {other}: give another folder with -o, or delete it if no longer wanted."
+            ) from error
         except ValueError as error:
-            raise _in_our_words(error, job) from error
-
-
-def _in_our_words(error: ValueError, job: TuneJob) -> ValueError:
-    """Two errors that a person meets are told in the words of the options."""
-    text = str(error)
-    if text.startswith("the store "):
-        other = text.partition(" holds results for ")[2].partition(".")[0]
-        return UsageError(f"{job.folder} keeps a run on {other}: give another folder with -o, or delete it if no longer wanted.")
-    if job.scoring != "accuracy":
-        return UsageError(f"--scoring {job.scoring} does not work here: {text}")
-    return error
+            if job.scoring == "accuracy":
+                raise
+            raise UsageError(f"--scoring {job.scoring} does not work here: {error}") from error
 
 
 def _folds(job: TuneJob, rows: Dataset) -> Any:
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-    assert rows.y is not None
-    _, counts = np.unique(rows.y, return_counts=True)
+    _, counts = np.unique(rows.labels, return_counts=True)
     if counts.max() < job.cv:
         raise BadData(f"{rows.name}: no class has {job.cv} training rows; give fewer folds (--cv) or more rows.")
     if counts.min() < job.cv:
-        console.say(f"note: the rarest class has {counts.min()} training rows, so some of the {job.cv} folds lack it.")
+        console.say(f"note: the rarest class has {counts.min()} training rows, so it is missing in some of the {job.cv} folds.")
     if rows.groups is not None and len(np.unique(rows.groups)) < job.cv:
         raise BadData(
             f"{rows.name}: {len(np.unique(rows.groups))} groups in the training rows; give at most as many folds (--cv)."
@@ -180,15 +166,15 @@ def _write_cells(path: Path, record: TuneRecord) -> None:
     """results.csv: a line for each cell, kernels as the option --kernel takes them."""
     lines = []
     for cell in record.cells:
-        named = {name: value for name, value in cell.setting.named().items() if name not in dict(cell.setting.preparation)}
-        named |= {"kernel": kernel_option(cell.setting.kernel), "expand": expansion_degree(cell.setting)}
-        found = {"error" if record.counts_errors else record.scoring: cell.value, "deviation": cell.deviation}
-        lines.append(
-            {"cell": cell.number, **named, "C": cell.cost, **found, "support_vectors": cell.support_vectors, "gap": cell.gap}
-        )
-    columns = list(dict.fromkeys(name for line in lines for name in line))
+        setting = cell.setting
+        line = {"cell": cell.number, "model": setting.model, "kernel": kernel_option(setting.kernel)}
+        line |= {"expand": expansion_degree(setting), "lam": setting.lam, "C": cell.cost}
+        line |= {} if setting.stop is None else {setting.stop.name: setting.stop.count}
+        line |= {name: value for name, value in setting.options if isinstance(value, str | float | int)}
+        line |= {"error" if record.counts_errors else record.scoring: cell.value, "deviation": cell.deviation}
+        lines.append({**line, "support_vectors": cell.support_vectors, "gap": cell.gap})
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer = csv.DictWriter(text, dict.fromkeys(name for line in lines for name in line), lineterminator="\n")
     writer.writeheader()
     writer.writerows(lines)
     write_text(path, text.getvalue())

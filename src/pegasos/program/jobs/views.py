@@ -86,7 +86,7 @@ def show_tune(found: TuneRecord) -> None:
     for advice in found.advice:
         console.show(f"advice: {advice_words(advice)}")
     if not found.complete:
-        console.show("Time was up before all cells were done: the choice is among the finished ones.")
+        console.show("Time was up before all settings were tried: the choice is among those that were.")
     if found.page is not None:
         console.show()
         console.show(f"page:  {found.page}")
@@ -118,7 +118,7 @@ def cell_words(cell: CellRecord) -> str:
     words += [] if degree is None else [f"expanded to degree {degree}"]
     words += [] if setting.lam is None else [console.lam_with_cost(setting.lam, cell.cost)]
     if setting.stop is not None and setting.declaration.tolerance is None:
-        words.append(f"{setting.stop.count} {'steps' if setting.stop.name == 'n_iter' else 'epochs'}")
+        words.append(console.counted(setting.stop.count, "step" if setting.stop.name == "n_iter" else "epoch"))
     return ", ".join(words)
 
 

@@ -1,48 +1,38 @@
-"""What a setting may be: small questions from which the tables of parts are made."""
+"""What a value may be: small questions from which the tables of parts are made."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from itertools import pairwise
+from types import NoneType
 from typing import Any
 
-import numpy as np
-
-from pegasos.program.modelfile.tree import Check
+Check = Callable[[Any], bool]
 
 
-def flag(value: Any) -> bool:
-    """True or False."""
-    return isinstance(value, bool)
+def of_type(*types: type) -> Check:
+    """A value of just one of these types: True is no number here."""
+    return lambda value: type(value) in types
+
+
+flag, text, nothing = of_type(bool), of_type(str), of_type(NoneType)
+scalar = of_type(NoneType, bool, int, float, str)
 
 
 def number(value: Any) -> bool:
     """A finite number."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return type(value) in (int, float) and math.isfinite(value)
 
 
-def whole(value: Any) -> bool:
+def count(value: Any) -> bool:
     """A whole number that is not negative."""
-    return type(value) is int and value >= 0
+    return type(value) is int and 0 <= value < 2**63
 
 
-def scalar(value: Any) -> bool:
-    """A number, text, True or False, or nothing."""
-    return value is None or isinstance(value, bool | int | float | str)
-
-
-def dtype(value: Any) -> bool:
-    """A dtype of numbers that a model computes with."""
-    return value in (np.float64, np.float32, np.int64, np.int32)
-
-
-def nothing(value: Any) -> bool:
-    """None."""
-    return value is None
-
-
-def one_of(*words: str) -> Check:
-    """One of a few words."""
-    return lambda value: isinstance(value, str) and value in words
+def one_of(*options: Any) -> Check:
+    """One of a few words or numbers, with its type."""
+    return lambda value: any(type(value) is type(option) and value == option for option in options)
 
 
 def either(*checks: Check) -> Check:
@@ -50,14 +40,14 @@ def either(*checks: Check) -> Check:
     return lambda value: any(check(value) for check in checks)
 
 
-def pair_of(check: Check) -> Check:
-    """Two of a kind, as a tuple or a list."""
-    return lambda value: isinstance(value, tuple | list) and len(value) == 2 and all(map(check, value))
+def list_of(check: Check, length: int | None = None) -> Check:
+    """Values of one kind, as a tuple or a list."""
+    return lambda value: isinstance(value, tuple | list) and length in (None, len(value)) and all(map(check, value))
 
 
-def list_of(check: Check) -> Check:
-    """Any number of a kind."""
-    return lambda value: isinstance(value, tuple | list) and all(map(check, value))
+def places(below: int) -> Check:
+    """A list of whole numbers below a limit, in increasing order."""
+    return lambda value: list_of(count)(value) and all(a < b for a, b in pairwise([*value, below]))
 
 
 def weights(key: Check) -> Check:

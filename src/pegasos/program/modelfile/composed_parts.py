@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,227 +10,155 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
 from pegasos.preprocessing import DropOutliers
-from pegasos.program.modelfile import checks
-from pegasos.program.modelfile.errors import BadModel, short
-from pegasos.program.modelfile.tree import (
-    MOST_CELLS,
-    Arrays,
-    Check,
-    Node,
-    Part,
-    Place,
-    Planned,
-    State,
-    checked_names,
-    checked_width,
-    describe,
-    set_names,
-    tell_names,
-)
+from pegasos.program.errors import BadModel, short
+from pegasos.program.modelfile.checks import count, either, flag, list_of, nothing, number, places, text, weights
+from pegasos.program.modelfile.tree import MOST_FEATURES, Built, Draft, Node, Part, register
 
-_WORDS = ("passthrough", "drop")
+_REST = "remainder"
 
 
-class Steps:
+class Steps(Part):
     """Pipeline: each step takes what the one before gives."""
 
-    cls = Pipeline
-    left_out: tuple[str, ...] = ("steps", "memory", "verbose")
-
-    def __init__(self, parts: dict[str, Part]) -> None:
-        self.parts, self.params = parts, dict[str, Check]()
-
-    def describe(self, estimator: Any, place: Place, arrays: Arrays) -> dict[str, Any]:
-        told = []
+    def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
+        steps: list[Any] = []
         for index, (name, step) in enumerate(estimator.steps):
-            if step is None or isinstance(step, str):
-                told.append([name, "passthrough"])
-            else:
-                told.append([name, describe(step, place.child(index, f"step {name!r}"), arrays, self.parts)])
-        return {"steps": told}
+            passing = step is None or isinstance(step, str)
+            steps.append([name, "passthrough" if passing else draft.child(step, index, f"step {name!r}")])
+        return {"steps": steps}
 
-    def plan(self, node: Node, width: int | None) -> Planned:
-        told = _named(node.state, node.state.items("steps"), 2)
-        if not told:
-            raise node.state.bad("it has no steps")
-        inputs, planned = width, list[tuple[str, Planned]]()
-        for index, (name, step) in enumerate(told):
+    def build(self, node: Node, width: int | None) -> Built:
+        described = _named(node, node.items("steps"), 2)
+        inputs, steps, learner = width, list[tuple[str, Any]](), False
+        for index, (name, step) in enumerate(described):
+            if learner:
+                raise node.bad("a learner stands before the last step")
             if step == "passthrough":
-                planned.append((name, Planned(width, width, lambda: "passthrough")))
+                steps.append((name, step))
                 continue
-            found = node.child(step, index, f"step {short(name)}", width, self.parts)
-            if found.learner and index < len(told) - 1:
-                raise node.state.bad("a learner stands before the last step")
-            inputs = found.inputs if inputs is None else inputs
-            width = found.outputs
-            planned.append((name, found))
-
-        def build() -> Any:
-            return Pipeline([(name, step.build()) for name, step in planned])
-
-        return Planned(inputs, width, build, planned[-1][1].learner)
+            built = node.child(step, index, f"step {short(name)}", width)
+            inputs = built.inputs if inputs is None else inputs
+            width, learner = built.outputs, built.learner
+            steps.append((name, built.estimator))
+        return Built(Pipeline(steps), inputs, width, learner)
 
 
-class Columns:
+class Columns(Part):
     """ColumnTransformer: which columns go where, by position; by name as well if there were names."""
 
-    cls = ColumnTransformer
-    left_out: tuple[str, ...] = ("transformers", "remainder", "n_jobs", "verbose", "force_int_remainder_cols")
-
-    def __init__(self, parts: dict[str, Part]) -> None:
-        self.parts = parts
-        self.params: dict[str, Check] = {
-            "sparse_threshold": checks.number,
-            "transformer_weights": checks.either(checks.nothing, checks.weights(lambda name: isinstance(name, str))),
-            "verbose_feature_names_out": checks.either(checks.flag, _is_plain_format),
-        }
-
-    def describe(self, estimator: Any, place: Place, arrays: Arrays) -> dict[str, Any]:
-        told = tell_names(estimator, place)
-        told["sparse"] = bool(getattr(estimator, "sparse_output_", False))
-        places = estimator._transformer_to_input_indices  # read only: the one place that knows the rest's columns, too
-        kept = {name: part for name, part, _ in estimator.transformers_}
-        kinds = {name: part for name, part, _ in estimator.transformers}
-        if "remainder" in kinds:
-            raise BadModel(f"{place.words} has a transformer named 'remainder', which scikit-learn confuses; rename it.")
-        kinds["remainder"] = estimator.remainder
-        told["by_name"] = [name for name, _, columns in estimator.transformers if told["names"] and _are_names(columns)]
-        told["columns"] = []
-        for index, (name, kind) in enumerate(kinds.items()):
-            columns = [int(column) for column in places[name]]
-            if isinstance(kind, str) or not columns:
-                node: Any = kind if isinstance(kind, str) else "drop"  # without columns nothing was fitted
+    def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
+        positions = estimator._transformer_to_input_indices  # read only: the one place that knows the rest's columns, too
+        fitted = {name: part for name, part, _ in estimator.transformers_}
+        given = {name: part for name, part, _ in estimator.transformers}
+        words = draft.place.words
+        if _REST in given:
+            raise BadModel(f"{words} has a transformer named 'remainder', which scikit-learn confuses; rename it.")
+        columns = []
+        for index, (name, part) in enumerate({**given, _REST: estimator.remainder}.items()):
+            taken = [int(column) for column in positions[name]]
+            if isinstance(part, str) or not taken:
+                node: Any = part if isinstance(part, str) else "drop"  # without columns nothing was fitted
             else:
-                node = describe(kept[name], place.child(index, f"{place.words}, columns {name!r}"), arrays, self.parts)
-            told["columns"].append([name, node, columns])
-        return told
+                node = draft.child(fitted[name], index, f"{words}, columns {name!r}")
+            columns.append([name, node, taken])
+        by_name = [name for name, _, chosen in estimator.transformers if _are_names(chosen)]
+        return {"sparse": bool(estimator.sparse_output_), "by_name": by_name, "columns": columns}
 
-    def plan(self, node: Node, width: int | None) -> Planned:
-        state = node.state
-        inputs = checked_width(state, width, MOST_CELLS)
-        names = checked_names(state, inputs)
-        sparse = state.flag("sparse")
-        told = _named(state, state.items("columns"), 3)
-        if not told or told[-1][0] != "remainder":
-            raise state.bad("it does not say what happens to the remaining columns")
-        by_name = state.items("by_name")
-        if not all(isinstance(name, str) for name in by_name) or (by_name and names is None):
-            raise state.bad("columns by name need names")
-        planned: list[tuple[str, Planned | str, list[int]]] = []
-        outputs, used, slices = 0, set[int](), {}
-        for index, (name, part, columns) in enumerate(told):
-            columns = State({"columns": columns}, node.place).places("columns", inputs, increasing=False)
-            used.update(columns if name != "remainder" else [])
-            if isinstance(part, str) or not columns:
-                if part not in _WORDS:
-                    raise state.bad(f"the columns {short(name)} get {short(part)}")
-                planned.append((name, part, columns))
-                given = len(columns) if part == "passthrough" else 0
-            else:
-                found = node.child(part, index, f"{node.place.words}, columns {short(name)}", len(columns), self.parts)
-                if found.learner:
-                    raise state.bad("a learner stands where columns are transformed")
-                planned.append((name, found, columns))
-                given = found.outputs or 0
+    def build(self, node: Node, width: int | None) -> Built:
+        described = _named(node, node.items("columns"), 3)
+        by_name = node.take("by_name", list_of(text, None if node.names else 0))
+        sparse = node.take("sparse", flag)
+        built, slices, outputs, used = dict[str, Any](), {}, 0, set[int]()
+        for index, (name, part, columns) in enumerate(described):
+            if not list_of(lambda place: count(place) and place < node.inputs)(columns):
+                raise node.bad(f"the columns {short(name)} are {short(columns)}, of {node.inputs}")
+            given = len(columns) if part == "passthrough" else 0
+            if columns and not isinstance(part, str):
+                child = node.child(part, index, f"{node.place.words}, columns {short(name)}", len(columns))
+                if child.learner:
+                    raise node.bad("a learner stands where columns are transformed")
+                built[name], given = child.estimator, child.outputs or 0
+            elif part not in ("passthrough", "drop"):
+                raise node.bad(f"the columns {short(name)} get {short(part)}")
             slices[name] = slice(outputs, outputs + given) if given else slice(0, 0)
             outputs += given
-        if planned[-1][2] != sorted(set(range(inputs)) - used):
-            raise state.bad("the remaining columns are not those that no transformer takes")
+            used.update(columns if name != _REST else [])
+        rest = described[-1][2]
+        complete = places(node.inputs)(rest) and used.isdisjoint(rest) and len(used) + len(rest) == node.inputs
+        if described[-1][0] != _REST or not complete:
+            raise node.bad("the remaining columns are not those that no transformer takes")
         if not outputs:
-            raise state.bad("it gives no columns")
-        return Planned(inputs, outputs, _build_columns(node, planned, inputs, names, set(by_name), sparse, slices))
-
-
-def _build_columns(
-    node: Node,
-    planned: list[tuple[str, Planned | str, list[int]]],
-    inputs: int,
-    names: list[str] | None,
-    by_name: set[str],
-    sparse: bool,
-    slices: dict[str, slice],
-) -> Callable[[], Any]:
-    def build() -> Any:
-        built = {name: part.build() for name, part, _ in planned if isinstance(part, Planned)}
+            raise node.bad("it gives no columns")
         # A twin that passes all columns on learns where they go; then the parts take their places in it.
-        twin = [(name, "passthrough" if name in built else part, columns) for name, part, columns in planned]
+        twin = [(name, "passthrough" if name in built else part, columns) for name, part, columns in described]
         estimator = ColumnTransformer(twin[:-1], remainder=twin[-1][1], **{**node.params, "transformer_weights": None})
-        estimator.fit(np.zeros((1, inputs)))
+        estimator.fit(np.zeros((1, node.inputs)))
         estimator.transformers_ = [(name, built.get(name, part), columns) for name, part, columns in estimator.transformers_]
-        estimator.sparse_output_ = sparse
-        estimator.output_indices_ = slices
-        set_names(estimator, names)
-        unfitted: list[tuple[str, Any, Any]] = []
-        for name, part, places in twin:
-            columns = [names[place] for place in places] if names is not None and name in by_name else places
-            unfitted.append((name, clone(built[name]) if name in built else part, columns))
-        weights = node.params.get("transformer_weights")
-        return estimator.set_params(transformers=unfitted[:-1], remainder=unfitted[-1][1], transformer_weights=weights)
-
-    return build
+        estimator.sparse_output_, estimator.output_indices_ = sparse, slices
+        names = node.names or []
+        unfitted: list[tuple[str, Any, Any]] = [
+            (name, clone(built[name]) if name in built else part, [names[i] for i in columns] if name in by_name else columns)
+            for name, part, columns in twin
+        ]
+        estimator.set_params(transformers=unfitted[:-1], remainder=unfitted[-1][1])
+        return Built(estimator.set_params(transformer_weights=node.params.get("transformer_weights")), node.inputs, outputs)
 
 
-class Dropping:
+class Dropping(Part):
     """DropOutliers: the estimator that was fitted to the kept rows."""
 
-    cls = DropOutliers
-    left_out: tuple[str, ...] = ("estimator",)
+    def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
+        draft.keep("kept_", estimator.kept_)
+        return {"estimator": draft.child(estimator.estimator_, 0, f"{draft.place.words}, the estimator of DropOutliers")}
 
-    def __init__(self, parts: dict[str, Part]) -> None:
-        self.parts = parts
-        self.params: dict[str, Check] = {
-            "threshold": checks.number,
-            "columns": checks.either(checks.nothing, checks.list_of(checks.whole)),
-        }
-
-    def describe(self, estimator: Any, place: Place, arrays: Arrays) -> dict[str, Any]:
-        arrays.add(place.array("kept_"), estimator.kept_, f"{place.words}: kept_")
-        inner = describe(
-            estimator.estimator_, place.child(0, f"{place.words}, the estimator of DropOutliers"), arrays, self.parts
-        )
-        return {**tell_names(estimator, place), "estimator": inner}
-
-    def plan(self, node: Node, width: int | None) -> Planned:
-        inputs = checked_width(node.state, width)
-        names = checked_names(node.state, inputs)
-        if any(place >= inputs for place in node.params.get("columns") or ()):
-            raise node.state.bad(f"its columns {short(node.params['columns'])} are not among the {inputs} that it gets")
-        node.file.expect(node.place.array("kept_"), ("BOOL",), (None,))
+    def build(self, node: Node, width: int | None) -> Built:
+        if any(place >= node.inputs for place in node.params.get("columns") or ()):
+            raise node.bad(f"its columns {short(node.params['columns'])} are not among the {node.inputs} that it gets")
         words = f"{node.place.words}, the estimator of DropOutliers"
-        inner = node.child(node.state.take("estimator"), 0, words, inputs, self.parts)
+        inner = node.child(node.state.pop("estimator", None), 0, words, node.inputs)
         if not inner.learner:
-            raise node.state.bad("its estimator is no learner")
-
-        def build() -> Any:
-            fitted = inner.build()
-            estimator = DropOutliers(clone(fitted), **node.params)
-            estimator.estimator_ = fitted
-            estimator.classes_ = fitted.classes_
-            estimator.kept_ = node.file.read(node.place.array("kept_"))
-            estimator.n_features_in_ = inputs
-            set_names(estimator, names)
-            return estimator
-
-        return Planned(inputs, None, build, learner=True)
+            raise node.bad("its estimator is not a learner")
+        estimator = DropOutliers(clone(inner.estimator), **node.params)
+        estimator.estimator_, estimator.classes_ = inner.estimator, inner.estimator.classes_
+        estimator.kept_ = node.array("kept_", ("BOOL",), (None,))
+        return Built(estimator, node.inputs, None, learner=True)
 
 
-def _named(state: State, told: list[Any], length: int) -> list[Any]:
+def _named(node: Node, described: list[Any], length: int) -> list[Any]:
     """Lists that begin with a name each, none twice."""
-    if not all(isinstance(one, list) and len(one) == length and isinstance(one[0], str) for one in told):
-        raise state.bad("its parts have no names")
-    names = [one[0] for one in told]
+    if not described or not all(isinstance(one, list) and len(one) == length and text(one[0]) for one in described):
+        raise node.bad("its parts are missing, or have no names")
+    names = [one[0] for one in described]
     if len(set(names)) < len(names) or any("__" in name for name in names):
-        raise state.bad(f"the names of its parts are {short(names)}")
-    return told
+        raise node.bad(f"the names of its parts are {short(names)}")
+    return described
 
 
 def _is_plain_format(value: Any) -> bool:
     """A text with the two fields that scikit-learn fills in, and no field that could ask for more than the names."""
-    if not isinstance(value, str):
-        return False
-    rest = value.replace("{transformer_name}", "").replace("{feature_name}", "")
+    rest = value.replace("{transformer_name}", "").replace("{feature_name}", "") if isinstance(value, str) else "{"
     return "{" not in rest and "}" not in rest
 
 
 def _are_names(columns: Any) -> bool:
     return isinstance(columns, list | tuple | np.ndarray) and len(columns) > 0 and all(isinstance(name, str) for name in columns)
+
+
+register(
+    Steps(Pipeline, left_out=("steps", "memory", "verbose"), has_columns=False),
+    Columns(
+        ColumnTransformer,
+        {
+            "sparse_threshold": number,
+            "transformer_weights": either(nothing, weights(text)),
+            "verbose_feature_names_out": either(flag, _is_plain_format),
+        },
+        left_out=("transformers", "remainder", "n_jobs", "verbose", "force_int_remainder_cols"),
+    ),
+    Dropping(
+        DropOutliers,
+        {"threshold": number, "columns": either(nothing, list_of(count))},
+        left_out=("estimator",),
+        most_features=MOST_FEATURES,
+    ),
+)

@@ -6,11 +6,8 @@ _PICKLE = (
     "it is a Python pickle. pegasos never opens pickles, which can run any code; "
     "load it where it was made, if you trust it, and save it with pegasos.save"
 )
-_BEGINNINGS = [
-    (b"\x80", _PICKLE),
-    (b"(lp", _PICKLE),
-    (b"(dp", _PICKLE),
-    (b"ccopy", _PICKLE),
+_BEGINNINGS: list[tuple[bytes | tuple[bytes, ...], str]] = [
+    ((b"\x80", b"(lp", b"(dp", b"ccopy"), _PICKLE),
     (b"PK", "it is a zip archive (npz, skops, a spreadsheet?), and a model is never one"),
     (b"\x1f\x8b", "it is compressed with gzip (a joblib pickle, or a model to unpack first?)"),
     (b"x\x9c", "it is compressed with zlib, as joblib does. pegasos never opens pickles; save with pegasos.save"),

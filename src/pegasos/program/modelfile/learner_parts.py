@@ -2,68 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import asdict
+from typing import Any, get_type_hints
 
 import numpy as np
+from scipy import sparse
 
-from pegasos.engine.kernels import ALIASES, KERNELS, Kernel, is_relative
+from pegasos.engine.kernels import ALIASES, KERNELS, Kernel, as_kernel
 from pegasos.engine.plan import Plan
-from pegasos.learners import SDCA, Pegasos, Perceptron
+from pegasos.learners.catalogue import DECLARATIONS, learner_class
+from pegasos.learners.task import PRECOMPUTED, is_precomputed
+from pegasos.program.errors import BadModel
 from pegasos.program.modelfile import checks
-from pegasos.program.modelfile.container import FLOATS, WHOLES
-from pegasos.program.modelfile.errors import BadModel
-from pegasos.program.modelfile.support_vectors import describe_support, plan_support
-from pegasos.program.modelfile.tree import (
-    Arrays,
-    Check,
-    Node,
-    Part,
-    Place,
-    Planned,
-    State,
-    checked_names,
-    checked_width,
-    set_names,
-    tell_names,
-)
-from pegasos.program.modelfile.values import decode, decode_labels, encode, encode_labels, strings
+from pegasos.program.modelfile.checks import Check, count, either, nothing, one_of, scalar
+from pegasos.program.modelfile.container import FLOATS, NUMBERS, WHOLES
+from pegasos.program.modelfile.tree import MOST_FEATURES, Built, Draft, Node, Part, register
+from pegasos.program.modelfile.values import decode_labels, encode, encode_labels, strings
 
 Array = np.ndarray[Any, Any]
 
-_PRECOMPUTED = "precomputed"
-_CURVES = ("loss_curve_", "loss_curve_steps_", "mistakes_", "gap_curve_", "objective_", "dual_objective_")
-
-
-def _is_kernel(value: Any) -> bool:
-    named = isinstance(value, str) and (value == _PRECOMPUTED or ALIASES.get(value, value) in KERNELS)
-    return value is None or named or isinstance(value, Kernel)
-
-
-_MAYBE_WHOLE = checks.either(checks.nothing, checks.whole)
-_SETTINGS: dict[str, Check] = {
-    "loss": checks.one_of("hinge", "logistic"),
-    "lam": checks.either(checks.number, checks.one_of("auto")),
-    "kernel": _is_kernel,
-    "n_iter": _MAYBE_WHOLE,
-    "epochs": _MAYBE_WHOLE,
-    "tol": checks.number,
-    "max_epochs": checks.whole,
-    "batch_size": checks.whole,
-    "learning_rate": checks.number,
-    "shuffle": checks.scalar,
-    "sampling": checks.one_of("uniform", "permutation", "fixed-permutation"),
-    "draws": checks.one_of("shared", "independent"),
-    "finish": checks.scalar,
-    "projection": checks.scalar,
-    "average": checks.either(checks.flag, checks.number),
-    "fit_intercept": checks.either(checks.flag, checks.one_of("auto", "augment", "free")),
-    "class_weight": checks.either(checks.nothing, checks.one_of("balanced"), checks.weights(checks.scalar)),
-    "checkpoints": checks.either(checks.nothing, checks.list_of(checks.whole)),
-    "warm_start": checks.scalar,
-    "memory": checks.scalar,
-    "random_state": _MAYBE_WHOLE,
-}
+_SPARSE: dict[str, Any] = {"csr_matrix": sparse.csr_matrix, "csr_array": sparse.csr_array}
+_CSR = ("data", "indices", "indptr")
 
 
 class NotKept:
@@ -76,170 +35,142 @@ class NotKept:
         )
 
 
-@dataclass(frozen=True)
-class Learner:
-    """Pegasos, Perceptron or SDCA."""
-
-    cls: type
-    left_out: tuple[str, ...] = ()
+class Learner(Part):
+    """A learner of ours, which declares the numbers and curves that its model file keeps."""
 
     @property
-    def params(self) -> dict[str, Check]:
-        return _SETTINGS
+    def numbers(self) -> dict[str, Check]:
+        """The single numbers that are kept, with what each may be."""
+        return _NUMBERS | dict.fromkeys(self.cls.declaration.fitted_numbers, checks.of_type(int, float))
 
-    def describe(self, estimator: Any, place: Place, arrays: Arrays) -> dict[str, Any]:
-        what = place.words
-        told = {
-            **tell_names(estimator, place),
-            "classes": _told_classes(estimator.classes_, what),
-            "rows": int(estimator._m),
-            "constant": float(estimator._constant),
-            "seed": int(estimator._seed) if hasattr(estimator, "_seed") else None,
-            "n_iter": int(estimator.n_iter_),
-            "lam": encode(estimator.lam_, f"{what}: lam_"),
-            "gap": encode(getattr(estimator, "gap_", None), f"{what}: gap_"),
-            "checkpoints": [int(stop) for stop in estimator.checkpoints_],
-            "plan": asdict(estimator.plan_),
-            "kernel": None,
-        }
-        arrays.add(place.array("intercept_"), estimator.intercept_, f"{what}: intercept_")
-        if hasattr(estimator, "coef_"):
-            arrays.add(place.array("coef_"), estimator.coef_, f"{what}: coef_")
+    def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
+        what, linear = draft.place.words, "kernel_" not in vars(estimator)
+        state = {name: encode(getattr(estimator, name, None), f"{what}: {name}") for name in self.numbers}
+        state |= {"classes": _encoded_classes(estimator.classes_, what), "plan": asdict(estimator.plan_)}
+        vectors = ["intercept_", "coef_"] if linear else ["intercept_", "dual_coef_", "support_"]
+        stages = ["_stage_vectors", "_stage_bias"] if estimator.checkpoints_ else []
+        for name in (*vectors, *stages, *self.cls.declaration.fitted_arrays):
+            draft.keep(name, getattr(estimator, name))
+        if not linear:
+            state |= {"kernel": encode(estimator.kernel_, f"{what}: kernel_"), "support": "dense"}
+            rows = estimator.support_vectors_
+            if sparse.issparse(rows):
+                state["support"] = "csr_array" if isinstance(rows, sparse.sparray) else "csr_matrix"
+                for name in _CSR:
+                    draft.keep(f"support_vectors_.{name}", getattr(rows, name))
+            else:
+                draft.keep("support_vectors_", rows)
+        return state
+
+    def build(self, node: Node, width: int | None) -> Built:
+        estimator = self.cls(**node.params)
+        try:
+            estimator.check_parameters()
+        except ValueError as error:
+            raise node.bad(f"{error!s:.200}".rstrip(".")) from None
+        for name, check in self.numbers.items():
+            setattr(estimator, name, node.take(name, check))
+        if estimator.lam_ is not None and not 0 < estimator.lam_ < np.inf:
+            raise node.bad("lam_ is not a number above 0")
+        estimator.classes_, estimator.plan_ = _checked_classes(node), _checked_plan(node)
+        columns = 1 if len(estimator.classes_) == 2 else len(estimator.classes_)
+        estimator.intercept_ = node.array("intercept_", FLOATS, (columns,))
+        if estimator.kernel is None:
+            estimator.coef_ = node.array("coef_", FLOATS, (columns, node.inputs))
         else:
-            told["kernel"] = encode(estimator.kernel_, f"{what}: kernel_")
-            told["support"] = describe_support(estimator, place, arrays)
-        if estimator.checkpoints_:
-            arrays.add(place.array("stage_vectors"), estimator._stage_vectors, f"{what}: stages")
-            arrays.add(place.array("stage_bias"), estimator._stage_bias, f"{what}: stages")
-        for name in _CURVES:
-            if getattr(estimator, name, None) is not None:
-                arrays.add(place.array(name), getattr(estimator, name), f"{what}: {name}")
-        return told
-
-    def plan(self, node: Node, width: int | None) -> Planned:
-        state, place, file = node.state, node.place, node.file
-        inputs = checked_width(state, width)
-        names = checked_names(state, inputs)
-        classes = _checked_classes(state, place)
-        columns = 1 if len(classes) == 2 else len(classes)
-        facts = self._facts(state, place)
-        vectors = {"intercept_": file.expect(place.array("intercept_"), FLOATS, (columns,))}
-        kernel = _checked_kernel(state, place, node.params.get("kernel"))
-        support = None
-        if kernel is None:
-            vectors["coef_"] = file.expect(place.array("coef_"), FLOATS, (columns, inputs))
-            length = inputs
-        else:
-            support = plan_support(node, kernel, columns, inputs, facts["_m"])
-            length = support.length
-        stages = len(facts["checkpoints_"])
-        if stages:
-            file.expect(place.array("stage_vectors"), FLOATS, (stages, columns, length))
-            file.expect(place.array("stage_bias"), FLOATS, (stages, columns))
-        curves = [name for name in _CURVES if place.array(name) in file]
-        for name in curves:
-            file.expect(place.array(name), (*FLOATS, *WHOLES), None)
-
-        def build() -> Any:
-            estimator = self.cls(**node.params)
-            vars(estimator).update(facts)
-            estimator.n_features_in_, estimator.classes_ = inputs, classes
-            set_names(estimator, names)
-            for name in vectors:
-                setattr(estimator, name, _finite(file.read(place.array(name)), name, state))
-            if support is not None:
-                estimator.kernel_ = kernel
-                vars(estimator).update(support.build())
-            kind = estimator.intercept_.dtype
-            estimator._stage_vectors = np.empty((0, columns, length), dtype=kind)
-            estimator._stage_bias = np.empty((0, columns), dtype=kind)
-            if stages:
-                estimator._stage_vectors = _finite(file.read(place.array("stage_vectors")), "a stage", state)
-                estimator._stage_bias = _finite(file.read(place.array("stage_bias")), "a stage", state)
-            for name in curves:
-                setattr(estimator, name, file.read(place.array(name)))
-            estimator._saved, estimator._mark = (NotKept() if kernel is None else None), None
-            return estimator
-
-        return Planned(inputs, None, build, learner=True)
-
-    def _facts(self, state: State, place: Place) -> dict[str, Any]:
-        """The attributes that are single numbers or short lists."""
-        facts: dict[str, Any] = {"_m": state.whole("rows", 1), "n_iter_": state.whole("n_iter"), "plan_": _checked_plan(state)}
-        constant = state.take("constant")
-        if constant not in (0.0, 1.0) or isinstance(constant, bool):
-            raise state.bad("its constant feature is neither 0 nor 1")
-        facts["_constant"] = float(constant)
-        stops = state.places("checkpoints", 2**63)
-        facts["checkpoints_"] = stops
-        seed = state.take("seed")
-        if seed is not None:
-            if not checks.whole(seed):
-                raise state.bad("its seed is no whole number")
-            facts["_seed"] = seed
-        lam, gap = decode(state.take("lam"), place.words), decode(state.take("gap"), place.words)
-        if self.cls is Perceptron:
-            if lam is not None:
-                raise state.bad("a Perceptron has no lam")
-        elif not checks.number(lam) or lam <= 0:
-            raise state.bad("lam is not a number above 0")
-        else:
-            facts["lam_"] = float(lam)
-        if gap is not None:
-            if not isinstance(gap, float):
-                raise state.bad("its gap is no number")
-            facts["gap_"] = gap
-        return facts
+            estimator.kernel_ = _checked_kernel(node, estimator.kernel)
+            vars(estimator).update(_support(node, estimator, columns))
+        length = node.inputs if estimator.kernel is None else len(estimator.support_)
+        shape = (len(estimator.checkpoints_), columns, length)
+        estimator._stage_vectors, estimator._stage_bias = (
+            node.array(name, FLOATS, sides) if shape[0] else np.empty(sides, dtype=estimator.intercept_.dtype)
+            for name, sides in (("_stage_vectors", shape), ("_stage_bias", shape[:2]))
+        )
+        for name in self.cls.declaration.fitted_arrays:
+            setattr(estimator, name, node.array(name, NUMBERS, finite=False))
+        estimator._saved, estimator._mark = (NotKept() if estimator.kernel is None else None), None
+        return Built(estimator, node.inputs, None, learner=True)
 
 
-def _told_classes(classes: Array, what: str) -> dict[str, Any]:
+def _encoded_classes(classes: Array, what: str) -> dict[str, Any]:
     """Classes as they are; objects that are all text become NumPy's strings."""
     if classes.dtype == object and all(isinstance(label, str) for label in classes):
         classes = strings(list(classes), f"{what}: classes_")
     if classes.dtype == object:
         raise BadModel(f"{what} has classes of mixed kinds ({classes!r}); a model file holds numbers, booleans or text.")
-    if classes.dtype.kind == "f" and not np.isfinite(classes).all():
-        raise BadModel(f"{what} has classes that are not finite ({classes!r}).")
     return encode_labels(classes, f"{what}: classes_")
 
 
-def _checked_classes(state: State, place: Place) -> Array:
-    classes = decode_labels(state.take("classes"), f"{place.words}: classes")
-    if classes.dtype == object or len(classes) < 2:
-        raise state.bad("it has fewer than two classes, or classes of mixed kinds")
-    if not (classes[:-1] < classes[1:]).all():
-        raise state.bad("its classes are not in order")
+def _checked_classes(node: Node) -> Array:
+    classes = decode_labels(node.state.pop("classes", None), f"{node.place.words}: classes")
+    if classes.dtype == object or len(classes) < 2 or not (classes[:-1] < classes[1:]).all():  # nan is below nothing
+        raise node.bad("it has fewer than two classes, or they are of mixed kinds, not finite or not in order")
     return classes
 
 
-def _checked_kernel(state: State, place: Place, setting: Any) -> Kernel | str | None:
+def _checked_plan(node: Node) -> Plan:
+    plan = node.state.pop("plan", None)
+    if not isinstance(plan, dict) or {name: type(value) for name, value in plan.items()} != get_type_hints(Plan):
+        raise node.bad("the description of the plan is missing or damaged")
+    return Plan(**plan)
+
+
+def _checked_kernel(node: Node, setting: Any) -> Kernel | str:
     """The kernel with its numbers; it must be of the kind that the settings name."""
-    kernel = decode(state.take("kernel"), f"{place.words}: kernel_")
-    kind = KERNELS[ALIASES.get(setting, setting)] if isinstance(setting, str) and setting != _PRECOMPUTED else type(setting)
-    if not _is_kernel(kernel) or (isinstance(kernel, str) and kernel != _PRECOMPUTED):
-        raise state.bad("kernel_ is no kernel")
-    if isinstance(kernel, Kernel):
-        if type(kernel) is not kind or any(map(is_relative, kernel.get_params().values())):
-            raise state.bad("kernel_ is another kernel than the settings name, or lacks a number")
-    elif kernel != setting:
-        raise state.bad("kernel_ is another kernel than the settings name")
+    kernel: Kernel | str = node.take("kernel", either(one_of(PRECOMPUTED), lambda value: isinstance(value, Kernel)))
+    named = setting if is_precomputed(setting) else as_kernel(setting)
+    if type(kernel) is not type(named) or (isinstance(kernel, Kernel) and kernel.relative):
+        raise node.bad("kernel_ is not the kernel that the settings name, or one of its numbers is missing")
     return kernel
 
 
-def _checked_plan(state: State) -> Plan:
-    told = state.take("plan")
-    kinds = {"rows": str, "walk": str, "reason": str, "block": int, "bytes": int, "budget": int, "threads": int}
-    if not isinstance(told, dict) or set(told) != {field.name for field in fields(Plan)}:
-        raise state.bad("its plan is none")
-    if not all(type(value) is kinds[name] for name, value in told.items()):
-        raise state.bad("its plan is none")
-    return Plan(**told)
+def _support(node: Node, estimator: Any, columns: int) -> dict[str, Any]:
+    """Which training rows count, how much, and their numbers, dense or CSR."""
+    support = node.array("support_", ("I64",), (None,))
+    length, m, inputs = len(support), estimator._m, node.inputs
+    if length and (support[0] < 0 or support[-1] >= m or not (support[:-1] < support[1:]).all()):
+        raise node.bad("the numbers of its support vectors are not in order, or beyond its training rows")
+    dual = node.array("dual_coef_", FLOATS, (columns, length))
+    kind = "F64" if dual.dtype == np.float64 else "F32"
+    form = node.take("support", one_of("dense", *_SPARSE))
+    if estimator.kernel_ == PRECOMPUTED and m != inputs:
+        raise node.bad(f"a precomputed kernel takes as many columns as there were training rows, not {inputs} for {m}")
+    if form == "dense":
+        rows = node.array("support_vectors_", (kind,), (0 if estimator.kernel_ == PRECOMPUTED else length, inputs))
+    else:
+        data = node.array("support_vectors_.data", (kind,), (None,))
+        indices = node.array("support_vectors_.indices", WHOLES, data.shape)
+        indptr = node.array("support_vectors_.indptr", WHOLES, (length + 1,))
+        # SciPy's compiled code believes these numbers: one that is wrong would read beyond the arrays.
+        if indptr[0] != 0 or indptr[-1] != len(data) or (indptr[:-1] > indptr[1:]).any() or indptr.dtype != indices.dtype:
+            raise node.bad("the rows of its sparse support vectors are damaged")
+        if len(indices) and (indices.min() < 0 or indices.max() >= inputs):
+            raise node.bad("its sparse support vectors have columns beyond their width")
+        rows = _SPARSE[form]((data, indices, indptr), shape=(length, inputs))
+    return {"support_": support.astype(np.intp, copy=False), "dual_coef_": dual, "support_vectors_": rows}
 
 
-def _finite(values: Array, name: str, state: State) -> Array:
-    if not np.isfinite(values).all():
-        raise state.bad(f"{name} holds numbers that are not finite")
-    return values
+def _is_kernel(value: Any) -> bool:
+    return value is None or isinstance(value, Kernel) or one_of(PRECOMPUTED, *KERNELS, *ALIASES)(value)
 
 
-LEARNERS: dict[str, Part] = {cls.__name__: Learner(cls) for cls in (Pegasos, Perceptron, SDCA)}
+#: The settings that `check_parameters` leaves to others; the rest may be any number or word until it has its say.
+_SETTINGS: dict[str, Check] = {
+    "kernel": _is_kernel,
+    "fit_intercept": either(checks.flag, one_of("auto", "augment", "free")),
+    "class_weight": either(nothing, one_of("balanced"), checks.weights(scalar)),
+    "checkpoints": either(nothing, checks.list_of(count)),
+    "random_state": either(nothing, count),
+}
+#: Single numbers of every fitted learner; those that a learner declares may be any number (gap_ is nan without a certificate).
+_NUMBERS: dict[str, Check] = {
+    "n_iter_": count,
+    "_m": lambda value: count(value) and value > 0,
+    "_constant": one_of(0.0, 1.0),
+    "_seed": either(nothing, count),
+    "checkpoints_": checks.places(2**63),
+}
+
+for _declaration in DECLARATIONS:
+    _cls = learner_class(_declaration)
+    register(Learner(_cls, {name: _SETTINGS.get(name, scalar) for name in _cls._get_param_names()}, most_features=MOST_FEATURES))

@@ -6,7 +6,6 @@ parts (see `tree`) and the card, which is the caller's own; its arrays are the n
 
 from __future__ import annotations
 
-import contextlib
 import os
 import platform
 from dataclasses import dataclass, field
@@ -16,29 +15,29 @@ from typing import Any
 
 import numpy as np
 import safetensors.numpy
-import scipy
-import sklearn
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.engine.memory import free_bytes, parse_bytes
-from pegasos.program.modelfile import strictjson
+from pegasos.program.errors import BadModel, short
+from pegasos.program.files import replacing
+from pegasos.program.modelfile import composed_parts, learner_parts, strictjson, transformer_parts  # noqa: F401 - parts
+from pegasos.program.modelfile.checks import text
 from pegasos.program.modelfile.container import KEY, MOST_HEADER_BYTES, Container
-from pegasos.program.modelfile.errors import BadModel, short
-from pegasos.program.modelfile.parts import PARTS
-from pegasos.program.modelfile.tree import Arrays, Place, describe, plan
-from pegasos.program.modelfile.writing import write_whole
+from pegasos.program.modelfile.tree import Draft, Place, build, describe
 
 Array = np.ndarray[Any, Any]
 
-FORMAT = 1
+#: 2: attributes under their own names; 1 was never released.
+FORMAT = 2
 MOST_CARD_BYTES = 4 * 2**20
 _ROWS = "rows"
 
 
 @dataclass(frozen=True)
 class Model:
-    """What a file held: a fitted estimator, its columns, the card, sorted hashes of rows (or None), and what the header tells."""
+    """What a file held: a fitted estimator, its columns, the card, sorted hashes of rows (or None), format and versions."""
 
     estimator: Any
     n_features: int
@@ -68,39 +67,28 @@ def save(estimator: Any, path: str | os.PathLike[str], *, card: dict[str, Any] |
     with warm_start, and `partial_fit` refuses to go on. A generator as random_state is kept as the seed that was drawn from it;
     caches, threads and verbosity of pipelines are not kept, and labels that were Python text come back as NumPy's.
     """
-    tree, arrays = _described(estimator)
-    card = {} if card is None else card
-    if not isinstance(card, dict):
+    draft = Draft()
+    tree = _described(estimator, draft)
+    if not isinstance(card, dict | None):
         raise BadModel(f"card must be a dict, got {type(card).__name__}.")
-    told_card = strictjson.plain(card, "card")
-    if len(strictjson.write(told_card)) > MOST_CARD_BYTES:
+    plain_card = strictjson.plain(card or {}, "card")
+    if len(strictjson.write(plain_card)) > MOST_CARD_BYTES:
         raise BadModel(f"card takes more than {MOST_CARD_BYTES:,} bytes as JSON; keep less in it.")
     if rows is not None:
         rows = np.asarray(rows)
         if rows.dtype != np.uint64 or rows.ndim != 1:
             raise BadModel(f"rows must be a one-dimensional array of uint64, got {rows.ndim}-D {rows.dtype}.")
-        arrays.named[_ROWS] = np.sort(rows)
-    head = strictjson.write(
-        {"format": FORMAT, "versions": _versions(), "model": tree, "card": told_card, "rows": rows is not None}
-    )
+        draft.arrays[_ROWS] = np.sort(rows)
+    head = strictjson.write({"format": FORMAT, "versions": _versions(), "model": tree, "card": plain_card})
     if 2 * len(head) > MOST_HEADER_BYTES and len(strictjson.write(head)) > MOST_HEADER_BYTES - 2**20:
         raise BadModel("the names, categories and the card together are too large for a model file (16 MB of text).")
-    content = safetensors.numpy.save(arrays.named, metadata={KEY: head})
-    write_whole(path, content, lambda written: _read_back(written, max(len(content), 2**30)))
-
-
-def _read_back(path: Path, limit: int) -> None:
-    """A file that nobody could open must not take the place of one that can be."""
-    with os.fdopen(_opened(path), "rb") as file:
-        try:
-            _model(Container(file, limit))
+    content = safetensors.numpy.save(draft.arrays, metadata={KEY: head})
+    with replacing(path) as unfinished:
+        unfinished.write_bytes(content)
+        try:  # a file that nobody could open must not take the place of one that can be
+            _read(unfinished, max(len(content), 2**30))
         except BadModel as error:
             raise BadModel(f"the model is not saved, since it could not be read again: {error}") from error
-
-
-def _opened(path: str | os.PathLike[str]) -> int:
-    # A pipe must not make us wait: it is opened without waiting, and then refused.
-    return os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -113,88 +101,75 @@ def read_model(path: str | os.PathLike[str], limit: int | float | str | None = N
 
     `limit`: bytes (or "2GB") that the file may have; None: half of the memory that is free.
     """
-    most = free_bytes() // 2 if limit is None else parse_bytes(limit)
     if Path(path).is_dir():
         raise BadModel(f"{os.fspath(path)!r}: this is a folder; give the name of a model file.")
-    with os.fdopen(_opened(path), "rb") as file:
+    try:
+        return _read(path, free_bytes() // 2 if limit is None else parse_bytes(limit))
+    except BadModel as error:
+        raise type(error)(f"{os.fspath(path)!r}: {error}") from None
+
+
+def _read(path: str | os.PathLike[str], limit: int) -> Model:
+    # A pipe must not make us wait: it is opened without waiting, and then refused.
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as opened:
+        file = Container(opened, limit)
+        head = _checked_head(file.head)
         try:
-            return _model(Container(file, most))
-        except BadModel as error:
-            raise BadModel(f"{os.fspath(path)!r}: {error}") from None
+            built = build(head["model"], Place(), file, None)
+        except BadModel:
+            raise
+        except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, MemoryError) as error:
+            raise BadModel(
+                f"its parts cannot be put together ({type(error).__name__}: {short(str(error))}). The file is damaged, or "
+                f"scikit-learn {version('scikit-learn')} differs too much from {short(head['versions'].get('scikit-learn'))}, "
+                "with which it was written."
+            ) from error
+        if not built.learner or built.inputs is None:
+            raise BadModel("it does not end with a learner of pegasos, so it cannot predict.")
+        rows = file.read(_ROWS, ("U64",), (None,)) if _ROWS in file else None
+        file.check_all_read()
+    if rows is not None and (rows[:-1] > rows[1:]).any():
+        raise BadModel("its rows are not sorted: the file is damaged.")
+    return Model(built.estimator, built.inputs, head["card"], rows, head["format"], head["versions"])
 
 
-def _model(file: Container) -> Model:
-    head = file.head
+def _checked_head(head: Any) -> dict[str, Any]:
+    """Our own header: the format comes first, since it decides what else there is."""
     if not isinstance(head, dict) or type(head.get("format")) is not int:
         raise BadModel("its header has no format: the file is damaged or was not written by pegasos.")
     if head["format"] != FORMAT:
         newer = head["format"] > FORMAT
-        told = "a newer pegasos" if newer else "no known pegasos"
-        remedy = ": upgrade pegasos." if newer else "."
-        raise BadModel(f"the file was written by {told} (format {head['format']}; this one reads {FORMAT}){remedy}")
-    if set(head) != {"format", "versions", "model", "card", "rows"}:
+        which, remedy = ("a newer", "upgrade pegasos") if newer else ("an older", "fit the model again and save it")
+        raise BadModel(f"the file was written by {which} pegasos (format {head['format']}; this one reads {FORMAT}): {remedy}.")
+    if set(head) != {"format", "versions", "model", "card"}:
         raise BadModel(f"its header holds {short(sorted(head))}: the file is damaged or was not written by pegasos.")
-    versions, card = head["versions"], head["card"]
-    if not isinstance(card, dict) or not isinstance(versions, dict):
-        raise BadModel("its header has no card or no versions: the file is damaged.")
-    if not all(isinstance(told, str) for told in versions.values()):
-        raise BadModel("its versions are not text: the file is damaged.")
-    planned = plan(head["model"], Place(), file, None, PARTS)
-    if not planned.learner or planned.inputs is None:
-        raise BadModel("it does not end with a learner, so it cannot predict.")
-    if head["rows"] is True:
-        file.expect(_ROWS, ("U64",), (None,))
-    elif head["rows"] is not False:
-        raise BadModel("its header does not say whether it has rows: the file is damaged.")
-    file.check_all_asked()
-    try:
-        estimator = planned.build()
-        rows = file.read(_ROWS) if head["rows"] else None
-    except BadModel:
-        raise
-    except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, MemoryError) as error:
-        written = versions.get("scikit-learn", "unknown")
-        raise BadModel(
-            f"its parts cannot be put together ({type(error).__name__}: {short(str(error))}). The file is damaged, or "
-            f"scikit-learn {sklearn.__version__} differs too much from {short(written)}, with which it was written."
-        ) from error
-    if rows is not None and (rows[:-1] > rows[1:]).any():
-        raise BadModel("its rows are not sorted: the file is damaged.")
-    return Model(estimator, planned.inputs, card, rows, head["format"], versions)
+    card, versions = head["card"], head["versions"]
+    if not isinstance(card, dict) or not isinstance(versions, dict) or not all(map(text, versions.values())):
+        raise BadModel("its card or its versions are missing or damaged.")
+    return head
 
 
-def _described(estimator: Any) -> tuple[dict[str, Any], Arrays]:
-    """The tree and the arrays of an estimator, or of the best one that a search found."""
+def _described(estimator: Any, draft: Draft) -> dict[str, Any]:
+    """The tree of an estimator, or of the best one that a search found; its arrays go to the draft."""
+    from sklearn.model_selection._search import BaseSearchCV
+
+    kind = type(estimator).__name__
     if isinstance(estimator, type):
         raise BadModel(f"{estimator.__name__} is a class; save a fitted estimator.")
-    if not hasattr(estimator, "best_estimator_") and hasattr(estimator, "refit"):
-        raise BadModel(f"this {type(estimator).__name__} has no best estimator to save: fit it first, with refit=True.")
-    estimator = getattr(estimator, "best_estimator_", estimator)
-    arrays = Arrays()
-    with _told_if_unfitted(estimator):
-        if not hasattr(estimator, "fit"):
-            raise BadModel(
-                f"{short(estimator)} is a {type(estimator).__name__}, no estimator; save a fitted learner or pipeline."
-            )
-        check_is_fitted(estimator)
-        if not hasattr(estimator, "predict"):
-            raise BadModel(f"this {type(estimator).__name__} does not end with a learner of ours, so it cannot predict.")
-        return describe(estimator, Place(), arrays, PARTS), arrays
-
-
-@contextlib.contextmanager
-def _told_if_unfitted(estimator: Any) -> Any:
+    if isinstance(estimator, BaseSearchCV):
+        if "best_estimator_" not in vars(estimator):
+            raise BadModel(f"this {kind} has no best estimator to save: fit it first, with refit=True.")
+        estimator = estimator.best_estimator_
+    if not isinstance(estimator, BaseEstimator):
+        raise BadModel(f"{short(estimator)} is a {kind}, not an estimator; save a fitted learner or pipeline.")
     try:
-        yield
+        check_is_fitted(estimator)
+        return describe(estimator, draft)
     except NotFittedError:
-        raise BadModel(f"this {type(estimator).__name__} is not fitted yet: there is nothing to save. Call fit first.") from None
+        raise BadModel(f"this {kind} is not fitted yet: there is nothing to save. Call fit first.") from None
 
 
 def _versions() -> dict[str, str]:
-    return {
-        "pegasos": version("pegasos"),
-        "scikit-learn": sklearn.__version__,
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "python": platform.python_version(),
-    }
+    libraries = ("pegasos", "scikit-learn", "numpy", "scipy")
+    return {**{name: version(name) for name in libraries}, "python": platform.python_version()}

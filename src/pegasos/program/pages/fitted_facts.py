@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from pegasos.program.records.pages import Curve, Weights
+from pegasos.program.tables.labels import label_texts
 
 
 def made() -> dict[str, str]:
@@ -63,7 +64,7 @@ def weights(estimator: Any, learner: Any, most: int = 20) -> Weights | None:
     if W.shape[1] != getattr(estimator, "n_features_in_", -1):
         return None
     largest = np.sort(np.argsort(-np.abs(W).max(axis=0), kind="stable")[:most])
-    labels = [str(label) for label in np.asarray(estimator.classes_).tolist()]
+    labels = label_texts(estimator.classes_).tolist()
     return Weights(
         features=[f"x{j + 1}" if names is None else str(names[j]) for j in largest],
         classes=labels[1:] if len(W) == 1 else labels,

@@ -17,15 +17,6 @@ Array = np.ndarray[Any, Any]
 MISTAKES, VALUES, PIXELS = 18, 12, 1024
 
 
-def label_text(label: Any) -> str:
-    """1, 1.0 and "1" are the same class, whatever file they came from."""
-    try:
-        number = float(label)
-    except (TypeError, ValueError):
-        return str(label)
-    return str(int(number)) if number.is_integer() else str(label)
-
-
 def confusion(truth: Array, predicted: Array, classes: int) -> list[int]:
     """true, predicted, count; true, predicted, count; ... of all pairs that occur among tested rows (codes >= 0)."""
     tested = predicted >= 0

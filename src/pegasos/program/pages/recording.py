@@ -15,6 +15,7 @@ from pegasos.program.records.models import learner_facts
 from pegasos.program.records.pages import DataRecord, ExperimentRecord, KeptCell, ModelRecord, PageRecord, RowsRecord
 from pegasos.program.records.runs import CellRecord, ErrorCount, best_of_families, cell_records
 from pegasos.program.tables.dataset import Dataset
+from pegasos.program.tables.labels import label_texts
 from pegasos.search.anatomy import anatomy
 from pegasos.search.estimates import Estimate, held_out
 from pegasos.search.settings import Setting
@@ -129,7 +130,7 @@ def record_model(
     )
     if dataset is None or dataset.y is None:
         return record
-    known = [mistakes.label_text(label) for label in np.asarray(estimator.classes_).tolist()]
+    known = label_texts(estimator.classes_).tolist()
     more = [name for name in known if name not in record.data.classes]  # classes of the model that these rows do not have
     names = [*record.data.classes, *more]
     place = {label: names.index(name) for label, name in zip(np.asarray(estimator.classes_).tolist(), known, strict=True)}
@@ -162,11 +163,9 @@ def record_model(
 def _data(dataset: Dataset | None, source: str | None) -> DataRecord:
     if dataset is None:
         return DataRecord("the data", source)
-    classes, counts = ([], np.zeros(0, int)) if dataset.y is None else np.unique(dataset.y, return_counts=True)
-    names = [mistakes.label_text(label) for label in np.asarray(classes).tolist()]
-    return DataRecord(
-        dataset.name, source, len(dataset), int(dataset.X.shape[1]), list(dataset.notes), names, [int(each) for each in counts]
-    )
+    classes, counts = np.unique([] if dataset.y is None else dataset.y, return_counts=True)
+    names = label_texts(classes).tolist()
+    return DataRecord(dataset.name, source, len(dataset), int(dataset.X.shape[1]), list(dataset.notes), names, counts.tolist())
 
 
 def _codes(dataset: Dataset) -> Array:

@@ -71,10 +71,10 @@ def pegasos_scaling(context: Context) -> Answer:
         ranges[lam] = max(errors.values()) - min(errors.values())
         scaled = abs(errors["normalize"] - errors["standardize"])
         texts.append(
-            f"λ = {lam:g}: " + ", ".join(f"{n} {e:.3f}" for n, e in errors.items()) + f" (scaled ones apart {scaled:.3f})"
+            f"λ = {lam:g}: " + ", ".join(f"{n} {e:.3f}" for n, e in errors.items()) + f" (the scaled ones differ by {scaled:.3f})"
         )
     holds = all(width < 0.03 for width in ranges.values())
-    return ("holds" if holds else "does not hold: λ means another thing after another scaling"), "; ".join(texts)
+    return ("holds" if holds else "does not hold: λ means something else after another scaling"), "; ".join(texts)
 
 
 def _dropping(context: Context) -> dict[str, tuple[Array, Array]]:
@@ -133,9 +133,8 @@ def degree_four(context: Context) -> Answer:
         best[degree] = min((float(_cell(context, degree, lam).mean()), lam) for lam in LAMS)
     behind, error = _behind(*(_cell(context, degree, best[degree][1]) for degree in (4, 3)))
     worse = behind > 2 * error
-    verdict = (
-        "does not hold" if gaps[4] < 1.3 * gaps[3] else "holds" if worse else "half: the gap grows, the validation error does not"
-    )
+    grown = "holds" if worse else "in part: the gap grows, the validation error does not"
+    verdict = "does not hold" if gaps[4] < 1.3 * gaps[3] else grown
     texts = [
         f"degree {d}: gap {gaps[d]:.4f} for λ up to 0.1, best validation {best[d][0]:.4f} (λ = {best[d][1]:g})" for d in (3, 4)
     ]
@@ -177,7 +176,7 @@ def nearest_neighbour(context: Context) -> Answer:
     pegasos, perceptron = shares["Pegasos", 0.01] > 0.98, shares["Perceptron", 0.01] > 0.98
     verdict = "holds" if pegasos and perceptron else "holds for Pegasos, not for the Perceptron" if pegasos else "does not hold"
     error = float((nearest != codes[test]).mean())
-    return verdict, f"the nearest neighbour errs on {error:.4f}; the same label as it: " + ", ".join(texts)
+    return verdict, f"the nearest neighbour errs on {error:.4f}; agreement with its labels: " + ", ".join(texts)
 
 
 def lam_at_small_width(context: Context) -> Answer:

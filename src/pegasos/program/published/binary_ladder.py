@@ -120,7 +120,7 @@ STUDY = Study(
         Check("standardizing beats normalizing and no scaling for the Perceptron", checks.perceptron_scaling),
         Check("scaling hardly matters for Pegasos", checks.pegasos_scaling),
         Check("dropping outliers does not matter", checks.outliers),
-        Check("(ours) the dropping reached the report's Perceptrons", checks.dropping_reached),
+        Check("(ours) outliers were really dropped for the report's Perceptrons", checks.dropping_reached),
         Check("degree 4 overfits", checks.degree_four),
         Check("degree 3 with λ = 0.1 is the best kernel Pegasos", checks.best_cell),
         Check("the small Gaussian behaves as nearest neighbour", checks.nearest_neighbour),

@@ -147,10 +147,8 @@ def _near_chance(context: Context) -> tuple[str, str]:
         best, lam = _method(context, model)
         own = _accuracy(context, readings[right])
         gains.append(best - printed)
-        texts.append(
-            f"{model}: printed {printed}, with the slip {_accuracy(context, readings[slip]):.4f}, right at the same λ and 50 "
-            f"passes {own:.4f}, best λ = {lam:g} {best:.4f}"
-        )
+        mistaken = f"{model}: printed {printed}, with the mistake {_accuracy(context, readings[slip]):.4f}"
+        texts.append(f"{mistaken}, programmed right at the same λ and 50 passes {own:.4f}, best λ = {lam:g} {best:.4f}")
     return ("does not hold: a fault of the program" if min(gains) > 0.1 else "undecided"), "; ".join(texts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,12 +56,8 @@ def _part(setting: Setting, name: str) -> Any:
     return setting.get(name)
 
 
-def meant(key: dict[str, Any]) -> dict[str, Any]:
-    """A key as settings have its values: kernels and steps by what they are, steps that do nothing as None."""
-    return {name: _meant(name, value) for name, value in key.items()}
-
-
 def _meant(name: str, value: Any) -> Any:
+    """A value of a key as settings have it: kernels and steps by what they are, steps that do nothing as None."""
     if name == "kernel" and not is_precomputed(value):
         return "linear" if value is None else freeze(as_kernel(value))
     return None if isinstance(value, str) and value == "passthrough" else freeze(value)
@@ -69,7 +66,7 @@ def _meant(name: str, value: Any) -> Any:
 def _same(one: Any, other: Any) -> bool:
     """Equal, numbers up to rounding."""
     if isinstance(one, float | int) and isinstance(other, float | int) and not isinstance(one, bool):
-        return bool(np.isclose(one, other, rtol=1e-9, atol=0))
+        return math.isclose(one, other, rel_tol=1e-9)
     return bool(one == other)
 
 
@@ -83,8 +80,9 @@ class Results:
 
     def find(self, **key: Any) -> list[Result]:
         """All results that fit a key."""
-        asked = meant(key)
-        return [row for row in self.rows if row.fits(asked)]
+        asked = {name: _meant(name, value) for name, value in key.items()}
+        named = [row for row in self.rows if row.experiment == key.get("experiment", row.experiment)]  # most keys name it
+        return [row for row in named if row.fits(asked)]
 
     def errors(self, **key: Any) -> Array:
         """The error of one result for each seed, in the order of seeds."""

@@ -11,9 +11,6 @@ import os
 import sys
 from typing import Any
 
-_NUMBERS = ("Int", "UInt", "Float", "Decimal", "Boolean", "Null")
-_WORDS = ("String", "Categorical", "Enum")
-
 
 class RefusedError(Exception):
     """The file is sound, but not what we read."""
@@ -48,57 +45,46 @@ class Parquet:
     def __init__(self, path: str) -> None:
         import polars as pl
 
-        self.pl = pl
         self.lazy = pl.scan_parquet(path, glob=False, cache=False)
         self.schema = self.lazy.collect_schema()
+        rows = int(self.lazy.select(pl.len()).collect().item())
+        self.about = {"names": list(self.schema), "kinds": [_kind(dtype) for dtype in self.schema.values()], "rows": rows}
 
-    def describe(self) -> dict[str, Any]:
-        kinds = {}
-        for name, dtype in self.schema.items():
-            base = str(dtype.base_type())
-            kinds[name] = "number" if base.startswith(_NUMBERS) else "text" if base.startswith(_WORDS) else f"?{dtype}"
-        single = [name for name, dtype in self.schema.items() if dtype == self.pl.Float32]
-        return {"names": list(kinds), "kinds": list(kinds.values()), "single": single, "rows": self._height()}
+    def part(self, asked: dict[str, Any], path: str, allowed: int) -> None:
+        import polars as pl
 
-    def _height(self) -> int:
-        return int(self.lazy.select(self.pl.len()).collect().item())
-
-    def part(self, asked: dict[str, Any], path: str, allowed: int) -> int:
-        pl, kinds = self.pl, dict(zip(*(self.describe_cached[key] for key in ("names", "kinds")), strict=True))
         frame = self.lazy.select(asked["columns"]).slice(asked["start"], asked["count"]).collect()
         if frame.estimated_size() > allowed:
             raise RefusedError("a slice of rows takes more memory than is allowed")
-        casts = []
-        for name in asked["columns"]:
-            to = pl.String if kinds[name] == "text" else pl.Float32 if self.schema[name] == pl.Float32 else pl.Float64
-            casts.append(pl.col(name).cast(to))
-        frame = frame.select(casts)
+        kinds = {"text": pl.String, "single": pl.Float32, "number": pl.Float64}
+        frame = frame.select(pl.col(name).cast(kinds[_kind(self.schema[name])]) for name in asked["columns"])
         frame.columns = [str(place) for place in range(frame.width)]
         frame.write_ipc(path, compression="uncompressed")
-        return int(frame.height)
 
-    @property
-    def describe_cached(self) -> dict[str, Any]:
-        if not hasattr(self, "_described"):
-            self._described = self.describe()
-        return self._described
+
+def _kind(dtype: Any) -> str:
+    """number, single (in float32) or text; with a question mark what is none of them."""
+    import polars as pl
+
+    if dtype == pl.Float32:
+        return "single"
+    if dtype.is_numeric() or dtype in (pl.Boolean, pl.Null):
+        return "number"
+    return "text" if dtype in (pl.String, pl.Categorical, pl.Enum) else f"?{dtype}"
 
 
 class Hdf5:
-    """Datasets by path; parts are slices of rows."""
+    """Datasets by path, at most one group deep; parts are slices of rows. Links out of the file are refused by name."""
 
     def __init__(self, path: str) -> None:
         import h5py
 
         self.h5py = h5py
         self.file = h5py.File(path, "r", locking=False)
-
-    def describe(self) -> dict[str, Any]:
-        """Shape and type of each dataset at most one group deep; links out of the file are refused by name."""
         found: dict[str, Any] = {}
         for name in self.file:
             self._look(self.file, name, name, found, deeper=True)
-        return {"arrays": found}
+        self.about = {"arrays": found}
 
     def _look(self, group: Any, name: str, path: str, found: dict[str, Any], deeper: bool) -> None:
         if len(found) > 1000:
@@ -123,20 +109,18 @@ class Hdf5:
         if item.dtype.kind not in "biufS":
             raise RefusedError(f"{path} is of type {item.dtype}; only numbers and words of fixed length are read")
         stored = item.id.get_storage_size()
-        return {"shape": list(item.shape or ()), "kind": item.dtype.kind, "itemsize": item.dtype.itemsize, "stored": stored}
+        return {"shape": list(item.shape or ()), "itemsize": item.dtype.itemsize, "stored": stored}
 
-    def part(self, asked: dict[str, Any], path: str, allowed: int) -> int:
+    def part(self, asked: dict[str, Any], path: str, allowed: int) -> None:
         import numpy as np
 
         item = self.file[asked["array"]]
-        rows = item.shape[0]
-        count = max(0, min(asked["count"], rows - asked["start"]))
+        count = max(0, min(asked["count"], item.shape[0] - asked["start"]))
         width = int(np.prod(item.shape[1:], dtype=object)) * item.dtype.itemsize
         if width * count > allowed:
             raise RefusedError("a slice of rows takes more memory than is allowed")
         with open(path, "wb") as target:
             np.save(target, item[asked["start"] : asked["start"] + count], allow_pickle=False)
-        return count
 
 
 def main() -> None:
@@ -145,10 +129,11 @@ def main() -> None:
     _limit(asked["limit"], asked["seconds"])
     try:
         made: Any = {"parquet": Parquet, "hdf5": Hdf5}[asked["format"]](asked["path"])
-        _say(**made.describe())
+        _say(**made.about)
         for count, line in enumerate(sys.stdin):
             target = os.path.join(asked["folder"], f"{count}.part")
-            _say(rows=made.part(json.loads(line), target, asked["limit"]), file=target)
+            made.part(json.loads(line), target, asked["limit"])
+            _say(file=target)
     except BaseException as error:  # panics of decoders are no Exceptions
         _say(error=str(error)[:500], refused=isinstance(error, RefusedError), missing=isinstance(error, ImportError))
 

@@ -3,41 +3,154 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from pegasos.program.tables.column_roles import place
+from pegasos.program.tables.column_roles import place, places_of
 from pegasos.program.tables.dataset import Array, BadData, Column, Dataset
 from pegasos.program.tables.labels import cast, checked_labels, checked_weights, simplest
-from pegasos.program.tables.messages import listed, shown
-from pegasos.program.tables.read_options import ReadOptions, Wanted
+from pegasos.program.tables.messages import listed, near, shown, size
+from pegasos.program.tables.read_options import MOST_COLUMNS, ReadOptions, Wanted
 
 #: Names that rows and their labels have, as pairs.
-PAIRS = (("X", "y"), ("x", "y"), ("data", "target"), ("data", "label"), ("data", "labels"), ("X", "labels"))
+PAIRS = (("X", "y"), ("x", "y"), ("data", "target"), ("data", "label"), ("data", "labels"), ("X", "labels"), ("data", "y"))
 
 
-def pair(known: Sequence[str], options: ReadOptions, file: str) -> tuple[str, str | None]:
-    """Names of the arrays with rows and labels."""
-    if options.label is not None and options.label in known:
-        rows = next((rows for rows, _ in PAIRS if rows in known), None)
-        if rows is not None:
-            return rows, options.label
-    for rows, labels in PAIRS:
-        if rows in known and labels in known:
-            return rows, labels
-    alone = next((rows for rows, _ in PAIRS if rows in known), None)
-    if alone is not None and not options.labelled:
-        return alone, None
-    raise BadData(f"{file} has no arrays called X and y, or data and target; it has {listed(known) or 'none'}.")
+@dataclass(frozen=True)
+class Part:
+    """Names of the arrays that hold some of the rows, and their labels; `test`: whether it is the test part, if there is one."""
+
+    rows: str
+    labels: str | None
+    test: bool | None = None
 
 
-def extra(known: Sequence[str], asked: str | None, usual: str, file: str) -> str | None:
-    """Name of the array with groups or weights, if there is one."""
-    if asked is not None and asked not in known:
-        raise BadData(f"{file} has no array called {shown(asked)}; it has {listed(known)}.")
-    return asked or (usual if usual in known else None)
+class ArrayFile(ABC):
+    """Arrays of one file by name; what they take is compared with the limit before any is read."""
+
+    def __init__(self, name: str, limit: int) -> None:
+        self.name, self.limit, self.used = name, limit, 0
+
+    @property
+    @abstractmethod
+    def names(self) -> list[str]: ...
+
+    @abstractmethod
+    def declared(self, name: str) -> tuple[tuple[int, ...], int]:
+        """Shape of an array and bytes of one value, without reading it."""
+
+    @abstractmethod
+    def load(self, name: str) -> Array:
+        """An array that fits into memory."""
+
+    @abstractmethod
+    def slices(self, name: str, amount: int) -> Iterator[Array]:
+        """The rows in an array, about `amount` bytes at a time."""
+
+    @abstractmethod
+    def parts(self, asked: Sequence[str | None], labelled: bool) -> list[Part]:
+        """Where rows and labels are, training rows first; `asked` as in `pair`."""
+
+    def array(self, name: str) -> Array:
+        """A whole array, within the limit."""
+        self.spend(name)
+        return self.load(name)
+
+    def spend(self, name: str) -> None:
+        shape, itemsize = self.declared(name)
+        self.used += math.prod(shape) * itemsize
+        if self.used > self.limit:
+            raise BadData(
+                f"{self.name}: with {shown(name)} the arrays take {size(self.used)}, and {size(self.limit)} are allowed."
+            )
+
+    def rows(self, name: str) -> Any:
+        """All rows in an array."""
+        self.check_width(name)
+        return self.array(name)
+
+    def check_width(self, name: str) -> None:
+        shape, _ = self.declared(name)
+        if not shape:
+            raise BadData(f"{self.name}: {shown(name)} is a single value, not a table.")
+        if math.prod(shape[1:]) > MOST_COLUMNS:
+            raise BadData(
+                f"{self.name}: {shown(name)} has rows of shape {shape[1:]}; a table may have {MOST_COLUMNS} columns. "
+                "Write wide, sparse data as svmlight."
+            )
+
+    def feature_names(self) -> list[str] | None:
+        return simplest(self.array("feature_names").ravel()).tolist() if "feature_names" in self.names else None
+
+
+def pair(known: Sequence[str], asked: Sequence[str | None], labelled: bool, file: str) -> tuple[str, str | None]:
+    """Names of the arrays with rows and labels; `asked` are names that labels may have, first the one that must be there."""
+    if asked[0] is not None and asked[0] not in known:
+        raise BadData(f"{file} has no array called {shown(asked[0])}; it has {listed(known)}.{near(asked[0], known)}")
+    rows, usual = next((each for each in PAIRS if set(each) <= set(known)), (None, None))
+    rows = rows or next((rows for rows, _ in PAIRS if rows in known), None)
+    label = next((name for name in asked if name in known and name != rows), usual)
+    if rows is None:
+        raise BadData(f"{file} has no arrays called X and y, or data and target; it has {listed(known) or 'none'}.")
+    if label is None and labelled:
+        raise BadData(f"{file} has rows ({shown(rows)}), but no labels; add an array called y, or use --label ARRAY.")
+    return rows, label
+
+
+def read(file: ArrayFile, options: ReadOptions) -> Dataset:
+    """All rows; a test part is pooled with the others, and marked."""
+    parts = file.parts((options.label,), options.labelled)
+    found, labels = [file.rows(part.rows) for part in parts], []
+    if len({rows.shape[1:] for rows in found}) > 1:
+        raise BadData(f"{file.name}: the rows in {shown(parts[0].rows)} and {shown(parts[1].rows)} are not of the same shape.")
+    for part, rows in zip(parts, found, strict=True):
+        if part.labels is not None:
+            labels.append(file.array(part.labels))
+            _check_length(file.name, rows.shape[0], shown(part.labels), labels[-1])
+    X = found[0] if len(found) == 1 else np.concatenate(found)
+    y = np.concatenate(labels) if len(labels) == len(parts) else None
+    test = None if len(parts) == 1 else np.arange(X.shape[0]) >= found[0].shape[0]
+    groups, weights = _extra(file, options.group, "groups"), _extra(file, options.weight, "weights")
+    return dataset(file.name, X, y, options, _label_name(parts[0]), file.feature_names(), groups, weights, test)
+
+
+def _extra(file: ArrayFile, asked: str | None, usual: str) -> Array | None:
+    """The array with groups or weights, if there is one."""
+    if asked is not None and asked not in file.names:
+        raise BadData(f"{file.name} has no array called {shown(asked)}; it has {listed(file.names)}.")
+    name = asked or usual
+    return file.array(name) if name in file.names else None
+
+
+def _check_length(file: str, rows: int, name: str, values: Array) -> None:
+    if values.shape != (rows,):
+        raise BadData(f"{file}: {rows} rows, but {name} of shape {values.shape}; one value a row is needed.")
+
+
+def _label_name(part: Part) -> str | None:
+    return None if part.labels is None else part.labels.rpartition("/")[2]
+
+
+def stream(file: ArrayFile, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
+    """Slices of rows, those of the test part last; labels, which are small, are read at once."""
+    names, before = file.feature_names(), 0
+    for part in file.parts((options.label, wanted.label_name), labelled=False):
+        file.check_width(part.rows)
+        y = None if part.labels is None else simplest(file.array(part.labels))
+        first = 0
+        for rows in file.slices(part.rows, wanted.chunk):
+            count = rows.shape[0]
+            labels = None if y is None else y[first : first + count]
+            if labels is not None and labels.shape != (count,):
+                raise BadData(f"{file.name}: {shown(part.rows)} has more rows than there are labels in {shown(part.labels)}.")
+            found = chunk(file.name, rows, labels, names, wanted, _label_name(part), before + first)
+            yield found if part.test is None else replace(found, test=np.full(count, part.test))
+            first += count
+        before += first
 
 
 def dataset(
@@ -45,32 +158,32 @@ def dataset(
     X: Any,
     y: Array | None,
     options: ReadOptions,
-    label_name: str | None = None,
-    names: list[str] | None = None,
-    groups: Array | None = None,
-    weights: Array | None = None,
-    test: Array | None = None,
+    label_name: str | None,
+    names: list[str] | None,
+    groups: Array | None,
+    weights: Array | None,
+    test: Array | None,
 ) -> Dataset:
-    """The dataset of arrays that were read whole; X may be a CSR matrix."""
+    """The dataset of arrays that were read at once; X may be a CSR matrix."""
     if options.text:
         raise BadData(f"{file} holds arrays of numbers; --text is for tables (CSV, Parquet).")
-    image = None
-    if X.ndim == 3:
-        image = (int(X.shape[1]), int(X.shape[2]))
-    X = rows_of(X, file)
+    image = (int(X.shape[1]), int(X.shape[2])) if X.ndim == 3 else None
+    X = as_table(X, file)
     count, width = X.shape
     if not count or not width:
         raise BadData(f"{file}: the rows have shape {X.shape}; there is nothing to learn from.")
-    names = names if names is not None and len(names) == width and len(set(names)) == width else default_names(width)
-    for part, values in (("labels", y), ("groups", groups), ("weights", weights)):
-        if values is not None and values.shape != (count,):
-            raise BadData(f"{file}: {count} rows, but {part} of shape {values.shape}; one number a row is needed.")
+    if names is None or len(names) != width or len(set(names)) != width:
+        names = [f"x{number}" for number in range(1, width + 1)]
     notes = []
     if y is not None:
-        y = checked_labels(y, label_name or "y", file, where)
+        y = checked_labels(y, label_name or "y", file, _row)
         notes.append(f"label: array {shown(label_name or 'y')}")
-    groups = None if groups is None else simplest(groups)
-    weights = None if weights is None else checked_weights(weights, "weights", file, where)
+    if groups is not None:
+        _check_length(file, count, "groups", groups)
+        groups = simplest(groups)
+    if weights is not None:
+        _check_length(file, count, "weights", weights)
+        weights = checked_weights(weights, "weights", file, _row)
     if options.drop:
         gone = {place(names, asked, "--drop", file) for asked in options.drop}
         keep = [here for here in range(width) if here not in gone]
@@ -79,20 +192,19 @@ def dataset(
         X, names = X[:, keep], [names[here] for here in keep]
     elif image is None:
         image = square(X)
-    X, found = _finite(X, names, file, options)
-    notes += found
+    if not np.isfinite(X if isinstance(X, np.ndarray) else X.data).all():
+        from pegasos.program.tables.column_tables import gaps_and_words
+
+        X = _frame(X, names, file)
+        notes += gaps_and_words(X.get_columns(), file, options.strict)
     return Dataset(file, X, [Column(name) for name in names], y, label_name, groups, weights, test, image, notes)
 
 
-def where(row: int) -> str:
+def _row(row: int) -> str:
     return f"row {row + 1}"
 
 
-def default_names(width: int) -> list[str]:
-    return [f"x{place}" for place in range(1, width + 1)]
-
-
-def rows_of(X: Any, file: str) -> Any:
+def as_table(X: Any, file: str) -> Any:
     """Rows as floats of two dimensions; single precision stays."""
     if X.dtype.kind not in "iufb":
         raise BadData(f"{file}: the rows are of type {X.dtype}, not numbers.")
@@ -100,9 +212,7 @@ def rows_of(X: Any, file: str) -> Any:
         X = X.reshape(X.shape[0], -1)
     if X.ndim != 2:
         raise BadData(f"{file}: the rows have {X.ndim} dimensions; two are needed: rows and features.")
-    if X.dtype.kind == "f" and X.dtype.itemsize <= 4:
-        return cast(X, np.float32)
-    return cast(X, np.float64)
+    return cast(X, np.float32 if X.dtype.kind == "f" and X.dtype.itemsize <= 4 else np.float64)
 
 
 def square(X: Any) -> tuple[int, int] | None:
@@ -117,53 +227,34 @@ def square(X: Any) -> tuple[int, int] | None:
     return (side, side) if levels else None
 
 
-def _finite(X: Any, names: list[str], file: str, options: ReadOptions) -> tuple[Any, list[str]]:
-    """Rows without gaps as they are, rows with NaN as a frame; infinite numbers are refused."""
-    values = X if isinstance(X, np.ndarray) else X.data
-    if np.isfinite(values).all():
-        return X, []
-    if not isinstance(X, np.ndarray):
-        raise BadData(f"{file}: the sparse matrix holds numbers that are not finite.")
-    refuse_infinite(X, names, file, where)
+def _frame(X: Any, names: Sequence[str], file: str, first: int = 0) -> Any:
+    """Rows as a frame, with NaN as missing; infinite numbers are refused. `first` is the number of rows before these."""
     import polars as pl
 
-    from pegasos.program.tables.column_tables import gaps_and_words
-
-    frame = pl.DataFrame(cast(X, np.float64), schema=names).fill_nan(None)
-    return frame, gaps_and_words(frame.get_columns(), file, options.strict)
-
-
-def refuse_infinite(X: Array, names: Sequence[str], file: str, row_name: Any) -> None:
-    bad = np.argwhere(np.isinf(X))
-    if len(bad):
-        row, column = (int(n) for n in bad[0])
-        raise BadData(f"{file}, {row_name(row)}, column {shown(names[column])}: the number is infinite.")
+    if not isinstance(X, np.ndarray):
+        raise BadData(f"{file}: the sparse matrix holds numbers that are not finite.")
+    for row, column in np.argwhere(np.isinf(X)).tolist():
+        raise BadData(f"{file}, {_row(row + first)}, column {shown(names[column])}: the number is infinite.")
+    return pl.DataFrame(cast(X, np.float64), schema=list(names)).fill_nan(None)
 
 
 def chunk(
     file: str, X: Array, y: Array | None, names: Sequence[str] | None, wanted: Wanted, label: str | None, first: int
 ) -> Dataset:
     """Some rows for a model; `names` are those of the file, if it has any; `first` is the number of rows before these."""
-    X = rows_of(X, file)
-    chosen: list[int] | slice = slice(None)
-    if names is not None and set(wanted.names) <= set(names):
-        places = {name: here for here, name in enumerate(names)}
-        chosen = [places[name] for name in wanted.names]
-    elif X.shape[1] != len(wanted.columns):
+    X = as_table(X, file)
+    if names is not None and list(names) != wanted.names and set(wanted.names) <= set(names):
+        X = X[:, places_of(wanted.names, names, file)]
+    if X.shape[1] != len(wanted.columns):
         raise BadData(f"{file} has {X.shape[1]} columns, and the model {len(wanted.columns)}.")
-    if names is not None and list(names) == wanted.names:
-        chosen = slice(None)
-    X = cast(X[:, chosen], np.float64)
-    refuse_infinite(X, wanted.names, file, lambda row: where(row + first))
-    if wanted.frame:
-        import polars as pl
-
-        return Dataset(file, pl.DataFrame(X, schema=wanted.names).fill_nan(None), wanted.columns, y, label)
-    gaps = np.argwhere(np.isnan(X))
-    if len(gaps):
-        row, column = (int(n) for n in gaps[0])
+    X = cast(X, np.float64)
+    if wanted.frame or not np.isfinite(X).all():
+        frame = _frame(X, wanted.names, file, first)
+        if wanted.frame:
+            return Dataset(file, frame, wanted.columns, y, label)
+        row, column = np.argwhere(np.isnan(X))[0].tolist()
         raise BadData(
-            f"{file}, {where(row + first)}: column {shown(wanted.names[column])} has no number; the model was trained without "
+            f"{file}, {_row(row + first)}: column {shown(wanted.names[column])} has no number; the model was trained without "
             "missing values."
         )
     return Dataset(file, X, wanted.columns, y, label)

@@ -33,7 +33,7 @@ class Roles:
 
 
 def place(names: Sequence[str], asked: str, what: str, file: str) -> int:
-    """The place of a column that was said by its name or its position."""
+    """The place of a column that is given by its name or its position."""
     if asked in names:
         return list(names).index(asked)
     try:
@@ -97,29 +97,39 @@ def _label(names: Sequence[str], options: ReadOptions, file: str, header: bool, 
     return (free[-1], "as the last column") if free else (None, "")
 
 
+def places_of(wanted: Sequence[str], names: Sequence[str], file: str) -> list[int]:
+    """Where each of a model's columns is among the names of a table; their order and further columns do not matter.
+
+    >>> places_of(["age", "height"], ["height", "name", "age"], "people.csv")
+    [2, 0]
+    """
+    where = {name: here for here, name in enumerate(names)}
+    if missing := [name for name in wanted if name not in where]:
+        raise BadData(
+            f"{file} lacks {len(missing)} of the model's {len(wanted)} columns: {listed(missing, 20)}. "
+            f"It has {listed(names)}.{near(missing[0], names)}"
+        )
+    if len(where) < len(names) and (twice := [name for name in wanted if list(names).count(name) > 1]):
+        raise BadData(f"{file} has more than one column called {shown(twice[0])}; keep one of each.")
+    return [where[name] for name in wanted]
+
+
 def matched(names: Sequence[str], header: bool, wanted: Wanted, options: ReadOptions, file: str) -> Roles:
     """Where the columns of a model are, in its order; and the label, if the file has it."""
     label = None if options.label is None else place(names, options.label, "--label", file)
     if label is None and header and wanted.label_name in names and wanted.label_name not in wanted.names:
         label = list(names).index(str(wanted.label_name))
-    where = {name: here for here, name in enumerate(names) if here != label}
-    missing = [name for name in wanted.names if name not in where]
-    if not missing and (header or len(names) != len(wanted.columns)):
-        features = [where[name] for name in wanted.names]
+    rest = [here for here in range(len(names)) if here != label]
+    if header or (len(names) != len(wanted.columns) and {names[here] for here in rest} >= set(wanted.names)):
+        features = [rest[here] for here in places_of(wanted.names, [names[here] for here in rest], file)]
         if not header and label is None and len(names) == len(features) + 1:
             label = next(here for here in range(len(names)) if here not in set(features))
         return Roles(features, label)
-    if header:
-        raise BadData(
-            f"{file} lacks {len(missing)} of the {len(wanted.columns)} columns of the model: {listed(missing, 20)}. "
-            f"It has {listed(names)}.{near(missing[0], names)}"
-        )
-    rest = [here for here in range(len(names)) if here != label]
     if label is None and len(rest) == len(wanted.columns) + 1:
         label = rest.pop()  # without names the label is the last one, as in training
     if len(rest) != len(wanted.columns):
         raise BadData(
             f"{file} has no names of columns, so they are matched by position; but it has {len(names)} columns, and the "
-            f"model has {len(wanted.columns)} (one more is taken as the label). Add a line with names, or the columns that lack."
+            f"model has {len(wanted.columns)} (one more is taken as the label). Add a line with names, or the missing columns."
         )
     return Roles(rest, label)

@@ -9,11 +9,12 @@ import numpy as np
 import polars as pl
 
 from pegasos.program.tables import data_quality
+from pegasos.program.tables.cell_values import as_numbers, as_words
 from pegasos.program.tables.column_roles import Roles
 from pegasos.program.tables.dataset import NUMBER, TEXT, Array, BadData, Column, Dataset
 from pegasos.program.tables.labels import checked_labels, checked_weights, simplest
 from pegasos.program.tables.messages import listed, shown
-from pegasos.program.tables.read_options import ReadOptions
+from pegasos.program.tables.read_options import ReadOptions, Wanted
 
 
 @dataclass
@@ -25,6 +26,8 @@ class Table:
     columns: dict[int, pl.Series]
     #: From row counted from 0 to words such as "line 12".
     where: Callable[[int], str]
+    #: Whether a comma may be a decimal point in words that stand for numbers.
+    commas: bool = False
 
     @property
     def rows(self) -> int:
@@ -32,17 +35,18 @@ class Table:
 
 
 def dataset(table: Table, roles: Roles, options: ReadOptions, notes: list[str]) -> Dataset:
-    """The dataset of a table that was read whole."""
+    """The dataset of a table of which all rows were read."""
     if not table.rows:
         raise BadData(f"{table.file} has names of columns, but no rows.")
     notes = [*notes, *([roles.note] if roles.note else [])]
     y = None
     if roles.label is not None:
-        y = checked_labels(_full(table, roles.label, "label"), table.names[roles.label], table.file, table.where)
-    groups = None if roles.group is None else simplest(_full(table, roles.group, "group"))
+        y = _full(table, roles.label, "label", _labels(table, roles.label))
+        y = checked_labels(y, table.names[roles.label], table.file, table.where)
+    groups = None if roles.group is None else simplest(_full(table, roles.group, "group", table.columns[roles.group]))
     weights = None
     if roles.weight is not None:
-        weights = _full(table, roles.weight, "weight")
+        weights = _full(table, roles.weight, "weight", table.columns[roles.weight])
         weights = checked_weights(weights, table.names[roles.weight], table.file, table.where)
     features = [place for place in roles.features if table.columns[place].null_count() < table.rows]
     empty = [table.names[place] for place in roles.features if place not in set(features)]
@@ -62,18 +66,16 @@ def _kind(series: pl.Series) -> str:
     return TEXT if series.dtype == pl.String else NUMBER
 
 
-def _full(table: Table, place: int, part: str) -> Array:
+def _full(table: Table, place: int, part: str, series: pl.Series) -> Array:
     """A column that may have no gaps."""
-    series = table.columns[place]
+    return _values(table, series, f"the {part} (column {shown(table.names[place])}) is missing.")
+
+
+def _values(table: Table, series: pl.Series, missing: str) -> Array:
+    """A column as an array; `missing` is what to answer if it has gaps."""
     if series.null_count():
-        row = int(series.is_null().arg_true()[0])
-        raise BadData(f"{table.file}, {table.where(row)}: the {part} (column {shown(table.names[place])}) is missing.")
-    return words_array(series) if series.dtype == pl.String else series.to_numpy()
-
-
-def words_array(series: pl.Series) -> Array:
-    """Words as an array of strings."""
-    return np.asarray(series.to_list(), dtype=str)
+        raise BadData(f"{table.file}, {table.where(int(series.is_null().arg_true()[0]))}: {missing}")
+    return np.asarray(series.to_list(), dtype=str) if series.dtype == pl.String else series.to_numpy()
 
 
 def gaps_and_words(series: list[pl.Series], file: str, strict: bool) -> list[str]:
@@ -105,24 +107,66 @@ def rows_of(series: list[pl.Series]) -> Array | pl.DataFrame:
     return X
 
 
-def chunk_of(series: list[pl.Series], y: Array | None, label: str | None, frame: bool, where: Callable[[int], str]) -> Dataset:
-    """A dataset of some rows for a model, in the order of its columns; `where` tells file and line."""
-    columns = [Column(each.name, _kind(each)) for each in series]
-    if frame:
-        rows = pl.DataFrame([each if each.dtype == pl.String else each.cast(pl.Float64) for each in series])
-        return Dataset("", rows, columns, y, label)
+def finite(table: Table, place: int) -> pl.Series:
+    """A column of numbers with NaN as missing; infinite ones are refused."""
+    series = table.columns[place].fill_nan(None)
+    if (infinite := series.is_infinite().arg_true()).len():
+        where = table.where(int(infinite[0]))
+        raise BadData(f"{table.file}, {where}, column {shown(table.names[place])}: the number is infinite.")
+    return series
+
+
+def number_words(numbers: pl.Series) -> pl.Series:
+    """Numbers as the words that a person would write: 7 rather than 7.0."""
+    double = numbers.cast(pl.Float64)
+    if ((double == double.round()) & (double.abs() < 2**53)).all():
+        return numbers.cast(pl.Int64).cast(pl.String)
+    return numbers.cast(pl.String)
+
+
+def chunk(table: Table, roles: Roles, wanted: Wanted) -> Dataset:
+    """Some rows for a model: its columns, in its order and of its kinds, whatever they look like; labels where all have one."""
+    series = [_as_wanted(table, place, column) for place, column in zip(roles.features, wanted.columns, strict=True)]
+    y = label = None
+    if roles.label is not None:
+        y, label = _chunk_labels(table, roles.label), table.names[roles.label]
+    if wanted.frame:
+        return Dataset(table.file, pl.DataFrame(series), wanted.columns, y, label)
     for each in series:
         if each.null_count():
-            row = int(each.is_null().arg_true()[0])
-            raise BadData(f"{where(row)}: column {shown(each.name)} has no number; the model was trained without missing values.")
-    return Dataset("", rows_of(series), columns, y, label)
+            _values(table, each, f"column {shown(each.name)} has no number; the model was trained without missing values.")
+    return Dataset(table.file, rows_of(series), wanted.columns, y, label)
 
 
-def label_chunk(series: pl.Series, where: Callable[[int], str]) -> Array | None:
+def _as_wanted(table: Table, place: int, column: Column) -> pl.Series:
+    series = table.columns[place]
+    if series.dtype != pl.String:
+        numbers = finite(table, place)
+        return (number_words(numbers) if column.kind == TEXT else numbers.cast(pl.Float64)).alias(column.name)
+    if column.kind == TEXT:
+        return as_words(series).alias(column.name)
+    found = as_numbers(series, table.commas)
+    for rows, what in ((found.wrong, "a number, as the model needs it"), (found.infinite, "a finite number")):
+        if len(rows):
+            where, word = table.where(int(rows[0])), shown(series[int(rows[0])])
+            raise BadData(f"{table.file}, {where}, column {shown(column.name)}: {word} is not {what}.")
+    return found.values.alias(column.name)
+
+
+def _labels(table: Table, place: int) -> pl.Series:
+    """A column of labels: numbers if all are, but words where a float would round them, as that might make two classes one."""
+    series = table.columns[place]
+    if series.dtype != pl.String:
+        return finite(table, place)
+    found = as_numbers(series, table.commas)
+    rounded = (found.values.abs() >= 2**53) & found.values.is_finite()
+    return as_words(series) if len(found.wrong) or rounded.any() else found.values
+
+
+def _chunk_labels(table: Table, place: int) -> Array | None:
     """Labels of some rows; None where none of them has one."""
+    series = _labels(table, place)
     if series.null_count() == len(series):
         return None
-    if series.null_count():
-        row = int(series.is_null().arg_true()[0])
-        raise BadData(f"{where(row)}: the label (column {shown(series.name)}) is missing, though other rows have one.")
-    return simplest(words_array(series) if series.dtype == pl.String else series.to_numpy())
+    name = shown(table.names[place])
+    return simplest(_values(table, series, f"the label (column {name}) is missing, though other rows have one."))

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pegasos.program.tables.cell_values import is_missing, number
 from pegasos.program.tables.column_roles import LABEL_NAMES
-from pegasos.program.tables.csv_chunks import Chunk, chunks
+from pegasos.program.tables.csv_records import records, without_quotes
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import listed, shown
-from pegasos.program.tables.read_options import MOST_COLUMNS, ReadOptions
-from pegasos.program.tables.source import Source
+from pegasos.program.tables.read_options import MOST_COLUMNS
+from pegasos.program.tables.text_chunks import Chunk
 
 #: White space is written " ": runs of blanks and tabs count as one.
 SEPARATORS = ("\t", ";", "|", ",", " ")
-_SAMPLE_RECORDS, _SAMPLE_FIELDS, _SAMPLE_BYTES = 200, 300_000, 2**20
+#: How much of a file shows its layout.
+SAMPLE_BYTES, _SAMPLE_RECORDS = 2**20, 200
+#: A quote within a field, where quoted fields are empty.
+_STRAY = re.compile(r'[^\s;|,]""|""[^\s;|,]')
 
 
 @dataclass(frozen=True)
@@ -32,97 +36,51 @@ class Layout:
     notes: list[str] = field(default_factory=list)
 
     @property
-    def width(self) -> int:
-        return len(self.names)
-
-    @property
     def commas(self) -> bool:
         """Whether a comma may be the decimal point."""
         return self.separator != ","
 
 
-def find(source: Source, options: ReadOptions, expected: Sequence[str] = (), amount: int = 2**20) -> Layout:
-    """The layout, from the first records; `expected` are names that a header is likely to have."""
-    first = next((chunk for chunk in chunks(source, options.encoding, amount, options.allowed()) if chunk.data.strip()), None)
-    if first is None:
-        raise BadData(f"{source.name} holds nothing but blank lines.")
-    separator = _separator(first, source)
-    rows = sample(first, separator)
+def find(file: str, beginning: Chunk, expected: Sequence[str] = ()) -> Layout:
+    """The layout, from the beginning of a file; `expected` are names that a header is likely to have."""
+    end = beginning.data.rfind(b"\n", 0, SAMPLE_BYTES) + 1 if len(beginning.data) > SAMPLE_BYTES else 0
+    sample = Chunk(beginning.data[: end or None], beginning.line)  # without a record that the end of the sample cuts
+    separator = _separator(sample.data)
+    rows: list[list[str]] = []
+    with contextlib.suppress(csv.Error):  # a field beyond the reader's bound: the rows before it are the sample
+        rows.extend(row for _, row in itertools.islice(records(sample, separator), _SAMPLE_RECORDS))
     if not rows:
-        raise BadData(f"{source.name} holds nothing but blank lines.")
-    width = Counter(len(row) for row in rows[1:] or rows).most_common(1)[0][0]
-    if max(width, len(rows[0])) > MOST_COLUMNS:
-        raise BadData(f"{source.name} has {width} columns; a table may have {MOST_COLUMNS}. Write wide, sparse data as svmlight.")
+        raise BadData(f"{file}, line {sample.line}: a field is too long (is a quote opened and never closed?), or all is blank.")
+    width, agreeing = _usual_width(rows[1:] or rows)
+    if (most := max(width, len(rows[0]))) > MOST_COLUMNS:
+        raise BadData(f"{file} has {most} columns; a table may have {MOST_COLUMNS}. Write wide, sparse data as svmlight.")
     header, note = _header(rows, expected)
     if not header:
         return Layout(separator, [f"x{place}" for place in range(1, width + 1)], False, note)
+    if len(rows[0]) != width and agreeing > 1:
+        raise BadData(f"{file}, line {sample.line}: the names of columns have {len(rows[0])} fields, other lines {width}.")
     names = [name.strip() or f"x{place}" for place, name in enumerate(rows[0], 1)]
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise BadData(
-            f"{source.name}, line {first.line}: two columns are called {shown(twice[0])}; give every column its own name."
-        )
+        raise BadData(f"{file}, line {sample.line}: two columns are called {shown(twice[0])}; give every column its own name.")
     return Layout(separator, names, True, note)
 
 
-def records(chunk: Chunk, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Line and fields of every record that is not blank, as Python's own reader sees them: slow, exact, for odd cases."""
-    text = chunk.data.decode("utf-8").removeprefix("\ufeff")
-    if separator == " ":
-        text = collapsed(text)
-    reader = csv.reader(_lines(text), delimiter=separator, skipinitialspace=separator != "\t")
-    line = chunk.line
-    for row in reader:
-        if len(row) > 1 or (row and row[0].strip()):
-            yield line, row
-        line = chunk.line + reader.line_num
+def _usual_width(rows: list[list[str]]) -> tuple[int, int]:
+    """How many fields most rows have, and how many rows these are."""
+    return Counter(len(row) for row in rows).most_common(1)[0]
 
 
-def _lines(text: str) -> Iterator[str]:
-    """Lines with their ends; only a line feed ends a line."""
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start) + 1 or len(text)
-        line = text[start:end]
-        yield line if line.rstrip("\r\n").find("\r") < 0 else line.replace("\r", " ").rstrip(" ") + "\n"
-        start = end
-
-
-def collapsed(text: str) -> str:
-    """Runs of blanks and tabs outside quotes as one blank, none at the ends of lines."""
-    if '"' in text:
-        text = re.sub(r'("[^"\n]*+")|[ \t]+', lambda match: match[1] or " ", text)
-    else:
-        text = re.sub(r"[ \t]+", " ", text)
-    return re.sub(r"(?m)^ | (?=\r?$)", "", text)
-
-
-def sample(chunk: Chunk, separator: str) -> list[list[str]]:
-    """Fields of the first records; a record that was cut at the end of the sample is left out."""
-    data = chunk.data
-    if len(data) > _SAMPLE_BYTES:
-        end = data.rfind(b"\n", 0, _SAMPLE_BYTES) + 1
-        data = data[:end] if end else data
-    rows: list[list[str]] = []
-    fields = 0
-    try:
-        for _, row in itertools.islice(records(Chunk(data, chunk.line), separator), _SAMPLE_RECORDS):
-            rows.append(row)
-            fields += len(row)
-            if fields > _SAMPLE_FIELDS:
-                break
-    except csv.Error:
-        pass  # a field beyond the reader's bound; what came before it is the sample
-    return rows
-
-
-def _separator(chunk: Chunk, source: Source) -> str:
-    """The separator that cuts the sample most evenly; of equals the one whose fields are most like single values."""
-    best, chosen, seen = (0.0, 0.0), ",", False
-    for separator in SEPARATORS:
-        rows = sample(chunk, separator)
-        width, agreeing = Counter(len(row) for row in rows).most_common(1)[0] if rows else (0, 0)
-        seen |= bool(rows)
+def _separator(sample: bytes) -> str:
+    """The separator that cuts lines most evenly; of equals the one whose fields are most like single values."""
+    text = without_quotes(sample).decode("utf-8")
+    if stray := _STRAY.search(text):  # from here on it is not certain what stands in quotes
+        text = text[: text.rfind("\n", 0, stray.start()) + 1] or text
+    lines = [line for line in text.split("\n") if line.strip()][:_SAMPLE_RECORDS]
+    best, chosen = (0.0, 0.0), ","
+    for separator in SEPARATORS if lines else ():
+        rows = [line.split(None if separator == " " else separator) for line in lines]
+        width, agreeing = _usual_width(rows)
         if width < 2:
             continue
         cells = [cell for row in rows[:50] for cell in row[:200]]
@@ -130,8 +88,6 @@ def _separator(chunk: Chunk, source: Source) -> str:
         score = (agreeing / len(rows) if agreeing > 1 or len(rows) == 1 else 0.0, tidy)
         if score > best:
             best, chosen = score, separator
-    if not seen:
-        raise BadData(f"{source.name}, line {chunk.line}: a field is too long; a quote may have been opened and never closed.")
     return chosen
 
 

@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 NUMBER, TEXT = "number", "text"
 
 
-class BadData(ValueError):  # noqa: N818 - said to people: "bad data"
+class BadData(ValueError):  # noqa: N818 - people read it as "bad data"
     """Data that cannot be used; the message names file, row and column, and what to do."""
 
 
@@ -23,6 +23,20 @@ class Column:
 
     name: str
     kind: str = NUMBER
+
+
+def is_frame(X: Any) -> bool:
+    """Whether rows are a polars frame: what is neither an array nor a sparse matrix. So polars is not loaded to ask."""
+    from scipy import sparse
+
+    return not isinstance(X, np.ndarray) and not sparse.issparse(X)
+
+
+def holds_words(column: Any) -> bool:
+    """Whether a column of a frame holds words."""
+    import polars as pl
+
+    return not column.dtype.is_numeric() and column.dtype not in (pl.Boolean, pl.Null)
 
 
 @dataclass
@@ -50,7 +64,7 @@ class Dataset:
     @property
     def has_frame(self) -> bool:
         """Whether rows are a frame: words or missing numbers are among them."""
-        return not hasattr(self.X, "dtype")
+        return is_frame(self.X)
 
     @property
     def labels(self) -> Array:

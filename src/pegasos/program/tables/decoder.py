@@ -58,40 +58,35 @@ class Decoder:
         """What the file holds."""
         return self._ask(self._first)
 
-    def part(self, **asked: Any) -> Path:
-        """A part of the file, written to a path that is the reader's to remove."""
-        return Path(self._ask(asked)["file"])
+    @contextlib.contextmanager
+    def part(self, **asked: Any) -> Iterator[Path]:
+        """A part of the file, as a file that goes once it was read."""
+        path = Path(self._ask(asked)["file"])
+        try:
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
 
     def _ask(self, words: dict[str, Any]) -> dict[str, Any]:
         assert self._child.stdin is not None
-        try:
+        with contextlib.suppress(OSError, ValueError):  # where it is dead, listening tells how
             self._child.stdin.write(json.dumps(words) + "\n")
             self._child.stdin.flush()
-        except (OSError, ValueError):
-            pass  # it is dead; listening tells how
         try:
-            line = self._answers.get(timeout=_PATIENCE)
-            answer = json.loads(line) if line else None
+            answer = json.loads(self._answers.get(timeout=_PATIENCE))
         except queue.Empty:
             raise self._dead(f"no answer for {_PATIENCE} seconds") from None
         except ValueError:
-            answer = None
-        if answer is None:
-            raise self._dead(f"exit code {self._child.wait(timeout=10)}")
+            raise self._dead(f"exit code {self._child.wait(timeout=10)}") from None
         if "error" not in answer:
             return dict(answer)
+        reason = plain(answer["error"].strip(), 300)
         if answer["missing"]:
-            raise BadData(
-                f"{self.source.name}: reading {self.word} needs a package ({plain(answer['error'])}); install pegasos[all]."
-            )
-        if answer["refused"]:
-            raise BadData(f"{self.source.name}: {plain(answer['error'], 300)}.")
-        raise self._dead(answer["error"])
+            raise BadData(f"{self.source.name}: reading {self.word} needs a package ({reason}); install pegasos[all].")
+        raise BadData(f"{self.source.name}: {reason}.") if answer["refused"] else self._dead(reason)
 
     def _dead(self, reason: str) -> BadData:
-        return BadData(
-            f"{self.source.name} is damaged: the {self.word} decoder stopped ({plain(reason.strip())}). Write it again."
-        )
+        return BadData(f"{self.source.name} is damaged: the {self.word} decoder stopped ({plain(reason)}). Write it again.")
 
     def __enter__(self) -> Decoder:
         return self
@@ -104,12 +99,3 @@ class Decoder:
                 if pipe is not None:
                     pipe.close()
         self.folder.cleanup()
-
-
-@contextlib.contextmanager
-def used(path: Path) -> Iterator[Path]:
-    """A part that is removed once it was read."""
-    try:
-        yield path
-    finally:
-        path.unlink(missing_ok=True)

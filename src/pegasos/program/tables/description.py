@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pegasos.program.files import as_json
 from pegasos.program.tables.dataset import NUMBER, TEXT
+from pegasos.program.tables.messages import listed
 
 
 @dataclass
@@ -65,16 +67,7 @@ class Description:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain dictionaries, lists, texts and numbers, ready for JSON: what is not finite (an overflow) becomes None."""
-        plain: dict[str, Any] = _plain(asdict(self))
-        return plain
-
-
-def _plain(thing: Any) -> Any:
-    if isinstance(thing, dict):
-        return {key: _plain(value) for key, value in thing.items()}
-    if isinstance(thing, list | tuple):
-        return [_plain(value) for value in thing]
-    return None if isinstance(thing, float) and not math.isfinite(thing) else thing
+        return dict(as_json(asdict(self)))
 
 
 def advise(found: Description, image: bool) -> Iterator[str]:
@@ -146,12 +139,11 @@ def _advise_oddities(found: Description, image: bool) -> Iterator[str]:
         widest = max((f for f in found.columns if f.kind == TEXT), key=lambda f: f.distinct or 0)
         yield f"Words: columns of words become one column a word; the most, {widest.distinct}, has {widest.name}."
     if found.constant:
-        some = ", ".join(found.constant[:5]) + (", …" if len(found.constant) > 5 else "")
-        yield f"Constant: {len(found.constant)} of the features never change ({some}); they may be left out."
+        yield f"Constant: {len(found.constant)} of the features never change ({listed(found.constant, 5)}); they may be left out."
     same = [pair for pair in found.correlations if abs(pair[2]) >= 0.95]
     if same and not image:
-        pairs = ", ".join(f"{a} and {b} (r = {r:.3f})" for a, b, r in same[:3])
-        yield f"Correlations: nearly the same say {pairs}{', …' if len(same) > 3 else ''}."
+        pairs = listed((f"{a} and {b} (r = {r:.3f})" for a, b, r in same), 3)
+        yield f"Correlations: nearly the same are {pairs}."
     if found.duplicates or found.contradictions:
         yield (
             f"Repeats: {found.duplicates} rows repeat an earlier one, {found.contradictions} have the features of an earlier one "

@@ -1,8 +1,10 @@
-"""Labels, groups and weights from columns, with what cannot be meant refused."""
+"""Labels, groups and weights: one text for each class, and checks of what a training file holds."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,64 @@ from pegasos.program.tables.messages import shown
 #: From row counted from 0 to words such as "line 12".
 Where = Callable[[int], str]
 
+#: A decimal number in ASCII; beyond four digits of exponent it is text, which no number of a computer prints.
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+
+
+def label_text(label: Any) -> str:
+    """The one text of a class, whatever file or type its label came in: labels are the same class if their texts are equal.
+
+    A number written in decimals counts by its exact value, so no digits are lost in numbers that are too long for a float:
+
+    >>> [label_text(each) for each in (1, 1.0, np.float32(1), "1", "1.0", "+1", " 01 ", b"1", "10e-1")] == ["1"] * 9
+    True
+    >>> label_text(0.1) == label_text(np.float32(0.1)) == label_text("0.10")  # a float counts by its shortest text
+    True
+    >>> label_text("9007199254740993"), label_text(2.0**53), label_text(1e23) == label_text("1" + 23 * "0")
+    ('9007199254740993', '9007199254740992', True)
+
+    Everything else is text and stays as it is, apart from blanks around it. Truth values are words, too, and a label that is
+    missing is called nan, as NumPy prints it:
+
+    >>> [label_text(each) for each in ("1_0", "1,5", "0x1", " big ", True, None, float("nan"), "NaN", float("inf"))]
+    ['1_0', '1,5', '0x1', 'big', 'True', 'nan', 'nan', 'NaN', 'inf']
+    """
+    if label is None:
+        return "nan"
+    text = (label.decode(errors="replace") if isinstance(label, bytes) else str(label)).strip()
+    if not _NUMBER.fullmatch(text):
+        return text
+    exact = Decimal(text)
+    plain = f"{exact:f}"
+    if "." in plain:
+        plain = plain.rstrip("0").rstrip(".")
+    if "." not in plain:
+        return plain if exact else "0"
+    shortest = repr(float(plain))
+    return shortest if Decimal(shortest) == exact else plain
+
+
+def distinct_texts(labels: Any) -> tuple[list[str], Array]:
+    """Texts of the labels that differ, and for each label the place of its text among them; a text may be there twice."""
+    labels = np.asarray(labels)
+    if labels.dtype.kind != "O":
+        distinct, places = np.unique(labels, return_inverse=True)
+        return [label_text(label) for label in distinct], places.reshape(-1)
+    # Mixed kinds of labels do not sort; the type is part of the key because True equals 1 in a dictionary.
+    seen: dict[tuple[type, Any], int] = {}
+    codes = [seen.setdefault((type(label), label), len(seen)) for label in labels]
+    return [label_text(label) for _, label in seen], np.array(codes, dtype=np.intp)
+
+
+def label_texts(labels: Any) -> Array:
+    """The text of each label.
+
+    >>> label_texts([1.0, 2.5]).tolist() == label_texts(["1", "2.50"]).tolist()
+    True
+    """
+    texts, places = distinct_texts(labels)
+    return np.array(texts, dtype=str)[places]
+
 
 def cast(values: Any, dtype: Any) -> Any:
     """Another type without warnings: what overflows becomes infinite, and is found by those who look for that."""
@@ -21,7 +81,7 @@ def cast(values: Any, dtype: Any) -> Any:
 
 
 def simplest(values: Array) -> Array:
-    """Numbers as whole numbers if they all are, words as words."""
+    """Numbers as whole numbers if they all are, words without blanks around them."""
     if values.dtype.kind in "iub":
         return values.astype(np.int64)
     if values.dtype.kind == "f":
@@ -29,9 +89,8 @@ def simplest(values: Array) -> Array:
         if np.all(np.abs(values) < 2**53) and np.all(values == np.rint(values)):
             return values.astype(np.int64)
         return values
-    if values.dtype.kind == "S":
-        return np.char.decode(values, "utf-8", "replace")
-    return values.astype(str)
+    words = np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values.astype(str)
+    return np.char.strip(words)
 
 
 def checked_labels(values: Array, name: str, file: str, where: Where) -> Array:
@@ -43,17 +102,19 @@ def checked_labels(values: Array, name: str, file: str, where: Where) -> Array:
     classes = np.unique(y)
     if len(classes) < 2:
         found = f"only {shown(classes[0])}" if len(classes) else "nothing"
-        raise BadData(f"{file}: column {shown(name)} holds {found}; two classes are needed. Is it the label? Say --label COLUMN.")
+        raise BadData(
+            f"{file}: column {shown(name)} holds {found}; two classes are needed. Use --label if another column is the label."
+        )
     count = len(classes)
     if y.dtype.kind == "f" and count > 20 and count > len(y) / 20:
         raise BadData(
             f"{file}: column {shown(name)} looks continuous ({count} different numbers in {len(y)} rows), and this program "
-            "classifies. Say with --label which column holds the classes."
+            "classifies. Use --label to name the column that holds the classes."
         )
     if count > max(100, len(y) / 2):
         raise BadData(
             f"{file}: column {shown(name)} has {count} different values in {len(y)} rows: an ID or a measurement rather "
-            "than classes. Say with --label which column holds the classes."
+            "than classes. Use --label to name the column that holds the classes."
         )
     return y
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 
 def shown(value: object, width: int = 40) -> str:
@@ -39,12 +40,11 @@ def listed(names: Iterable[object], most: int = 8) -> str:
     return head + (f" and {len(every) - most} more" if len(every) > most else "")
 
 
-def near(name: str, known: Sequence[str]) -> str:
+def near(name: str, known: Iterable[str]) -> str:
     """A question that ends a message, where something of that name nearly exists."""
-    found = difflib.get_close_matches(name.lower(), [each.lower() for each in known[:10_000]], n=1, cutoff=0.6)
-    if not found:
-        return ""
-    return f" Did you mean {shown(next(each for each in known if each.lower() == found[0]))}?"
+    every = {each.lower(): each for each in reversed(list(itertools.islice(known, 10_000)))}
+    found = difflib.get_close_matches(name.lower(), every, n=1)
+    return f" Did you mean {shown(every[found[0]])}?" if found else ""
 
 
 def size(count: float) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pegasos.program.files import replacing
 from pegasos.program.tables.dataset import Array, BadData, Column, Dataset
+from pegasos.program.tables.messages import near
 
 #: A maker takes the seed, the number of rows (None: its own) and whether it may download.
 Maker = Callable[[int, int | None, bool], Dataset]
@@ -48,9 +48,8 @@ def load_set(name: str, seed: int = 0, rows: int | None = None, fetch: bool = Fa
     (50, 2)
     """
     if name not in SETS:
-        near = difflib.get_close_matches(name.lower(), SETS, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "a file needs its path and its ending."
-        raise BadData(f"there is no set called {name!r}; {hint} The sets are: {', '.join(SETS)}.")
+        hint = near(name, SETS) or " A file needs its path and its ending."
+        raise BadData(f"there is no set called {name!r}; the sets are {', '.join(SETS)}.{hint}")
     return SETS[name][1](seed, rows, fetch)
 
 
@@ -143,7 +142,7 @@ def data_folders() -> list[Path]:
 def _own_folder() -> Path | None:
     try:
         from platformdirs import user_data_dir
-    except ImportError:  # comes with pegasos[app]; without it PEGASOS_DATA is the only way
+    except ImportError:  # comes with pegasos[app]; without it only PEGASOS_DATA names a folder
         return None
     return Path(user_data_dir("pegasos", appauthor=False))
 
@@ -223,6 +222,7 @@ def _read_usps(path: Path) -> tuple[Array, Array]:
 
 def _fetch_usps() -> tuple[Array, Array]:
     """The digits as OpenML has them, pixels in [-1, 1] and labels "1" to "10", brought to the published form."""
+    from scipy import sparse
     from sklearn.datasets import fetch_openml
 
     try:
@@ -233,7 +233,7 @@ def _fetch_usps() -> tuple[Array, Array]:
     source = f"what OpenML sent as data {USPS_ON_OPENML}"
     try:
         # In float32 from the start, as the published pixels were made: so they come out the same to the last bit.
-        pixels = raw.data.toarray() if hasattr(raw.data, "toarray") else np.asarray(raw.data)
+        pixels = raw.data.toarray() if sparse.issparse(raw.data) else np.asarray(raw.data)
         X = (pixels.astype(np.float32) + np.float32(1)) / np.float32(2)
         y = np.asarray(raw.target).astype(np.float64).astype(np.int64) - 1
     except (TypeError, ValueError) as error:
@@ -250,11 +250,9 @@ def _keep_usps(X: Array, y: Array) -> str:
             return "usps: not kept (platformdirs is not installed); the next time it is fetched again."
         h5py = _h5py()
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as half:  # moved when whole: a reader never sees half a file
-            with h5py.File(Path(half) / "usps.h5", "w") as file:
-                for group, part in (("train", slice(None, USPS_TRAIN)), ("test", slice(USPS_TRAIN, None))):
-                    file[f"{group}/data"], file[f"{group}/target"] = X[part], y[part].astype(np.int32)
-            os.replace(Path(half) / "usps.h5", folder / "usps.h5")
+        with replacing(folder / "usps.h5") as unfinished, h5py.File(unfinished, "w") as file:
+            for group, part in (("train", slice(None, USPS_TRAIN)), ("test", slice(USPS_TRAIN, None))):
+                file[f"{group}/data"], file[f"{group}/target"] = X[part], y[part].astype(np.int32)
     except (BadData, OSError) as error:
         return f"usps: not kept ({error}); the next time it is fetched again."
     return f"usps: kept as {folder / 'usps.h5'}."

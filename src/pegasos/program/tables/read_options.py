@@ -1,4 +1,4 @@
-"""What a person can say about a file before it is read."""
+"""What a person can ask for before a file is read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_COLUMNS = 100_000
 class ReadOptions:
     """Which column plays which part, and how much is allowed.
 
-    A column is said by its name, or by its position counted from 1 (negative: from the end); a name wins over a position.
+    A column is given by its name, or by its position counted from 1 (negative: from the end); a name wins over a position.
     """
 
     label: str | None = None
@@ -54,7 +54,3 @@ class Wanted:
     @property
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
-
-    def rows(self, width: int, itemsize: int = 8) -> int:
-        """How many rows of numbers make a chunk."""
-        return max(1, self.chunk // max(1, width * itemsize))

@@ -9,13 +9,13 @@ The numbers are kept in model files: what is computed here must never change. Th
 from __future__ import annotations
 
 import hashlib
-import math
-import re
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from pegasos.program.tables.dataset import Array, BadData
+from pegasos.program.tables.dataset import Array, BadData, holds_words, is_frame
+from pegasos.program.tables.labels import distinct_texts
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: the step of splitmix64
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -24,9 +24,6 @@ _MISSING = np.uint32(0x7FC00000)  # the bits of the one NaN that stands for all
 
 #: Numbers worked on at once: a few such arrays fit in a processor's cache.
 _CHUNK = 1 << 15
-
-_WHOLE = re.compile(r"[+-]?\d+")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def hash_rows(X: Any, y: Any = None) -> Array:
@@ -39,12 +36,7 @@ def hash_rows(X: Any, y: Any = None) -> Array:
     >>> bool((hash_rows(dense, [1, 0]) == hash_rows(dense.astype(np.float32), ["1", "0"])).all())
     True
     """
-    if hasattr(X, "indptr"):
-        hashes = _sparse(X)
-    elif hasattr(X, "get_columns"):
-        hashes = _frame(X)
-    else:
-        hashes = _dense(np.asarray(X))
+    hashes = _frame(X) if is_frame(X) else _sparse(X) if sparse.issparse(X) else _dense(X)
     if y is None:
         return hashes
     labels = _label_hashes(np.asarray(y))
@@ -147,7 +139,7 @@ def _frame(X: Any) -> Array:
 
     hashes, keys = np.zeros(X.height, np.uint64), _keys(X.width)
     for key, column in zip(keys, X.get_columns(), strict=True):
-        if column.dtype.is_numeric() or column.dtype in (polars.Boolean, polars.Null):
+        if not holds_words(column):
             numbers = column.cast(polars.Float64).to_numpy()  # null becomes NaN
             for start in range(0, len(numbers), _CHUNK):
                 part = slice(start, start + _CHUNK)
@@ -174,30 +166,5 @@ def _text_hash(text: str) -> int:
 def _label_hashes(y: Array) -> Array:
     if y.ndim != 1:
         raise ValueError(f"y must hold one label a row, got an array of shape {y.shape}.")
-    if y.dtype.kind != "O":
-        distinct, places = np.unique(y, return_inverse=True)
-        return np.array([_text_hash(_label_text(label)) for label in distinct], np.uint64)[places.ravel()]
-    # Mixed kinds of labels do not sort; the type is part of the key because True equals 1 in a dictionary.
-    seen: dict[tuple[type, Any], int] = {}
-    hashes = np.empty(len(y), np.uint64)
-    for row, label in enumerate(y):
-        key = (type(label), label)
-        if key not in seen:
-            seen[key] = _text_hash(_label_text(label))
-        hashes[row] = seen[key]
-    return hashes
-
-
-def _label_text(label: Any) -> str:
-    """One text for all ways to write a label: "1" for 1, 1.0, "1", "1.0" and "+1"; "0.1" for 0.1 in float32 and float64."""
-    if label is None:
-        return "nan"
-    text = (
-        label.decode(errors="replace") if isinstance(label, bytes) else str(label)
-    ).strip()  # a number's shortest text is the same in float32 and float64
-    if _WHOLE.fullmatch(text):
-        return str(int(text))
-    if _NUMBER.fullmatch(text):
-        number = float(text)
-        return str(int(number)) if math.isfinite(number) and number.is_integer() else repr(number)
-    return text
+    texts, places = distinct_texts(y)
+    return np.array([_text_hash(text) for text in texts], np.uint64)[places]

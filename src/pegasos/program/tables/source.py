@@ -12,10 +12,9 @@ import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from pegasos.program.tables.dataset import BadData
@@ -30,47 +29,32 @@ _PACKERS: dict[bytes, tuple[str, Any]] = {
 _HEAD = 2**16
 
 
-class Unpacked:
-    """Bytes of a file, unpacked; damage is BadData, and so is a packed file that swells beyond `most` bytes."""
-
-    def __init__(self, name: str, stream: IO[bytes], packer: str | None, most: int | None) -> None:
-        self._name, self._stream, self._packer, self._most, self._seen = name, stream, packer, most, 0
-
-    def read(self, count: int) -> bytes:
-        try:
-            piece = self._stream.read(count)
-        except (EOFError, OSError, zlib.error, lzma.LZMAError, ValueError) as error:
-            what = f"damaged {self._packer} data" if self._packer else "cannot be read"
-            raise BadData(f"{self._name}: {what} ({plain(error)}); copy or pack it again.") from error
-        self._seen += len(piece)
-        if self._packer and self._most is not None and self._seen > self._most:
-            raise BadData(f"{self._name} unpacks to more than {size(self._most)}; give it more memory, or less data.")
-        return piece
-
-    def __enter__(self) -> Unpacked:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._stream.close()
-
-
 @dataclass
 class Source:
-    """A readable file: where it is, and its name in messages."""
+    """A readable file: where it is, its name in messages, how it is packed, and its first bytes, unpacked."""
 
     path: Path
     name: str
     packer: str | None = None
+    head: bytes = b""
 
-    def open(self, most: int | None = None) -> Unpacked:
-        """Unpacked bytes from the beginning; at most `most` of them when the file is packed."""
+    def pieces(self, count: int, most: int | None = None) -> Generator[bytes, None, None]:
+        """The unpacked bytes, `count` at a time; damage is BadData, and so is a packed file that swells beyond `most` bytes."""
         opener = next((opener for name, opener in _PACKERS.values() if name == self.packer), open)
-        return Unpacked(self.name, opener(self.path, "rb"), self.packer, most)
-
-    def head(self) -> bytes:
-        """The first bytes, unpacked."""
-        with self.open() as stream:
-            return stream.read(_HEAD)
+        seen = 0
+        with opener(self.path, "rb") as stream:
+            while True:
+                try:
+                    piece = stream.read(count)
+                except (EOFError, OSError, zlib.error, lzma.LZMAError, ValueError) as error:
+                    what = f"damaged {self.packer} data" if self.packer else "cannot be read"
+                    raise BadData(f"{self.name}: {what} ({plain(error)}); copy or pack it again.") from error
+                if not piece:
+                    return
+                seen += len(piece)
+                if self.packer and most is not None and seen > most:
+                    raise BadData(f"{self.name} unpacks to more than {size(most)}; give it more memory, or less data.")
+                yield piece
 
     @property
     def extension(self) -> str:
@@ -88,18 +72,20 @@ def opened(source: str | Path) -> Iterator[Source]:
         with _spooled(sys.stdin.buffer) as path:
             yield _checked(path, "standard input")
         return
-    path = Path(source)
-    name = plain(source)
+    path, name = Path(source), plain(source)
     try:
         mode = path.stat().st_mode
         if not stat.S_ISFIFO(mode) and not stat.S_ISREG(mode):
-            what = "folder" if stat.S_ISDIR(mode) else "device"
-            raise BadData(f"{name} is a {what}, not a file; name the file of data itself.")
+            raise BadData(
+                f"{name} is a {'folder' if stat.S_ISDIR(mode) else 'device'}, not a file; name the file of data itself."
+            )
         stream = path.open("rb")
-    except (OSError, ValueError) as error:
-        if isinstance(error, BadData):
-            raise
-        raise BadData(_unreadable(path, name, error)) from error
+    except FileNotFoundError as error:
+        raise BadData(_missing(path, name)) from error
+    except OSError as error:
+        raise BadData(f"{name} cannot be read: {plain(error.strerror or error)}.") from error
+    except ValueError as error:
+        raise error if isinstance(error, BadData) else BadData(f"{name} cannot be read: {plain(error)}.") from error
     with stream:
         if stat.S_ISREG(mode):
             yield _checked(path, name)
@@ -110,12 +96,13 @@ def opened(source: str | Path) -> Iterator[Source]:
 
 def _checked(path: Path, name: str) -> Source:
     with path.open("rb") as stream:
-        head = stream.read(6)
-    if not head:
+        magic = stream.read(6)
+    if not magic:
         raise BadData(f"{name} is empty.")
-    packer = next((packer for magic, (packer, _) in _PACKERS.items() if head.startswith(magic)), None)
-    found = Source(path, name, packer)
-    if not found.head():
+    found = Source(path, name, next((packer for begin, (packer, _) in _PACKERS.items() if magic.startswith(begin)), None))
+    with contextlib.closing(found.pieces(_HEAD)) as pieces:
+        found.head = next(pieces, b"")
+    if not found.head:
         raise BadData(f"{name} is empty once unpacked.")
     return found
 
@@ -132,9 +119,7 @@ def _spooled(stream: IO[bytes]) -> Iterator[Path]:
             os.unlink(name)
 
 
-def _unreadable(path: Path, name: str, error: Exception) -> str:
-    if not isinstance(error, FileNotFoundError):
-        return f"{name} cannot be read: {plain(getattr(error, 'strerror', None) or error)}."
+def _missing(path: Path, name: str) -> str:
     try:
         beside = sorted(each.name for each in path.parent.iterdir())
     except OSError:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from pegasos.engine.threads import single_threaded_blas
-from pegasos.program.tables.dataset import TEXT, Array, BadData, Dataset
+from pegasos.program.tables.dataset import TEXT, Array, BadData, Dataset, holds_words, is_frame
 from pegasos.program.tables.description import Description, Feature, advise
+from pegasos.program.tables.labels import distinct_texts
 from pegasos.program.tables.row_hashes import hash_rows
-
-__all__ = ["Description", "Feature", "describe"]
 
 #: Columns are read in blocks of about this many numbers (64 MB); correlations come from at most so many numbers twice over.
 BLOCK = 8_000_000
@@ -40,10 +41,10 @@ def describe(dataset: Dataset, outlier: float = 3.0) -> Description:
         raise BadData(f"{dataset.name}: {m} rows and {n} features; there is nothing to describe.")
     if not outlier > 0:
         raise ValueError(f"outlier must be a positive number of standard deviations, got {outlier!r}.")
-    sparse = hasattr(dataset.X, "indptr")
+    is_sparse = sparse.issparse(dataset.X)
     names = [column.name for column in dataset.columns] or [f"x{j + 1}" for j in range(n)]
-    found = Description(dataset.name, m, n, _dtype(dataset), sparse, outlier=float(outlier))
-    if sparse:
+    found = Description(dataset.name, m, n, _dtype(dataset), is_sparse, outlier=float(outlier))
+    if is_sparse:
         found.density = dataset.X.count_nonzero() / (m * n)
     _count_classes(found, dataset.y)
     with single_threaded_blas():  # tall, narrow products gain nothing by threads, and on a busy machine lose much
@@ -57,25 +58,21 @@ def describe(dataset: Dataset, outlier: float = 3.0) -> Description:
 def _dtype(dataset: Dataset) -> str:
     if not dataset.has_frame:
         return str(dataset.X.dtype)
-    words = sum(_is_text(kind) for kind in dataset.X.dtypes)
+    words = sum(map(holds_words, dataset.X.get_columns()))
     return f"{dataset.X.width - words} columns of numbers, {words} of words"
-
-
-def _is_text(kind: Any) -> bool:
-    return not (kind.is_numeric() or str(kind) in ("Boolean", "Null"))
 
 
 def _count_classes(found: Description, y: Array | None) -> None:
     if y is None or len(y) == 0:
         return
-    if y.dtype.kind == "f" and np.all(y == np.rint(y)):
-        y = y.astype(np.int64)  # "1" reads better than "1.0"
-    labels, counts = np.unique(y.astype(str) if y.dtype.kind == "O" else y, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    found.classes = [(str(labels[k]), int(counts[k])) for k in order[:MOST_CLASSES]]
-    if len(labels) > MOST_CLASSES:
-        found.notes.append(f"{len(labels)} distinct labels; the {MOST_CLASSES} largest classes are listed.")
-    found.largest_share = float(counts.max() / len(y))
+    counts: Counter[str] = Counter()
+    texts, places = distinct_texts(y)
+    for text, count in zip(texts, np.bincount(places).tolist(), strict=True):
+        counts[text] += count
+    found.classes = counts.most_common(MOST_CLASSES)
+    if len(counts) > MOST_CLASSES:
+        found.notes.append(f"{len(counts)} distinct labels; the {MOST_CLASSES} largest classes are listed.")
+    found.largest_share = found.classes[0][1] / len(y)
     found.guessing_error = 1 - found.largest_share
 
 
@@ -86,15 +83,15 @@ _WORDS = np.empty(0, object)
 def _columns(X: Any) -> Iterator[tuple[Array, Array | None]]:
     """Each column's stored values (_WORDS for words), and their rows where the others are zeros that are not stored."""
     m, n = X.shape
-    if hasattr(X, "indptr"):
+    if sparse.issparse(X):
         X = X.tocsc()
         X.sum_duplicates()
         for j in range(n):
             part = slice(X.indptr[j], X.indptr[j + 1])
             yield X.data[part].astype(np.float64), X.indices[part]
-    elif hasattr(X, "get_columns"):
+    elif is_frame(X):
         for column in X.get_columns():
-            yield _WORDS if _is_text(column.dtype) else column.cast(float).to_numpy(), None
+            yield _WORDS if holds_words(column) else column.cast(float).to_numpy(), None
     else:
         width = max(1, BLOCK // m)
         for start in range(0, n, width):  # columns of a block lie near each other: read once, not once a column
@@ -173,7 +170,7 @@ def _correlate(found: Description, X: Any) -> None:
         rows = np.sort(np.random.default_rng(0).choice(found.rows, most, replace=False))
         X = X[rows]
         found.notes.append(f"Correlations come from a sample of {most} rows.")
-    if hasattr(X, "get_columns"):
+    if is_frame(X):
         Z = np.column_stack([X[:, j].cast(float).to_numpy() for j in chosen])
     else:
         Z = (X[:, chosen].toarray() if found.sparse else X[:, chosen]).astype(np.float64)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pegasos.program.tables.messages import near
 from pegasos.program.terminal.usage_error import UsageError
 
 if TYPE_CHECKING:
@@ -84,9 +84,8 @@ def _parse_kernel(text: str) -> list[Kernel | None]:
     name, *parts = text.split(":")
     name = ALIASES.get(name.lower(), name.lower())
     if name not in KERNELS:
-        near = difflib.get_close_matches(name, KERNELS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise _misuse(text, "--kernel", f"there is no kernel {name!r}; there are {', '.join(KERNELS)}{hint}")
+        hint = near(name, KERNELS)
+        raise UsageError(f"{text!r} in --kernel: there is no kernel {name!r}; there are {', '.join(KERNELS)}.{hint}")
     kind = KERNELS[name]
     values, given = _sorted_out(parts, kind, text)
     if (values and kind.main is None) or (parts and kind is Linear):
@@ -103,7 +102,7 @@ def _parse_kernel(text: str) -> list[Kernel | None]:
             numbers = parse_numbers(given.pop(alternative), "--kernel")
             made = [make(_positive(number, text)) for number in numbers]
     for unknown in given:
-        known = ", ".join(f"{each}=..." for each in (*others, *kind.alternatives))
+        known = ", ".join((*others, *kind.alternatives))
         raise _misuse(text, "--kernel", f"unknown {unknown!r}" + (f"; known is {known}" if known else ""))
     return [kernel.set_params(**fixed) for kernel in made]
 
@@ -140,25 +139,18 @@ def _main_values(kind: type[Kernel], values: str, text: str) -> Sequence[float |
 
 def _widths(values: str, text: str) -> list[float | str]:
     """Widths as numbers, or as texts for multiples of the data's own scale."""
-    parts = values.split(":")
-    if len(parts) == 3 and not any(part.endswith("s") for part in parts):
-        return [_positive(value, text) for value in parse_numbers(values, "--kernel")]
-    if len(parts) == 3:
-        if not all(part.endswith("s") for part in parts[:2]):
-            raise _misuse(text, "--kernel", "both ends are multiples of the scale, such as 0.1s:10s:7, or none is")
-        low, high = (_number(part.removesuffix("s"), text, "--kernel") for part in parts[:2])
-        factors = spread(low, high, _count(parts[2], text, "--kernel"), text, "--kernel")
-        return [f"{factor:g} scale" for factor in factors]
-    if len(parts) != 1:
-        raise _misuse(text, "--kernel", "write a,b,c or lo:hi:count")
-    widths: list[float | str] = []
-    for part in values.split(","):
-        if part == "scale":
-            widths.append(part)
-            continue
-        number = _positive(_number(part.removesuffix("s"), text, "--kernel"), text)
-        widths.append(f"{number:g} scale" if part.endswith("s") else number)
-    return widths
+    if ":" not in values:
+        return [part if part == "scale" else _width(part, text) for part in values.split(",")]
+    multiples = [part.endswith("s") for part in values.split(":")]
+    if len(multiples) == 3 and any(multiples) and multiples != [True, True, False]:
+        raise _misuse(text, "--kernel", "both ends are multiples of the scale, such as 0.1s:10s:7, or none is")
+    numbers = parse_numbers(values.replace("s:", ":"), "--kernel")
+    return [f"{number:g} scale" if any(multiples) else _positive(number, text) for number in numbers]
+
+
+def _width(part: str, text: str) -> float | str:
+    number = _positive(_number(part.removesuffix("s"), text, "--kernel"), text)
+    return f"{number:g} scale" if part.endswith("s") else number
 
 
 def _positive(value: float, text: str) -> float:

@@ -44,7 +44,7 @@ def chosen(source: Source, asked: str | None = None) -> Format:
         if asked not in known:
             raise BadData(f"there is no format called {shown(asked)}; there are {listed(known)}.")
         return known[asked]
-    head = source.head()
+    head = source.head
     by_content = [module for module in known.values() if module.sniff(head)]
     by_name = next((module for module in known.values() if source.extension in module.EXTENSIONS), None)
     if by_content and by_content[0].NAME != "csv":

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-import polars as pl
-
-from pegasos.program.tables import csv_layout
-from pegasos.program.tables.cell_values import as_numbers, as_words
-from pegasos.program.tables.column_roles import Roles, matched, roles
-from pegasos.program.tables.column_tables import Table, chunk_of, dataset, label_chunk
-from pegasos.program.tables.csv_survey import Piece, Survey, walk
-from pegasos.program.tables.dataset import TEXT, BadData, Column, Dataset
-from pegasos.program.tables.messages import shown
+from pegasos.program.tables.column_roles import matched, roles
+from pegasos.program.tables.column_tables import Table, chunk, dataset
+from pegasos.program.tables.csv_columns import SWELL, TextTable, read_columns
+from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.read_options import ReadOptions, Wanted
 from pegasos.program.tables.source import Source
 
@@ -32,59 +27,20 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source, options: ReadOptions) -> Dataset:
     """The whole table."""
-    layout = csv_layout.find(source, options)
+    limit = options.allowed()
+    found = TextTable(source, options, most=SWELL * limit)
+    layout = found.find_layout()
     parts = roles(layout.names, options, source.name, layout.header)
-    columns, notes = Survey(source, layout, parts, options).columns()
-    table = Table(source.name, layout.names, columns, _where(source, layout, options))
+    columns, notes = read_columns(found, parts, limit)
+    table = Table(source.name, layout.names, columns, found.where, layout.commas)
     return dataset(table, parts, options, [*layout.notes, *notes])
-
-
-def _where(source: Source, layout: csv_layout.Layout, options: ReadOptions) -> Callable[[int], str]:
-    def where(row: int) -> str:
-        """The line of a row, found by walking once more: only errors ask."""
-        for piece in walk(source, layout, options.encoding, [0]):
-            if row < piece.frame.height:
-                return f"line {piece.line(row)}"
-            row -= piece.frame.height
-        return "at the end"
-
-    return where
 
 
 def stream(source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
     """Chunks of rows; numbers and words as the model has them, whatever they look like."""
-    layout = csv_layout.find(source, options, expected=wanted.names)
+    found = TextTable(source, options, amount=wanted.chunk)
+    layout = found.find_layout(expected=wanted.names)
     parts = matched(layout.names, layout.header, wanted, options, source.name)
-    for piece in walk(source, layout, options.encoding, parts.needed, amount=wanted.chunk):
-        yield _chunk(source, layout, parts, wanted, piece)
-
-
-def _chunk(source: Source, layout: csv_layout.Layout, parts: Roles, wanted: Wanted, piece: Piece) -> Dataset:
-    def where(row: int) -> str:
-        return f"{source.name}, line {piece.line(row)}"
-
-    series = [
-        _cast(piece.frame[str(place)], column, layout.commas, where)
-        for place, column in zip(parts.features, wanted.columns, strict=True)
-    ]
-    y, name = None, None
-    if parts.label is not None:
-        name = layout.names[parts.label]
-        words = piece.frame[str(parts.label)]
-        numbers = as_numbers(words, layout.commas)
-        y = label_chunk((as_words(words) if len(numbers.wrong) else numbers.values).alias(name), where)
-    found = chunk_of(series, y, name, wanted.frame, where)
-    found.name = source.name
-    return found
-
-
-def _cast(words: pl.Series, column: Column, commas: bool, where: Callable[[int], str]) -> pl.Series:
-    """A column as the model has it."""
-    if column.kind == TEXT:
-        return as_words(words).alias(column.name)
-    found = as_numbers(words, commas)
-    for rows, what in ((found.wrong, "a number, as the model needs it"), (found.infinite, "a finite number")):
-        if len(rows):
-            row = int(rows[0])
-            raise BadData(f"{where(row)}, column {shown(column.name)}: {shown(words[row])} is not {what}.")
-    return found.values.alias(column.name)
+    for piece in found.pieces(parts.needed):
+        columns = {place: piece.frame[str(place)] for place in parts.needed}
+        yield chunk(Table(source.name, layout.names, columns, piece.where, layout.commas), parts, wanted)

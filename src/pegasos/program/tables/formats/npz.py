@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import contextlib
+import math
+import zipfile
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy_format
 
 from pegasos.program.tables import array_files
+from pegasos.program.tables.array_files import ArrayFile, Part, pair
 from pegasos.program.tables.dataset import Array, BadData, Dataset
-from pegasos.program.tables.labels import simplest
-from pegasos.program.tables.messages import plain, shown
-from pegasos.program.tables.npy import Archive, Entry
-from pegasos.program.tables.read_options import MOST_COLUMNS, ReadOptions, Wanted
+from pegasos.program.tables.messages import plain, shown, size
+from pegasos.program.tables.read_options import ReadOptions, Wanted
 from pegasos.program.tables.source import Source
 
 NAME = "npz"
 EXTENSIONS = (".npz",)
-_SPARSE = {"indices", "indptr", "data", "shape", "format"}
+_SPARSE = ("indices", "indptr", "data", "shape", "format")
 
 
 def sniff(head: bytes) -> bool:
@@ -28,124 +30,129 @@ def sniff(head: bytes) -> bool:
 
 
 def read(source: Source, options: ReadOptions) -> Dataset:
-    """All rows; X_test and y_test are pooled with X and y, and marked."""
-    with source.path.open("rb") as stream:
-        archive = Archive(stream, source.name, options.allowed())
-        if set(archive.names) >= _SPARSE:
-            return _read_sparse(archive, options)
-        rows, labels = array_files.pair(archive.names, options, source.name)
-        X, y = _rows(archive, rows), None if labels is None else archive.array(labels)
-        test, both = None, (f"{rows}_test", f"{labels}_test")
-        if all(name in archive for name in both):
-            more, more_y = _rows(archive, both[0]), archive.array(both[1])
-            if y is None or more.shape[1:] != X.shape[1:] or more_y.ndim != 1 or y.ndim != 1 or len(more_y) != len(more):
-                raise BadData(f"{source.name}: {both[0]} and {both[1]} do not fit to {rows} and {shown(labels)}.")
-            test = np.arange(len(X) + len(more)) >= len(X)
-            X, y = np.concatenate([X, more]), np.concatenate([y, more_y])
-        names = _names(archive)
-        return array_files.dataset(source.name, X, y, options, labels, names, *_extras(archive, options), test=test)
-
-
-def _rows(archive: Archive, name: str) -> Array:
-    entry = archive.header(name)
-    _wide(archive, entry)
-    return archive.array(name)
-
-
-def _wide(archive: Archive, entry: Entry) -> None:
-    if int(np.prod(entry.shape[1:], dtype=object)) > MOST_COLUMNS:
-        raise BadData(
-            f"{archive.name}: rows of shape {entry.shape[1:]}; a table may have {MOST_COLUMNS} columns. Save it sparse."
-        )
-
-
-def _names(archive: Archive) -> list[str] | None:
-    if "feature_names" not in archive:
-        return None
-    found = simplest(archive.array("feature_names").ravel())
-    return [str(name) for name in found]
-
-
-def _extras(archive: Archive, options: ReadOptions) -> tuple[Array | None, Array | None]:
-    groups = array_files.extra(archive.names, options.group, "groups", archive.name)
-    weights = array_files.extra(archive.names, options.weight, "weights", archive.name)
-    return (None if groups is None else archive.array(groups), None if weights is None else archive.array(weights))
-
-
-def _sparse(archive: Archive) -> Any:
-    """The matrix, if its parts agree with each other."""
-    from scipy import sparse
-
-    kind = archive.array("format")
-    word = kind.item() if kind.ndim == 0 else kind
-    word = word.decode("ascii", "replace") if isinstance(word, bytes) else word
-    if word not in ("csr", "csc"):
-        raise BadData(f"{archive.name}: a sparse matrix of kind {shown(word)}; save it as CSR.")
-    shape = archive.array("shape").ravel().tolist()
-    if len(shape) != 2 or not all(isinstance(n, int) and 0 < n < 2**31 for n in shape) or max(shape) * 8 > archive.limit:
-        raise BadData(f"{archive.name}: a sparse matrix of shape {plain(shape)} is not possible here.")
-    data, indices, indptr = (archive.array(name) for name in ("data", "indices", "indptr"))
-    if data.dtype.kind not in "iufb" or any(part.ndim != 1 for part in (data, indices, indptr)):
-        raise BadData(f"{archive.name}: the values of the sparse matrix are no list of numbers.")
-    if indices.dtype.kind != "i" or indptr.dtype.kind != "i":
-        raise BadData(f"{archive.name}: the indices of the sparse matrix are no whole numbers.")
-    try:
-        make = sparse.csr_matrix if word == "csr" else sparse.csc_matrix
-        found = make((data, indices, indptr), shape=tuple(shape))
-        found.check_format(full_check=True)
-        found.sum_duplicates()
-    except (ValueError, TypeError, IndexError, OverflowError) as error:
-        raise BadData(f"{archive.name} is damaged: the parts of the sparse matrix do not fit ({plain(error)}).") from error
-    return found.tocsr()
-
-
-def _read_sparse(archive: Archive, options: ReadOptions) -> Dataset:
-    label = next((name for name in (options.label, "y", "target", "labels") if name in archive.names), None)
-    if label is None and options.labelled:
-        raise BadData(f"{archive.name} holds a sparse matrix, but no labels; add an array called y.")
-    y = None if label is None else archive.array(label)
-    return array_files.dataset(archive.name, _sparse(archive), y, options, label, _names(archive), *_extras(archive, options))
+    with contextlib.closing(Archive(source, options.allowed())) as archive:
+        return array_files.read(archive, options)
 
 
 def stream(source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
-    """Slices of rows, then those of X_test where it is there; the labels, which are small, are read at once."""
-    with source.path.open("rb") as opened:
-        archive = Archive(opened, source.name, options.allowed())
-        known = archive.names
-        sparse = set(known) >= _SPARSE
-        rows = (
-            "data"
-            if sparse
-            else array_files.pair([name for name in known if name != "y"], ReadOptions(labelled=False), source.name)[0]
-        )
-        usual = next((labels for data, labels in array_files.PAIRS if data == rows and labels in known), None)
-        label = next((name for name in (options.label, wanted.label_name, usual) if name in known), None)
-        names = _names(archive)
-        halves = [(rows, label)]
-        if not sparse and f"{rows}_test" in known:
-            halves.append((f"{rows}_test", None if label is None else f"{label}_test"))
-        before = 0
-        for number, (data, labelled) in enumerate(halves):
-            y = None if labelled not in known else simplest(archive.array(str(labelled)))
-            first = 0
-            for part in _parts(archive, data, sparse, wanted):
-                labels = None if y is None else y[first : first + part.shape[0]]
-                if labels is not None and labels.shape != (part.shape[0],):
-                    raise BadData(f"{source.name}: more rows than labels.")
-                found = array_files.chunk(source.name, part, labels, names, wanted, label, before + first)
-                yield found if len(halves) == 1 else replace(found, test=np.full(part.shape[0], number == 1))
-                first += part.shape[0]
-            before += first
+    with contextlib.closing(Archive(source, options.allowed())) as archive:
+        yield from array_files.stream(archive, wanted, options)
 
 
-def _parts(archive: Archive, rows: str, sparse: bool, wanted: Wanted) -> Iterator[Array]:
-    if sparse:
-        whole = _sparse(archive)
-        step = wanted.rows(whole.shape[1])
-        for start in range(0, whole.shape[0], step):
-            yield whole[start : start + step].toarray()
-        return
-    entry = archive.header(rows)
-    _wide(archive, entry)
-    width = int(np.prod(entry.shape[1:]))
-    yield from archive.slices(rows, wanted.rows(width, entry.dtype.itemsize))
+class Archive(ArrayFile):
+    """NumPy and SciPy read the arrays, once their headers agree with the sizes that the archive gives, and with the limit."""
+
+    def __init__(self, source: Source, limit: int) -> None:
+        super().__init__(source.name, limit)
+        self._path = source.path
+        with self._damage():
+            self._zip = zipfile.ZipFile(source.path)
+        entries = [info for info in self._zip.infolist() if info.filename.endswith(".npy")]
+        self._entries = {info.filename.removesuffix(".npy"): info for info in entries}
+        self._is_sparse = set(_SPARSE) <= set(self._entries)
+
+    def close(self) -> None:
+        self._zip.close()
+
+    @contextlib.contextmanager
+    def _damage(self) -> Iterator[None]:
+        """Whatever a reader stumbles over, the file is damaged."""
+        try:
+            yield
+        except BadData:
+            raise
+        except Exception as error:
+            raise BadData(f"{self.name} is damaged: {plain(error)}; write it again with numpy.savez.") from error
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._entries)
+
+    def parts(self, asked: Sequence[str | None], labelled: bool) -> list[Part]:
+        rows, labels = pair(self.names, asked, labelled, self.name)
+        if f"{rows}_test" not in self._entries or self._is_sparse:
+            return [Part(rows, labels)]
+        test_labels = None if f"{labels}_test" not in self._entries else f"{labels}_test"
+        if labelled and test_labels is None:
+            return [Part(rows, labels)]
+        return [Part(rows, labels, False), Part(f"{rows}_test", test_labels, True)]
+
+    def _header(self, name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+        """Shape, whether columns come first, type, and where the values begin."""
+        entry = self._entries[name]
+        with self._damage(), self._zip.open(entry) as stream:
+            version = npy_format.read_magic(stream)
+            read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+            shape, fortran, dtype = read(stream)
+            if dtype.hasobject or dtype.kind not in "biufSU":
+                raise BadData(
+                    f"{self.name}: the array {shown(name)} holds {plain(dtype)}, which is not read: only numbers and words are."
+                )
+            needed, stored = math.prod(shape) * dtype.itemsize, entry.file_size - stream.tell()
+            if min(shape, default=0) < 0 or not dtype.itemsize or needed != stored:
+                raise ValueError(f"the array {shown(name)} of shape {shape} should take {needed} bytes, but has {stored}")
+            return shape, fortran, dtype, stream.tell()
+
+    def declared(self, name: str) -> tuple[tuple[int, ...], int]:
+        shape, _, dtype, _ = self._header(name)
+        return shape, dtype.itemsize
+
+    def load(self, name: str) -> Array:
+        with self._damage(), self._zip.open(self._entries[name]) as stream:
+            return self._checked(npy_format.read_array(stream, allow_pickle=False), name)
+
+    def _checked(self, array: Array, name: str) -> Array:
+        """The array, if its words have no characters that do not exist; NumPy notices them only when a word is looked at."""
+        if array.dtype.kind == "U" and array.size:
+            codes = np.ascontiguousarray(array).reshape(-1).view(f"{array.dtype.byteorder}u4")
+            if np.any((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))):
+                raise ValueError(f"the words in {shown(name)} are not Unicode")
+        return array
+
+    def rows(self, name: str) -> Any:
+        return self._sparse() if self._is_sparse else super().rows(name)
+
+    def check_width(self, name: str) -> None:
+        if not self._is_sparse:
+            super().check_width(name)
+
+    def slices(self, name: str, amount: int) -> Iterator[Array]:
+        if self._is_sparse:
+            matrix = self._sparse()
+            step = max(1, amount // (8 * matrix.shape[1]))
+            yield from (matrix[start : start + step].toarray() for start in range(0, matrix.shape[0], step))
+            return
+        shape, fortran, dtype, begin = self._header(name)
+        line = math.prod(shape[1:]) * dtype.itemsize
+        step = max(1, amount // max(1, line))
+        if line > self.limit:
+            raise BadData(f"{self.name}: a row of {shown(name)} takes {size(line)}, and {size(self.limit)} are allowed.")
+        if fortran:  # whole columns, one after the other: there are no rows before the last column
+            array = self.array(name)
+            yield from (array[start : start + step] for start in range(0, len(array), step))
+            return
+        with self._damage(), self._zip.open(self._entries[name]) as stream:
+            stream.read(begin)
+            for start in range(0, shape[0], step):
+                count = min(step, shape[0] - start)
+                yield np.frombuffer(stream.read(count * line), dtype).reshape(count, *shape[1:])
+
+    def _sparse(self) -> Any:
+        """The matrix, if its parts agree with each other."""
+        from scipy import sparse
+
+        for name in _SPARSE:
+            self.spend(name)
+        data, *whole = (self._header(name)[2].kind for name in ("data", "indices", "indptr", "shape"))
+        if data not in "iufb" or whole != ["i", "i", "i"]:
+            raise BadData(f"{self.name}: the sparse matrix does not consist of numbers and whole indices.")
+        with self._damage():
+            kind = self.load("format").item()
+            if kind not in ("csr", "csc", b"csr", b"csc"):
+                raise BadData(f"{self.name}: a sparse matrix of kind {shown(kind)}; save it as CSR.")
+            found = sparse.load_npz(self._path)
+            if not min(found.shape) or max(found.shape) * 8 > self.limit:
+                raise BadData(f"{self.name}: a sparse matrix of shape {found.shape} is not possible here.")
+            found.check_format(full_check=True)
+            found.sum_duplicates()
+            return found.tocsr()

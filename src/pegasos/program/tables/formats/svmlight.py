@@ -9,18 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.program.tables.csv_chunks import Chunk, chunks
 from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.program.tables.labels import checked_labels, simplest
 from pegasos.program.tables.messages import shown, size
 from pegasos.program.tables.read_options import ReadOptions, Wanted
 from pegasos.program.tables.source import Source
+from pegasos.program.tables.text_chunks import Chunk, chunks
 
 NAME = "svmlight"
 EXTENSIONS = (".svm", ".svmlight", ".libsvm", ".scale")
 _NUMBER = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_LABEL = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:,[^\s:]*)*"
-_LINE = re.compile(rb"\s*+" + _LABEL + rb"(?:\s++qid:\d++)?(?:\s++\d++:" + _NUMBER + rb")*+\s*+(?:#.*)?")
+_LINE = re.compile(rb"\s*+" + _NUMBER + rb"(?:,[^\s:]*)*(?:\s++qid:\d++)?(?:\s++\d++:" + _NUMBER + rb")*+\s*+(?:#.*)?")
 _AMOUNT = 4 * 2**20
 _SWELL = 8
 
@@ -65,9 +64,9 @@ def read(source: Source, options: ReadOptions) -> Dataset:
         raise BadData(f"{source.name} has no features: no line holds a pair index:value.")
     X = sparse.vstack([sparse.csr_matrix((p.data, p.indices, p.indptr), (p.shape[0], width)) for p in parts], format="csr")
     X = X[:, lowest:] if lowest else X
-    y = checked_labels(np.concatenate(labels), "label", source.name, lambda row: f"row {row + 1}") if options.labelled else None
-    if not options.labelled:
-        y = simplest(np.concatenate(labels))
+    y = simplest(np.concatenate(labels))
+    if options.labelled:
+        y = checked_labels(y, "label", source.name, lambda row: f"row {row + 1}")
     notes.append("label: the number at the beginning of each line")
     return Dataset(source.name, X, [Column(f"x{place}") for place in range(lowest, width)], y, "label", notes=notes)
 
@@ -98,9 +97,8 @@ def _parsed(source: Source, chunk: Chunk, limit: int | None) -> tuple[Any, Any]:
     """Rows and labels of a chunk, indices as they stand in the file."""
     from sklearn.datasets import load_svmlight_file
 
-    data = chunk.data.removeprefix(b"\xef\xbb\xbf")
     try:
-        X, y = load_svmlight_file(io.BytesIO(data), zero_based=True)
+        X, y = load_svmlight_file(io.BytesIO(chunk.data), zero_based=True)
     except Exception as error:
         raise _located(source, chunk, str(error)) from error
     if X.nnz and (X.indices.min() < 0 or not np.isfinite(X.data).all()):
@@ -117,7 +115,7 @@ def _parsed(source: Source, chunk: Chunk, limit: int | None) -> tuple[Any, Any]:
 
 def _located(source: Source, chunk: Chunk, reason: str) -> BadData:
     """What is wrong in the first line that is not as it should be."""
-    for number, line in enumerate(chunk.data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), chunk.line):
+    for number, line in enumerate(chunk.data.split(b"\n"), chunk.line):
         wrong = _wrong(line.partition(b"#")[0].split())
         if wrong:
             return BadData(f"{source.name}, line {number}: {wrong}.")

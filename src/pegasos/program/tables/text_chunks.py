@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -23,41 +24,27 @@ class Chunk:
     line: int
 
 
-def pieces(source: Source, encoding: str | None, size: int, most: int | None) -> Iterator[bytes]:
-    """The file as UTF-8, about `size` bytes at a time; `most` bounds what a packed file may unpack to."""
-    with source.open(most) as stream:
-        piece = stream.read(size)
-        mark = next((name for mark, name in _MARKS.items() if piece.startswith(mark)), None)
-        decoder = _decoder(source, encoding or mark)
-        line = 1
-        while piece:
-            if decoder is None:
-                yield piece
-            else:
-                yield _decoded(source, decoder, piece, encoding or mark or "", line)
-                line += piece.count(b"\n")
-            piece = stream.read(size)
-        if decoder is not None:
-            yield _decoded(source, decoder, b"", encoding or mark or "", line)
-
-
-def _decoder(source: Source, encoding: str | None) -> codecs.IncrementalDecoder | None:
-    """What turns bytes into text; None for plain UTF-8, which is only checked."""
-    if encoding is None:
-        return None
+def _utf8(source: Source, encoding: str | None, amount: int, most: int | None) -> Iterator[bytes]:
+    """The file as UTF-8, about `amount` bytes at a time; `most` bounds what a packed file may unpack to."""
+    encoding = encoding or next((name for mark, name in _MARKS.items() if source.head.startswith(mark)), None)
+    pieces = source.pieces(amount, most)
+    if encoding is None:  # taken for UTF-8, which is only checked
+        yield from pieces
+        return
     try:
         "".encode(encoding)  # refuses names that are unknown, and codecs that are not for text
-        return codecs.getincrementaldecoder(encoding)()
+        decoder = codecs.getincrementaldecoder(encoding)()
     except (LookupError, ValueError) as error:
         raise BadData(f"{source.name}: there is no encoding called {shown(encoding)}; try utf-8, cp1252 or utf-16.") from error
-
-
-def _decoded(source: Source, decoder: codecs.IncrementalDecoder, piece: bytes, encoding: str, line: int) -> bytes:
-    try:
-        return decoder.decode(piece, final=not piece).encode("utf-8")
-    except (UnicodeError, ValueError) as error:
-        where = line + piece[: getattr(error, "start", 0)].count(b"\n")
-        raise BadData(f"{source.name}, about line {where}: not {encoding}; give the right one as --encoding.") from error
+    line = 1
+    for piece in itertools.chain(pieces, [b""]):
+        try:
+            yield decoder.decode(piece, final=not piece).encode("utf-8")
+        except ValueError as error:
+            start = error.start if isinstance(error, UnicodeDecodeError) else 0
+            where = line + piece[:start].count(b"\n")
+            raise BadData(f"{source.name}, about line {where}: not {encoding}; give the right one as --encoding.") from error
+        line += piece.count(b"\n")
 
 
 def chunks(source: Source, encoding: str | None, amount: int, most: int | None, quotes: bool = True) -> Iterator[Chunk]:
@@ -65,7 +52,7 @@ def chunks(source: Source, encoding: str | None, amount: int, most: int | None, 
     longest = LONGEST if most is None else min(LONGEST, max(2**20, most))
     rest: list[bytes] = []  # begun records, joined only when their end has come
     held, odd, line, returns = 0, False, 1, None
-    for piece in pieces(source, encoding, amount, most):
+    for piece in _utf8(source, encoding, amount, most):
         if returns is None:
             returns = b"\n" not in piece and b"\r" in piece[:-1]  # lines end as on very old machines
         if returns:
@@ -104,7 +91,9 @@ def _cut(piece: bytes, odd: bool, quotes: bool) -> tuple[int, bool]:
 
 
 def _checked(source: Source, chunk: Chunk) -> Chunk:
-    """The chunk, if it is UTF-8 without bytes that no text has."""
+    """The chunk, if it is UTF-8 without bytes that no text has; and without the mark that a file may begin with."""
+    if chunk.line == 1:
+        chunk = Chunk(chunk.data.removeprefix(codecs.BOM_UTF8), 1)
     try:
         chunk.data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -112,5 +101,5 @@ def _checked(source: Source, chunk: Chunk) -> Chunk:
         raise BadData(f"{source.name}, line {line}: the text is not UTF-8; try --encoding cp1252.") from error
     if (zero := chunk.data.find(b"\0")) >= 0:
         line = chunk.line + chunk.data.count(b"\n", 0, zero)
-        raise BadData(f"{source.name}, line {line}: a zero byte, which no text has. Is it UTF-16? Then say --encoding utf-16.")
+        raise BadData(f"{source.name}, line {line}: a zero byte, which no text has. Is it UTF-16? Then use --encoding utf-16.")
     return chunk

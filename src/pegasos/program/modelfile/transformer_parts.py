@@ -1,0 +1,187 @@
+"""scikit-learn's scalers, PolynomialFeatures, SimpleImputer, OneHotEncoder and OrdinalEncoder."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn import preprocessing
+from sklearn.impute import SimpleImputer
+
+from pegasos.program.errors import BadModel
+from pegasos.program.modelfile import checks
+from pegasos.program.modelfile.checks import Check, either, flag, list_of, nothing, number, one_of, scalar
+from pegasos.program.modelfile.container import NUMBERS
+from pegasos.program.modelfile.tree import MOST_CELLS, SEEN, Built, Draft, Node, Part, register
+from pegasos.program.modelfile.values import NUMBERS as DTYPES
+from pegasos.program.modelfile.values import decode_labels, encode_labels, objects
+
+Array = np.ndarray[Any, Any]
+
+#: Columns that PolynomialFeatures may make: one row of them still fits anywhere.
+_MOST_PRODUCTS = 2**24
+
+
+class Products(Part):
+    """PolynomialFeatures: its settings and its width are all there is."""
+
+    def build(self, node: Node, width: int | None) -> Built:
+        degree = node.params.get("degree", 2)
+        lowest, highest = degree if isinstance(degree, tuple | list) else (0, degree)
+        if lowest > highest or not possible_products(node.inputs, highest, node.params.get("interaction_only", False)):
+            raise node.bad(f"degree={degree} for {node.inputs} features makes no table that could be computed")
+        estimator = self.cls(**node.params).fit(np.zeros((1, node.inputs)))
+        return Built(estimator, node.inputs, int(estimator.n_output_features_))
+
+
+def possible_products(n_features: int, degree: int, interaction_only: bool) -> bool:
+    """Whether all products of so many features up to a degree are few enough, found without computing huge numbers.
+
+    >>> possible_products(16, 16, True), possible_products(16, 16, False), possible_products(10**6, 10**9, True)
+    (True, False, False)
+    """
+    if interaction_only and n_features <= 24:
+        return True  # at most 2**24 subsets
+    degree = min(degree, n_features) if interaction_only else degree
+    return min(n_features, degree) <= 24 and math.comb(n_features + degree, degree) <= _MOST_PRODUCTS
+
+
+class Imputer(Part):
+    """SimpleImputer: the fill of each column (nan: the column goes), and which columns have an indicator."""
+
+    def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
+        fills = estimator.statistics_
+        table = getattr(estimator, "_fit_dtype", fills.dtype)
+        if table.kind != "O" and table.name not in DTYPES:
+            raise BadModel(f"{draft.place.words} was fitted to a table of dtype {table}, which a model file cannot hold.")
+        indicator = [int(column) for column in estimator.indicator_.features_] if estimator.add_indicator else []
+        state = {"table": "object" if table.kind == "O" else table.name, "indicator": indicator}
+        if fills.dtype == object:
+            return {**state, "fills": encode_labels(fills, f"{draft.place.words}: statistics_")}
+        draft.keep("statistics_", fills)
+        return state
+
+    def build(self, node: Node, width: int | None) -> Built:
+        table = node.take("table", one_of("object", *DTYPES))
+        kind = np.dtype(object) if table == "object" else DTYPES[table]
+        indicator = node.take("indicator", checks.places(node.inputs))
+        if "fills" in node.state:
+            fills = decode_labels(node.state.pop("fills"), f"{node.place.words}: fills")
+        else:
+            fills = node.array("statistics_", NUMBERS, (node.inputs,), finite=False)
+        gone = self._check_fills(node, fills, kind)
+        if bool(indicator) > node.params.get("add_indicator", False):
+            raise node.bad("it has indicators without add_indicator")
+        if node.params.get("add_indicator", False) and not set(gone) <= set(indicator):
+            raise node.bad("a column without any value has no indicator")
+        missing = node.params.get("missing_values", np.nan)
+        rows = np.full((2, node.inputs), _other_than(missing, kind), dtype=kind)
+        rows[1, indicator] = missing
+        rows[:, gone] = missing
+        estimator = SimpleImputer(**node.params).fit(rows)
+        estimator.statistics_ = fills
+        return Built(estimator, node.inputs, node.inputs - len(gone) + len(indicator))
+
+    @staticmethod
+    def _check_fills(node: Node, fills: Array, kind: Any) -> list[int]:
+        """The columns without a fill, which go; the fills of the others must fit into tables of this dtype."""
+        if fills.shape != (node.inputs,):
+            raise node.bad(f"it does not have one fill for each of {node.inputs} columns")
+        kept = np.array([fill == fill for fill in fills])
+        if not kept.all() and node.params.get("keep_empty_features", False):
+            raise node.bad("it drops columns, which keep_empty_features rules out")
+        try:
+            with np.errstate(all="ignore"):
+                written = fills[kept].astype(kind)
+        except (ValueError, TypeError, OverflowError):
+            raise node.bad(f"a fill does not fit into a table of {kind}") from None
+        if not all(math.isfinite(fill) for fill in [*fills[kept].tolist(), *written.tolist()] if isinstance(fill, int | float)):
+            raise node.bad("a fill is not finite")
+        return np.flatnonzero(~kept).tolist()
+
+
+def _other_than(missing: Any, kind: Any) -> Any:
+    """A value that is not the missing one."""
+    if kind.kind == "O" and isinstance(missing, str):
+        return missing + "."
+    return 1 if isinstance(missing, int | float) and missing == 0 else 0
+
+
+class Encoder(Part):
+    """OneHotEncoder or OrdinalEncoder: the categories of each column."""
+
+    def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
+        what = f"{draft.place.words}: the categories of column"
+        categories = [encode_labels(one, f"{what} {index}") for index, one in enumerate(estimator.categories_)]
+        return {"categories": categories, "given": not isinstance(estimator.categories, str)}
+
+    def build(self, node: Node, width: int | None) -> Built:
+        given, described = node.take("given", flag), node.items("categories")
+        what = f"{node.place.words}: the categories of column"
+        categories = [decode_labels(one, f"{what} {index}") for index, one in enumerate(described)]
+        if len(categories) != node.inputs or not all(map(len, categories)):
+            raise node.bad(f"it does not have categories for each of {node.inputs} columns")
+        listed = [objects(one.tolist()) for one in categories]
+        row = objects([one[0] for one in listed]).reshape(1, -1)
+        estimator = self.cls(categories=listed, **node.params).fit(row)
+        outputs = estimator.transform(row).shape[1]
+        estimator.categories_ = categories
+        estimator.set_params(categories=categories if given else "auto")
+        return Built(estimator, node.inputs, outputs)
+
+
+def _flags(*names: str) -> dict[str, Check]:
+    return dict.fromkeys(names, flag)
+
+
+_PAIR = list_of(number, 2)
+_CATEGORIES: dict[str, Check] = {
+    "dtype": one_of(np.float64, np.float32, np.int64, np.int32),
+    "min_frequency": nothing,
+    "max_categories": nothing,
+}
+
+register(
+    Part(preprocessing.StandardScaler, _flags("copy", "with_mean", "with_std"), ("mean_", "var_", "scale_", SEEN)),
+    Part(
+        preprocessing.MinMaxScaler,
+        _flags("copy", "clip") | {"feature_range": _PAIR},
+        ("min_", "scale_", "data_min_", "data_max_", "data_range_", SEEN),
+    ),
+    Part(preprocessing.MaxAbsScaler, _flags("copy", "clip"), ("scale_", "max_abs_", SEEN)),
+    Part(
+        preprocessing.RobustScaler,
+        _flags("with_centering", "with_scaling", "copy", "unit_variance") | {"quantile_range": _PAIR},
+        ("center_", "scale_"),
+    ),
+    Part(preprocessing.Normalizer, _flags("copy") | {"norm": one_of("l1", "l2", "max")}),
+    Products(
+        preprocessing.PolynomialFeatures,
+        _flags("interaction_only", "include_bias")
+        | {"degree": either(checks.count, list_of(checks.count, 2)), "order": one_of("C", "F")},
+    ),
+    Imputer(
+        SimpleImputer,
+        _flags("copy", "add_indicator", "keep_empty_features")
+        | {"missing_values": scalar, "strategy": one_of("mean", "median", "most_frequent", "constant"), "fill_value": scalar},
+        most_features=MOST_CELLS // 2,
+    ),
+    Encoder(
+        preprocessing.OneHotEncoder,
+        _CATEGORIES
+        | {
+            "drop": either(nothing, one_of("first", "if_binary"), list_of(scalar)),
+            "sparse_output": flag,
+            "handle_unknown": one_of("error", "ignore", "infrequent_if_exist", "warn"),
+            "feature_name_combiner": one_of("concat"),
+        },
+        left_out=("categories",),
+    ),
+    Encoder(
+        preprocessing.OrdinalEncoder,
+        _CATEGORIES
+        | {"handle_unknown": one_of("error", "use_encoded_value"), "unknown_value": scalar, "encoded_missing_value": scalar},
+        left_out=("categories",),
+    ),
+)
