@@ -56,7 +56,8 @@ def curves(learner: Any) -> list[Curve]:
 def weights(estimator: Any, learner: Any, most: int = 20) -> Weights | None:
     """The largest weights of a linear predictor, where its features are the ones that came in."""
     names = getattr(estimator, "feature_names_in_", None)
-    if learner.kernel is not None or learner.coef_.shape[-1] != estimator.n_features_in_ or sparse.issparse(learner.coef_):
+    features = getattr(estimator, "n_features_in_", None)  # some pipelines do not know it
+    if learner.kernel is not None or learner.coef_.shape[-1] != features or sparse.issparse(learner.coef_):
         return None
     W = np.atleast_2d(np.asarray(learner.coef_, dtype=np.float64))
     largest = np.sort(np.argsort(-np.abs(W).max(axis=0), kind="stable")[:most])
