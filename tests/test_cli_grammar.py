@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from command_line import fine
+from pegasos.engine.kernels import KERNELS, DistanceKernel, Kernel
 from pegasos.kernels import Exponential, Gaussian, Laplacian, Polynomial
+from pegasos.learners.catalogue import MODELS
 from pegasos.program.terminal.grammar import parse_counts, parse_kernels, parse_numbers
+from pegasos.program.terminal.reproduction import kernel_option
 from pegasos.program.terminal.usage_error import UsageError
 
 
@@ -142,6 +149,74 @@ def test_kernels_of_several_options_are_joined_once_each():
 def test_kernels_refused(text, why):
     with pytest.raises(UsageError, match=why):
         parse_kernels([text])
+
+
+@dataclass(repr=False, unsafe_hash=True)
+class Wave(Kernel):
+    """A kernel as somebody might add it: only its own declaration tells of it."""
+
+    measure: ClassVar[Any] = "inner"
+    name = "wave"
+    formula = "cos(x·z/period)^peaks + shift"
+    in_scikit_learn = "nothing"
+    main = "period"
+    alternatives: ClassVar[Any] = {"frequency": lambda frequency: Wave(1 / frequency)}
+    period: float = 1.0
+    shift: float = 0.0
+
+    def transform(self, values):
+        np.cos(values / self.period, out=values)
+
+
+@dataclass(repr=False, unsafe_hash=True)
+class Peaks(DistanceKernel):
+    measure: ClassVar[Any] = "squared"
+    name = "peaks"
+    main = "count"
+    counts = ("count",)
+    count: int = 2
+
+    def transform(self, values):
+        np.exp(-values * self.count, out=values)
+
+    @staticmethod
+    def suggest(n_features, variance):
+        return 1.0
+
+
+def test_a_new_kernel_needs_no_edit_of_the_program(monkeypatch):
+    monkeypatch.setitem(KERNELS, "wave", Wave)
+    monkeypatch.setitem(KERNELS, "peaks", Peaks)
+    assert parse_kernels(["wave", "wave:2,3:shift=0.5"]) == [Wave(), Wave(2.0, 0.5), Wave(3.0, 0.5)]
+    assert parse_kernels(["wave:frequency=0.5:2:2:shift=1"]) == [Wave(2.0, 1.0), Wave(0.5, 1.0)]
+    assert parse_kernels(["peaks", "peaks:4,5"]) == [Peaks(), Peaks(4), Peaks(5)]
+    for kernel in (Wave(2.5, -1.0), Wave(), Peaks(7)):
+        assert parse_kernels([kernel_option(kernel)]) == [kernel]
+    for text, why in {
+        "wave:2s": "'2s' is not a number",
+        "wave:2:height=1": r"unknown 'height'; known is shift, frequency",
+        "wave:2:frequency=1": "give periods or frequency=..., not both",
+        "peaks:1.5": "whole number",
+        "peaks:2000": "the count 2000 is above 1000",
+    }.items():
+        with pytest.raises(UsageError, match=why):
+            parse_kernels([text])
+    found = {each["name"]: each for each in fine("models", "--json").json["kernels"]}
+    assert found["wave"] == {
+        "name": "wave",
+        "form": "wave[:period|frequency=f][:shift=s]",
+        "formula": Wave.formula,
+        "scikit-learn": "nothing",
+    }
+    assert Wave.formula in fine("models").out
+
+
+def test_help_lists_the_models_of_the_catalogue():
+    text = " ".join(fine("train", "--help").out.split())
+    assert f"One of {', '.join(MODELS)}." in text
+    for setting in ("lam", "n_iter", "average", "batch_size", "sampling", "projection", "tol"):
+        having = ", ".join(name for name, (declaration, _) in MODELS.items() if setting in declaration.options)
+        assert re.search(rf"--{setting.replace('_', '-')} [^()]*(\(λ m\)|\(λ\))?[^()]*\({having}\)", text), setting
 
 
 @given(st.text() | st.text(alphabet="0123456789.,:e-+sxna_ "), st.sampled_from([parse_numbers, parse_counts]))

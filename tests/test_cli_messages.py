@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import json
+import pickle
 
 import numpy as np
 import polars as pl
 import pytest
 
 from command_line import call, fine, messy, numbers, written
+from pegasos.learners.convergence import CellsNotConverged, NotConverged
 from pegasos.program import app
 from pegasos.program.jobs import datasets
 from pegasos.program.terminal import console
+from pegasos.search.sweep import OutOfTime
 
 
 @pytest.fixture
@@ -78,7 +81,7 @@ def test_an_unexpected_error_is_one_line_and_debug_shows_all(folder, monkeypatch
     def fails(*_):
         raise KeyError("inner")
 
-    monkeypatch.setattr("pegasos.program.jobs.datasets.split_rows", fails)
+    monkeypatch.setattr("pegasos.program.jobs.training.split_rows", fails)
     answer = call("train", "table.csv", "-q")
     assert answer.code == 1
     assert answer.err == "pegasos: unexpected KeyError: 'inner'. Please report it; --debug shows where it was.\n"
@@ -88,12 +91,29 @@ def test_an_unexpected_error_is_one_line_and_debug_shows_all(folder, monkeypatch
 
 
 @pytest.mark.parametrize(
+    ("warning", "words"),
+    [
+        (NotConverged("SDCA", 7, 0.5, 0.1, 2, 3, False), "gap of 0.5 (--tol 0.1) for 2 of 3 predictors. Raise --epochs"),
+        (
+            CellsNotConverged(3, 9),
+            "3 of 9 cells did not reach their tolerance in some fold (see gap in results.csv): raise --epo",
+        ),
+        (UserWarning("max_epochs is a word of the data"), "max_epochs is a word of the data"),
+    ],
+)
+def test_warnings_name_options(capsys, warning, words):
+    app._show_warning(warning)
+    assert words in capsys.readouterr().err
+    assert str(pickle.loads(pickle.dumps(warning))) == str(warning)
+
+
+@pytest.mark.parametrize(
     ("error", "code", "text"),
     [
         (MemoryError(), 1, "not enough memory"),
         (PermissionError(13, "Permission denied", "x"), 1, "Permission denied: x"),
         (ModuleNotFoundError("no", name="h5py"), 1, "pip install 'pegasos[all]'"),
-        (TimeoutError("raise max_time"), 1, "--max-time"),
+        (OutOfTime(5.0), 1, "after 5 seconds: raise --max-time"),
         (KeyboardInterrupt(), 130, "interrupted"),
     ],
 )
@@ -101,7 +121,7 @@ def test_other_ends(folder, monkeypatch, error, code, text):
     def fails(*_):
         raise error
 
-    monkeypatch.setattr("pegasos.program.jobs.datasets.split_rows", fails)
+    monkeypatch.setattr("pegasos.program.jobs.training.split_rows", fails)
     answer = call("train", "table.csv", "-q")
     assert answer.code == code
     assert text in answer.err

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from command_line import call, fine, messy, numbers, written
+from pegasos.learners import one_vs_all
 from pegasos.program.jobs import datasets, prediction
 from pegasos.program.modelfile import load
 
@@ -54,6 +55,18 @@ def test_scores_and_probabilities_of_three_classes(models):
         assert [row["label"] for row in found] == [f"kind {place}" for place in values.argmax(axis=1)]
         if what == "probabilities":
             np.testing.assert_allclose(values.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("what", ["labels", "scores", "probabilities"])
+def test_kernel_values_are_computed_once_whatever_is_written(models, monkeypatch, what):
+    asked = []
+    original = one_vs_all.kernel_columns
+    monkeypatch.setattr(
+        one_vs_all, "kernel_columns", lambda kernel, support, X: asked.append(len(X)) or original(kernel, support, X)
+    )
+    found = lines(fine("predict", "plain.model", "plain.csv", "--what", what))
+    assert sum(asked) == len(found) == 150
+    assert [row["label"] for row in found] == load("plain.model").predict(numbers().drop("y").to_numpy()).tolist()
 
 
 def test_a_model_without_probabilities_says_what_has_them(models):

@@ -160,7 +160,7 @@ def test_an_interrupted_tune_goes_on_where_it_was(tmp_path):
     stamps = _stamps(tmp_path / "run")
     result = json.loads(program(*command[1:], "--json", folder=tmp_path).stdout)
     assert result["complete"]
-    assert _cells(tmp_path / "run") == result["cells"] * result["folds"]
+    assert _cells(tmp_path / "run") == len(result["cells"]) * result["folds"]
     assert stamps <= _stamps(tmp_path / "run")
 
 

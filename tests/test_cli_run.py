@@ -13,6 +13,9 @@ from sklearn.preprocessing import OneHotEncoder
 from command_line import call, fine, messy, numbers, written
 from pegasos import SDCA, Perceptron
 from pegasos.program.modelfile import read_model, save
+from pegasos.program.records.codec import to_json
+from pegasos.program.records.models import ModelCard
+from pegasos.program.records.runs import ErrorCount
 
 
 @pytest.fixture(params=[numbers, messy], ids=["numbers", "messy"])
@@ -179,9 +182,23 @@ def test_a_card_of_ones_own_is_no_obstacle(tmp_path):
     save(learner, tmp_path / "python.model", card=strange)
     path = written(frame.rename({"a": "x1", "b": "x2", "c": "x3"}), tmp_path / "new.csv")
     assert "C = 1/(λ m)" not in fine("show", tmp_path / "python.model").out
-    assert fine("show", tmp_path / "python.model", "--json").json["data"] == "mine"
+    assert fine("show", tmp_path / "python.model", "--json").json["card"]["data"] == "mine"
     fine("run", tmp_path / "python.model", path, "--label", "y")
     fine("predict", tmp_path / "python.model", path)
+
+
+def test_what_does_not_fit_a_card_is_left_out():
+    known = ModelCard(label="y", image=(2, 3), errors={"test": ErrorCount(5, 1, 0.2, 0.1, 0.3)}, classes={"a": 1})
+    assert ModelCard.read(to_json(known)) == known
+    strange = {
+        "image": [1, 2, 3],
+        "frame": 1,
+        "errors": {"test": {"rows": 1}},
+        "classes": {"a": "b"},
+        "score": "high",
+        "more": [],
+    }
+    assert ModelCard.read({**to_json(known), **strange}) == ModelCard(label="y")
 
 
 def test_damaged_lists_of_columns_are_bad_models(tmp_path):

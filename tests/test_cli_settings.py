@@ -79,7 +79,7 @@ def test_cost_is_exactly_that_of_svc(table):
     answer = fine("train", table, "--C", "2", "--kernel", "gaussian:3", "--tol", "1e-6", "--test-size", "0.2", "--json").json
     rows = answer["errors"]["training"]["rows"]
     assert answer["learner"]["lam"] == pytest.approx(1 / (2 * rows), rel=1e-12)
-    assert answer["learner"]["C"] == pytest.approx(2, rel=1e-12)
+    assert answer["learner"]["cost"] == pytest.approx(2, rel=1e-12)
 
     model = read_model(answer["model"])
     frame = numbers()
@@ -98,7 +98,7 @@ def test_cost_counts_the_rows_that_are_left_without_outliers(table):
     assert 0 < learned < answer["errors"]["training"]["rows"]
     assert answer["learner"]["lam"] == pytest.approx(1 / (2 * learned), rel=1e-12)
     assert "outliers" in fine("show", answer["model"]).out
-    assert fine("show", answer["model"], "--json").json["learner"]["C"] == pytest.approx(2, rel=1e-12)
+    assert fine("show", answer["model"], "--json").json["learner"]["cost"] == pytest.approx(2, rel=1e-12)
 
 
 def test_options_reach_the_learner(table):

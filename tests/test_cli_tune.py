@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import PolynomialFeatures
 
 from command_line import call, fine, messy, numbers, written
-from pegasos import SweepCV
-from pegasos.program.jobs import tuning
+from pegasos import SDCA, Pegasos, SweepCV
+from pegasos.kernels import Gaussian, Polynomial
+from pegasos.program.jobs import views
 from pegasos.program.modelfile import load
+from pegasos.program.records.codec import from_json, to_json
+from pegasos.program.records.codec import load as load_record
+from pegasos.program.records.runs import CellRecord, TuneRecord
+from pegasos.program.terminal.grammar import parse_kernels
+from pegasos.program.terminal.reproduction import expansion_degree
+from pegasos.search.advice import Advice
+from pegasos.search.settings import Setting
 
 #: A grid that takes no time.
 SMALL = ("--no-page", "--kernel", "linear", "--kernel", "gaussian:1s", "--lam", "1e-3:1e-1:2", "--cv", "3")
@@ -26,14 +35,14 @@ def table(tmp_path, monkeypatch):
 
 
 def without_times(result):
-    return {name: value for name, value in result.items() if name not in ("seconds", "folder", "model")}
+    return {name: value for name, value in result.items() if name not in ("seconds", "folder", "model", "command")}
 
 
 def test_without_options_on_a_messy_table(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(messy(), tmp_path / "messy.csv")
     answer = fine("tune", "messy.csv")
-    for word in ("linear", "Polynomial(degree=3", "Gaussian(variance=", "choice:", "corrected for the choice"):
+    for word in ("linear", "polynomial:3", "gaussian:", "choice:", "corrected for the choice"):
         assert word in answer.out
     assert "missing numbers in width" in answer.err
     assert "text column city" in answer.err
@@ -47,16 +56,19 @@ def test_without_options_on_a_messy_table(tmp_path, monkeypatch):
     page = (tmp_path / "runs/messy/report.html").read_text(encoding="utf-8")
     assert "pegasos tune messy.csv" in page
     assert len(page) < 5e6
-    summary = json.loads((tmp_path / "runs/messy/summary.json").read_text())
+    summary = load_record(TuneRecord, tmp_path / "runs/messy/summary.json")
     found = fine("run", "runs/messy/best.model", "messy.csv", "--json").json["errors"]
-    assert found == summary["errors"]
+    assert found == to_json(summary.errors)
     assert {"training", "test"} == set(found)
     with (tmp_path / "runs/messy/results.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == summary["cells"]
-    assert {row["kernel"].partition("(")[0] for row in rows} == {"linear", "Polynomial", "Gaussian"}
-    for row in rows:
-        assert float(row["C"]) == pytest.approx(1 / (float(row["lam"]) * summary["rows"]["training"]))
+    assert len(rows) == len(summary.cells)
+    for row, cell in zip(rows, summary.cells, strict=True):
+        assert parse_kernels([row["kernel"]]) == [cell.setting.kernel]
+        assert float(row["C"]) == pytest.approx(1 / (float(row["lam"]) * summary.training_rows))
+        assert float(row["error"]) == cell.value == pytest.approx(np.mean(cell.folds), abs=1e-12)
+    assert {type(cell.setting.kernel) for cell in summary.cells} == {type(None), Polynomial, Gaussian}
+    assert summary.choice.value == min(cell.value for cell in summary.cells)
     assert load(tmp_path / "runs/messy/best.model").predict(messy().drop("species")).shape == (150,)
 
 
@@ -77,7 +89,7 @@ def test_the_folder_goes_on_where_it_was(table, monkeypatch):
 def test_a_larger_grid_uses_what_is_there(table):
     fine("tune", table, *SMALL, "-o", "here")
     more = fine("tune", table, *SMALL, "--kernel", "polynomial:2", "-o", "here", "--json").json
-    assert more["cells"] == 6
+    assert len(more["cells"]) == 6
     assert without_times(more) == without_times(
         fine("tune", table, *SMALL, "--kernel", "polynomial:2", "-o", "new", "--json").json
     )
@@ -113,9 +125,10 @@ def test_several_models_and_expansions(table):
         "1,3",
     )
     answer = fine("tune", table, *options, "--cv", "3", "--json").json
-    families = {(cell["model"], cell["expand"]) for cell in answer["leading"]}
+    record = from_json(TuneRecord, answer, "the answer")
+    families = {(cell.setting.model, expansion_degree(cell.setting)) for cell in record.leading()}
     assert families == {(model, degree) for model in ("perceptron", "pegasos", "logistic") for degree in (None, 2, 3)}
-    assert answer["choice"]["score"] == max(cell["score"] for cell in answer["leading"])
+    assert answer["choice"]["value"] == record.leading()[0].value == min(cell.value for cell in record.cells)
 
 
 def test_more_families_than_a_table_shows(table):
@@ -190,8 +203,8 @@ def test_outliers_are_dropped_in_every_fold(tmp_path, monkeypatch):
     assert [name for name, _ in model.steps] == ["encode", "drop"]
     assert fine("run", answer["model"], "messy.csv", "--json").json["errors"] == answer["errors"]
     learned = fine("show", answer["model"], "--json").json["learner"]["rows"]
-    assert learned < answer["rows"]["training"]
-    assert answer["choice"]["C"] == pytest.approx(1 / (answer["choice"]["lam"] * learned))
+    assert learned < answer["training_rows"]
+    assert answer["choice"]["cost"] == pytest.approx(1 / (answer["choice"]["setting"]["lam"] * learned))
 
 
 def test_rare_classes(tmp_path, monkeypatch):
@@ -212,5 +225,19 @@ def test_misuse(table, options):
 
 
 def test_words_of_a_cell():
-    cell = {"model": "pegasos", "kernel": "linear", "expand": 2, "lam": 0.01, "C": 1.0, "n_iter": 500, "epochs": None}
-    assert tuning.words(cell) == "pegasos linear, expanded to degree 2, λ = 0.01 (C = 1), T = 500"
+    pegasos = Pipeline([("expand", PolynomialFeatures(2)), ("learner", Pegasos(lam=0.01, n_iter=500))])
+    cell = CellRecord(0, Setting.of(pegasos), 0.1, 0.01, cost=1.0)
+    assert views.cell_words(cell) == "pegasos linear, expanded to degree 2, λ = 0.01 (C = 1), 500 steps"
+    solved = CellRecord(0, Setting.of(SDCA(kernel="gaussian", lam=0.01)), 0.1, 0.01, cost=1.0)
+    assert views.cell_words(solved) == "sdca gaussian:1s, λ = 0.01 (C = 1)"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("smaller", "--lam 0.5, at the border of the grid: try smaller"),
+        ("more", "largest --lam of the grid, 0.5, and more"),
+    ],
+)
+def test_advice_names_the_option(change, words):
+    assert words in views.advice_words(Advice("lam", 0.5, change))

@@ -6,10 +6,12 @@ import ctypes
 import json
 import os
 import pwd
+import re
 import shutil
 import stat
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -137,6 +139,22 @@ def test_every_public_name_can_be_had() -> None:
     assert {"Pegasos", "Perceptron", "SDCA"} <= set(pegasos.__all__) <= set(dir(pegasos))
     with pytest.raises(AttributeError, match="module 'pegasos' has no attribute 'Pegasus'"):
         _ = pegasos.Pegasus
+
+
+def test_dir_shows_the_public_names_alone() -> None:
+    assert [name for name in dir(pegasos) if not name.startswith("__")] == sorted(pegasos.__all__)
+
+
+def test_what_is_declared_is_imported() -> None:
+    """A package that nothing here imports is no dependency of ours."""
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    names = {re.split(r"[<>=\[]", each)[0] for each in [*project["dependencies"], *extras["app"], *extras["hdf5"]]}
+    modules = {"scikit-learn": "sklearn", "vl-convert-python": "vl_convert"}
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
+    unused = [name for name in names if not re.search(rf"^\s*(import|from) {modules.get(name, name)}\b", sources, re.MULTILINE)]
+    assert unused == []
+    assert set(extras) == {"app", "hdf5", "all", "bench", "dev"}
 
 
 def test_importing_the_learners_says_nothing_and_compiles_nothing(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -48,7 +50,7 @@ def test_a_pipeline_learns_is_saved_and_predicts_the_same(make, drop, expand, tm
     data = make()
     recipe = make_recipe(data, make_learner("sdca", {"lam": 0.01, "seed": 0}), "auto", expand, drop)
     weights = np.random.default_rng(0).uniform(0.5, 2, len(data))
-    recipe.estimator.fit(data.X, data.y, **{recipe.weight_name: weights})
+    recipe.estimator.fit(data.X, data.y, **recipe.weights_of(replace(data, weights=weights)))
     assert anatomy(recipe.estimator, fitted=True).outlier_threshold == drop
     save(recipe.estimator, tmp_path / "a.model")
     again = load(tmp_path / "a.model")
@@ -66,7 +68,7 @@ def test_weights_reach_the_learner(make, drop):
     scores = []
     for weights in (np.ones(len(data)), np.where(data.y == np.unique(data.y)[0], 50.0, 1.0)):
         recipe = make_recipe(data, make_learner("sdca", {"lam": 0.1, "seed": 0}), "auto", None, drop)
-        recipe.estimator.fit(data.X, data.y, **{recipe.weight_name: weights})
+        recipe.estimator.fit(data.X, data.y, **recipe.weights_of(replace(data, weights=weights)))
         scores.append(np.mean(recipe.estimator.predict(data.X) == np.unique(data.y)[0]))
     assert scores[1] > scores[0] + 0.05
 

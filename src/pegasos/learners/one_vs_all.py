@@ -180,7 +180,10 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> Array:
         """The class of each row."""
-        scores = self.decision_function(X)
+        return self.labels_of(self.decision_function(X))
+
+    def labels_of(self, scores: Array) -> Array:
+        """The classes that these values of `decision_function` mean, without computing them again."""
         index = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[index])
 

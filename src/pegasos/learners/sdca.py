@@ -19,6 +19,7 @@ from pegasos.engine.solvers import Solver
 from pegasos.engine.walk import Walk
 from pegasos.learners.catalogue import SDCA as DECLARED
 from pegasos.learners.certify import certify, has_certificate
+from pegasos.learners.convergence import NotConverged
 from pegasos.learners.one_vs_all import OneVsAllClassifier, Stage, gives_probabilities, probabilities
 from pegasos.learners.task import Task, check_stops, draw_seed, one_of, open_task, positive, resolve_lam, whole_number
 
@@ -173,14 +174,9 @@ class SDCA(OneVsAllClassifier):
             message = "the kernel is not positive semidefinite: no duality gap exists, and the result is not certified."
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
         elif self.gap_ > self.tol:
-            late = int((state.relative > self.tol).sum())
-            warnings.warn(
-                f"SDCA ended after {self.n_iter_} epochs with a relative gap of {self.gap_:.2g} (tol={self.tol:g}) in {late} of "
-                f"{len(task.columns)} columns. Raise max_epochs or lam, scale the features, accept a larger tol"
-                + (", or use float64 (float32 cannot show gaps below about 1e-5)." if task.X.dtype == np.float32 else "."),
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            late, single = int((state.relative > self.tol).sum()), task.X.dtype == np.float32
+            message = NotConverged("SDCA", self.n_iter_, self.gap_, self.tol, late, len(task.columns), single)
+            warnings.warn(message, stacklevel=3)
 
     def _resumable(self, task: Task) -> dict[str, Any] | None:
         """What the last fit left, brought into the box of the present lam and weights."""

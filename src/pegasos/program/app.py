@@ -49,10 +49,6 @@ Exit codes: 0 fine, 1 error, 2 wrong usage, 3 bad data, 4 bad model file, 130 in
 """
 
 
-#: Words of the library in its warnings, and what stands for them here.
-_IN_OPTIONS = {"max_epochs": "--epochs", " or tol": " or --tol", "cv_results_['mean_gap']": "the gaps in results.csv"}
-
-
 def _print_version(wanted: bool) -> None:
     if wanted:
         print(f"pegasos {__version__}")
@@ -121,9 +117,8 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _tell_usage(error: Any) -> None:
-    console.complain(error.format_message())
-    path = getattr(error.ctx, "command_path", "pegasos")
-    console.complain_more(f"Try '{path} --help'.")
+    path = "pegasos" if error.ctx is None else error.ctx.command_path
+    console.complain(f"{error.format_message()}\nTry '{path} --help'.")
 
 
 def _guarded(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -166,21 +161,17 @@ def _let_terminate() -> None:
 
 
 def _explain(error: Exception) -> int:
+    """Say what went wrong; answers the exit code."""
     from pegasos.program.tables.dataset import BadData
 
-    if isinstance(error, UsageError):
-        console.complain(str(error))
-        return USAGE
-    if isinstance(error, BadData):
-        console.complain(str(error))
-        return BAD_DATA
-    if isinstance(error, BadModel):
-        console.complain(str(error))
-        return BAD_MODEL
+    for kind, code in ((UsageError, USAGE), (BadData, BAD_DATA), (BadModel, BAD_MODEL)):
+        if isinstance(error, kind):
+            console.complain(str(error))
+            return code
     if isinstance(error, MemoryError):
         console.complain("not enough memory. Give a smaller --memory, fewer rows, or a machine with more.")
     elif isinstance(error, TimeoutError):
-        console.complain(str(error).replace("max_time", "--max-time"))
+        console.complain(_in_options(error))
     elif isinstance(error, OSError):
         console.complain(f"{error.strerror or error}{'' if error.filename is None else f': {error.filename}'}")
     elif isinstance(error, ModuleNotFoundError):
@@ -193,7 +184,10 @@ def _explain(error: Exception) -> int:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    text = str(message)
-    for word, option in _IN_OPTIONS.items():
-        text = text.replace(word, option)
-    console.say(f"warning: {text}")
+    console.say(f"warning: {_in_options(message) if isinstance(message, Warning) else message}")
+
+
+def _in_options(problem: Exception) -> str:
+    from pegasos.program.terminal.library_words import in_options  # what is heavy to import is loaded if it raised or warned
+
+    return in_options(problem)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from pegasos.engine.kernels import Gaussian, Kernel, Polynomial, as_rows
+from pegasos.engine.kernels import DistanceKernel, Gaussian, Kernel, Polynomial, as_rows
 from pegasos.learners.catalogue import MODELS, make_learner
 from pegasos.program.pipelines import Recipe, expansion
 from pegasos.program.tables.dataset import Dataset
@@ -25,11 +25,9 @@ SEARCH_TOLERANCE, SEARCH_EPOCHS = 0.01, 50
 _WIDTHS = ("0.1 scale", "0.25 scale", "0.5 scale", "1 scale", "2.5 scale", "6 scale")
 _CONSTANTS = (1 / 3, 3.0)
 #: Costs c: λ = typical K(x, x)/(c m). The same c means the same freedom, whatever the features' units are.
-_COSTS: dict[str, tuple[float, ...]] = {
-    "linear": (0.01, 0.1, 1.0, 10.0, 100.0),
-    "polynomial": (1.0, 10.0, 100.0, 1000.0, 10_000.0),
-    "distance": (1.0, 10.0, 100.0, 1000.0),
-}
+_LINEAR_COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
+_INNER_COSTS = (1.0, 10.0, 100.0, 1000.0, 10_000.0)
+_DISTANCE_COSTS = (1.0, 10.0, 100.0, 1000.0)
 
 
 @dataclass(frozen=True)
@@ -49,25 +47,25 @@ def default_models(rows: int) -> list[str]:
     return ["sdca"] if rows <= SOLVED_ROWS else ["pegasos"]
 
 
-def make_grid(wish: GridRequest, recipe: Recipe, dataset: Dataset) -> list[dict[str, list[Any]]]:
+def make_grid(request: GridRequest, recipe: Recipe, dataset: Dataset) -> list[dict[str, list[Any]]]:
     """A grid for SweepCV: one dictionary for each model, expansion and family of kernels."""
     grid = []
-    for degree in wish.expand:
+    for degree in request.expand:
         sample = _prepared_sample(recipe, dataset, degree)
-        for model in wish.models or default_models(len(dataset)):
-            for family, kernels in _families(wish.kernels or _default_kernels(degree, sample)).items():
-                axes = {"kernel": kernels, **_stops(model, wish.values), **wish.values}
+        for model in request.models or default_models(len(dataset)):
+            for kernels in _families(request.kernels or _default_kernels(degree, sample)):
+                axes = {"kernel": kernels, **_stops(model, request.values), **request.values}
                 if "lam" in MODELS[model][0].options and "lam" not in axes:
-                    axes["lam"] = _strengths(kernels[0], sample, len(dataset), family)
-                grid.append(_cells(model, axes, degree, wish, recipe.prefix))
+                    axes["lam"] = _strengths(kernels[0], sample, len(dataset))
+                grid.append(_cells(model, axes, degree, request, recipe.prefix))
     return grid
 
 
-def _cells(model: str, axes: dict[str, list[Any]], degree: int | None, wish: GridRequest, prefix: str) -> dict[str, list[Any]]:
+def _cells(model: str, axes: dict[str, list[Any]], degree: int | None, request: GridRequest, prefix: str) -> dict[str, list[Any]]:
     """One dictionary in the words of the learner; what has one value goes into the learner itself."""
     names = MODELS[model][0].options
     fixed = {name: values[0] for name, values in axes.items() if len(values) == 1 and name not in ("kernel", "lam")}
-    learner = make_learner(model, {**fixed, "seed": wish.seed, "memory": wish.memory})
+    learner = make_learner(model, {**fixed, "seed": request.seed, "memory": request.memory})
     varied = {f"{prefix}learner__{names[name]}": values for name, values in axes.items() if name not in fixed}
     return {f"{prefix}expand": [expansion(degree)], f"{prefix}learner": [learner], **varied}
 
@@ -85,29 +83,31 @@ def _default_kernels(degree: int | None, sample: Any) -> list[Kernel | None]:
     return [None, *cubics, *(Gaussian(width) for width in _WIDTHS)]
 
 
-def _families(kernels: list[Kernel | None]) -> dict[str, list[Kernel | None]]:
-    """Kernels that share a grid of λ: all that are 1 at distance 0; each polynomial has values of its own."""
-    families: dict[str, list[Kernel | None]] = {}
+def _families(kernels: list[Kernel | None]) -> list[list[Kernel | None]]:
+    """Kernels that share a grid of λ: all that are 1 at distance 0; each other one has values of its own."""
+    families: dict[Any, list[Kernel | None]] = {}
     for kernel in kernels:
-        name = "linear" if kernel is None else f"polynomial {kernel!r}" if kernel.measure == "inner" else "distance"
-        families.setdefault(name, []).append(kernel)
-    return families
+        families.setdefault(DistanceKernel if isinstance(kernel, DistanceKernel) else kernel, []).append(kernel)
+    return list(families.values())
 
 
 def _stops(model: str, given: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """When to stop, where nothing is said."""
-    if MODELS[model][0].tolerance is not None:
-        return {"tol": [SEARCH_TOLERANCE], "epochs": [SEARCH_EPOCHS]}
-    if "n_iter" in given or "epochs" in given:
+    """When to stop, where nothing is asked for."""
+    declaration = MODELS[model][0]
+    names = {parameter: name for name, parameter in declaration.options.items()}
+    if declaration.tolerance is not None:
+        return {names[declaration.tolerance]: [SEARCH_TOLERANCE], names[declaration.stops[0]]: [SEARCH_EPOCHS]}
+    if any(names[stop] in given for stop in declaration.stops):
         return {}
-    return {"epochs": list(MODELS[model][0].usual_epochs)}
+    return {"epochs": list(declaration.usual_epochs)}
 
 
-def _strengths(kernel: Kernel | None, sample: Any, rows: int, family: str) -> list[float]:
-    """λ for every cost of the family."""
+def _strengths(kernel: Kernel | None, sample: Any, rows: int) -> list[float]:
+    """λ for every cost that suits such a kernel."""
+    costs = _LINEAR_COSTS if kernel is None else _DISTANCE_COSTS if isinstance(kernel, DistanceKernel) else _INNER_COSTS
     kernel = kernel or Polynomial(1)  # x·x + 1: the constant feature is part of a linear predictor
     typical = float(np.median(kernel.diagonal(sample))) or 1.0
-    return [float(f"{typical / (cost * rows):.1e}") for cost in _COSTS[family.split()[0]]]
+    return [float(f"{typical / (cost * rows):.1e}") for cost in costs]
 
 
 def _prepared_sample(recipe: Recipe, dataset: Dataset, degree: int | None, most: int = 2000) -> Any:

@@ -1,4 +1,4 @@
-"""From words to estimators: which models can be trained, and the pipeline around one."""
+"""The pipeline around a learner: what happens to rows before it sees them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
@@ -27,10 +28,9 @@ class Recipe:
     estimator: Any
     prefix: str
 
-    @property
-    def weight_name(self) -> str:
-        """What fit calls the weights of rows."""
-        return anatomy(self.estimator).weight_name
+    def weights_of(self, dataset: Dataset) -> dict[str, Array]:
+        """The weights of rows, if there are any, under the name that fit has for them."""
+        return {} if dataset.weights is None else {anatomy(self.estimator).weight_name: dataset.weights}
 
 
 def make_recipe(
@@ -97,7 +97,7 @@ def chosen_scale(dataset: Dataset, scale: str = "auto") -> str:
 
 
 def _is_sparse(dataset: Dataset) -> bool:
-    return hasattr(dataset.X, "tocsr")
+    return bool(sparse.issparse(dataset.X))
 
 
 def _scaler(dataset: Dataset, scale: str) -> Any:

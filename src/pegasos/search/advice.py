@@ -17,15 +17,15 @@ Array = np.ndarray[Any, Any]
 
 
 class SweepWarning(UserWarning):
-    """The grid should be changed before the choice is trusted."""
+    """The grid should be changed before the choice is trusted; its argument is an `Advice`."""
 
 
-def warn_user(text: str, category: type[Warning]) -> None:
+def warn_user(warning: Warning) -> None:
     """Warn at the line of the user's code that called us, through whatever scikit-learn wraps around it."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("pegasos", "sklearn"):
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, category, stacklevel=level)
+    warnings.warn(warning, stacklevel=level)
 
 
 @dataclass(frozen=True)

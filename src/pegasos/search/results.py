@@ -127,9 +127,7 @@ class Table:
 
     def out(self) -> list[dict[str, Any]]:
         """One dictionary for each cell and fold; missing ones have scores that are not numbers."""
-        known = next((out for row in self._out for out in row if out is not None), None)
-        if known is None:
-            raise TimeoutError("nothing was finished within max_time: raise it, or make the grid smaller.")
+        known = next(out for row in self._out for out in row if out is not None)
         empty = {
             key: (dict.fromkeys(value, np.nan) if isinstance(value, dict) else np.nan)
             for key, value in known.items()

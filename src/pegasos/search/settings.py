@@ -9,6 +9,7 @@ import dataclasses
 import hashlib
 import inspect
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
@@ -168,7 +169,9 @@ class Setting:
 def freeze(value: Any) -> Any:
     """A value that can be compared and hashed: what scikit-learn and Python mean by the parameter, not how it is written."""
     if isinstance(value, np.generic):
-        return value.item()
+        return freeze(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return Opaque(str(value))  # nan equals itself, and neither nan nor infinity is JSON
     if isinstance(value, Kernel):
         known = KERNELS.get(value.name) is type(value)
         return type(value)(**{name: freeze(each) for name, each in value.get_params().items()}) if known else _opaque(value)

@@ -24,6 +24,20 @@ ALGORITHMS = 1
 _FILE = "sweep.sqlite"
 
 
+class OtherQuestion(ValueError):  # noqa: N818 - it names what a store was asked
+    """A store that holds results for another question; `different` are its parts that differ, such as "data" and "seed"."""
+
+    def __init__(self, folder: Path, different: list[str]) -> None:
+        super().__init__(folder, different)
+        self.folder, self.different = folder, different
+
+    def __str__(self) -> str:
+        return (
+            f"the store {self.folder} holds results for other {', '.join(self.different)}. "
+            "Use another folder, or delete this one if its results are no longer wanted."
+        )
+
+
 class Store:
     """Cells by (parameters, fold)."""
 
@@ -65,10 +79,7 @@ class Store:
         self._connection.execute("COMMIT")
         different = [name for name in question if known.get(name) != question[name]]
         if different:
-            raise ValueError(
-                f"the store {self.folder} holds results for other {', '.join(different)}. "
-                "Use another folder, or delete this one if its results are no longer wanted."
-            )
+            raise OtherQuestion(self.folder, different)
 
     def load(self, params: str, fold: int) -> dict[str, Any] | None:
         """What was found for this cell on this fold, or None."""

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, check_cv
 from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
+from pegasos.learners.convergence import CellsNotConverged
 from pegasos.learners.task import draw_seed
 from pegasos.search.advice import SweepWarning, advise, complexity, warn_user
 from pegasos.search.callbacks import Hooks, with_callbacks
@@ -28,6 +28,17 @@ from pegasos.search.store import ALGORITHMS, Store, fingerprint
 from pegasos.search.units import UnitResult
 
 Array = np.ndarray[Any, Any]
+
+
+class OutOfTime(TimeoutError):  # noqa: N818 - it is what happened
+    """Time was up before a single cell was complete."""
+
+    def __init__(self, seconds: float | None) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+    def __str__(self) -> str:
+        return f"no cell was complete within max_time={self.seconds:g} seconds: raise it, or make the grid smaller."
 
 
 class SweepCV(GridSearchCV):
@@ -244,14 +255,13 @@ class SweepCV(GridSearchCV):
     # -- the choice --------------------------------------------------------------------------------------------------
 
     def _choose(self, cells: list[Cell], table: Table, metric: Any, codes: Array) -> None:
-        out = table.out()
         complete = table.complete()
         if not complete.any():
-            raise TimeoutError("no cell was complete within max_time: raise it, or make the grid smaller.")
+            raise OutOfTime(self.max_time)
         with warnings.catch_warnings():
             if not complete.all():
                 warnings.simplefilter("ignore", UserWarning)  # cells without a score are expected where time was up
-            results = self._format_results([cell.params for cell in cells], self.n_splits_, out)
+            results = self._format_results([cell.params for cell in cells], self.n_splits_, table.out())
         results["mean_support_vectors"] = table.support.mean(axis=1)
         results["mean_gap"] = table.gaps.mean(axis=1)
         self.labels_, self.cells_, self.settings_ = table.labels, cells, [cell.setting for cell in cells]
@@ -281,15 +291,12 @@ class SweepCV(GridSearchCV):
         self.simplest_index_ = int(known[one_standard_error(-mean[known], folds[known], order)])
         self.advice_ = advise(cells, mean, folds, self.best_index_)
         for advice in self.advice_:
-            warn_user(str(advice), SweepWarning)
+            warn_user(SweepWarning(advice))
 
     def _warn_about_gaps(self, table: Table, count: int) -> None:
         late = int((table.gaps > table.tolerances[:, None]).any(axis=1).sum())
         if late:
-            where = "in some fold (see cv_results_['mean_gap'])"
-            warn_user(
-                f"{late} of {count} cells did not reach their tolerance {where}: raise max_epochs or tol.", ConvergenceWarning
-            )
+            warn_user(CellsNotConverged(late, count))
 
     def _refit(self, X: Any, y: Any, cells: list[Cell], fit_params: Any) -> None:
         begin = time.perf_counter()

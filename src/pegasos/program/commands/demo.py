@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import LearningOptions, OutputOptions, ReadingOptions, RunningOptions
+
+if TYPE_CHECKING:
+    from pegasos.program.records.runs import EvaluationRecord, TuneRecord
 
 PLACE = 80
 SHORT = "A tour in less than a minute."
@@ -28,15 +31,18 @@ def command(
       pegasos demo
       pegasos demo -o somewhere --json
     """
+    from pegasos.program.records.codec import to_json
+
     results = {name: _tour(name, out, talking.as_json) for name in _SETS}
     if talking.as_json:
-        console.show_json(results)
+        console.show_json({name: {"tune": to_json(tuned), "run": to_json(checked)} for name, (tuned, checked) in results.items()})
         return
     console.heading("What you have now")
-    for name in _SETS:
-        tuned = results[name]["tune"]
-        console.show(f"  {tuned['model']}: {_sentence(results[name])}")
-        console.show(f"  {tuned['page']}: open it in a browser")
+    for tuned, checked in results.values():
+        test = checked.errors["test"]
+        wrong = f"{test.mistakes} of {test.rows} test rows wrong ({console.percent(test.mistakes / test.rows)})"
+        console.show(f"  {tuned.model}: {wrong}, the best of {len(tuned.cells)} settings in {tuned.seconds:.0f} s")
+        console.show(f"  {tuned.page}: open it in a browser")
     console.show()
     console.heading("Your turn")
     console.show("  pegasos describe MY.csv     what is in it")
@@ -44,21 +50,15 @@ def command(
     console.show("  pegasos models              what else can be trained")
 
 
-def _tour(name: str, out: str, silent: bool) -> dict[str, Any]:
-    from pegasos.program.jobs import tuning
+def _tour(name: str, out: str, silent: bool) -> tuple[TuneRecord, EvaluationRecord]:
     from pegasos.program.jobs.evaluation import evaluate
+    from pegasos.program.jobs.tuning import TuneJob, tune
+    from pegasos.program.jobs.views import show_tune
 
-    folder = str(Path(out) / name)
-    plan = tuning.Plan(name, folder, _MODELS, 5, "accuracy", None, None, LearningOptions(), ReadingOptions(), RunningOptions())
-    found = tuning.tune(plan)
-    checked = evaluate(found["model"], name, ReadingOptions(), None)
+    options = (LearningOptions(), ReadingOptions(), RunningOptions())
+    found = tune(TuneJob(name, str(Path(out) / name), _MODELS, 5, "accuracy", None, None, *options))
+    checked = evaluate(found.model, name, ReadingOptions(), None)
     if not silent:
-        tuning.show(found, told_next=False)
+        show_tune(found)
         console.show()
-    return {"tune": found, "run": checked}
-
-
-def _sentence(result: dict[str, Any]) -> str:
-    test, tuned = result["run"]["errors"]["test"], result["tune"]
-    wrong = f"{test['mistakes']} of {test['rows']} test rows wrong ({console.percent(test['error'])})"
-    return f"{wrong}, the best of {tuned['cells']} settings in {tuned['seconds']:.0f} s"
+    return found, checked

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import TYPE_CHECKING
+
+from pegasos.learners.catalogue import MODELS
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import OutputOptions
+
+if TYPE_CHECKING:
+    from pegasos.engine.kernels import Kernel
 
 PLACE = 70
 SHORT = "What can be trained, with formulas."
 
-_ROWS = [
-    ("perceptron", "y s <= 0: w += y x", "none", "Perceptron"),
-    ("pegasos", "w = (1 - 1/t) w + [y s < 1] y x/(λ t)", "λ/2 |w|² + mean max(0, 1 - y w·x)", "SGDClassifier(loss='hinge')"),
-    ("logistic", "w = (1 - 1/t) w + σ(-y s) y x/(λ t)", "λ/2 |w|² + mean log(1 + exp(-y w·x))", "SGDClassifier(loss='log_loss')"),
-    ("sdca", "a = clip(a + (1 - y s)/K(x,x), 0, C)", "as pegasos, with a certificate", "LinearSVC(loss='hinge'), SVC"),
-    ("sdca-logistic", "Newton steps on one a of the dual", "as logistic, with a certificate", "LogisticRegression"),
-]
-_WORDS = [
-    ("--lam λ", "alpha of SGDClassifier; C = 1/(λ m) of SVC, m training rows"),
-    ("--C C", "C of SVC and LinearSVC"),
-    ("--kernel gaussian:v", "SVC(kernel='rbf', gamma=1/(2 v)); gaussian:gamma=g is gamma=g; gaussian alone is gamma='scale'"),
-    ("--kernel polynomial:d", "SVC(kernel='poly', degree=d, gamma=1, coef0=1)"),
-    ("--kernel laplacian:s", "metrics.pairwise.laplacian_kernel(gamma=1/s)"),
-    ("--kernel exponential:s", "exp(-|x-z|/s): none"),
-    ("--epochs N", "max_iter"),
-    ("--expand N", "PolynomialFeatures(N, include_bias=False)"),
-    ("--scale standardize", "StandardScaler(); normalize: MinMaxScaler()"),
-]
+_WORDS = {
+    "--lam λ": "alpha of SGDClassifier; C = 1/(λ m) of SVC, m training rows",
+    "--C C": "C of SVC and LinearSVC",
+    "--epochs N": "max_iter",
+    "--expand N": "PolynomialFeatures(N, include_bias=False)",
+    "--scale standardize": "StandardScaler(); normalize: MinMaxScaler()",
+}
 
 
 def command(talking: OutputOptions) -> None:
@@ -36,18 +32,35 @@ def command(talking: OutputOptions) -> None:
       pegasos models
       pegasos models --json
     """
+    from pegasos.engine.kernels import KERNELS
+
+    models = [
+        {"name": model.name, "step": model.step, "objective": model.objective, "scikit-learn": model.in_scikit_learn}
+        for _, model in MODELS.values()
+    ]
+    kernels = [
+        {"name": kind.name, "form": _form(kind), "formula": kind.formula, "scikit-learn": kind.in_scikit_learn}
+        for kind in KERNELS.values()
+    ]
     if talking.as_json:
-        console.show_json(
-            {
-                "models": [dict(zip(("name", "step", "objective", "scikit-learn"), row, strict=True)) for row in _ROWS],
-                "words": dict(_WORDS),
-            }
-        )
+        console.show_json({"models": models, "kernels": kernels, "words": _WORDS})
         return
     console.heading("Models (-m): s is the score w·x, or Σ a y K(x_i, x) with a kernel; y is ±1, one predictor a class")
     console.show()
-    console.table(("model", "step at a drawn example", "minimizes", "in scikit-learn"), _ROWS, left=4)
+    head = ("model", "step at a drawn example", "minimizes", "in scikit-learn")
+    console.table(head, [tuple(row.values()) for row in models], left=4)
     console.show()
-    console.heading("Words")
+    console.heading("Kernels (--kernel): what stands in [ ] may be left out; 2s for a width is twice what suits the data")
     console.show()
-    console.table(("here", "in scikit-learn"), _WORDS, left=2)
+    console.table(("kernel", "formula", "in scikit-learn"), [tuple(row.values())[1:] for row in kernels], left=3, width=120)
+    console.show()
+    console.heading("Other options")
+    console.show()
+    console.table(("here", "in scikit-learn"), _WORDS.items(), left=2)
+
+
+def _form(kind: type[Kernel]) -> str:
+    """How --kernel names a kernel and its parameters."""
+    others = [each.name for each in dataclasses.fields(kind) if each.name != kind.main]
+    main = "" if kind.main is None else f"[:{'|'.join([kind.main, *(f'{name}=' + name[0] for name in kind.alternatives)])}]"
+    return kind.name + main + "".join(f"[:{name}={name[0]}]" for name in others)

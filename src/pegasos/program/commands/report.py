@@ -46,10 +46,7 @@ def command(
     outputs.check_file(str(target), run, *([] if data is None else [data]))
     rows = None if data is None else _rows(run, data, reading)
     with console.working(f"writing {target}"):
-        if rows is None:
-            page = report(run)
-        else:
-            page = report(run, rows, source=data)
+        page = report(run) if rows is None else report(run, rows, source=data)
         written = page.write(target.parent, figures=figures, name=target.name)
     found: dict[str, Any] = {"report": str(written), "bytes": written.stat().st_size}
     if figures:
@@ -69,35 +66,23 @@ def _rows(path: str, data: str, reading: ReadingOptions) -> Any:
     from dataclasses import replace
 
     import numpy as np
+    from scipy import sparse
 
-    from pegasos.program.jobs import model_cards
-    from pegasos.program.jobs.datasets import chunks
+    from pegasos.program.jobs.model_cards import SavedModel
     from pegasos.program.tables.dataset import BadData
 
-    model = model_cards.open_model(path)
-    columns, frame = model_cards.columns_of(model, path), model_cards.wants_frame(model)
-    parts = list(chunks(data, columns, frame, model_cards.label_of(model), reading))
+    saved = SavedModel.open(path)
+    parts = list(saved.rows(data, reading))
     if not parts:
         raise BadData(f"{data} has no rows.")
     if any(part.y is None for part in parts):
         raise BadData(f"{data} has no labels: say with --label which column holds them.")
-    labels = np.concatenate([part.labels for part in parts])
-    image = model.card.get("image")
-    shape = tuple(image) if isinstance(image, list) and len(image) == 2 else parts[0].image
-    return replace(parts[0], X=_joined([part.X for part in parts]), y=labels, test=None, image=shape, columns=columns)
-
-
-def _joined(parts: list[Any]) -> Any:
-    import numpy as np
-
-    if len(parts) == 1:
-        return parts[0]
-    if hasattr(parts[0], "tocsr"):
-        from scipy import sparse
-
-        return sparse.vstack(parts, format="csr")
-    if not hasattr(parts[0], "dtype"):
+    X: Any = [part.X for part in parts]
+    if parts[0].has_frame:
         import polars
 
-        return polars.concat(parts)
-    return np.concatenate(parts)
+        X = polars.concat(X)
+    else:
+        X = sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.concatenate(X)
+    y, image = np.concatenate([part.labels for part in parts]), saved.card.image or parts[0].image
+    return replace(parts[0], X=X, y=y, test=None, image=image, columns=saved.columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -34,23 +34,19 @@ def command(
     rows which the model has never seen; no row is left out.
     """
     from pegasos.program.jobs.evaluation import evaluate
+    from pegasos.program.jobs.views import show_confusion, show_errors
+    from pegasos.program.records.codec import to_json
 
-    result = evaluate(model, data, reading, memory)
+    found = evaluate(model, data, reading, memory)
     if talking.as_json:
-        console.show_json(result)
-    else:
-        _show(result)
-
-
-def _show(result: dict[str, Any]) -> None:
-    from pegasos.program.jobs.scoring import show_confusion, show_errors
-
-    console.heading(f"{result['model']} on {result['data']}")
+        console.show_json(to_json(found))
+        return
+    console.heading(f"{found.model} on {found.data}")
     console.show()
-    show_errors(result["errors"])
-    for note in result["notes"]:
+    show_errors(found.errors)
+    for note in found.notes:
         console.show(note)
     console.show()
-    console.heading("Confusion, " + result["confusion"]["of"])
+    console.heading(f"Confusion, {found.confusion.rows}")
     console.show()
-    show_confusion(result["confusion"])
+    show_confusion(found.confusion)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import time
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import Data, LearningOptions, OutputOptions, ReadingOptions, RunningOptions
+from pegasos.program.terminal.options import MODEL_NAMES, Data, LearningOptions, OutputOptions, ReadingOptions, RunningOptions
 
 PLACE = 20
 SHORT = "Train one model and save it."
@@ -21,14 +20,12 @@ def command(
     reading: ReadingOptions,
     running: RunningOptions,
     talking: OutputOptions,
-    model: Annotated[
-        str, typer.Option("--model", "-m", metavar="MODEL", help="perceptron, pegasos, logistic, sdca or sdca-logistic.")
-    ] = "sdca",
+    model: Annotated[str, typer.Option("--model", "-m", metavar="MODEL", help=f"One of {MODEL_NAMES}.")] = "sdca",
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="FILE", help="Model file. Default: DATA's name + .model")
     ] = None,
 ) -> None:
-    """Train one model, tell its errors on training and test rows, and save it.
+    """Train one model, show its errors on training and test rows, and save it.
 
     \b
     Examples:
@@ -36,43 +33,21 @@ def command(
       pegasos train my.csv -m pegasos --kernel gaussian:8 --lam 1e-4 --n-iter 50000 -o my.model
       pegasos train my.csv -m logistic --expand 2 --drop-outliers 3 --test-size 0.25
     """
-    from pegasos.program.jobs import outputs, training
-    from pegasos.program.jobs.datasets import check_classes, check_source, load, split_rows, take
-    from pegasos.program.pipelines import learned_rows
+    from pegasos.program.jobs.training import TrainJob, stem, train
+    from pegasos.program.records.codec import to_json
 
-    begin = time.perf_counter()
-    path = out if out is not None else f"{training.stem(data)}.model"
-    training.check(model, learning, running)
-    check_source(data)
-    outputs.check_model_file(path, data)
-    dataset = load(data, reading, running.memory)
-    split = split_rows(dataset, running.test_size, running.seed)
-    check_classes(dataset, split)
-    rows = take(dataset, split.train)
-    recipe = training.one_recipe(model, learning, rows, running)
-    with console.working(f"training {model} on {len(rows)} rows"):
-        training.fit(recipe, rows)
-    errors = training.errors_of(recipe.estimator, dataset, split)
-    seconds = time.perf_counter() - begin
-    training.save_model(recipe.estimator, path, dataset, split, {"model": model, **errors}, seconds)
-    facts = training.learner_facts(recipe.estimator, learned_rows(rows, learning.drop_outliers))
-    result = {"model": path, "data": dataset.name, "learner": facts, "errors": errors}
+    path = out if out is not None else f"{stem(data)}.model"
+    found = train(TrainJob(data, model, path, learning, reading, running))
     if talking.as_json:
-        console.show_json({**result, "seconds": round(seconds, 2)})
-    else:
-        _show(result, data)
+        console.show_json(to_json(found))
+        return
+    from pegasos.program.jobs.views import show_errors, show_learner
 
-
-def _show(result: dict[str, Any], data: str) -> None:
-    from pegasos.program.jobs.scoring import show_errors
-    from pegasos.program.jobs.training import told_facts
-
-    console.heading(f"{result['learner']['class']} on {result['data']}")
-    for name, value in told_facts(result["learner"]).items():
-        console.show(f"  {name}: {value}")
+    console.heading(f"{found.learner.learner} on {found.data}")
+    show_learner(found.learner)
     console.show()
-    show_errors(result["errors"])
+    show_errors(found.errors)
     console.show()
-    console.show(f"saved: {result['model']}")
+    console.show(f"saved: {found.model}")
     if data != "-":
-        console.say(f"next:  {shlex.join(['pegasos', 'run', result['model'], data])}")
+        console.say(f"next:  {shlex.join(['pegasos', 'run', found.model, data])}")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import shlex
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import Data, LearningOptions, OutputOptions, ReadingOptions, RunningOptions
+
+if TYPE_CHECKING:
+    from pegasos.program.records.runs import TuneRecord
 
 PLACE = 50
 SHORT = "Find, refit and save the best model."
@@ -34,7 +38,7 @@ def command(
         str | None, typer.Option("--out", "-o", metavar="DIR", help="Folder of the run. Default: runs/ + DATA's name.")
     ] = None,
 ) -> None:
-    """Compare settings by cross-validation, refit the best one, save it, and tell its honest error.
+    """Compare settings by cross-validation, refit the best one, save it, and estimate its error on new rows.
 
     \b
     Examples:
@@ -47,13 +51,24 @@ def command(
     interruption, and a changed grid uses what is there. DIR/best.model is the model, DIR/results.csv every cell,
     DIR/report.html a page that shows them.
     """
-    from pegasos.program.jobs import tuning
     from pegasos.program.jobs.training import stem
+    from pegasos.program.jobs.tuning import TuneJob, tune
+    from pegasos.program.jobs.views import show_tune
+    from pegasos.program.records.codec import to_json
 
     folder = out if out is not None else f"runs/{stem(data)}"
-    plan = tuning.Plan(data, folder, list(model), cv, scoring, jobs, max_time, learning, reading, running, page)
-    result = tuning.tune(plan)
+    found = tune(TuneJob(data, folder, list(model), cv, scoring, jobs, max_time, learning, reading, running, page))
     if talking.as_json:
-        console.show_json(result)
+        console.show_json({**to_json(found), "choice": to_json(found.choice)})
     else:
-        tuning.show(result)
+        show_tune(found)
+        _show_next(found)
+
+
+def _show_next(found: TuneRecord) -> None:
+    """What to do now."""
+    model = shlex.quote(found.model)
+    console.show()
+    console.show(f"next:  pegasos show {model}")
+    console.show(f"       pegasos run {model} {'DATA' if found.source == '-' else shlex.quote(found.source)}")
+    console.show(f"       pegasos predict {model} NEW.csv -o labels.csv")

@@ -1,4 +1,4 @@
-"""Rows for a command: read from a file or a named set, split into training and test rows, and counted when a model errs."""
+"""Rows for a command: read from a file or a named set, and split into training and test rows."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.engine.memory import parse_bytes
+from pegasos.program.modelfile.container import begins_like_model
 from pegasos.program.tables.column_roles import places_of
 from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.program.tables.labels import label_texts
@@ -31,18 +32,10 @@ USUAL_TEST_SIZE = 0.2
 
 def read_options(reading: ReadingOptions, memory: str | None = None, labelled: bool = True) -> ReadOptions:
     """The options as the readers take them."""
-    return ReadOptions(
-        label=reading.label,
-        drop=tuple(reading.drop),
-        group=reading.group,
-        weight=reading.weight,
-        text=tuple(reading.text),
-        strict=reading.strict,
-        encoding=reading.encoding,
-        limit=None if memory is None else parse_bytes(memory),
-        labelled=labelled,
-        format=reading.format,
-    )
+    given: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in vars(reading).items() if name != "fetch"
+    }
+    return ReadOptions(**given, limit=None if memory is None else parse_bytes(memory), labelled=labelled)
 
 
 def load_any(source: str, reading: ReadingOptions) -> Dataset:
@@ -50,7 +43,7 @@ def load_any(source: str, reading: ReadingOptions) -> Dataset:
     try:
         return load(source, reading)
     except BadData as error:
-        if source == "-" or reading.label is not None or is_set(source):  # what is read but once, or was said so
+        if source == "-" or reading.label is not None or is_set(source):  # it can be read only once, or it was asked for
             raise
         try:
             dataset = load(source, reading, labelled=False)
@@ -61,7 +54,7 @@ def load_any(source: str, reading: ReadingOptions) -> Dataset:
 
 
 def load(source: str, reading: ReadingOptions, memory: str | None = None, labelled: bool = True) -> Dataset:
-    """The whole data set, with its notes told."""
+    """The whole data set; its notes are shown."""
     if is_set(source):
         _refuse_reading(source, reading)
         dataset = load_set(source, fetch=reading.fetch)
@@ -70,9 +63,8 @@ def load(source: str, reading: ReadingOptions, memory: str | None = None, labell
         with console.working(f"reading {source}"):
             dataset = read(source, read_options(reading, memory, labelled))
     if dataset.y is not None and dataset.y.dtype.kind == "f":
-        dataset = replace(
-            dataset, y=label_texts(dataset.y)
-        )  # 1 and 1.5 may be names of classes, but a learner takes no such numbers
+        # 1 and 1.5 may be names of classes, but a learner takes no such numbers.
+        dataset = replace(dataset, y=label_texts(dataset.y))
     for note in dataset.notes:
         console.say(note)
     console.say(f"{dataset.name}: {_size(dataset)}")
@@ -94,11 +86,8 @@ def check_source(source: str) -> None:
         hint = near(source, list(SETS))
         raise BadData(f"{source!r} is neither a file nor a named set; the sets are {', '.join(SETS)}.{hint}")
     with contextlib.suppress(OSError):
-        if path.is_file():
-            with path.open("rb") as file:
-                head = file.read(9)
-            if head[8:] == b"{" and head[5:8] == b"\0\0\0":  # eight bytes that count the header, then its JSON
-                raise BadData(f"{source} is a model file, not data; `pegasos show {shlex.quote(source)}` tells what it is.")
+        if path.is_file() and begins_like_model(path):
+            raise BadData(f"{source} is a model file, not data; `pegasos show {shlex.quote(source)}` tells what it is.")
 
 
 def _size(dataset: Dataset) -> str:
@@ -130,42 +119,41 @@ def chunks(
 
 @dataclass(frozen=True)
 class Split:
-    """Positions of training and test rows, and how they were told apart."""
+    """Positions of training and test rows, and how they were chosen."""
 
     train: Array
     test: Array
-    record: dict[str, Any]
+    kind: str
+    seed: int
+    test_size: float | None
 
 
 def split_rows(dataset: Dataset, test_size: float | None, seed: int) -> Split:
     """The file's own test group, or a share of the rows drawn at random: by class, or by group where groups are given."""
     rows = np.arange(len(dataset))
-    record: dict[str, Any] = {"seed": seed, "test_size": test_size}
     if dataset.test is not None and test_size is None:
-        return Split(rows[~dataset.test], rows[dataset.test], {**record, "kind": "the file's own test group"})
+        return Split(rows[~dataset.test], rows[dataset.test], "the file's own test group", seed, test_size)
     if dataset.test is not None:
         console.say("note: the file has a test group of its own; --test-size sets rows aside among its training rows, and")
         console.say("      the test group takes no part in learning.")
         rows = rows[~dataset.test]
     share = USUAL_TEST_SIZE if test_size is None else test_size
-    record["test_size"] = share
     if share == 0:
-        return Split(rows, rows[:0], {**record, "kind": "none set aside"})
+        return Split(rows, rows[:0], "none set aside", seed, share)
     train, test, kind = _draw(dataset, rows, share, seed)
-    return Split(np.sort(train), np.sort(test), {**record, "kind": kind})
+    return Split(np.sort(train), np.sort(test), kind, seed, share)
 
 
 def _draw(dataset: Dataset, rows: Array, share: float, seed: int) -> tuple[Array, Array, str]:
     from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
-    assert dataset.y is not None
     if dataset.groups is not None:
         splitter = GroupShuffleSplit(1, test_size=share, random_state=seed)
         if len(np.unique(dataset.groups[rows])) < 2:
             raise BadData(f"{dataset.name}: all rows are of one group, so none can be set aside; --test-size 0 keeps them all.")
         train, test = next(splitter.split(rows, groups=dataset.groups[rows]))
         return rows[train], rows[test], "random groups"
-    y = dataset.y[rows]
+    y = dataset.labels[rows]
     _, counts = np.unique(y, return_counts=True)
     by_class = counts.min() >= 2 and min(share, 1 - share) * len(rows) >= len(counts)
     try:
@@ -186,14 +174,12 @@ def take(dataset: Dataset, rows: Array) -> Dataset:
 
 def classes_of(dataset: Dataset) -> Array:
     """The labels that there are."""
-    assert dataset.y is not None
-    return np.unique(dataset.y)
+    return np.unique(dataset.labels)
 
 
 def check_classes(dataset: Dataset, split: Split) -> None:
     """At least two classes must be there to learn from."""
-    assert dataset.y is not None
-    found = np.unique(dataset.y[split.train])
+    found = np.unique(dataset.labels[split.train])
     if len(found) < 2:
         count = len(split.train)
         only = f"{count} training rows, all" if count > 1 else "one training row,"

@@ -1,46 +1,56 @@
-"""Model cards: what a model file tells about where a model came from, written by train and tune, read by run and show."""
+"""Model files with their cards: written by train and tune, read by run, predict, show and report."""
 
 from __future__ import annotations
 
 import datetime
 import hashlib
 import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from pegasos.program.errors import BadModel, NotAModel
-from pegasos.program.jobs.datasets import Split
+from pegasos.program.jobs.datasets import Split, chunks
 from pegasos.program.modelfile import Model, read_model
+from pegasos.program.records.models import CardData, CardSplit, ModelCard
+from pegasos.program.records.runs import ErrorCount
 from pegasos.program.tables.dataset import NUMBER, TEXT, Column, Dataset
 from pegasos.program.tables.messages import near
 from pegasos.program.tables.row_hashes import hash_rows
 from pegasos.program.terminal import console
+from pegasos.program.terminal.options import ReadingOptions
+from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
 
 
 def make_card(
-    dataset: Dataset, split: Split, errors: dict[str, Any], seconds: float, learned: int
-) -> tuple[dict[str, Any], Array]:
-    """The card, and hashes of the rows that were learned from; `learned`: those that no outlier filter dropped."""
+    dataset: Dataset, split: Split, errors: dict[str, ErrorCount], seconds: float, learned: int, **choice: Any
+) -> tuple[ModelCard, Array]:
+    """The card, and hashes of the rows that were learned from; `choice`: what tune knows of it."""
     hashes = hash_rows(dataset.X, dataset.y)
-    assert dataset.y is not None
-    labels, counts = np.unique(dataset.y[split.train], return_counts=True)
-    card = {
-        "columns": [{"name": column.name, "kind": column.kind} for column in dataset.columns],
-        "frame": dataset.has_frame,
-        "label": dataset.label_name,
-        "image": dataset.image,
-        "data": {"name": dataset.name, "rows": len(dataset), "fingerprint": fingerprint(hashes)},
-        "classes": {str(label): int(count) for label, count in zip(labels, counts, strict=True)},
-        "split": {**split.record, "train_rows": len(split.train), "test_rows": len(split.test), "learned_rows": learned},
-        "errors": errors,
-        "command": shlex.join(["pegasos", *console.state.arguments]),
-        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "seconds": round(seconds, 2),
-    }
+    labels, counts = np.unique(dataset.labels[split.train], return_counts=True)
+    card = ModelCard(
+        columns=dataset.columns,
+        frame=dataset.has_frame,
+        label=dataset.label_name,
+        image=dataset.image,
+        data=CardData(dataset.name, len(dataset), fingerprint(hashes)),
+        classes={str(label): int(count) for label, count in zip(labels, counts, strict=True)},
+        split=CardSplit(split.kind, split.seed, split.test_size, len(split.train), len(split.test), learned),
+        errors=errors,
+        **choice,
+        command=shlex.join(["pegasos", *console.state.arguments]),
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        seconds=round(seconds, 2),
+    )
     return card, hashes[split.train]
 
 
@@ -63,86 +73,66 @@ def open_model(path: str, memory: str | None = None) -> Model:
         raise NotAModel(f"{error} MODEL comes first, then DATA.") from None
 
 
-def told(model: Model) -> dict[str, Any]:
-    """The parts of the card that have the form of ours; a card that Python wrote may hold anything."""
-    return {name: value for name, value in model.card.items() if name in _FORMS and _fits(value, _FORMS[name])}
+@dataclass(frozen=True)
+class SavedModel:
+    """A model file that is at work: the model, and the columns that it takes."""
+
+    path: str
+    model: Model
+    memory: str | None = None
+
+    @classmethod
+    def open(cls, path: str, memory: str | None = None) -> SavedModel:
+        return cls(path, open_model(path, memory), memory)
+
+    @cached_property
+    def card(self) -> ModelCard:
+        return ModelCard.read(self.model.card)
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """The columns that the model wants; those of a file that Python wrote have names if the estimator has."""
+        listed, model = self.card.columns, self.model
+        if listed is None and not isinstance(model.card.get("columns"), list):
+            names = model.feature_names or [f"x{place + 1}" for place in range(model.n_features)]
+            words = set(self._words())
+            return [Column(name, TEXT if name in words else NUMBER) for name in names]
+        if listed is None or not all(column.kind in (NUMBER, TEXT) for column in listed):
+            raise BadModel(f"{self.path!r}: its list of columns is damaged.")
+        if len(listed) != model.n_features:
+            raise BadModel(f"{self.path!r}: it lists {len(listed)} columns, but its first step takes {model.n_features}.")
+        return listed
+
+    @property
+    def wants_frame(self) -> bool:
+        """Whether the model takes a table with names, because it has words or gaps to encode."""
+        return self._encoder() is not None if self.card.columns is None else self.card.frame
+
+    def rows(self, data: str, reading: ReadingOptions) -> Iterator[Dataset]:
+        """The rows of a file or a set with the model's columns, some at a time."""
+        return chunks(data, self.columns, self.wants_frame, self.card.label, reading, self.memory)
+
+    def _encoder(self) -> ColumnTransformer | None:
+        """The step that takes columns apart by name, if the model begins with one."""
+        first = self.model.estimator
+        while isinstance(first, Pipeline):
+            first = first.steps[0][1]
+        return first if isinstance(first, ColumnTransformer) else None
+
+    def _words(self) -> Iterator[str]:
+        """Columns that are encoded as words."""
+        encoder, names = self._encoder(), self.model.feature_names or []
+        for _, step, columns in [] if encoder is None else encoder.transformers_:
+            last = step.steps[-1][1] if isinstance(step, Pipeline) else step
+            if isinstance(last, OneHotEncoder | OrdinalEncoder) and any(each.dtype.kind in "OU" for each in last.categories_):
+                yield from (each if isinstance(each, str) else names[each] for each in columns if isinstance(each, str) or names)
 
 
-_FORMS: dict[str, Any] = {
-    "label": str,
-    "frame": bool,
-    "command": str,
-    "created": str,
-    "data": {"name": str, "rows": int, "fingerprint": str},
-    "classes": dict,
-    "errors": dict,
-    "split": {"kind": str, "seed": int, "train_rows": int, "test_rows": int, "learned_rows": int},
-}
-_COUNTED = {"rows": int, "mistakes": int, "error": float, "low": float, "high": float}
-
-
-def _fits(value: Any, form: Any) -> bool:
-    if isinstance(form, dict):
-        return isinstance(value, dict) and all(name in value and _fits(value[name], each) for name, each in form.items())
-    return isinstance(value, (int, float) if form is float else form)
-
-
-def errors_told(card: dict[str, Any]) -> dict[str, Any]:
-    """Those of a card's errors that count rows."""
-    return {name: found for name, found in card.get("errors", {}).items() if _fits(found, _COUNTED)}
-
-
-def columns_of(model: Model, path: str) -> list[Column]:
-    """The columns that a model wants; those of a file that Python wrote have names if the estimator has."""
-    listed = model.card.get("columns")
-    if not isinstance(listed, list):
-        names = model.feature_names or [f"x{place + 1}" for place in range(model.n_features)]
-        words = _words(model)
-        return [Column(name, TEXT if name in words else NUMBER) for name in names]
-    try:
-        columns = [Column(str(each["name"]), {NUMBER: NUMBER, TEXT: TEXT}[each["kind"]]) for each in listed]
-    except (TypeError, KeyError):
-        raise BadModel(f"{path!r}: its list of columns is damaged.") from None
-    if len(columns) != model.n_features:
-        raise BadModel(f"{path!r}: it lists {len(columns)} columns, but its first step takes {model.n_features}.")
-    return columns
-
-
-def _encoder(model: Model) -> Any:
-    """The step that takes columns apart by name, if the model begins with one."""
-    first = model.estimator
-    while hasattr(first, "steps"):
-        first = first.steps[0][1]
-    return first if hasattr(first, "transformers_") else None
-
-
-def _words(model: Model) -> set[str]:
-    """Columns that are encoded as words."""
-    encoder = _encoder(model)
-    found: set[str] = set()
-    for _, step, columns in [] if encoder is None else encoder.transformers_:
-        last = step.steps[-1][1] if hasattr(step, "steps") else step
-        if hasattr(last, "categories_") and any(each.dtype.kind in "OU" for each in last.categories_):
-            names = model.feature_names or []
-            found |= {
-                column if isinstance(column, str) else names[column] for column in columns if isinstance(column, str) or names
-            }
-    return found
-
-
-def wants_frame(model: Model) -> bool:
-    """Whether the model takes a table with names, because it has words or gaps to encode."""
-    if "columns" in model.card:
-        return told(model).get("frame", False)
-    return _encoder(model) is not None
-
-
-def label_of(model: Model) -> str | None:
-    """What the label's column was called."""
-    return told(model).get("label")
-
-
-def learned_rows(model: Model) -> int | None:
-    """From how many rows the learner learned, if the file tells."""
-    rows = told(model).get("split", {}).get("learned_rows", 0)
-    return rows if rows > 0 else None
+def steps_of(estimator: Any) -> list[str]:
+    """The steps of a pipeline from rows to learner, by their names."""
+    parts = anatomy(estimator, fitted=True)
+    steps = [
+        f"{type(stage.part).__name__}({stage.part.threshold:g})" if stage.drops else type(stage.part).__name__
+        for stage in parts.stages
+    ]
+    return [*steps, type(parts.learner).__name__]

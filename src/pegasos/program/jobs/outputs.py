@@ -1,4 +1,4 @@
-"""Where results go: checked before the work begins, and in place only when they are whole."""
+"""Where results go: checked before the work begins, and in place only when they are complete."""
 
 from __future__ import annotations
 
@@ -13,23 +13,18 @@ from pegasos.program.files import replacing
 from pegasos.program.terminal.usage_error import UsageError
 
 
-def check_file(out: str, *inputs: str) -> None:
-    """A file that may be written: not a folder, and none of the files that are read."""
+def check_file(out: str, *inputs: str, model: bool = False) -> None:
+    """A file that may be written: not a folder, none of the files that are read, and for a model no device or pipe."""
     path = Path(out)
     if path.is_dir():
         raise UsageError(f"-o {out} is a folder; give the name of a file, such as {path / 'result'}.")
+    if model and path.exists() and not path.is_file():
+        raise UsageError(f"-o {out} is a device; a model needs a file.")
     for each in inputs:
         with contextlib.suppress(OSError):
             if path.samefile(each):
                 raise UsageError(f"-o {out} is the file that is read; give another name.")
     _check_parents(path)
-
-
-def check_model_file(out: str, *inputs: str) -> None:
-    """The same for a model, which cannot go into a device or a pipe."""
-    check_file(out, *inputs)
-    if Path(out).exists() and not Path(out).is_file():
-        raise UsageError(f"-o {out} is a device; a model needs a file.")
 
 
 def check_folder(out: str) -> None:
@@ -40,15 +35,15 @@ def check_folder(out: str) -> None:
 
 
 def _check_parents(path: Path) -> None:
-    there = next((parent for parent in path.absolute().parents if parent.exists()), Path())
-    if not there.is_dir():
-        raise UsageError(f"-o {path}: {there} is a file, not a folder.")
-    if not os.access(there, os.W_OK):
-        raise UsageError(f"-o {path}: nothing can be written to {there}.")
+    parent = next((parent for parent in path.absolute().parents if parent.exists()), Path())
+    if not parent.is_dir():
+        raise UsageError(f"-o {path}: {parent} is a file, not a folder.")
+    if not os.access(parent, os.W_OK):
+        raise UsageError(f"-o {path}: nothing can be written to {parent}.")
 
 
 @contextlib.contextmanager
-def opened(out: str) -> Iterator[TextIO]:
+def open_output(out: str) -> Iterator[TextIO]:
     """Standard output, a device, or a file that appears under its name only when it is complete."""
     if out == "-":
         yield sys.stdout

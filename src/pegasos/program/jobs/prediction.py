@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import csv
+import itertools
 from collections.abc import Callable
 from typing import Any, TextIO
 
-import numpy as np
-
-from pegasos.program.jobs import model_cards, outputs
-from pegasos.program.jobs.datasets import chunks
+from pegasos.learners.one_vs_all import probabilities
+from pegasos.program.jobs import outputs
+from pegasos.program.jobs.model_cards import SavedModel
 from pegasos.program.modelfile import Model
 from pegasos.program.tables.messages import plain
 from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import ReadingOptions
 from pegasos.program.terminal.usage_error import UsageError
-
-Array = np.ndarray[Any, Any]
+from pegasos.search.anatomy import anatomy
 
 
 def predict(path: str, data: str, out: str, what: str, as_json: bool, reading: ReadingOptions, memory: str | None) -> int:
@@ -26,42 +25,34 @@ def predict(path: str, data: str, out: str, what: str, as_json: bool, reading: R
     option_values.check_memory(memory)
     if out != "-":
         outputs.check_file(out, path, data)
-    model = model_cards.open_model(path, memory)
-    head, columns_of_rows = _columns(model, what)
-    parts = chunks(
-        data, model_cards.columns_of(model, path), model_cards.wants_frame(model), model_cards.label_of(model), reading, memory
-    )
-    first = next(parts, None)  # whatever is wrong with the data shows before anything is written
+    saved = SavedModel.open(path, memory)
+    head, columns_of_rows = _columns(saved.model, what)
+    parts = saved.rows(data, reading)
+    first = list(itertools.islice(parts, 1))  # whatever is wrong with the data shows before anything is written
     count = 0
-    with outputs.opened(out) as file, console.working(f"predicting {data}"):
+    with outputs.open_output(out) as file, console.working(f"predicting {data}"):
         write = _json_lines(file, head) if as_json else _csv_lines(file, head)
-        part = first
-        while part is not None:
+        for part in itertools.chain(first, parts):
             write(columns_of_rows(part.X))
             count += len(part)
-            part = next(parts, None)
     return count
 
 
 def _columns(model: Model, what: str) -> tuple[list[str], Callable[[Any], list[list[Any]]]]:
     """Names of the output's columns, and the function that fills them from rows."""
-    estimator, classes = model.estimator, model.classes
+    estimator, learner = model.estimator, anatomy(model.estimator, fitted=True).learner
     if what == "labels":
         return ["label"], lambda X: [estimator.predict(X).tolist()]
-    method = "decision_function" if what == "scores" else "predict_proba"
-    try:
-        values = getattr(estimator, method)
-    except AttributeError:
-        raise UsageError(
-            f"this model has no {what}: probabilities exist for logistic models; --what scores works for all."
-        ) from None
+    if what == "probabilities" and not learner.has_probabilities:
+        raise UsageError("this model has no probabilities: they exist for logistic models; --what scores works for all.")
+    classes = model.classes.tolist()
     binary = what == "scores" and len(classes) == 2
-    names = ["score"] if binary else [f"{'score' if what == 'scores' else 'p'}_{label}" for label in classes.tolist()]
+    names = ["score"] if binary else [f"{'score' if what == 'scores' else 'p'}_{label}" for label in classes]
 
     def fill(X: Any) -> list[list[Any]]:
-        found = np.asarray(values(X))
-        found = found.reshape(len(found), -1)
-        return [estimator.predict(X).tolist(), *(column.tolist() for column in found.T)]
+        scores = estimator.decision_function(X)  # once: with a kernel they are nearly all of the work
+        values = probabilities(scores) if what == "probabilities" else scores
+        return [learner.labels_of(scores).tolist(), *(column.tolist() for column in values.reshape(len(values), -1).T)]
 
     return ["label", *names], fill
 

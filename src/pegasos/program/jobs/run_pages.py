@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
 from pegasos.program.jobs.datasets import Split, take
 from pegasos.program.pages import gather_sweep, save_gathered, write_report
+from pegasos.program.records.codec import to_json
+from pegasos.program.records.runs import TuneRecord
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions
 
 
-def write_page(
-    result: dict[str, Any], search: Any, dataset: Dataset, split: Split, reading: ReadingOptions, test_size: float | None
-) -> str:
-    """report.json and report.html in the folder of the run; answers the page's path."""
+def write_page(record: TuneRecord, search: Any, dataset: Dataset, split: Split, options: list[str]) -> None:
+    """report.json and report.html in the folder of the run; `options` stand in every command line of the page."""
     with console.working("writing the page"):
         gathered = gather_sweep(
             search,
             take(dataset, split.train),
-            source=result["source"],
-            command=shlex.join(["pegasos", *console.state.arguments]),
-            options=[*as_arguments(reading), *([] if test_size is None else ["--test-size", f"{test_size:g}"])],
+            source=record.source,
+            command=record.command,
+            options=options,
             positions=split.train,
-            errors=result["errors"],
-            honest=result["honest"],
-            advice=result["advice"],
-            seconds=result["seconds"],
+            errors=to_json(record.errors),
+            honest=to_json(record.honest),
+            advice=[str(advice) for advice in record.advice],
+            seconds=record.seconds,
         )
-        save_gathered(result["folder"], gathered)
-        return str(write_report(result["folder"]))
+        save_gathered(record.folder, gathered)
+        write_report(record.folder)
 
 
 def as_arguments(reading: ReadingOptions) -> list[str]:

@@ -1,110 +1,100 @@
-"""What train and tune share: from options to a fitted pipeline, its errors, and its file."""
+"""The work behind `train`, and what tune shares with it: from options to a fitted pipeline, its errors, and its file."""
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pegasos.learners.catalogue import make_learner
-from pegasos.program.jobs.datasets import Split, classes_of, take
+from pegasos.program.jobs import outputs
+from pegasos.program.jobs.datasets import Split, check_classes, check_source, classes_of, load, split_rows, take
 from pegasos.program.jobs.model_cards import make_card
 from pegasos.program.jobs.scoring import count_errors
 from pegasos.program.modelfile import save
-from pegasos.program.pipelines import (
-    Recipe,
-    check_expansion,
-    chosen_scale,
-    learned_rows,
-    make_recipe,
-)
+from pegasos.program.pipelines import Recipe, check_expansion, chosen_scale, learned_rows, make_recipe
+from pegasos.program.records.codec import to_json
+from pegasos.program.records.models import TrainRecord, learner_facts
+from pegasos.program.records.runs import ErrorCount
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.named_sets import is_set
 from pegasos.program.terminal import console, option_values
-from pegasos.program.terminal.options import LearningOptions, RunningOptions
+from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
 from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
 
 
-def check(model: str, learning: LearningOptions, running: RunningOptions) -> None:
-    """Find mistakes of the call before any data are read."""
-    option_values.check_model(model)
-    given = option_values.grids(learning, rows=1)
-    option_values.refuse_unknown(model, given)
-    option_values.check_preparation(learning)
-    option_values.check_memory(running.memory)
-    option_values.single({**given, "expand": option_values.parse_expand(learning.expand)})
+@dataclass(frozen=True)
+class TrainJob:
+    """Everything that the command line asks of train."""
+
+    data: str
+    model: str
+    path: str
+    learning: LearningOptions
+    reading: ReadingOptions
+    running: RunningOptions
 
 
-def one_recipe(model: str, learning: LearningOptions, rows: Dataset, running: RunningOptions) -> Recipe:
-    """The pipeline of train: one value of each setting."""
+def train(job: TrainJob) -> TrainRecord:
+    """Train one model, save it, and answer what was found."""
+    begin = time.perf_counter()
+    option_values.single(option_values.check([job.model], job.learning, job.running.memory))
+    check_source(job.data)
+    outputs.check_file(job.path, job.data, model=True)
+    dataset = load(job.data, job.reading, job.running.memory)
+    split = split_rows(dataset, job.running.test_size, job.running.seed)
+    check_classes(dataset, split)
+    rows = take(dataset, split.train)
+    recipe = _recipe(job, rows)
+    with console.working(f"training {job.model} on {len(rows)} rows"):
+        recipe.estimator.fit(rows.X, rows.y, **recipe.weights_of(rows))
+    errors = errors_of(recipe.estimator, dataset, split)
+    seconds = time.perf_counter() - begin
+    learned = save_model(recipe.estimator, job.path, dataset, split, errors, seconds)
+    return TrainRecord(job.path, dataset.name, learner_facts(recipe.estimator, learned), errors, round(seconds, 2))
+
+
+def _recipe(job: TrainJob, rows: Dataset) -> Recipe:
+    """The pipeline: one value of each setting."""
+    learning = job.learning
     (expand,) = option_values.parse_expand(learning.expand)
     check_expansion(rows, expand)
-    values = option_values.single(option_values.grids(learning, learned_rows(rows, learning.drop_outliers)))
-    if "class_weight" in values:
-        values["class_weight"] = option_values.parse_class_weight(values["class_weight"], classes_of(rows))
-    learner = make_learner(model, {**values, "seed": running.seed, "memory": running.memory})
+    given = option_values.grids(learning, learned_rows(rows, learning.drop_outliers), classes_of(rows))
+    values = {**option_values.single(given), "seed": job.running.seed, "memory": job.running.memory}
     console.say(f"scale: {chosen_scale(rows, learning.scale)}")
-    return make_recipe(rows, learner, learning.scale, expand, learning.drop_outliers)
+    return make_recipe(rows, make_learner(job.model, values), learning.scale, expand, learning.drop_outliers)
 
 
-def fit(recipe: Recipe, rows: Dataset) -> None:
-    """Learn, with weights where there are any."""
-    weights = {} if rows.weights is None else {recipe.weight_name: rows.weights}
-    recipe.estimator.fit(rows.X, rows.y, **weights)
-
-
-def errors_of(estimator: Any, dataset: Dataset, split: Split) -> dict[str, Any]:
+def errors_of(estimator: Any, dataset: Dataset, split: Split) -> dict[str, ErrorCount]:
     """Errors on the rows that were learned from, and on those that were not."""
-    assert dataset.y is not None
     found = {}
     for name, rows in (("training", split.train), ("test", split.test)):
         if len(rows):
             with console.working(f"predicting {len(rows)} {name} rows"):
-                found[name] = count_errors(dataset.y[rows], estimator.predict(dataset.X[rows]))
+                found[name] = count_errors(dataset.labels[rows], estimator.predict(dataset.X[rows]))
     return found
 
 
-def save_model(estimator: Any, path: str | Path, dataset: Dataset, split: Split, errors: dict[str, Any], seconds: float) -> None:
-    """The model with its card and the hashes of its training rows."""
+def save_model(
+    estimator: Any,
+    path: str | Path,
+    dataset: Dataset,
+    split: Split,
+    errors: dict[str, ErrorCount],
+    seconds: float,
+    **choice: Any,
+) -> int:
+    """Write the model with its card and the hashes of its training rows; answers from how many of these it learned."""
     learned = learned_rows(take(dataset, split.train), anatomy(estimator).outlier_threshold)
-    card, hashes = make_card(dataset, split, errors, seconds, learned)
+    card, hashes = make_card(dataset, split, errors, seconds, learned, **choice)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    save(estimator, path, card=card, rows=hashes)
-
-
-def learner_facts(estimator: Any, rows: int | None) -> dict[str, Any]:
-    """What a person wants to know of the fitted learner; `rows` are those that it learned from, None where nobody knows."""
-    learner = anatomy(estimator, fitted=True).learner
-    facts: dict[str, Any] = {"class": type(learner).__name__}
-    if hasattr(learner, "loss"):
-        facts["loss"] = learner.loss
-    facts["kernel"] = repr(learner.kernel_) if hasattr(learner, "kernel_") else "linear"
-    if learner.lam_ is not None:
-        lam = float(learner.lam_)
-        facts |= {"lam": lam, "C": None if rows is None else 1 / (lam * rows)}
-    facts["passes" if type(learner).__name__ != "Pegasos" else "steps"] = int(learner.n_iter_)
-    if hasattr(learner, "support_"):
-        facts["support_vectors"] = len(learner.support_)
-    facts["rows"] = rows
-    if np.isfinite(getattr(learner, "gap_", np.nan)):
-        facts["gap"] = float(learner.gap_)
-    return facts
-
-
-def told_facts(facts: dict[str, Any]) -> dict[str, Any]:
-    """The same in words, λ with its C beside it."""
-    told: dict[str, Any] = {name: facts[name] for name in ("loss", "kernel") if name in facts}
-    if "lam" in facts:
-        told["regularization"] = console.lam_with_cost(facts["lam"], facts["C"])
-    told |= {name: facts[name] for name in ("passes", "steps") if name in facts}
-    if "support_vectors" in facts:
-        told["support vectors"] = str(facts["support_vectors"]) + ("" if facts["rows"] is None else f" of {facts['rows']} rows")
-    if "gap" in facts:
-        told["certified gap"] = f"{facts['gap']:.2g} of the objective at most"
-    return told
+    save(estimator, path, card=to_json(card), rows=hashes)
+    return learned
 
 
 def stem(data: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import json
+import io
 import shlex
 import time
 import warnings
@@ -14,28 +14,27 @@ from typing import Any
 import numpy as np
 
 from pegasos import SweepCV
-from pegasos.learners.catalogue import MODELS, make_learner, model_of
-from pegasos.program.files import replacing, write_text
+from pegasos.learners.catalogue import make_learner
+from pegasos.program.files import write_text
 from pegasos.program.grids import GridRequest, default_models, make_grid
 from pegasos.program.jobs import outputs, training
-from pegasos.program.jobs.datasets import Split, check_classes, classes_of, load, split_rows, take
-from pegasos.program.jobs.run_pages import write_page
-from pegasos.program.jobs.scoring import show_errors
+from pegasos.program.jobs.datasets import check_classes, classes_of, load, split_rows, take
+from pegasos.program.jobs.run_pages import as_arguments, write_page
 from pegasos.program.pipelines import Recipe, check_expansion, chosen_scale, learned_rows, make_recipe
+from pegasos.program.records.codec import save
+from pegasos.program.records.runs import TuneRecord, cell_records
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
+from pegasos.program.terminal.reproduction import expansion_degree, kernel_option
 from pegasos.program.terminal.usage_error import UsageError
 from pegasos.search.advice import SweepWarning
-
-Array = np.ndarray[Any, Any]
-
-_SHOWN = 12
+from pegasos.search.store import OtherQuestion
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Everything that was said on the command line."""
+class TuneJob:
+    """Everything that the command line asks of tune."""
 
     data: str
     folder: str
@@ -50,257 +49,132 @@ class Plan:
     page: bool = True
 
 
-def tune(plan: Plan) -> dict[str, Any]:
+def tune(job: TuneJob) -> TuneRecord:
     """Run the sweep, write the folder, and answer what was found."""
     begin = time.perf_counter()
-    outputs.check_folder(plan.folder)
-    _check(plan)
-    dataset = load(plan.data, plan.reading, plan.running.memory)
-    split = split_rows(dataset, plan.running.test_size, plan.running.seed)
+    outputs.check_folder(job.folder)
+    _check(job)
+    dataset = load(job.data, job.reading, job.running.memory)
+    split = split_rows(dataset, job.running.test_size, job.running.seed)
     check_classes(dataset, split)
     rows = take(dataset, split.train)
-    models = plan.models or default_models(len(rows))
-    recipe = make_recipe(rows, make_learner(models[0], {}), plan.learning.scale, None, plan.learning.drop_outliers)
-    learned = learned_rows(rows, plan.learning.drop_outliers)
-    wish = _wish(plan, models, rows, learned)
-    for degree in wish.expand:
+    models = job.models or default_models(len(rows))
+    recipe = make_recipe(rows, make_learner(models[0], {}), job.learning.scale, None, job.learning.drop_outliers)
+    learned = learned_rows(rows, job.learning.drop_outliers)
+    request = _request(job, models, rows, learned)
+    for degree in request.expand:
         check_expansion(rows, degree)
-    search = _search(plan, recipe, make_grid(wish, recipe, rows), rows)
-    cells = describe_cells(search, learned)
-    chosen = cells[search.best_index_]
-    errors = training.errors_of(search.best_estimator_, dataset, split)
-    estimate = search.honest_estimate()
-    result = {
-        "data": dataset.name,
-        "source": plan.data,
-        "rows": {"training": len(split.train), "test": len(split.test), "split": split.record["kind"]},
-        "scale": chosen_scale(rows, plan.learning.scale),
-        "cells": len(cells),
-        "folds": int(search.n_splits_),
-        "scoring": plan.scoring,
-        "complete": bool(search.completed_),
-        "choice": chosen,
-        "simplest": cells[search.simplest_index_],
-        "leading": _leading(cells),
-        "honest": {"error": estimate.error, "low": estimate.low, "high": estimate.high, "method": estimate.method},
-        "errors": errors,
-        "advice": [str(advice) for advice in search.advice_],
-        "folder": plan.folder,
-        "model": str(Path(plan.folder) / "best.model"),
-        "seconds": round(time.perf_counter() - begin, 2),
-    }
-    _write(plan, result, cells, search, dataset, split)
-    if plan.page:
-        result["page"] = write_page(result, search, dataset, split, plan.reading, plan.running.test_size)
-    return result
+    search = _search(job, recipe, make_grid(request, recipe, rows), rows)
+    folder = Path(job.folder)
+    record = TuneRecord(
+        data=dataset.name,
+        source=job.data,
+        training_rows=len(split.train),
+        test_rows=len(split.test),
+        split=split.kind,
+        scale=chosen_scale(rows, job.learning.scale),
+        folds=int(search.n_splits_),
+        scoring=job.scoring,
+        complete=bool(search.completed_),
+        seed=job.running.seed,
+        cells=cell_records(search, learned, errors=job.scoring == "accuracy"),
+        best=int(search.best_index_),
+        simplest=search.simplest_index_,
+        honest=search.honest_estimate(),
+        errors=training.errors_of(search.best_estimator_, dataset, split),
+        advice=search.advice_,
+        folder=job.folder,
+        model=str(folder / "best.model"),
+        page=str(folder / "report.html") if job.page else None,
+        command=shlex.join(["pegasos", *console.state.arguments]),
+        seconds=round(time.perf_counter() - begin, 2),
+    )
+    choice = {"score": float(search.best_score_), "scoring": job.scoring, "honest": record.honest}
+    training.save_model(search.best_estimator_, record.model, dataset, split, record.errors, record.seconds, **choice)
+    save(folder / "summary.json", record)
+    _write_cells(folder / "results.csv", record)
+    if job.page:
+        size = job.running.test_size
+        options = [*as_arguments(job.reading), *([] if size is None else ["--test-size", f"{size:g}"])]
+        write_page(record, search, dataset, split, options)
+    return record
 
 
-def _check(plan: Plan) -> None:
+def _check(job: TuneJob) -> None:
     """Find mistakes of the call before any data are read."""
     from sklearn.metrics import get_scorer_names
 
-    given = option_values.grids(plan.learning, rows=1)
-    for model in plan.models or ["sdca"]:
-        option_values.check_model(model)
-        if plan.models:
-            option_values.refuse_unknown(model, given)
-    option_values.check_preparation(plan.learning)
-    option_values.check_memory(plan.running.memory)
-    if plan.scoring not in get_scorer_names():
-        raise UsageError(f"--scoring {plan.scoring!r} is no scorer of scikit-learn, such as accuracy or f1_macro.")
+    option_values.check(job.models, job.learning, job.running.memory)
+    if job.scoring not in get_scorer_names():
+        raise UsageError(f"--scoring {job.scoring!r} is no scorer of scikit-learn, such as accuracy or f1_macro.")
 
 
-def _wish(plan: Plan, models: list[str], rows: Dataset, learned: int) -> GridRequest:
-    values = option_values.grids(plan.learning, learned)
-    kernels = values.pop("kernel", [])
-    if "class_weight" in values:
-        values["class_weight"] = [option_values.parse_class_weight(values["class_weight"][0], classes_of(rows))]
-    for name in values:
-        for model in models:
-            if name not in MODELS[model][0].options:
-                raise UsageError(f"{option_values.said(name)} means nothing to {model}: say with -m which model it is for.")
-    running = plan.running
-    return GridRequest(models, kernels, option_values.parse_expand(plan.learning.expand), values, running.seed, running.memory)
+def _request(job: TuneJob, models: list[str], rows: Dataset, learned: int) -> GridRequest:
+    values = option_values.grids(job.learning, learned, classes_of(rows))
+    for model in models:
+        option_values.refuse_unknown(model, values)
+    expand = option_values.parse_expand(job.learning.expand)
+    return GridRequest(models, values.pop("kernel", []), expand, values, job.running.seed, job.running.memory)
 
 
-def _search(plan: Plan, recipe: Recipe, grid: list[dict[str, list[Any]]], rows: Dataset) -> Any:
-    weights = {} if rows.weights is None else {recipe.weight_name: rows.weights}
+def _search(job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows: Dataset) -> Any:
     groups = {} if rows.groups is None else {"groups": rows.groups}
     search = SweepCV(
         recipe.estimator,
         grid,
-        cv=_folds(plan, rows),
-        scoring=plan.scoring,
-        n_jobs=plan.jobs,
-        store=plan.folder,
-        memory=plan.running.memory,
-        max_time=plan.max_time,
+        cv=_folds(job, rows),
+        scoring=job.scoring,
+        n_jobs=job.jobs,
+        store=job.folder,
+        memory=job.running.memory,
+        max_time=job.max_time,
         verbose=0 if console.state.quiet else 1,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SweepWarning)  # told with the result, in the words of the options
-        warnings.filterwarnings("ignore", "The least populated class")  # told by us
+        warnings.simplefilter("ignore", SweepWarning)  # shown with the result
+        warnings.filterwarnings("ignore", "The least populated class")  # _folds says so
         try:
-            return search.fit(rows.X, rows.y, **weights, **groups)
+            return search.fit(rows.X, rows.y, **recipe.weights_of(rows), **groups)
+        except OtherQuestion as error:
+            other = ", ".join(error.different)
+            raise UsageError(
+                f"{job.folder} keeps a run on other {other}: give another folder with -o, or delete it if no longer wanted."
+            ) from error
         except ValueError as error:
-            raise _in_our_words(error, plan) from error
+            if job.scoring == "accuracy":
+                raise
+            raise UsageError(f"--scoring {job.scoring} does not work here: {error}") from error
 
 
-def _in_our_words(error: ValueError, plan: Plan) -> ValueError:
-    """Two errors that a person meets are told in the words of the options."""
-    text = str(error)
-    if text.startswith("the store "):
-        other = text.partition(" holds results for ")[2].partition(".")[0]
-        return UsageError(f"{plan.folder} keeps a run on {other}: give another folder with -o, or delete it if no longer wanted.")
-    if plan.scoring != "accuracy":
-        return UsageError(f"--scoring {plan.scoring} does not work here: {text}")
-    return error
-
-
-def _folds(plan: Plan, rows: Dataset) -> Any:
+def _folds(job: TuneJob, rows: Dataset) -> Any:
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-    assert rows.y is not None
-    _, counts = np.unique(rows.y, return_counts=True)
-    if counts.max() < plan.cv:
-        raise BadData(f"{rows.name}: no class has {plan.cv} training rows; give fewer folds (--cv) or more rows.")
-    if counts.min() < plan.cv:
-        console.say(f"note: the rarest class has {counts.min()} training rows, so some of the {plan.cv} folds lack it.")
-    if rows.groups is not None and len(np.unique(rows.groups)) < plan.cv:
+    _, counts = np.unique(rows.labels, return_counts=True)
+    if counts.max() < job.cv:
+        raise BadData(f"{rows.name}: no class has {job.cv} training rows; give fewer folds (--cv) or more rows.")
+    if counts.min() < job.cv:
+        console.say(f"note: the rarest class has {counts.min()} training rows, so it is missing in some of the {job.cv} folds.")
+    if rows.groups is not None and len(np.unique(rows.groups)) < job.cv:
         raise BadData(
             f"{rows.name}: {len(np.unique(rows.groups))} groups in the training rows; give at most as many folds (--cv)."
         )
     kind = StratifiedKFold if rows.groups is None else StratifiedGroupKFold
-    return kind(plan.cv, shuffle=True, random_state=plan.running.seed)
+    return kind(job.cv, shuffle=True, random_state=job.running.seed)
 
 
-# -- cells as a person reads them ------------------------------------------------------------------------------------
-
-
-def describe_cells(search: Any, rows: int) -> list[dict[str, Any]]:
-    """Each cell of the grid by model, kernel, λ with its C, and stop, with its mean score and deviation over folds."""
-    results = search.cv_results_
-    cells = []
-    for number, params in enumerate(results["params"]):
-        named = {name.rpartition("__")[2]: value for name, value in params.items()}
-        learner = named["learner"]
-        values = {**learner.get_params(deep=False), **{name: value for name, value in named.items() if name != "learner"}}
-        lam = values.get("lam")
-        cells.append(
-            {
-                "cell": number,
-                "model": model_of(learner).name,
-                "kernel": "linear" if values["kernel"] is None else repr(values["kernel"]),
-                "expand": getattr(values["expand"], "degree", None),
-                "lam": None if lam is None or isinstance(lam, str) else float(lam),
-                "C": None if lam is None or isinstance(lam, str) else 1 / (float(lam) * rows),
-                "n_iter": values.get("n_iter"),
-                "epochs": values.get("epochs", values.get("max_epochs")),
-                "score": _finite(results["mean_test_score"][number]),
-                "deviation": _finite(results["std_test_score"][number]),
-                "support_vectors": _finite(results["mean_support_vectors"][number]),
-                "gap": _finite(results["mean_gap"][number]),
-            }
-        )
-    return cells
-
-
-def _finite(value: Any) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _leading(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The best cell of each model, kind of kernel and expansion, the best of them first."""
-    ranked = sorted((cell for cell in cells if cell["score"] is not None), key=lambda cell: -cell["score"])
-    first: dict[Any, dict[str, Any]] = {}
-    for cell in ranked:
-        first.setdefault((cell["model"], cell["kernel"].split("(")[0], cell["expand"]), cell)
-    return sorted(first.values(), key=lambda cell: -cell["score"])
-
-
-# -- files and words -------------------------------------------------------------------------------------------------
-
-
-def _write(plan: Plan, result: dict[str, Any], cells: list[dict[str, Any]], search: Any, dataset: Dataset, split: Split) -> None:
-    folder = Path(plan.folder)
-    errors = {"cross-validated score": result["choice"]["score"], "scoring": plan.scoring, "honest": result["honest"]}
-    training.save_model(
-        search.best_estimator_, folder / "best.model", dataset, split, {**errors, **result["errors"]}, result["seconds"]
-    )
-    with replacing(folder / "results.csv") as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(cells[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(cells)
-    write_text(folder / "summary.json", json.dumps(result, indent=2, ensure_ascii=False) + "\n")
-
-
-def words(cell: dict[str, Any]) -> str:
-    """A cell in one line."""
-    expand = "" if cell["expand"] is None else f", expanded to degree {cell['expand']}"
-    lam = "" if cell["lam"] is None else f", λ = {cell['lam']:.3g} (C = {cell['C']:.3g})"
-    stop = f", T = {cell['n_iter']}" if cell["n_iter"] else f", {cell['epochs']} epochs" if cell["model"] not in _SOLVED else ""
-    return f"{cell['model']} {cell['kernel']}{expand}{lam}{stop}"
-
-
-_SOLVED = ("sdca", "sdca-logistic")
-
-
-def _told(score: float, scoring: str) -> str:
-    return console.percent(1 - score) if scoring == "accuracy" else f"{score:.4g}"
-
-
-def show(result: dict[str, Any], told_next: bool = True) -> None:
-    """The result for a person, and what to do next."""
-    scoring = result["scoring"]
-    measure = "error" if scoring == "accuracy" else scoring
-    console.heading(f"{result['data']}: {result['cells']} settings x {result['folds']} folds in {result['seconds']:.1f} s")
-    console.show()
-    rows = [
-        (
-            cell["model"],
-            cell["kernel"],
-            cell["expand"] or "",
-            *_numbers(cell),
-            _told(cell["score"], scoring),
-            _spread(cell, scoring),
-        )
-        for cell in result["leading"][:_SHOWN]
-    ]
-    console.table(("best of each family", "kernel", "expand", "λ", "C", f"cv {measure}", "± folds"), rows, left=2)
-    if len(result["leading"]) > _SHOWN:
-        console.show(f"... and {len(result['leading']) - _SHOWN} more in {Path(result['folder']) / 'results.csv'}")
-    console.show()
-    console.show(f"choice:  {words(result['choice'])}")
-    if result["simplest"]["cell"] != result["choice"]["cell"]:
-        console.show(f"simpler: {words(result['simplest'])} is within one standard error")
-    honest = result["honest"]
-    console.show(
-        f"error:   {_told(result['choice']['score'], scoring)} cross-validated, optimistic; corrected for the choice "
-        f"{console.percent(honest['error'])} ({console.percent(honest['low'])} to {console.percent(honest['high'])})"
-        if scoring == "accuracy"
-        else f"score:   {measure} {_told(result['choice']['score'], scoring)} cross-validated, optimistic"
-    )
-    console.show()
-    show_errors(result["errors"])
-    for text in result["advice"]:
-        console.show(f"advice: {text}")
-    if not result["complete"]:
-        console.show("Time was up before all cells were done: the choice is among the finished ones.")
-    if "page" in result:
-        console.show()
-        console.show(f"page:  {result['page']}")
-    if not told_next:
-        return
-    console.show()
-    model = shlex.quote(result["model"])
-    console.show(f"next:  pegasos show {model}")
-    console.show(f"       pegasos run {model} {'DATA' if result['source'] == '-' else shlex.quote(result['source'])}")
-    console.show(f"       pegasos predict {model} NEW.csv -o labels.csv")
-
-
-def _numbers(cell: dict[str, Any]) -> tuple[str, str]:
-    return ("", "") if cell["lam"] is None else (f"{cell['lam']:.2g}", f"{cell['C']:.3g}")
-
-
-def _spread(cell: dict[str, Any], scoring: str) -> str:
-    return console.percent(cell["deviation"]) if scoring == "accuracy" else f"{cell['deviation']:.2g}"
+def _write_cells(path: Path, record: TuneRecord) -> None:
+    """results.csv: a line for each cell, kernels as the option --kernel takes them."""
+    lines = []
+    for cell in record.cells:
+        setting = cell.setting
+        line = {"cell": cell.number, "model": setting.model, "kernel": kernel_option(setting.kernel)}
+        line |= {"expand": expansion_degree(setting), "lam": setting.lam, "C": cell.cost}
+        line |= {} if setting.stop is None else {setting.stop.name: setting.stop.count}
+        line |= {name: value for name, value in setting.options if isinstance(value, str | float | int)}
+        line |= {"error" if record.counts_errors else record.scoring: cell.value, "deviation": cell.deviation}
+        lines.append({**line, "support_vectors": cell.support_vectors, "gap": cell.gap})
+    text = io.StringIO()
+    writer = csv.DictWriter(text, dict.fromkeys(name for line in lines for name in line), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    write_text(path, text.getvalue())

@@ -132,3 +132,10 @@ def _is_shape(shape: Any) -> bool:
     if not isinstance(shape, list) or len(shape) > MOST_DIMENSIONS or not all(type(side) is int and side >= 0 for side in shape):
         return False
     return math.prod(side or 1 for side in shape) < 2**58  # NumPy counts the other sides of an empty array, too
+
+
+def begins_like_model(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as a model does: with the length of its header, then the header's JSON."""
+    with open(path, "rb") as file:
+        beginning = file.read(9)
+    return beginning[8:] == b"{" and 2 <= int.from_bytes(beginning[:8], "little") <= MOST_HEADER_BYTES

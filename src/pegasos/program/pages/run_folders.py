@@ -39,7 +39,7 @@ def read_run(path: str | Path, X: Any = None, y: Any = None, **facts: Any) -> di
     summary = _json(path / "summary.json")
     if not found and not summary:
         raise BadData(f"{path} holds no results: a run of tune or study leaves results.json or summary.json in its folder.")
-    return {**_of_summary(summary, path), **found, "summary": summary, "folder": path.name}
+    return {**(found or _of_summary(summary, path)), "summary": summary, "folder": path.name}
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -57,7 +57,9 @@ def from_json(kind: Any, value: Any, where: str) -> Any:
     if origin is list and isinstance(value, list):
         return [from_json(inner[0], each, where) for each in value]
     if origin is tuple and isinstance(value, list):
-        return tuple(from_json(inner[0], each, where) for each in value)
+        kinds = inner[:1] * len(value) if inner[-1] is Ellipsis else inner
+        if len(kinds) == len(value):
+            return tuple(from_json(kind, each, where) for kind, each in zip(kinds, value, strict=True))
     if origin is dict and isinstance(value, dict):
         return {name: from_json(inner[1], each, where) for name, each in value.items()}
     if kind is Setting and isinstance(value, dict):

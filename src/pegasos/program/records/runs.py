@@ -1,8 +1,10 @@
-"""What a run of `tune` writes: counted errors, cells, the choice."""
+"""What a run of `tune` or `run` finds: counted errors, cells, the choice."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from typing import Any
 
 from pegasos.search.advice import Advice
 from pegasos.search.estimates import Estimate
@@ -18,6 +20,15 @@ class ErrorCount:
     error: float | None
     low: float | None
     high: float | None
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Counts by true class (rows) and predicted class (columns), and which rows were counted."""
+
+    rows: str
+    classes: list[str]
+    counts: list[list[int]]
 
 
 @dataclass(frozen=True)
@@ -59,9 +70,64 @@ class TuneRecord:
     advice: list[Advice]
     folder: str
     model: str
+    page: str | None
     command: str
     seconds: float
 
     @property
     def choice(self) -> CellRecord:
         return self.cells[self.best]
+
+    @property
+    def counts_errors(self) -> bool:
+        """Whether the values of cells are errors."""
+        return self.scoring == "accuracy"
+
+    def leading(self) -> list[CellRecord]:
+        """The best cell of each model, kind of kernel and preparation, the best of them first."""
+        sign = 1 if self.counts_errors else -1
+        known = [(sign * cell.value, cell.number, cell) for cell in self.cells if cell.value is not None]
+        first: dict[Any, CellRecord] = {}
+        for *_, cell in sorted(known, key=lambda each: each[:2]):
+            first.setdefault((cell.setting.model, type(cell.setting.kernel), cell.setting.preparation), cell)
+        return list(first.values())
+
+
+@dataclass(frozen=True)
+class EvaluationRecord:
+    """What `run` found: errors by kind of rows."""
+
+    model: str
+    data: str
+    errors: dict[str, ErrorCount]
+    notes: list[str]
+    confusion: Confusion
+
+
+def cell_records(search: Any, rows: int, metric: str = "score", errors: bool = True) -> list[CellRecord]:
+    """The cells of a fitted SweepCV, for a refit on so many rows; `errors`: the metric is an accuracy."""
+    results = search.cv_results_
+
+    def number(name: str, cell: int) -> float | None:
+        value = float(results[name][cell]) if name in results else math.nan
+        return value if math.isfinite(value) else None
+
+    def value(name: str, cell: int) -> float | None:
+        found = number(name, cell)
+        return 1 - found if errors and found is not None else found
+
+    return [
+        CellRecord(
+            number=cell,
+            setting=setting,
+            value=value(f"mean_test_{metric}", cell),
+            deviation=number(f"std_test_{metric}", cell),
+            folds=[value(f"split{fold}_test_{metric}", cell) for fold in range(search.n_splits_)],
+            train=value(f"mean_train_{metric}", cell),
+            train_deviation=number(f"std_train_{metric}", cell),
+            support_vectors=number("mean_support_vectors", cell),
+            gap=number("mean_gap", cell),
+            cost=None if setting.lam is None else 1 / (setting.lam * rows),
+        )
+        for cell, setting in enumerate(search.settings_)
+    ]

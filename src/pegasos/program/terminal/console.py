@@ -53,14 +53,8 @@ def show_json(value: Any) -> None:
 
 def as_json(value: Any, indent: int | None = None) -> str:
     """JSON with every control character escaped, also those above ASCII, some of which a terminal would obey."""
-    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False, default=_to_json)
+    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
     return "".join(char if char == "\n" or char.isprintable() else json.dumps(char)[1:-1] for char in text)
-
-
-def _to_json(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    return str(value)
 
 
 def say(text: object) -> None:
@@ -74,21 +68,14 @@ def complain(text: object) -> None:
     print(_styled("pegasos:", "31", sys.stderr), _safe(text), file=sys.stderr, flush=True)
 
 
-def complain_more(text: object) -> None:
-    """A further line to what went wrong."""
-    print(_safe(text), file=sys.stderr, flush=True)
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1) -> None:
-    """Columns of text, the first `left` of them aligned to the left, the others to the right."""
-    head = [plain(cell, width=60) for cell in head]
-    cells = [[plain(cell, width=60) for cell in row] for row in rows]
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1, width: int = 60) -> None:
+    """Columns of text, the first `left` of them aligned to the left, the others to the right; texts are cut at `width`."""
+    head = [plain(cell, width) for cell in head]
+    cells = [[plain(cell, width) for cell in row] for row in rows]
     widths = [max(len(line[place]) for line in [head, *cells]) for place in range(len(head))]
     for number, line in enumerate([head, *cells]):
-        text = "  ".join(
-            cell.ljust(width) if place < left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
+        pairs = enumerate(zip(line, widths, strict=True))
+        text = "  ".join(cell.ljust(wide) if place < left else cell.rjust(wide) for place, (cell, wide) in pairs).rstrip()
         print(_styled(text, "1", sys.stdout) if number == 0 else text)
 
 
@@ -114,11 +101,16 @@ def working(what: str) -> Iterator[None]:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
+def counted(count: int, thing: str) -> str:
+    """So many of something: 1 epoch, 2 epochs."""
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
 def percent(share: float) -> str:
     """An error as a person reads it."""
     return f"{100 * share:.2f} %"
 
 
 def lam_with_cost(lam: float, cost: float | None) -> str:
-    """λ, and beside it what SVC calls C; None where nobody knows how many rows there were."""
+    """λ, and beside it what SVC calls C; None where the number of rows is unknown."""
     return f"λ = {lam:.3g} (C = {'1/(λ m), m unknown' if cost is None else f'{cost:.3g}'})"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pegasos.program.tables.messages import near
 from pegasos.program.terminal.usage_error import UsageError
@@ -12,15 +13,13 @@ from pegasos.program.terminal.usage_error import UsageError
 if TYPE_CHECKING:
     from pegasos.engine.kernels import Kernel
 
-#: Values that one option may stand for.
-_MOST = 1000
-_HIGHEST_DEGREE = 1000
+#: Values that one option may stand for, and the highest whole number as a parameter of a kernel.
+_MOST = _HIGHEST_COUNT = 1000
 _LARGEST_COUNT = 10**12
 
 KERNEL_GRAMMAR = """\
-linear | NAME[:VALUES][:coef0=C], repeatable. VALUES are a,b,c or lo:hi:count (logarithmic).
-gaussian: variances v of exp(-|x-z|^2/(2v)), `2s` twice the data's own scale, or gamma=g for exp(-g|x-z|^2);
-exponential, laplacian: scales; polynomial: degrees d of (coef0 + x.z)^d."""
+linear | NAME[:VALUES][:PARAMETER=VALUE], repeatable. VALUES are a,b,c or lo:hi:count (logarithmic);
+`2s` is twice the width that suits the data. `pegasos models` lists the kernels and their parameters."""
 
 
 def parse_numbers(text: str, option: str) -> list[float]:
@@ -80,89 +79,84 @@ def parse_kernels(texts: Sequence[str]) -> list[Kernel | None]:
 
 
 def _parse_kernel(text: str) -> list[Kernel | None]:
-    from pegasos.engine.kernels import ALIASES, KERNELS, Gaussian, Polynomial
+    from pegasos.engine.kernels import ALIASES, KERNELS, Linear
 
-    option = "--kernel"
     name, *parts = text.split(":")
     name = ALIASES.get(name.lower(), name.lower())
     if name not in KERNELS:
-        raise UsageError(
-            f"{text!r} in {option}: there is no kernel {name!r}; there are {', '.join(KERNELS)}.{near(name, KERNELS)}"
-        )
-    values, extra = _sorted_out(parts, text)
-    if name == "linear":
-        if parts:
-            raise _misuse(text, option, "the linear kernel has no values")
-        return [None]
+        hint = near(name, KERNELS)
+        raise UsageError(f"{text!r} in --kernel: there is no kernel {name!r}; there are {', '.join(KERNELS)}.{hint}")
     kind = KERNELS[name]
-    if kind is Polynomial:
-        coef0 = _number(extra.pop("coef0", "1"), text, option)
-        _refuse(extra, text, "coef0")
-        degrees = parse_counts(values, option) if values else [3]
-        if max(degrees) > _HIGHEST_DEGREE:
-            raise _misuse(text, option, f"the degree {max(degrees):g} is above {_HIGHEST_DEGREE}")
-        return [Polynomial(degree, coef0) for degree in degrees]
-    if kind is Gaussian and "gamma" in extra:
-        gammas = extra.pop("gamma")
-        _refuse(extra, text, "gamma")
-        if values:
-            raise _misuse(text, option, "give variances or gamma=..., not both")
-        return [Gaussian(1 / (2 * _positive(gamma, text))) for gamma in parse_numbers(gammas, option)]
-    _refuse(extra, text, "gamma" if kind is Gaussian else "")
-    make = cast("Callable[[float | str], Kernel]", kind)
-    return [make(width) for width in (_widths(values, text) if values else ["scale"])]
+    values, given = _sorted_out(parts, kind, text)
+    if (values and kind.main is None) or (parts and kind is Linear):
+        raise _misuse(text, "--kernel", f"the {name} kernel has no values")
+    if kind is Linear:
+        return [None]
+    others = [each.name for each in dataclasses.fields(kind) if each.name != kind.main]
+    fixed = {each: _number(given.pop(each), text, "--kernel") for each in others if each in given}
+    made = [kind()] if not values else [kind(**{str(kind.main): value}) for value in _main_values(kind, values, text)]
+    for alternative, make in kind.alternatives.items():
+        if alternative in given:
+            if values:
+                raise _misuse(text, "--kernel", f"give {kind.main}s or {alternative}=..., not both")
+            numbers = parse_numbers(given.pop(alternative), "--kernel")
+            made = [make(_positive(number, text)) for number in numbers]
+    for unknown in given:
+        known = ", ".join((*others, *kind.alternatives))
+        raise _misuse(text, "--kernel", f"unknown {unknown!r}" + (f"; known is {known}" if known else ""))
+    return [kernel.set_params(**fixed) for kernel in made]
 
 
-def _sorted_out(parts: list[str], text: str) -> tuple[str, dict[str, str]]:
-    """Values, and what is given by name; lo:hi:count after a name belongs to it."""
+def _sorted_out(parts: list[str], kind: type[Kernel], text: str) -> tuple[str, dict[str, str]]:
+    """Values, and what is given by name; lo:hi:count after the name of an alternative belongs to it."""
     values: list[str] = []
-    extra: dict[str, str] = {}
+    given: dict[str, str] = {}
     name = ""
     for part in parts:
         if "=" in part:
             name, _, value = part.partition("=")
-            if name in extra:
+            if name in given:
                 raise _misuse(text, "--kernel", f"{name}= is given twice")
-            extra[name] = value
-        elif name == "gamma":
-            extra[name] += f":{part}"
+            given[name] = value
+        elif name in kind.alternatives:
+            given[name] += f":{part}"
         else:
             values.append(part)
-    return ":".join(values), extra
+    return ":".join(values), given
+
+
+def _main_values(kind: type[Kernel], values: str, text: str) -> Sequence[float | str]:
+    """Values of a kernel's main parameter: whole numbers, widths, or just numbers."""
+    from pegasos.engine.kernels import DistanceKernel
+
+    if kind.main not in kind.counts:
+        return _widths(values, text) if issubclass(kind, DistanceKernel) else parse_numbers(values, "--kernel")
+    counts = parse_counts(values, "--kernel")
+    if max(counts) > _HIGHEST_COUNT:
+        raise _misuse(text, "--kernel", f"the {kind.main} {max(counts):g} is above {_HIGHEST_COUNT}")
+    return counts
 
 
 def _widths(values: str, text: str) -> list[float | str]:
     """Widths as numbers, or as texts for multiples of the data's own scale."""
-    parts = values.split(":")
-    if len(parts) == 3 and not any(part.endswith("s") for part in parts):
-        return [_positive(value, text) for value in parse_numbers(values, "--kernel")]
-    if len(parts) == 3:
-        if not all(part.endswith("s") for part in parts[:2]):
-            raise _misuse(text, "--kernel", "both ends are multiples of the scale, such as 0.1s:10s:7, or none is")
-        low, high = (_number(part.removesuffix("s"), text, "--kernel") for part in parts[:2])
-        factors = spread(low, high, _count(parts[2], text, "--kernel"), text, "--kernel")
-        return [f"{factor:g} scale" for factor in factors]
-    if len(parts) != 1:
-        raise _misuse(text, "--kernel", "write a,b,c or lo:hi:count")
-    widths: list[float | str] = []
-    for part in values.split(","):
-        if part == "scale":
-            widths.append(part)
-            continue
-        number = _positive(_number(part.removesuffix("s"), text, "--kernel"), text)
-        widths.append(f"{number:g} scale" if part.endswith("s") else number)
-    return widths
+    if ":" not in values:
+        return [part if part == "scale" else _width(part, text) for part in values.split(",")]
+    multiples = [part.endswith("s") for part in values.split(":")]
+    if len(multiples) == 3 and any(multiples) and multiples != [True, True, False]:
+        raise _misuse(text, "--kernel", "both ends are multiples of the scale, such as 0.1s:10s:7, or none is")
+    numbers = parse_numbers(values.replace("s:", ":"), "--kernel")
+    return [f"{number:g} scale" if any(multiples) else _positive(number, text) for number in numbers]
+
+
+def _width(part: str, text: str) -> float | str:
+    number = _positive(_number(part.removesuffix("s"), text, "--kernel"), text)
+    return f"{number:g} scale" if part.endswith("s") else number
 
 
 def _positive(value: float, text: str) -> float:
     if not 1e-150 < value < 1e150:
         raise _misuse(text, "--kernel", f"{value:g} must be above 0, and neither tiny nor huge")
     return value
-
-
-def _refuse(extra: dict[str, str], text: str, known: str) -> None:
-    for name in extra:
-        raise _misuse(text, "--kernel", f"unknown {name!r}" + (f"; known is {known}=..." if known else ""))
 
 
 def _number(part: str, text: str, option: str) -> float:

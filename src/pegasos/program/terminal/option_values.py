@@ -4,73 +4,71 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pegasos.learners.catalogue import MODELS
 from pegasos.program.tables.messages import near
 from pegasos.program.terminal.grammar import parse_counts, parse_kernels, parse_numbers
 from pegasos.program.terminal.options import LearningOptions
+from pegasos.program.terminal.reproduction import option_flag
 from pegasos.program.terminal.usage_error import UsageError
 
 _SAMPLINGS = ("permutation", "fixed-permutation", "uniform")
 
-#: How each setting is said on the command line.
-_SAID = {"lam": "--lam", "n_iter": "--n-iter", "batch_size": "--batch-size", "class_weight": "--class-weight"}
 
+def grids(learning: LearningOptions, rows: int, classes: Any = None) -> dict[str, list[Any]]:
+    """The values of every setting that was given; `rows` are the training rows, which turn C into λ.
 
-def said(setting: str) -> str:
-    """The option that stands for a setting."""
-    return _SAID.get(setting, f"--{setting}")
-
-
-def grids(learning: LearningOptions, rows: int) -> dict[str, list[Any]]:
-    """The values of every setting that was given; `rows` are the training rows, which turn C into λ."""
-    found: dict[str, list[Any]] = {}
-    if learning.kernel:
-        found["kernel"] = parse_kernels(learning.kernel)
+    Before data are read there are no classes, and weights of classes are not looked at.
+    """
     if learning.lam is not None and learning.cost is not None:
         raise UsageError("give --lam or --C, not both: C = 1/(λ m).")
-    if learning.lam is not None:
-        found["lam"] = [_positive(value, "--lam") for value in parse_numbers(learning.lam, "--lam")]
+    if learning.n_iter is not None and learning.epochs is not None:
+        raise UsageError("give --n-iter (steps) or --epochs (passes), not both.")
+    parsers: dict[str, Callable[[Any], list[Any]]] = {
+        "kernel": parse_kernels,
+        "lam": lambda text: [_positive(value, "--lam") for value in parse_numbers(text, "--lam")],
+        "n_iter": lambda text: parse_counts(text, "--n-iter"),
+        "epochs": lambda text: parse_counts(text, "--epochs"),
+        "average": lambda text: [_average(part) for part in text.split(",")],
+        "class_weight": lambda text: [text if classes is None else parse_class_weight(text, classes)],
+        "batch_size": lambda size: [size],
+        "sampling": lambda name: [_sampling(name)],
+        "projection": lambda flag: [flag],
+        "tol": lambda gap: [_positive(gap, "--tol")],
+    }
+    given = {name: value for name, value in vars(learning).items() if value is not None and value is not False and value != []}
+    found = {name: parse(given[name]) for name, parse in parsers.items() if name in given}
     if learning.cost is not None:
         costs = [_positive(value, "--C") for value in parse_numbers(learning.cost, "--C")]
         found["lam"] = [_positive(1 / (cost * rows), "λ = 1/(C m)") for cost in costs]
-    if learning.n_iter is not None and learning.epochs is not None:
-        raise UsageError("give --n-iter (steps) or --epochs (passes), not both.")
-    for name, option, text in (("n_iter", "--n-iter", learning.n_iter), ("epochs", "--epochs", learning.epochs)):
-        if text is not None:
-            found[name] = parse_counts(text, option)
-    if learning.average is not None:
-        found["average"] = [_average(part) for part in learning.average.split(",")]
-    if learning.class_weight is not None:
-        found["class_weight"] = [learning.class_weight]  # classes get their type once labels are known
-    if learning.tol is not None:
-        _positive(learning.tol, "--tol")
-    if learning.sampling is not None and learning.sampling not in _SAMPLINGS:
-        raise UsageError(f"--sampling must be {' or '.join(_SAMPLINGS)}, got {learning.sampling!r}.")
-    for name in ("batch_size", "sampling", "tol"):
-        if getattr(learning, name) is not None:
-            found[name] = [getattr(learning, name)]
-    if learning.projection:
-        found["projection"] = [True]
     return found
+
+
+def check(models: Sequence[str], learning: LearningOptions, memory: str | None) -> dict[str, list[Any]]:
+    """Find mistakes of the call before any data are read; answers what was given, C as if there were one row."""
+    given = grids(learning, rows=1)
+    for model in models:
+        if model not in MODELS:
+            known = f"there are {', '.join(MODELS)} (see `pegasos models`)"
+            raise UsageError(f"there is no model {model!r}; {known}.{near(model, MODELS)}")
+        refuse_unknown(model, given)
+    expand = parse_expand(learning.expand)
+    if learning.scale not in ("auto", "none", "normalize", "standardize"):
+        raise UsageError(f"--scale must be none, normalize or standardize, got {learning.scale!r}.")
+    if learning.drop_outliers is not None:
+        _positive(learning.drop_outliers, "--drop-outliers")
+    check_memory(memory)
+    return {**given, "expand": expand}
 
 
 def single(values: dict[str, list[Any]]) -> dict[str, Any]:
     """For train: exactly one value of each."""
     for name, each in values.items():
         if len(each) > 1:
-            raise UsageError(f"{said(name)} has {len(each)} values, and train takes one: `pegasos tune` compares several.")
+            raise UsageError(f"{option_flag(name)} has {len(each)} values, and train takes one: `pegasos tune` compares several.")
     return {name: each[0] for name, each in values.items()}
-
-
-def check_model(model: str) -> str:
-    """The name of a model that exists."""
-    if model not in MODELS:
-        raise UsageError(
-            f"there is no model {model!r}; there are {', '.join(MODELS)} (see `pegasos models`).{near(model, MODELS)}"
-        )
-    return model
 
 
 def refuse_unknown(model: str, values: dict[str, Any]) -> None:
@@ -78,16 +76,7 @@ def refuse_unknown(model: str, values: dict[str, Any]) -> None:
     for name in values:
         if name not in MODELS[model][0].options:
             having = ", ".join(each for each in MODELS if name in MODELS[each][0].options)
-            raise UsageError(f"{said(name)} means nothing to {model}; it is for {having}.")
-
-
-def check_preparation(learning: LearningOptions) -> None:
-    """Ways of preparing rows that exist."""
-    parse_expand(learning.expand)
-    if learning.scale not in ("auto", "none", "normalize", "standardize"):
-        raise UsageError(f"--scale must be none, normalize or standardize, got {learning.scale!r}.")
-    if learning.drop_outliers is not None:
-        _positive(learning.drop_outliers, "--drop-outliers")
+            raise UsageError(f"{option_flag(name)} means nothing to {model}; it is for {having} (choose with -m).")
 
 
 def check_memory(memory: str | None) -> None:
@@ -124,6 +113,12 @@ def _positive(value: float, option: str) -> float:
     if not 0 < value < math.inf:
         raise UsageError(f"{option} must be a finite number above 0, got {value:g}.")
     return value
+
+
+def _sampling(name: str) -> str:
+    if name not in _SAMPLINGS:
+        raise UsageError(f"--sampling must be {' or '.join(_SAMPLINGS)}, got {name!r}.")
+    return name
 
 
 def _average(text: str) -> bool | float:

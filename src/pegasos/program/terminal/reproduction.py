@@ -92,6 +92,11 @@ def _preparation(setting: Setting) -> list[str] | None:
     return ["--scale", scale, *rest]
 
 
+def expansion_degree(setting: Setting) -> int | None:
+    """The degree up to which features are multiplied; None where they are taken as they are."""
+    return next((part.get("degree", 2) for _, part in setting.preparation if part.name == "PolynomialFeatures"), None)
+
+
 def python_lines(setting: Setting, seed: int | None = None) -> str:
     """The same in Python: what to import, and the estimator as it would be written.
 

@@ -1,0 +1,129 @@
+"""What a person reads of results: tables of errors and confusions, a learner in lines, the summary of a run of tune."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pegasos.program.records.models import LearnerFacts
+from pegasos.program.records.runs import CellRecord, Confusion, ErrorCount, TuneRecord
+from pegasos.program.terminal import console
+from pegasos.program.terminal.console import percent
+from pegasos.program.terminal.reproduction import expansion_degree, kernel_option, option_flag
+from pegasos.search.advice import Advice
+
+#: Classes up to which a confusion matrix is printed, and families of settings that are shown.
+_SHOWN_CLASSES, _SHOWN_FAMILIES = 20, 12
+
+
+def show_learner(facts: LearnerFacts) -> None:
+    """What is known of a fitted learner, λ with its C beside it."""
+    lines: dict[str, Any] = {"loss": facts.loss, "kernel": facts.kernel}
+    if facts.lam is not None:
+        lines["regularization"] = console.lam_with_cost(facts.lam, facts.cost)
+    lines[facts.unit] = facts.count
+    if facts.support_vectors is not None:
+        lines["support vectors"] = f"{facts.support_vectors}{'' if facts.rows is None else f' of {facts.rows} rows'}"
+    if facts.gap is not None:
+        lines["certified gap"] = f"{facts.gap:.2g} of the objective at most"
+    for name, value in lines.items():
+        if value is not None:
+            console.show(f"  {name}: {value}")
+
+
+def show_errors(errors: dict[str, ErrorCount]) -> None:
+    """One line a kind of rows."""
+    rows = [
+        (name, found.rows, found.mistakes, percent(found.error), f"{percent(found.low)} to {percent(found.high)}")
+        for name, found in errors.items()
+        if found.error is not None and found.low is not None and found.high is not None
+    ]
+    console.table(("", "rows", "mistakes", "error", "95 % interval"), rows)
+
+
+def show_confusion(found: Confusion) -> None:
+    """The matrix where it is small enough to read, else the classes that are confused most."""
+    names, counts = found.classes, np.asarray(found.counts)
+    if len(names) <= _SHOWN_CLASSES:
+        console.table(
+            ("true \\ predicted", *names),
+            [(name, *(value or "." for value in row)) for name, row in zip(names, counts, strict=True)],
+        )
+        return
+    off = counts.copy()
+    np.fill_diagonal(off, 0)
+    worst = np.argsort(off, axis=None, kind="stable")[::-1][:10]
+    places = [(names[flat // len(names)], names[flat % len(names)], off.flat[flat]) for flat in worst if off.flat[flat]]
+    console.table(("true", "predicted", "rows"), places, left=2)
+
+
+def show_tune(found: TuneRecord) -> None:
+    """The result for a person."""
+    measure = "error" if found.counts_errors else found.scoring
+    console.heading(f"{found.data}: {len(found.cells)} settings x {found.folds} folds in {found.seconds:.1f} s")
+    console.show()
+    leading = found.leading()
+    head = ("best of each family", "kernel", "expand", "λ", "C", f"cv {measure}", "± folds")
+    console.table(head, [_line(cell, found) for cell in leading[:_SHOWN_FAMILIES]], left=2)
+    if len(leading) > _SHOWN_FAMILIES:
+        console.show(f"... and {len(leading) - _SHOWN_FAMILIES} more in {Path(found.folder) / 'results.csv'}")
+    console.show()
+    console.show(f"choice:  {cell_words(found.choice)}")
+    if found.simplest != found.best:
+        console.show(f"simpler: {cell_words(found.cells[found.simplest])} is within one standard error")
+    if found.counts_errors:
+        honest = found.honest
+        corrected = f"{percent(honest.error)} ({percent(honest.low)} to {percent(honest.high)})"
+        console.show(
+            f"error:   {_value(found.choice.value, found)} cross-validated, optimistic; corrected for the choice {corrected}"
+        )
+    else:
+        console.show(f"score:   {measure} {_value(found.choice.value, found)} cross-validated, optimistic")
+    console.show()
+    show_errors(found.errors)
+    for advice in found.advice:
+        console.show(f"advice: {advice_words(advice)}")
+    if not found.complete:
+        console.show("Time was up before all settings were tried: the choice is among those that were.")
+    if found.page is not None:
+        console.show()
+        console.show(f"page:  {found.page}")
+
+
+def _line(cell: CellRecord, found: TuneRecord) -> tuple[object, ...]:
+    setting = cell.setting
+    strength = ("", "") if setting.lam is None else (f"{setting.lam:.2g}", f"{cell.cost:.3g}")
+    return (
+        setting.model,
+        kernel_option(setting.kernel),
+        expansion_degree(setting) or "",
+        *strength,
+        _value(cell.value, found),
+        _value(cell.deviation, found),
+    )
+
+
+def _value(value: float | None, found: TuneRecord) -> str:
+    if value is None:
+        return ""
+    return percent(value) if found.counts_errors else f"{value:.4g}"
+
+
+def cell_words(cell: CellRecord) -> str:
+    """A cell in one line; where a certificate ends the walk, its length says nothing."""
+    setting, degree = cell.setting, expansion_degree(cell.setting)
+    words = [f"{setting.model} {kernel_option(setting.kernel)}"]
+    words += [] if degree is None else [f"expanded to degree {degree}"]
+    words += [] if setting.lam is None else [console.lam_with_cost(setting.lam, cell.cost)]
+    if setting.stop is not None and setting.declaration.tolerance is None:
+        words.append(console.counted(setting.stop.count, "step" if setting.stop.name == "n_iter" else "epoch"))
+    return ", ".join(words)
+
+
+def advice_words(advice: Advice) -> str:
+    option, value = option_flag(advice.parameter), f"{advice.value:g}"
+    if advice.change == "more":
+        return f"the choice has the largest {option} of the grid, {value}, and more would clearly help: try larger values."
+    return f"the choice has {option} {value}, at the border of the grid: try {advice.change} values."
