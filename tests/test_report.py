@@ -7,30 +7,34 @@ import html
 import json
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import pegasos.program.pages
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV, save
-from pegasos.kernels import Gaussian, Polynomial
+from pegasos.kernels import Exponential, Gaussian, Kernel, Polynomial
 from pegasos.program.pages import (
-    gather_model,
-    gather_study,
-    gather_sweep,
-    grid_views,
-    join_studies,
+    join_experiments,
+    record_experiment,
+    record_model,
+    record_sweep,
     report,
-    save_gathered,
+    save_record,
     write_report,
 )
 from pegasos.program.pages.blocks import Table
+from pegasos.program.pages.grid_views import Grid, axes_of, points_of
 from pegasos.program.pages.page import make_page
 from pegasos.program.pages.rendering import embedded
+from pegasos.program.pages.wording import kernel_text, named_values, number_text
 from pegasos.program.records import codec
+from pegasos.program.records.pages import DataRecord, KeptCell, MapRecord, Mistake, PageRecord, RowsRecord, ShownRow
+from pegasos.program.records.runs import CellRecord, ErrorCount, TuneRecord
 from pegasos.program.records.studies import (
     Better,
     Claim,
@@ -42,9 +46,10 @@ from pegasos.program.records.studies import (
     StudyRecord,
 )
 from pegasos.program.tables.dataset import BadData, Column, Dataset
+from pegasos.search.advice import Advice
+from pegasos.search.estimates import Estimate
 from pegasos.search.settings import Setting, Stop
 
-pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
 HOSTILE = "<script>alert(1)</script>"
@@ -67,8 +72,8 @@ def sweep(digits):
 
 
 @pytest.fixture(scope="module")
-def gathered(sweep, digits):
-    return gather_sweep(sweep, digits, source="digits", command="pegasos tune digits", tsne=False)
+def recorded(sweep, digits):
+    return record_sweep(sweep, digits, source="digits", command="pegasos tune digits", tsne=False)
 
 
 def data_of(page):
@@ -76,43 +81,34 @@ def data_of(page):
 
 
 def fake(cells=4, classes=3, names=None):
-    """What a sweep of any size would have gathered."""
+    """What a tuning run of any size would have recorded."""
     names = names or [f"class {k}" for k in range(classes)]
-    lams, steps = 10.0 ** -np.arange(1, 1 + max(1, round(cells**0.5))), None
+    lams = 10.0 ** -np.arange(1, 1 + max(1, round(cells**0.5)))
     steps = [int(each) for each in 100 * (1 + np.arange(-(-cells // len(lams))))]
     listed = []
     for number in range(cells):
-        params = {
-            "model": "pegasos",
-            "kernel": "linear",
-            "lam": float(lams[number % len(lams)]),
-            "n_iter": steps[number // len(lams)],
-        }
+        setting = Setting("pegasos", None, float(lams[number % len(lams)]), Stop("n_iter", steps[number // len(lams)]))
         value = 0.1 + number / (2 * cells)
-        listed.append(
-            {"cell": number, "params": params, "value": value, "std": 0.01, "folds": [value], "command": "pegasos train DATA"}
-        )
+        listed.append(CellRecord(number, setting, value, 0.01, [value]))
     flat = [part for k in range(classes) for part in (k, k, 9, k, (k + 1) % classes, 1)]
-    return {
-        "kind": "sweep",
-        "data": {"name": "made", "rows": 10 * classes, "features": 2, "classes": list(names), "counts": [10] * classes},
-        "measure": "error",
-        "folds": 3,
-        "cells": listed,
-        "best": 0,
-        "simplest": cells - 1,
-        "kept": {"0": {"confusion": flat, "mistakes": [{"row": 1, "true": 0, "guess": 1, "scores": [[1, 0.5], [0, -0.5]]}]}},
-        "rows": {"1": [1.5, "a word"]},
-        "columns": ["width", "height"],
-        "made": {"pegasos": "0"},
-    }
+    return PageRecord(
+        kind="tune",
+        data=DataRecord("made", rows=10 * classes, features=2, classes=list(names), counts=[10] * classes),
+        made={"pegasos": "0"},
+        folds=3,
+        cells=listed,
+        best=0,
+        simplest=cells - 1,
+        kept={"0": KeptCell(flat, [Mistake(1, 0, 1, [1, 0], [0.5, -0.5])])},
+        rows=RowsRecord(columns=["width", "height"], shown={"1": ShownRow(2, values=[1.5, "a word"])}),
+    )
 
 
 # -- a sweep ---------------------------------------------------------------------------------------------------------
 
 
-def test_sweep_page_tells_the_choice_and_how_to_repeat_it(gathered):
-    page = make_page(gathered)
+def test_sweep_page_tells_the_choice_and_how_to_repeat_it(recorded):
+    page = make_page(recorded)
     text = html.unescape(page.html)
     for words in (
         "Cross-validated error",
@@ -131,56 +127,57 @@ def test_sweep_page_tells_the_choice_and_how_to_repeat_it(gathered):
     assert any(name.startswith("heat training") for name in page.charts())
 
 
-def test_page_needs_no_network(gathered):
-    page = make_page(gathered)
+def test_page_needs_no_network(recorded):
+    page = make_page(recorded)
     outside = re.sub(r"<script>.*?</script>", "", page.html, flags=re.DOTALL)  # namespaces in Vega's own code are no requests
     assert not re.search(r"""(?:src|href|url)\s*[=(]\s*["']?(?:https?:)?//""", outside)
     assert "default-src 'none'" in page.html
 
 
-def test_commands_rebuild_their_cells(gathered):
-    commands = [cell["command"] for cell in gathered["cells"]]
+def test_commands_rebuild_their_cells(recorded):
+    commands = [cell["command"] for cell in data_of(make_page(recorded))["grid"]["cells"]]
     assert len(set(commands)) == len(commands)
     assert any("--kernel polynomial:3" in each and "--lam 0.001" in each and "--n-iter 1000" in each for each in commands)
     assert all(each.startswith("pegasos train digits -m pegasos") for each in commands)
 
 
-def test_python_lines_are_the_choice(gathered, sweep):
+def test_python_lines_are_the_choice(recorded, sweep):
     scope = {"X": sweep.best_estimator_.n_features_in_}
-    lines = gathered["python"].replace("model.fit(X, y)", "")
+    text = html.unescape(make_page(recorded).html)
+    lines = text[text.index("from pegasos import Pegasos") :].partition("model.fit(X, y)")[0]
     exec(lines, scope)  # our own text
     ours, theirs = scope["model"].get_params(), sweep.best_estimator_.get_params()
     assert {name: repr(value) for name, value in ours.items()} == {name: repr(value) for name, value in theirs.items()}
 
 
-def test_confusions_are_those_of_the_out_of_fold_labels(gathered, sweep, digits):
-    for number, kept in gathered["kept"].items():
-        flat = np.array(kept["confusion"]).reshape(-1, 3)
+def test_confusions_are_those_of_the_out_of_fold_labels(recorded, sweep, digits):
+    for number, kept in recorded.kept.items():
+        flat = np.array(kept.confusion).reshape(-1, 3)
         matrix = np.zeros((10, 10), int)
         matrix[flat[:, 0], flat[:, 1]] = flat[:, 2]
         truth = np.zeros((10, 10), int)
         np.add.at(truth, (digits.y, sweep.labels_[int(number)]), 1)
         np.testing.assert_array_equal(matrix, truth)
-    best = gathered["kept"][str(sweep.best_index_)]
-    assert all(each["true"] != each["guess"] for each in best["mistakes"])
-    margins = [each["scores"][0][1] - each["scores"][1][1] for each in best["mistakes"]]
+    best = recorded.kept[str(sweep.best_index_)]
+    assert all(each.true != each.guess for each in best.mistakes)
+    margins = [each.scores[0] - each.scores[1] for each in best.mistakes]
     assert margins == sorted(margins, reverse=True)
 
 
 def test_sweep_without_rows_or_store(sweep, digits):
     bare = report(sweep)
     assert "has no confusion matrix" in html.unescape(bare.html)
-    assert "heat" in data_of(bare)["templates"]
+    assert "heat" in data_of(bare)["grid"]
     whole = pegasos.report(sweep, digits.X, digits.y, name="mine", image=(8, 8), tsne=False)
-    assert "mine: a sweep" in whole.html
+    assert "mine: tuning run" in whole.html
     assert "<iframe srcdoc=" in whole._repr_html_()
 
 
-def test_other_scores_are_told_as_they_are(digits):
+def test_other_scores_are_shown_as_they_are(digits):
     search = SweepCV(Perceptron(random_state=0), {"epochs": [1, 3]}, cv=3, scoring="f1_macro").fit(digits.X, digits.y)
-    found = gather_sweep(search, digits, tsne=False)
-    assert found["measure"] == "f1_macro"
-    assert found["cells"][0]["value"] == pytest.approx(search.cv_results_["mean_test_score"][0], abs=1e-6)
+    found = record_sweep(search, digits, tsne=False)
+    assert found.measure == "f1_macro"
+    assert found.cells[0].value == pytest.approx(search.cv_results_["mean_test_score"][0], abs=1e-6)
     assert "Cross-validated f1_macro" in make_page(found).html
 
 
@@ -201,19 +198,21 @@ def test_thousands_of_cells_keep_the_page_small():
 
 def test_without_a_refit(digits):
     search = SweepCV(Perceptron(random_state=0), {"epochs": [1, 3]}, cv=3, refit=False).fit(digits.X, digits.y)
-    assert "boundary" not in gather_sweep(search, digits, tsne=False)
+    found = record_sweep(search, digits, tsne=False)
+    assert found.boundary is None
+    assert "Decision boundary" not in make_page(found).html
 
 
 def test_few_and_many_rows():
     X, y = make_blobs(10, centers=2, random_state=0)
     small = SweepCV(SDCA(random_state=0), {"lam": [0.01, 0.1]}, cv=2).fit(X, y)
-    assert "boundary" in make_page(gather_sweep(small, Dataset("ten", X, [], y))).charts()
+    assert "boundary" in make_page(record_sweep(small, Dataset("ten", X, [], y))).charts()
     X, y = make_blobs(60_000, n_features=3, random_state=0)
     learner = Pegasos(n_iter=1000, random_state=0).fit(X, y)
-    found = gather_model(learner, Dataset("many", X, [], y), tsne=False)
-    assert len(found["map"]["rows"]) == 1000
-    assert "sample of 50,000 of 60,000 rows" in found["statistics"]["notes"][-1]
-    assert "only up to 50,000 rows" in found["boundary"]
+    found = record_model(learner, Dataset("many", X, [], y), tsne=False)
+    assert len(found.rows.map.rows) == 1000
+    assert "sample of 50,000 of 60,000 rows" in found.rows.statistics.notes[-1]
+    assert "only up to 50,000 rows" in found.no_boundary
 
 
 def test_frames_with_words_and_gaps():
@@ -225,8 +224,8 @@ def test_frames_with_words_and_gaps():
     dataset = Dataset("frame", frame, [Column("size"), Column("colour", "text")], y)
     recipe = make_recipe(dataset, Pegasos(random_state=0))
     search = SweepCV(recipe.estimator, {"learner__lam": [0.01, 0.1]}, cv=2).fit(frame, y)
-    found = gather_sweep(search, dataset, tsne=False)
-    assert "words or gaps" in found["boundary"]
+    found = record_sweep(search, dataset, tsne=False)
+    assert "words or gaps" in found.no_boundary
     assert len(make_page(found).html) < LIMIT
 
 
@@ -236,12 +235,9 @@ def test_frames_with_words_and_gaps():
 def test_hostile_names_stay_text():
     names = [HOSTILE, "</script><script>alert(2)</script>", "<!--", "a & b"]
     found = fake(4, 4, names)
-    found["data"]["name"] = HOSTILE
-    found["columns"] = [HOSTILE, "</script>"]
-    found["command"] = HOSTILE
-    found["advice"] = [HOSTILE]
-    found["map"] = {"method": "PCA", "of": 4, "rows": [0, 1], "classes": [0, 1], "places": [[0, 0], [1, 1]], "wrong": [0, 1]}
-    page = make_page(found)
+    place = MapRecord("PCA", 4, [0, 1], [0, 1], [[0.0, 0.0], [1.0, 1.0]], [False, True])
+    rows = replace(found.rows, columns=[HOSTILE, "</script>"], map=place)
+    page = make_page(replace(found, data=replace(found.data, name=HOSTILE), rows=rows, command=HOSTILE, advice=[HOSTILE]))
     assert HOSTILE not in page.html
     assert "alert(2)</script>" not in page.html
     assert data_of(page)["classes"] == names
@@ -280,29 +276,53 @@ def test_model_page(tmp_path):
 def test_labels_that_a_model_knows_and_rows_do_not():
     X, y = make_blobs(90, centers=3, random_state=0)
     model = SDCA(random_state=0).fit(X, y)
-    found = gather_model(model, Dataset("two", X[y < 2], [], y[y < 2].astype(float)), tsne=False)
-    assert found["data"]["classes"] == ["0", "1", "2"]
-    assert found["data"]["counts"] == [30, 30, 0]
+    found = record_model(model, Dataset("two", X[y < 2], [], y[y < 2].astype(float)), tsne=False)
+    assert found.data.classes == ["0", "1", "2"]
+    assert found.data.counts == [30, 30, 0]
 
 
-def test_run_folder(tmp_path, gathered):
-    path = save_gathered(tmp_path, gathered)
+def test_run_folder(tmp_path, recorded):
+    path = save_record(tmp_path, recorded)
     assert path.stat().st_size < 1_000_000
-    assert make_page(gathered).html == report(tmp_path).html
+    assert make_page(recorded).html == report(tmp_path).html
     assert write_report(tmp_path).name == "report.html"
 
 
-def test_run_folder_of_tune_without_a_gathered_part(tmp_path):
-    cell = {"cell": 0, "model": "sdca", "kernel": "linear", "lam": 0.01, "score": 0.9, "deviation": 0.01}
-    summary = {"data": "my", "source": "my.csv", "rows": {"training": 80}, "scoring": "accuracy", "folds": 5, "choice": cell}
-    summary |= {"simplest": cell, "honest": {"error": 0.11, "low": 0.1, "high": 0.2, "method": "m"}, "advice": ["a border"]}
-    (tmp_path / "summary.json").write_text(json.dumps(summary))
-    (tmp_path / "results.csv").write_text(
-        "cell,model,kernel,lam,score,deviation\n0,sdca,linear,0.01,0.9,0.01\n1,sdca,linear,0.1,0.8,\n"
-    )
+def test_records_come_back_as_they_were(tmp_path, recorded, sweep, digits):
+    model = record_model(sweep.best_estimator_, digits, tsne=False)
+    for record in (recorded, model, record_experiment(sweep, digits, "e"), fake()):
+        assert codec.to_json(codec.load(PageRecord, save_record(tmp_path, record))) == codec.to_json(record)
+
+
+def test_run_folder_of_tune_without_a_page_record(tmp_path):
+    cells = [CellRecord(k, Setting("sdca", None, lam), value, 0.01) for k, (lam, value) in enumerate([(0.01, 0.1), (0.1, 0.2)])]
+    count = ErrorCount(20, 2, 0.1, 0.01, 0.3)
+    made = {
+        "data": "my",
+        "source": "my.csv",
+        "training_rows": 80,
+        "test_rows": 20,
+        "split": "random",
+        "scale": "none",
+        "folds": 5,
+    }
+    made |= {
+        "scoring": "accuracy",
+        "complete": True,
+        "seed": 0,
+        "cells": cells,
+        "best": 0,
+        "simplest": 0,
+        "errors": {"test": count},
+    }
+    made |= {"honest": Estimate(0.11, 0.1, 0.2, "m"), "advice": [Advice("lam", 0.01, "smaller")], "folder": "f", "model": "m"}
+    names = {field.name for field in dataclasses.fields(TuneRecord)}
+    extra = {name: None for name in names if name not in made} | {"command": "pegasos tune my.csv", "seconds": 1.0}
+    codec.save(tmp_path / "summary.json", TuneRecord(**made, **extra))
     page = report(tmp_path)
-    assert "a border" in page.html
-    assert [cell["v"] for cell in data_of(page)["grid"]["cells"]] == pytest.approx([0.1, 0.2])
+    assert "lies on the border of the grid" in page.html
+    assert "2 of 20 rows" in page.html
+    assert [cell["test"]["value"] for cell in data_of(page)["grid"]["cells"]] == pytest.approx([0.1, 0.2])
 
 
 @pytest.mark.parametrize(
@@ -311,7 +331,9 @@ def test_run_folder_of_tune_without_a_gathered_part(tmp_path):
         (None, "does not exist"),
         ({}, "holds no results"),
         ({"summary.json": "{"}, "damaged"),
-        ({"results.json": "[]"}, "another version"),
+        ({"report.json": "{"}, "damaged"),
+        ({"results.json": "[]"}, "another version of pegasos"),
+        ({"report.json": '{"form": 1, "kind": "sweep"}'}, "report.json was written by another version of pegasos"),
     ],
 )
 def test_what_is_no_run_is_refused(tmp_path, content, why):
@@ -324,110 +346,106 @@ def test_what_is_no_run_is_refused(tmp_path, content, why):
         report(folder)
 
 
-def test_damaged_results_are_told(tmp_path, gathered):
-    save_gathered(tmp_path, {**gathered, "cells": [{"cell": 0}]})
-    with pytest.raises(BadData, match="damaged or of another version"):
-        report(tmp_path)
+def test_records_of_another_version_are_refused(tmp_path, recorded):
+    path = save_record(tmp_path, recorded)
+    found = json.loads(path.read_text())
+    for change in ({"version": 1}, {"cells": [{"number": 0}]}, {"folds": "three"}, {"kept": None}):
+        path.write_text(json.dumps({**found, **change}))
+        with pytest.raises(codec.OtherVersion, match=r"report\.json was written by another version of pegasos"):
+            report(tmp_path)
 
 
-def study_cell(setting, error, experiment="as written", split="test"):
-    return StudyCell(experiment, setting, ["kernel", "lam", "n_iter"], "argmax", split, 300, error, None, 1)
-
-
-def study_record(cells=None, **changes):
+def study_results():
     settings = [
-        (Setting("pegasos", kernel, lam, Stop("n_iter", steps)), 0.1 * lam + 0.01 * (split == "test") + 10 / steps, split)
+        Setting("pegasos", kernel, lam, Stop("n_iter", steps))
         for kernel in (Gaussian(2.0), Polynomial(3))
         for lam in (1e-3, 1e-1)
         for steps in (100, 1000)
+    ]
+    cells = [
+        study_cell("as written", each, 0.1 * each.lam + 0.01 * (split == "test") + 10 / each.stop.count, split)
+        for each in settings
         for split in ("test", "train")
     ]
-    extras = [
-        ExtraRecord("gallery", "Gallery", "t", {"images": {"0": [[0, 255, 128, 300]]}, "shape": [2, 2]}),
-        ExtraRecord("tsne", "Map", "placed", {"rows": [3, 5], "places": [[0, 1], [2, 3]], "classes": [0, 1]}),
-        ExtraRecord("times", "Times", "one fold\n\n| a |", {"rows": [{"kernel": "a", "T": 10, "seconds": 0.1}]}),
-        ExtraRecord("classes", "Counts", "", {"rows": [{"class": 0, "rows": 5}]}),
-        ExtraRecord("other", "Other", "", {"rows": [{"x": 1, "y": "b"}]}),
-        ExtraRecord("words", "Words", "only words"),
-    ]
-    fields = {"kernel": "gaussian"}
-    declared = {
-        "study": "mine",
-        "title": "A study",
-        "protocol": "as printed",
-        "data": StudyData("digits", 300, False, "f"),
-        "seeds": [0],
-        "quick": False,
-        "numbers": [
-            JudgedNumber(fields, 0.02, 0.021, 0.001, 0.002, "r", "reproduced"),
-            JudgedNumber(fields, 0.02, 0.021, 0.001, 0.002, "r", "differs", "w"),
-        ],
-        "readings": [ReadingFit("g", "r", 2, 1, 0.5, 0.5, True)],
-        "claims": [Claim("c", "holds", "e")],
-        "extras": extras,
-        "better": [Better("best", 0.01, against="0.02")],
-        "findings": "what was found",
-        "cells": cells or [study_cell(setting, error, split=split) for setting, error, split in settings],
-        "seconds": {"as written": 1.0},
-        "made": {"pegasos": "0"},
-        "total_seconds": 2.0,
-        "folder": "runs/mine",
+
+    def number(verdict, why):
+        return JudgedNumber({"kernel": "gaussian"}, 0.02, 0.021, 0.001, 0.002, "r", verdict, why)
+
+    contents = {
+        "gallery": {"images": {"0": [[0, 255, 128, 300]]}, "shape": [2, 2]},
+        "tsne": {"rows": [3, 5], "places": [[0, 1], [2, 3]], "classes": [0, 1]},
+        "times": {"rows": [{"kernel": "a", "T": 10, "seconds": 0.1}]},
+        "classes": {"rows": [{"class": 0, "rows": 5}]},
+        "other": {"rows": [{"x": 1, "y": "b"}]},
+        "words": {},
     }
-    return StudyRecord(**{**declared, **changes})
+    texts = {"times": "one fold\n\n| a |", "words": "only words"}
+    made = {"study": "mine", "title": "A study", "protocol": "as printed", "data": StudyData("digits", 300, False, "f")}
+    made |= {"seeds": [0], "quick": False, "numbers": [number("reproduced", ""), number("differs", "w")]}
+    made |= {"readings": [ReadingFit("g", "r", 2, 1, 0.5, 0.5, True)], "claims": [Claim("c", "holds", "e")]}
+    made |= {"extras": [ExtraRecord(name, name, texts.get(name, ""), content) for name, content in contents.items()]}
+    made |= {"better": [Better("best", 0.01, against="0.02")], "findings": "what was found", "cells": cells}
+    return StudyRecord(**made, seconds={"as written": 1.0}, made={"pegasos": "0"}, total_seconds=2.0, folder="runs/mine")
+
+
+def study_cell(experiment, setting, error, split="test"):
+    names = ["kernel", "lam", "n_iter"]
+    return StudyCell(experiment, setting, names, "argmax", split, rows=300, error=error, spread=None, seeds=1)
+
+
+def save_study(folder, record):
+    codec.save(folder / "results.json", record)
 
 
 def test_study_page(tmp_path):
-    codec.save(tmp_path / "results.json", study_record())
+    save_study(tmp_path, study_results())
     page = report(tmp_path)
     for words in ("not the report&#39;s data", "what was found", "only words", "reproduced", "pegasos study mine --seeds 1"):
         assert words in page.html
     assert {"extra-tsne", "extra-times", "extra-classes"} <= set(page.charts())
     grid = data_of(page)["grid"]
     assert len(grid["cells"]) == 8  # test and training rows of a setting are one cell
-    assert all("t" in cell for cell in grid["cells"])
+    assert all("train" in cell for cell in grid["cells"])
     assert "<option>differs</option>" in page.html
 
 
 def test_study_page_with_what_its_sweep_kept(tmp_path, sweep, digits):
-    scores = sweep.cv_results_["mean_test_score"]
-    cells = [
-        study_cell(setting, 1 - float(score), name)
-        for name in "ef"
-        for setting, score in zip(sweep.settings_, scores, strict=True)
-    ]
-    codec.save(tmp_path / "results.json", study_record(cells))
-    save_gathered(tmp_path, gather_study(sweep, digits, "e"))
+    errors = 1 - sweep.cv_results_["mean_test_score"]
+    cells = [study_cell(name, setting, error) for name in "ef" for setting, error in zip(sweep.settings_, errors, strict=True)]
+    save_study(tmp_path, replace(study_results(), cells=cells))
+    save_record(tmp_path, record_experiment(sweep, digits, "e"))
     data = data_of(report(tmp_path))
     assert set(data["kept"]) == {str(number) for number in range(18)}
     assert data["grid"]["cells"][0]["command"].startswith("pegasos train digits -m pegasos")
-    save_gathered(tmp_path, join_studies([gather_study(sweep, digits, "e"), gather_study(sweep, digits, "f")]))
+    save_record(tmp_path, join_experiments([record_experiment(sweep, digits, "e"), record_experiment(sweep, digits, "f")]))
     assert set(data_of(report(tmp_path))["kept"]) == {str(number) for number in range(36)}
+
+
+def test_cells_of_a_report_s_own_program_have_no_setting(tmp_path):
+    own = [StudyCell("emulated", None, [], "argmax", "test", 300, 0.2 + lam, None, 1, {"lam": lam}) for lam in (0.1, 0.2)]
+    found = study_results()
+    save_study(tmp_path, replace(found, cells=[*found.cells, *own]))
+    cells = data_of(report(tmp_path))["grid"]["cells"]
+    assert len(cells) == 10
+    assert "command" not in cells[-1]
+    assert cells[-1]["setting"] == "experiment = emulated, λ = 0.2"
 
 
 # -- figures ---------------------------------------------------------------------------------------------------------
 
 
-def test_charts_follow_their_schema(gathered):
-    import altair
+def test_charts_follow_their_schema(recorded):
+    altair = pytest.importorskip("altair")
 
     X, y = make_blobs(60, centers=3, n_features=4, random_state=1)
     model_page = report(Pegasos(n_iter=200, random_state=0).fit(X, y), X, y, tsne=False)
-    for charts in (make_page(gathered).charts(), model_page.charts()):
+    for charts in (make_page(recorded).charts(), model_page.charts()):
         for spec in charts.values():
             altair.Chart.from_dict(json.loads(json.dumps(spec)), validate=True)
 
 
-def test_figures_and_tables_as_files(tmp_path, gathered):
-    small = {
-        **gathered,
-        "cells": gathered["cells"][:4],
-        "best": 0,
-        "simplest": 1,
-        "kept": {},
-        "map": None,
-        "boundary": "",
-        "means": None,
-    }
+def test_figures_and_tables_as_files(tmp_path, recorded):
+    small = replace(recorded, cells=recorded.cells[:4], best=0, simplest=1, kept={}, rows=RowsRecord(), boundary=None)
     page = make_page(small)
     page.write(tmp_path, figures=True)
     written = {path.name for path in (tmp_path / "figures").iterdir()}
@@ -446,60 +464,110 @@ def test_figures_and_tables_as_files(tmp_path, gathered):
     [(1e-5, "1e-5"), (1e-4, "1e-4"), (0.001, "0.001"), (2.5e-7, "2.5e-7"), (10.0, "10"), (0.0, "0"), (1e6, "1e6")],
 )
 def test_numbers_on_axes(value, text):
-    assert grid_views.number_text(value) == text
+    assert number_text(value) == text
 
 
 def test_kernels_in_short():
-    assert grid_views.short_kernel(repr(Gaussian(2.0))) == "gaussian 2"
-    assert grid_views.short_kernel(repr(Gaussian("0.5 scale"))) == "gaussian 0.5 scale"
-    assert grid_views.short_kernel(repr(Polynomial(3))) == "polynomial 3"
-    assert grid_views.short_kernel("linear") == "linear"
+    assert kernel_text(Gaussian(2.0)) == "gaussian 2"
+    assert kernel_text(Gaussian("0.5 scale")) == "gaussian 0.5 scale"
+    assert kernel_text(Gaussian("scale")) == "gaussian 1 scale"
+    assert kernel_text(Polynomial(3)) == "polynomial 3"
+    assert kernel_text(Polynomial(3, 1300.0)) == "polynomial 3 coef0=1300"
+    assert kernel_text(None) == "linear"
+
+
+def grid_of(settings, values=None):
+    values = values or [0.1 + k / 100 for k in range(len(settings))]
+    cells = [CellRecord(k, setting, value, 0.01) for k, (setting, value) in enumerate(zip(settings, values, strict=True))]
+    return Grid(points_of(cells, [""] * len(cells)), "error", 0, 0)
+
+
+def test_kernels_on_an_axis_stand_by_name_then_number():
+    kernels = [Polynomial(3), Gaussian(10.0), None, Gaussian(2.0), Exponential("2 scale"), Gaussian("0.5 scale"), Polynomial(2)]
+    (axis,) = grid_of([Setting("pegasos", kernel, 0.1) for kernel in kernels]).axes
+    assert axis.labels[:2] == ["linear", "exponential 2 scale"]
+    assert axis.labels[2:] == ["gaussian 0.5 scale", "gaussian 2", "gaussian 10", "polynomial 2", "polynomial 3"]
+
+
+def test_values_that_look_alike_have_labels_that_differ():
+    (axis,) = grid_of([Setting("pegasos", None, lam) for lam in (0.12341, 0.12342)]).axes
+    assert axis.labels == ["0.12341", "0.12342"]
 
 
 def test_lam_stands_down_and_steps_across():
-    cells = fake(9)["cells"]
-    axes = grid_views.axes_of(cells)
-    assert grid_views.first_axes(cells, axes, cells[0]) == ("n_iter", "lam")
-    assert len(grid_views.picked(cells, axes, cells[0], "n_iter", "lam")) == 9
-    one = fake(1)["cells"]
-    assert grid_views.first_axes(one, grid_views.axes_of(one), one[0]) == ("", "")
+    grid = grid_of([cell.setting for cell in fake(9).cells])
+    assert grid.described["first"] == {"": ("n_iter", "lam")}
+    heat = grid.figures()["heat test "]
+    assert len(heat["data"]["values"]) == 9
+    assert grid_of([fake(1).cells[0].setting]).described["first"] == {"": ("", "")}
+
+
+def test_limits_of_epochs_are_named_where_they_differ():
+    same = [Setting("sdca", None, lam, Stop("max_epochs", 50)) for lam in (0.1, 0.2)]
+    assert [set(values) for values in named_values(same)] == [{"model", "kernel", "lam"}] * 2
+    other = [*same, Setting("sdca", None, 0.1, Stop("max_epochs", 9))]
+    assert [values["epochs"] for values in named_values(other)] == [50, 50, 9]
+
+
+def test_steps_of_preparation_are_axes(digits):
+    pipe = Pipeline([("scale", StandardScaler()), ("learner", Pegasos(n_iter=50, random_state=0))])
+    grid = {"scale": [StandardScaler(), MinMaxScaler(), "passthrough"], "learner__class_weight": [None, {0: 2.0}]}
+    search = SweepCV(pipe, grid, cv=2).fit(digits.X, digits.y)
+    found = record_sweep(search, None)
+    axes = {axis.name: axis.labels for axis in axes_of(points_of(found.cells, [""] * 6))}
+    assert axes == {"scale": ["StandardScaler", "MinMaxScaler", "–"], "class_weight": ["–", "0: 2"]}
+    assert "class_weight = 0: 2" in make_page(found).html
 
 
 def test_dataset_may_be_given_as_it_is(sweep, digits):
-    assert "digits: a sweep" in report(sweep, dataclasses.replace(digits, name="digits"), tsne=False).html
+    assert "digits: tuning run" in report(sweep, dataclasses.replace(digits, name="digits"), tsne=False).html
 
 
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        None,
-        Gaussian(2.0),
-        Gaussian("0.5 scale"),
-        Gaussian("scale"),
-        Gaussian("1 scale"),
-        Gaussian("11 scale"),
-        Polynomial(3),
-        Polynomial(2, 0.5),
-    ],
-)
-def test_kernels_are_said_as_the_command_line_reads_them(kernel):
-    pytest.importorskip("typer")
-    from pegasos.program.pages.cell_words import kernel_option
-    from pegasos.program.terminal.grammar import parse_kernels
+class Mine(Kernel):
+    """A kernel of a user's own, with a parameter that no option of the command line has."""
 
-    X = np.random.default_rng(0).normal(size=(20, 3))
-    (read,) = parse_kernels([kernel_option(kernel)])
-    assert (kernel is None and read is None) or read.resolve(X) == kernel.resolve(X)
+    def __init__(self, weight=1.0):
+        self.weight = weight
+
+    measure = "inner"
+    name = "mine"
+
+    def get_params(self, deep=True):
+        return {"weight": self.weight}
+
+    def transform(self, values):
+        values *= self.weight
+
+    def resolve(self, X):
+        return Mine(self.weight)
+
+
+def doubled(X, Z):
+    return 2 * X @ Z.T
+
+
+@pytest.mark.parametrize("kernels", [[Mine(2.0), Mine(3.0)], [doubled]])
+def test_kernels_that_no_command_line_can_express(digits, kernels, tmp_path):
+    grid = {"kernel": [Gaussian(2.0), *kernels], "lam": [0.01, 0.1]}
+    search = SweepCV(Pegasos(n_iter=100, random_state=0), grid, cv=2).fit(digits.X, digits.y)
+    record = record_sweep(search, digits, source="digits", tsne=False)
+    save_record(tmp_path, record)
+    for page in (make_page(record), report(tmp_path)):
+        commands = [cell["command"] for cell in data_of(page)["grid"]["cells"]]
+        assert [each is None for each in commands] == [False, False] + [True, True] * len(kernels)
+        labels = next(axis["labels"] for axis in data_of(page)["grid"]["axes"] if axis["name"] == "kernel")
+        assert len(set(labels)) == 1 + len(kernels)
+        assert "No command line can express this cell" in page.html
 
 
 # -- the command -----------------------------------------------------------------------------------------------------
 
 
-def test_report_command(tmp_path, gathered):
+def test_report_command(tmp_path, recorded):
     pytest.importorskip("typer")
     from command_line import call
 
-    save_gathered(tmp_path / "run", gathered)
+    save_record(tmp_path / "run", recorded)
     answer = call("report", tmp_path / "run", "--json")
     assert answer.code == 0
     assert answer.json["report"] == str(tmp_path / "run" / "report.html")

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from dataclasses import replace
 
 import pytest
 
+from pegasos.kernels import Gaussian
 from pegasos.program.pages import report
 from pegasos.program.pages.page import make_page
-from pegasos.program.records import codec
-from test_report import HOSTILE, fake, study_record
+from pegasos.program.records.pages import KeptCell, MapRecord, RowsRecord, ShownRow
+from pegasos.search.settings import Opaque
+from test_report import HOSTILE, fake, save_study, study_results
 
-pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 selenium = pytest.importorskip("selenium", reason="the browser tests need selenium: pip install selenium")
 
@@ -46,21 +48,29 @@ def pages(tmp_path_factory):
     """A sweep with two kernels and hostile labels, a single cell, and a study."""
     folder = tmp_path_factory.mktemp("pages")
     found = fake(8, 3, NAMES)
-    for cell in found["cells"][4:]:
-        cell["params"] = {**found["cells"][cell["cell"] - 4]["params"], "kernel": "Gaussian(variance=2.0)"}
-        cell["value"] += 0.2
-        cell["train"] = cell["value"] / 2
-    found["best"], found["simplest"] = 0, 1
-    found["data"]["name"] = HOSTILE
-    found["columns"] = [HOSTILE, "b"]
-    found["rows"] = {"1": [1.5, HOSTILE]}
-    found["kept"]["1"] = {"confusion": [0, 0, 5, 0, 2, 7]}
-    found["map"] = {"method": "PCA", "of": 3, "rows": [0, 1, 2], "classes": [0, 1, 2], "places": [[0, 0], [1, 1], [2, 0]]}
-    found["map"]["wrong"] = [0, 1, 0]
+    half, cells = found.cells[:4], []
+    for cell in half:
+        value = cell.value + 0.4
+        other = replace(cell.setting, kernel=Gaussian(2.0))
+        cells.append(replace(cell, number=cell.number + 4, setting=other, value=value, train=value / 2))
+    found = replace(
+        found,
+        cells=[*half, *cells],
+        simplest=1,
+        data=replace(found.data, name=HOSTILE),
+        kept={**found.kept, "1": KeptCell([0, 0, 5, 0, 2, 7])},
+        rows=RowsRecord(
+            columns=[HOSTILE, "b"],
+            shown={"1": ShownRow(2, values=[1.5, HOSTILE])},
+            map=MapRecord("PCA", 3, [0, 1, 2], [0, 1, 2], [[0.0, 0.0], [1.0, 1.0], [2.0, 0.0]], [False, True, False]),
+        ),
+    )
     written = {"sweep": make_page(found).save(folder / "sweep.html"), "one": make_page(fake(1, 2)).save(folder / "one.html")}
     (folder / "study").mkdir()
-    codec.save(folder / "study" / "results.json", study_record())
+    save_study(folder / "study", study_results())
     written["study"] = report(folder / "study").save(folder / "study.html")
+    opaque = [replace(cell, setting=replace(cell.setting, kernel=Opaque("mine"))) for cell in fake(4).cells]
+    written["own"] = make_page(replace(fake(4), cells=opaque)).save(folder / "own.html")
     return written
 
 
@@ -159,6 +169,23 @@ def test_click_and_enter_choose_a_cell(browser, pages):
     assert browser.execute_script("return document.querySelectorAll('#heat-test path.picked').length") == 1
 
 
+def test_what_no_command_line_can_express(browser, pages):
+    hidden = "return ['panel-no-command', 'panel-command'].map(id => document.getElementById(id).offsetParent === null)"
+    look(browser, pages["own"])
+    assert browser.execute_script(hidden) == [False, True]
+    look(browser, pages["sweep"])
+    assert browser.execute_script(hidden) == [True, False]
+
+
+def test_numbers_and_lines_of_a_heatmap(browser, pages):
+    look(browser, pages["sweep"])
+    assert sorted(numbers(browser)) == ["10.0", "16.2", "22.5", "28.7"]
+    legend = "return [...document.querySelectorAll('#heat-test .role-legend-label text')].map(t => t.textContent)"
+    assert browser.execute_script(legend) == ["10%", "17%", "28.7%"]
+    titles = "return ['x', 'y'].map(n => document.getElementById(`lines-${n}-title`).textContent)"
+    assert browser.execute_script(titles) == ["Error against T (steps)", "Error against λ"]
+
+
 def test_rates_instead_of_counts(browser, pages):
     look(browser, pages["sweep"])
     texts = "return [...document.querySelectorAll('#confusion .mark-text.role-mark text')].map(t => t.textContent).join()"
@@ -205,3 +232,13 @@ def test_nothing_is_wider_than_the_screen(browser, pages, name, width, dark):
     assert dark_paper == "rgb(18, 22, 28)"
     ink = browser.execute_script("return getComputedStyle(document.querySelector('#heat-test .role-axis-label text')).fill")
     assert ink == "rgb(230, 234, 240)"
+
+
+def test_of_scores_the_greatest_is_best(browser, tmp_path):
+    page = make_page(replace(fake(4), measure="f1_macro", best=3))
+    look(browser, page.save(tmp_path / "score.html"))
+    legend = "return [...document.querySelectorAll('#heat-test .role-legend-label text')].map(t => t.textContent)"
+    assert browser.execute_script(legend) == ["0.475", "0.287", "0.1"]
+    data = "[...document.querySelectorAll('#heat-test path[tabindex]')].map(path => path.__data__.datum)"
+    shades = f"return {data}.map(datum => [datum.cell, datum.shade])"
+    assert dict(browser.execute_script(shades)) == pytest.approx({0: 1.0, 1: 2 / 3, 2: 1 / 3, 3: 0.0})

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pegasos.program.jobs.datasets import Split, take
-from pegasos.program.pages import gather_sweep, save_gathered, write_report
-from pegasos.program.records.codec import to_json
+from pegasos.program.pages import record_sweep, save_record, write_report
 from pegasos.program.records.runs import TuneRecord
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.terminal import console
@@ -16,19 +16,20 @@ from pegasos.program.terminal.options import ReadingOptions
 def write_page(record: TuneRecord, search: Any, dataset: Dataset, split: Split, options: list[str]) -> None:
     """report.json and report.html in the folder of the run; `options` stand in every command line of the page."""
     with console.working("writing the page"):
-        gathered = gather_sweep(
+        page = record_sweep(
             search,
             take(dataset, split.train),
             source=record.source,
             command=record.command,
             options=options,
             positions=split.train,
-            errors=to_json(record.errors),
-            honest=to_json(record.honest),
-            advice=[str(advice) for advice in record.advice],
+            errors=record.errors,
+            honest=record.honest,
+            advice=record.advice,
             seconds=record.seconds,
         )
-        save_gathered(record.folder, gathered)
+        # The same cells as in summary.json, with the C of the rows that no outlier filter drops.
+        save_record(record.folder, replace(page, cells=record.cells))
         write_report(record.folder)
 
 

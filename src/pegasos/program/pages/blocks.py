@@ -6,47 +6,45 @@ import csv
 import io
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pegasos.program.pages.wording import is_number, number_text
 
 
 @dataclass
 class Block:
     """One piece of a section; `kind` names its macro in the template."""
 
-    kind: str = field(init=False, default="")
+    kind: ClassVar[str]
 
 
 @dataclass
 class Text(Block):
     """A paragraph; with `warning` in a frame, with `small` as a remark."""
 
+    kind = "text"
     text: str
     warning: bool = False
     small: bool = False
-
-    def __post_init__(self) -> None:
-        self.kind = "text"
 
 
 @dataclass
 class Tiles(Block):
     """Numbers that come first: (name, value, remark)."""
 
+    kind = "tiles"
     tiles: list[tuple[str, str, str]]
-
-    def __post_init__(self) -> None:
-        self.kind = "tiles"
 
 
 @dataclass
 class Facts(Block):
     """Names and values."""
 
+    kind = "facts"
     facts: dict[str, Any]
 
     def __post_init__(self) -> None:
-        self.kind = "facts"
         self.facts = {name: str(value) for name, value in self.facts.items() if value not in (None, "")}
 
 
@@ -54,17 +52,16 @@ class Facts(Block):
 class Code(Block):
     """Lines to copy."""
 
+    kind = "code"
     title: str
     text: str
-
-    def __post_init__(self) -> None:
-        self.kind = "code"
 
 
 @dataclass
 class Table(Block):
     """Rows under columns (key, title, format); `filter_by` is the column whose values can be picked."""
 
+    kind = "table"
     name: str
     title: str
     columns: list[tuple[str, str, str]]
@@ -73,7 +70,6 @@ class Table(Block):
     folded: bool = False
 
     def __post_init__(self) -> None:
-        self.kind = "table"
         there = [key for key, _, _ in self.columns if any(row.get(key) not in (None, "") for row in self.rows)]
         self.columns = [column for column in self.columns if column[0] in there]
 
@@ -87,11 +83,11 @@ class Table(Block):
 
     def numeric(self, key: str) -> bool:
         """Whether a column holds numbers, so that its title stands to the right too."""
-        return any(_is_number(row.get(key)) for row in self.rows)
+        return any(is_number(row.get(key)) for row in self.rows)
 
     def cells(self, row: dict[str, Any]) -> list[tuple[str, bool]]:
         """The texts of a row, and which are numbers."""
-        return [(shown(row.get(key), form), _is_number(row.get(key))) for key, _, form in self.columns]
+        return [(shown(row.get(key), form), is_number(row.get(key))) for key, _, form in self.columns]
 
     def as_csv(self) -> str:
         """Values as they are."""
@@ -119,6 +115,7 @@ class Table(Block):
 class Chart(Block):
     """A chart with its words for those who cannot see it, and the table behind it."""
 
+    kind = "chart"
     name: str
     title: str
     spec: dict[str, Any]
@@ -126,43 +123,34 @@ class Chart(Block):
     table: Table | None = None
     half: bool = False
 
-    def __post_init__(self) -> None:
-        self.kind = "chart"
-
 
 @dataclass
 class Gallery(Block):
     """Pictures with captions: (base64 of grey bytes, caption); `shape` is height, width."""
 
+    kind = "gallery"
     title: str
     shape: tuple[int, int]
     pictures: list[tuple[str, str]]
-
-    def __post_init__(self) -> None:
-        self.kind = "gallery"
 
 
 @dataclass
 class Explorer(Block):
     """The grid of cells with its pickers; its charts are drawn by the page. `figures` makes the same charts for files."""
 
+    kind = "explorer"
     figures: Callable[[], dict[str, dict[str, Any]]]
     table: Table
     remark: str
-
-    def __post_init__(self) -> None:
-        self.kind = "explorer"
 
 
 @dataclass
 class CellPanel(Block):
     """Confusion matrix, mistakes and command line of the cell that was chosen."""
 
+    kind = "panel"
     figures: Callable[[], dict[str, dict[str, Any]]]
     alone: bool = False
-
-    def __post_init__(self) -> None:
-        self.kind = "panel"
 
 
 @dataclass
@@ -174,22 +162,18 @@ class Section:
     blocks: list[Block]
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def shown(value: Any, form: str = "number") -> str:
     """A value as a person reads it."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int | float):
+    if is_number(value):
         if form == "percent":
             return f"{100 * value:.2f} %"
         if isinstance(value, int):
             return f"{value:,}" if abs(value) > 9999 else str(value)
-        return f"{value:.4g}".replace("e-0", "e-")
+        return number_text(value, 4)
     return str(value)
 
 

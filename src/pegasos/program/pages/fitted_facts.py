@@ -1,4 +1,4 @@
-"""What a fitted learner tells: its facts, the curves it recorded, its weights; and under which versions."""
+"""What a fitted learner recorded and weighs, and under which versions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import platform
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from pegasos.learners.catalogue import model_of
+from pegasos.program.records.pages import Curve, Weights
+from pegasos.program.tables.labels import label_texts
 
 
 def made() -> dict[str, str]:
@@ -33,21 +35,7 @@ def made() -> dict[str, str]:
     }
 
 
-def learner_facts(learner: Any) -> dict[str, Any]:
-    """What a person wants to know of it."""
-    facts: dict[str, Any] = {"model": model_of(learner).name, "class": type(learner).__name__}
-    facts["kernel"] = repr(learner.kernel_) if hasattr(learner, "kernel_") else "linear"
-    if getattr(learner, "lam_", None) is not None:
-        facts["lam"] = float(learner.lam_)
-    facts["steps" if type(learner).__name__ == "Pegasos" else "passes"] = int(learner.n_iter_)
-    if hasattr(learner, "support_"):
-        facts["support vectors"] = len(learner.support_)
-    if np.isfinite(getattr(learner, "gap_", np.nan)):
-        facts["certified gap"] = float(f"{float(learner.gap_):.3g}")
-    return facts
-
-
-def curves(learner: Any) -> list[dict[str, Any]]:
+def curves(learner: Any) -> list[Curve]:
     """What a fitted learner recorded: mean loss of drawn examples, and the largest gap of a column."""
     found = []
     for name, what in (("loss_curve_", "mean loss of the drawn examples"), ("gap_curve_", "largest relative duality gap")):
@@ -59,26 +47,27 @@ def curves(learner: Any) -> list[dict[str, Any]]:
         steps = getattr(learner, "loss_curve_steps_", None) if name == "loss_curve_" else None
         x = np.arange(1, len(line) + 1) if steps is None else np.asarray(steps)
         every = max(1, len(line) // 300)
-        points = [[int(a), float(f"{b:.4g}")] for a, b in zip(x[::every], line[::every], strict=True) if np.isfinite(b)]
-        if len(points) > 1:
-            found.append({"what": what, "x": "epoch" if steps is None else "step", "points": points})
+        known = np.flatnonzero(np.isfinite(line))[::every]
+        if len(known) > 1:
+            values = [float(f"{value:.4g}") for value in line[known]]
+            found.append(Curve(what, "epoch" if steps is None else "step", x[known].astype(int).tolist(), values))
     return found
 
 
-def weights(estimator: Any, learner: Any, most: int = 20) -> dict[str, Any] | None:
+def weights(estimator: Any, learner: Any, most: int = 20) -> Weights | None:
     """The largest weights of a linear predictor, where its features are the ones that came in."""
     coefficients = getattr(learner, "coef_", None)
     names = getattr(estimator, "feature_names_in_", None)
-    if coefficients is None or hasattr(coefficients, "tocsr"):
+    if coefficients is None or sparse.issparse(coefficients):
         return None
     W = np.atleast_2d(np.asarray(coefficients, dtype=np.float64))
     if W.shape[1] != getattr(estimator, "n_features_in_", -1):
         return None
     largest = np.sort(np.argsort(-np.abs(W).max(axis=0), kind="stable")[:most])
-    labels = [str(label) for label in np.asarray(estimator.classes_).tolist()]
-    return {
-        "features": [f"x{j + 1}" if names is None else str(names[j]) for j in largest],
-        "classes": labels[1:] if len(W) == 1 else labels,
-        "weights": [[float(f"{value:.4g}") for value in row] for row in W[:, largest].tolist()],
-        "of": W.shape[1],
-    }
+    labels = label_texts(estimator.classes_).tolist()
+    return Weights(
+        features=[f"x{j + 1}" if names is None else str(names[j]) for j in largest],
+        classes=labels[1:] if len(W) == 1 else labels,
+        weights=[[float(f"{value:.4g}") for value in row] for row in W[:, largest].tolist()],
+        of=W.shape[1],
+    )

@@ -1,248 +1,261 @@
-"""Cells as a grid over two axes: which axes there are, which two come first, and the rows of the charts.
-
-The page does the same in its own script (assets/explorer.js) whenever a reader picks other axes.
-"""
+"""Cells as a grid over axes, described once with all texts: the page's script and the figures for files only pick and regroup."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
-Cell = dict[str, Any]
+from pegasos.program.pages import grid_charts
+from pegasos.program.pages.wording import (
+    cost_text,
+    is_number,
+    named_values,
+    order_of,
+    score_label,
+    score_text,
+    setting_text,
+    title_of,
+    value_text,
+)
+from pegasos.program.records.runs import CellRecord, best_of_families
 
-_TITLES = {"lam": "λ", "n_iter": "T (steps)", "epochs": "epochs", "C": "C", "expand": "degree of expansion"}
 #: What stands across, and what down, where both vary.
 _ACROSS = ("n_iter", "epochs", "T")
-_NONE = "–"
+#: Names of a study's cells that are not worth a word where they are all the same.
+_QUIET = ("experiment", "decoding")
 
 
-def title_of(name: str) -> str:
-    """What an axis is called."""
-    return _TITLES.get(name, name)
+@dataclass
+class Point:
+    """A cell as charts have it: its values by name, what was measured, and the command line that trains it.
+
+    The command is None where no command line can express the cell, and empty where none is known.
+    """
+
+    number: int
+    values: dict[str, Any]
+    value: float | None = None
+    deviation: float | None = None
+    train: float | None = None
+    train_deviation: float | None = None
+    support_vectors: float | None = None
+    gap: float | None = None
+    cost: float | None = None
+    command: str | None = ""
 
 
-def axes_of(cells: list[Cell]) -> list[dict[str, Any]]:
-    """The parameters that vary, λ and numbers of steps first; each with its values in order, as text and as numbers."""
-    names = dict.fromkeys(name for cell in cells for name in cell["params"])
-    costs = {("lam", cell["params"].get("lam")): cost_text(cell) for cell in cells}
+def points_of(cells: list[CellRecord], commands: Sequence[str | None]) -> list[Point]:
+    """The cells of a tuning run."""
+    measured = {field.name for field in fields(Point)} & {field.name for field in fields(CellRecord)}
+    return [
+        Point(**{name: getattr(cell, name) for name in measured}, values=values, command=command)
+        for cell, values, command in zip(cells, named_values([cell.setting for cell in cells]), commands, strict=True)
+    ]
+
+
+@dataclass
+class Axis:
+    """A parameter that varies: its values in order, and their labels."""
+
+    name: str
+    values: list[Any]
+    labels: list[str]
+
+    @property
+    def title(self) -> str:
+        return title_of(self.name)
+
+    @property
+    def numeric(self) -> bool:
+        return all(value is None or is_number(value) for value in self.values)
+
+    def described(self) -> dict[str, Any]:
+        """For scripts and charts; `long`: labels do not fit beside each other; `ticks`: all values, where they are few."""
+        numbers = [value for value in self.values if value is not None] if self.numeric else []
+        scale: dict[str, Any] = {"zero": False, "nice": False}
+        if numbers and numbers[0] > 0 and numbers[-1] / numbers[0] > 20:
+            scale = {"type": "log", "nice": False}
+        return {
+            "name": self.name,
+            "title": self.title,
+            "numeric": self.numeric,
+            "labels": self.labels,
+            "numbers": self.values if self.numeric else None,
+            "scale": scale,
+            "ticks": numbers if len(numbers) <= 12 else None,
+            "long": any(len(label) > 7 for label in self.labels),
+        }
+
+
+def axes_of(points: list[Point]) -> list[Axis]:
+    """The parameters that vary, λ and numbers of steps first."""
+    costs = {point.values.get("lam"): cost_text(point.cost) for point in points}
     found = []
-    for name in names:
-        values = list(dict.fromkeys(cell["params"].get(name) for cell in cells))
+    for name in dict.fromkeys(name for point in points for name in point.values):
+        values = list(dict.fromkeys(point.values.get(name) for point in points))
         if len(values) < 2:
             continue
-        numeric = all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values)
-        if numeric:
+        if all(value is None or is_number(value) for value in values):
             values.sort(key=lambda value: (value is None, value or 0))
         elif name == "kernel":
-            values.sort(key=_kernel_order)
-        found.append(
-            {
-                "name": name,
-                "title": _TITLES.get(name, name),
-                "numeric": numeric,
-                "labels": [value_text(name, value) + costs.get((name, value), "") for value in values],
-                "numbers": values if numeric else None,
-                "values": values,
-            }
-        )
+            values.sort(key=order_of)
+        labels: list[str] = []
+        for digits in (3, 6, 15):  # as many as tell values apart
+            if len(set(labels)) < len(values):
+                labels = [value_text(value, digits) for value in values]
+        if name == "lam":
+            labels = [label + costs[value] for label, value in zip(labels, values, strict=True)]
+        found.append(Axis(name, values, labels))
     rank = {"lam": 0, "n_iter": 1, "epochs": 2}
-    return sorted(found, key=lambda axis: rank.get(axis["name"], 3 if axis["numeric"] else 4))
+    return sorted(found, key=lambda axis: rank.get(axis.name, 3 if axis.numeric else 4))
 
 
-def cost_text(cell: Cell) -> str:
-    """The C that stands beside a λ, where it is known."""
-    return f" (C {cell['C']:.3g})" if cell.get("C") else ""
+class Grid:
+    """Cells, their axes, and everything that the page's script is given of them.
+
+    `mark` is the word for the best cell, `tested` the rows that values come from, `spread` what deviations are over.
+    """
+
+    def __init__(
+        self,
+        points: list[Point],
+        measure: str,
+        best: int,
+        simplest: int,
+        mark: str = "choice",
+        tested: str = "test rows of the folds",
+        spread: str = "folds",
+    ) -> None:
+        self.points, self.measure, self.best, self.simplest, self.mark = points, measure, best, simplest, mark
+        self.axes = axes_of(points)
+        self.words = [axis.name for axis in self.axes if not axis.numeric]
+        self._spread = spread
+        self._logarithmic = {
+            "test": _is_wide([point.value for point in points]),
+            "train": _is_wide([point.train for point in points]),
+        }
+        places = [{value: place for place, value in enumerate(axis.values)} for axis in self.axes]
+        fixed = {name for name in _QUIET if name not in self.words}
+        self._cells = [self._described(point, places, fixed) for point in points]
+        self.described: dict[str, Any] = {
+            "axes": [axis.described() for axis in self.axes],
+            "cells": self._cells,
+            "first": {_key(self._cell(anchor), self.axes): self._first_axes(anchor) for anchor in self.families(most=None)},
+            "best": best,
+            "title": f"Error in % on {tested}" if measure == "error" else f"{measure} on {tested}",
+            "against": "Error" if measure == "error" else measure,
+            "spread": spread,
+            "logarithmic": self._logarithmic,
+            "sizes": grid_charts.SIZES,
+            # Charts without rows, for the script to fill.
+            "heat": self._heat([], grid_charts.NO_AXIS, grid_charts.NO_AXIS),
+            "lines": self._lines([], grid_charts.NO_AXIS, grid_charts.NO_AXIS),
+        }
+
+    def _described(self, point: Point, places: list[dict[Any, int]], fixed: set[str]) -> dict[str, Any]:
+        values = {name: value for name, value in point.values.items() if name not in fixed}
+        mark = self.mark if point.number == self.best else "one standard error" if point.number == self.simplest else ""
+        cell: dict[str, Any] = {
+            "cell": point.number,
+            "p": [place[point.values.get(axis.name)] for axis, place in zip(self.axes, places, strict=True)],
+            "setting": setting_text(values, point.cost),
+            "mark": mark,
+        }
+        measured = (("test", point.value, point.deviation), ("train", point.train, point.train_deviation))
+        cell |= {part: self._texts(part, value, spread) for part, value, spread in measured if value is not None}
+        return cell if point.command == "" else {**cell, "command": point.command}
+
+    def _texts(self, part: str, value: float, deviation: float | None) -> dict[str, Any]:
+        spread = deviation or 0.0
+        low = max(value - spread, value / 10) if self._logarithmic[part] else value - spread
+        return {
+            "value": round(value, 6),
+            "low": round(low, 6),
+            "high": round(value + spread, 6),
+            "label": score_label(value, self.measure),
+            "shown": score_text(value, self.measure),
+            "spread": "" if deviation is None else f"± {score_text(deviation, self.measure)}",
+        }
+
+    # -- views: a choice of two axes, and the cells that are equal in all others --------------------------------------
+
+    def families(self, most: int | None = 12) -> list[Point]:
+        """The best cell of each combination of words (model, kernel, ...), the best of them first."""
+        found = best_of_families(self.points, self._family, lambda point: point.value, self.measure == "error")
+        return found[:most]
+
+    def _family(self, point: Point) -> tuple[Any, ...]:
+        return tuple(point.values.get(name) for name in self.words)
+
+    def _first_axes(self, anchor: Point) -> tuple[str, str]:
+        """T across and λ down where both vary around the anchor; else what varies, numbers first; "" where nothing does."""
+
+        def varies(name: str, points: list[Point]) -> bool:
+            return len({point.values.get(name) for point in points}) > 1
+
+        near = [point for point in self.points if self._family(point) == self._family(anchor)]
+        numbers = [axis.name for axis in self.axes if axis.numeric and varies(axis.name, near)]
+        if len(numbers) >= 2:
+            across = next((name for name in numbers if name in _ACROSS), numbers[1])
+            return across, next(name for name in numbers if name != across)
+        same = [point for point in self.points if point.values.get("model") == anchor.values.get("model")]
+        kernel_first = sorted(self.words, key=lambda name: name != "kernel")
+        words = [name for name in kernel_first if varies(name, same)]
+        order = list(dict.fromkeys([*numbers, *words, *self.words]))
+        return (order[0] if order else ""), (order[1] if len(order) > 1 else "")
+
+    def _cell(self, point: Point) -> dict[str, Any]:
+        return next(cell for cell in self._cells if cell["cell"] == point.number)
+
+    def _rows(self, cells: list[dict[str, Any]], one: str, two: str, part: str) -> list[dict[str, Any]]:
+        """Rows of charts, as the script's `rowsOf` makes them: x, place xr and number at from one axis, y and yr from another."""
+        names, found = [axis.name for axis in self.axes], []
+        for cell in (cell for cell in cells if part in cell):
+            row = {**cell[part], "cell": cell["cell"], "setting": cell["setting"], "mark": cell["mark"], "at": None}
+            for name, mark in ((one, "x"), (two, "y")):
+                place = cell["p"][names.index(name)] if name else 0
+                row |= {mark: self.axes[names.index(name)].labels[place] if name else "", f"{mark}r": place}
+            if one and self.axes[names.index(one)].numeric:
+                row["at"] = self.axes[names.index(one)].values[row["xr"]]
+            found.append(row)
+        return found
+
+    def figures(self) -> dict[str, Any]:
+        """Heatmaps and lines of every family, for files."""
+        figures: dict[str, Any] = {}
+        described = {axis["name"]: axis for axis in self.described["axes"]} | {"": grid_charts.NO_AXIS}
+        for anchor in self.families():
+            across, down = self._first_axes(anchor)
+            rest = [axis.name for axis in self.axes if axis.name not in (across, down)]
+            numbers = {p.number for p in self.points if all(p.values.get(name) == anchor.values.get(name) for name in rest)}
+            cells = [cell for cell in self._cells if cell["cell"] in numbers]
+            tail = " ".join(value_text(anchor.values.get(name)) for name in self.words if name not in (across, down))
+            for part, what in (("test", "test"), ("train", "training")):
+                rows = self._rows(cells, across, down, part)
+                if rows:
+                    figures.setdefault(f"heat {what} {tail}", self._heat(rows, described[across], described[down], part))
+            for along, other in ((across, down), (down, across)):
+                rows = [row for row in self._rows(cells, along, other, "test") if row["at"] is not None]
+                if len({row["at"] for row in rows}) > 1:
+                    figures.setdefault(f"lines {along} {tail}", self._lines(rows, described[along], described[other]))
+        return figures
+
+    def _heat(self, rows: list[dict[str, Any]], across: dict[str, Any], down: dict[str, Any], part: str = "test") -> Any:
+        """A heatmap."""
+        return grid_charts.heat(rows, across, down, self.measure, self._spread, self._logarithmic[part])
+
+    def _lines(self, rows: list[dict[str, Any]], along: dict[str, Any], other: dict[str, Any]) -> Any:
+        """Lines with bands."""
+        return grid_charts.lines(rows, along, other, self.measure, self._spread, self._logarithmic["test"])
 
 
-def value_text(name: str, value: Any) -> str:
-    """A value as it stands on an axis."""
-    if value is None:
-        return _NONE
-    if isinstance(value, float):
-        return number_text(value)
-    return short_kernel(str(value)) if name == "kernel" else str(value)
+def _key(cell: dict[str, Any], axes: list[Axis]) -> str:
+    """The places of a cell's words: what the script calls a family."""
+    return " ".join(str(place) for place, axis in zip(cell["p"], axes, strict=True) if not axis.numeric)
 
 
-def number_text(value: float) -> str:
-    """1e-5 instead of 1e-05, and 1e-4 instead of 0.0001: exponents are read faster than zeros."""
-    if 0 < abs(value) < 0.001:
-        digits, _, power = f"{value:.2e}".partition("e")
-        return f"{float(digits):g}e{int(power)}"
-    return re.sub(r"e([+-])0*(\d)", lambda found: "e" + found[1].replace("+", "") + found[2], f"{value:.3g}")
-
-
-def short_kernel(text: str) -> str:
-    """Gaussian(variance=2.0) is gaussian 2; a constant of 1 is not told."""
-    found = re.fullmatch(r"(\w+)\((.*)\)", text)
-    if found is None:
-        return text
-    values = [part.partition("=")[2].strip("'\"") for part in found[2].split(", ") if part and part != "coef0=1.0"]
-    return " ".join([found[1].lower(), *(re.sub(r"\.0$", "", value) for value in values)])
-
-
-def _kernel_order(value: Any) -> tuple[bool, str, list[float]]:
-    """linear first, then by name, then by numbers; a width of "scale" counts as 1."""
-    text = str(value)
-    numbers = [float(number) for number in re.findall(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", text)]
-    return text != "linear", text.split("(")[0], numbers or [1.0]
-
-
-def first_axes(cells: list[Cell], axes: list[dict[str, Any]], anchor: Cell) -> tuple[str, str]:
-    """T across and λ down where both vary around the anchor; else what varies, numbers first; "" where nothing does."""
-    numeric = [axis["name"] for axis in axes if axis["numeric"]]
-    words = [axis["name"] for axis in axes if not axis["numeric"]]
-    near = [cell for cell in cells if all(cell["params"].get(name) == anchor["params"].get(name) for name in words)]
-    varying = [name for name in numeric if len({cell["params"].get(name) for cell in near}) > 1]
-    if len(varying) >= 2:
-        across = next((name for name in varying if name in _ACROSS), varying[1])
-        down = next(name for name in varying if name != across)
-        return across, down
-    same = [cell for cell in cells if cell["params"].get("model") == anchor["params"].get("model")]
-    rest = [name for name in ("kernel", *words) if name in words and len({cell["params"].get(name) for cell in same}) > 1]
-    order = list(dict.fromkeys([*varying, *rest, *words]))
-    return (order[0] if order else ""), (order[1] if len(order) > 1 else "")
-
-
-def picked(cells: list[Cell], axes: list[dict[str, Any]], anchor: Cell, across: str, down: str) -> list[Cell]:
-    """The cells that equal the anchor in all but these two axes."""
-    rest = [axis["name"] for axis in axes if axis["name"] not in (across, down)]
-    return [cell for cell in cells if all(cell["params"].get(name) == anchor["params"].get(name) for name in rest)]
-
-
-def families(cells: list[Cell], axes: list[dict[str, Any]], better: float, most: int = 12) -> list[Cell]:
-    """The best cell of each combination of words (model, kernel, ...), the best first."""
-    words = [axis["name"] for axis in axes if not axis["numeric"]]
-    firsts: dict[Any, Cell] = {}
-    for cell in sorted((cell for cell in cells if cell["value"] is not None), key=lambda cell: better * cell["value"]):
-        firsts.setdefault(tuple(cell["params"].get(name) for name in words), cell)
-    return list(firsts.values())[:most]
-
-
-def told(value: float | None, measure: str) -> str:
-    """A value in words."""
-    if value is None:
-        return "not known"
-    return f"{100 * value:.2f}\u00a0%" if measure == "error" else f"{value:.4g}"
-
-
-def setting(cell: Cell) -> str:
-    """A cell in one line."""
-    parts = []
-    words = [name for name, value in cell["params"].items() if isinstance(value, str)]
-    for name in dict.fromkeys([*words, *cell["params"]]):
-        value = cell["params"][name]
-        if value is None:
-            continue
-        text = value_text(name, value) + (cost_text(cell) if name == "lam" else "")
-        parts.append(text if name in ("model", "kernel") else f"{_TITLES.get(name, name).split(' ')[0]} = {text}")
-    return ", ".join(parts)
-
-
-def heat_rows(
-    shown: list[Cell], axes: list[dict[str, Any]], across: str, down: str, found: dict[str, Any], field: str = "value"
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Rows and settings of charts.heat, coloured over all of the cells shown."""
-    measure = found["measure"]
-    known = [cell[field] for cell in shown if cell.get(field) is not None]
-    low, high = (min(known), max(known)) if known else (0.0, 1.0)
-    logarithmic = low > 0 and high / low > 5
-    places = {axis["name"]: axis["values"] for axis in axes}
-    rows = []
-    for cell in shown:
-        value = cell.get(field)
-        if value is None:
-            continue
-        shade = _share(value, low, high, logarithmic)
-        x, y = cell["params"].get(across), cell["params"].get(down)
-        mark = (
-            found.get("best_mark", "choice")
-            if cell["cell"] == found["best"]
-            else "one standard error"
-            if cell["cell"] == found["simplest"]
-            else ""
-        )
-        rows.append(
-            {
-                "cell": cell["cell"],
-                "x": value_text(across, x) if across else _NONE,
-                "y": value_text(down, y) if down else _NONE,
-                "xr": places[across].index(x) if across else 0,
-                "yr": places[down].index(y) if down else 0,
-                "shade": round(shade if measure == "error" else 1 - shade, 4),
-                "label": label(value, measure),
-                "told": told(value, measure),
-                "spread": "" if cell.get("std") is None else "± " + told(cell["std"], measure),
-                "mark": mark,
-                "setting": setting(cell),
-                "spoken": f"{setting(cell)}: {told(value, measure)}",
-            }
-        )
-    columns = len({row["x"] for row in rows})
-    view = {"low": low, "high": high, "logarithmic": logarithmic, "columns": False, "percent": measure == "error"}
-    return rows, {**view, **sizes(columns, len({row["y"] for row in rows}), rows), "measure": measure}
-
-
-def sizes(columns: int, lines: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Steps of the grid in pixels; beyond 24 columns numbers would not be read, and are left out."""
-    if columns > 24:
-        for row in rows:
-            row["label"] = ""
-    long = max((len(row["x"]) for row in rows), default=0) > 7
-    return {
-        "across": 52 if columns <= 12 else 40 if columns <= 24 else 16,
-        "down": 32 if lines <= 12 else 26 if lines <= 30 else 16,
-        "angle": -40 if long or columns > 12 else 0,
-    }
-
-
-def label(value: float, measure: str) -> str:
-    """The number in a cell: an error in percent without its sign, which the title tells."""
-    if measure == "error":
-        return f"{100 * value:.2f}" if value < 0.0995 else f"{100 * value:.1f}"
-    return f"{value:.3f}".replace("0.", ".", 1) if 0 <= value < 1 else f"{value:.3g}"
-
-
-def _share(value: float, low: float, high: float, logarithmic: bool) -> float:
-    from math import log
-
-    if high <= low:
-        return 0.0
-    return log(value / low) / log(high / low) if logarithmic else (value - low) / (high - low)
-
-
-def line_rows(
-    shown: list[Cell], axes: list[dict[str, Any]], along: str, other: str, found: dict[str, Any]
-) -> tuple[list[dict[str, Any]], dict[str, Any]] | None:
-    """Rows and settings of charts.lines; None where the axis has no numbers or only one."""
-    axis = next((each for each in axes if each["name"] == along and each["numeric"]), None)
-    known = [cell for cell in shown if cell["value"] is not None and cell["params"].get(along) is not None]
-    if axis is None or len({cell["params"][along] for cell in known}) < 2:
-        return None
-    places = {each["name"]: each["values"] for each in axes}
-    at = [cell["params"][along] for cell in known]
-    values = [cell["value"] for cell in known]
-    logarithmic = min(values) > 0 and max(values) / min(values) > 5
-    rows = []
-    for cell in known:
-        value, std, line = cell["value"], cell.get("std") or 0.0, cell["params"].get(other)
-        rows.append(
-            {
-                "at": cell["params"][along],
-                "line": value_text(other, line) if other else "all",
-                "order": places[other].index(line) if other else 0,
-                "value": value,
-                "low": max(value - std, value / 10) if logarithmic else value - std,
-                "high": value + std,
-                "told": told(value, found["measure"]),
-                "spread": "" if cell.get("std") is None else "± " + told(cell["std"], found["measure"]),
-                "setting": setting(cell),
-            }
-        )
-    view = {"logarithmic_x": min(at) > 0 and max(at) / min(at) > 20, "logarithmic": logarithmic, "at": _ticks(at)}
-    return rows, {**view, "percent": found["measure"] == "error", "measure": found["measure"]}
-
-
-def _ticks(at: list[float]) -> list[float] | None:
-    """The values themselves where they are few."""
-    values = sorted(set(at))
-    return values if len(values) <= 12 else None
+def _is_wide(values: list[float | None]) -> bool:
+    """Whether values are better seen on a logarithmic scale."""
+    known = [value for value in values if value is not None]
+    return bool(known) and min(known) > 0 and max(known) / min(known) > 5

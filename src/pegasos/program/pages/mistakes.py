@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.program.pages import row_samples
+from pegasos.program.records.pages import Mistake, ShownRow
 from pegasos.program.tables.dataset import Dataset
 
 Array = np.ndarray[Any, Any]
@@ -24,7 +26,7 @@ def confusion(truth: Array, predicted: Array, classes: int) -> list[int]:
     return np.column_stack([pairs // classes, pairs % classes, counts]).reshape(-1).astype(int).tolist()
 
 
-def worst(truth: Array, predicted: Array, scores: Array | None, hard: Array | None = None) -> list[dict[str, Any]]:
+def worst(truth: Array, predicted: Array, scores: Array | None, hard: Array | None = None) -> list[Mistake]:
     """The mistakes with the largest margin of the wrong class over the right one.
 
     Where scores were not kept: those rows on which most cells err (`hard` is their share).
@@ -38,63 +40,47 @@ def worst(truth: Array, predicted: Array, scores: Array | None, hard: Array | No
         margin = np.zeros(len(wrong)) if hard is None else hard[wrong]
     order = wrong[np.argsort(-np.nan_to_num(margin), kind="stable")[:MISTAKES]]
     found = []
-    for row in order:
-        each: dict[str, Any] = {"row": int(row), "true": int(truth[row]), "guess": int(predicted[row])}
+    for row in order.tolist():
+        true, guess = int(truth[row]), int(predicted[row])
         if scores is not None:
             best = np.argsort(-scores[row], kind="stable")[:3]
-            listed = dict.fromkeys([int(predicted[row]), int(truth[row]), *best.tolist()])
-            each["scores"] = [[code, round(float(scores[row, code]), 3)] for code in listed][:4]
-        elif hard is not None:
-            each["share"] = round(float(hard[row]), 3)
-        found.append(each)
+            codes = list(dict.fromkeys([guess, true, *best.tolist()]))[:4]
+            found.append(Mistake(row, true, guess, codes, [round(float(scores[row, code]), 3) for code in codes]))
+        else:
+            found.append(Mistake(row, true, guess, share=None if hard is None else round(float(hard[row]), 3)))
     return found
 
 
-class Rows:
-    """Rows of the data as a page shows them: pictures as base64 of bytes, others as a few values."""
+class RowKeeper:
+    """Makes rows of the data as a page shows them: pictures as base64 of bytes, others as a few values."""
 
-    def __init__(self, dataset: Dataset, columns: Array) -> None:
-        self._X, self._columns = dataset.X, columns
-        self._frame = dataset.has_frame
-        self.image = None if dataset.image is None else (int(dataset.image[0]), int(dataset.image[1]))
-        self._step = 1
-        if self.image is not None:
-            height, width = self.image
-            while (height // self._step) * (width // self._step) > PIXELS:
-                self._step += 1
-            self._low, self._high = _range(dataset.X)
+    def __init__(self, dataset: Dataset, columns: Array, positions: Array | None = None) -> None:
+        self._X, self._columns, self._frame, self._positions = dataset.X, columns, dataset.has_frame, positions
+        self._image = dataset.image
+        #: Height and width of the pictures that are kept; None where rows are no pictures.
+        self.shape: list[int] | None = None
+        if dataset.image is not None:
+            height, width = dataset.image
+            self._step = next(step for step in range(1, height + width) if (height // step) * (width // step) <= PIXELS)
+            self.shape = [-(-int(height) // self._step), -(-int(width) // self._step)]
+            some = row_samples.dense(dataset.X[:: max(1, dataset.X.shape[0] // 2000)])
+            self._low, self._high = float(some.min(initial=0.0)), float(some.max(initial=1.0))
 
-    @property
-    def shape(self) -> tuple[int, int] | None:
-        """Height and width of the pictures that are kept."""
-        if self.image is None:
-            return None
-        return -(-self.image[0] // self._step), -(-self.image[1] // self._step)
-
-    def one(self, row: int) -> Any:
+    def one(self, row: int) -> ShownRow:
         """A picture, or the values of the shown columns."""
-        if self.image is not None:
-            return self.picture(_dense(self._X[[row]])[0])
+        number = 1 + (row if self._positions is None else int(self._positions[row]))
         if self._frame:
-            return [_short(self._X[int(row), int(column)]) for column in self._columns]
-        values = _dense(self._X[[row]])[0]
-        return [_short(values[column]) for column in self._columns]
+            return ShownRow(number, values=[_short(self._X[row, int(column)]) for column in self._columns])
+        values = row_samples.dense(self._X[[row]])[0]
+        if self.shape is not None:
+            return ShownRow(number, self.picture(values))
+        return ShownRow(number, values=[_short(values[column]) for column in self._columns])
 
     def picture(self, values: Array) -> str:
         """Grey values in 0..255."""
-        assert self.image is not None
-        grey = np.asarray(values, dtype=np.float64).reshape(self.image)[:: self._step, :: self._step]
+        grey = np.asarray(values, dtype=np.float64).reshape(self._image)[:: self._step, :: self._step]
         scaled = 255 * (grey - self._low) / ((self._high - self._low) or 1.0)
         return base64.b64encode(np.clip(np.nan_to_num(scaled), 0, 255).round().astype(np.uint8).tobytes()).decode()
-
-
-def _dense(part: Any) -> Array:
-    return np.asarray(part.toarray() if hasattr(part, "toarray") else part)
-
-
-def _range(X: Any) -> tuple[float, float]:
-    some = _dense(X[:: max(1, X.shape[0] // 2000)])
-    return float(some.min(initial=0.0)), float(some.max(initial=1.0))
 
 
 def _short(value: Any) -> Any:

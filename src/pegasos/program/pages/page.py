@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from pegasos.program.files import write_text
-from pegasos.program.pages import rendering
+from pegasos.program.pages import model_page, rendering, study_page, sweep_page
 from pegasos.program.pages.blocks import CellPanel, Chart, Explorer, Section, Table
+from pegasos.program.records.pages import PageRecord
+from pegasos.program.records.studies import StudyRecord
 
 #: The look of charts in files: black on white, whatever the page's reader prefers.
 _ON_PAPER = {"background": "white", "font": "sans-serif", "view": {"stroke": None}, "axis": {"gridOpacity": 0.4}}
@@ -31,7 +33,7 @@ class Page:
         return f'<iframe srcdoc="{escaping.escape(self.html)}" {frame} title="{escaping.escape(self.title)}"></iframe>'
 
     def save(self, path: str | Path) -> Path:
-        """Write the page, whole or not at all."""
+        """Write the page, complete or not at all."""
         write_text(path, self.html)
         return Path(path)
 
@@ -76,15 +78,12 @@ class Page:
         return found
 
 
-def make_page(found: dict[str, Any]) -> Page:
-    """The page about what was gathered."""
-    if found["kind"] == "study":
-        from pegasos.program.pages.study_page import build
-    elif found["kind"] == "sweep":
-        from pegasos.program.pages.sweep_page import build
-    else:
-        from pegasos.program.pages.model_page import build
-    return Page(*build(found))
+def make_page(record: PageRecord | None, study: StudyRecord | None = None) -> Page:
+    """The page about what was recorded."""
+    if study is not None:
+        return Page(*study_page.build(study, record))
+    assert record is not None
+    return Page(*(sweep_page if record.kind == "tune" else model_page).build(record))
 
 
 def _slug(name: str) -> str:

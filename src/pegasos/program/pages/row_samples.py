@@ -7,9 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import _get_feature_names
 
 from pegasos.engine.threads import single_threaded_blas
-from pegasos.program.tables.dataset import NUMBER, Dataset
+from pegasos.program.records.pages import Boundary, Correlation, FeatureRecord, MapRecord, Statistics
+from pegasos.program.tables.dataset import NUMBER, Column, Dataset
 from pegasos.program.tables.statistics import describe
 
 Array = np.ndarray[Any, Any]
@@ -17,6 +20,27 @@ Array = np.ndarray[Any, Any]
 #: Rows of a map, of a boundary's points and of statistics; the boundary's grid; features shown; rows above which no boundary.
 MAP_ROWS, POINTS, STATISTICS_ROWS, GRID, FEATURES, BOUNDARY_ROWS = 1000, 300, 50_000, 60, 40, 50_000
 CORRELATED = 16
+
+
+def as_dataset(X: Any, y: Any, facts: dict[str, Any]) -> Dataset | None:
+    """Rows that came as arrays, as a reader would give them; takes the facts that belong to them."""
+    name, image, columns = facts.pop("name", "the data"), facts.pop("image", None), facts.pop("columns", None)
+    if X is None or isinstance(X, Dataset):
+        return X
+    columns = _get_feature_names(X) if columns is None else columns
+    rows = X if sparse.issparse(X) else np.asarray(X)
+    labels = None if y is None else np.asarray(y)
+    return Dataset(str(name), rows, [Column(str(each)) for each in ([] if columns is None else columns)], labels, image=image)
+
+
+def feature_names(dataset: Dataset) -> list[str]:
+    """The names of features, or numbers where they have none."""
+    return [column.name for column in dataset.columns] or [f"x{j + 1}" for j in range(dataset.X.shape[1])]
+
+
+def dense(part: Any) -> Array:
+    """Rows as an array."""
+    return np.asarray(part.toarray() if sparse.issparse(part) else part)
 
 
 def sample(count: int, most: int) -> Array:
@@ -32,8 +56,7 @@ def numbers(dataset: Dataset, rows: Array) -> tuple[Array, list[int]]:
         found = [part[:, j].cast(float).to_numpy() for j in places]
         X = np.column_stack(found) if found else np.empty((len(rows), 0))
     else:
-        part = dataset.X[rows]
-        X = np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
+        X = np.asarray(dense(dataset.X[rows]), dtype=np.float64)
         places = list(range(X.shape[1]))
     X = np.asarray(np.where(np.isfinite(X), X, np.nan))
     if np.isnan(X).any():
@@ -50,9 +73,9 @@ def _scaled(X: Array, image: bool) -> tuple[Array, Array, Array]:
     return (X - mean) / std, mean, std
 
 
-def place(dataset: Dataset, codes: Array, wrong: Array | None, tsne: bool) -> dict[str, Any] | None:
+def place(dataset: Dataset, codes: Array, wrong: Array, tsne: bool) -> MapRecord | None:
     """A sample of rows on a map: t-SNE of features in deviations, or two principal components."""
-    if hasattr(dataset.X, "tocsr") and dataset.X.shape[1] > 2000:
+    if sparse.issparse(dataset.X) and dataset.X.shape[1] > 2000:
         return None
     rows = sample(len(dataset), MAP_ROWS)
     X, _ = numbers(dataset, rows)
@@ -75,31 +98,26 @@ def place(dataset: Dataset, codes: Array, wrong: Array | None, tsne: bool) -> di
             method = "t-SNE"
     span = np.abs(places).max() or 1.0
     places = places if method == "two features" else 100 * places / span
-    found: dict[str, Any] = {"method": method, "of": len(dataset), "rows": rows.tolist(), "classes": codes[rows].tolist()}
-    found["places"] = [[float(f"{a:.4g}"), float(f"{b:.4g}")] for a, b in places.tolist()]
-    if wrong is not None:
-        found["wrong"] = wrong[rows].astype(int).tolist()
-    return found
+    rounded = [[float(f"{a:.4g}"), float(f"{b:.4g}")] for a, b in places.tolist()]
+    return MapRecord(method, len(dataset), rows.tolist(), codes[rows].tolist(), rounded, wrong[rows].tolist())
 
 
-def boundary(
-    estimator: Any, dataset: Dataset, codes: Array, encode: Callable[[Array], Array], names: list[str]
-) -> dict[str, Any] | str:
+def boundary(estimator: Any, dataset: Dataset, codes: Array, encode: Callable[[Array], Array]) -> tuple[Boundary | None, str]:
     """The classes that a model gives on a grid: over the two features, or over the plane of two principal components.
 
-    Answers a sentence where there is none.
+    Where there is none, a sentence that says why.
     """
-    if dataset.has_frame or hasattr(dataset.X, "tocsr"):
-        return "No decision boundary: rows have words or gaps, or are sparse."
+    if dataset.has_frame or sparse.issparse(dataset.X):
+        return None, "No decision boundary: rows have words or gaps, or are sparse."
     if len(dataset) > BOUNDARY_ROWS:
-        return f"No decision boundary: only up to {BOUNDARY_ROWS:,} rows."
+        return None, f"No decision boundary: only up to {BOUNDARY_ROWS:,} rows."
     rows = sample(len(dataset), 5000)
-    X, places = numbers(dataset, rows)
+    X, _ = numbers(dataset, rows)
     if X.shape[1] != dataset.X.shape[1] or X.shape[1] < 2:
-        return "No decision boundary: it needs two features."
+        return None, "No decision boundary: it needs two features."
     Z, mean, std = _scaled(X, dataset.image is not None)
     if Z.shape[1] == 2:
-        plane, origin, titles, flat = np.eye(2), np.zeros(2), [names[places[0]], names[places[1]]], X
+        plane, origin, titles, flat = np.eye(2), np.zeros(2), feature_names(dataset), X
     else:
         with single_threaded_blas():
             _, _, directions = np.linalg.svd(Z, full_matrices=False)
@@ -112,50 +130,39 @@ def boundary(
     grid = np.stack(np.meshgrid(across, down), axis=-1).reshape(-1, 2)
     guessed = estimator.predict((grid @ plane + origin).astype(dataset.X.dtype))
     inside = np.flatnonzero(((flat >= low) & (flat <= high)).all(axis=1))[:POINTS]
-    return {
-        "titles": titles,
-        "low": low.round(5).tolist(),
-        "high": high.round(5).tolist(),
-        "grid": encode(np.asarray(guessed)).tolist(),
-        "points": [[float(f"{a:.4g}"), float(f"{b:.4g}")] for a, b in flat[inside].tolist()],
-        "classes": codes[rows[inside]].tolist(),
-        "exact": X.shape[1] == 2,
-    }
+    points = [[float(f"{a:.4g}"), float(f"{b:.4g}")] for a, b in flat[inside].tolist()]
+    ends, answers = (low.round(5).tolist(), high.round(5).tolist()), encode(np.asarray(guessed)).tolist()
+    return Boundary(titles, *ends, answers, points, codes[rows[inside]].tolist(), X.shape[1] == 2), ""
 
 
-def statistics(dataset: Dataset, codes: Array) -> dict[str, Any]:
-    """Statistics of at most 40 features (those that classes differ in most), and correlations among some of them."""
+def statistics(dataset: Dataset, codes: Array) -> tuple[Statistics, list[int]]:
+    """Statistics of at most 40 features (those that classes differ in most), correlations among some, and all in that order."""
     rows = sample(len(dataset), STATISTICS_ROWS)
     part = dataset if len(rows) == len(dataset) else _part(dataset, rows)
-    description = describe(part).as_dict()
+    description = describe(part)
     X, places = numbers(part, sample(len(part), 5000))
-    share = between(X, codes[rows][sample(len(part), 5000)])
-    told = dict(zip(places, share.tolist(), strict=True))
-    order = sorted(range(len(description["columns"])), key=lambda j: -told.get(j, -1.0))
-    shown = order[:FEATURES]
-    names = ("name", "kind", "missing", "mean", "std", "min", "quartile1", "median", "quartile3", "max", "outliers", "distinct")
+    share = dict(zip(places, between(X, codes[rows][sample(len(part), 5000)]).tolist(), strict=True))
+    order = sorted(range(len(description.columns)), key=lambda j: -share.get(j, -1.0))
     features = [
-        {**{name: _brief(description["columns"][j][name]) for name in names}, "between": round(max(0.0, told.get(j, 0.0)), 4)}
-        for j in sorted(shown)
+        FeatureRecord(**{name: _brief(value) for name, value in vars(description.columns[j]).items()}, between=_share(share, j))
+        for j in sorted(order[:FEATURES])
     ]
-    correlated = sorted(j for j in order[:CORRELATED] if j in told)
+    correlated = sorted(j for j in order[:CORRELATED] if j in share)
     at = [places.index(j) for j in correlated]
     with np.errstate(invalid="ignore", divide="ignore"):
-        r = np.nan_to_num(np.atleast_2d(np.corrcoef(X[:, at], rowvar=False))) if len(at) > 1 else np.zeros((0, 0))
-    notes = list(description["notes"])
+        matrix = np.nan_to_num(np.atleast_2d(np.corrcoef(X[:, at], rowvar=False))) if len(at) > 1 else np.zeros((0, 0))
+    notes = list(description.notes)
     if len(rows) < len(dataset):
         notes.append(f"Statistics come from a sample of {len(rows):,} of {len(dataset):,} rows.")
     if len(order) > FEATURES:
         notes.append(f"{FEATURES} of {len(order):,} features are shown: those whose means differ most between classes.")
-    return {
-        "count": len(order),
-        "features": features,
-        "pairs": [[a, b, round(value, 3)] for a, b, value in description["correlations"]],
-        "matrix": {"names": [description["columns"][j]["name"] for j in correlated], "r": r.round(2).tolist()},
-        "order": shown,
-        "notes": notes,
-        "advice": description["advice"],
-    }
+    pairs = [Correlation(one, two, round(r, 3)) for one, two, r in description.correlations]
+    shown = [description.columns[j].name for j in correlated]
+    return Statistics(len(order), features, pairs, shown, matrix.round(2).tolist(), notes), order
+
+
+def _share(share: dict[int, float], column: int) -> float:
+    return round(max(0.0, share.get(column, 0.0)), 4)
 
 
 def between(X: Array, codes: Array) -> Array:
@@ -168,11 +175,11 @@ def between(X: Array, codes: Array) -> Array:
     return np.where(total > 0, away / (len(X) * np.where(total > 0, total, 1.0)), 0.0)
 
 
-def class_means(dataset: Dataset, codes: Array, classes: int, most: int = 20) -> list[Array]:
+def class_means(dataset: Dataset, codes: Array, most: int = 20) -> list[Array]:
     """The mean picture of each of the first classes, from a sample."""
     rows = sample(len(dataset), 20_000)
     X, _ = numbers(dataset, rows)
-    mine = [X[codes[rows] == code] for code in range(min(classes, most))]
+    mine = [X[codes[rows] == code] for code in range(min(codes.max() + 1, most))]
     return [each.mean(axis=0) if len(each) else np.zeros(X.shape[1]) for each in mine]
 
 
@@ -182,4 +189,6 @@ def _part(dataset: Dataset, rows: Array) -> Dataset:
 
 
 def _brief(value: Any) -> Any:
-    return float(f"{value:.5g}") if isinstance(value, float) else value
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.5g}") if np.isfinite(value) else None

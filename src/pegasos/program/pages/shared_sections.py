@@ -1,55 +1,30 @@
-"""Sections that pages share: the rows, the map, the boundary, curves, and how to do it again."""
+"""Sections that pages share: the rows, the map, the boundary, curves, and how to reproduce a run."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from pegasos.program.pages import row_charts as draw
 from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text
+from pegasos.program.pages.wording import duration
+from pegasos.program.records.pages import Boundary, DataRecord, FeatureRecord, PageRecord, Statistics
+from pegasos.program.records.runs import ErrorCount
+from pegasos.program.terminal.reproduction import python_lines
+from pegasos.search.settings import Setting
 
-#: Points that a map may have in each direction of the page's data; labels up to this length are drawn themselves.
-_SHORT = 2
-
-
-def count(number: Any, noun: str) -> str:
-    """1 row, 2,000 rows."""
-    plural = noun + ("es" if noun.endswith("s") else "s")
-    return f"{number:,} {noun if number == 1 else plural}"
-
-
-def percent(value: Any) -> str:
-    """An error as a person reads it."""
-    return "" if value is None else f"{100 * value:.2f} %"
+#: Labels up to this length are drawn on maps themselves.
+SHORT = 2
 
 
-def duration(seconds: Any) -> str:
-    """Seconds, or minutes where there are many."""
-    if seconds is None:
-        return ""
-    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
-
-
-def data_words(data: dict[str, Any]) -> str:
-    """The data in a few words."""
-    parts = [data["name"]]
-    if data.get("rows") is not None:
-        parts.append(count(data["rows"], "row"))
-    if data.get("features") is not None:
-        parts.append(count(data["features"], "feature"))
-    if data.get("classes"):
-        parts.append(count(len(data["classes"]), "class"))
-    return ", ".join(parts)
-
-
-def class_section(data: dict[str, Any]) -> list[Block]:
+def class_section(data: DataRecord) -> list[Block]:
     """Counts of classes."""
-    names, numbers = data.get("classes"), data.get("counts")
-    if not names or not numbers:
+    if not data.counts:
         return []
-    total = sum(numbers) or 1
+    total = sum(data.counts) or 1
     rows = [
-        {"class": name, "rows": int(number), "share": number / total, "order": place}
-        for place, (name, number) in enumerate(zip(names, numbers, strict=True))
+        {"class": name, "rows": number, "share": number / total, "order": place}
+        for place, (name, number) in enumerate(zip(data.classes, data.counts, strict=True))
     ]
     columns = [("class", "class", "text"), ("rows", "rows", "number"), ("share", "share", "percent")]
     return [Chart("classes", "Rows of each class", draw.counts(rows), "", Table("classes", "Rows of each class", columns, rows))]
@@ -72,172 +47,144 @@ _COLUMNS = [
 ]
 
 
-def feature_section(found: dict[str, Any]) -> list[Block]:
+def feature_section(record: PageRecord) -> list[Block]:
     """Statistics and correlations of features; for pictures each class's mean."""
-    statistics = found.get("statistics")
+    statistics, shape = record.rows.statistics, record.rows.shape
     blocks: list[Block] = []
-    if found.get("means") and found.get("picture"):
-        names = found["data"]["classes"]
-        pictures = [(each, f"class {name}") for each, name in zip(found["means"], names, strict=False)]
-        blocks.append(Gallery("The mean of each class", tuple(found["picture"]), pictures))
-    if not statistics:
+    if record.rows.means and shape:
+        pictures = [(each, f"class {name}") for each, name in zip(record.rows.means, record.data.classes, strict=False)]
+        blocks.append(Gallery("The mean of each class", (shape[0], shape[1]), pictures))
+    if statistics is None:
         return blocks
-    listed = statistics["features"]
+    listed = [vars(each) for each in statistics.features]
     table = Table("features", "Statistics of features", _COLUMNS, listed)
-    rows = [row for order, each in enumerate(listed) if (row := _box(each, order)) is not None]
-    if found.get("picture"):
+    boxes = [_box(each, order) for order, each in enumerate(statistics.features) if each.std and each.mean is not None]
+    if shape:
         blocks.append(Table("features", "Statistics of pixels", _COLUMNS, listed, folded=True))
     else:
-        if rows:
-            caption = (
-                "Boxes hold the middle half, lines reach to the least and greatest value (cut at ±6); colour: the share of the "
-                "variance that lies between classes."
-            )
-            blocks.append(Chart("features", "Features", draw.features(rows), caption, table))
-        else:
-            blocks.append(table)
+        caption = (
+            "Boxes hold the middle half, lines reach to the least and greatest value (cut at ±6); colour: the share of the "
+            "variance that lies between classes."
+        )
+        blocks.append(Chart("features", "Features", draw.features(boxes), caption, table) if boxes else table)
         blocks += _correlations(statistics)
-    blocks += [Text(note, small=True) for note in statistics["notes"]]
-    return blocks
+    return [*blocks, *(Text(note, small=True) for note in statistics.notes)]
 
 
-def _box(each: dict[str, Any], order: int) -> dict[str, Any] | None:
-    if not each.get("std") or each.get("mean") is None:
-        return None
-
-    def place(value: Any) -> float:
-        return round(max(-6.0, min(6.0, ((value or 0.0) - each["mean"]) / each["std"])), 3)
-
-    ends = {"low": place(each["min"]), "high": place(each["max"]), "first": place(each["quartile1"])}
-    return {**each, "order": order, **ends, "third": place(each["quartile3"]), "middle": place(each["median"])}
+def _box(each: FeatureRecord, order: int) -> dict[str, Any]:
+    mean, deviation = each.mean or 0.0, each.std or 1.0
+    values = {"low": each.min, "first": each.quartile1, "middle": each.median, "third": each.quartile3, "high": each.max}
+    places = {name: round(max(-6.0, min(6.0, ((value or 0.0) - mean) / deviation)), 3) for name, value in values.items()}
+    return {**vars(each), "order": order, **places}
 
 
-def _correlations(statistics: dict[str, Any]) -> list[Block]:
-    names, r = statistics["matrix"]["names"], statistics["matrix"]["r"]
+def _correlations(statistics: Statistics) -> list[Block]:
+    names = statistics.names
     if len(names) < 2:
         return []
-    rows = [
-        {"one": names[a], "two": names[b], "a": a, "b": b, "r": r[a][b]}
-        for a in range(len(names))
-        for b in range(len(names))
-        if a != b
-    ]
-    pairs = [{"one": a, "two": b, "r": value} for a, b, value in statistics["pairs"]]
-    table = Table(
-        "correlations",
-        "The strongest correlations",
-        [("one", "feature", "text"), ("two", "and", "text"), ("r", "r", "number")],
-        pairs,
-    )
-    caption = "" if len(names) == statistics["count"] else f"{len(names)} of {statistics['count']} features."
+    places = [(a, b) for a in range(len(names)) for b in range(len(names)) if a != b]
+    rows = [{"one": names[a], "two": names[b], "a": a, "b": b, "r": statistics.matrix[a][b]} for a, b in places]
+    columns = [("one", "feature", "text"), ("two", "and", "text"), ("r", "r", "number")]
+    table = Table("correlations", "The strongest correlations", columns, [vars(pair) for pair in statistics.pairs])
+    caption = "" if len(names) == statistics.count else f"{len(names)} of {statistics.count} features."
     return [Chart("correlations", "Correlations of features", draw.correlations(rows, len(names)), caption, table)]
 
 
-def map_section(found: dict[str, Any]) -> list[Block]:
+_PLACES = [("row", "row", "number"), ("class", "class", "text"), ("x", "x", "number"), ("y", "y", "number")]
+
+
+def map_section(record: PageRecord) -> list[Block]:
     """A sample of rows in two dimensions, by class and by error."""
-    place = found.get("map")
-    if not place:
+    place = record.rows.map
+    if place is None:
         return []
-    names = found["data"]["classes"]
-    wrong = place.get("wrong") or [None] * len(place["rows"])
+    codes = zip(place.rows, place.classes, place.places, place.wrong, strict=True)
+    names = record.data.classes
     rows = [
-        {"x": x, "y": y, "row": row + 1, "class": names[code], "order": code, "wrong": bad, "verdict": _verdict(bad)}
-        for (x, y), row, code, bad in zip(place["places"], place["rows"], place["classes"], wrong, strict=True)
+        {"row": row + 1, "class": names[code], "order": code, "x": x, "y": y, "wrong": wrong, "verdict": _verdict(wrong)}
+        for row, code, (x, y), wrong in codes
     ]
-    size = f"{len(rows):,} rows" if len(rows) == place["of"] else f"a sample of {len(rows):,} of {place['of']:,} rows"
-    method = place["method"]
-    caption = f"By {method}: {size}."
-    letters = 2 < len(names) <= 10 and all(len(name) <= _SHORT for name in names)
-    columns = [
-        ("row", "row", "number"),
-        ("class", "class", "text"),
-        ("x", "x", "number"),
-        ("y", "y", "number"),
-        ("verdict", "predicted", "text"),
+    size = f"{len(rows):,} rows" if len(rows) == place.of else f"a sample of {len(rows):,} of {place.of:,} rows"
+    table = Table("map", "The map", [*_PLACES, ("verdict", "predicted", "text")], rows[:200])
+    title, crosses = "A map of rows, by class", "The same places; crosses are rows that the chosen model predicts wrongly."
+    return [
+        Chart("map-classes", title, class_map(rows, len(names)), f"By {place.method}: {size}.", table, half=True),
+        Chart("map-errors", "The map, by error", draw.map_of_errors(rows), crosses, half=True),
     ]
-    table = Table("map", "The map", columns, rows[:200])
-    blocks: list[Block] = [
-        Chart("map-classes", "A map of rows, by class", draw.map_of_classes(rows, len(names), letters), caption, table, half=True)
-    ]
-    if wrong[0] is not None:
-        caption = "The same places; crosses are rows that the chosen model predicts wrongly."
-        blocks.append(Chart("map-errors", "The map, by error", draw.map_of_errors(rows), caption, half=True))
-    return blocks
 
 
-def _verdict(bad: Any) -> str:
-    return "" if bad is None else "wrong" if bad else "right"
+def _verdict(wrong: bool) -> str:
+    return "wrong" if wrong else "right"
 
 
-def boundary_section(found: dict[str, Any]) -> list[Block]:
+def class_map(rows: list[dict[str, Any]], classes: int) -> dict[str, Any]:
+    """Rows at their places; a few short labels are drawn themselves."""
+    letters = 2 < classes <= 10 and all(len(row["class"]) <= SHORT for row in rows)
+    return draw.map_of_classes(rows, classes, letters)
+
+
+def place_table(name: str, rows: list[dict[str, Any]]) -> Table:
+    """The first places of a map."""
+    return Table(name, "The first 200 places", _PLACES, rows[:200])
+
+
+def boundary_section(record: PageRecord) -> list[Block]:
     """Where the model changes its mind."""
-    edge = found.get("boundary")
-    if not edge:
-        return []
-    if isinstance(edge, str):
-        return [Text(edge, small=True)]
-    names = found["data"]["classes"]
-    side = round(len(edge["grid"]) ** 0.5)
-    width, height = ((edge["high"][k] - edge["low"][k]) / (side - 1) for k in (0, 1))
-    cells = []
-    for line in range(side):
-        codes = edge["grid"][line * side : (line + 1) * side]
-        start = 0
-        for at in range(1, side + 1):  # neighbours of one class are one rectangle
-            if at == side or codes[at] != codes[start]:
-                left, low = edge["low"][0] + (start - 0.5) * width, edge["low"][1] + (line - 0.5) * height
-                right = edge["low"][0] + (at - 0.5) * width
-                cells.append({"x": left, "x2": right, "y": low, "y2": low + height, "class": names[codes[start]]})
-                start = at
-    points = [{"x": x, "y": y, "class": names[code]} for (x, y), code in zip(edge["points"], edge["classes"], strict=True)]
-    if edge["exact"]:
+    edge, names = record.boundary, record.data.classes
+    if edge is None:
+        return [Text(record.no_boundary, small=True)] if record.no_boundary else []
+    points = [{"x": x, "y": y, "class": names[code]} for (x, y), code in zip(edge.points, edge.classes, strict=True)]
+    if edge.exact:
         caption = "Areas: what the model predicts. Points: some of the rows, in the colour of their own class."
     else:
         caption = (
             "Areas: what the model predicts in the plane of the two first principal components through the mean. Points: some of "
             "the rows, projected on to that plane; a point may lie in a foreign area without being an error."
         )
-    shares = [edge["grid"].count(code) / len(edge["grid"]) for code in range(len(names))]
+    shares = [edge.grid.count(code) / len(edge.grid) for code in range(len(names))]
     listed = [{"class": name, "share": share} for name, share in zip(names, shares, strict=True) if share]
-    table = Table(
-        "boundary", "Shares of the plane", [("class", "class", "text"), ("share", "share of the plane", "percent")], listed
-    )
-    return [Chart("boundary", "Decision boundary", draw.boundary(cells, points, edge["titles"], names), caption, table)]
+    columns = [("class", "class", "text"), ("share", "share of the plane", "percent")]
+    chart = draw.boundary(_areas(edge, names), points, edge.titles, names)
+    return [Chart("boundary", "Decision boundary", chart, caption, Table("boundary", "Shares of the plane", columns, listed))]
 
 
-def curve_section(found: dict[str, Any]) -> list[Block]:
+def _areas(edge: Boundary, names: list[str]) -> list[dict[str, Any]]:
+    """Rectangles of one class: neighbours in a line are one."""
+    side = round(len(edge.grid) ** 0.5)
+    width, height = ((edge.high[k] - edge.low[k]) / (side - 1) for k in (0, 1))
+    areas = []
+    for line in range(side):
+        start, low = 0, edge.low[1] + (line - 0.5) * height
+        for code, group in itertools.groupby(edge.grid[line * side : (line + 1) * side]):
+            end = start + len(list(group))
+            left, right = (edge.low[0] + (at - 0.5) * width for at in (start, end))
+            areas.append({"x": left, "x2": right, "y": low, "y2": low + height, "class": names[code]})
+            start = end
+    return areas
+
+
+def curve_section(record: PageRecord) -> list[Block]:
     """What the learner recorded while it learned."""
     blocks: list[Block] = []
-    for number, curve in enumerate(found.get("curves") or []):
-        rows = [{"x": x, "y": y} for x, y in curve["points"]]
-        title = curve["what"][0].upper() + curve["what"][1:]
-        table = Table(f"curve-{number + 1}", title, [("x", curve["x"], "number"), ("y", curve["what"], "number")], rows)
-        blocks.append(Chart(f"curve-{number + 1}", title, draw.curve(rows, curve["x"], curve["what"]), "", table, half=True))
+    for number, curve in enumerate(record.curves, start=1):
+        rows = [{"x": x, "y": y} for x, y in zip(curve.steps, curve.values, strict=True)]
+        title = curve.what[0].upper() + curve.what[1:]
+        table = Table(f"curve-{number}", title, [("x", curve.unit, "number"), ("y", curve.what, "number")], rows)
+        blocks.append(Chart(f"curve-{number}", title, draw.curve(rows, curve.unit, curve.what), "", table, half=True))
     return blocks
 
 
-def again_section(found: dict[str, Any]) -> Section:
+def reproduction_section(record: PageRecord, setting: Setting) -> Section:
     """Commands, Python lines, versions."""
-    blocks: list[Block] = []
-    if found.get("command"):
-        blocks.append(Code("The command of this run", found["command"]))
-    if found.get("python"):
-        blocks.append(Code("The model in Python", found["python"]))
-    told = {"seed": found.get("seed"), "duration": duration(found.get("seconds")), **found.get("made", {})}
-    blocks.append(Facts({name: value for name, value in told.items() if value is not None}))
-    return Section("again", "Do it again", blocks)
+    blocks: list[Block] = [] if record.command is None else [Code("The command of this run", record.command)]
+    blocks.append(Code("The model in Python", python_lines(setting, record.seed)))
+    blocks.append(Facts({"seed": record.seed, "duration": duration(record.seconds), **record.made}))
+    return Section("again", "Reproduce this run", blocks)
 
 
-def error_table(errors: dict[str, Any], title: str = "Errors of the refitted choice", folded: bool = False) -> list[Block]:
+def error_table(errors: dict[str, ErrorCount], title: str = "Errors of the refitted choice", folded: bool = False) -> list[Block]:
     """Counted errors with their intervals."""
-    rows = [
-        {"rows of": name, **each} for name, each in errors.items() if isinstance(each, dict) and each.get("error") is not None
-    ]
-    columns = [
-        ("rows of", "", "text"),
-        ("rows", "rows", "number"),
-        ("mistakes", "mistakes", "number"),
-        ("error", "error", "percent"),
-    ]
-    columns += [("low", "95 % from", "percent"), ("high", "to", "percent")]
+    rows = [{"rows of": name, **vars(each)} for name, each in errors.items() if each.error is not None]
+    columns = [("rows of", "", "text"), ("rows", "rows", "number"), ("mistakes", "mistakes", "number")]
+    columns += [("error", "error", "percent"), ("low", "95 % from", "percent"), ("high", "to", "percent")]
     return [Table("errors", title, columns, rows, folded=folded)] if rows else []

@@ -2,138 +2,135 @@
 
 from __future__ import annotations
 
+import base64
 import shlex
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import replace
 from typing import Any
 
 from pegasos.program.pages import row_charts as draw
-from pegasos.program.pages.blocks import Block, CellPanel, Chart, Code, Facts, Gallery, Section, Table, Text, Tiles
+from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text, Tiles
+from pegasos.program.pages.grid_views import Grid, Point
 from pegasos.program.pages.mistakes import PIXELS
-from pegasos.program.pages.shared_sections import count, duration, feature_section, map_section
-from pegasos.program.pages.sweep_page import confusion_figure, grid_of, scripts_data
+from pegasos.program.pages.shared_sections import class_map, feature_section, map_section, place_table
+from pegasos.program.pages.sweep_page import confusion_panel, explorer, scripts_data
+from pegasos.program.pages.wording import count, duration, is_number, named_values, title_of
+from pegasos.program.records.pages import DataRecord, KeptCell, PageRecord
+from pegasos.program.records.runs import best_of_families
 from pegasos.program.records.studies import ExtraRecord, StudyCell, StudyRecord
+from pegasos.program.terminal.reproduction import command_line
 
-_TITLES = {"n_iter": "T", "lam": "λ", "param": "parameter"}
 #: What seconds may be drawn against.
 _TIMED = {"T": "T (steps)", "m": "m (training rows)"}
 
 
-def build(found: dict[str, Any]) -> tuple[str, str, list[Section], dict[str, Any]]:
-    """Title, subtitle, sections and the data of the scripts."""
-    record: StudyRecord = found["record"]
-    beside = found.get("beside") or {}
-    cells = joined_cells(record.cells)
-    known = [cell for cell in cells if cell["value"] is not None]
-    best = min(known, key=lambda cell: cell["value"])["cell"] if known else 0
-    gathered: dict[str, Any] = {
-        "measure": "error",
-        "cells": cells,
-        "best": best,
-        "simplest": best,
-        "best_mark": "least error",
-        "data": {
-            **asdict(record.data),
-            "classes": beside.get("data", {}).get("classes"),
-            "counts": beside.get("data", {}).get("counts"),
-        },
-    }
-    gathered |= {name: beside[name] for name in ("rows", "picture", "columns", "map", "means", "statistics") if beside.get(name)}
-    parts = [beside, *beside.get("more", [])] if beside.get("kept") else []
-    if parts:
-        gathered["kept"] = {number: kept for part in parts for number, kept in _kept(cells, part).items()}
-    spread = "seeds" if len(record.seeds) > 1 else "one seed"
-    grid_data: dict[str, Any] = {}
-    grid: list[Block] = []
-    if cells:
-        grid_data, explorer = grid_of(gathered, "test rows", spread)
-        grid = [explorer]
-    panel: list[Block] = []
-    if gathered.get("kept"):
+def build(study: StudyRecord, record: PageRecord | None) -> tuple[str, str, list[Section], dict[str, Any]]:
+    """Title, subtitle, sections and the data of the scripts; `record` is what was kept of its experiments."""
+    record = record or PageRecord("study", DataRecord(study.data.name), study.made)
+    cells = _joined(study.cells)
+    points = _points(cells, study.data.name, record.seed)
+    best = next(iter(best_of_families(points, lambda point: None, lambda point: point.value)), None)
+    record = replace(record, kept=_kept(cells, record))
+    data, grid_blocks, panel = scripts_data(record), list[Block](), list[Block]()
+    if best is not None:
+        spread = "seeds" if len(study.seeds) > 1 else "one seed"
+        grid = Grid(points, "error", best.number, best.number, "least error", "test rows", spread)
+        grid_blocks = [explorer(grid, bool(record.kept))]
+        data["grid"] = grid.described
+    if record.kept:
+        names = "; ".join(each.name for each in record.experiments)
         panel = [
-            Text(f"Predictions were kept of the first seed of: {'; '.join(part['experiment'] for part in parts)}.", small=True),
-            CellPanel(lambda: confusion_figure(gathered)),
+            Text(f"Predictions were kept of the first seed of: {names}.", small=True),
+            confusion_panel(record, None if best is None else best.number),
         ]
     sections = [
-        Section("summary", "Summary", _summary(record)),
-        Section("printed", "Printed and ours", _printed(record)),
-        Section("claims", "Claims", _claims(record)),
-        Section("grid", "The grid", grid),
-        Section("cell", "One cell", panel),
-        *(Section(f"extra-{number}", extra.title, _extra(extra)) for number, extra in enumerate(record.extras)),
-        Section("surpass", "The best that this project reaches", _surpass(record)),
-        Section("rows", "The rows", [*map_section(gathered), *feature_section(gathered)]),
-        _again(record),
+        Section("summary", "Summary", _summary(study)),
+        Section("printed", "Printed and ours", _printed(study)),
+        Section("claims", "Claims", _claims(study)),
+        Section("grid", "The grid", grid_blocks),
+        Section("cell", "The chosen setting", panel),
+        *(Section(f"extra-{number}", extra.title, _extra(extra)) for number, extra in enumerate(study.extras)),
+        Section("surpass", "The best that this project reaches", _better(study)),
+        Section("rows", "The data", [*map_section(record), *feature_section(record)]),
+        _reproduction(study),
     ]
-    data = record.data
-    size = f"{count(len(cells), 'setting')} on {data.rows:,} rows of {data.name}, {count(len(record.seeds), 'seed')}"
-    subtitle = f"{record.study}: {size}, {duration(record.total_seconds)}."
-    return record.title, subtitle, sections, {**scripts_data(gathered), "grid": grid_data}
+    size = f"{count(len(points), 'setting')} on {study.data.rows:,} rows of {study.data.name}, {count(len(study.seeds), 'seed')}"
+    return study.title, f"{study.study}: {size}, {duration(study.total_seconds)}.", sections, data
 
 
-def joined_cells(listed: list[StudyCell]) -> list[dict[str, Any]]:
-    """Cells of results.json in the form of a sweep's: test and training errors of one setting together."""
-    found: dict[Any, dict[str, Any]] = {}
-    for each in listed:
-        key = (each.experiment, each.decoding, each.setting, *each.tags.items())
-        cell = {"cell": len(found), "params": each.words(), "key": each.setting and each.setting.key()}
-        cell = found.setdefault(key, {**cell, "value": None, "std": None, "folds": []})
-        if each.split == "train":
-            cell |= {"train": each.error, "train_std": each.spread}
-        elif cell["value"] is None:
-            cell |= {"value": each.error, "std": each.spread}
+def _joined(cells: list[StudyCell]) -> list[dict[str, StudyCell]]:
+    """Test ("test") and training rows ("train") of one setting together."""
+    found: dict[Any, dict[str, StudyCell]] = {}
+    for cell in cells:
+        key = (cell.experiment, cell.setting, cell.decoding, tuple(cell.tags.items()))
+        found.setdefault(key, {}).setdefault("train" if cell.split == "train" else "test", cell)
     return list(found.values())
 
 
-def _kept(cells: list[dict[str, Any]], beside: dict[str, Any]) -> dict[str, Any]:
-    """What was kept, under the numbers that cells have on this page: the same setting of the same experiment.
+def _points(cells: list[dict[str, StudyCell]], data: str, seed: int | None) -> list[Point]:
+    settings = [setting for cell in cells if (setting := next(iter(cell.values())).setting) is not None]
+    named = dict(zip(settings, named_values(settings), strict=True))
+    points = []
+    for number, cell in enumerate(cells):
+        one, test, train = next(iter(cell.values())), cell.get("test"), cell.get("train")
+        point = Point(number, {"experiment": one.experiment, "decoding": one.decoding, **one.tags})
+        if one.setting is not None:
+            point.values |= named[one.setting]
+            point.command = command_line(one.setting, data, seed)
+        if test is not None:
+            point.value, point.deviation = test.error, test.spread
+        if train is not None:
+            point.train, point.train_deviation = train.error, train.spread
+        points.append(point)
+    return points
 
-    Commands go to their cells on the way.
-    """
-    known = {each["key"]: each for each in beside["cells"]}
-    answer = {}
-    for cell in cells:
-        params = cell["params"]
-        if params.get("experiment") != beside["experiment"] or params.get("decoding", "argmax") != "argmax":
-            continue
-        found = known.get(cell["key"])
-        if found is not None:
-            cell["command"] = found.get("command")
-            if str(found["cell"]) in beside["kept"]:
-                answer[str(cell["cell"])] = beside["kept"][str(found["cell"])]
-    return answer
+
+def _kept(cells: list[dict[str, StudyCell]], record: PageRecord) -> dict[str, KeptCell]:
+    """What was kept, under the numbers that cells have on this page: the same setting of the same experiment."""
+    known = {
+        (experiment.name, experiment.settings[int(number)]): kept
+        for experiment in record.experiments
+        for number, kept in experiment.kept.items()
+    }
+    found = {}
+    for number, cell in enumerate(cells):
+        one = next(iter(cell.values()))
+        kept = None if one.setting is None else known.get((one.experiment, one.setting))
+        if kept is not None and one.decoding == "argmax":
+            found[str(number)] = kept
+    return found
 
 
-def _summary(record: StudyRecord) -> list[Block]:
+def _summary(study: StudyRecord) -> list[Block]:
     blocks: list[Block] = []
-    if record.numbers:
-        counts = Counter(number.verdict for number in record.numbers)
-        tiles = [(f"Numbers {verdict}", f"{number} of {len(record.numbers)}", "") for verdict, number in counts.items()]
-        blocks.append(Tiles(tiles))
-        if not record.data.real:
-            words = "These rows are not the report's data: the verdicts are about the machinery, never about the report."
-            blocks.append(Text(words, warning=True))
-    if record.quick:
+    if study.numbers:
+        counts = Counter(number.verdict for number in study.numbers)
+        blocks.append(
+            Tiles([(f"Verdict: {verdict}", f"{many} of {len(study.numbers)} numbers", "") for verdict, many in counts.items()])
+        )
+        if not study.data.real:
+            text = "These rows are not the report's data: the verdicts are about the machinery, never about the report."
+            blocks.append(Text(text, warning=True))
+    if study.quick:
         blocks.append(Text("A quick run on a part of the rows.", warning=True))
-    return [*blocks, Text(record.protocol), *([Text(record.findings)] if record.findings else [])]
+    return [*blocks, Text(study.protocol), *([Text(study.findings)] if study.findings else [])]
 
 
-def _printed(record: StudyRecord) -> list[Block]:
-    if not record.numbers:
+def _printed(study: StudyRecord) -> list[Block]:
+    if not study.numbers:
         return []
-    fixed = [(name, name, "percent") for name in ("printed", "ours")]
-    fixed += [("spread", "± seeds", "percent"), ("difference", "difference", "percent"), ("noise", "noise", "percent")]
-    fixed += [(name, name, "text") for name in ("verdict", "reading", "why")]
-    names = dict.fromkeys(name for number in record.numbers for name in number.fields)
-    columns = [(name, _TITLES.get(name, name), "text") for name in names] + fixed
-    rows = [number.row() for number in record.numbers]
+    columns = [(name, title_of(name), "text") for name in dict.fromkeys(name for each in study.numbers for name in each.fields)]
+    columns += [("printed", "printed", "percent"), ("ours", "ours", "percent"), ("spread", "± seeds", "percent")]
+    columns += [("difference", "difference", "percent"), ("noise", "noise", "percent")]
+    columns += [(name, name, "text") for name in ("verdict", "reading", "why")]
+    rows = [each.row() for each in study.numbers]
     blocks: list[Block] = [Table("printed", "Every printed number", columns, rows, filter_by="verdict")]
     readings = [
-        {**asdict(fit), "fits": f"{fit.fitting} of {fit.numbers}", "chosen": "fits best" if fit.chosen else ""}
-        for fit in record.readings
+        {**vars(fit), "fits": f"{fit.fitting} of {fit.numbers}", "chosen": "fits best" if fit.chosen else ""}
+        for fit in study.readings
     ]
     columns = [("group", "numbers", "text"), ("reading", "reading", "text"), ("fits", "reproduced", "text")]
-    columns += [("mean_distance", "mean distance, in standard errors", "number"), ("chosen", "", "text")]
+    columns += [("mean_distance", "mean distance in standard errors", "number"), ("chosen", "", "text")]
     chosen = [fit for fit in readings if fit["chosen"]]
     blocks.append(Table("readings", "The reading that fits best", columns[:-1], chosen))
     if len(chosen) < len(readings):
@@ -141,100 +138,80 @@ def _printed(record: StudyRecord) -> list[Block]:
     return blocks
 
 
-def _claims(record: StudyRecord) -> list[Block]:
-    columns = [("claim", "claim", "text"), ("verdict", "verdict", "text"), ("evidence", "evidence", "text")]
-    return [Table("claims", "What the report claims", columns, [asdict(each) for each in record.claims])] if record.claims else []
+def _claims(study: StudyRecord) -> list[Block]:
+    columns = [(name, name, "text") for name in ("claim", "verdict", "evidence")]
+    return [Table("claims", "What the report claims", columns, [vars(claim) for claim in study.claims])] if study.claims else []
 
 
-def _extra(record: ExtraRecord) -> list[Block]:
+def _extra(extra: ExtraRecord) -> list[Block]:
     """Pictures, maps, times or plain rows, by what an extra holds."""
-    extra, name = {**record.content, "name": record.name, "title": record.title, "text": record.text}, record.name
-    if isinstance(extra.get("images"), dict) and extra.get("shape"):
+    content, name = extra.content, f"extra-{extra.name}"
+    if "images" in content:
         return _gallery(extra)
-    if "places" in extra and "classes" in extra:
+    if "places" in content:
         return _map(extra)
-    rows = extra.get("rows")
-    if not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
-        return [Text(extra["text"])] if extra.get("text") else []
-    columns = [(key, _TITLES.get(str(key), str(key)), "number") for key in rows[0]]
-    table = Table(f"extra-{name}", extra["title"], columns, rows)
-    words = extra.get("text", "").partition("|")[0].strip()
+    rows = content.get("rows")
+    if not rows:
+        return [Text(extra.text)] if extra.text else []
+    columns = [(key, title_of(key), "number") for key in rows[0]]
+    table = Table(name, extra.title, columns, rows)
+    words = extra.text.partition("|")[0].strip()
     blocks: list[Block] = [Text(words)] if words else []
     if {"class", "rows"} <= set(rows[0]):
         total = sum(row["rows"] for row in rows) or 1
-        listed = [
-            {**row, "class": str(row["class"]), "share": row["rows"] / total, "order": place} for place, row in enumerate(rows)
-        ]
-        return [*blocks, Chart(f"extra-{name}", extra["title"], draw.counts(listed), "", table)]
+        shares = [{**row, "class": str(row["class"]), "share": row["rows"] / total, "order": at} for at, row in enumerate(rows)]
+        return [*blocks, Chart(name, extra.title, draw.counts(shares), "", table)]
     for across, title in _TIMED.items():
         if {across, "seconds", "kernel"} <= set(rows[0]) and all(_measured(row, across) for row in rows):
             listed = [{"x": row[across], "y": row["seconds"], "line": row["kernel"]} for row in rows]
-            chart = draw.times(listed, title, "seconds", "kernel")
-            return [*blocks, Chart(f"extra-{name}", extra["title"], chart, "", table)]
+            return [*blocks, Chart(name, extra.title, draw.times(listed, title, "seconds", "kernel"), "", table)]
     return [*blocks, table]
 
 
 def _measured(row: dict[str, Any], across: str) -> bool:
-    return isinstance(row[across], int | float) and isinstance(row["seconds"], int | float) and row["seconds"] > 0
+    return is_number(row[across]) and is_number(row["seconds"]) and row["seconds"] > 0
 
 
-def _gallery(extra: dict[str, Any]) -> list[Block]:
-    import base64
-
-    shape = tuple(extra["shape"])
-    if shape[0] * shape[1] > 4 * PIXELS:
-        return [Text(extra.get("text", ""))]
+def _gallery(extra: ExtraRecord) -> list[Block]:
+    height, width = extra.content["shape"]
+    if height * width > 4 * PIXELS:
+        return [Text(extra.text)]
     pictures = [
-        (base64.b64encode(bytes(max(0, min(255, int(value))) for value in image)).decode(), f"{label}")
-        for label, images in extra["images"].items()
+        (base64.b64encode(bytes(max(0, min(255, int(value))) for value in image)).decode(), str(label))
+        for label, images in extra.content["images"].items()
         for image in images
     ]
-    return [Gallery(extra["title"], shape, pictures[:200])]
+    return [Gallery(extra.title, (height, width), pictures[:200])]
 
 
-def _map(extra: dict[str, Any]) -> list[Block]:
-    codes = extra["classes"]
-    places = extra["places"]
-    numbers = extra.get("rows") or list(range(len(codes)))
+def _map(extra: ExtraRecord) -> list[Block]:
+    codes, places = extra.content["classes"], extra.content["places"]
+    numbers = extra.content.get("rows") or range(len(codes))
     rows = [
-        {"x": x, "y": y, "row": row + 1, "class": str(code), "order": code, "verdict": ""}
+        {"row": row + 1, "class": str(code), "order": code, "x": x, "y": y, "verdict": ""}
         for (x, y), code, row in zip(places, codes, numbers, strict=True)
     ]
-    kinds = len(set(codes))
-    letters = 2 < kinds <= 10 and all(len(row["class"]) <= 2 for row in rows)
-    columns = [("row", "row", "number"), ("class", "class", "text"), ("x", "x", "number"), ("y", "y", "number")]
-    table = Table(f"extra-{extra['name']}", "The first 200 places", columns, rows[:200])
-    return [
-        Chart(f"extra-{extra['name']}", extra["title"], draw.map_of_classes(rows, kinds, letters), extra.get("text", ""), table)
+    name = f"extra-{extra.name}"
+    return [Chart(name, extra.title, class_map(rows, len(set(codes))), extra.text, place_table(name, rows))]
+
+
+def _better(study: StudyRecord) -> list[Block]:
+    rows = [each.row() for each in study.better]
+    if not rows:
+        return []
+    columns = [(name, name, "percent" if name == "error" else "number") for name in rows[0]]
+    return [Table("surpass", "Better than the report's best", columns, rows)]
+
+
+def _reproduction(study: StudyRecord) -> Section:
+    size = ["--quick"] if study.quick else ["--seeds", str(len(study.seeds))]
+    seconds = ", ".join(f"{name} {duration(value)}" for name, value in study.seconds.items())
+    facts = {"seeds": ", ".join(map(str, study.seeds)), "duration": duration(study.total_seconds), "sweeps": seconds}
+    source, much = study.source or study.study, "quick=True" if study.quick else f"seeds={len(study.seeds)}"
+    lines = ["from pegasos.studies import run", "", f"run({source!r}, {f'runs/{study.study}'!r}, {much})"]
+    blocks: list[Block] = [
+        Code("The command of this run", shlex.join(["pegasos", "study", source, *size])),
+        Code("The same in Python", "\n".join(lines)),
+        Facts({**facts, "fingerprint of the rows": study.data.fingerprint, **study.made}),
     ]
-
-
-def _surpass(record: StudyRecord) -> list[Block]:
-    rows = [each.row() for each in record.better]
-    columns = [
-        (name, name, "percent" if name == "error" else "number") for name in dict.fromkeys(name for row in rows for name in row)
-    ]
-    return [Table("surpass", "Better than the report's best", columns, rows)] if rows else []
-
-
-def _again(record: StudyRecord) -> Section:
-    seeds = ["--quick"] if record.quick else ["--seeds", str(len(record.seeds))]
-    facts: dict[str, Any] = {
-        "seeds": ", ".join(map(str, record.seeds)),
-        "duration": duration(record.total_seconds),
-        "sweeps": ", ".join(f"{name} {duration(value)}" for name, value in record.seconds.items()),
-        "fingerprint of the rows": record.data.fingerprint,
-        **record.made,
-    }
-    source = record.source or record.study
-    much = "quick=True" if record.quick else f"seeds={len(record.seeds)}"
-    lines = ["from pegasos.studies import run", "", f"run({source!r}, {f'runs/{record.study}'!r}, {much})"]
-    return Section(
-        "again",
-        "Do it again",
-        [
-            Code("The command of this run", shlex.join(["pegasos", "study", source, *seeds])),
-            Code("The same in Python", "\n".join(lines)),
-            Facts(facts),
-        ],
-    )
+    return Section("again", "Reproduce this run", blocks)

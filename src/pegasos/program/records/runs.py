@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from pegasos.search.advice import Advice
 from pegasos.search.estimates import Estimate
 from pegasos.search.settings import Setting
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -85,12 +88,12 @@ class TuneRecord:
 
     def leading(self) -> list[CellRecord]:
         """The best cell of each model, kind of kernel and preparation, the best of them first."""
-        sign = 1 if self.counts_errors else -1
-        known = [(sign * cell.value, cell.number, cell) for cell in self.cells if cell.value is not None]
-        first: dict[Any, CellRecord] = {}
-        for *_, cell in sorted(known, key=lambda each: each[:2]):
-            first.setdefault((cell.setting.model, type(cell.setting.kernel), cell.setting.preparation), cell)
-        return list(first.values())
+        return best_of_families(
+            self.cells,
+            family=lambda cell: (cell.setting.model, type(cell.setting.kernel), cell.setting.preparation),
+            value=lambda cell: cell.value,
+            least=self.counts_errors,
+        )
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,21 @@ class EvaluationRecord:
     errors: dict[str, ErrorCount]
     notes: list[str]
     confusion: Confusion
+
+
+def best_of_families(
+    cells: Iterable[T], family: Callable[[T], Any], value: Callable[[T], float | None], least: bool = True
+) -> list[T]:
+    """The best cell of each family, the best of them first; with `least` small values are good, cells without one are left out.
+
+    >>> best_of_families([("a", 3.0), ("b", 2.0), ("a", 1.0), ("c", None)], lambda cell: cell[0], lambda cell: cell[1])
+    [('a', 1.0), ('b', 2.0)]
+    """
+    known = [(found if least else -found, cell) for cell in cells if (found := value(cell)) is not None]
+    firsts: dict[Any, T] = {}
+    for _, cell in sorted(known, key=lambda each: each[0]):
+        firsts.setdefault(family(cell), cell)
+    return list(firsts.values())
 
 
 def cell_records(search: Any, rows: int, metric: str = "score", errors: bool = True) -> list[CellRecord]:

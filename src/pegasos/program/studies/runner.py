@@ -16,9 +16,10 @@ import numpy as np
 from sklearn.base import clone
 
 from pegasos import SweepCV, __version__
-from pegasos.program.pages import gather_study, join_studies, save_gathered, write_report
+from pegasos.program.pages import join_experiments, record_experiment, save_record, write_report
 from pegasos.program.pages.fitted_facts import made
 from pegasos.program.records import codec
+from pegasos.program.records.pages import PageRecord
 from pegasos.program.records.studies import Better, Claim, ExtraRecord, KeptPart, StudyData, StudyRecord
 from pegasos.program.studies import writing
 from pegasos.program.studies.decoding import DecodedAccuracy
@@ -93,7 +94,7 @@ def run_study(study: Study, folder: str | Path, options: Options, load: Callable
     writing.write(run.folder, record)
     if options.page:
         options.say(f"{study.name}: writing the page")
-        save_gathered(run.folder, join_studies(run.gathered))
+        save_record(run.folder, join_experiments(run.recorded))
         write_report(run.folder)
     return record
 
@@ -127,7 +128,7 @@ class _Run:
     def __init__(self, study: Study, folder: Path, options: Options, dataset: Dataset) -> None:
         self.study, self.folder, self.options, self.dataset = study, folder, options, dataset
         self.fingerprint = hashlib.sha256(hash_rows(dataset.X, dataset.labels).astype("<u8").tobytes()).hexdigest()[:16]
-        self.gathered: list[dict[str, Any]] = []
+        self.recorded: list[PageRecord] = []
         self._searches: dict[tuple[str, int], tuple[list[Result], Array]] = {}
 
     def once(self, name: str, make: Callable[[], Any]) -> Any:
@@ -166,7 +167,7 @@ class _Run:
         first = [row for row in rows if row.split == experiment.split_name and row.decoding == experiment.decodings[0]]
         self._searches[experiment.name, seed] = (first, search.labels_)
         if self.options.page and seed == 0:
-            self.gathered.append(gather_study(search, dataset, experiment.name))
+            self.recorded.append(record_experiment(search, dataset, experiment.name))
         return rows
 
     def emulation(self, emulation: Emulation, seed: int) -> list[Result]:

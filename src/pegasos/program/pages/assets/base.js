@@ -37,11 +37,6 @@ function make(tag, text, kind) {
   return element;
 }
 
-function told(value) {
-  if (value === null || value === undefined) return "not known";
-  return R.measure === "error" ? (100 * value).toFixed(2) + "\u00a0%" : String(Number(value.toPrecision(4)));
-}
-
 for (const element of document.querySelectorAll("[data-chart]")) draw(element, R.charts[element.dataset.chart]);
 
 for (const button of document.querySelectorAll(".copy")) {

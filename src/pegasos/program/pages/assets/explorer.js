@@ -1,93 +1,52 @@
 "use strict";
 // The grid of cells: pickers choose two axes and the values of the others; the charts are filled with the rows that remain.
-// A cell is {c: number, p: [place of its value on each axis], v: value, s: deviation, t, ts: the same on training rows}.
+// A cell is {cell: number, p: [place of its value on each axis], setting, mark, command, test and train: value with its texts}.
 const grid = R.grid;
 const listeners = [];
 let shown = { across: "", down: "", anchor: null, columns: false, byHand: false };
 
+const copy = (thing) => JSON.parse(JSON.stringify(thing));
 const axisOf = (name) => grid.axes.findIndex((axis) => axis.name === name);
-const better = (a, b) => (a.v === null) - (b.v === null) || (R.measure === "error" ? a.v - b.v : b.v - a.v);
-const distinct = (cells, place) => new Set(cells.map((cell) => cell.p[place])).size;
+const valueOf = (cell) => (cell.test ? (R.measure === "error" ? cell.test.value : -cell.test.value) : Infinity);
+const better = (a, b) => (valueOf(a) === valueOf(b) ? 0 : valueOf(a) - valueOf(b));
+const distinct = (list) => new Set(list).size;
 
-function firstAxes(anchor) {
-  // T across and λ down where both vary around the anchor, else what varies, numbers first. As in views.py.
-  const names = (numeric) => grid.axes.filter((axis) => axis.numeric === numeric).map((axis) => axis.name);
-  const numeric = names(true), words = names(false);
-  const near = grid.cells.filter((cell) => words.every((name) => cell.p[axisOf(name)] === anchor.p[axisOf(name)]));
-  const varying = numeric.filter((name) => distinct(near, axisOf(name)) > 1);
-  if (varying.length >= 2) {
-    const across = varying.find((name) => ["n_iter", "epochs", "T"].includes(name)) || varying[1];
-    return [across, varying.find((name) => name !== across)];
-  }
-  const model = axisOf("model");
-  const same = grid.cells.filter((cell) => model < 0 || cell.p[model] === anchor.p[model]);
-  const rest = ["kernel", ...words].filter((name) => words.includes(name) && distinct(same, axisOf(name)) > 1);
-  const order = [...new Set([...varying, ...rest, ...words])];
-  return [order[0] || "", order[1] || ""];
+function firstAxes() {
+  const family = shown.anchor.p.filter((_, at) => !grid.axes[at].numeric).join(" ");
+  [shown.across, shown.down] = grid.first[family] || [shown.across, shown.down];
 }
 
 function pickedCells() {
-  const rest = grid.axes.map((axis, place) => place).filter((place) => ![shown.across, shown.down].includes(grid.axes[place].name));
-  return grid.cells.filter((cell) => rest.every((place) => cell.p[place] === shown.anchor.p[place]));
+  const rest = grid.axes.map((_, at) => at).filter((at) => ![shown.across, shown.down].includes(grid.axes[at].name));
+  return grid.cells.filter((cell) => rest.every((at) => cell.p[at] === shown.anchor.p[at]));
 }
 
-function setting(cell) {
-  const words = [], numbers = [];
-  grid.axes.forEach((axis, place) => {
-    const label = axis.labels[cell.p[place]], parts = axis.numeric ? numbers : words;
-    if (label !== "–") parts.push(["model", "kernel"].includes(axis.name) ? label : `${axis.title.split(" ")[0]} = ${label}`);
-  });
-  return [...grid.fixed, ...words, ...numbers].join(", ");
+function rowsOf(cells, one, two, part) {
+  // As Grid._rows in grid_views.py: labels, places and numbers of the two axes beside what a cell has anyway.
+  const a = axisOf(one), b = axisOf(two);
+  return cells.filter((cell) => cell[part]).map((cell) => ({
+    ...cell[part], cell: cell.cell, setting: cell.setting, mark: cell.mark,
+    x: one ? grid.axes[a].labels[cell.p[a]] : "", xr: one ? cell.p[a] : 0, at: one && grid.axes[a].numeric ? grid.axes[a].numbers[cell.p[a]] : null,
+    y: two ? grid.axes[b].labels[cell.p[b]] : "", yr: two ? cell.p[b] : 0,
+  }));
 }
 
-const place = (cell, name) => (name ? cell.p[axisOf(name)] : 0);
-const labelAt = (name, at) => (name ? grid.axes[axisOf(name)].labels[at] : "–");
-
-function numberIn(value) {
-  if (R.measure === "error") return value < 0.0995 ? (100 * value).toFixed(2) : (100 * value).toFixed(1);
-  return value >= 0 && value < 1 ? value.toFixed(3).replace("0.", ".") : String(Number(value.toPrecision(3)));
-}
-
-function scaleOf(values) {
-  const low = Math.min(...values), high = Math.max(...values), logarithmic = low > 0 && high / low > 5;
-  const share = (v) => (high <= low ? 0 : logarithmic ? Math.log(v / low) / Math.log(high / low) : (v - low) / (high - low));
-  return { low, high, logarithmic, share };
-}
-
-function drawHeat(element, cells, value, deviation) {
-  const known = cells.filter((cell) => cell[value] !== null && cell[value] !== undefined);
-  const spec = JSON.parse(JSON.stringify(R.templates.heat));
-  const all = scaleOf(known.map((cell) => cell[value]));
-  const byColumn = new Map();
-  if (shown.columns) {
-    for (const at of new Set(known.map((cell) => place(cell, shown.across)))) {
-      byColumn.set(at, scaleOf(known.filter((cell) => place(cell, shown.across) === at).map((cell) => cell[value])));
-    }
-  }
-  const columns = new Set(known.map((cell) => place(cell, shown.across))).size;
-  const lines = new Set(known.map((cell) => place(cell, shown.down))).size;
-  const rows = known.map((cell) => {
-    const share = (byColumn.get(place(cell, shown.across)) || all).share(cell[value]);
-    const spread = cell[deviation] === null || cell[deviation] === undefined ? "" : "± " + told(cell[deviation]);
-    const mark = cell.c === grid.best ? grid.mark : cell.c === grid.simplest ? "one standard error" : "";
-    return {
-      cell: cell.c, x: labelAt(shown.across, place(cell, shown.across)), y: labelAt(shown.down, place(cell, shown.down)),
-      xr: place(cell, shown.across), yr: place(cell, shown.down), shade: R.measure === "error" ? share : 1 - share,
-      label: columns > 24 ? "" : numberIn(cell[value]), told: told(cell[value]), spread, mark, setting: setting(cell),
-      spoken: `${setting(cell)}: ${told(cell[value])} ${spread} ${mark}`,
-    };
-  });
+function drawHeat(element, cells, part) {
+  const spec = copy(grid.heat), rows = rowsOf(cells, shown.across, shown.down, part);
+  const across = grid.axes[axisOf(shown.across)], down = grid.axes[axisOf(shown.down)];
+  const columns = distinct(rows.map((row) => row.xr)), lines = distinct(rows.map((row) => row.yr));
+  const step = (direction, count) => grid.sizes[direction].find(([most]) => count <= most)[1];
   spec.data.values = rows;
-  const long = rows.some((row) => row.x.length > 7);
-  spec.width = { step: columns <= 12 ? 52 : columns <= 24 ? 40 : 16 };
-  spec.height = { step: lines <= 12 ? 32 : lines <= 30 ? 26 : 16 };
-  const settings = { low: all.low, high: all.high, logarithmic: all.logarithmic, columns: shown.columns };
+  spec.width = { step: step("across", columns) };
+  spec.height = { step: step("down", lines) };
+  const settings = { values: rows.map((row) => row.value), logarithmic: grid.logarithmic[part], columns: shown.columns };
   for (const param of spec.params) if (param.name in settings) param.value = settings[param.name];
   for (const layer of spec.layer) {
-    layer.encoding.x.title = shown.across ? grid.axes[axisOf(shown.across)].title : null;
-    layer.encoding.y.title = shown.down ? grid.axes[axisOf(shown.down)].title : null;
-    layer.encoding.x.axis.labelAngle = long || columns > 12 ? -40 : 0;
+    layer.encoding.x.title = across ? across.title : null;
+    layer.encoding.y.title = down ? down.title : null;
+    layer.encoding.x.axis.labelAngle = (across && across.long) || columns > 12 ? -40 : 0;
   }
+  if (columns > grid.sizes.numbers) spec.layer.pop();
   return draw(element, spec).then((result) => {
     result.view.addEventListener("click", (event, item) => { if (item && item.datum && "cell" in item.datum) choose(item.datum.cell); });
     keys(element);
@@ -139,27 +98,19 @@ function choose(number) {
 
 function drawLines(name, along, other, cells) {
   const figure = byId(`lines-${name}-figure`), axis = grid.axes[axisOf(along)];
-  const known = cells.filter((cell) => cell.v !== null && axis && axis.numeric && axis.numbers[place(cell, along)] !== null);
-  const at = known.map((cell) => axis.numbers[place(cell, along)]);
-  figure.hidden = !along || new Set(at).size < 2;
+  const rows = rowsOf(cells, along, other, "test").filter((row) => row.at !== null);
+  figure.hidden = distinct(rows.map((row) => row.at)) < 2;
   if (figure.hidden) return;
-  const values = scaleOf(known.map((cell) => cell.v));
-  const spec = JSON.parse(JSON.stringify(R.templates.lines));
-  spec.data.values = known.map((cell, i) => ({
-    at: at[i], line: labelAt(other, place(cell, other)), order: place(cell, other), value: cell.v,
-    low: values.logarithmic ? Math.max(cell.v - (cell.s || 0), cell.v / 10) : cell.v - (cell.s || 0), high: cell.v + (cell.s || 0),
-    told: told(cell.v), spread: cell.s === null ? "" : "± " + told(cell.s), setting: setting(cell),
-  }));
-  const kind = Math.min(...at) > 0 && Math.max(...at) / Math.min(...at) > 20 ? "log" : "linear";
+  const spec = copy(grid.lines);
+  spec.data.values = rows;
   for (const layer of spec.layer) {
     layer.encoding.x.title = axis.title;
-    layer.encoding.x.axis.values = new Set(at).size <= 12 ? [...new Set(at)].sort((a, b) => a - b) : undefined;
-    layer.encoding.x.scale = kind === "log" ? { type: "log", nice: false } : { zero: false, nice: false };
+    layer.encoding.x.scale = axis.scale;
+    if (axis.ticks) layer.encoding.x.axis.values = axis.ticks;
     layer.encoding.color.title = other ? grid.axes[axisOf(other)].title : null;
     if (!other) layer.encoding.color.legend = null;
-    if (layer.encoding.y.scale) layer.encoding.y.scale = values.logarithmic ? { type: "log", nice: false } : { nice: true };
   }
-  const title = `${R.measure === "error" ? "Error" : R.measure} against ${axis.title}`;
+  const title = `${grid.against} against ${axis.title}`;
   byId(`lines-${name}-title`).textContent = title;
   byId(`lines-${name}`).setAttribute("aria-label", title);
   draw(byId(`lines-${name}`), spec);
@@ -188,14 +139,14 @@ function pickers() {
     if ([shown.across, shown.down].includes(axis.name)) return;
     // A number that does not vary for these words, such as T where there are no steps, is not asked for.
     const alike = grid.cells.filter((cell) => cell.p.every((each, k) => grid.axes[k].numeric || each === shown.anchor.p[k]));
-    if (axis.numeric && distinct(alike, at) < 2) return;
+    if (axis.numeric && distinct(alike.map((cell) => cell.p[at])) < 2) return;
     const options = axis.labels.map((label, index) => [String(index), label]);
     picker(form, `pick-${axis.name}`, axis.title, options, String(shown.anchor.p[at]), (value) => {
       // The nearest cell that has this value: agreeing in as many other axes as can be, then the best.
       const agree = (cell) => cell.p.filter((each, k) => each === shown.anchor.p[k]).length;
       const having = grid.cells.filter((cell) => cell.p[at] === Number(value));
       shown.anchor = having.sort((a, b) => agree(b) - agree(a) || better(a, b))[0];
-      if (!shown.byHand) [shown.across, shown.down] = firstAxes(shown.anchor);
+      if (!shown.byHand) firstAxes();
     });
   });
   if (grid.axes.length > 1) {
@@ -208,28 +159,27 @@ function pickers() {
     picker(form, "pick-across", "across", names, shown.across, swap("across", "down"));
     picker(form, "pick-down", "down", names, shown.down, swap("down", "across"));
   }
-  const ways = [["all", "over all"], ["columns", "by column"]];
-  picker(form, "pick-colour", "colour", ways, shown.columns ? "columns" : "all", (value) => { shown.columns = value === "columns"; });
+  const colours = [["all", "over all"], ["columns", "by column"]];
+  picker(form, "pick-colour", "colour", colours, shown.columns ? "columns" : "all", (value) => { shown.columns = value === "columns"; });
   form.addEventListener("submit", (event) => event.preventDefault());
 }
 
 function refresh() {
   pickers();
-  const cells = pickedCells();
-  const training = cells.some((cell) => cell.t !== undefined && cell.t !== null);
-  byId("heat-title").textContent = R.measure === "error" ? `Error in % on ${grid.tested}` : `${R.measure} on ${grid.tested}`;
+  const cells = pickedCells(), training = cells.some((cell) => cell.train);
+  byId("heat-title").textContent = grid.title;
   byId("heat-remark").textContent = `${cells.length} of ${grid.cells.length} cells.`;
   byId("train-figure").hidden = !training;
   window.drawnGrid = Promise.all([
-    drawHeat(byId("heat-test"), cells, "v", "s"),
-    training ? drawHeat(byId("heat-train"), cells, "t", "ts") : null,
+    drawHeat(byId("heat-test"), cells, "test"),
+    training ? drawHeat(byId("heat-train"), cells, "train") : null,
   ]);
   drawLines("x", shown.across, shown.down, cells);
   drawLines("y", shown.down, shown.across, cells);
 }
 
 if (byId("explorer")) {
-  shown.anchor = grid.cells.find((cell) => cell.c === grid.best) || grid.cells[0];
-  [shown.across, shown.down] = firstAxes(shown.anchor);
+  shown.anchor = grid.cells.find((cell) => cell.cell === grid.best) || grid.cells[0];
+  firstAxes();
   refresh();
 }

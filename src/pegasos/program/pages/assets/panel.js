@@ -1,18 +1,11 @@
 "use strict";
 // The chosen cell: its setting, command line, confusion matrix and worst mistakes, as far as they were kept.
-const names = R.classes || [];
+const names = R.classes;
 let current = null;
 
-function confusionRows(flat, rates) {
-  const totals = names.map(() => 0), rows = [];
-  for (let i = 0; i < flat.length; i += 3) totals[flat[i]] += flat[i + 2];
-  for (let i = 0; i < flat.length; i += 3) {
-    const [t, g, n] = flat.slice(i, i + 3), rate = n / totals[t];
-    rows.push({
-      true: names[t], guess: names[g], tr: t, gr: g, rate, count: n, label: rates ? (100 * rate).toFixed(rate < 0.0995 ? 1 : 0) : String(n),
-      told: `${n} of ${totals[t]} rows of ${names[t]} predicted as ${names[g]} (${(100 * rate).toFixed(1)} %)`,
-    });
-  }
+function confusionRows(flat) {
+  const rows = [];
+  for (let i = 0; i < flat.length; i += 3) rows.push({ tr: flat[i], gr: flat[i + 1], count: flat[i + 2] });
   return rows;
 }
 
@@ -34,10 +27,11 @@ function confusionTable(rows) {
     return;
   }
   for (const text of ["true", "predicted", "rows", "share of the true class"]) heading(head, text, "col");
+  const totals = names.map((_, t) => rows.filter((row) => row.tr === t).reduce((sum, row) => sum + row.count, 0));
   const wrong = rows.filter((row) => row.tr !== row.gr).sort((a, b) => b.count - a.count).slice(0, 100);
-  for (const row of wrong) {
-    const line = body.insertRow();
-    line.append(make("td", row.true), make("td", row.guess), make("td", row.count, "n"), make("td", (100 * row.rate).toFixed(1) + " %", "n"));
+  for (const { tr, gr, count } of wrong) {
+    const line = body.insertRow(), share = ((100 * count) / totals[tr]).toFixed(1) + " %";
+    line.append(make("td", names[tr]), make("td", names[gr]), make("td", count, "n"), make("td", share, "n"));
   }
 }
 
@@ -53,13 +47,14 @@ function classTable(rows) {
     const line = body.insertRow(), th = make("th", name);
     th.scope = "row";
     line.append(th, make("td", total, "n"), make("td", ((100 * missed) / total).toFixed(1) + " %", "n"));
-    line.append(make("td", wrong.slice(0, 2).map((row) => `${row.guess} (${row.count})`).join(", ")));
+    line.append(make("td", wrong.slice(0, 2).map((row) => `${names[row.gr]} (${row.count})`).join(", ")));
   });
 }
 
 function scoreBars(mistake) {
-  const most = Math.max(...mistake.scores.map(([, score]) => Math.abs(score))) || 1;
-  return mistake.scores.map(([code, score]) => {
+  const most = Math.max(...mistake.scores.map(Math.abs)) || 1;
+  return mistake.codes.map((code, at) => {
+    const score = mistake.scores[at];
     const line = make("div", null, "score" + (code === mistake.guess ? " guess" : code === mistake.true ? " truth" : ""));
     const bar = make("i");
     bar.style.width = `${Math.round((100 * Math.abs(score)) / most)}%`;
@@ -69,18 +64,13 @@ function scoreBars(mistake) {
   });
 }
 
-function rowNumber(mistake) {
-  const at = R.positions ? R.positions[mistake.row] : mistake.row;
-  return at + 1;
-}
-
 function mistakeCards(mistakes) {
   const list = make("ul", null, "mistakes");
   for (const mistake of mistakes) {
-    const item = make("li"), words = `true ${names[mistake.true]}, predicted ${names[mistake.guess]}`;
-    item.append(picture(R.rows[mistake.row], R.picture, `Row ${rowNumber(mistake)}: ${words}`), make("strong", words));
-    item.append(make("div", `row ${rowNumber(mistake)}`, "remark"));
-    if (mistake.scores) item.append(...scoreBars(mistake));
+    const item = make("li"), words = `true ${names[mistake.true]}, predicted ${names[mistake.guess]}`, row = R.rows[mistake.row];
+    item.append(picture(row.picture, R.shape, `Row ${row.number}: ${words}`), make("strong", words));
+    item.append(make("div", `row ${row.number}`, "remark"));
+    if (mistake.scores.length) item.append(...scoreBars(mistake));
     list.append(item);
   }
   return list;
@@ -88,7 +78,7 @@ function mistakeCards(mistakes) {
 
 function mistakeTable(mistakes) {
   const box = make("div", null, "box"), table = make("table"), head = table.createTHead().insertRow(), body = table.createTBody();
-  const scored = mistakes.some((mistake) => mistake.scores);
+  const scored = mistakes.some((mistake) => mistake.scores.length);
   for (const text of ["row", "true", "predicted", scored ? "scores" : "cells that err", ...R.columns]) {
     const numeric = text === "row" || R.columns.includes(text);
     const th = make("th", text, numeric ? "n" : "");
@@ -96,11 +86,11 @@ function mistakeTable(mistakes) {
     head.append(th);
   }
   for (const mistake of mistakes) {
-    const line = body.insertRow();
-    const scores = scored ? mistake.scores.map(([code, score]) => `${names[code]}: ${score.toFixed(2)}`).join(", ")
-      : mistake.share === undefined ? "" : `${(100 * mistake.share).toFixed(0)} %`;
-    line.append(make("td", rowNumber(mistake), "n"), make("td", names[mistake.true]), make("td", names[mistake.guess]), make("td", scores, "s"));
-    for (const value of R.rows[mistake.row] || []) line.append(make("td", value === null ? "missing" : value, typeof value === "number" ? "n" : ""));
+    const line = body.insertRow(), row = R.rows[mistake.row];
+    const scores = scored ? mistake.codes.map((code, at) => `${names[code]}: ${mistake.scores[at].toFixed(2)}`).join(", ")
+      : mistake.share === null ? "" : `${(100 * mistake.share).toFixed(0)} %`;
+    line.append(make("td", row.number, "n"), make("td", names[mistake.true]), make("td", names[mistake.guess]), make("td", scores, "s"));
+    for (const value of row.values) line.append(make("td", value === null ? "missing" : value, typeof value === "number" ? "n" : ""));
   }
   box.append(table);
   return box;
@@ -108,37 +98,40 @@ function mistakeTable(mistakes) {
 
 function showCell(number) {
   current = number;
-  const kept = (R.kept || {})[number], alone = byId("panel").dataset.alone;
+  const kept = R.kept[number], alone = byId("panel").dataset.alone;
   if (!alone) {
-    const cell = R.grid.cells.find((each) => each.c === number);
-    byId("panel-setting").textContent = `${setting(cell)}: ${R.measure} ${told(cell.v)}${cell.s === null ? "" : " ± " + told(cell.s)} over ${grid.spread}.`
+    const cell = grid.cells.find((each) => each.cell === number), found = cell.test || { shown: "not known", spread: "" };
+    byId("panel-setting").textContent = `${cell.setting}: ${R.measure} ${found.shown}${found.spread && " " + found.spread + " over " + grid.spread}.`
       + (kept ? "" : " The predictions of this cell were not kept: only those of leading cells are, as far as the page's size allows.");
     const select = byId("panel-cell");
-    if (![...select.options].some((each) => each.value === String(number))) select.append(option(String(number), setting(cell), false));
+    if (![...select.options].some((each) => each.value === String(number))) select.append(option(String(number), cell.setting, false));
     select.value = String(number);
     byId("panel-command").textContent = cell.command || "";
     byId("panel-command").closest(".code").hidden = !cell.command;
+    byId("panel-no-command").hidden = cell.command !== null;
   }
   byId("panel-kept").hidden = !kept;
   if (!kept) return;
-  const rows = confusionRows(kept.confusion, byId("panel-numbers").value === "rates");
-  const spec = JSON.parse(JSON.stringify(R.templates.confusion));
+  const rows = confusionRows(kept.confusion), spec = copy(R.confusion);
   spec.data.values = rows;
+  spec.params.find((param) => param.name === "rates").value = byId("panel-numbers").value === "rates";
   window.drawnConfusion = draw(byId("confusion"), spec);
   confusionTable(rows);
   classTable(rows);
   const mistakes = kept.mistakes || [], wrong = rows.filter((row) => row.tr !== row.gr).reduce((sum, row) => sum + row.count, 0);
-  const how = mistakes.some((each) => each.scores) ? "those in which the wrong class leads the right one by most" : "those on which most cells err";
-  byId("mistakes-remark").textContent = !kept.mistakes ? `${wrong} mistakes; rows were kept for leading cells only.`
-    : `${mistakes.length} of ${wrong} mistakes: ${how}.${mistakes.some((each) => each.scores) && R.picture ? " Bars are scores: orange the predicted class, blue the true one, pale where negative." : ""}`;
-  byId("mistakes").replaceChildren(...(mistakes.length ? [R.picture ? mistakeCards(mistakes) : mistakeTable(mistakes)] : []));
+  const scored = mistakes.some((each) => each.scores.length);
+  const which = scored ? "those in which the wrong class leads the right one by most" : "those on which most cells err";
+  const bars = scored && R.shape ? " Bars are scores: orange the predicted class, blue the true one, pale where negative." : "";
+  byId("mistakes-remark").textContent = kept.mistakes === null ? `${wrong} mistakes; rows were kept for leading cells only.`
+    : `${mistakes.length} of ${wrong} mistakes: ${which}.${bars}`;
+  byId("mistakes").replaceChildren(...(mistakes.length ? [R.shape ? mistakeCards(mistakes) : mistakeTable(mistakes)] : []));
 }
 
 if (byId("panel")) {
-  const first = R.grid ? R.grid.best : R.first;
+  const first = grid ? grid.best : 0;
   if (byId("panel-cell")) {
-    const listed = R.grid.cells.filter((cell) => R.kept && R.kept[cell.c]).sort(better).slice(0, 40);
-    for (const cell of listed) byId("panel-cell").append(option(String(cell.c), setting(cell), false));
+    const listed = grid.cells.filter((cell) => R.kept[cell.cell]).sort(better).slice(0, 40);
+    for (const cell of listed) byId("panel-cell").append(option(String(cell.cell), cell.setting, false));
     byId("panel-cell").addEventListener("change", () => choose(Number(byId("panel-cell").value)));
     listeners.push(showCell);
     choose(first);

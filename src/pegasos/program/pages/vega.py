@@ -1,0 +1,54 @@
+"""Vega-Lite in a few words: charts are plain dictionaries, which tests check against its schema.
+
+No name of a field comes from data: whatever a file calls its columns and classes stays a value, and is drawn as text.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Spec = dict[str, Any]
+Rows = list[dict[str, Any]]
+
+#: Colours that colour-blind readers can tell apart (after Okabe and Ito; the last two are added).
+CLASSES = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6bb1", "#b8a200", "#7f7f7f", "#222255"]
+#: A number on an axis: 1e-5, 0.01, 300, 25k.
+TICK = (
+    "datum.value > 0 && datum.value < 0.001 || datum.value >= 1e6 ? replace(format(datum.value, '.2~e'), '+', '') : "
+    "datum.value >= 1000 ? format(datum.value, '~s') : format(datum.value, '~g')"
+)
+
+
+def number(field: str, **more: Any) -> Spec:
+    """A channel of numbers."""
+    return {"field": field, "type": "quantitative", **more}
+
+
+def word(field: str, order: str | None = None, **more: Any) -> Spec:
+    """A channel of words, sorted by another field."""
+    sort = {} if order is None else {"sort": {"field": order, "op": "min", "order": "ascending"}}
+    return {"field": field, "type": "nominal", **sort, **more}
+
+
+def either(test: str, yes: Any, no: Any) -> Spec:
+    """One value where a test of the row holds, else another."""
+    return {"condition": {"test": test, "value": yes}, "value": no}
+
+
+def tooltip(**titles: str | tuple[str, str]) -> list[Spec]:
+    """Fields with their titles; a field of numbers has a title and a format."""
+    return [
+        word(field, title=title) if isinstance(title, str) else number(field, title=title[0], format=title[1])
+        for field, title in titles.items()
+    ]
+
+
+def mark(kind: str, encoding: Spec, **more: Any) -> Spec:
+    """A layer: points, lines, bars, ... at the places of an encoding."""
+    return {"mark": {"type": kind, **more}, "encoding": encoding}
+
+
+def chart(rows: Rows, *layers: Spec, width: Any = "container", height: Any = None, **more: Any) -> Spec:
+    """Layers over the same rows; sizes are pixels, those in a list the step of a word axis."""
+    sizes = {name: {"step": size[0]} if isinstance(size, list) else size for name, size in (("width", width), ("height", height))}
+    return {"data": {"values": rows}, **({"layer": list(layers)} if len(layers) > 1 else layers[0]), **sizes, **more}

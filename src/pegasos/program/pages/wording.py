@@ -1,0 +1,171 @@
+"""Values in words, as axes, tables and sentences of a page have them. Text is made here and never read back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pegasos.engine.kernels import KERNELS, DistanceKernel, Kernel
+from pegasos.program.records.pages import DataRecord
+from pegasos.search.settings import Opaque, Part, Setting, Table
+
+_TITLES = {"lam": "λ", "n_iter": "T (steps)", "expand": "degree of expansion", "param": "parameter"}
+#: What stands for a value that a cell does not have.
+NONE = "–"
+
+
+def title_of(name: str) -> str:
+    """What an axis is called."""
+    return _TITLES.get(name, name)
+
+
+def named_values(settings: list[Setting]) -> list[dict[str, Any]]:
+    """What people name of each setting: model, kernel, λ, the stop, and whatever else is not the same for all of them."""
+    found = [setting.named() for setting in settings]
+    limits = {setting.stop for setting in settings if _is_limit(setting)}
+    names = dict.fromkeys(name for each in found for name in each)
+    varying = {name for name in names if len({each.get(name) for each in found}) > 1}
+    answer = []
+    for setting, values in zip(settings, found, strict=True):
+        stop = "" if setting.stop is None else setting.stop.name
+        if _is_limit(setting) and len(limits) == 1:  # it ends by its certificate: how long it may take says little
+            values.pop(stop, None)
+        always = ("model", "kernel", "lam", stop)
+        answer.append({name: _plain(value) for name, value in values.items() if name in always or name in varying})
+    return answer
+
+
+def _is_limit(setting: Setting) -> bool:
+    return setting.stop is not None and setting.declaration.tolerance is not None
+
+
+def _plain(value: Any) -> Any:
+    """An expansion counts by its degree."""
+    return value.get("degree", 2) if isinstance(value, Part) and value.name == "PolynomialFeatures" else value
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value has a place on a scale."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def value_text(value: Any, digits: int = 3) -> str:
+    """A value as it stands on an axis."""
+    if value is None:
+        return NONE
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return number_text(value, digits)
+    if isinstance(value, Kernel):
+        return kernel_text(value)
+    if isinstance(value, Part):
+        return " ".join([value.name, *(f"{name}={value_text(each)}" for name, each in value.params)])
+    if isinstance(value, Table):
+        return ", ".join(f"{value_text(name)}: {value_text(each)}" for name, each in value.pairs)
+    if isinstance(value, tuple):
+        return ", ".join(map(value_text, value))
+    return value.text if isinstance(value, Opaque) else str(value)
+
+
+def number_text(value: float, digits: int = 3) -> str:
+    """1e-5 instead of 1e-05, and 1e-4 instead of 0.0001: exponents are read faster than zeros.
+
+    >>> [number_text(value) for value in (1e-5, 0.0001, 2.5e-7, 0.001, 10.0, 0.0, 1e6)]
+    ['1e-5', '1e-4', '2.5e-7', '0.001', '10', '0', '1e6']
+    """
+    text = f"{value:.{digits - 1}e}" if 0 < abs(value) < 0.001 else f"{value:.{digits}g}"
+    mantissa, mark, power = text.partition("e")
+    return f"{float(mantissa):.{digits}g}e{int(power)}" if mark else text
+
+
+def kernel_text(kernel: Any) -> str:
+    """A kernel by its name, its first parameter, and others that are not as usual.
+
+    >>> from pegasos.kernels import Gaussian, Polynomial
+    >>> [kernel_text(kernel) for kernel in (None, Gaussian(2.0), Gaussian("0.5 scale"), Polynomial(3), Polynomial(2, coef0=5.0))]
+    ['linear', 'gaussian 2', 'gaussian 0.5 scale', 'polynomial 3', 'polynomial 2 coef0=5']
+    """
+    if kernel is None:
+        return "linear"
+    if not isinstance(kernel, Kernel):
+        return value_text(kernel)
+    if KERNELS.get(kernel.name) is not type(kernel):
+        return repr(kernel)
+    params, usual = kernel.get_params(), type(kernel)().get_params()
+    if kernel.main is None:
+        return f"{kernel.name} kernel"
+    relative = isinstance(kernel, DistanceKernel) and kernel.factor is not None
+    main = params.pop(kernel.main)
+    first = f"{kernel.factor:g} scale" if relative else value_text(main, 6)  # type: ignore[attr-defined]
+    rest = [f"{name}={value_text(value, 6)}" for name, value in params.items() if value != usual[name]]
+    return " ".join([kernel.name, first, *rest])
+
+
+def order_of(value: Any) -> tuple[int, str, list[float], str]:
+    """Where a kernel stands among others: linear first, then by name, then by numbers; what is no kernel of ours comes last."""
+    if not isinstance(value, Kernel):
+        return (0 if value == "linear" else 2), "", [], value_text(value)
+    factor = [value.factor] if isinstance(value, DistanceKernel) and value.factor is not None else []
+    numbers = [number for number in (*factor, *value.get_params().values()) if is_number(number)]
+    return 1, value.name, numbers, kernel_text(value)
+
+
+def cost_text(cost: float | None) -> str:
+    """The C that stands beside a λ, where it is known."""
+    return "" if cost is None else f" (C {cost:.3g})"
+
+
+def setting_text(values: dict[str, Any], cost: float | None = None) -> str:
+    """A cell in one line, words before numbers."""
+    parts = []
+    for name, value in sorted(values.items(), key=lambda each: is_number(each[1])):
+        if value is not None:
+            text = value_text(value) + (cost_text(cost) if name == "lam" else "")
+            parts.append(text if name in ("model", "kernel") else f"{title_of(name).split(' ')[0]} = {text}")
+    return ", ".join(parts)
+
+
+# -- numbers that were measured ---------------------------------------------------------------------------------------
+
+
+def score_text(value: float | None, measure: str) -> str:
+    """A measured value; a percent sign stays with its number."""
+    if value is None:
+        return "not known"
+    return f"{100 * value:.2f}\u00a0%" if measure == "error" else f"{value:.4g}"
+
+
+def score_label(value: float, measure: str) -> str:
+    """The number in a cell of a heatmap: an error in percent without its sign, which the title has."""
+    if measure == "error":
+        return f"{100 * value:.2f}" if value < 0.0995 else f"{100 * value:.1f}"
+    return f"{value:.3f}".replace("0.", ".", 1) if 0 <= value < 1 else f"{value:.3g}"
+
+
+def percent(value: float | None) -> str:
+    """An error as a person reads it."""
+    return "" if value is None else f"{100 * value:.2f} %"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """An interval of 95 %."""
+    return "" if low is None else f"95 %: {percent(low)} to {percent(high)}"
+
+
+def count(number: int, noun: str) -> str:
+    """1 row, 2,000 rows."""
+    plural = noun + ("es" if noun.endswith("s") else "s")
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds, or minutes where there are many."""
+    if seconds is None:
+        return ""
+    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+
+
+def data_text(data: DataRecord) -> str:
+    """The data in a few words."""
+    sizes = ((data.rows, "row"), (data.features, "feature"), (len(data.classes) or None, "class"))
+    return ", ".join([data.name, *(count(number, noun) for number, noun in sizes if number is not None)])

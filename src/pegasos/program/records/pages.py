@@ -1,0 +1,193 @@
+"""report.json: everything that a page shows of a tuning run, experiments of a study or a model; no rows are needed for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pegasos.program.records.models import LearnerFacts
+from pegasos.program.records.runs import CellRecord, ErrorCount
+from pegasos.program.tables.description import Feature
+from pegasos.search.estimates import Estimate
+from pegasos.search.settings import Setting
+
+
+@dataclass(frozen=True)
+class DataRecord:
+    """The data by name and size; `source` is what a command line calls them, `counts` are the rows of each class."""
+
+    name: str
+    source: str | None = None
+    rows: int | None = None
+    features: int | None = None
+    notes: list[str] = field(default_factory=list)
+    classes: list[str] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A row that was predicted wrongly: codes of its true class and of the predicted one."""
+
+    row: int
+    true: int
+    guess: int
+    #: Some classes and their scores, the predicted and the true one first; empty where scores were not kept.
+    codes: list[int] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    #: Instead of scores: the share of leading cells that predict this row wrongly.
+    share: float | None = None
+
+
+@dataclass(frozen=True)
+class KeptCell:
+    """The predictions of a cell: true code, predicted code, count, true code, ...; mistakes only of leading cells."""
+
+    confusion: list[int]
+    mistakes: list[Mistake] | None = None
+
+
+@dataclass(frozen=True)
+class ShownRow:
+    """A row of the data: its number in the source, from 1; a picture (grey bytes in base64) or the values of some columns."""
+
+    number: int
+    picture: str = ""
+    values: list[Any] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class MapRecord:
+    """A sample of rows in two dimensions, and which of them were predicted wrongly; `of` is the number of all rows."""
+
+    method: str
+    of: int
+    rows: list[int]
+    classes: list[int]
+    places: list[list[float]]
+    wrong: list[bool]
+
+
+@dataclass
+class FeatureRecord(Feature):
+    """A feature, and the share of its variance that lies between classes."""
+
+    between: float = 0.0
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Two features and their correlation."""
+
+    one: str
+    two: str
+    r: float
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Some of `count` features, the strongest correlations, and a matrix of correlations between `names`."""
+
+    count: int
+    features: list[FeatureRecord]
+    pairs: list[Correlation]
+    names: list[str]
+    matrix: list[list[float]]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class RowsRecord:
+    """What is shown of the rows; pictures have a `shape` (height, width) and class means, other rows have `columns`."""
+
+    map: MapRecord | None = None
+    statistics: Statistics | None = None
+    shape: list[int] | None = None
+    means: list[str] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
+    #: The rows of all listed mistakes, by their place among the rows of the run.
+    shown: dict[str, ShownRow] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Predicted codes on a square grid from `low` to `high`, and some rows; `exact`: the plane is all that there is."""
+
+    titles: list[str]
+    low: list[float]
+    high: list[float]
+    grid: list[int]
+    points: list[list[float]]
+    classes: list[int]
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What a learner recorded against steps or epochs."""
+
+    what: str
+    unit: str
+    steps: list[int]
+    values: list[float]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The largest weights of a linear predictor, a list for each class; `of` is the number of all features."""
+
+    features: list[str]
+    classes: list[str]
+    weights: list[list[float]]
+    of: int
+
+
+@dataclass(frozen=True)
+class ModelRecord:
+    """One fitted model; `file` is the name of its file."""
+
+    setting: Setting
+    facts: LearnerFacts
+    kernel: str
+    weights: Weights | None = None
+    file: str | None = None
+
+
+@dataclass(frozen=True)
+class ExperimentRecord:
+    """An experiment of a study: the settings of its cells in their order, and the predictions of some of them by number."""
+
+    name: str
+    settings: list[Setting]
+    kept: dict[str, KeptCell]
+
+
+@dataclass(frozen=True)
+class PageRecord:
+    """A tuning run has cells, a page about a model has `model`, a study has experiments; the rest is what they have in common."""
+
+    kind: str
+    data: DataRecord
+    made: dict[str, str]
+    measure: str = "error"
+    command: str | None = None
+    #: Further options of every command line, such as --label.
+    options: list[str] = field(default_factory=list)
+    seed: int | None = None
+    seconds: float | None = None
+    cells: list[CellRecord] = field(default_factory=list)
+    folds: int = 0
+    complete: bool = True
+    best: int = 0
+    simplest: int = 0
+    advice: list[str] = field(default_factory=list)
+    errors: dict[str, ErrorCount] = field(default_factory=dict)
+    honest: Estimate | None = None
+    kept: dict[str, KeptCell] = field(default_factory=dict)
+    rows: RowsRecord = field(default_factory=RowsRecord)
+    curves: list[Curve] = field(default_factory=list)
+    boundary: Boundary | None = None
+    #: Why there is none.
+    no_boundary: str = ""
+    model: ModelRecord | None = None
+    experiments: list[ExperimentRecord] = field(default_factory=list)
