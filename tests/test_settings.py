@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -293,3 +294,13 @@ def test_a_model_is_known_again_by_its_learner(name: str) -> None:
     assert learner.random_state == 3
     with pytest.raises(ValueError, match=f"the model {name} has no setting 'colour'"):
         make_learner(name, {"colour": 1})
+
+
+def test_numbers_that_json_does_not_have_are_equal_to_themselves_and_come_back() -> None:
+    """nan marks gaps for SimpleImputer: it is no difference from the default, and no obstacle to a file."""
+    imputer = SimpleImputer(missing_values=np.float64("nan"), strategy="median")
+    setting = Setting.of(make_pipeline(imputer, SDCA(lam=0.1)))
+    assert setting == Setting.of(make_pipeline(SimpleImputer(strategy="median"), SDCA(lam=0.1)))
+    assert setting.preparation[0][1].params == (("strategy", "median"),)
+    strange = Setting.of(make_pipeline(SimpleImputer(fill_value=float("nan"), strategy="constant"), SDCA(lam=0.1)))
+    assert Setting.from_json(json.loads(json.dumps(strange.to_json(), allow_nan=False))) == strange

@@ -227,20 +227,8 @@ class Pegasos(OneVsAllClassifier):
             averaging=bool(self.average),
             tracking=tracking,
         )
-        return Walk(
-            task.rows,
-            task.codes,
-            weights,
-            columns,
-            lams * self.batch_size,
-            method,
-            draws,
-            members=task.members,
-            radius=np.sqrt(lams) * self.batch_size,
-            block=task.plan.block,
-            by_rows=task.plan.by_rows,
-            origin=origin,
-        )
+        radius = np.sqrt(lams) * self.batch_size
+        return task.walk(method, draws, lams * self.batch_size, weights, columns, radius=radius, origin=origin)
 
     def _run(
         self, walk: Walk, start: int, end: int, stops: list[int], average: bool | float

@@ -140,20 +140,7 @@ class Perceptron(OneVsAllClassifier):
     def _walk(self, task: Task, draws: Draws, weights: Array, origin: int = 0) -> Walk:
         method = Method(PERCEPTRON, LOSSES["perceptron"], constant=task.constant, averaging=bool(self.average), tracking=True)
         eta = np.array([float(self.learning_rate)])
-        plan, members = task.plan, task.members
-        return Walk(
-            task.rows,
-            task.codes,
-            weights,
-            task.columns,
-            eta,
-            method,
-            draws,
-            members=members,
-            block=plan.block,
-            by_rows=plan.by_rows,
-            origin=origin,
-        )
+        return task.walk(method, draws, eta, weights, origin=origin)
 
     def _finish(self, task: Task, solver: PerceptronSolver, stages: list[Stage], stops: list[int]) -> None:
         self._steps = solver.steps

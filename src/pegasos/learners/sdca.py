@@ -16,7 +16,6 @@ from pegasos.engine.dual_ascent import DualAscent
 from pegasos.engine.losses import LOSSES, PROBABILISTIC
 from pegasos.engine.method import Method
 from pegasos.engine.solvers import Solver
-from pegasos.engine.walk import Walk
 from pegasos.learners.catalogue import SDCA as DECLARED
 from pegasos.learners.certify import certify, has_certificate
 from pegasos.learners.convergence import NotConverged
@@ -136,18 +135,8 @@ class SDCA(OneVsAllClassifier):
     def _ascent(self, task: Task, lams: Array, seed: int, certified: bool) -> DualAscent:
         method = Method(rules.SDCA, LOSSES[self.loss], constant=task.constant)
         weights = task.training(task.weights)
-        walk = Walk(
-            task.rows,
-            task.codes,
-            task.weights,
-            task.columns,
-            1.0 / (lams * weights.sum()),
-            method,
-            Draws(self.sampling, task.m, seed),
-            members=task.members,
-            block=task.plan.block,
-            by_rows=task.plan.by_rows,
-        )
+        draws = Draws(self.sampling, task.m, seed)
+        walk = task.walk(method, draws, 1.0 / (lams * weights.sum()), task.weights)
         # without a certificate nothing tells when to stop, or whom to finish
         tol, finish = (float(self.tol), bool(self.finish)) if certified else (-np.inf, False)
         return DualAscent(walk, lams, weights, task.training(task.codes), tol, finish)

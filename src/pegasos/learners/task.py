@@ -16,10 +16,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
 from pegasos.engine.collapse import warn_if_collapsed
+from pegasos.engine.draws import Draws
 from pegasos.engine.kernels import Kernel, as_kernel
 from pegasos.engine.losses import LOSSES
+from pegasos.engine.method import Method
 from pegasos.engine.plan import Plan, plan_dual, plan_primal
 from pegasos.engine.rows import GramRows, KernelRows, explicit_rows
+from pegasos.engine.walk import Walk
 
 Array = np.ndarray[Any, Any]
 
@@ -72,6 +75,14 @@ class Task:
         """The task of a learner on rows that were made already."""
         constant = constant_feature(learner)
         return cls(X, codes, weights, column_codes(n_classes), kernel, constant, plan, rows, members)
+
+    def walk(
+        self, method: Method, draws: Draws, params: Array, weights: Array, columns: Array | None = None, **options: Any
+    ) -> Walk:
+        """A walk over the training rows; `columns` are all predictors by default."""
+        columns = self.columns if columns is None else columns
+        options |= {"members": self.members, "block": self.plan.block, "by_rows": self.plan.by_rows}
+        return Walk(self.rows, self.codes, weights, columns, params, method, draws, **options)
 
     def labels(self) -> Array:
         """±1, columns x rows."""

@@ -34,27 +34,25 @@ def command(talking: OutputOptions) -> None:
     """
     from pegasos.engine.kernels import KERNELS
 
-    models = [(model.name, model.step, model.objective, model.in_scikit_learn) for _, model in MODELS.values()]
-    kernels = [(_form(kind), kind.formula, kind.in_scikit_learn) for kind in KERNELS.values()]
+    models = [
+        {"name": model.name, "step": model.step, "objective": model.objective, "scikit-learn": model.in_scikit_learn}
+        for _, model in MODELS.values()
+    ]
+    kernels = [
+        {"name": kind.name, "form": _form(kind), "formula": kind.formula, "scikit-learn": kind.in_scikit_learn}
+        for kind in KERNELS.values()
+    ]
     if talking.as_json:
-        heads = ("name", "step", "objective", "scikit-learn"), ("form", "formula", "scikit-learn")
-        console.show_json(
-            {
-                "models": [dict(zip(heads[0], row, strict=True)) for row in models],
-                "kernels": [
-                    {"name": name, **dict(zip(heads[1], row, strict=True))} for name, row in zip(KERNELS, kernels, strict=True)
-                ],
-                "words": _WORDS,
-            }
-        )
+        console.show_json({"models": models, "kernels": kernels, "words": _WORDS})
         return
     console.heading("Models (-m): s is the score w·x, or Σ a y K(x_i, x) with a kernel; y is ±1, one predictor a class")
     console.show()
-    console.table(("model", "step at a drawn example", "minimizes", "in scikit-learn"), models, left=4)
+    head = ("model", "step at a drawn example", "minimizes", "in scikit-learn")
+    console.table(head, [tuple(row.values()) for row in models], left=4)
     console.show()
     console.heading("Kernels (--kernel): what stands in [ ] may be left out; 2s for a width is twice what suits the data")
     console.show()
-    console.table(("kernel", "formula", "in scikit-learn"), kernels, left=3, width=120)
+    console.table(("kernel", "formula", "in scikit-learn"), [tuple(row.values())[1:] for row in kernels], left=3, width=120)
     console.show()
     console.heading("Other options")
     console.show()

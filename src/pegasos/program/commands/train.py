@@ -25,7 +25,7 @@ def command(
         str | None, typer.Option("--out", "-o", metavar="FILE", help="Model file. Default: DATA's name + .model")
     ] = None,
 ) -> None:
-    """Train one model, tell its errors on training and test rows, and save it.
+    """Train one model, show its errors on training and test rows, and save it.
 
     \b
     Examples:

@@ -38,7 +38,7 @@ def command(
         str | None, typer.Option("--out", "-o", metavar="DIR", help="Folder of the run. Default: runs/ + DATA's name.")
     ] = None,
 ) -> None:
-    """Compare settings by cross-validation, refit the best one, save it, and tell its honest error.
+    """Compare settings by cross-validation, refit the best one, save it, and estimate its error on new rows.
 
     \b
     Examples:

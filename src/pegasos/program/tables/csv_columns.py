@@ -22,6 +22,8 @@ from pegasos.program.tables.text_chunks import Chunk, chunks
 _AMOUNT = 8 * 2**20
 #: Text of a packed file may be this many times as long as what it decodes to.
 SWELL = 8
+#: Chunks of blank lines are passed over, but not without end.
+_MOST_BLANK = 64 * 10**6
 #: From this share of numbers on, a word among them is taken for a mistake.
 _MOSTLY = 0.95
 #: After so many words that are the greater part of a column, it is not looked for numbers any more.
@@ -66,8 +68,12 @@ class TextTable:
         return self.layout
 
     def _chunks(self) -> Iterator[Chunk]:
-        every = chunks(self._source, self._options.encoding, self._amount, self._most)
-        return (chunk for chunk in every if chunk.data.strip())
+        blank = 0
+        for chunk in chunks(self._source, self._options.encoding, self._amount, self._most):
+            if chunk.data.strip():
+                yield chunk
+            elif (blank := blank + len(chunk.data)) > _MOST_BLANK:
+                raise BadData(f"{self.file}, line {chunk.line}: more than {size(_MOST_BLANK)} of blank lines; delete them.")
 
     def pieces(self, keep: Iterable[int]) -> Iterator[Piece]:
         """The rows, some at a time, columns `keep` only."""

@@ -23,7 +23,7 @@ MODEL_NAMES = ", ".join(MODELS)
 
 def _of(setting: str, text: str) -> str:
     """The help of an option, with the models that have its setting behind it."""
-    return f"{text} ({', '.join(name for name, (declaration, _) in MODELS.items() if setting in declaration.options)})"
+    return f"{text} ({', '.join(name for name, (declaration, _) in MODELS.items() if setting in declaration.options)})."
 
 
 _CERTIFIED = ", ".join(name for name, (declaration, _) in MODELS.items() if declaration.tolerance is not None)
@@ -56,28 +56,28 @@ class LearningOptions:
     """What is learned, and how; every value may be a grid in `tune`."""
 
     kernel: Annotated[_Many, typer.Option(metavar="KERNEL", help=KERNEL_GRAMMAR)] = field(default_factory=list)
-    lam: Annotated[
-        str | None, typer.Option("--lam", metavar="λ", help=_of("lam", "Strength of regularization; C = 1/(λ m)."))
-    ] = None
+    lam: Annotated[str | None, typer.Option("--lam", metavar="λ", help=_of("lam", "Strength of regularization; C = 1/(λ m)"))] = (
+        None
+    )
     cost: Annotated[str | None, typer.Option("--C", metavar="C", help="SVC's C instead: λ = 1/(C m), m training rows.")] = None
-    n_iter: Annotated[str | None, typer.Option(metavar="T", help=_of("n_iter", "Steps."))] = None
+    n_iter: Annotated[str | None, typer.Option(metavar="T", help=_of("n_iter", "Steps"))] = None
     epochs: Annotated[str | None, typer.Option(metavar="N", help=f"Passes over the rows; at most so many with {_CERTIFIED}.")] = (
         None
     )
     average: Annotated[
         str | None,
-        typer.Option(metavar="no|yes|SHARE", help=_of("average", "Last vector, mean of all, or of the last share of steps.")),
+        typer.Option(metavar="no|yes|SHARE", help=_of("average", "Last vector, mean of all, or of the last share of steps")),
     ] = None
-    batch_size: Annotated[int | None, typer.Option(metavar="K", min=1, help=_of("batch_size", "Examples a step."))] = None
+    batch_size: Annotated[int | None, typer.Option(metavar="K", min=1, help=_of("batch_size", "Examples per step"))] = None
     sampling: Annotated[
-        str | None, typer.Option(metavar="NAME", help=_of("sampling", "permutation, fixed-permutation or uniform."))
+        str | None, typer.Option(metavar="NAME", help=_of("sampling", "permutation, fixed-permutation or uniform"))
     ] = None
-    projection: Annotated[
-        bool, typer.Option("--projection", help=_of("projection", "Keep |w| <= 1/sqrt(λ) after each step."))
-    ] = False
-    tol: Annotated[
-        float | None, typer.Option(metavar="GAP", help=_of("tol", "Relative duality gap at which learning stops."))
-    ] = None
+    projection: Annotated[bool, typer.Option("--projection", help=_of("projection", "Keep |w| <= 1/sqrt(λ) after each step"))] = (
+        False
+    )
+    tol: Annotated[float | None, typer.Option(metavar="GAP", help=_of("tol", "Relative duality gap at which learning stops"))] = (
+        None
+    )
     class_weight: Annotated[str | None, typer.Option(metavar="balanced|A=1,B=5", help="Weights of classes.")] = None
     expand: Annotated[
         str | None, typer.Option(metavar="N", help="Polynomial expansion of the features, all terms up to degree N.")
@@ -96,9 +96,14 @@ class RunningOptions:
 
     test_size: Annotated[
         float | None,
-        typer.Option(min=0, max=0.99, help="Share of rows set aside. Default: the file's own test group, else 0.2; 0: none."),
+        typer.Option(
+            metavar="SHARE",
+            min=0,
+            max=0.99,
+            help="Share of rows set aside. Default: the file's own test group, else 0.2; 0: none.",
+        ),
     ] = None
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of splits and draws.")] = 0
+    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of splits and draws.")] = 0
     memory: Annotated[
         str | None,
         typer.Option(metavar="SIZE", help="Limit such as 2GB for data and for the engine. Default: half of what is free."),
