@@ -516,6 +516,11 @@ def test_steps_of_preparation_are_axes(digits):
     found = record_sweep(search, None)
     axes = {axis.name: axis.labels for axis in axes_of(points_of(found.cells, [""] * 6))}
     assert axes == {"scale": ["StandardScaler", "MinMaxScaler", "–"], "class_weight": ["–", "0: 2"]}
+    settings = [Setting("pegasos", None, 0.1, options=options) for options in ((), (("sampling", "uniform"),))]
+    settings.append(Setting("sdca", None, 0.1, options=(("tol", 0.1),)))
+    named = named_values(settings)
+    assert [values["sampling"] for values in named[:2]] == ["permutation", "uniform"]  # a default has a name, too
+    assert "tol" not in named[2]  # the same for all cells of its model
     assert "class_weight = 0: 2" in make_page(found).html
 
 

@@ -68,14 +68,15 @@ def _joined(cells: list[StudyCell]) -> list[dict[str, StudyCell]]:
 
 
 def _points(cells: list[dict[str, StudyCell]], data: str, seed: int | None) -> list[Point]:
-    settings = [setting for cell in cells if (setting := next(iter(cell.values())).setting) is not None]
-    named = dict(zip(settings, named_values(settings), strict=True))
+    known = [one for cell in cells if (one := next(iter(cell.values()))).setting is not None]
+    settings = [one.setting for one in known if one.setting is not None]
+    named = iter(named_values(settings, [one.names for one in known]))
     points = []
     for number, cell in enumerate(cells):
         one, test, train = next(iter(cell.values())), cell.get("test"), cell.get("train")
         point = Point(number, {"experiment": one.experiment, "decoding": one.decoding, **one.tags})
         if one.setting is not None:
-            point.values |= named[one.setting]
+            point.values |= next(named)
             point.command = command_line(one.setting, data, seed)
         if test is not None:
             point.value, point.deviation = test.error, test.spread

@@ -18,23 +18,34 @@ def title_of(name: str) -> str:
     return _TITLES.get(name, name)
 
 
-def named_values(settings: list[Setting]) -> list[dict[str, Any]]:
-    """What people name of each setting: model, kernel, λ, the stop, and whatever else is not the same for all of them."""
+def named_values(settings: list[Setting], mentioned: list[list[str]] | None = None) -> list[dict[str, Any]]:
+    """What people name of each setting: model, kernel, λ, the stop, and whatever else differs between cells of one model.
+
+    Instead of these the names that a grid mentions, where they are known.
+    """
     found = [setting.named() for setting in settings]
     limits = {setting.stop for setting in settings if _is_limit(setting)}
-    names = dict.fromkeys(name for each in found for name in each)
-    varying = {name for name in names if len({each.get(name) for each in found}) > 1}
+    seen: dict[tuple[str, str], set[Any]] = {}
+    every = {name for each in found for name in each}
+    for setting in settings:
+        for name in every:
+            seen.setdefault((name, setting.model), set()).add(setting.get(name))
+    varying = {name for (name, _), values in seen.items() if len(values) > 1}
     answer = []
-    for setting, values in zip(settings, found, strict=True):
-        stop = "" if setting.stop is None else setting.stop.name
-        if _is_limit(setting) and len(limits) == 1:  # it ends by its certificate: how long it may take says little
-            values.pop(stop, None)
-        always = ("model", "kernel", "lam", stop)
-        answer.append({name: _plain(value) for name, value in values.items() if name in always or name in varying})
+    for at, setting in enumerate(settings):
+        stop = setting.stop
+        names = {"model", "kernel", "lam", *varying}
+        if stop is not None and not (_is_limit(setting) and len(limits) == 1):  # one limit for all of them says little
+            names.add(stop.name)
+        if mentioned is not None:
+            names = {stop.name if stop is not None and name == stop.parameter else name for name in mentioned[at]}
+        order = [*(name for name in found[at] if name in names), *sorted(names - set(found[at]))]
+        answer.append({name: _plain(setting.get(name)) for name in order})
     return answer
 
 
 def _is_limit(setting: Setting) -> bool:
+    """Whether the learner ends by its certificate, and the stop is only how long it may take."""
     return setting.stop is not None and setting.declaration.tolerance is not None
 
 
