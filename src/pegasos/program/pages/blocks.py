@@ -18,6 +18,14 @@ class Block:
 
     kind: ClassVar[str]
 
+    def charts(self) -> dict[str, Any]:
+        """The charts in it, by name, for files."""
+        return {}
+
+    def tables(self) -> list[Table]:
+        """The tables in it."""
+        return []
+
 
 @dataclass
 class Text(Block):
@@ -73,6 +81,9 @@ class Table(Block):
         there = [key for key, _, _ in self.columns if any(row.get(key) not in (None, "") for row in self.rows)]
         self.columns = [column for column in self.columns if column[0] in there]
 
+    def tables(self) -> list[Table]:
+        return [self]
+
     @property
     def choices(self) -> list[str]:
         """The values of the column by which rows can be picked."""
@@ -123,6 +134,12 @@ class Chart(Block):
     table: Table | None = None
     half: bool = False
 
+    def charts(self) -> dict[str, Any]:
+        return {self.name: self.spec}
+
+    def tables(self) -> list[Table]:
+        return [] if self.table is None else [self.table]
+
 
 @dataclass
 class Gallery(Block):
@@ -143,14 +160,23 @@ class Explorer(Block):
     table: Table
     remark: str
 
+    def charts(self) -> dict[str, Any]:
+        return self.figures()
+
+    def tables(self) -> list[Table]:
+        return [self.table]
+
 
 @dataclass
 class CellPanel(Block):
     """Confusion matrix, mistakes and command line of the cell that was chosen."""
 
     kind = "panel"
-    figures: Callable[[], dict[str, dict[str, Any]]]
+    figures: dict[str, Any]
     alone: bool = False
+
+    def charts(self) -> dict[str, Any]:
+        return self.figures
 
 
 @dataclass

@@ -37,32 +37,29 @@ def made() -> dict[str, str]:
 
 def curves(learner: Any) -> list[Curve]:
     """What a fitted learner recorded: mean loss of drawn examples, and the largest gap of a column."""
-    found = []
+    recorded, found = learner.declaration.fitted_arrays, []
     for name, what in (("loss_curve_", "mean loss of the drawn examples"), ("gap_curve_", "largest relative duality gap")):
-        values = getattr(learner, name, None)
-        if values is None or not len(values):
+        values = np.asarray(getattr(learner, name) if name in recorded else [], dtype=np.float64)
+        if not len(values):
             continue
-        values = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+        values = values.reshape(len(values), -1)
         line = values.max(axis=1) if name == "gap_curve_" else values.mean(axis=1)
-        steps = getattr(learner, "loss_curve_steps_", None) if name == "loss_curve_" else None
-        x = np.arange(1, len(line) + 1) if steps is None else np.asarray(steps)
-        every = max(1, len(line) // 300)
-        known = np.flatnonzero(np.isfinite(line))[::every]
+        stepped = name == "loss_curve_" and "loss_curve_steps_" in recorded
+        at = np.asarray(learner.loss_curve_steps_) if stepped else np.arange(1, len(line) + 1)
+        known = np.flatnonzero(np.isfinite(line))[:: max(1, len(line) // 300)]
         if len(known) > 1:
-            values = [float(f"{value:.4g}") for value in line[known]]
-            found.append(Curve(what, "epoch" if steps is None else "step", x[known].astype(int).tolist(), values))
+            heights = [float(f"{value:.4g}") for value in line[known]]
+            found.append(Curve(what, "step" if stepped else "epoch", at[known].astype(int).tolist(), heights))
     return found
 
 
 def weights(estimator: Any, learner: Any, most: int = 20) -> Weights | None:
     """The largest weights of a linear predictor, where its features are the ones that came in."""
-    coefficients = getattr(learner, "coef_", None)
     names = getattr(estimator, "feature_names_in_", None)
-    if coefficients is None or sparse.issparse(coefficients):
+    features = getattr(estimator, "n_features_in_", None)  # some pipelines do not know it
+    if learner.kernel is not None or learner.coef_.shape[-1] != features or sparse.issparse(learner.coef_):
         return None
-    W = np.atleast_2d(np.asarray(coefficients, dtype=np.float64))
-    if W.shape[1] != getattr(estimator, "n_features_in_", -1):
-        return None
+    W = np.atleast_2d(np.asarray(learner.coef_, dtype=np.float64))
     largest = np.sort(np.argsort(-np.abs(W).max(axis=0), kind="stable")[:most])
     labels = label_texts(estimator.classes_).tolist()
     return Weights(

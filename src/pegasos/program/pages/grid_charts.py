@@ -45,17 +45,17 @@ def heat(rows: Rows, across: Spec, down: Spec, measure: str, spread: str, logari
         "x": word("x", "xr", title=across["title"], axis=labels),
         "y": word("y", "yr", title=down["title"], axis={"labelLimit": 150}),
     }
-    told = {"tooltip": tooltip(setting="setting", shown=measure, spread=f"over {spread}", mark="note")}
+    hints = {"tooltip": tooltip(setting="setting", shown=measure, spread=f"over {spread}", mark="note")}
     bar = {"title": None, "orient": "top", "gradientLength": 160, "gradientThickness": 8}
     legend = {**bar, "values": [0, 0.5, 1], "tickCount": 3, "labelExpr": _LEGEND}
     color = number("shade", scale={"scheme": "viridis", "reverse": True, "domain": [0, 1]}, legend=legend)
     frames = {"domain": ["choice", "least error", "one standard error"], "range": ["#d50032", "#d50032", "#ff9f1c"]}
     framed = mark("rect", {**places, "stroke": word("mark", scale=frames, legend=None)}, fill=None, strokeWidth=3, aria=False)
-    text = {**places, "text": word("label"), "color": either("datum.shade < 0.55", "#111", "#fff"), **told}
+    text = {**places, "text": word("label"), "color": either("datum.shade < 0.55", "#111", "#fff"), **hints}
     layers = [
         mark(
             "rect",
-            {**places, "color": color, **told, "description": word("spoken")},
+            {**places, "color": color, **hints, "description": word("spoken")},
             cursor="pointer",
             stroke="transparent",
             strokeWidth=2,
@@ -84,12 +84,12 @@ def lines(rows: Rows, along: Spec, other: Spec, measure: str, spread: str, logar
     color = word("y", "yr", title=other["title"], scale={"scheme": "viridis"}, legend=legend)
     at = {"x": x, "y": y, "color": color}
     band = {**at, "y": number("low", title=measure), "y2": {"field": "high"}}
-    told = {"tooltip": tooltip(setting="setting", shown=measure, spread=f"over {spread}")}
+    hints = {"tooltip": tooltip(setting="setting", shown=measure, spread=f"over {spread}")}
     return chart(
         rows,
         mark("area", band, opacity=0.15, aria=False),
         mark("line", at, strokeWidth=2, aria=False),
-        mark("point", {**at, **told}, filled=True, size=36, opacity=1),
+        mark("point", {**at, **hints}, filled=True, size=36, opacity=1),
         height=250,
     )
 
@@ -107,9 +107,9 @@ def confusion(flat: list[int], names: list[str]) -> Spec:
         "y": word("true", "tr", title="true", axis=ticks),
     }
     color = number("rate", scale={"type": "sqrt", "scheme": "blues", "domain": [0, 1]}, legend=None)
-    told = {"tooltip": tooltip(true="true", guess="predicted", shown="rows"), "description": word("shown")}
+    hints = {"tooltip": tooltip(true="true", guess="predicted", shown="rows"), "description": word("shown")}
     text = {**places, "text": word("label"), "color": either("datum.rate > 0.25", "#fff", "#111")}
-    layers = [mark("rect", {**places, "color": color, **told}), mark("text", text, fontSize=11, aria=False)]
+    layers = [mark("rect", {**places, "color": color, **hints}), mark("text", text, fontSize=11, aria=False)]
     words = "' rows of ' + datum.true + ' predicted as ' + datum.guess + ' (' + format(datum.rate, '.1%') + ')'"
     transform = [
         {"joinaggregate": [{"op": "sum", "field": "count", "as": "total"}], "groupby": ["tr"]},

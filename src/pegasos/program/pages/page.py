@@ -9,7 +9,7 @@ from typing import Any
 
 from pegasos.program.files import write_text
 from pegasos.program.pages import model_page, rendering, study_page, sweep_page
-from pegasos.program.pages.blocks import CellPanel, Chart, Explorer, Section, Table
+from pegasos.program.pages.blocks import Block, Section, Table
 from pegasos.program.records.pages import PageRecord
 from pegasos.program.records.studies import StudyRecord
 
@@ -58,24 +58,14 @@ class Page:
 
     def charts(self) -> dict[str, dict[str, Any]]:
         """Every chart of the page by its name; those that pickers change once for each choice of model and kernel."""
-        found: dict[str, dict[str, Any]] = {}
-        for section in self.sections:
-            for block in section.blocks:
-                if isinstance(block, Chart):
-                    found[block.name] = block.spec
-                elif isinstance(block, Explorer | CellPanel):
-                    found |= block.figures()
-        return found
+        return {name: spec for block in self._blocks() for name, spec in block.charts().items()}
 
     def tables(self) -> list[Table]:
         """Every table, those behind charts included."""
-        found = []
-        for section in self.sections:
-            for block in section.blocks:
-                table = block if isinstance(block, Table) else getattr(block, "table", None)
-                if table is not None and table.rows:
-                    found.append(table)
-        return found
+        return [table for block in self._blocks() for table in block.tables() if table.rows]
+
+    def _blocks(self) -> list[Block]:
+        return [block for section in self.sections for block in section.blocks]
 
 
 def make_page(record: PageRecord | None, study: StudyRecord | None = None) -> Page:

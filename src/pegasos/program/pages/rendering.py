@@ -42,13 +42,13 @@ def embedded(value: Any) -> str:
 
 
 def render(title: str, subtitle: str, sections: list[Section], data: dict[str, Any]) -> str:
-    """The whole page; everything in it that came from data is escaped by the template, or is JSON as above."""
+    """The page; everything in it that came from data is escaped by the template, or is JSON as above."""
     import jinja2
     from markupsafe import Markup
 
     loader = jinja2.FunctionLoader(_asset)
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["whole"] = lambda text: text.replace(" %", "\u00a0%")  # no line begins with a percent sign
+    environment.filters["unbroken"] = lambda text: text.replace(" %", "\u00a0%")  # no line begins with a percent sign
     charts = {block.name: block.spec for section in sections for block in section.blocks if isinstance(block, Chart)}
     return environment.get_template("page.html").render(
         title=title,

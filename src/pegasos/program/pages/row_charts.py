@@ -63,8 +63,8 @@ def _places() -> Spec:
     """A map's axes mean nothing, and are not drawn."""
     scale = {"zero": False, "nice": False, "padding": 8}
     bare = {"labels": False, "ticks": False, "grid": False, "domain": False}
-    told = tooltip(**_CLASS, row=("row", "d"), verdict="predicted")
-    return {**{name: number(name, title=None, scale=scale, axis=bare) for name in "xy"}, "tooltip": told}
+    hints = tooltip(**_CLASS, row=("row", "d"), verdict="predicted")
+    return {**{name: number(name, title=None, scale=scale, axis=bare) for name in "xy"}, "tooltip": hints}
 
 
 def map_of_classes(rows: Rows, classes: int, letters: bool) -> Spec:
@@ -98,8 +98,8 @@ def boundary(cells: Rows, points: Rows, titles: list[str], classes: list[str]) -
     look: dict[str, Any] = {"scale": {"nice": False, "zero": False}, "axis": {"grid": False, "tickCount": 6}}
     places = {"x": number("x", title=titles[0], **look), "y": number("y", title=titles[1], **look), **color}
     area = mark("rect", {**places, "x2": {"field": "x2"}, "y2": {"field": "y2"}}, opacity=0.35, aria=False)
-    told = {**places, "tooltip": tooltip(**_CLASS)}
-    dots = mark("point", told, filled=True, size=30, opacity=1, stroke="#fff", strokeWidth=0.6)
+    hints = {**places, "tooltip": tooltip(**_CLASS)}
+    dots = mark("point", hints, filled=True, size=30, opacity=1, stroke="#fff", strokeWidth=0.6)
     return chart([], {**area, "data": {"values": cells}}, {**dots, "data": {"values": points}}, height=400)
 
 

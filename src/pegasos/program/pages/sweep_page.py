@@ -136,7 +136,7 @@ def confusion_panel(record: PageRecord, best: int | None = None, alone: bool = F
     """The panel of the chosen cell, with the confusion matrix of the best one for files."""
     kept = record.kept.get(str(record.best if best is None else best))
     figures = {} if kept is None else {"confusion": grid_charts.confusion(kept.confusion, record.data.classes)}
-    return CellPanel(lambda: figures, alone=alone)
+    return CellPanel(figures, alone=alone)
 
 
 def scripts_data(record: PageRecord) -> dict[str, Any]:

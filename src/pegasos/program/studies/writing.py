@@ -12,6 +12,7 @@ from typing import Any
 
 from pegasos.program.files import write_text
 from pegasos.program.records import codec
+from pegasos.program.records.runs import best_of_families
 from pegasos.program.records.studies import JudgedNumber, ReadingFit, StudyCell, StudyRecord
 from pegasos.program.studies.judging import DIFFERS, REPRODUCED, UNKNOWN
 
@@ -146,12 +147,8 @@ def _readings(fits: list[ReadingFit]) -> list[str]:
 
 def best_of_each(cells: list[StudyCell]) -> list[StudyCell]:
     """The cell of every experiment that errs least on rows it was not trained on, the best experiment first."""
-    best: dict[str, StudyCell] = {}
-    for cell in cells:
-        known = best.get(cell.experiment)
-        if cell.split != "train" and (known is None or cell.error < known.error):
-            best[cell.experiment] = cell
-    return sorted(best.values(), key=lambda cell: cell.error)
+    tested = [cell for cell in cells if cell.split != "train"]
+    return best_of_families(tested, lambda cell: cell.experiment, lambda cell: cell.error)
 
 
 def _shown_columns(cells: list[dict[str, Any]]) -> list[str]:
