@@ -1,5 +1,3 @@
 """The kernels: Gaussian, Polynomial, Exponential, Laplacian, Linear, and a function of one's own."""
 
-from pegasos.engine.kernels import CustomKernel, Exponential, Gaussian, Kernel, Laplacian, Linear, Polynomial
-
-__all__ = ["CustomKernel", "Exponential", "Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial"]
+from pegasos.engine.kernels import *  # noqa: F403 - what is public is listed there, beside the kernels

@@ -24,6 +24,9 @@ from scipy import sparse
 from pegasos.engine.distances import Measure, Pairs, fill_gram, fill_matrix, mirror_upper, self_values, squared_norms
 from pegasos.engine.elementwise import decay, raise_to_power, variance_of
 
+#: What `pegasos.kernels` offers.
+__all__ = ["CustomKernel", "Exponential", "Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial"]
+
 #: A number, "scale", or a multiple of it as text: "0.5 scale".
 Width = float | str
 

@@ -33,11 +33,11 @@ def command(
       pegasos train my.csv -m pegasos --kernel gaussian:8 --lam 1e-4 --n-iter 50000 -o my.model
       pegasos train my.csv -m logistic --expand 2 --drop-outliers 3 --test-size 0.25
     """
-    from pegasos.program.jobs.training import TrainJob, stem, train
+    from pegasos.program.jobs.training import stem, train
     from pegasos.program.records.codec import to_json
 
     path = out if out is not None else f"{stem(data)}.model"
-    found = train(TrainJob(data, model, path, learning, reading, running))
+    found = train(data, model, path, learning, reading, running)
     if talking.as_json:
         console.show_json(to_json(found))
         return

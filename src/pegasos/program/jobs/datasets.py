@@ -129,19 +129,28 @@ class Split:
 
 
 def split_rows(dataset: Dataset, test_size: float | None, seed: int) -> Split:
-    """The file's own test group, or a share of the rows drawn at random: by class, or by group where groups are given."""
+    """The file's own test group, or a share of the rows drawn at random: by class, or by group where groups are given.
+
+    At least two classes must be among the training rows.
+    """
     rows = np.arange(len(dataset))
     if dataset.test is not None and test_size is None:
-        return Split(rows[~dataset.test], rows[dataset.test], "the file's own test group", seed, test_size)
-    if dataset.test is not None:
-        console.say("note: the file has a test group of its own; --test-size sets rows aside among its training rows, and")
-        console.say("      the test group takes no part in learning.")
-        rows = rows[~dataset.test]
-    share = USUAL_TEST_SIZE if test_size is None else test_size
-    if share == 0:
-        return Split(rows, rows[:0], "none set aside", seed, share)
-    train, test, kind = _draw(dataset, rows, share, seed)
-    return Split(np.sort(train), np.sort(test), kind, seed, share)
+        split = Split(rows[~dataset.test], rows[dataset.test], "the file's own test group", seed, test_size)
+    else:
+        if dataset.test is not None:
+            console.say("note: the file has a test group of its own; --test-size sets rows aside among its training rows, and")
+            console.say("      the test group takes no part in learning.")
+            rows = rows[~dataset.test]
+        share = USUAL_TEST_SIZE if test_size is None else test_size
+        train, test, kind = _draw(dataset, rows, share, seed) if share else (rows, rows[:0], "none set aside")
+        split = Split(np.sort(train), np.sort(test), kind, seed, share)
+    classes, count = np.unique(dataset.labels[split.train]), len(split.train)
+    if len(classes) < 2:
+        only = f"{count} training rows, all" if count > 1 else "one training row,"
+        raise BadData(
+            f"{dataset.name}: {only} of class {plain(classes[0])!r}; two are needed. Give more rows, or a smaller --test-size."
+        )
+    return split
 
 
 def _draw(dataset: Dataset, rows: Array, share: float, seed: int) -> tuple[Array, Array, str]:
@@ -175,14 +184,3 @@ def take(dataset: Dataset, rows: Array) -> Dataset:
 def classes_of(dataset: Dataset) -> Array:
     """The labels that there are."""
     return np.unique(dataset.labels)
-
-
-def check_classes(dataset: Dataset, split: Split) -> None:
-    """At least two classes must be there to learn from."""
-    found = np.unique(dataset.labels[split.train])
-    if len(found) < 2:
-        count = len(split.train)
-        only = f"{count} training rows, all" if count > 1 else "one training row,"
-        raise BadData(
-            f"{dataset.name}: {only} of class {plain(found[0])!r}; two are needed. Give more rows, or a smaller --test-size."
-        )

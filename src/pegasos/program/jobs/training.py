@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pegasos.learners.catalogue import make_learner
 from pegasos.program.jobs import outputs
-from pegasos.program.jobs.datasets import Split, check_classes, check_source, classes_of, load, split_rows, take
+from pegasos.program.jobs.datasets import Split, check_source, classes_of, load, split_rows, take
 from pegasos.program.jobs.model_cards import make_card
 from pegasos.program.jobs.scoring import count_errors
 from pegasos.program.modelfile import save
-from pegasos.program.pipelines import Recipe, check_expansion, chosen_scale, learned_rows, make_recipe
+from pegasos.program.pipelines import check_expansion, chosen_scale, learned_rows, make_recipe
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import TrainRecord, learner_facts
 from pegasos.program.records.runs import ErrorCount
@@ -25,49 +22,30 @@ from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
 from pegasos.search.anatomy import anatomy
 
-Array = np.ndarray[Any, Any]
 
-
-@dataclass(frozen=True)
-class TrainJob:
-    """Everything that the command line asks of train."""
-
-    data: str
-    model: str
-    path: str
-    learning: LearningOptions
-    reading: ReadingOptions
-    running: RunningOptions
-
-
-def train(job: TrainJob) -> TrainRecord:
+def train(
+    data: str, model: str, path: str, learning: LearningOptions, reading: ReadingOptions, running: RunningOptions
+) -> TrainRecord:
     """Train one model, save it, and answer what was found."""
     begin = time.perf_counter()
-    option_values.single(option_values.check([job.model], job.learning, job.running.memory))
-    check_source(job.data)
-    outputs.check_file(job.path, job.data, model=True)
-    dataset = load(job.data, job.reading, job.running.memory)
-    split = split_rows(dataset, job.running.test_size, job.running.seed)
-    check_classes(dataset, split)
+    option_values.single(option_values.check([model], learning, running.memory))
+    check_source(data)
+    outputs.check_file(path, data, model=True)
+    dataset = load(data, reading, running.memory)
+    split = split_rows(dataset, running.test_size, running.seed)
     rows = take(dataset, split.train)
-    recipe = _recipe(job, rows)
-    with console.working(f"training {job.model} on {len(rows)} rows"):
-        recipe.estimator.fit(rows.X, rows.y, **recipe.weights_of(rows))
-    errors = errors_of(recipe.estimator, dataset, split)
-    seconds = time.perf_counter() - begin
-    learned = save_model(recipe.estimator, job.path, dataset, split, errors, seconds)
-    return TrainRecord(job.path, dataset.name, learner_facts(recipe.estimator, learned), errors, round(seconds, 2))
-
-
-def _recipe(job: TrainJob, rows: Dataset) -> Recipe:
-    """The pipeline: one value of each setting."""
-    learning = job.learning
     (expand,) = option_values.parse_expand(learning.expand)
     check_expansion(rows, expand)
     given = option_values.grids(learning, learned_rows(rows, learning.drop_outliers), classes_of(rows))
-    values = {**option_values.single(given), "seed": job.running.seed, "memory": job.running.memory}
+    learner = make_learner(model, {**option_values.single(given), "seed": running.seed, "memory": running.memory})
+    recipe = make_recipe(rows, learner, learning.scale, expand, learning.drop_outliers)
     console.say(f"scale: {chosen_scale(rows, learning.scale)}")
-    return make_recipe(rows, make_learner(job.model, values), learning.scale, expand, learning.drop_outliers)
+    with console.working(f"training {model} on {len(rows)} rows"):
+        recipe.estimator.fit(rows.X, rows.y, **recipe.weights_of(rows))
+    errors = errors_of(recipe.estimator, dataset, split)
+    seconds = time.perf_counter() - begin
+    learned = save_model(recipe.estimator, path, dataset, split, errors, seconds)
+    return TrainRecord(path, dataset.name, learner_facts(recipe.estimator, learned), errors, round(seconds, 2))
 
 
 def errors_of(estimator: Any, dataset: Dataset, split: Split) -> dict[str, ErrorCount]:

@@ -18,7 +18,7 @@ from pegasos.learners.catalogue import make_learner
 from pegasos.program.files import write_text
 from pegasos.program.grids import GridRequest, default_models, make_grid
 from pegasos.program.jobs import outputs, training
-from pegasos.program.jobs.datasets import check_classes, classes_of, load, split_rows, take
+from pegasos.program.jobs.datasets import classes_of, load, split_rows, take
 from pegasos.program.jobs.run_pages import as_arguments, write_page
 from pegasos.program.pipelines import Recipe, check_expansion, chosen_scale, learned_rows, make_recipe
 from pegasos.program.records.codec import save
@@ -56,7 +56,6 @@ def tune(job: TuneJob) -> TuneRecord:
     _check(job)
     dataset = load(job.data, job.reading, job.running.memory)
     split = split_rows(dataset, job.running.test_size, job.running.seed)
-    check_classes(dataset, split)
     rows = take(dataset, split.train)
     models = job.models or default_models(len(rows))
     recipe = make_recipe(rows, make_learner(models[0], {}), job.learning.scale, None, job.learning.drop_outliers)
