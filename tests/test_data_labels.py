@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pegasos.learners.perceptron import Perceptron
 from pegasos.program.jobs.scoring import confusion, count_errors
-from pegasos.program.pages.recording import gather_model
+from pegasos.program.pages.recording import record_model
 from pegasos.program.tables.dataset import Column, Dataset
 from pegasos.program.tables.labels import label_text, label_texts
 from pegasos.program.tables.reading import read
@@ -93,14 +93,14 @@ DRIFTED = [
 @pytest.mark.parametrize(("one", "other", "same"), DRIFTED)
 def test_all_who_count_agree(one: str, other: str, same: bool) -> None:
     truth, guess = np.array([one, "b"]), np.array([other, "b"])
-    assert count_errors(truth, guess)["mistakes"] == (not same)
-    assert len(confusion(truth, guess, np.unique(guess))["classes"]) == 3 - same
+    assert count_errors(truth, guess).mistakes == (not same)
+    assert len(confusion(truth, guess, np.unique(guess), "two rows").classes) == 3 - same
     X = np.array([[1.0], [2.0]])
     hashes = hash_rows(X, truth) == hash_rows(X, guess)
     assert hashes.tolist() == [same, True]
-    record = gather_model(Perceptron(epochs=2).fit(X, guess), Dataset("two", X, [Column("x1")], truth), tsne=False)
-    assert record["errors"]["these rows"]["rows"] == 2
-    assert len(record["data"]["classes"]) == 3 - same
+    record = record_model(Perceptron(epochs=2).fit(X, guess), Dataset("two", X, [Column("x1")], truth), tsne=False)
+    assert record.errors["these rows"].rows == 2
+    assert len(record.data.classes) == 3 - same
 
 
 def test_float32_classes_are_shown_by_their_shortest_text() -> None:

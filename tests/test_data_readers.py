@@ -216,10 +216,11 @@ def test_a_file_is_replaced_when_all_went_well(tmp_path: Path) -> None:
     assert link.is_symlink() and target.read_text() == "new"
 
     def refuse(path: Path) -> None:
+        path.write_text("newer")
         raise ValueError(f"{path.read_text()} is refused")
 
-    with pytest.raises(ValueError, match="newer is refused"), replacing(target, check=refuse) as unfinished:
-        unfinished.write_text("newer")
+    with pytest.raises(ValueError, match="newer is refused"), replacing(target) as unfinished:
+        refuse(unfinished)
     with pytest.raises(KeyboardInterrupt), replacing(target) as unfinished:
         raise KeyboardInterrupt
     assert target.read_text() == "new" and sorted(tmp_path.iterdir()) == [target, link]
