@@ -1,0 +1,44 @@
+"""What the documents name exists: the journeys, the folders and files, the recipes."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PASSED = re.findall(r"(?:^    |-> )((?:program|search|learners|engine)(?:\.\w+)+)", ARCHITECTURE, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", dict.fromkeys(PASSED))
+def test_the_journeys_pass_functions_that_exist(name: str) -> None:
+    parts, thing = name.split("."), None
+    for length in range(len(parts), 0, -1):
+        try:
+            thing = importlib.import_module(".".join(["pegasos", *parts[:length]]))
+        except ModuleNotFoundError:
+            continue
+        for attribute in parts[length:]:
+            thing = getattr(thing, attribute)
+        break
+    assert callable(thing)
+
+
+def test_there_are_four_journeys() -> None:
+    assert len(PASSED) >= 40
+
+
+@pytest.mark.parametrize(
+    "path", dict.fromkeys(re.findall(r"`((?:src/|tests/|docs/|benchmarks/)[\w./]+)`", ARCHITECTURE + CONTRIBUTING))
+)
+def test_files_that_the_documents_name_exist(path: str) -> None:
+    assert (ROOT / path).exists()
+
+
+@pytest.mark.parametrize("path", dict.fromkeys(re.findall(r"`((?:engine|learners|search|program)/[\w./]*)`", ARCHITECTURE)))
+def test_parts_of_the_package_that_the_architecture_names_exist(path: str) -> None:
+    assert (ROOT / "src" / "pegasos" / path).exists()
