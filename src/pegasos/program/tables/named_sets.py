@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,6 @@ import numpy as np
 from pegasos.program.files import replacing
 from pegasos.program.tables.dataset import Array, BadData, Column, Dataset
 from pegasos.program.tables.messages import near
-
-#: A maker takes the seed, the number of rows (None: its own) and whether it may download.
-Maker = Callable[[int, int | None, bool], Dataset]
 
 #: sha256 of pixels and labels on the grids below: the data count, not the file that holds them.
 USPS_FINGERPRINT = "1042c8d95510ba3e090dc55c938327710d13271cfa3e6ec383cec86a629b9079"
@@ -50,7 +47,16 @@ def load_set(name: str, seed: int = 0, rows: int | None = None, fetch: bool = Fa
     if name not in SETS:
         hint = near(name, SETS) or " A file needs its path and its ending."
         raise BadData(f"there is no set called {name!r}; the sets are {', '.join(SETS)}.{hint}")
-    return SETS[name][1](seed, rows, fetch)
+    usual = SETS[name][1]
+    m = usual if rows is None else rows
+    if name not in _DRAWN:
+        if m != usual:
+            raise BadData(f"rows={rows}: the set {name!r} has its {usual} rows, no others; leave rows out.")
+        return _digits() if name == "digits" else _usps(fetch) if name == "usps" else _binary10()
+    if m < FEWEST_ROWS:
+        raise BadData(f"rows={rows} is too few for the set {name!r}; ask for {FEWEST_ROWS} or more.")
+    X, y = _DRAWN[name](m, seed)
+    return Dataset(name, X, _numbered(X), y, "y", notes=[f"{name}: generated, {m} rows, seed {seed}."])
 
 
 def quadric(m: int = 2000, seed: int = 0) -> tuple[Array, Array]:
@@ -81,54 +87,25 @@ def xor(m: int = 1000, seed: int = 0) -> tuple[Array, Array]:
     return X + 0.1 * random.normal(size=(m, 2)), (X[:, 0] * X[:, 1] < 0).astype(np.int64)
 
 
-def moons(m: int = 1000, seed: int = 0) -> tuple[Array, Array]:
-    """scikit-learn's two half circles, with normal noise of 0.2."""
-    from sklearn.datasets import make_moons
+def _scikit_learn(maker: str, m: int, seed: int, **options: Any) -> tuple[Array, Array]:
+    from sklearn import datasets
 
-    return make_moons(m, noise=0.2, random_state=seed)  # type: ignore[no-any-return, unused-ignore]
-
-
-def circles(m: int = 1000, seed: int = 0) -> tuple[Array, Array]:
-    """scikit-learn's circle inside a circle of twice its width, with normal noise of 0.1."""
-    from sklearn.datasets import make_circles
-
-    return make_circles(m, noise=0.1, factor=0.5, random_state=seed)  # type: ignore[no-any-return, unused-ignore]
-
-
-def blobs(m: int = 1000, seed: int = 0) -> tuple[Array, Array]:
-    """Three classes, normal with deviation 0.8 around corners that no seed moves: (-2, -1), (2, -1), (0, 2)."""
-    from sklearn.datasets import make_blobs
-
-    X, y = make_blobs(m, centers=np.array([[-2.0, -1.0], [2.0, -1.0], [0.0, 2.0]]), cluster_std=0.8, random_state=seed)
+    X, y = getattr(datasets, maker)(m, random_state=seed, **options)
     return X, y
 
 
-def _generated(name: str, draw: Callable[[int, int], tuple[Array, Array]], usual: int) -> Maker:
-    def make(seed: int, rows: int | None, fetch: bool) -> Dataset:
-        m = usual if rows is None else rows
-        if m < FEWEST_ROWS:
-            raise BadData(f"rows={rows} is too few for the set {name!r}; ask for {FEWEST_ROWS} or more.")
-        X, y = draw(m, seed)
-        columns = [Column(f"x{j + 1}") for j in range(X.shape[1])]
-        return Dataset(name, X, columns, y, "y", notes=[f"{name}: generated, {m} rows, seed {seed}."])
-
-    return make
-
-
-def _refuse_rows(name: str, rows: int | None, has: int) -> None:
-    if rows is not None and rows != has:
-        raise BadData(f"rows={rows}: the set {name!r} has its {has} rows, no others; leave rows out.")
+def _numbered(X: Array) -> list[Column]:
+    return [Column(f"x{j + 1}") for j in range(X.shape[1])]
 
 
 def _pixels(side: int) -> list[Column]:
     return [Column(f"pixel_{row}_{column}") for row in range(side) for column in range(side)]
 
 
-def _digits(seed: int, rows: int | None, fetch: bool) -> Dataset:
+def _digits() -> Dataset:
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
-    _refuse_rows("digits", rows, len(X))
     notes = ["digits: scikit-learn's own, 1797 images of 8 x 8, values 0 to 16."]
     return Dataset("digits", X, _pixels(8), y, "digit", image=(8, 8), notes=notes)
 
@@ -181,22 +158,20 @@ def _check(found: str, expected: str, source: object, name: str) -> None:
     if found != expected:
         raise BadData(
             f"{source} is not the published {name} data: its fingerprint is {found[:12]}…, expected {expected[:12]}… "
-            f"(values, labels or the order of rows differ). Put the published file in its place, or read this one as a file of "
-            f"your own, by its path."
+            "(values, labels or the order of rows differ). Put the published file in its place, or read this one as a file of your "
+            "own, by its path."
         )
 
 
-def _usps(seed: int, rows: int | None, fetch: bool) -> Dataset:
-    _refuse_rows("usps", rows, USPS_TRAIN + USPS_TEST)
-    path = _find("usps.h5")
-    if path is not None:
-        X, y = _read_usps(path)
-        notes = [f"usps: read from {path}."]
-    elif fetch:
-        X, y = _fetch_usps()
-        notes = [f"usps: fetched from OpenML (data {USPS_ON_OPENML}).", _keep_usps(X, y)]
-    else:
+def _usps(fetch: bool) -> Dataset:
+    path, source = _find("usps.h5"), f"what OpenML sent as data {USPS_ON_OPENML}"
+    if path is None and not fetch:
         raise _missing("usps", "usps.h5", "digits", ", or fetch it once from OpenML (--fetch; in Python fetch=True)")
+    X, y = _fetch_usps(source) if path is None else _read_usps(path)
+    _check(usps_fingerprint(X, y), USPS_FINGERPRINT, path or source, "usps")
+    notes = [f"usps: read from {path}."]
+    if path is None:
+        notes = [f"usps: fetched from OpenML (data {USPS_ON_OPENML}).", _keep_usps(X, y)]
     test = np.arange(len(X)) >= USPS_TRAIN
     return Dataset("usps", X, _pixels(16), y, "digit", test=test, image=(16, 16), notes=notes)
 
@@ -212,15 +187,13 @@ def _h5py() -> Any:
 def _read_usps(path: Path) -> tuple[Array, Array]:
     try:
         with _h5py().File(path) as file:
-            X = np.concatenate([file[group]["data"][:] for group in ("train", "test")]).astype(np.float32)
-            y = np.concatenate([file[group]["target"][:] for group in ("train", "test")]).astype(np.int64)
+            X, y = (np.concatenate([file[group][name][:] for group in ("train", "test")]) for name in ("data", "target"))
+            return X.astype(np.float32), y.astype(np.int64)
     except (OSError, KeyError, TypeError) as error:
         raise BadData(f"{path} cannot be read as usps.h5, groups train and test with data and target: {error}") from error
-    _check(usps_fingerprint(X, y), USPS_FINGERPRINT, path, "usps")
-    return X, y
 
 
-def _fetch_usps() -> tuple[Array, Array]:
+def _fetch_usps(source: str) -> tuple[Array, Array]:
     """The digits as OpenML has them, pixels in [-1, 1] and labels "1" to "10", brought to the published form."""
     from scipy import sparse
     from sklearn.datasets import fetch_openml
@@ -230,16 +203,13 @@ def _fetch_usps() -> tuple[Array, Array]:
     except Exception as error:  # whatever stops a download: no network, a server's answer, a full disk
         also = f"; fetching it from OpenML failed ({type(error).__name__}: {error})"
         raise _missing("usps", "usps.h5", "digits", also) from error
-    source = f"what OpenML sent as data {USPS_ON_OPENML}"
     try:
         # In float32 from the start, as the published pixels were made: so they come out the same to the last bit.
         pixels = raw.data.toarray() if sparse.issparse(raw.data) else np.asarray(raw.data)
         X = (pixels.astype(np.float32) + np.float32(1)) / np.float32(2)
-        y = np.asarray(raw.target).astype(np.float64).astype(np.int64) - 1
+        return X, np.asarray(raw.target).astype(np.float64).astype(np.int64) - 1
     except (TypeError, ValueError) as error:
         raise BadData(f"{source} is not the published usps data: {error}") from error
-    _check(usps_fingerprint(X, y), USPS_FINGERPRINT, source, "usps")
-    return X, y
 
 
 def _keep_usps(X: Array, y: Array) -> str:
@@ -258,8 +228,7 @@ def _keep_usps(X: Array, y: Array) -> str:
     return f"usps: kept as {folder / 'usps.h5'}."
 
 
-def _binary10(seed: int, rows: int | None, fetch: bool) -> Dataset:
-    _refuse_rows("binary10", rows, 10_000)
+def _binary10() -> Dataset:
     path = _find("binary10.csv")
     if path is None:
         raise _missing("binary10", "binary10.csv", "quadric")
@@ -269,21 +238,24 @@ def _binary10(seed: int, rows: int | None, fetch: bool) -> Dataset:
         raise BadData(f"{path} cannot be read as ten numbers and a label a line, below one line of names: {error}") from error
     X, y = np.ascontiguousarray(table[:, :-1]), table[:, -1].astype(np.int64)
     _check(binary10_fingerprint(X, y), BINARY10_FINGERPRINT, path, "binary10")
-    columns = [Column(f"x{j + 1}") for j in range(X.shape[1])]
-    return Dataset("binary10", X, columns, y, "y", notes=[f"binary10: read from {path}."])
+    return Dataset("binary10", X, _numbered(X), y, "y", notes=[f"binary10: read from {path}."])
 
 
-#: Every set: what it is, in one line, and its maker.
-SETS: dict[str, tuple[str, Maker]] = {
-    "digits": ("1797 handwritten digits of 8 x 8 pixels, ten classes; comes with scikit-learn", _digits),
-    "quadric": (
-        "10 features on different scales, a cubic boundary, two classes; generated",
-        _generated("quadric", quadric, 2000),
-    ),
-    "moons": ("two half circles in the plane; generated", _generated("moons", moons, 1000)),
-    "circles": ("a circle inside a circle; generated", _generated("circles", circles, 1000)),
-    "xor": ("four squares of two classes, as on a chessboard; generated", _generated("xor", xor, 1000)),
-    "blobs": ("three round clouds, three classes; generated", _generated("blobs", blobs, 1000)),
-    "usps": ("9298 handwritten digits of 16 x 16 pixels, 7291 to train; usps.h5 or from OpenML", _usps),
-    "binary10": ("10,000 rows of 10 features, two classes; binary10.csv", _binary10),
+#: Every set: what it is, in one line, and its number of rows: of those that are generated the usual one.
+SETS: dict[str, tuple[str, int]] = {
+    "digits": ("1797 handwritten digits of 8 x 8 pixels, ten classes; comes with scikit-learn", 1797),
+    "quadric": ("10 features on different scales, a cubic boundary, two classes; generated", 2000),
+    "moons": ("two half circles in the plane, with normal noise of 0.2; generated", 1000),
+    "circles": ("a circle inside a circle of twice its width, with normal noise of 0.1; generated", 1000),
+    "xor": ("four squares of two classes, as on a chessboard; generated", 1000),
+    "blobs": ("three classes, normal with deviation 0.8 around corners that no seed moves; generated", 1000),
+    "usps": ("9298 handwritten digits of 16 x 16 pixels, 7291 to train; usps.h5 or from OpenML", USPS_TRAIN + USPS_TEST),
+    "binary10": ("10,000 rows of 10 features, two classes; binary10.csv", 10_000),
+}
+_DRAWN = {
+    "quadric": quadric,
+    "moons": partial(_scikit_learn, "make_moons", noise=0.2),
+    "circles": partial(_scikit_learn, "make_circles", noise=0.1, factor=0.5),
+    "xor": xor,
+    "blobs": partial(_scikit_learn, "make_blobs", centers=np.array([[-2.0, -1.0], [2.0, -1.0], [0.0, 2.0]]), cluster_std=0.8),
 }

@@ -9,6 +9,7 @@ The numbers are kept in model files: what is computed here must never change. Th
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from pegasos.program.tables.labels import distinct_texts
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: the step of splitmix64
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _LABEL = np.uint64(0x6C6162656C)  # where features have their key, labels have this
-_MISSING = np.uint32(0x7FC00000)  # the bits of the one NaN that stands for all
+_MISSING = np.uint64(0x7FC00000)  # the bits of the one NaN that stands for all
 
 #: Numbers worked on at once: a few such arrays fit in a processor's cache.
 _CHUNK = 1 << 15
@@ -39,10 +40,13 @@ def hash_rows(X: Any, y: Any = None) -> Array:
     hashes = _frame(X) if is_frame(X) else _sparse(X) if sparse.issparse(X) else _dense(X)
     if y is None:
         return hashes
-    labels = _label_hashes(np.asarray(y))
-    if len(labels) != len(hashes):
-        raise ValueError(f"X has {len(hashes)} rows but y has {len(labels)} labels; give one label a row.")
-    return hashes + _mix(labels ^ _LABEL)
+    y = np.asarray(y)
+    if y.ndim != 1:
+        raise ValueError(f"y must hold one label a row, got an array of shape {y.shape}.")
+    if len(y) != len(hashes):
+        raise ValueError(f"X has {len(hashes)} rows but y has {len(y)} labels; give one label a row.")
+    texts, places = distinct_texts(y)
+    return hashes + _mix(_text_hashes(texts) ^ _LABEL)[places]
 
 
 def split_known(hashes: Array, known_sorted: Array, order: Array | None = None) -> Array:
@@ -72,14 +76,10 @@ def split_known(hashes: Array, known_sorted: Array, order: Array | None = None) 
 def _mix(z: Array) -> Array:
     """splitmix64's finish: every bit of the answer hangs on every bit of z. Works in place on a copy."""
     z = z + _GOLDEN
-    shifted = z >> np.uint64(30)
-    z ^= shifted
-    z *= _FIRST
-    np.right_shift(z, np.uint64(27), out=shifted)
-    z ^= shifted
-    z *= _SECOND
-    np.right_shift(z, np.uint64(31), out=shifted)
-    z ^= shifted
+    shifted = np.empty_like(z)
+    for shift, factor in ((30, _FIRST), (27, _SECOND), (31, np.uint64(1))):
+        z ^= np.right_shift(z, np.uint64(shift), out=shifted)
+        z *= factor
     return z
 
 
@@ -88,17 +88,12 @@ def _keys(n: int) -> Array:
     return _mix(np.arange(1, n + 1, dtype=np.uint64) * _GOLDEN)
 
 
-def _bits(numbers: Array) -> Array:
-    """The bits of numbers as float32, 0 for both zeros, one pattern for all that is missing."""
+def _terms(numbers: Array, keys: Array) -> Array:
+    """What numbers add to their rows, from their bits as float32: a zero adds nothing, all that is missing has one pattern."""
     with np.errstate(over="ignore", under="ignore"):
         single = numbers.astype(np.float64, copy=False).astype(np.float32) if numbers.dtype != np.float32 else numbers
-    bits = np.where(single == 0, np.uint32(0), np.ascontiguousarray(single).view(np.uint32))
+    bits = np.where(single == 0, np.uint32(0), np.ascontiguousarray(single).view(np.uint32)).astype(np.uint64)
     bits[np.isnan(single)] = _MISSING
-    return bits
-
-
-def _terms(bits: Array, keys: Array) -> Array:
-    """What numbers add to their rows; a zero adds nothing."""
     terms = _mix(bits * _GOLDEN ^ keys)
     terms *= bits != 0
     return terms
@@ -111,7 +106,7 @@ def _dense(X: Array) -> Array:
     hashes, keys = np.zeros(m, np.uint64), _keys(n)
     step = max(1, _CHUNK // max(1, n))
     for start in range(0, m, step):
-        hashes[start : start + step] = _terms(_bits(X[start : start + step]).astype(np.uint64), keys).sum(axis=1, dtype=np.uint64)
+        hashes[start : start + step] = _terms(X[start : start + step], keys).sum(axis=1, dtype=np.uint64)
     return hashes
 
 
@@ -127,7 +122,7 @@ def _sparse(X: Any) -> Array:
         stop = max(start + 1, int(np.searchsorted(indptr, indptr[start] + _CHUNK, "right")) - 1)
         part = slice(indptr[start], indptr[stop])
         sums = np.zeros(part.stop - part.start + 1, np.uint64)
-        np.cumsum(_terms(_bits(X.data[part]).astype(np.uint64), keys[X.indices[part]]), out=sums[1:])
+        np.cumsum(_terms(X.data[part], keys[X.indices[part]]), out=sums[1:])
         ends = indptr[start : stop + 1] - part.start
         hashes[start:stop] = sums[ends[1:]] - sums[ends[:-1]]  # exact: sums wrap around, and so do differences
         start = stop
@@ -143,28 +138,16 @@ def _frame(X: Any) -> Array:
             numbers = column.cast(polars.Float64).to_numpy()  # null becomes NaN
             for start in range(0, len(numbers), _CHUNK):
                 part = slice(start, start + _CHUNK)
-                hashes[part] += _terms(_bits(numbers[part]).astype(np.uint64), key)
+                hashes[part] += _terms(numbers[part], key)
         else:
             words = column.cast(polars.String)
-            distinct = words.unique().drop_nulls().sort()
-            terms = _mix(np.array([_text_hash(word) for word in distinct], np.uint64) ^ key)
-            missing = _terms(np.array([_MISSING], np.uint64), key)
-            # search_sorted wants no nulls: those rows are looked up as an empty word, and then get their own term
-            absent = words.is_null().to_numpy()
-            if len(distinct):
-                places = np.asarray(distinct.search_sorted(words.fill_null("")))
-                hashes += np.where(absent, missing, terms[np.minimum(places, len(distinct) - 1)])
-            else:
-                hashes += missing
+            distinct = words.unique().drop_nulls()
+            terms = _mix(_text_hashes(distinct) ^ key)
+            missing = int(_terms(np.array([np.nan]), key)[0])
+            hashes += words.replace_strict(distinct, terms, default=missing, return_dtype=polars.UInt64).to_numpy()
     return hashes
 
 
-def _text_hash(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
-
-
-def _label_hashes(y: Array) -> Array:
-    if y.ndim != 1:
-        raise ValueError(f"y must hold one label a row, got an array of shape {y.shape}.")
-    texts, places = distinct_texts(y)
-    return np.array([_text_hash(text) for text in texts], np.uint64)[places]
+def _text_hashes(texts: Iterable[str]) -> Array:
+    digests = (hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts)
+    return np.array([int.from_bytes(digest, "little") for digest in digests], np.uint64)
