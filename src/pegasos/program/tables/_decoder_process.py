@@ -6,10 +6,13 @@ file holds, is asked for parts, and answers each with the name of a file in a fo
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
 from typing import Any
+
+_TOO_LARGE = "a slice of rows takes more memory than is allowed"
 
 
 class RefusedError(Exception):
@@ -22,21 +25,13 @@ def _limit(allowed: int, seconds: int) -> None:
         import resource
     except ImportError:
         return
-    for name, bound in (
-        ("RLIMIT_AS", 3 * 2**30 + 4 * allowed),
-        ("RLIMIT_DATA", 2**29 + 4 * allowed),
-        ("RLIMIT_CPU", seconds),
-        ("RLIMIT_CORE", 0),
-    ):
-        try:
-            resource.setrlimit(getattr(resource, name), (bound, bound))
-        except (ValueError, OSError, AttributeError):
-            continue
+    for name, bound in {"AS": 3 * 2**30 + 4 * allowed, "DATA": 2**29 + 4 * allowed, "CPU": seconds, "CORE": 0}.items():
+        with contextlib.suppress(ValueError, OSError, AttributeError):
+            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (bound, bound))
 
 
 def _say(**words: Any) -> None:
-    sys.stdout.write(json.dumps(words) + "\n")
-    sys.stdout.flush()
+    print(json.dumps(words), flush=True)
 
 
 class Parquet:
@@ -45,32 +40,27 @@ class Parquet:
     def __init__(self, path: str) -> None:
         import polars as pl
 
-        self.lazy = pl.scan_parquet(path, glob=False, cache=False)
-        self.schema = self.lazy.collect_schema()
+        self.pl, self.lazy = pl, pl.scan_parquet(path, glob=False, cache=False)
+        self.kinds = {name: self.kind(dtype) for name, dtype in self.lazy.collect_schema().items()}
         rows = int(self.lazy.select(pl.len()).collect().item())
-        self.about = {"names": list(self.schema), "kinds": [_kind(dtype) for dtype in self.schema.values()], "rows": rows}
+        self.about = {"names": list(self.kinds), "kinds": list(self.kinds.values()), "rows": rows}
+
+    def kind(self, dtype: Any) -> str:
+        """number, single (in float32) or text; with a question mark what is none of them."""
+        if dtype == self.pl.Float32:
+            return "single"
+        if dtype.is_numeric() or dtype in (self.pl.Boolean, self.pl.Null):
+            return "number"
+        return "text" if dtype in (self.pl.String, self.pl.Categorical, self.pl.Enum) else f"?{dtype}"
 
     def part(self, asked: dict[str, Any], path: str, allowed: int) -> None:
-        import polars as pl
-
         frame = self.lazy.select(asked["columns"]).slice(asked["start"], asked["count"]).collect()
         if frame.estimated_size() > allowed:
-            raise RefusedError("a slice of rows takes more memory than is allowed")
-        kinds = {"text": pl.String, "single": pl.Float32, "number": pl.Float64}
-        frame = frame.select(pl.col(name).cast(kinds[_kind(self.schema[name])]) for name in asked["columns"])
+            raise RefusedError(_TOO_LARGE)
+        types = {"text": self.pl.String, "single": self.pl.Float32, "number": self.pl.Float64}
+        frame = frame.cast({name: types[self.kinds[name]] for name in asked["columns"]})
         frame.columns = [str(place) for place in range(frame.width)]
         frame.write_ipc(path, compression="uncompressed")
-
-
-def _kind(dtype: Any) -> str:
-    """number, single (in float32) or text; with a question mark what is none of them."""
-    import polars as pl
-
-    if dtype == pl.Float32:
-        return "single"
-    if dtype.is_numeric() or dtype in (pl.Boolean, pl.Null):
-        return "number"
-    return "text" if dtype in (pl.String, pl.Categorical, pl.Enum) else f"?{dtype}"
 
 
 class Hdf5:
@@ -79,37 +69,31 @@ class Hdf5:
     def __init__(self, path: str) -> None:
         import h5py
 
-        self.h5py = h5py
-        self.file = h5py.File(path, "r", locking=False)
-        found: dict[str, Any] = {}
-        for name in self.file:
-            self._look(self.file, name, name, found, deeper=True)
-        self.about = {"arrays": found}
+        self.h5py, self.file = h5py, h5py.File(path, "r", locking=False)
+        self.arrays: dict[str, Any] = {}
+        self.look(self.file, "", deeper=True)
+        self.about = {"arrays": self.arrays}
 
-    def _look(self, group: Any, name: str, path: str, found: dict[str, Any], deeper: bool) -> None:
-        if len(found) > 1000:
-            raise RefusedError("more than 1000 datasets")
-        link = group.get(name, getlink=True)
-        if not isinstance(link, self.h5py.HardLink):
-            kind = "an external" if isinstance(link, self.h5py.ExternalLink) else "a soft"
-            raise RefusedError(f"{path} is {kind} link, which is not followed")
-        item = group[name]
-        if isinstance(item, self.h5py.Group):
-            if deeper:
-                for each in item:
-                    self._look(item, each, f"{path}/{each}", found, deeper=False)
-        elif isinstance(item, self.h5py.Dataset):
-            found[path] = self._about(item, path)
-
-    def _about(self, item: Any, path: str) -> dict[str, Any]:
-        if item.is_virtual:
-            raise RefusedError(f"{path} is a virtual dataset, whose values are in other files")
-        if item.external:
-            raise RefusedError(f"{path} keeps its values in another file")
-        if item.dtype.kind not in "biufS":
-            raise RefusedError(f"{path} is of type {item.dtype}; only numbers and words of fixed length are read")
-        stored = item.id.get_storage_size()
-        return {"shape": list(item.shape or ()), "itemsize": item.dtype.itemsize, "stored": stored}
+    def look(self, group: Any, prefix: str, deeper: bool) -> None:
+        for name in group:
+            path, link = prefix + name, group.get(name, getlink=True)
+            if len(self.arrays) > 1000:
+                raise RefusedError("more than 1000 datasets")
+            if not isinstance(link, self.h5py.HardLink):
+                kind = "an external" if isinstance(link, self.h5py.ExternalLink) else "a soft"
+                raise RefusedError(f"{path} is {kind} link, which is not followed")
+            item = group[name]
+            if isinstance(item, self.h5py.Group) and deeper:
+                self.look(item, f"{path}/", deeper=False)
+            elif isinstance(item, self.h5py.Dataset):
+                if item.is_virtual:
+                    raise RefusedError(f"{path} is a virtual dataset, whose values are in other files")
+                if item.external:
+                    raise RefusedError(f"{path} keeps its values in another file")
+                if item.dtype.kind not in "biufS":
+                    raise RefusedError(f"{path} is of type {item.dtype}; only numbers and words of fixed length are read")
+                stored = item.id.get_storage_size()
+                self.arrays[path] = {"shape": list(item.shape or ()), "itemsize": item.dtype.itemsize, "stored": stored}
 
     def part(self, asked: dict[str, Any], path: str, allowed: int) -> None:
         import numpy as np
@@ -118,7 +102,7 @@ class Hdf5:
         count = max(0, min(asked["count"], item.shape[0] - asked["start"]))
         width = int(np.prod(item.shape[1:], dtype=object)) * item.dtype.itemsize
         if width * count > allowed:
-            raise RefusedError("a slice of rows takes more memory than is allowed")
+            raise RefusedError(_TOO_LARGE)
         with open(path, "wb") as target:
             np.save(target, item[asked["start"] : asked["start"] + count], allow_pickle=False)
 

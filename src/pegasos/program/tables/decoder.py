@@ -12,7 +12,6 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from pegasos.program.tables.dataset import BadData
@@ -33,18 +32,11 @@ class Decoder:
         self.source, self.word = source, word
         self.folder = tempfile.TemporaryDirectory(prefix="pegasos-")
         environment = {**os.environ, "POLARS_MAX_THREADS": "2", "HDF5_PLUGIN_PATH": "::"}
-        self._child = subprocess.Popen(
-            [sys.executable, "-P", str(_SCRIPT)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-            text=True,
-        )
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+        self._child = subprocess.Popen([sys.executable, "-P", str(_SCRIPT)], env=environment, **pipes)
         self._answers: queue.Queue[str] = queue.Queue()
         threading.Thread(target=self._listen, daemon=True).start()
-        path = str(source.path.resolve())
-        seconds = 60 + source.path.stat().st_size // 2**20
+        path, seconds = str(source.path.resolve()), 60 + source.path.stat().st_size // 2**20
         self._first = {"format": kind, "path": path, "folder": self.folder.name, "limit": limit, "seconds": seconds}
 
     def _listen(self) -> None:
@@ -91,11 +83,8 @@ class Decoder:
     def __enter__(self) -> Decoder:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self._child.kill()
-        self._child.wait()
-        for pipe in (self._child.stdin, self._child.stdout):
-            with contextlib.suppress(OSError, ValueError):
-                if pipe is not None:
-                    pipe.close()
+        with contextlib.suppress(OSError, ValueError), self._child:
+            pass  # waits for it, and closes its pipes
         self.folder.cleanup()

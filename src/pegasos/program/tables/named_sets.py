@@ -158,8 +158,8 @@ def _check(found: str, expected: str, source: object, name: str) -> None:
     if found != expected:
         raise BadData(
             f"{source} is not the published {name} data: its fingerprint is {found[:12]}…, expected {expected[:12]}… "
-            "(values, labels or the order of rows differ). Put the published file in its place, or read this one as a file of your "
-            "own, by its path."
+            "(values, labels or the order of rows differ). Put the published file in its place, or read this one as a file of "
+            "your own, by its path."
         )
 
 
