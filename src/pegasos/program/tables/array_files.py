@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from pegasos.program.tables.column_roles import place, places_of
 from pegasos.program.tables.dataset import Array, BadData, Column, Dataset
 from pegasos.program.tables.labels import cast, checked_labels, checked_weights, simplest
 from pegasos.program.tables.messages import listed, near, shown, size
-from pegasos.program.tables.read_options import MOST_COLUMNS, ReadOptions, Wanted
+from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE, ReadOptions, Wanted
 
 #: Names that rows and their labels have, as pairs.
 PAIRS = (("X", "y"), ("x", "y"), ("data", "target"), ("data", "label"), ("data", "labels"), ("X", "labels"), ("data", "y"))
@@ -28,16 +28,16 @@ class Part:
     labels: str | None
     test: bool | None = None
 
+    @property
+    def label_name(self) -> str | None:
+        return None if self.labels is None else self.labels.rpartition("/")[2]
+
 
 class ArrayFile(ABC):
     """Arrays of one file by name; what they take is compared with the limit before any is read."""
 
-    def __init__(self, name: str, limit: int) -> None:
-        self.name, self.limit, self.used = name, limit, 0
-
-    @property
-    @abstractmethod
-    def names(self) -> list[str]: ...
+    def __init__(self, name: str, limit: int, names: Iterable[str]) -> None:
+        self.name, self.limit, self.used, self.names = name, limit, 0, list(names)
 
     @abstractmethod
     def declared(self, name: str) -> tuple[tuple[int, ...], int]:
@@ -64,9 +64,8 @@ class ArrayFile(ABC):
         shape, itemsize = self.declared(name)
         self.used += math.prod(shape) * itemsize
         if self.used > self.limit:
-            raise BadData(
-                f"{self.name}: with {shown(name)} the arrays take {size(self.used)}, and {size(self.limit)} are allowed."
-            )
+            taken = f"the arrays take {size(self.used)}, and {size(self.limit)} are allowed"
+            raise BadData(f"{self.name}: with {shown(name)} {taken}.")
 
     def rows(self, name: str) -> Any:
         """All rows in an array."""
@@ -78,10 +77,7 @@ class ArrayFile(ABC):
         if not shape:
             raise BadData(f"{self.name}: {shown(name)} is a single value, not a table.")
         if math.prod(shape[1:]) > MOST_COLUMNS:
-            raise BadData(
-                f"{self.name}: {shown(name)} has rows of shape {shape[1:]}; a table may have {MOST_COLUMNS} columns. "
-                "Write wide, sparse data as svmlight."
-            )
+            raise BadData(f"{self.name}: {shown(name)} has rows of shape {shape[1:]}; {TOO_WIDE}")
 
     def feature_names(self) -> list[str] | None:
         return simplest(self.array("feature_names").ravel()).tolist() if "feature_names" in self.names else None
@@ -104,18 +100,19 @@ def pair(known: Sequence[str], asked: Sequence[str | None], labelled: bool, file
 def read(file: ArrayFile, options: ReadOptions) -> Dataset:
     """All rows; a test part is pooled with the others, and marked."""
     parts = file.parts((options.label,), options.labelled)
-    found, labels = [file.rows(part.rows) for part in parts], []
-    if len({rows.shape[1:] for rows in found}) > 1:
+    tables, labels = [file.rows(part.rows) for part in parts], []
+    if len({rows.shape[1:] for rows in tables}) > 1:
         raise BadData(f"{file.name}: the rows in {shown(parts[0].rows)} and {shown(parts[1].rows)} are not of the same shape.")
-    for part, rows in zip(parts, found, strict=True):
+    for part, rows in zip(parts, tables, strict=True):
         if part.labels is not None:
             labels.append(file.array(part.labels))
             _check_length(file.name, rows.shape[0], shown(part.labels), labels[-1])
-    X = found[0] if len(found) == 1 else np.concatenate(found)
+    X = tables[0] if len(tables) == 1 else np.concatenate(tables)
     y = np.concatenate(labels) if len(labels) == len(parts) else None
-    test = None if len(parts) == 1 else np.arange(X.shape[0]) >= found[0].shape[0]
+    test = None if len(parts) == 1 else np.arange(X.shape[0]) >= tables[0].shape[0]
     groups, weights = _extra(file, options.group, "groups"), _extra(file, options.weight, "weights")
-    return dataset(file.name, X, y, options, _label_name(parts[0]), file.feature_names(), groups, weights, test)
+    found = Dataset(file.name, X, [], y, parts[0].label_name, groups, weights, test)
+    return _checked(found, file.feature_names(), options)
 
 
 def _extra(file: ArrayFile, asked: str | None, usual: str) -> Array | None:
@@ -131,10 +128,6 @@ def _check_length(file: str, rows: int, name: str, values: Array) -> None:
         raise BadData(f"{file}: {rows} rows, but {name} of shape {values.shape}; one value a row is needed.")
 
 
-def _label_name(part: Part) -> str | None:
-    return None if part.labels is None else part.labels.rpartition("/")[2]
-
-
 def stream(file: ArrayFile, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
     """Slices of rows, those of the test part last; labels, which are small, are read at once."""
     names, before = file.feature_names(), 0
@@ -147,43 +140,31 @@ def stream(file: ArrayFile, wanted: Wanted, options: ReadOptions) -> Iterator[Da
             labels = None if y is None else y[first : first + count]
             if labels is not None and labels.shape != (count,):
                 raise BadData(f"{file.name}: {shown(part.rows)} has more rows than there are labels in {shown(part.labels)}.")
-            found = chunk(file.name, rows, labels, names, wanted, _label_name(part), before + first)
-            yield found if part.test is None else replace(found, test=np.full(count, part.test))
+            yield _chunk(file.name, rows, labels, names, wanted, part, before + first)
             first += count
         before += first
 
 
-def dataset(
-    file: str,
-    X: Any,
-    y: Array | None,
-    options: ReadOptions,
-    label_name: str | None,
-    names: list[str] | None,
-    groups: Array | None,
-    weights: Array | None,
-    test: Array | None,
-) -> Dataset:
+def _checked(found: Dataset, names: list[str] | None, options: ReadOptions) -> Dataset:
     """The dataset of arrays that were read at once; X may be a CSR matrix."""
+    file, image = found.name, found.X.shape[1:] if found.X.ndim == 3 else None
     if options.text:
         raise BadData(f"{file} holds arrays of numbers; --text is for tables (CSV, Parquet).")
-    image = (int(X.shape[1]), int(X.shape[2])) if X.ndim == 3 else None
-    X = as_table(X, file)
+    X = as_table(found.X, file)
     count, width = X.shape
     if not count or not width:
         raise BadData(f"{file}: the rows have shape {X.shape}; there is nothing to learn from.")
     if names is None or len(names) != width or len(set(names)) != width:
         names = [f"x{number}" for number in range(1, width + 1)]
-    notes = []
-    if y is not None:
-        y = checked_labels(y, label_name or "y", file, _row)
-        notes.append(f"label: array {shown(label_name or 'y')}")
-    if groups is not None:
-        _check_length(file, count, "groups", groups)
-        groups = simplest(groups)
-    if weights is not None:
-        _check_length(file, count, "weights", weights)
-        weights = checked_weights(weights, "weights", file, _row)
+    if found.y is not None:
+        found.y = checked_labels(found.y, found.label_name or "y", file, _row)
+        found.notes.append(f"label: array {shown(found.label_name or 'y')}")
+    if found.groups is not None:
+        _check_length(file, count, "groups", found.groups)
+        found.groups = simplest(found.groups)
+    if found.weights is not None:
+        _check_length(file, count, "weights", found.weights)
+        found.weights = checked_weights(found.weights, "weights", file, _row)
     if options.drop:
         gone = {place(names, asked, "--drop", file) for asked in options.drop}
         keep = [here for here in range(width) if here not in gone]
@@ -196,8 +177,9 @@ def dataset(
         from pegasos.program.tables.column_tables import gaps_and_words
 
         X = _frame(X, names, file)
-        notes += gaps_and_words(X.get_columns(), file, options.strict)
-    return Dataset(file, X, [Column(name) for name in names], y, label_name, groups, weights, test, image, notes)
+        found.notes += gaps_and_words(X.get_columns(), file, options.strict)
+    found.X, found.columns, found.image = X, [Column(name) for name in names], image
+    return found
 
 
 def _row(row: int) -> str:
@@ -238,23 +220,19 @@ def _frame(X: Any, names: Sequence[str], file: str, first: int = 0) -> Any:
     return pl.DataFrame(cast(X, np.float64), schema=list(names)).fill_nan(None)
 
 
-def chunk(
-    file: str, X: Array, y: Array | None, names: Sequence[str] | None, wanted: Wanted, label: str | None, first: int
-) -> Dataset:
+def _chunk(file: str, X: Array, y: Array | None, names: list[str] | None, wanted: Wanted, part: Part, first: int) -> Dataset:
     """Some rows for a model; `names` are those of the file, if it has any; `first` is the number of rows before these."""
     X = as_table(X, file)
-    if names is not None and list(names) != wanted.names and set(wanted.names) <= set(names):
+    if names is not None and names != wanted.names and set(wanted.names) <= set(names):
         X = X[:, places_of(wanted.names, names, file)]
     if X.shape[1] != len(wanted.columns):
         raise BadData(f"{file} has {X.shape[1]} columns, and the model {len(wanted.columns)}.")
-    X = cast(X, np.float64)
-    if wanted.frame or not np.isfinite(X).all():
-        frame = _frame(X, wanted.names, file, first)
-        if wanted.frame:
-            return Dataset(file, frame, wanted.columns, y, label)
-        row, column = np.argwhere(np.isnan(X))[0].tolist()
-        raise BadData(
-            f"{file}, {_row(row + first)}: column {shown(wanted.names[column])} has no number; the model was trained without "
-            "missing values."
-        )
-    return Dataset(file, X, wanted.columns, y, label)
+    rows: Any = cast(X, np.float64)
+    if wanted.frame or not np.isfinite(rows).all():
+        rows = _frame(X, wanted.names, file, first)
+        if not wanted.frame:
+            row, column = np.argwhere(np.isnan(X))[0].tolist()
+            what = f"column {shown(wanted.names[column])} has no number; the model was trained without missing values"
+            raise BadData(f"{file}, {_row(row + first)}: {what}.")
+    test = None if part.test is None else np.full(len(X), part.test)
+    return Dataset(file, rows, wanted.columns, y, part.label_name, test=test)

@@ -15,7 +15,7 @@ from pegasos.program.tables.column_roles import LABEL_NAMES
 from pegasos.program.tables.csv_records import records, without_quotes
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import listed, shown
-from pegasos.program.tables.read_options import MOST_COLUMNS
+from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE
 from pegasos.program.tables.text_chunks import Chunk
 
 #: White space is written " ": runs of blanks and tabs count as one.
@@ -53,7 +53,7 @@ def find(file: str, beginning: Chunk, expected: Sequence[str] = ()) -> Layout:
         raise BadData(f"{file}, line {sample.line}: a field is too long (is a quote opened and never closed?), or all is blank.")
     width, agreeing = _usual_width(rows[1:] or rows)
     if (most := max(width, len(rows[0]))) > MOST_COLUMNS:
-        raise BadData(f"{file} has {most} columns; a table may have {MOST_COLUMNS}. Write wide, sparse data as svmlight.")
+        raise BadData(f"{file} has {most} columns; {TOO_WIDE}")
     header, note = _header(rows, expected)
     if not header:
         return Layout(separator, [f"x{place}" for place in range(1, width + 1)], False, note)

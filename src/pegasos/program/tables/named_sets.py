@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -252,7 +253,7 @@ SETS: dict[str, tuple[str, int]] = {
     "usps": ("9298 handwritten digits of 16 x 16 pixels, 7291 to train; usps.h5 or from OpenML", USPS_TRAIN + USPS_TEST),
     "binary10": ("10,000 rows of 10 features, two classes; binary10.csv", 10_000),
 }
-_DRAWN = {
+_DRAWN: dict[str, Callable[[int, int], tuple[Array, Array]]] = {
     "quadric": quadric,
     "moons": partial(_scikit_learn, "make_moons", noise=0.2),
     "circles": partial(_scikit_learn, "make_circles", noise=0.1, factor=0.5),

@@ -9,6 +9,7 @@ from pegasos.program.tables.dataset import Column
 
 #: A table wider than this is refused: such data are nearly always sparse.
 MOST_COLUMNS = 100_000
+TOO_WIDE = f"a table may have {MOST_COLUMNS} columns. Write wide, sparse data as svmlight."
 
 
 @dataclass(frozen=True)

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from pegasos.program.tables.dataset import BadData, Column, Dataset
-from pegasos.program.tables.formats import chosen
+from pegasos.program.tables.formats import Format, chosen
 from pegasos.program.tables.messages import plain
 from pegasos.program.tables.read_options import ReadOptions, Wanted
-from pegasos.program.tables.source import opened
+from pegasos.program.tables.source import Source, opened
 
 _DEFAULT = ReadOptions()
 
 
-def read(source: str | Path, options: ReadOptions = _DEFAULT) -> Dataset:
-    """All rows of a file, or of standard input ("-"), with labels and notes; BadData where something is wrong."""
+@contextlib.contextmanager
+def _format(source: str | Path, options: ReadOptions, what: str) -> Iterator[tuple[Source, Format]]:
+    """The source and the format it is in; `what` of it is read at once."""
     with opened(source) as found:
         try:
-            return chosen(found, options.format).read(found, options)
+            yield found, chosen(found, options.format)
         except MemoryError as error:
-            raise BadData(f"{found.name} does not fit into memory.") from error
+            raise BadData(f"{found.name}{what} does not fit into memory.") from error
         except OSError as error:
             raise BadData(f"{found.name} cannot be read: {plain(error)}.") from error
+
+
+def read(source: str | Path, options: ReadOptions = _DEFAULT) -> Dataset:
+    """All rows of a file, or of standard input ("-"), with labels and notes; BadData where something is wrong."""
+    with _format(source, options, "") as (found, form):
+        return form.read(found, options)
 
 
 def stream(
@@ -40,11 +48,5 @@ def stream(
     a frame a missing number is BadData. Labels come along if `options.label` says where they are, or if the file has a column
     called `label_name`. A chunk comes from about `chunk` bytes.
     """
-    wanted = Wanted(columns, frame, label_name, chunk)
-    with opened(source) as found:
-        try:
-            yield from chosen(found, options.format).stream(found, wanted, options)
-        except MemoryError as error:
-            raise BadData(f"{found.name}: a chunk of rows does not fit into memory.") from error
-        except OSError as error:
-            raise BadData(f"{found.name} cannot be read: {plain(error)}.") from error
+    with _format(source, options, ": a chunk of rows") as (found, form):
+        yield from form.stream(found, Wanted(columns, frame, label_name, chunk), options)

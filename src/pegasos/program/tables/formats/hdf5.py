@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -43,18 +42,13 @@ class File(ArrayFile):
     """Datasets by their path, as the decoder describes them."""
 
     def __init__(self, decoder: Decoder, source: Source, limit: int) -> None:
-        super().__init__(source.name, limit)
-        self.decoder = decoder
-        self.about: dict[str, Any] = decoder.describe()["arrays"]
-
-    @property
-    def names(self) -> list[str]:
-        return list(self.about)
+        self.decoder, self.about = decoder, decoder.describe()["arrays"]
+        super().__init__(source.name, limit, self.about)
 
     def parts(self, asked: Sequence[str | None], labelled: bool) -> list[Part]:
         """The groups train and test, or only the file itself."""
         found = []
-        groups = [group for group in ("train/", "test/") if any(path.startswith(group) for path in self.about)]
+        groups = [group for group in ("train/", "test/") if any(path.startswith(group) for path in self.names)]
         for group in groups if "train/" in groups else [""]:
             inside = [path.removeprefix(group) for path in self.about if path.startswith(group)]
             rows, labels = pair([name for name in inside if "/" not in name], asked, labelled, self.name)

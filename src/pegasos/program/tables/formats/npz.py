@@ -43,16 +43,14 @@ class Archive(ArrayFile):
     """NumPy and SciPy read the arrays, once their headers agree with the sizes that the archive gives, and with the limit."""
 
     def __init__(self, source: Source, limit: int) -> None:
-        super().__init__(source.name, limit)
-        self._path = source.path
+        self.name, self._path = source.name, source.path
         with self._damage():
             self._zip = zipfile.ZipFile(source.path)
+        self.close = self._zip.close
         entries = [info for info in self._zip.infolist() if info.filename.endswith(".npy")]
         self._entries = {info.filename.removesuffix(".npy"): info for info in entries}
         self._is_sparse = set(_SPARSE) <= set(self._entries)
-
-    def close(self) -> None:
-        self._zip.close()
+        super().__init__(source.name, limit, self._entries)
 
     @contextlib.contextmanager
     def _damage(self) -> Iterator[None]:
@@ -64,16 +62,10 @@ class Archive(ArrayFile):
         except Exception as error:
             raise BadData(f"{self.name} is damaged: {plain(error)}; write it again with numpy.savez.") from error
 
-    @property
-    def names(self) -> list[str]:
-        return list(self._entries)
-
     def parts(self, asked: Sequence[str | None], labelled: bool) -> list[Part]:
         rows, labels = pair(self.names, asked, labelled, self.name)
-        if f"{rows}_test" not in self._entries or self._is_sparse:
-            return [Part(rows, labels)]
-        test_labels = None if f"{labels}_test" not in self._entries else f"{labels}_test"
-        if labelled and test_labels is None:
+        test_labels = f"{labels}_test" if f"{labels}_test" in self.names else None
+        if f"{rows}_test" not in self.names or self._is_sparse or (labelled and test_labels is None):
             return [Part(rows, labels)]
         return [Part(rows, labels, False), Part(f"{rows}_test", test_labels, True)]
 
@@ -85,9 +77,8 @@ class Archive(ArrayFile):
             read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
             shape, fortran, dtype = read(stream)
             if dtype.hasobject or dtype.kind not in "biufSU":
-                raise BadData(
-                    f"{self.name}: the array {shown(name)} holds {plain(dtype)}, which is not read: only numbers and words are."
-                )
+                what = f"the array {shown(name)} holds {plain(dtype)}, which is not read: only numbers and words are"
+                raise BadData(f"{self.name}: {what}.")
             needed, stored = math.prod(shape) * dtype.itemsize, entry.file_size - stream.tell()
             if min(shape, default=0) < 0 or not dtype.itemsize or needed != stored:
                 raise ValueError(f"the array {shown(name)} of shape {shape} should take {needed} bytes, but has {stored}")
@@ -99,15 +90,12 @@ class Archive(ArrayFile):
 
     def load(self, name: str) -> Array:
         with self._damage(), self._zip.open(self._entries[name]) as stream:
-            return self._checked(npy_format.read_array(stream, allow_pickle=False), name)
-
-    def _checked(self, array: Array, name: str) -> Array:
-        """The array, if its words have no characters that do not exist; NumPy notices them only when a word is looked at."""
-        if array.dtype.kind == "U" and array.size:
-            codes = np.ascontiguousarray(array).reshape(-1).view(f"{array.dtype.byteorder}u4")
-            if np.any((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))):
-                raise ValueError(f"the words in {shown(name)} are not Unicode")
-        return array
+            array: Array = npy_format.read_array(stream, allow_pickle=False)
+            if array.dtype.kind == "U" and array.size:  # NumPy notices characters that do not exist only when a word is looked at
+                codes = np.ascontiguousarray(array).reshape(-1).view(f"{array.dtype.byteorder}u4")
+                if np.any((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))):
+                    raise ValueError(f"the words in {shown(name)} are not Unicode")
+            return array
 
     def rows(self, name: str) -> Any:
         return self._sparse() if self._is_sparse else super().rows(name)

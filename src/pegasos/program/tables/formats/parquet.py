@@ -13,7 +13,7 @@ from pegasos.program.tables.column_tables import Table, chunk, dataset, finite, 
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.decoder import Decoder
 from pegasos.program.tables.messages import shown, size
-from pegasos.program.tables.read_options import MOST_COLUMNS, ReadOptions, Wanted
+from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE, ReadOptions, Wanted
 from pegasos.program.tables.source import Source
 
 NAME = "parquet"
@@ -65,10 +65,7 @@ class _File:
         about = decoder.describe()
         self.names, self._kinds, self.rows = about["names"], about["kinds"], about["rows"]
         if len(self.names) > MOST_COLUMNS:
-            raise BadData(
-                f"{source.name} has {len(self.names)} columns; a table may have {MOST_COLUMNS}. "
-                "Write wide, sparse data as svmlight."
-            )
+            raise BadData(f"{source.name} has {len(self.names)} columns; {TOO_WIDE}")
 
     def slices(self, parts: Roles, amount: int) -> Iterator[pl.DataFrame]:
         """The columns that play a part, named by their place."""
