@@ -86,9 +86,7 @@ def simplest(values: Array) -> Array:
         return values.astype(np.int64)
     if values.dtype.kind == "f":
         values = cast(values, np.float64)
-        if np.all(np.abs(values) < 2**53) and np.all(values == np.rint(values)):
-            return values.astype(np.int64)
-        return values
+        return values.astype(np.int64) if np.all((np.abs(values) < 2**53) & (values == np.rint(values))) else values
     words = np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values.astype(str)
     return np.char.strip(words)
 
@@ -99,23 +97,17 @@ def checked_labels(values: Array, name: str, file: str, where: Where) -> Array:
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y)))
         raise BadData(f"{file}, {where(row)}: the label (column {shown(name)}) is missing or infinite.")
-    classes = np.unique(y)
+    classes, column = np.unique(y), f"{file}: column {shown(name)}"
     if len(classes) < 2:
         found = f"only {shown(classes[0])}" if len(classes) else "nothing"
-        raise BadData(
-            f"{file}: column {shown(name)} holds {found}; two classes are needed. Use --label if another column is the label."
-        )
-    count = len(classes)
+        raise BadData(f"{column} holds {found}; two classes are needed. Use --label if another column is the label.")
+    count, wrong = len(classes), None
     if y.dtype.kind == "f" and count > 20 and count > len(y) / 20:
-        raise BadData(
-            f"{file}: column {shown(name)} looks continuous ({count} different numbers in {len(y)} rows), and this program "
-            "classifies. Use --label to name the column that holds the classes."
-        )
-    if count > max(100, len(y) / 2):
-        raise BadData(
-            f"{file}: column {shown(name)} has {count} different values in {len(y)} rows: an ID or a measurement rather "
-            "than classes. Use --label to name the column that holds the classes."
-        )
+        wrong = f"looks continuous ({count} different numbers in {len(y)} rows), and this program classifies"
+    elif count > max(100, len(y) / 2):
+        wrong = f"has {count} different values in {len(y)} rows: an ID or a measurement rather than classes"
+    if wrong:
+        raise BadData(f"{column} {wrong}. Use --label to name the column that holds the classes.")
     return y
 
 
@@ -128,9 +120,8 @@ def checked_weights(values: Any, name: str, file: str, where: Where) -> Array:
     wrong = ~np.isfinite(weights) | (weights < 0)
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise BadData(
-            f"{file}, {where(row)}: the weight (column {shown(name)}) is {weights[row]}; it must be 0 or more, and finite."
-        )
+        what = f"the weight (column {shown(name)}) is {weights[row]}; it must be 0 or more, and finite"
+        raise BadData(f"{file}, {where(row)}: {what}.")
     if not weights.any():
         raise BadData(f"{file}: all weights (column {shown(name)}) are 0.")
     return weights

@@ -34,12 +34,11 @@ def read(source: Source, options: ReadOptions) -> Dataset:
         parts = roles(file.names, options, source.name)
         if file.rows * len(parts.needed) * 4 > limit:
             raise too_large
-        frames, total = [], 0
+        frames, total = [], 0.0
         for frame in file.slices(parts, _SLICE):
-            total += int(frame.estimated_size())
-            if total > limit:
-                raise too_large
             frames.append(frame)
+            if (total := total + frame.estimated_size()) > limit:
+                raise too_large
     if not frames:
         raise BadData(f"{source.name} has no rows.")
     table = _table(source, file.names, pl.concat(frames), parts, 0)
@@ -72,10 +71,8 @@ class _File:
         for place in parts.needed:
             kind, name = self._kinds[place], shown(self.names[place])
             if kind.startswith("?"):
-                raise BadData(
-                    f"{self._source.name}: column {name} is of type {shown(kind[1:])}, neither numbers nor words; "
-                    f"turn it into one of them, or leave it out with --drop {name}."
-                )
+                what = f"column {name} is of type {shown(kind[1:])}, neither numbers nor words"
+                raise BadData(f"{self._source.name}: {what}; turn it into one of them, or leave it out with --drop {name}.")
         names = [self.names[place] for place in parts.needed]
         step = max(1, amount // (8 * max(1, len(names))))
         for start in range(0, self.rows, step):
