@@ -39,9 +39,8 @@ def place(names: Sequence[str], asked: str, what: str, file: str) -> int:
     try:
         position = int(asked)
     except ValueError:
-        raise BadData(
-            f"{file} has no column {shown(asked)} ({what}); its columns are {listed(names)}.{near(asked, names)}"
-        ) from None
+        known = f"its columns are {listed(names)}.{near(asked, names)}"
+        raise BadData(f"{file} has no column {shown(asked)} ({what}); {known}") from None
     if not 1 <= abs(position) <= len(names):
         raise BadData(f"{file} has no column number {position} ({what}): it has {len(names)} columns.")
     return position - 1 if position > 0 else len(names) + position
@@ -49,21 +48,16 @@ def place(names: Sequence[str], asked: str, what: str, file: str) -> int:
 
 def roles(names: Sequence[str], options: ReadOptions, file: str, header: bool = True) -> Roles:
     """Who plays which part, as the options say, else as the names tell."""
-    taken: dict[int, str] = {}
-    for asked in options.drop:
-        taken[place(names, asked, "--drop", file)] = "--drop"
+    taken = {place(names, asked, "--drop", file): "--drop" for asked in options.drop}
     group = _taken(names, options.group, "--group", file, taken)
     weight = _taken(names, options.weight, "--weight", file, taken)
     label, why = _label(names, options, file, header, taken)
     features = [here for here in range(len(names)) if here not in taken and here != label]
     if not features:
-        raise BadData(
-            f"{file} has no columns left as features: {len(names)} in all, read as {listed(names)}. Is its separator odd?"
-        )
+        columns = f"{len(names)} in all, read as {listed(names)}"
+        raise BadData(f"{file} has no columns left as features: {columns}. Is its separator odd?")
     text = frozenset(place(names, asked, "--text", file) for asked in options.text)
-    note = None
-    if label is not None:
-        note = f"label: column {shown(names[label])} ({label + 1} of {len(names)}), {why}"
+    note = None if label is None else f"label: column {shown(names[label])} ({label + 1} of {len(names)}), {why}"
     return Roles(features, label, group, weight, text, note)
 
 
@@ -80,21 +74,15 @@ def _taken(names: Sequence[str], asked: str | None, what: str, file: str, taken:
 def _label(names: Sequence[str], options: ReadOptions, file: str, header: bool, taken: dict[int, str]) -> tuple[int | None, str]:
     if options.label is not None:
         try:
-            here = _taken(names, options.label, "--label", file, taken)
+            return _taken(names, options.label, "--label", file, taken), "by --label"
         except BadData:
             if options.labelled or options.label in names:
                 raise
             return None, ""
-        return here, "by --label"
-    if header:
-        for known in LABEL_NAMES:
-            for here, name in enumerate(names):
-                if name.strip().lower() == known and here not in taken:
-                    return here, "by its name"
-    if not options.labelled:
-        return None, ""
     free = [here for here in range(len(names)) if here not in taken]
-    return (free[-1], "as the last column") if free else (None, "")
+    if header and (usual := [here for known in LABEL_NAMES for here in free if names[here].strip().lower() == known]):
+        return usual[0], "by its name"
+    return (free[-1], "as the last column") if free and options.labelled else (None, "")
 
 
 def places_of(wanted: Sequence[str], names: Sequence[str], file: str) -> list[int]:
@@ -105,10 +93,8 @@ def places_of(wanted: Sequence[str], names: Sequence[str], file: str) -> list[in
     """
     where = {name: here for here, name in enumerate(names)}
     if missing := [name for name in wanted if name not in where]:
-        raise BadData(
-            f"{file} lacks {len(missing)} of the model's {len(wanted)} columns: {listed(missing, 20)}. "
-            f"It has {listed(names)}.{near(missing[0], names)}"
-        )
+        what = f"{len(missing)} of the model's {len(wanted)} columns: {listed(missing, 20)}"
+        raise BadData(f"{file} lacks {what}. It has {listed(names)}.{near(missing[0], names)}")
     if len(where) < len(names) and (twice := [name for name in wanted if list(names).count(name) > 1]):
         raise BadData(f"{file} has more than one column called {shown(twice[0])}; keep one of each.")
     return [where[name] for name in wanted]

@@ -60,8 +60,7 @@ def find(file: str, beginning: Chunk, expected: Sequence[str] = ()) -> Layout:
     if len(rows[0]) != width and agreeing > 1:
         raise BadData(f"{file}, line {sample.line}: the names of columns have {len(rows[0])} fields, other lines {width}.")
     names = [name.strip() or f"x{place}" for place, name in enumerate(rows[0], 1)]
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise BadData(f"{file}, line {sample.line}: two columns are called {shown(twice[0])}; give every column its own name.")
     return Layout(separator, names, True, note)
 
@@ -83,18 +82,12 @@ def _separator(sample: bytes) -> str:
         width, agreeing = _usual_width(rows)
         if width < 2:
             continue
-        cells = [cell for row in rows[:50] for cell in row[:200]]
-        tidy = sum(_tidy(cell, separator) for cell in cells) / len(cells)
-        score = (agreeing / len(rows) if agreeing > 1 or len(rows) == 1 else 0.0, tidy)
+        cells, others = [cell for row in rows[:50] for cell in row[:200]], {*SEPARATORS[:4]} - {separator}
+        tidy = sum(number(cell, separator != ",") is not None or not any(other in cell for other in others) for cell in cells)
+        score = (agreeing / len(rows) if agreeing > 1 or len(rows) == 1 else 0.0, tidy / len(cells))
         if score > best:
             best, chosen = score, separator
     return chosen
-
-
-def _tidy(cell: str, separator: str) -> bool:
-    if number(cell, separator != ",") is not None:
-        return True
-    return not any(other in cell for other in SEPARATORS[:4] if other != separator)
 
 
 def _header(rows: list[list[str]], expected: Sequence[str]) -> tuple[bool, list[str]]:

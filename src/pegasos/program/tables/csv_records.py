@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterator
 
@@ -36,13 +37,8 @@ def _fast(chunk: Chunk, separator: str, width: int, keep: list[int]) -> pl.DataF
     if not data.strip() or (quoted and not _tidy(data, mark)) or data.count(b"\r") != data.count(b"\r\n"):
         return None
     try:
-        frame = pl.read_csv(
-            data,
-            has_header=False,
-            separator=separator,
-            columns=sorted({*keep, width - 1}) if quoted else keep,
-            schema={str(place): pl.String for place in range(width)},
-        )
+        columns, schema = sorted({*keep, width - 1}) if quoted else keep, {str(place): pl.String for place in range(width)}
+        frame = pl.read_csv(data, has_header=False, separator=separator, columns=columns, schema=schema)
     except (Exception, pl.exceptions.PanicException):
         return None  # whatever it was, the exact reader says it better
     # Long rows raise; short ones are padded silently. They show as a lack of separators, or where separators may stand in quotes
@@ -77,31 +73,27 @@ def _tidy(data: bytes, separator: bytes) -> bool:
 
 def collapsed(text: str) -> str:
     """Runs of blanks and tabs outside quotes as one blank, none at the ends of lines."""
-    if '"' in text:
-        text = re.sub(r'("[^"\n]*+")|[ \t]+', lambda match: match[1] or " ", text)
-    else:
-        text = re.sub(r"[ \t]+", " ", text)
+    text = re.sub(r'("[^"\n]*+")|[ \t]+', lambda match: match[1] or " ", text) if '"' in text else re.sub(r"[ \t]+", " ", text)
     return re.sub(r"(?m)^ | (?=\r?$)", "", text)
 
 
 def _exact(file: str, chunk: Chunk, separator: str, width: int, keep: list[int]) -> pl.DataFrame:
-    columns: list[list[str]] = [[] for _ in keep]
+    columns: dict[str, list[str]] = {str(place): [] for place in keep}
     open_quote = chunk.data.count(b'"') % 2 == 1
     hint = " A quote may have been opened and never closed." if open_quote else ""
     line = chunk.line
     try:
         for line, row in records(chunk, separator):
             if len(row) != width:
-                raise BadData(
-                    f"{file}, line {line}: {len(row)} field{'s' * (len(row) != 1)} where other lines have {width}.{hint}"
-                )
+                fields = f"{len(row)} field{'s' * (len(row) != 1)}"
+                raise BadData(f"{file}, line {line}: {fields} where other lines have {width}.{hint}")
             if open_quote and row[-1].endswith("\n"):
                 raise BadData(f"{file}, line {line}: a quote is opened and never closed.")
-            for column, place in zip(columns, keep, strict=True):
-                column.append(row[place])
+            for place in keep:
+                columns[str(place)].append(row[place])
     except csv.Error as error:
         raise BadData(f"{file}, after line {line}: {plain(error)}.{hint}") from error
-    return pl.DataFrame({str(place): pl.Series(column, dtype=pl.String) for place, column in zip(keep, columns, strict=True)})
+    return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
 
 
 def records(chunk: Chunk, separator: str) -> Iterator[tuple[int, list[str]]]:
@@ -119,9 +111,5 @@ def records(chunk: Chunk, separator: str) -> Iterator[tuple[int, list[str]]]:
 
 def _lines(text: str) -> Iterator[str]:
     """Lines with their ends; only a line feed ends a line."""
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start) + 1 or len(text)
-        line = text[start:end]
-        yield line if line.rstrip("\r\n").find("\r") < 0 else line.replace("\r", " ").rstrip(" ") + "\n"
-        start = end
+    for line in io.StringIO(text, newline="\n"):
+        yield line.replace("\r", " ").rstrip(" ") + "\n" if "\r" in line.rstrip("\r\n") else line

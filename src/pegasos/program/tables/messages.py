@@ -20,13 +20,9 @@ def shown(value: object, width: int = 40) -> str:
 def plain(value: object, width: int = 200) -> str:
     """The same without quotes, for names of files."""
     text = str(value)
-    cut = text[:width]
-    safe = "".join(_escaped(char) if unicodedata.category(char)[0] == "C" or char in "\u2028\u2029" else char for char in cut)
-    return safe + ("…" if len(text) > width else "")
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape", "surrogatepass").decode("ascii")
+    odd = {char for char in text[:width] if unicodedata.category(char)[0] == "C" or char in "\u2028\u2029"}
+    table = {ord(char): char.encode("unicode_escape", "surrogatepass").decode("ascii") for char in odd}
+    return text[:width].translate(table) + ("…" if len(text) > width else "")
 
 
 def listed(names: Iterable[object], most: int = 8) -> str:

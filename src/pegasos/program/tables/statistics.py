@@ -41,10 +41,9 @@ def describe(dataset: Dataset, outlier: float = 3.0) -> Description:
         raise BadData(f"{dataset.name}: {m} rows and {n} features; there is nothing to describe.")
     if not outlier > 0:
         raise ValueError(f"outlier must be a positive number of standard deviations, got {outlier!r}.")
-    is_sparse = sparse.issparse(dataset.X)
     names = [column.name for column in dataset.columns] or [f"x{j + 1}" for j in range(n)]
-    found = Description(dataset.name, m, n, _dtype(dataset), is_sparse, outlier=float(outlier))
-    if is_sparse:
+    found = Description(dataset.name, m, n, _dtype(dataset), sparse.issparse(dataset.X), outlier=float(outlier))
+    if found.sparse:
         found.density = dataset.X.count_nonzero() / (m * n)
     _count_classes(found, dataset.y)
     with single_threaded_blas():  # tall, narrow products gain nothing by threads, and on a busy machine lose much
@@ -65,7 +64,7 @@ def _dtype(dataset: Dataset) -> str:
 def _count_classes(found: Description, y: Array | None) -> None:
     if y is None or len(y) == 0:
         return
-    counts: Counter[str] = Counter()
+    counts: Counter[str] = Counter()  # texts may be there twice
     texts, places = distinct_texts(y)
     for text, count in zip(texts, np.bincount(places).tolist(), strict=True):
         counts[text] += count
@@ -148,9 +147,8 @@ def _statistics(name: str, values: Array, zeros: int, outlier: float) -> tuple[F
         quartiles = [0.0, 0.0, 0.0]  # fewer than a quarter are not zero
     else:
         if count > QUARTILE_ROWS:
-            random = np.random.default_rng(0)
             keep = round(len(values) * QUARTILE_ROWS / count)
-            values, zeros = random.choice(values, keep, replace=False), QUARTILE_ROWS - keep
+            values, zeros = np.random.default_rng(0).choice(values, keep, replace=False), QUARTILE_ROWS - keep
         quartiles = np.quantile(np.concatenate([values, np.zeros(zeros)]), [0.25, 0.5, 0.75]).tolist()
     feature = Feature(name, mean=mean, std=std, min=low, max=high, outliers=int(flags.sum()) + zeros_odd * zeros)
     feature.quartile1, feature.median, feature.quartile3 = quartiles
@@ -167,8 +165,7 @@ def _correlate(found: Description, X: Any) -> None:
         return
     most = max(1000, 2 * BLOCK // len(chosen))
     if found.rows > most:
-        rows = np.sort(np.random.default_rng(0).choice(found.rows, most, replace=False))
-        X = X[rows]
+        X = X[np.sort(np.random.default_rng(0).choice(found.rows, most, replace=False))]
         found.notes.append(f"Correlations come from a sample of {most} rows.")
     if is_frame(X):
         Z = np.column_stack([X[:, j].cast(float).to_numpy() for j in chosen])
@@ -193,13 +190,7 @@ def _correlate(found: Description, X: Any) -> None:
 
 def _count_repeats(found: Description, dataset: Dataset) -> None:
     hashes = hash_rows(dataset.X)
-    alone = _distinct(hashes)
     # Hashes are sums, so the labels' part may be added afterwards: it is the hash of rows without features.
     labels = 0 if dataset.y is None else hash_rows(np.empty((found.rows, 0)), dataset.y)
-    together = _distinct(hashes + np.uint64(labels))
+    alone, together = len(np.unique(hashes)), len(np.unique(hashes + np.uint64(labels)))
     found.duplicates, found.contradictions = found.rows - together, together - alone
-
-
-def _distinct(hashes: Array) -> int:
-    ordered = np.sort(hashes)
-    return 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
