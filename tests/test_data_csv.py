@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pegasos.program.tables import csv_columns, csv_records
+from pegasos.program.tables import csv_records
 from pegasos.program.tables.dataset import BadData, Column, Dataset
+from pegasos.program.tables.formats import csv as csv_format
 from pegasos.program.tables.read_options import ReadOptions
 from pegasos.program.tables.reading import read, stream
 
@@ -228,7 +229,7 @@ def test_encoding(table: Any) -> None:
 
 
 def test_words_that_come_late(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pegasos.program.tables.csv_columns.TextTable.__init__.__kwdefaults__", {"amount": 100, "most": None})
+    monkeypatch.setattr("pegasos.program.tables.formats.csv.TextTable.__init__.__kwdefaults__", {"amount": 100, "most": None})
     codes = [f"{i:03d}" for i in range(50)] + [f"k{i}" for i in range(50)]
     found = table("code,city,n,y\n" + "".join(f"{code},{'uv'[i % 2]},{i}.5,{i % 2}\n" for i, code in enumerate(codes)))
     assert found.X["code"].to_list() == codes  # as they were written, though the first chunks held numbers
@@ -238,8 +239,8 @@ def test_words_that_come_late(table: Any, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_table_is_parsed_once(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = []
-    real = csv_columns.parse
-    monkeypatch.setattr(csv_columns, "parse", lambda file, chunk, *rest: parsed.append(chunk) or real(file, chunk, *rest))
+    real = csv_format.parse
+    monkeypatch.setattr(csv_format, "parse", lambda file, chunk, *rest: parsed.append(chunk) or real(file, chunk, *rest))
     table("a,city,y\n" + "".join(f"{i}.5,{'uv'[i % 2]},{i % 2}\n" for i in range(100)))
     assert len(parsed) == 1
 

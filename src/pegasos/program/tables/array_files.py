@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from pegasos.program.tables.column_roles import place, places_of
+from pegasos.program.tables.column_tables import gaps_and_words
 from pegasos.program.tables.dataset import Array, BadData, Column, Dataset
 from pegasos.program.tables.labels import cast, checked_labels, checked_weights, simplest
 from pegasos.program.tables.messages import listed, near, shown, size
@@ -174,8 +176,6 @@ def _checked(found: Dataset, names: list[str] | None, options: ReadOptions) -> D
     elif image is None:
         image = square(X)
     if not np.isfinite(X if isinstance(X, np.ndarray) else X.data).all():
-        from pegasos.program.tables.column_tables import gaps_and_words
-
         X = _frame(X, names, file)
         found.notes += gaps_and_words(X.get_columns(), file, options.strict)
     found.X, found.columns, found.image = X, [Column(name) for name in names], image
@@ -211,8 +211,6 @@ def square(X: Any) -> tuple[int, int] | None:
 
 def _frame(X: Any, names: Sequence[str], file: str, first: int = 0) -> Any:
     """Rows as a frame, with NaN as missing; infinite numbers are refused. `first` is the number of rows before these."""
-    import polars as pl
-
     if not isinstance(X, np.ndarray):
         raise BadData(f"{file}: the sparse matrix holds numbers that are not finite.")
     for row, column in np.argwhere(np.isinf(X)).tolist():

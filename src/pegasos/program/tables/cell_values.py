@@ -41,28 +41,23 @@ class Numbers:
     commas: bool = False
 
 
-_NONE = np.empty(0, dtype=np.int64)
-
-
 def as_numbers(words: pl.Series, commas: bool, values: pl.Series | None = None) -> Numbers:
     """Words as numbers; `values` are they cast plainly, if that was done already."""
     values = words.cast(pl.Float64, strict=False) if values is None else values
     unsure = (values.is_null() | ~values.is_finite().fill_null(False)).arg_true()
     if not len(unsure):
-        return Numbers(values, _NONE, _NONE)
+        return Numbers(values, np.empty(0, np.int64), np.empty(0, np.int64))
     pieces = words.gather(unsure).str.strip_chars()
     missing = pieces.is_null() | pieces.str.to_lowercase().is_in(list(MISSING)).fill_null(True)
     has_commas = False
     if commas:
         fits = pieces.str.contains(_COMMA).fill_null(False)
-        has_commas = bool(fits.any())
-        pieces = pieces.str.replace(",", ".", literal=True).zip_with(fits, pieces) if has_commas else pieces
+        if has_commas := bool(fits.any()):
+            pieces = pieces.str.replace(",", ".", literal=True).zip_with(fits, pieces)
     parsed = pieces.cast(pl.Float64, strict=False).fill_nan(None)
-    wrong = (parsed.is_null() & ~missing).to_numpy()
-    infinite = parsed.is_infinite().fill_null(False).to_numpy()
+    wrong, infinite = (parsed.is_null() & ~missing).to_numpy(), parsed.is_infinite().fill_null(False).to_numpy()
     places = unsure.to_numpy().astype(np.int64)
-    values = values.clone().scatter(places, parsed)
-    return Numbers(values, places[wrong], places[infinite], has_commas)
+    return Numbers(values.clone().scatter(places, parsed), places[wrong], places[infinite], has_commas)
 
 
 def as_words(words: pl.Series) -> pl.Series:

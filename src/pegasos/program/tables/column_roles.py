@@ -114,8 +114,7 @@ def matched(names: Sequence[str], header: bool, wanted: Wanted, options: ReadOpt
     if label is None and len(rest) == len(wanted.columns) + 1:
         label = rest.pop()  # without names the label is the last one, as in training
     if len(rest) != len(wanted.columns):
-        raise BadData(
-            f"{file} has no names of columns, so they are matched by position; but it has {len(names)} columns, and the "
-            f"model has {len(wanted.columns)} (one more is taken as the label). Add a line with names, or the missing columns."
-        )
+        counts = f"it has {len(names)} columns, and the model has {len(wanted.columns)} (one more is taken as the label)"
+        todo = "Add a line with names, or the missing columns"
+        raise BadData(f"{file} has no names of columns, so they are matched by position; but {counts}. {todo}.")
     return Roles(rest, label)

@@ -81,10 +81,8 @@ def advise(found: Description, image: bool) -> Iterator[str]:
         elif len(found.classes) > max(50, found.rows // 10):
             yield f"Classes: {len(found.classes)} distinct labels or more in {found.rows} rows; is the label a number to predict?"
         elif many >= 3 * few:
-            yield (
-                f"Classes: {most!r} has {many / few:.0f} times the rows of {least!r}; stratify the folds, read the error of each "
-                f"class, and try class_weight='balanced'."
-            )
+            todo = "stratify the folds, read the error of each class, and try class_weight='balanced'"
+            yield f"Classes: {most!r} has {many / few:.0f} times the rows of {least!r}; {todo}."
     yield from _advise_oddities(found, image)
     gigabytes = 4 * found.rows**2 / 1e9
     much = f"{gigabytes:.3g} GB" if gigabytes >= 0.1 else f"{1000 * gigabytes:.3g} MB"
@@ -95,10 +93,8 @@ def advise(found: Description, image: bool) -> Iterator[str]:
 def _advise_scaling(found: Description, image: bool) -> str:
     numbers = [f for f in found.columns if f.std and math.isfinite(f.std)]
     if found.sparse:
-        return (
-            f"Scaling: none; rows are sparse ({found.density:.2%} of the numbers are not zero) and moving their means would fill "
-            f"them. Scale rows to length 1 or columns by their largest value where needed."
-        )
+        why = f"rows are sparse ({found.density:.2%} of the numbers are not zero) and moving their means would fill them"
+        return f"Scaling: none; {why}. Scale rows to length 1 or columns by their largest value where needed."
     if not numbers:
         return "Scaling: none; there are no numbers that vary."
     low, high = min(f.min or 0.0 for f in numbers), max(f.max or 0.0 for f in numbers)
@@ -127,25 +123,21 @@ def _advise_oddities(found: Description, image: bool) -> Iterator[str]:
         each = math.erfc(found.outlier / math.sqrt(2))
         normal = found.rows * -math.expm1(sum(f.kind == NUMBER for f in found.columns) * math.log1p(-each))
         share = f"{found.outlier_rows} of {found.rows} rows ({found.outlier_rows / found.rows:.2%})"
-        line = f"Outliers: {share} have a value with |z| >= {found.outlier:g}"
+        advice = f"independent normal features would give about {normal:.0f}. Look at them before you drop any."
         if image or found.sparse:
-            yield line + "; that means little where most values are the same, as in images and sparse rows."
-        else:
-            yield line + f"; independent normal features would give about {normal:.0f}. Look at them before you drop any."
+            advice = "that means little where most values are the same, as in images and sparse rows."
+        yield f"Outliers: {share} have a value with |z| >= {found.outlier:g}; {advice}"
     if found.missing:
-        words = " (one more category for words)" if any(f.kind == TEXT and f.missing for f in found.columns) else ""
-        yield f"Missing: {found.missing} values in {found.rows_with_missing} rows; they must be filled in{words} before learning."
-    if any(f.kind == TEXT for f in found.columns):
-        widest = max((f for f in found.columns if f.kind == TEXT), key=lambda f: f.distinct or 0)
+        also = " (one more category for words)" if any(f.kind == TEXT and f.missing for f in found.columns) else ""
+        yield f"Missing: {found.missing} values in {found.rows_with_missing} rows; they must be filled in{also} before learning."
+    if words := [f for f in found.columns if f.kind == TEXT]:
+        widest = max(words, key=lambda f: f.distinct or 0)
         yield f"Words: columns of words become one column a word; the most, {widest.distinct}, has {widest.name}."
     if found.constant:
         yield f"Constant: {len(found.constant)} of the features never change ({listed(found.constant, 5)}); they may be left out."
-    same = [pair for pair in found.correlations if abs(pair[2]) >= 0.95]
-    if same and not image:
-        pairs = listed((f"{a} and {b} (r = {r:.3f})" for a, b, r in same), 3)
-        yield f"Correlations: nearly the same are {pairs}."
+    if not image and (same := [f"{a} and {b} (r = {r:.3f})" for a, b, r in found.correlations if abs(r) >= 0.95]):
+        yield f"Correlations: nearly the same are {listed(same, 3)}."
     if found.duplicates or found.contradictions:
-        yield (
-            f"Repeats: {found.duplicates} rows repeat an earlier one, {found.contradictions} have the features of an earlier one "
-            f"but another label; copies on both sides of a split make errors look small."
-        )
+        others = f"{found.contradictions} have the features of an earlier one but another label"
+        why = "copies on both sides of a split make errors look small"
+        yield f"Repeats: {found.duplicates} rows repeat an earlier one, {others}; {why}."

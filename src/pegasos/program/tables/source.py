@@ -6,7 +6,6 @@ import bz2
 import contextlib
 import gzip
 import lzma
-import os
 import shutil
 import stat
 import sys
@@ -76,9 +75,8 @@ def opened(source: str | Path) -> Iterator[Source]:
     try:
         mode = path.stat().st_mode
         if not stat.S_ISFIFO(mode) and not stat.S_ISREG(mode):
-            raise BadData(
-                f"{name} is a {'folder' if stat.S_ISDIR(mode) else 'device'}, not a file; name the file of data itself."
-            )
+            kind = "folder" if stat.S_ISDIR(mode) else "device"
+            raise BadData(f"{name} is a {kind}, not a file; name the file of data itself.")
         stream = path.open("rb")
     except FileNotFoundError as error:
         raise BadData(_missing(path, name)) from error
@@ -109,14 +107,10 @@ def _checked(path: Path, name: str) -> Source:
 
 @contextlib.contextmanager
 def _spooled(stream: IO[bytes]) -> Iterator[Path]:
-    handle, name = tempfile.mkstemp(prefix="pegasos-")
-    try:
-        with os.fdopen(handle, "wb") as copy:
+    with tempfile.TemporaryDirectory(prefix="pegasos-", ignore_cleanup_errors=True) as folder:
+        with open(path := Path(folder, "spooled"), "wb") as copy:
             shutil.copyfileobj(stream, copy, 2**20)
-        yield Path(name)
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
+        yield path
 
 
 def _missing(path: Path, name: str) -> str:

@@ -76,18 +76,15 @@ def chunks(source: Source, encoding: str | None, amount: int, most: int | None, 
 
 def _cut(piece: bytes, odd: bool, quotes: bool) -> tuple[int, bool]:
     """Where the last record ends in a piece (0: nowhere), and whether the piece ends inside a quote (`odd`: began so)."""
-    inside = (odd != bool(piece.count(b'"') % 2)) if quotes else False
+    inside = quotes and odd != bool(piece.count(b'"') % 2)
     end, open_here = len(piece), inside
-    while True:
-        newline = piece.rfind(b"\n", 0, end)
-        if newline < 0:
-            return 0, inside
-        if quotes:
-            open_here = open_here != bool(piece.count(b'"', newline, end) % 2)
+    while (newline := piece.rfind(b"\n", 0, end)) >= 0:
+        open_here = quotes and open_here != bool(piece.count(b'"', newline, end) % 2)
         if not open_here:
             # quotes after the cut belong to the next record, so the state at the end of the piece stays what it is
             return newline + 1, inside
         end = newline
+    return 0, inside
 
 
 def _checked(source: Source, chunk: Chunk) -> Chunk:

@@ -44,14 +44,11 @@ def chosen(source: Source, asked: str | None = None) -> Format:
         if asked not in known:
             raise BadData(f"there is no format called {shown(asked)}; there are {listed(known)}.")
         return known[asked]
-    head = source.head
-    by_content = [module for module in known.values() if module.sniff(head)]
+    by_content = next((module for module in known.values() if module.sniff(source.head)), None)
     by_name = next((module for module in known.values() if source.extension in module.EXTENSIONS), None)
-    if by_content and by_content[0].NAME != "csv":
-        return by_content[0]
-    if by_content and (by_name is None or by_name.NAME not in ("svmlight", "csv")):
-        return by_content[0]  # text that is called .parquet is still text
+    if by_content and (by_content.NAME != "csv" or by_name is None or by_name.NAME not in ("svmlight", "csv")):
+        return by_content  # text that is called .parquet is still text
     if by_name is not None:
         return by_name
-    hint = " It is a ZIP archive, as spreadsheets are: save the sheet as CSV." if head.startswith(b"PK") else ""
+    hint = " It is a ZIP archive, as spreadsheets are: save the sheet as CSV." if source.head.startswith(b"PK") else ""
     raise BadData(f"{source.name} is in no format that is known; there are {listed(known)}.{hint}")

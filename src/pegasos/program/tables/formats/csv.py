@@ -1,25 +1,45 @@
-"""Tables of text: any usual separator, with or without names, quoted or not, packed or not."""
+"""Tables of text: any usual separator, with or without names, quoted or not, packed or not.
+
+They are read once: columns are numbers until a word comes, then words.
+"""
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
-from pegasos.program.tables.column_roles import matched, roles
-from pegasos.program.tables.column_tables import Table, chunk, dataset
-from pegasos.program.tables.csv_columns import SWELL, TextTable, read_columns
-from pegasos.program.tables.dataset import Dataset
+import polars as pl
+
+from pegasos.program.tables import column_tables, csv_layout
+from pegasos.program.tables.cell_values import as_numbers, as_words
+from pegasos.program.tables.column_roles import Roles, matched, roles
+from pegasos.program.tables.column_tables import Table
+from pegasos.program.tables.csv_layout import Layout
+from pegasos.program.tables.csv_records import parse, records
+from pegasos.program.tables.dataset import BadData, Dataset
+from pegasos.program.tables.messages import listed, shown, size
 from pegasos.program.tables.read_options import ReadOptions, Wanted
 from pegasos.program.tables.source import Source
+from pegasos.program.tables.text_chunks import Chunk, chunks
 
 NAME = "csv"
 EXTENSIONS = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_AMOUNT = 8 * 2**20
+#: Text of a packed file may be this many times as long as what it decodes to.
+_SWELL = 8
+#: Chunks of blank lines are passed over, but not without end.
+_MOST_BLANK = 64 * 10**6
+#: From this share of numbers on, a word among them is taken for a mistake.
+_MOSTLY = 0.95
+#: After so many words that are the greater part of a column, it is not looked for numbers any more.
+_ENOUGH_WORDS = 1000
 
 
 def sniff(head: bytes) -> bool:
     """Anything without zero bytes and with few control characters may be text."""
-    if head.startswith(_UTF16):
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return True
     odd = sum(head.count(bytes([code])) for code in range(32) if code not in (9, 10, 12, 13))
     return b"\0" not in head and odd <= len(head) // 100
@@ -28,12 +48,12 @@ def sniff(head: bytes) -> bool:
 def read(source: Source, options: ReadOptions) -> Dataset:
     """The whole table."""
     limit = options.allowed()
-    found = TextTable(source, options, most=SWELL * limit)
+    found = TextTable(source, options, most=_SWELL * limit)
     layout = found.find_layout()
     parts = roles(layout.names, options, source.name, layout.header)
     columns, notes = read_columns(found, parts, limit)
     table = Table(source.name, layout.names, columns, found.where, layout.commas)
-    return dataset(table, parts, options, [*layout.notes, *notes])
+    return column_tables.dataset(table, parts, options, [*layout.notes, *notes])
 
 
 def stream(source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
@@ -43,4 +63,147 @@ def stream(source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dat
     parts = matched(layout.names, layout.header, wanted, options, source.name)
     for piece in found.pieces(parts.needed):
         columns = {place: piece.frame[str(place)] for place in parts.needed}
-        yield chunk(Table(source.name, layout.names, columns, piece.where, layout.commas), parts, wanted)
+        yield column_tables.chunk(Table(source.name, layout.names, columns, piece.where, layout.commas), parts, wanted)
+
+
+@dataclass
+class Piece:
+    """Some rows as words, columns named by their place; and their text, in which lines are found again."""
+
+    frame: pl.DataFrame
+    chunk: Chunk
+    skipped: int
+    separator: str
+
+    def where(self, row: int) -> str:
+        """The line of the file on which a row begins."""
+        return f"line {next(itertools.islice(records(self.chunk, self.separator), row + self.skipped, None))[0]}"
+
+
+class TextTable:
+    """The table in a file; `pieces` reads it once, and more often only where asked more often."""
+
+    def __init__(self, source: Source, options: ReadOptions, *, amount: int = _AMOUNT, most: int | None = None) -> None:
+        self.file, self._source, self._options, self._amount, self._most = source.name, source, options, amount, most
+        self._begun: Iterator[Chunk] | None = None
+
+    def find_layout(self, expected: Sequence[str] = ()) -> Layout:
+        """How the table is laid out, from chunks that `pieces` will begin with."""
+        walk, first, length = self._chunks(), [], 0
+        while length < csv_layout.SAMPLE_BYTES and (chunk := next(walk, None)) is not None:
+            first.append(chunk)
+            length += len(chunk.data)
+        if not first:
+            raise BadData(f"{self.file} holds nothing but blank lines.")
+        self._begun = itertools.chain(first, walk)
+        beginning = Chunk(b"".join(chunk.data for chunk in first), first[0].line)
+        self.layout = csv_layout.find(self.file, beginning, expected)
+        return self.layout
+
+    def _chunks(self) -> Iterator[Chunk]:
+        blank = 0
+        for chunk in chunks(self._source, self._options.encoding, self._amount, self._most):
+            if chunk.data.strip():
+                yield chunk
+            elif (blank := blank + len(chunk.data)) > _MOST_BLANK:
+                raise BadData(f"{self.file}, line {chunk.line}: more than {size(_MOST_BLANK)} of blank lines; delete them.")
+
+    def pieces(self, keep: Iterable[int]) -> Iterator[Piece]:
+        """The rows, some at a time, columns `keep` only."""
+        walk, self._begun, places = self._begun or self._chunks(), None, sorted(keep)
+        skipped = int(self.layout.header)
+        for chunk in walk:
+            frame = parse(self.file, chunk, self.layout.separator, len(self.layout.names), places).slice(skipped)
+            if frame.height:
+                yield Piece(frame, chunk, skipped, self.layout.separator)
+            skipped = 0
+
+    def where(self, row: int) -> str:
+        """The line of a row, found by reading once more: only errors ask."""
+        for piece in self.pieces([0]):
+            if row < piece.frame.height:
+                return piece.where(row)
+            row -= piece.frame.height
+        return "at the end"
+
+
+@dataclass
+class Cells:
+    """A column while it is read: its values, and what was met among them, with the lines of the first odd ones."""
+
+    parts: list[pl.Series] = field(default_factory=list)
+    #: How many parts were read as numbers before the first word came; None: all are numbers so far.
+    turned: int | None = None
+    numbers: int = 0
+    wrong: int = 0
+    #: Where the first word and the first infinite number stand, and how they are written.
+    first_wrong: tuple[str, str] | None = None
+    infinite: tuple[str, str] | None = None
+    commas: bool = False
+
+    def add(self, words: pl.Series, plain: pl.Series | None, commas: bool, piece: Piece) -> None:
+        """Some more rows; `plain` are they as numbers, where that was tried already."""
+        if self.wrong <= _ENOUGH_WORDS or self.numbers >= self.wrong:
+            found = as_numbers(words, commas, plain)
+            self.numbers += len(words) - found.values.null_count()
+            self.wrong += len(found.wrong)
+            self.commas |= found.commas
+            for row in found.wrong[:1].tolist() if self.first_wrong is None else ():
+                self.first_wrong = piece.where(row), words[row]
+            for row in found.infinite[:1].tolist() if self.infinite is None else ():
+                self.infinite = piece.where(row), words[row]
+            if self.turned is None and not self.wrong:
+                self.parts.append(found.values)
+                return
+        if self.turned is None:
+            self.turned = len(self.parts)
+        self.parts.append(as_words(words))
+
+
+def read_columns(table: TextTable, roles: Roles, limit: int) -> tuple[dict[int, pl.Series], list[str]]:
+    """All columns that play a part, within a limit of bytes, and notes about them."""
+    words, used = {*roles.text, roles.label}, 0  # labels stay as they are written until all of them are known
+    cells = {place: Cells(turned=0 if place in words else None) for place in roles.needed}
+    for piece in table.pieces(cells):
+        maybe = [str(place) for place, column in cells.items() if column.turned is None]
+        plain = piece.frame.select(maybe).cast(pl.Float64, strict=False)
+        clean = dict(zip(maybe, plain.select(pl.all().is_finite().all(ignore_nulls=False)).row(0), strict=True)) if maybe else {}
+        for place, column in cells.items():
+            name = str(place)
+            if clean.get(name):  # None where something is missing
+                column.numbers += plain.height
+                column.parts.append(plain[name])
+            elif place in words:
+                column.parts.append(piece.frame[name] if place == roles.label else as_words(piece.frame[name]))
+            else:
+                column.add(piece.frame[name], plain[name] if name in clean else None, table.layout.commas, piece)
+            used += int(column.parts[-1].estimated_size())
+        if used > limit:
+            raise BadData(f"{table.file} takes more than {size(limit)} once read; give it more memory, or --drop columns.")
+    notes = _judge(table, roles, cells)
+    # The words of columns that were read as numbers before their first word came: the beginning of the file once more.
+    late = {place: column.turned for place, column in cells.items() if column.turned}
+    for number, piece in enumerate(itertools.islice(table.pieces(late), max(late.values()))) if late else ():
+        for place in (place for place, turned in late.items() if number < turned):
+            cells[place].parts[number] = as_words(piece.frame[str(place)])
+    empty = pl.Series(dtype=pl.Float64)
+    return {place: pl.concat(column.parts) if column.parts else empty for place, column in cells.items()}, notes
+
+
+def _judge(table: TextTable, roles: Roles, cells: dict[int, Cells]) -> list[str]:
+    """Refuse columns that are numbers but for a few words, and infinite numbers; tell where commas are decimal points."""
+    commas = []
+    for place, column in cells.items():
+        name, total = table.layout.names[place], column.numbers + column.wrong
+        if column.first_wrong is not None and place in roles.features and column.numbers >= max(20, _MOSTLY * total):
+            line, word = column.first_wrong
+            raise BadData(
+                f"{table.file}, {line}, column {shown(name)}: {shown(word)} is not a number, but {column.numbers} of {total} "
+                f"values there are. Correct it or leave it empty; if these are categories, use --text {name}."
+            )
+        if column.infinite is not None and not column.wrong:
+            line, word = column.infinite
+            raise BadData(f"{table.file}, {line}, column {shown(name)}: {shown(word)} is not a finite number.")
+        if column.commas and not column.wrong:
+            commas.append(name)
+    return [f"commas are read as decimal points in {listed(commas)}"] if commas else []

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import polars as pl
+from scipy import sparse
 
 from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.program.tables.labels import checked_labels, simplest
@@ -39,12 +41,8 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source, options: ReadOptions) -> Dataset:
     """The whole file as a CSR matrix; columns are named by the index they have in the file: x1, or x0 where it begins with 0."""
-    from scipy import sparse
-
-    limit = options.allowed()
-    parts, labels = [], []
+    limit, parts, labels, used, lowest = options.allowed(), [], [], 0, 1
     notes: list[str] = []
-    used, lowest = 0, 1
     for chunk in chunks(source, options.encoding, min(_AMOUNT, max(2**16, limit // 8)), _SWELL * limit, quotes=False):
         X, y = _parsed(source, chunk, limit)
         if not X.shape[0]:
@@ -73,10 +71,7 @@ def read(source: Source, options: ReadOptions) -> Dataset:
 
 def stream(source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
     """Chunks of lines as CSR matrices as wide as the model; indices that it never saw are left out."""
-    from scipy import sparse
-
-    width = len(wanted.columns)
-    lowest = 0 if wanted.names[0] == "x0" else 1
+    width, lowest = len(wanted.columns), int(wanted.names[0] != "x0")
     for chunk in chunks(source, options.encoding, wanted.chunk, None, quotes=False):
         X, y = _parsed(source, chunk, None)
         if not X.shape[0]:
@@ -85,12 +80,8 @@ def stream(source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dat
             raise BadData(f"{source.name}, from line {chunk.line}: index 0, but the indices of the model begin with 1.")
         wide = max(X.shape[1], width + lowest)
         X = sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], wide))[:, lowest : lowest + width]
-        rows: Any = X
-        if wanted.frame:
-            import polars as pl
-
-            rows = pl.DataFrame(X.toarray(), schema=wanted.names)
-        yield Dataset(source.name, rows, wanted.columns, simplest(y), "label")
+        X = pl.DataFrame(X.toarray(), schema=wanted.names) if wanted.frame else X
+        yield Dataset(source.name, X, wanted.columns, simplest(y), "label")
 
 
 def _parsed(source: Source, chunk: Chunk, limit: int | None) -> tuple[Any, Any]:
@@ -106,18 +97,15 @@ def _parsed(source: Source, chunk: Chunk, limit: int | None) -> tuple[Any, Any]:
     if not np.isfinite(y).all():
         raise _located(source, chunk, "a label is not finite")
     if limit is not None and X.shape[1] * 8 > limit:
-        raise BadData(
-            f"{source.name}, from line {chunk.line}: the index {X.shape[1] - 1} is too large: a model of so many numbers "
-            f"would not fit into {size(limit)}."
-        )
+        what = f"the index {X.shape[1] - 1} is too large: a model of so many numbers would not fit into {size(limit)}"
+        raise BadData(f"{source.name}, from line {chunk.line}: {what}.")
     return X, y
 
 
 def _located(source: Source, chunk: Chunk, reason: str) -> BadData:
     """What is wrong in the first line that is not as it should be."""
     for number, line in enumerate(chunk.data.split(b"\n"), chunk.line):
-        wrong = _wrong(line.partition(b"#")[0].split())
-        if wrong:
+        if wrong := _wrong(line.partition(b"#")[0].split()):
             return BadData(f"{source.name}, line {number}: {wrong}.")
     return BadData(f"{source.name}, from line {chunk.line}: {shown(reason, 120)}.")
 
