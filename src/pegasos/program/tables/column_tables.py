@@ -8,13 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from pegasos.program.tables import data_quality
 from pegasos.program.tables.cell_values import as_numbers, as_words
 from pegasos.program.tables.column_roles import Roles
 from pegasos.program.tables.dataset import NUMBER, TEXT, Array, BadData, Column, Dataset
 from pegasos.program.tables.labels import checked_labels, checked_weights, simplest
 from pegasos.program.tables.messages import listed, shown
 from pegasos.program.tables.read_options import ReadOptions, Wanted
+
+_ID_NAMES = ("id", "index", "idx", "row", "rowid", "row_id", "uid", "uuid", "unnamed: 0")
+#: Looking for repeated rows is skipped in tables of more cells.
+_CELLS = 5_000_000
+_MANY_WORDS = 1000
+#: In fewer rows numbers that grow by one may be anything.
+_COUNTING = 10
 
 
 @dataclass
@@ -63,7 +69,7 @@ def dataset(table: Table, roles: Roles, options: ReadOptions, notes: list[str]) 
     if not series:
         raise BadData(f"{table.file}: no feature has a value in any row.")
     found.columns = [Column(each.name, TEXT if each.dtype == pl.String else NUMBER) for each in series]
-    found.notes += gaps_and_words(series, table.file, options.strict) + data_quality.notes(series, found.y)
+    found.notes += gaps_and_words(series, table.file, options.strict) + _oddities(series, found.y)
     found.X = rows_of(series)
     return found
 
@@ -79,6 +85,54 @@ def gaps_and_words(series: list[pl.Series], file: str, strict: bool) -> list[str
         raise BadData(f"{file}: text in {columns}; --strict allows only numbers. Drop it.")
     found = [f"missing numbers in {gaps}: the median takes their place, and an indicator column tells where"] if gaps else []
     return [*found, f"text {columns}: one-hot, unseen values allowed"] if words else found
+
+
+def _oddities(series: list[pl.Series], y: Array | None) -> list[str]:
+    """What a person should look at before training: constants, IDs, repeated rows."""
+    found = []
+    # one value only: comparing the ends first spares the count of different values in nearly all columns
+    if constant := [each.name for each in series if len(each) > 1 and each[0] == each[-1] and each.n_unique() == 1]:
+        found.append(f"constant and so of no use: {listed(constant)}")
+    if ids := [each.name for each in series if _counts(each)]:
+        what = "looks like an ID" if len(ids) == 1 else "look like IDs"
+        found.append(f"{listed(ids)} {what}, which a model should not see: --drop {listed(ids[:1])}")
+    for each in series:
+        if each.dtype == pl.String:
+            different, present = each.n_unique(), len(each) - each.null_count()
+            if different > _MANY_WORDS or (present >= 20 and different > 0.9 * present):
+                what = f"has {different} different values in {len(each)} rows: --drop it if an ID"
+                found.append(f"text column {listed([each.name])} {what}")
+    if len(series) * len(series[0]) <= _CELLS:
+        found += _repeated(series, y)
+    return found
+
+
+def _counts(series: pl.Series) -> bool:
+    """Whether whole numbers count rows, or are all different under a name such as 'id'."""
+    named = series.name.strip().lower() in _ID_NAMES
+    if series.dtype == pl.String or series.null_count() or len(series) < (3 if named else _COUNTING):
+        return False
+    values = series.to_numpy()
+    if (not named and abs(values[1] - values[0]) != 1) or not np.all(values == np.rint(values)):
+        return False
+    counts = bool(np.all(np.abs(np.diff(values)) == 1)) and abs(values[-1] - values[0]) == len(values) - 1
+    return counts or (named and series.n_unique() == len(series))
+
+
+def _repeated(series: list[pl.Series], y: Array | None) -> list[str]:
+    """How many rows are there again, and how many have a twin with another label."""
+    hashes = pl.DataFrame([each.alias(str(place)) for place, each in enumerate(series)]).hash_rows(seed=0)
+    different = hashes.n_unique()
+    if different == len(hashes):
+        return []
+    rows = pl.DataFrame({"row": hashes, "label": np.zeros(len(hashes)) if y is None else np.unique(y, return_inverse=True)[1]})
+    found, pairs = [], rows.n_unique()
+    if pairs < len(hashes):
+        found.append(f"{len(hashes) - pairs} rows are exact repeats of others: in validation they may be on both sides")
+    if pairs > different:
+        count = rows.filter(pl.col("label").n_unique().over("row") > 1).height
+        found.append(f"{count} rows are equal to others in all features but not in the label: no model can get all of them right")
+    return found
 
 
 def rows_of(series: list[pl.Series]) -> Array | pl.DataFrame:
@@ -97,8 +151,13 @@ def finite(table: Table, place: int) -> pl.Series:
     return series
 
 
-def number_words(numbers: pl.Series) -> pl.Series:
-    """Numbers as the words that a person would write: 7 rather than 7.0."""
+def settled(table: Table, place: int, text: bool) -> pl.Series:
+    """A column of words, or of finite numbers; if `text`, numbers become words as a person writes them: 7, not 7.0."""
+    if table.columns[place].dtype == pl.String:
+        return as_words(table.columns[place])
+    numbers = finite(table, place)
+    if not text:
+        return numbers
     double = numbers.cast(pl.Float64)
     whole = ((double == double.round()) & (double.abs() < 2**53)).all()
     return (numbers.cast(pl.Int64) if whole else numbers).cast(pl.String)
@@ -120,12 +179,9 @@ def chunk(table: Table, roles: Roles, wanted: Wanted) -> Dataset:
 
 
 def _as_wanted(table: Table, place: int, column: Column) -> pl.Series:
-    series = table.columns[place]
-    if series.dtype != pl.String:
-        numbers = finite(table, place)
-        return (number_words(numbers) if column.kind == TEXT else numbers.cast(pl.Float64)).alias(column.name)
-    if column.kind == TEXT:
-        return as_words(series).alias(column.name)
+    series, text = table.columns[place], column.kind == TEXT
+    if text or series.dtype != pl.String:
+        return settled(table, place, text).cast(pl.String if text else pl.Float64).alias(column.name)
     found = as_numbers(series, table.commas)
     for rows, what in ((found.wrong, "a number, as the model needs it"), (found.infinite, "a finite number")):
         if len(rows):

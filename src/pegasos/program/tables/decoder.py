@@ -23,7 +23,7 @@ _SCRIPT = Path(__file__).with_name("_decoder_process.py")
 _PATIENCE = 120
 
 
-class Decoder:
+class Decoder(contextlib.AbstractContextManager["Decoder"]):
     """A child that answers questions about one file; always ended and cleaned up, whatever happens."""
 
     def __init__(self, source: Source, kind: str, word: str, limit: int) -> None:
@@ -79,9 +79,6 @@ class Decoder:
 
     def _dead(self, reason: str) -> BadData:
         return BadData(f"{self.source.name} is damaged: the {self.word} decoder stopped ({plain(reason)}). Write it again.")
-
-    def __enter__(self) -> Decoder:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self._child.kill()

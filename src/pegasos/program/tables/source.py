@@ -59,9 +59,7 @@ class Source:
     def extension(self) -> str:
         """The last extension that is not one of a packer, in small letters, such as '.csv'."""
         suffixes = [suffix.lower() for suffix in Path(self.name).suffixes]
-        while suffixes and suffixes[-1] in (".gz", ".bz2", ".xz"):
-            suffixes.pop()
-        return suffixes[-1] if suffixes else ""
+        return next((suffix for suffix in reversed(suffixes) if suffix not in (".gz", ".bz2", ".xz")), "")
 
 
 @contextlib.contextmanager

@@ -75,12 +75,9 @@ def _count_classes(found: Description, y: Array | None) -> None:
     found.guessing_error = 1 - found.largest_share
 
 
-#: Stands for the values of a column of words: they have no statistics, and a million of them would be slow to fetch.
-_WORDS = np.empty(0, object)
-
-
-def _columns(X: Any) -> Iterator[tuple[Array, Array | None]]:
-    """Each column's stored values (_WORDS for words), and their rows where the others are zeros that are not stored."""
+def _columns(X: Any) -> Iterator[tuple[Array | None, Array | None]]:
+    """Each column's stored values (None for words, which have no statistics and would be slow to fetch), and their rows where
+    the others are zeros that are not stored."""
     m, n = X.shape
     if sparse.issparse(X):
         X = X.tocsc()
@@ -90,7 +87,7 @@ def _columns(X: Any) -> Iterator[tuple[Array, Array | None]]:
             yield X.data[part].astype(np.float64), X.indices[part]
     elif is_frame(X):
         for column in X.get_columns():
-            yield _WORDS if holds_words(column) else column.cast(float).to_numpy(), None
+            yield None if holds_words(column) else column.cast(float).to_numpy(), None
     else:
         width = max(1, BLOCK // m)
         for start in range(0, n, width):  # columns of a block lie near each other: read once, not once a column
@@ -98,10 +95,9 @@ def _columns(X: Any) -> Iterator[tuple[Array, Array | None]]:
 
 
 def _describe_columns(found: Description, X: Any, names: list[str]) -> None:
-    odd, gaps = np.zeros(found.rows, bool), np.zeros(found.rows, bool)
-    infinite = 0
+    odd, gaps, infinite = np.zeros(found.rows, bool), np.zeros(found.rows, bool), 0
     for j, (values, rows) in enumerate(_columns(X)):
-        if values is _WORDS:
+        if values is None:
             distinct, missing = X[:, j].drop_nulls().n_unique(), X[:, j].is_null()
             gaps |= missing.to_numpy()
             found.columns.append(Feature(names[j], TEXT, int(missing.sum()), distinct=distinct))

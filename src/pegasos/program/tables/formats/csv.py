@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from pegasos.program.tables import column_tables, csv_layout
+from pegasos.program.tables import column_tables
 from pegasos.program.tables.cell_values import as_numbers, as_words
 from pegasos.program.tables.column_roles import Roles, matched, roles
 from pegasos.program.tables.column_tables import Table
-from pegasos.program.tables.csv_layout import Layout
-from pegasos.program.tables.csv_records import parse, records
+from pegasos.program.tables.csv_records import SAMPLE_BYTES, Layout, find_layout, parse, records
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.messages import listed, shown, size
 from pegasos.program.tables.read_options import ReadOptions, Wanted
@@ -90,14 +89,14 @@ class TextTable:
     def find_layout(self, expected: Sequence[str] = ()) -> Layout:
         """How the table is laid out, from chunks that `pieces` will begin with."""
         walk, first, length = self._chunks(), [], 0
-        while length < csv_layout.SAMPLE_BYTES and (chunk := next(walk, None)) is not None:
+        while length < SAMPLE_BYTES and (chunk := next(walk, None)) is not None:
             first.append(chunk)
             length += len(chunk.data)
         if not first:
             raise BadData(f"{self.file} holds nothing but blank lines.")
         self._begun = itertools.chain(first, walk)
         beginning = Chunk(b"".join(chunk.data for chunk in first), first[0].line)
-        self.layout = csv_layout.find(self.file, beginning, expected)
+        self.layout = find_layout(self.file, beginning, expected)
         return self.layout
 
     def _chunks(self) -> Iterator[Chunk]:

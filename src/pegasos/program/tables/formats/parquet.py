@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from pegasos.program.tables.cell_values import as_words
 from pegasos.program.tables.column_roles import Roles, matched, roles
-from pegasos.program.tables.column_tables import Table, chunk, dataset, finite, number_words
+from pegasos.program.tables.column_tables import Table, chunk, dataset, settled
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.decoder import Decoder
 from pegasos.program.tables.messages import shown, size
@@ -42,7 +41,7 @@ def read(source: Source, options: ReadOptions) -> Dataset:
     if not frames:
         raise BadData(f"{source.name} has no rows.")
     table = _table(source, file.names, pl.concat(frames), parts, 0)
-    columns = {place: _checked(table, place, place in parts.text) for place in parts.needed}
+    columns = {place: settled(table, place, place in parts.text) for place in parts.needed}
     return dataset(replace(table, columns=columns), parts, options, [])
 
 
@@ -88,10 +87,3 @@ class _File:
 def _table(source: Source, names: list[str], frame: pl.DataFrame, parts: Roles, first: int) -> Table:
     columns = {place: frame[str(place)] for place in parts.needed}
     return Table(source.name, names, columns, lambda row: f"row {row + first + 1}")
-
-
-def _checked(table: Table, place: int, text: bool) -> pl.Series:
-    if table.columns[place].dtype == pl.String:
-        return as_words(table.columns[place])
-    numbers = finite(table, place)
-    return number_words(numbers) if text else numbers
