@@ -98,7 +98,10 @@ def _advise_scaling(found: Description, image: bool) -> str:
     if not numbers:
         return "Scaling: none; there are no numbers that vary."
     low, high = min(f.min or 0.0 for f in numbers), max(f.max or 0.0 for f in numbers)
-    if image or _one_range(numbers, low, high):
+    # pixels are many, nearly all from the same lowest value, most of them nearly to the same highest
+    reach = sum((f.max or 0.0) - low >= 0.5 * (high - low) for f in numbers)
+    begin = sum(f.min == low for f in numbers)
+    if image or (len(numbers) >= 16 and begin >= 0.9 * len(numbers) and reach >= 0.5 * len(numbers)):
         return f"Scaling: none; the {'pixels' if image else 'features'} share one range, {low:g} to {high:g}."
     narrow, wide = (pick(numbers, key=lambda f: f.std or 0.0) for pick in (min, max))
     factor = (wide.std or 0.0) / (narrow.std or 1.0)
@@ -109,13 +112,6 @@ def _advise_scaling(found: Description, image: bool) -> str:
     if abs(far.mean or 0.0) >= 3 * (far.std or 0.0):
         return f"Scaling: standardize; {far.name} lies far from zero ({far.mean:.3g} ± {far.std:.3g})."
     return f"Scaling: not needed; deviations differ by a factor of {factor:.3g} only."
-
-
-def _one_range(numbers: list[Feature], low: float, high: float) -> bool:
-    """Whether features look like pixels: many, nearly all from the same lowest value, most of them nearly to the same highest."""
-    begin = sum(f.min == low for f in numbers)
-    reach = sum((f.max or 0.0) - low >= 0.5 * (high - low) for f in numbers)
-    return len(numbers) >= 16 and begin >= 0.9 * len(numbers) and reach >= 0.5 * len(numbers)
 
 
 def _advise_oddities(found: Description, image: bool) -> Iterator[str]:

@@ -82,12 +82,8 @@ def opened(source: str | Path) -> Iterator[Source]:
         raise BadData(f"{name} cannot be read: {plain(error.strerror or error)}.") from error
     except ValueError as error:
         raise error if isinstance(error, BadData) else BadData(f"{name} cannot be read: {plain(error)}.") from error
-    with stream:
-        if stat.S_ISREG(mode):
-            yield _checked(path, name)
-            return
-        with _spooled(stream) as copy:
-            yield _checked(copy, name)
+    with stream, contextlib.nullcontext(path) if stat.S_ISREG(mode) else _spooled(stream) as found:
+        yield _checked(found, name)
 
 
 def _checked(path: Path, name: str) -> Source:

@@ -42,7 +42,9 @@ def describe(dataset: Dataset, outlier: float = 3.0) -> Description:
     if not outlier > 0:
         raise ValueError(f"outlier must be a positive number of standard deviations, got {outlier!r}.")
     names = [column.name for column in dataset.columns] or [f"x{j + 1}" for j in range(n)]
-    found = Description(dataset.name, m, n, _dtype(dataset), sparse.issparse(dataset.X), outlier=float(outlier))
+    words = sum(map(holds_words, dataset.X.get_columns())) if dataset.has_frame else 0
+    dtype = f"{n - words} columns of numbers, {words} of words" if dataset.has_frame else str(dataset.X.dtype)
+    found = Description(dataset.name, m, n, dtype, sparse.issparse(dataset.X), outlier=float(outlier))
     if found.sparse:
         found.density = dataset.X.count_nonzero() / (m * n)
     _count_classes(found, dataset.y)
@@ -52,13 +54,6 @@ def describe(dataset: Dataset, outlier: float = 3.0) -> Description:
     _count_repeats(found, dataset)
     found.advice = list(advise(found, dataset.image is not None))
     return found
-
-
-def _dtype(dataset: Dataset) -> str:
-    if not dataset.has_frame:
-        return str(dataset.X.dtype)
-    words = sum(map(holds_words, dataset.X.get_columns()))
-    return f"{dataset.X.width - words} columns of numbers, {words} of words"
 
 
 def _count_classes(found: Description, y: Array | None) -> None:

@@ -57,7 +57,7 @@ def chunks(source: Source, encoding: str | None, amount: int, most: int | None, 
             returns = b"\n" not in piece and b"\r" in piece[:-1]  # lines end as on very old machines
         if returns:
             piece = piece.replace(b"\r", b"\n")
-        cut, odd_after = _cut(piece, odd, quotes)
+        cut, odd = _cut(piece, odd, quotes)
         if cut:
             data = b"".join([*rest, piece[:cut]])
             yield _checked(source, Chunk(data, line))
@@ -66,7 +66,6 @@ def chunks(source: Source, encoding: str | None, amount: int, most: int | None, 
         else:
             rest.append(piece)
             held += len(piece)
-        odd = odd_after
         if held > longest:
             quote = " A quote may have been opened and never closed." if quotes and odd else ""
             raise BadData(f"{source.name}, line {line}: the record is longer than {size(longest)}.{quote}")

@@ -100,10 +100,6 @@ class Archive(ArrayFile):
     def rows(self, name: str) -> Any:
         return self._sparse() if self._is_sparse else super().rows(name)
 
-    def check_width(self, name: str) -> None:
-        if not self._is_sparse:
-            super().check_width(name)
-
     def slices(self, name: str, amount: int) -> Iterator[Array]:
         if self._is_sparse:
             matrix = self._sparse()
