@@ -23,7 +23,7 @@ from benchmarks.harness import Benchmark, NotHereError, Row
 from pegasos.program.jobs.datasets import split_rows
 from pegasos.program.pipelines import chosen_scale, make_encoder
 from pegasos.program.tables.dataset import BadData, Dataset
-from pegasos.program.tables.named_sets import is_set, load_set, quadric
+from pegasos.program.tables.named_sets import SETS, load_set, quadric
 from pegasos.program.tables.reading import read
 
 FOLDER = Path(os.environ.get("PEGASOS_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
@@ -67,7 +67,7 @@ def run(repeats: int) -> Iterator[Row]:
         mixed_table(folder / "mixed.csv")
         for source in ("digits", str(folder / "mixed.csv"), "binary10", "usps"):
             try:
-                dataset = load_set(source) if is_set(source) else read(source)
+                dataset = load_set(source) if source in SETS else read(source)
             except BadData as error:
                 raise NotHereError(str(error)) from error
             begin = time.perf_counter()

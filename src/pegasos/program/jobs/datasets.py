@@ -18,7 +18,7 @@ from pegasos.program.tables.column_roles import places_of
 from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.messages import near, plain
-from pegasos.program.tables.named_sets import SETS, is_set, load_set
+from pegasos.program.tables.named_sets import SETS, load_set
 from pegasos.program.tables.read_options import ReadOptions
 from pegasos.program.tables.reading import read, stream
 from pegasos.program.terminal import console
@@ -43,7 +43,7 @@ def load_any(source: str, reading: ReadingOptions) -> Dataset:
     try:
         return load(source, reading)
     except BadData as error:
-        if source == "-" or reading.label is not None or is_set(source):  # it can be read only once, or it was asked for
+        if source == "-" or reading.label is not None or source in SETS:  # it can be read only once, or it was asked for
             raise
         try:
             dataset = load(source, reading, labelled=False)
@@ -55,7 +55,7 @@ def load_any(source: str, reading: ReadingOptions) -> Dataset:
 
 def load(source: str, reading: ReadingOptions, memory: str | None = None, labelled: bool = True) -> Dataset:
     """The whole data set; its notes are shown."""
-    if is_set(source):
+    if source in SETS:
         _refuse_reading(source, reading)
         dataset = load_set(source, fetch=reading.fetch)
     else:
@@ -79,7 +79,7 @@ def _refuse_reading(source: str, reading: ReadingOptions) -> None:
 
 def check_source(source: str) -> None:
     """Refuse a set whose name is nearly right, and a model where data should be."""
-    if is_set(source):
+    if source in SETS:
         return
     path = Path(source)
     if source != "-" and "." not in path.name and not os.path.lexists(path):
@@ -101,7 +101,7 @@ def chunks(
     source: str, columns: list[Column], frame: bool, label_name: str | None, reading: ReadingOptions, memory: str | None = None
 ) -> Iterator[Dataset]:
     """The rows of a file or a set with a model's columns, some at a time; labels come along where there are any."""
-    if not is_set(source):
+    if source not in SETS:
         check_source(source)
         options = read_options(reading, memory, labelled=False)
         yield from stream(source, columns, options, frame=frame, label_name=label_name)

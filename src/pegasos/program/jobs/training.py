@@ -17,7 +17,7 @@ from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import TrainRecord, learner_facts
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.tables.dataset import Dataset
-from pegasos.program.tables.named_sets import is_set
+from pegasos.program.tables.named_sets import SETS
 from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
 from pegasos.search.anatomy import anatomy
@@ -79,4 +79,4 @@ def stem(data: str) -> str:
     """A name for what comes from this data: that of the set, or of the file without its endings."""
     if data == "-":
         return "stdin"
-    return data if is_set(data) else Path(data).name.split(".")[0] or "data"
+    return data if data in SETS else Path(data).name.split(".")[0] or "data"

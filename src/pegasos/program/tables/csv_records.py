@@ -198,15 +198,11 @@ def records(chunk: Chunk, separator: str) -> Iterator[tuple[int, list[str]]]:
     text = chunk.data.decode("utf-8")
     if separator == " ":
         text = collapsed(text)
-    reader = csv.reader(_lines(text), delimiter=separator, skipinitialspace=separator != "\t")
+    ended = io.StringIO(text, newline="\n")  # only a line feed ends a line
+    lines = (line.replace("\r", " ").rstrip(" ") + "\n" if "\r" in line.rstrip("\r\n") else line for line in ended)
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=separator != "\t")
     line = chunk.line
     for row in reader:
         if len(row) > 1 or (row and row[0].strip()):
             yield line, row
         line = chunk.line + reader.line_num
-
-
-def _lines(text: str) -> Iterator[str]:
-    """Lines with their ends; only a line feed ends a line."""
-    for line in io.StringIO(text, newline="\n"):
-        yield line.replace("\r", " ").rstrip(" ") + "\n" if "\r" in line.rstrip("\r\n") else line

@@ -27,15 +27,6 @@ USPS_TRAIN, USPS_TEST = 7291, 2007
 FEWEST_ROWS = 10
 
 
-def is_set(name: str) -> bool:
-    """Whether `name` is one of the named sets.
-
-    >>> is_set("digits"), is_set("digits.csv")
-    (True, False)
-    """
-    return name in SETS
-
-
 def load_set(name: str, seed: int = 0, rows: int | None = None, fetch: bool = False) -> Dataset:
     """The set called `name`; see SETS for all of them.
 
