@@ -170,8 +170,7 @@ def chunk(table: Table, roles: Roles, wanted: Wanted) -> Dataset:
     if roles.label is not None:
         label, labels = table.names[roles.label], _labels(table, roles.label)
         if labels.null_count() < len(labels):
-            missing = f"the label (column {shown(label)}) is missing, though other rows have one."
-            y = simplest(table.values(labels, missing))
+            y = simplest(table.values(labels, f"the label (column {shown(label)}) is missing, though other rows have one."))
     for each in series if not wanted.frame else ():
         if each.null_count():
             table.values(each, f"column {shown(each.name)} has no number; the model was trained without missing values.")

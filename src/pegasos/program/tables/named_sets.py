@@ -82,8 +82,7 @@ def xor(m: int = 1000, seed: int = 0) -> tuple[Array, Array]:
 def _scikit_learn(maker: str, m: int, seed: int, **options: Any) -> tuple[Array, Array]:
     from sklearn import datasets
 
-    X, y = getattr(datasets, maker)(m, random_state=seed, **options)
-    return X, y
+    return getattr(datasets, maker)(m, random_state=seed, **options)
 
 
 def _numbered(X: Array) -> list[Column]:

@@ -173,8 +173,7 @@ def _correlate(found: Description, X: Any) -> None:
     scale[count < min(10, len(Z))] = 0  # two rows in common always correlate
     r = np.where(scale > 1e-9, (Z.T @ Z / count - mean * mean.T) / np.maximum(scale, 1e-9), 0)
     first, second = np.triu_indices(len(chosen), 1)
-    strength = np.abs(r[first, second])
-    for k in np.argsort(-strength, kind="stable")[:TOP_PAIRS]:
+    for k in np.argsort(-np.abs(r[first, second]), kind="stable")[:TOP_PAIRS]:
         a, b = first[k], second[k]
         found.correlations.append((found.columns[chosen[a]].name, found.columns[chosen[b]].name, float(np.clip(r[a, b], -1, 1))))
 

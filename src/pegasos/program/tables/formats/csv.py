@@ -38,10 +38,8 @@ _ENOUGH_WORDS = 1000
 
 def sniff(head: bytes) -> bool:
     """Anything without zero bytes and with few control characters may be text."""
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return True
     odd = sum(head.count(bytes([code])) for code in range(32) if code not in (9, 10, 12, 13))
-    return b"\0" not in head and odd <= len(head) // 100
+    return head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or (b"\0" not in head and odd <= len(head) // 100)
 
 
 def read(source: Source, options: ReadOptions) -> Dataset:
