@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from pegasos.engine.plan import Plan
 from pegasos.engine.solvers import Solver, advance_together
 from pegasos.learners.one_vs_all import probabilities
-from pegasos.learners.task import Task, combined_weights
+from pegasos.learners.task import Task, column_codes, combined_weights, constant_feature
 from pegasos.search.folds import Prepared
 from pegasos.search.grid import Group
 
@@ -140,7 +140,8 @@ def _task(
     weights = np.zeros(total)
     part = None if sample_weight is None else sample_weight[members]
     weights[members] = combined_weights(part, learner.class_weight, names, local, prepared.X[members])
-    return Task.of(learner, prepared.X, codes, weights, len(names), kernel, plan, rows, members)
+    columns, constant = column_codes(len(names)), constant_feature(learner)
+    return Task(prepared.X, codes, weights, columns, kernel, constant, plan, rows, members)
 
 
 class _Reader:
