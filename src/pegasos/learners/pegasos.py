@@ -174,15 +174,8 @@ class Pegasos(RegularizedClassifier):
     def _walk(
         self, task: Task, columns: Array, draws: Draws, weights: Array, lams: Array, tracking: bool = True, origin: int = 0
     ) -> Walk:
-        method = Method(
-            rules.PEGASOS,
-            LOSSES[self.loss],
-            batch=self.batch_size,
-            constant=task.constant,
-            projecting=bool(self.projection),
-            averaging=bool(self.average),
-            tracking=tracking,
-        )
+        switches = {"projecting": bool(self.projection), "averaging": bool(self.average), "tracking": tracking}
+        method = Method(rules.PEGASOS, LOSSES[self.loss], self.batch_size, task.constant, **switches)
         radius = np.sqrt(lams) * self.batch_size
         return task.walk(method, draws, lams * self.batch_size, weights, columns, radius=radius, origin=origin)
 

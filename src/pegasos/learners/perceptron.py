@@ -87,9 +87,8 @@ class Perceptron(OneVsAllClassifier):
         saved = self._saved if self._goes_on else None
         if saved is None:
             self._seed = draw_seed(self.random_state)
-            self._steps = np.zeros(len(task.columns), dtype=np.int64)
-            self._mistakes, self._losses = [], []
-        walk = self._walk(task, self._draws(task.m, self._seed), task.relative_weights)
+            self._steps, self._mistakes, self._losses = np.zeros(len(task.columns), dtype=np.int64), [], []
+        walk = self._full_walk(task, self._seed)
         if saved is not None:
             resume(walk, saved)
         solver = PerceptronSolver(walk, task.m, self.average, None if saved is None else saved["frozen"].copy(), self._steps)
@@ -111,8 +110,7 @@ class Perceptron(OneVsAllClassifier):
         task, first = self._open_part(X, y, classes, sample_weight)
         walk = self._walk(task, Draws("in-order", task.m), task.weights, 0 if first else self._saved["step"])
         if first:
-            self._steps = np.zeros(len(task.columns), dtype=np.int64)
-            self._mistakes, self._losses = [], []
+            self._steps, self._mistakes, self._losses = np.zeros(len(task.columns), dtype=np.int64), [], []
         else:
             resume(walk, {**self._saved, "frozen": np.zeros(len(task.columns), dtype=bool)})
         self._mark = OTHER_ROWS
@@ -133,6 +131,9 @@ class Perceptron(OneVsAllClassifier):
         method = Method(PERCEPTRON, LOSSES["perceptron"], constant=task.constant, averaging=bool(self.average), tracking=True)
         return task.walk(method, draws, np.array([float(self.learning_rate)]), weights, origin=origin)
 
+    def _full_walk(self, task: Task, seed: int) -> Walk:
+        return self._walk(task, Draws("permutation" if self.shuffle else "in-order", task.m, seed), task.relative_weights)
+
     def _finish(self, task: Task, solver: PerceptronSolver, stages: list[Any], stops: list[int]) -> None:
         self._steps = solver.steps
         self._mistakes = [*self._mistakes, *solver.mistakes]
@@ -142,9 +143,5 @@ class Perceptron(OneVsAllClassifier):
         self._saved = solver.walk.save() if self.warm_start or task.kernel is None else None
         self._publish(task, stages, stops)
 
-    def _draws(self, m: int, seed: int) -> Draws:
-        return Draws("permutation" if self.shuffle else "in-order", m, seed)
-
     def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
-        walk = self._walk(task, self._draws(task.m, seed), task.relative_weights)
-        return [PerceptronSolver(walk, task.m, self.average)]
+        return [PerceptronSolver(self._full_walk(task, seed), task.m, self.average)]

@@ -127,8 +127,7 @@ def open_task(learner: Any, X: Any, codes: Array, weights: Array, n_classes: int
     if is_precomputed(learner.kernel):
         if m != width:
             raise ValueError(f"kernel='precomputed' needs the square matrix K(train, train); got shape {X.shape}.")
-        if sparse.issparse(X):
-            X = X.toarray()
+        X = X.toarray() if sparse.issparse(X) else X
         kernel = PRECOMPUTED
         plan = plan_dual(m, 0, len(columns), itemsize, memory, precomputed=True, dense=False)
         rows: Any = GramRows(_symmetric(X))
