@@ -23,11 +23,6 @@ def _inner_has(name: str) -> Any:
     return check
 
 
-def _weight_name(estimator: Any) -> str:
-    """How fit calls the weights: a pipeline wants the name of its last step before it."""
-    return f"{estimator.steps[-1][0]}__sample_weight" if isinstance(estimator, Pipeline) else "sample_weight"
-
-
 class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Fit an estimator without the training rows that have a feature with |z| >= threshold; new rows are never dropped.
 
@@ -63,7 +58,8 @@ class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         checked, _ = validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32))
         self.kept_ = self.kept_rows(checked)
         rows = np.flatnonzero(self.kept_)
-        weights = {} if sample_weight is None else {_weight_name(self.estimator): _safe_indexing(sample_weight, rows)}
+        step = f"{self.estimator.steps[-1][0]}__" if isinstance(self.estimator, Pipeline) else ""  # a pipeline asks for its name
+        weights = {} if sample_weight is None else {f"{step}sample_weight": _safe_indexing(sample_weight, rows)}
         self.estimator_ = clone(self.estimator).fit(_safe_indexing(X, rows), _safe_indexing(y, rows), **weights)
         self.classes_ = self.estimator_.classes_
         return self

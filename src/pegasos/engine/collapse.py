@@ -50,8 +50,7 @@ def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
 def _distinct_sample(X: Any) -> Any:
     chosen = np.unique(np.linspace(0, max(0, X.shape[0] - 1), num=min(256, X.shape[0])).round().astype(int))
     sample = X[chosen].astype(np.float64)
-    everything = slice(None)
-    equal = Pairs("squared", sample).tile(everything, everything) == 0
+    equal = Pairs("squared", sample).tile(slice(None), slice(None)) == 0
     return sample[~np.triu(equal, k=1).any(axis=0)]
 
 

@@ -77,14 +77,9 @@ def _usable(base: Path, *names: str) -> Path | None:
 def cache_folder() -> Path:
     """The folder of compiled code for exactly these sources."""
     given = os.environ.get("NUMBA_CACHE_DIR")
-    bases = [Path(given)] if given else []
-    user = _user_cache()
-    if user is not None:
-        bases.append(user)
     owner = os.getuid() if hasattr(os, "getuid") else "user"
-    bases.append(Path(tempfile.gettempdir()) / f"pegasos-cache-{owner}")
-    for base in bases:
-        folder = _usable(base, "pegasos", f"compiled-{_source_hash()}")
+    for base in (Path(given) if given else None, _user_cache(), Path(tempfile.gettempdir()) / f"pegasos-cache-{owner}"):
+        folder = None if base is None else _usable(base, "pegasos", f"compiled-{_source_hash()}")
         if folder is not None:
             return folder
     own = tempfile.mkdtemp(prefix="pegasos-compiled-")  # nothing lasts: this process compiles for itself

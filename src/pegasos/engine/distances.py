@@ -52,7 +52,7 @@ class Pairs:
             raise ValueError(f"measure must be 'inner', 'squared' or 'manhattan', got {measure!r}")
         self.measure = measure
         self.symmetric = Z is None or Z is X
-        self._x = _canonical(X)
+        self._x = canonical(X)
         self._z = self._x if self.symmetric else _like(self._x, Z)
         if self._x.shape[1] != self._z.shape[1]:
             raise ValueError(f"X has {self._x.shape[1]} features, but Z has {self._z.shape[1]}")
@@ -102,10 +102,7 @@ class Pairs:
         array([[7.]])
         """
         if out is None:
-            out = np.empty(
-                (_length(rows, self.shape[0]), _length(columns, self.shape[1])),
-                dtype=self.dtype,
-            )
+            out = np.empty((_length(rows, self.shape[0]), _length(columns, self.shape[1])), dtype=self.dtype)
         if out.size == 0:
             return out
         if self.measure == "inner":
@@ -115,16 +112,6 @@ class Pairs:
         else:
             out[...] = _manhattan(self._x[rows], self._z[columns])
         return out
-
-    def diagonal(self) -> NDArray[Any]:
-        """The measure between each row and itself: squared norms for "inner", otherwise zeros.
-
-        >>> Pairs("inner", np.array([[3.0, 4.0]])).diagonal()
-        array([25.])
-        """
-        if not self.symmetric:
-            raise ValueError("the diagonal exists only for Z=None")
-        return self_values(self.measure, self._x)
 
     def _multiply(self, a: Any, b: Any, out: NDArray[Any]) -> None:
         if not self._sparse:
@@ -195,29 +182,20 @@ def self_values(measure: Measure, X: Any) -> NDArray[Any]:
         return squared_norms(X).astype(X.dtype)
 
 
-def fill_matrix(pairs: Pairs, transform: Transform, out: NDArray[Any] | None = None) -> NDArray[Any]:
+def fill_matrix(pairs: Pairs, transform: Transform) -> NDArray[Any]:
     """All values between the rows of X and of Z, each tile mapped in place by `transform`.
 
     >>> fill_matrix(Pairs("inner", np.eye(2), np.array([[3.0, 4.0]])), lambda tile: np.negative(tile, out=tile))
     array([[-3.],
            [-4.]])
     """
-    result = _output(pairs, out)
-
-    def work(rows: slice, columns: slice) -> None:
-        block = result[rows, columns]
-        pairs.tile(rows, columns, out=block)
-        transform(block)
-
     n_rows, n_columns = pairs.shape
     width = max(1, min(pairs.edge, n_columns))
     height = pairs.edge**2 // width
-    blocks = [(rows, columns) for rows in _slices(n_rows, height) for columns in _slices(n_columns, width)]
-    run_blocks(blocks, work, most_workers=pairs.most_workers)
-    return result
+    return _fill(pairs, transform, [(rows, columns) for rows in _slices(n_rows, height) for columns in _slices(n_columns, width)])
 
 
-def fill_gram(pairs: Pairs, transform: Transform, out: NDArray[Any] | None = None) -> NDArray[Any]:
+def fill_gram(pairs: Pairs, transform: Transform) -> NDArray[Any]:
     """All values between the rows of X, exactly symmetric: each tile above the diagonal is computed once and mirrored.
 
     >>> fill_gram(Pairs("inner", np.array([[1.0], [2.0]])), lambda tile: np.sqrt(tile, out=tile)).round(3)
@@ -226,19 +204,22 @@ def fill_gram(pairs: Pairs, transform: Transform, out: NDArray[Any] | None = Non
     """
     if not pairs.symmetric:
         raise ValueError("a Gram matrix needs Z=None")
-    result = _output(pairs, out)
+    slices = list(_slices(pairs.shape[0], pairs.edge))
+    return _fill(pairs, transform, [(rows, columns) for i, rows in enumerate(slices) for columns in slices[i:]], mirrored=True)
+
+
+def _fill(pairs: Pairs, transform: Transform, blocks: list[tuple[slice, slice]], mirrored: bool = False) -> NDArray[Any]:
+    result = np.empty(pairs.shape, dtype=pairs.dtype)
 
     def work(rows: slice, columns: slice) -> None:
         block = result[rows, columns]
         pairs.tile(rows, columns, out=block)
         transform(block)
-        if rows == columns:
+        if mirrored and rows == columns:
             mirror_upper(block)
-        else:
+        elif mirrored:
             _copy_transposed(block, result[columns, rows])
 
-    slices = list(_slices(pairs.shape[0], pairs.edge))
-    blocks = [(rows, columns) for i, rows in enumerate(slices) for columns in slices[i:]]
     run_blocks(blocks, work, most_workers=pairs.most_workers)
     return result
 
@@ -252,11 +233,9 @@ def mirror_upper(square: NDArray[Any]) -> None:
     array([[1, 2],
            [2, 4]])
     """
-    size = len(square)
-    for rows in _slices(size, TILE):
+    for rows in _slices(len(square), TILE):
         diagonal = square[rows, rows]
-        lower = np.tri(len(diagonal), k=-1, dtype=bool)
-        np.copyto(diagonal, diagonal.T.copy(), where=lower)
+        np.copyto(diagonal, diagonal.T.copy(), where=np.tri(len(diagonal), k=-1, dtype=bool))
         _copy_transposed(square[rows, rows.stop :], square[rows.stop :, rows])
 
 
@@ -310,7 +289,7 @@ def _short_indices(x: Any) -> Any:
     return type(x)((x.data, x.indices.astype(np.int32), x.indptr.astype(np.int32)), shape=x.shape)
 
 
-def _canonical(X: Any) -> Any:
+def canonical(X: Any) -> Any:
     """X itself if its rows can be read as they are, otherwise the nearest copy whose rows can."""
     if not sparse.issparse(X):
         X = np.ascontiguousarray(X)
@@ -332,7 +311,7 @@ def _like(X: Any, Z: Any) -> Any:
         Z = type(X)(Z)
     elif sparse.issparse(Z):
         Z = Z.toarray()
-    return _canonical(Z.astype(X.dtype, copy=False) if hasattr(Z, "astype") else np.asarray(Z, dtype=X.dtype))
+    return canonical(Z.astype(X.dtype, copy=False) if hasattr(Z, "astype") else np.asarray(Z, dtype=X.dtype))
 
 
 def _density(X: Any) -> float:
@@ -345,11 +324,3 @@ def _length(index: Index, size: int) -> int:
 
 def _slices(size: int, step: int) -> Iterator[slice]:
     return (slice(start, min(start + step, size)) for start in range(0, size, step))
-
-
-def _output(pairs: Pairs, out: NDArray[Any] | None) -> NDArray[Any]:
-    if out is None:
-        return np.empty(pairs.shape, dtype=pairs.dtype)
-    if out.shape != pairs.shape or out.dtype != pairs.dtype:
-        raise ValueError(f"out must be {pairs.dtype} of shape {pairs.shape}, got {out.dtype} of shape {out.shape}")
-    return out

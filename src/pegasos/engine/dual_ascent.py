@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pegasos.engine.certificate import Certificate, box, certificate_of
 from pegasos.engine.pair_steps import active_rows, finish_round
-from pegasos.engine.solvers import Solver
+from pegasos.engine.solvers import EpochSolver
 from pegasos.engine.walk import Walk
 
 Array = np.ndarray[Any, Any]
@@ -22,19 +21,17 @@ EPOCHS_WORTH_FINISHING = 15
 LARGEST_SET = 1000
 
 
-class DualAscent(Solver):
+class DualAscent(EpochSolver):
     """The state of all predictors (classes x λ): who has reached tol, and with which gap.
 
     `codes` and `weights` (ω) are those of the training rows, in the order of the walk's members.
     """
 
     def __init__(self, walk: Walk, lams: Array, weights: Array, codes: Array, tol: float, finish: bool = True) -> None:
-        super().__init__(walk)
+        self.rows = np.arange(walk.rows.count) if walk.members is None else walk.members
+        super().__init__(walk, len(self.rows))
         self.weights, self.codes, self.tol, self.finish = weights, codes, tol, finish
         self.lams = np.asarray(lams, dtype=np.float64)
-        members = np.arange(walk.rows.count) if walk.members is None else walk.members
-        self.rows = members
-        self.m = len(members)
         shape = (len(walk.classes), len(self.lams))
         self.labels = np.where(self.codes[None, :] == walk.classes[:, None], 1.0, -1.0)
         self._signs = np.repeat(self.labels, len(self.lams), axis=0)
@@ -44,7 +41,6 @@ class DualAscent(Solver):
         self.relative = np.full(shape, np.inf)
         self.finishing = np.zeros(shape, dtype=bool)
         self.history: list[Array] = []
-        self.epoch = walk.step // self.m
         self._verified = False
         self._kept: dict[int, tuple[Array, float, Array]] = {}
 
@@ -53,19 +49,9 @@ class DualAscent(Solver):
         """Whether all members have reached tol, by exact scores."""
         return bool(self.done.all()) and self.verify()
 
-    def milestones(self, stop: int) -> Sequence[int]:
-        return range(self.epoch + 1, stop + 1)
-
-    def steps_at(self, stop: int) -> int:
-        return stop * self.m
-
     @property
     def gaps(self) -> Array:
         return self.relative.reshape(-1)
-
-    def advance(self, stop: int) -> None:
-        while self.epoch < stop and not self.finished:
-            self.walk_epoch()
 
     def walk_epoch(self) -> None:
         """One more epoch: walk the columns that walk, finish those that are being finished, and look at all gaps."""
@@ -86,28 +72,18 @@ class DualAscent(Solver):
     def certificate(self) -> Certificate:
         """P and D of each member (class by class), from the walk's own scores and coefficients."""
         scores, bias = self.walk.settled_scores()
-        return certificate_of(
-            self.walk.method.loss,
-            self._member_lams,
-            self.weights,
-            self._signs,
-            scores,
-            self.walk.coefficients(),
-            bias=bias,
-            columns=self.member_columns(),
-            rows=self.rows,
-        )
+        values = (self._member_lams, self.weights, self._signs, scores, self.walk.coefficients())
+        return certificate_of(self.walk.method.loss, *values, bias=bias, columns=self.member_columns(), rows=self.rows)
 
     def verify(self) -> bool:
         """Whether all are done by scores free of the walk's rounding; those that are not go on."""
         if self._verified:
             return True
         self.walk.refresh()
-        kept = np.zeros(self.done.size, dtype=bool)
-        kept[list(self._kept)] = True  # their columns went on for others: their own gap is the one they had
-        self.relative = np.where(
-            kept.reshape(self.done.shape), self.relative, self.certificate().relative.reshape(self.done.shape)
-        )
+        relative = self.certificate().relative
+        kept = list(self._kept)  # their columns went on for others: their own gap is the one they had
+        relative[kept] = self.relative.reshape(-1)[kept]
+        self.relative = relative.reshape(self.done.shape)
         self.done = self.relative <= self.tol
         for member in np.flatnonzero(~self.done.reshape(-1)):
             self._kept.pop(int(member), None)
@@ -125,7 +101,6 @@ class DualAscent(Solver):
         return vectors, bias
 
     def scores(self, index: Array) -> Array:
-        """Decision values of these rows, members x rows."""
         scores = self.walk.scores(index)[self.member_columns()]
         for member, (_, _, kept) in self._kept.items():
             scores[member] = kept[index]
@@ -149,11 +124,9 @@ class DualAscent(Solver):
 
     def _rest(self) -> None:
         """A column walks as long as one of its λ is neither done nor being finished."""
-        column = self.walk.column_of()
-        walking = np.zeros(self.walk.active, dtype=bool)
-        walking[column[~(self.done | self.finishing)]] = True
-        self.walk.freeze(np.flatnonzero(~walking))
-        self.walk.wake(np.flatnonzero(walking))
+        resting = np.ones(self.walk.active, dtype=bool)
+        resting[self.walk.column_of()[~(self.done | self.finishing)]] = False
+        self.walk.rest(resting)
 
     def _choose_finishing(self, changes: Array) -> None:
         """Columns for which walking on, at the pace of their last epochs, would take longer than pair steps."""

@@ -15,7 +15,7 @@ class Interrupted(Exception):  # noqa: N818 - not an error: somebody asked for i
 
 @contextlib.contextmanager
 def interruptible(event: threading.Event) -> Iterator[None]:
-    """Walks of this thread end with `Interrupted` soon after the event is set: Ctrl-C reaches the main thread only."""
+    """Walks of this thread end with `Interrupted` soon after the event is set."""
     _thread.halt = event
     try:
         yield

@@ -90,9 +90,10 @@ class Kernel(ABC):
         kernel.check_range(X)
         if Z is not X:
             kernel.check_range(Z.astype(X.dtype, copy=False))
-        return kernel._matrix(X, Z)
+        return kernel.matrix(X, Z)
 
-    def _matrix(self, X: Any, Z: Any) -> NDArray[Any]:
+    def matrix(self, X: Any, Z: Any) -> NDArray[Any]:
+        """The same for checked rows and a resolved kernel; symmetric where Z is X."""
         assert self.measure is not None
         pairs = Pairs(self.measure, X, Z)
         return fill_gram(pairs, self.transform) if Z is X else fill_matrix(pairs, self.transform)
@@ -321,18 +322,14 @@ class CustomKernel(Kernel):
         values = np.empty(X.shape[0], dtype=X.dtype)
         for start in range(0, len(values), 64):
             part = X[start : start + 64]
-            values[start : start + 64] = kernel._matrix(part, part).diagonal()
+            values[start : start + 64] = kernel.matrix(part, part).diagonal()
         return values
 
-    def _matrix(self, X: Any, Z: Any) -> NDArray[Any]:
+    def matrix(self, X: Any, Z: Any) -> NDArray[Any]:
         result = self.function(X, Z)
         with np.errstate(over="ignore"):
             # A copy: the function may have handed out an array of its own, which mirroring would change.
-            matrix = np.array(
-                result.toarray() if sparse.issparse(result) else result,
-                dtype=X.dtype,
-                order="C",
-            )
+            matrix = np.array(result.toarray() if sparse.issparse(result) else result, dtype=X.dtype, order="C")
         shape = (X.shape[0], Z.shape[0])
         if matrix.shape != shape:
             raise ValueError(f"{self!r} must return shape {shape}, got {matrix.shape}")
@@ -364,7 +361,7 @@ def as_kernel(spec: Any) -> Kernel | None:
     # A class can be called too, but Gaussian(X, Z) is not what the user of Gaussian instead of Gaussian() means.
     if callable(spec) and not isinstance(spec, type):
         return CustomKernel(spec)
-    names = ", ".join(repr(name) for name in [*KERNELS, *ALIASES])
+    names = ", ".join(map(repr, [*KERNELS, *ALIASES]))
     raise ValueError(f"kernel must be None, a kernel object, a function of X and Z or one of {names}; got {spec!r}")
 
 
@@ -405,9 +402,7 @@ def _positive(name: str, value: Any) -> float:
 
 
 def _is_number(value: Any) -> bool:
-    if isinstance(value, bool):
-        return False
-    return isinstance(value, numbers.Real) and math.isfinite(value)
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _plain(value: Any) -> Any:

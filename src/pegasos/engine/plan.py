@@ -49,12 +49,11 @@ def plan_primal(
     sparse: bool, m: int, width: int, columns: int, itemsize: int, memory: int | float | str | None, coefficients: bool
 ) -> Plan:
     """Explicit features: by rows for CSR and for few columns, else by blocks."""
-    by_rows = sparse or columns < BLOCK_FROM_COLUMNS
     state = columns * itemsize * (4 * width + (m if coefficients else 0)) + 32 * m
     reason = "CSR rows" if sparse else f"{columns} columns, blocks pay from {BLOCK_FROM_COLUMNS} on"
-    walk = "by rows" if by_rows else "by blocks"
-    plan = Plan("csr" if sparse else "dense", walk, PRIMAL_BLOCK, state, budget_bytes(memory), blas_threads(), reason)
-    return _checked(plan)
+    walk = "by rows" if sparse or columns < BLOCK_FROM_COLUMNS else "by blocks"
+    kind = "csr" if sparse else "dense"
+    return _checked(Plan(kind, walk, PRIMAL_BLOCK, state, budget_bytes(memory), blas_threads(), reason))
 
 
 def plan_dual(

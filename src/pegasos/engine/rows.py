@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from pegasos.engine.compiling import compiled
-from pegasos.engine.distances import Pairs, fill_gram, squared_norms
+from pegasos.engine.distances import Pairs, canonical, squared_norms
 from pegasos.engine.kernels import Kernel
 from pegasos.engine.threads import run_blocks
 
@@ -53,14 +53,14 @@ def add_lines(index: Array, changes: Array, gram: Array, weights: Array) -> None
                     weights[j, q] += u * row[q]
 
 
-class DenseRows:
-    """Explicit features in a C-contiguous array."""
+class ExplicitRows:
+    """Explicit features: what dense and CSR rows share."""
 
     dual = False
     stored = False
 
-    def __init__(self, X: Array) -> None:
-        self.X = read_only(np.ascontiguousarray(X))
+    def __init__(self, X: Any) -> None:
+        self.X = X
         self.dtype = X.dtype
         self.count, self.width = X.shape
 
@@ -68,6 +68,21 @@ class DenseRows:
     def diagonal(self) -> Array:
         """K_ii of all rows."""
         return squared_norms(self.X)
+
+    def products(self, weights: Array) -> Array:
+        """X·weightsᵀ for all rows."""
+        return np.asarray(self.X @ weights.T)
+
+    def evaluate(self, index: Array, vectors: Array) -> Array:
+        """vectors·x of chosen rows, vectors x rows."""
+        return np.asarray(self.X[index] @ vectors.T).T
+
+
+class DenseRows(ExplicitRows):
+    """Explicit features in a C-contiguous array."""
+
+    def __init__(self, X: Array) -> None:
+        super().__init__(read_only(np.ascontiguousarray(X)))
 
     def scores(self, index: Array, weights: Array, out: Array) -> None:
         np.matmul(weights, self.X[index].T, out=out)
@@ -79,33 +94,12 @@ class DenseRows:
     def add(self, index: Array, changes: Array, weights: Array) -> None:
         weights += changes @ self.X[index]
 
-    def products(self, weights: Array) -> Array:
-        """X·weightsᵀ for all rows."""
-        return np.asarray(self.X @ weights.T)
 
-    def evaluate(self, index: Array, vectors: Array) -> Array:
-        """vectors·x of chosen rows, vectors x rows."""
-        return np.asarray(self.X[index] @ vectors.T).T
-
-
-class SparseRows:
+class SparseRows(ExplicitRows):
     """Explicit features in CSR: walked row by row only."""
 
-    dual = False
-    stored = False
-
     def __init__(self, X: Any) -> None:
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        self.X = X
-        self.dtype = X.dtype
-        self.count, self.width = X.shape
-
-    @cached_property
-    def diagonal(self) -> Array:
-        """K_ii of all rows."""
-        return squared_norms(self.X)
+        super().__init__(canonical(X))
 
     def cross(self, index: Array) -> Array:
         block = self.X[index]
@@ -114,19 +108,26 @@ class SparseRows:
     def add(self, index: Array, changes: Array, weights: Array) -> None:
         weights += np.asarray((self.X[index].T @ changes.T).T)
 
-    def products(self, weights: Array) -> Array:
-        """X·weightsᵀ for all rows."""
-        return np.asarray(self.X @ weights.T)
 
-    def evaluate(self, index: Array, vectors: Array) -> Array:
-        """vectors·x of chosen rows, vectors x rows."""
-        return np.asarray(self.X[index] @ vectors.T).T
-
-
-class GramRows:
-    """A stored kernel matrix, symmetric, in the dtype in which to compute."""
+class DualRows:
+    """A kernel: the weights of a walk are the scores of all rows."""
 
     dual = True
+
+    def scores(self, index: Array, weights: Array, out: Array) -> None:
+        np.take(weights, index, axis=1, out=out, mode="clip")
+
+    def cross(self, index: Array) -> Array:
+        return self.between(index, index)
+
+    def between(self, rows: Array, columns: Any) -> Array:
+        """The kernel between two sets of rows."""
+        raise AssertionError("each kind of rows has its own")
+
+
+class GramRows(DualRows):
+    """A stored kernel matrix, symmetric, in the dtype in which to compute."""
+
     stored = True
 
     def __init__(self, K: Array) -> None:
@@ -138,29 +139,18 @@ class GramRows:
     @classmethod
     def of(cls, kernel: Kernel, X: Any) -> GramRows:
         """The Gram matrix of a resolved kernel."""
-        if kernel.measure is None:
-            return cls(kernel(X))
-        return cls(fill_gram(Pairs(kernel.measure, X), kernel.transform))
+        return cls(kernel.matrix(X, X))
 
     @cached_property
     def diagonal(self) -> Array:
         """K_ii of all rows."""
         return self.K.diagonal().astype(np.float64)
 
-    def scores(self, index: Array, weights: Array, out: Array) -> None:
-        np.take(weights, index, axis=1, out=out, mode="clip")
-
-    def cross(self, index: Array) -> Array:
-        return self.between(index, index)
-
-    def between(self, rows: Array, columns: Array) -> Array:
-        """The kernel between two sets of rows."""
+    def between(self, rows: Array, columns: Any) -> Array:
         return self.K[np.ix_(rows, columns)]
 
     def add(self, index: Array, changes: Array, weights: Array) -> None:
-        changed = changes != 0
-        counts = changed.sum(axis=1)
-        dense = np.flatnonzero(counts * PRODUCT_ADVANTAGE >= changes.shape[1])
+        dense = np.flatnonzero((changes != 0).sum(axis=1) * PRODUCT_ADVANTAGE >= changes.shape[1])
         if len(dense) >= 4:
             self._add_product(index, changes[dense], weights, dense)
             changes = changes.copy()
@@ -177,7 +167,7 @@ class GramRows:
 
     def _add_product(self, index: Array, changes: Array, weights: Array, columns: Array) -> None:
         used = np.flatnonzero(changes.any(axis=0))
-        every = len(columns) == len(weights)
+        chosen = slice(None) if len(columns) == len(weights) else columns
         gathered, product = self._buffers(len(columns))
         for start in range(0, len(used), GATHERED_ROWS):
             part = used[start : start + GATHERED_ROWS]
@@ -188,10 +178,7 @@ class GramRows:
                 tile = lines[:, c : c + TILE_COLUMNS]
                 added = product[:, : tile.shape[1]]
                 np.matmul(values, tile, out=added)
-                if every:
-                    weights[:, c : c + TILE_COLUMNS] += added
-                else:
-                    weights[columns, c : c + TILE_COLUMNS] += added
+                weights[chosen, c : c + TILE_COLUMNS] += added
 
     def _buffers(self, columns: int) -> tuple[Array, Array]:
         """Arrays of this thread that are used again and again: fresh pages for each block would cost as much as the work."""
@@ -232,13 +219,12 @@ def column_tiles(rows: int, width: int) -> list[tuple[slice, slice]]:
     return [(slice(0, rows), slice(c, min(c + TILE_COLUMNS, width))) for c in range(0, width, TILE_COLUMNS)]
 
 
-class KernelRows:
+class KernelRows(DualRows):
     """A kernel computed on the fly, for the rows that changed only, tile by tile.
 
     With a `bank` the inner products or distances of a block are taken from it: several kernels in step share them.
     """
 
-    dual = True
     stored = False
 
     def __init__(self, kernel: Kernel, X: Any, bank: SharedDistances | None = None) -> None:
@@ -247,10 +233,8 @@ class KernelRows:
         self.X = X
         self.dtype = X.dtype
         self.count = self.width = X.shape[0]
-        if bank is not None:
-            self._pairs: Pairs | None = bank.pairs
-        else:
-            self._pairs = Pairs(kernel.measure, X) if kernel.measure is not None else None
+        own = None if bank is not None or kernel.measure is None else Pairs(kernel.measure, X)
+        self._pairs = own if bank is None else bank.pairs
         # A user's function is called from one thread only: it need not be prepared for more.
         self._most_workers = 1 if self._pairs is None else self._pairs.most_workers
 
@@ -259,11 +243,7 @@ class KernelRows:
         """K_ii of all rows."""
         return self.kernel.diagonal(self.X).astype(np.float64)
 
-    def scores(self, index: Array, weights: Array, out: Array) -> None:
-        np.take(weights, index, axis=1, out=out, mode="clip")
-
     def between(self, rows: Array, columns: Any) -> Array:
-        """The kernel between two sets of rows."""
         if self._pairs is None:
             return self.kernel(self.X[rows], self.X[columns])
         tile = self._pairs.tile(rows, columns)
@@ -272,7 +252,7 @@ class KernelRows:
 
     def cross(self, index: Array) -> Array:
         if self._distances is None:
-            return self.between(index, index)
+            return super().cross(index)
         tile = self._distances.block(index)[:, index]
         self.kernel.transform(tile)
         return tile

@@ -17,12 +17,6 @@ from pegasos.engine.walk import Walk
 Array = np.ndarray[Any, Any]
 
 
-def suffix_start(stop: int, average: bool | float) -> int:
-    """The mean is over the vectors after steps start+1..stop: all of them, or the last fraction."""
-    share = 1.0 if isinstance(average, bool | np.bool_) else float(average)
-    return stop - math.ceil(share * stop)
-
-
 def advance_together(solvers: Sequence[Solver], stop: int) -> None:
     """Advance solvers over the same draws block by block in step, so that they can share what a block needs."""
     block = solvers[0].walk.steps_a_block
@@ -52,9 +46,9 @@ class Solver:
         """Steps of the walk at a stop."""
         return stop
 
-    def walk_on(self, step: int) -> None:
+    def walk_on(self, stop: int) -> None:
         """Walk to a step on the way to the next milestone."""
-        self.walk.advance(step)
+        self.walk.advance(stop)
 
     @property
     def gaps(self) -> Array | None:
@@ -86,7 +80,9 @@ class PegasosSolver(Solver):
     def __init__(self, walk: Walk, lams: Array, batch: int, average: bool | float, stops: list[int]) -> None:
         super().__init__(walk)
         self._units = np.tile(np.asarray(lams, dtype=np.float64) * batch, len(walk.classes))
-        self._starts = {stop: suffix_start(stop, average) for stop in stops} if average else {}
+        # the mean is over the vectors after steps start+1..stop: all of them, or the last fraction
+        share = 1.0 if isinstance(average, bool | np.bool_) else float(average)
+        self._starts = {stop: stop - math.ceil(share * stop) for stop in stops} if average else {}
         self._sums: dict[int, tuple[Array, Array]] = {}
         self._average = bool(average)
 
@@ -97,8 +93,7 @@ class PegasosSolver(Solver):
                 self._sums[start] = self._members(self.walk.sums())
         self.walk.advance(stop)
 
-    def walk_on(self, step: int) -> None:
-        self.advance(step)
+    walk_on = advance
 
     def _members(self, pair: tuple[Array, Array]) -> tuple[Array, Array]:
         columns = self.member_columns()
@@ -126,19 +121,13 @@ class PegasosSolver(Solver):
         return self.walk.scores(index)[columns] / scale.astype(self.walk.rows.dtype)
 
 
-class PerceptronSolver(Solver):
-    """Epochs until a column makes no mistake; the predictor is the last vector, or the mean of all."""
+class EpochSolver(Solver):
+    """A solver that decides after each epoch of m steps who rests from then on."""
 
-    def __init__(self, walk: Walk, m: int, average: bool, done: Array | None = None, steps: Array | None = None) -> None:
+    def __init__(self, walk: Walk, m: int) -> None:
         super().__init__(walk)
-        columns = len(walk.classes)
         self.m = m
-        self.average = average
         self.epoch = walk.step // m
-        self.steps = np.zeros(columns, dtype=np.int64) if steps is None else steps
-        self.resting = np.zeros(columns, dtype=bool) if done is None else done
-        self.mistakes: list[Array] = []
-        self.losses: list[Array] = []
 
     def milestones(self, stop: int) -> Sequence[int]:
         return range(self.epoch + 1, stop + 1)
@@ -146,14 +135,31 @@ class PerceptronSolver(Solver):
     def steps_at(self, stop: int) -> int:
         return stop * self.m
 
+    def advance(self, stop: int) -> None:
+        while self.epoch < stop and not self.finished:
+            self.walk_epoch()
+
+    def walk_epoch(self) -> None:
+        """One pass more."""
+        raise AssertionError("each solver looks at other things after an epoch")
+
+
+class PerceptronSolver(EpochSolver):
+    """Epochs until a column makes no mistake; the predictor is the last vector, or the mean of all."""
+
+    def __init__(self, walk: Walk, m: int, average: bool, done: Array | None = None, steps: Array | None = None) -> None:
+        super().__init__(walk, m)
+        columns = len(walk.classes)
+        self.average = average
+        self.steps = np.zeros(columns, dtype=np.int64) if steps is None else steps
+        self.resting = np.zeros(columns, dtype=bool) if done is None else done
+        self.mistakes: list[Array] = []
+        self.losses: list[Array] = []
+
     @property
     def finished(self) -> bool:  # type: ignore[override]
         """Whether no column makes mistakes any more."""
         return bool(self.resting.all())
-
-    def advance(self, stop: int) -> None:
-        while self.epoch < stop and not self.finished:
-            self.walk_epoch()
 
     def walk_epoch(self) -> None:
         """One pass; columns that made no mistake in it rest from then on."""
@@ -165,7 +171,7 @@ class PerceptronSolver(Solver):
         self.mistakes.append(mistakes)
         self.losses.append(walk.take_losses() / self.m)
         self.resting = self.resting | (mistakes == 0)
-        walk.freeze(np.flatnonzero(self.resting))
+        walk.rest(self.resting)
 
     def predictors(self) -> tuple[Array, Array]:
         if not self.average:

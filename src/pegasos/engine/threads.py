@@ -44,34 +44,25 @@ def single_threaded_blas() -> Iterator[None]:
     >>> blas_threads() == before
     True
     """
-    _enter()
-    try:
-        yield
-    finally:
-        _leave()
-
-
-# The limit belongs to the process, not to a thread. Were each block to restore what it found, then the second of two
-# overlapping blocks would leave the first one's limit of 1 behind for good: so the first one in sets it, and the last
-# one out restores it.
-def _enter() -> None:
+    # The limit belongs to the process, not to a thread. Were each block to restore what it found, then the second of two
+    # overlapping blocks would leave the first one's limit of 1 behind for good: so the first one in sets it, and the last
+    # one out restores it.
     global _inside, _limiter
     with _lock:
         if _inside == 0:
             _free_control()
             _limiter = _controller().limit(limits=1, user_api="blas")
         _inside += 1
-
-
-def _leave() -> None:
-    global _inside, _limiter
-    with _lock:
-        _inside -= 1
-        if _inside == 0:
-            _free_control()
-            _limiter.restore_original_limits()
-            _limiter = None
-            _free_control()
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                _free_control()
+                _limiter.restore_original_limits()
+                _limiter = None
+                _free_control()
 
 
 def _free_control() -> None:
@@ -86,9 +77,7 @@ def _free_control() -> None:
 
 
 def run_blocks(
-    blocks: Sequence[tuple[slice, slice]],
-    work: Callable[[slice, slice], None],
-    most_workers: int | None = None,
+    blocks: Sequence[tuple[slice, slice]], work: Callable[[slice, slice], None], most_workers: int | None = None
 ) -> None:
     """Call work(rows, columns) for all blocks, on as many threads as BLAS may use; BLAS is held to one meanwhile.
 

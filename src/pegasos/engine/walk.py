@@ -52,29 +52,19 @@ class Walk:
         self.step = self.origin = origin
         self._order = np.argsort(params, kind="stable")
         self.classes = np.asarray(classes)
-        self._problem = Problem(
-            codes.astype(np.int64), weights.astype(np.float64), rows.diagonal + method.constant * method.constant
-        )
+        diagonal = rows.diagonal + method.constant * method.constant
+        self._problem = Problem(codes.astype(np.int64), weights.astype(np.float64), diagonal)
         sorted_params = np.asarray(params, dtype=np.float64)[self._order]
         sorted_radius = np.zeros_like(sorted_params) if radius is None else np.asarray(radius, float)[self._order]
         self._columns = self._new_columns(sorted_params, sorted_radius)
-        self._block_size = ROW_CHUNK if by_rows else block
-        self._block_size = method.batch * max(1, self._block_size // method.batch)
+        self._block_size = method.batch * max(1, (ROW_CHUNK if by_rows else block) // method.batch)
         self._state = self._new_state()
         self._block = self._new_block()
         self._first = self._done = self._size = 0  # the block's first example in the draws, how many are walked, its size
         self._cross: Array = read_only(np.empty((0, 0), dtype=rows.dtype))
-        self._mode = Mode(
-            method.rule.code,
-            method.loss.code,
-            method.batch,
-            float(method.constant),
-            method.projecting,
-            method.averaging,
-            method.tracking,
-            rows.dual,
-            method.rule.reads_own,
-        )
+        codes_of = (method.rule.code, method.loss.code, method.batch, float(method.constant))
+        switches = (method.projecting, method.averaging, method.tracking, rows.dual, method.rule.reads_own)
+        self._mode = Mode(*codes_of, *switches)
 
     # -- arrays ------------------------------------------------------------------------------------------------------
 
@@ -165,18 +155,8 @@ class Walk:
         if self._done == self._size:
             self._open_block()
         last = min(self._size, (until - self.origin) * batch - self._first)
-        walk_block(
-            self._done,
-            last,
-            self.step + 1,
-            self._mode,
-            self._cross,
-            self.rows.stored,
-            self._problem,
-            self._columns,
-            self._state,
-            self._block,
-        )
+        matrix = (self._cross, self.rows.stored)
+        walk_block(self._done, last, self.step + 1, self._mode, *matrix, self._problem, self._columns, self._state, self._block)
         self.step += (last - self._done) // batch
         self._done = last
         if last == self._size:
@@ -188,7 +168,7 @@ class Walk:
         position = (self.step - self.origin) * batch
         self._first = position // size * size
         self._done, self._size = position - self._first, size
-        block, active = self._block, int(self._columns.active[0])
+        block, active = self._block, self.active
         block.drawn[:] = self._drawn(self._first, self._first + size)
         self.rows.scores(block.drawn, self._state.weights[:active], block.scores[:active])
         if self.method.constant:
@@ -201,8 +181,7 @@ class Walk:
             self._cross = self.rows.K if self.rows.stored else read_only(self.rows.cross(block.drawn))
 
     def _close_block(self) -> None:
-        active = int(self._columns.active[0])
-        block, state = self._block, self._state
+        active, block, state = self.active, self._block, self._state
         self.rows.add(block.drawn, block.changes[:active], state.weights[:active])
         if self.method.averaging and not self.rows.dual:
             self.rows.add(block.drawn, block.clocked[:active], state.sums[:active])
@@ -231,10 +210,9 @@ class Walk:
 
     def _with_pending(self, base: Array, pending: Array) -> Array:
         """`base` after the changes of the block under way, which stays as it is: a look must not move any bits."""
-        if self.by_rows or self._done == self._size or not self._size:
-            return base[: self.active].copy()
         result = base[: self.active].copy()
-        self.rows.add(self._block.drawn, pending[: self.active], result)
+        if not self.by_rows and self._done != self._size:
+            self.rows.add(self._block.drawn, pending[: self.active], result)
         return result
 
     def vectors(self) -> tuple[Array, Array]:
@@ -286,22 +264,16 @@ class Walk:
     def settled_scores(self) -> tuple[Array, Array]:
         """The scores of all rows as they lie in memory, without the constant feature, and that one's part of each column."""
         self._settle()
-        state, active = self._state, self.active
-        if self.rows.dual:
-            scores = state.weights[:active]
-        else:
-            scores = np.ascontiguousarray(self.rows.products(state.weights[:active]).T)
-        return scores, self.method.constant * state.bias[:active]
+        weights, bias = self._state.weights[: self.active], self._state.bias[: self.active]
+        scores = weights if self.rows.dual else np.ascontiguousarray(self.rows.products(weights).T)
+        return scores, self.method.constant * bias
 
     def column_scores(self, column: int) -> Array:
         """The raw scores of all rows under one column."""
         self._settle()
-        state, scale = self._state, self._state.scale[column]
-        if self.rows.dual:
-            scores = state.weights[column]
-        else:
-            scores = self.rows.products(state.weights[column : column + 1])[:, 0]
-        return scale * (scores.astype(np.float64) + self.method.constant * state.bias[column])
+        state, weights = self._state, self._state.weights[column : column + 1]
+        scores = weights[0] if self.rows.dual else self.rows.products(weights)[:, 0]
+        return state.scale[column] * (scores.astype(np.float64) + self.method.constant * state.bias[column])
 
     def coefficients(self) -> Array:
         """The dual coefficients y·a of each column (only where they are kept)."""
@@ -309,22 +281,23 @@ class Walk:
 
     def take_losses(self) -> Array:
         """The summed losses of the examples drawn since the last call, one number a column."""
-        losses = self._state.loss[: self.active].copy()
-        self._state.loss[:] = 0
-        return losses
+        return self._take(self._state.loss)
 
     def take_mistakes(self) -> Array:
         """How many changes each column made since the last call."""
-        mistakes = self._state.mistakes[: self.active].copy()
-        self._state.mistakes[:] = 0
-        return mistakes
+        return self._take(self._state.mistakes)
+
+    def _take(self, counted: Array) -> Array:
+        taken = counted[: self.active].copy()
+        counted[:] = 0
+        return taken
 
     def save(self) -> dict[str, Any]:
         """What a later walk over the same rows (or, in the primal, over any rows) needs to go on from here."""
         vectors, bias = self.vectors()
         state, active = self._state, self.active
-        saved: dict[str, Any] = {"step": self.step, "vectors": vectors, "bias": bias}
-        saved["frozen"] = self._columns.frozen[:active].copy()
+        frozen = self._columns.frozen[:active].copy()
+        saved: dict[str, Any] = {"step": self.step, "vectors": vectors, "bias": bias, "frozen": frozen}
         if self.method.rule.reads_own:
             saved["coefficients"] = state.coefficients[:active].copy()
         if self.method.averaging:
@@ -356,9 +329,8 @@ class Walk:
     def refresh(self) -> None:
         """Compute the scores of all rows anew from the coefficients: rounding errors of many changes go."""
         if self.rows.dual:
-            active = self.active
             self._done = self._size = 0
-            self.rows.products(self._state.coefficients[:active], out=self._state.weights[:active])
+            self.rows.products(self._state.coefficients[: self.active], out=self._state.weights[: self.active])
 
     def separate(self, row: int, number: int) -> None:
         """Give the predictor of class `row` and param `number` a column of its own, if it shares one."""
@@ -381,20 +353,10 @@ class Walk:
 
     def _settle(self) -> None:
         """Add the changes of the block under way; what is left of it is opened anew."""
-        if self.by_rows or self._done == self._size:
-            return
-        self._close_block()
-        self._done = self._size = 0
+        if not self.by_rows and self._done != self._size:
+            self._close_block()
+            self._done = self._size = 0
 
-    def freeze(self, columns: Array) -> None:
-        """Let these columns rest: they are not asked any more."""
-        self._columns.frozen[columns] = True
-
-    def wake(self, columns: Array) -> None:
-        """Ask these columns again."""
-        self._columns.frozen[columns] = False
-
-    @property
-    def resting(self) -> Array:
-        """Which columns are frozen."""
-        return self._columns.frozen[: self.active]
+    def rest(self, resting: Array) -> None:
+        """Let these of the columns rest (a mask), and ask the others."""
+        self._columns.frozen[: self.active] = resting

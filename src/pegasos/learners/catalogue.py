@@ -63,6 +63,7 @@ class Declaration:
 _EVERY = {"kernel": "kernel", "class_weight": "class_weight", "memory": "memory", "seed": "random_state"}
 _HINGE = "λ/2 |w|² + mean max(0, 1 - y w·x)"
 _LOGISTIC = "λ/2 |w|² + mean log(1 + exp(-y w·x))"
+_CLIP, _NEWTON = "a = clip(a + (1 - y s)/K(x,x), 0, C)", "Newton steps on one a of the dual"
 
 PERCEPTRON = Declaration(
     learner="Perceptron",
@@ -84,10 +85,7 @@ PEGASOS = Declaration(
             "logistic", "w = (1 - 1/t) w + σ(-y s) y x/(λ t)", _LOGISTIC, "SGDClassifier(loss='log_loss')", {"loss": "logistic"}
         ),
     ),
-    options={
-        **_EVERY,
-        **{name: name for name in ("lam", "n_iter", "epochs", "average", "batch_size", "sampling", "projection")},
-    },
+    options=_EVERY | {name: name for name in ("lam", "n_iter", "epochs", "average", "batch_size", "sampling", "projection")},
     shared=("lam", "n_iter", "epochs"),
     stops=("n_iter", "epochs"),
     unit="steps",
@@ -99,20 +97,8 @@ PEGASOS = Declaration(
 SDCA = Declaration(
     learner="SDCA",
     models=(
-        Model(
-            "sdca",
-            "a = clip(a + (1 - y s)/K(x,x), 0, C)",
-            "as pegasos, with a certificate",
-            "LinearSVC(loss='hinge'), SVC",
-            {"loss": "hinge"},
-        ),
-        Model(
-            "sdca-logistic",
-            "Newton steps on one a of the dual",
-            "as logistic, with a certificate",
-            "LogisticRegression",
-            {"loss": "logistic"},
-        ),
+        Model("sdca", _CLIP, "as pegasos, with a certificate", "LinearSVC(loss='hinge'), SVC", {"loss": "hinge"}),
+        Model("sdca-logistic", _NEWTON, "as logistic, with a certificate", "LogisticRegression", {"loss": "logistic"}),
     ),
     options={**_EVERY, "lam": "lam", "epochs": "max_epochs", "tol": "tol", "sampling": "sampling"},
     shared=("lam", "max_epochs"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,11 +11,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pegasos.engine.distances import Pairs, fill_matrix
 from pegasos.engine.kernels import Kernel
-from pegasos.engine.losses import PROBABILISTIC
 from pegasos.engine.solvers import Solver
 from pegasos.engine.walk import Walk
 from pegasos.learners.catalogue import Declaration
-from pegasos.learners.task import PRECOMPUTED, Task, check_finite, combined_weights, encode_classes, fingerprint, is_precomputed
+from pegasos.learners.task import PRECOMPUTED, Task, combined_weights, encode_classes, fingerprint, is_precomputed, open_task
 
 Array = np.ndarray[Any, Any]
 
@@ -27,22 +25,6 @@ OTHER_ROWS = "other rows"
 _SCORED_AT_ONCE = 1 << 22
 
 
-@dataclass
-class Stage:
-    """The predictors at one moment: vectors (columns x features or x training rows) and the constant feature's part."""
-
-    vectors: Array
-    bias: Array
-
-
-def gives_probabilities(estimator: Any) -> bool:
-    """For `available_if`: the loss gives probabilities."""
-    if not estimator.has_probabilities:
-        names = " or ".join(map(repr, PROBABILISTIC))
-        raise AttributeError(f"predict_proba exists only for loss={names}; loss={estimator.loss!r} has no probabilities.")
-    return True
-
-
 def is_linear(estimator: Any) -> bool:
     """For `available_if`: learning goes on with rows never seen before."""
     if estimator.kernel is not None:
@@ -50,11 +32,12 @@ def is_linear(estimator: Any) -> bool:
     return True
 
 
-def check_saved(saved: dict[str, Any], walk: Walk) -> None:
-    """Sums for averages and norms for projection must have been kept from the first step on."""
+def resume(walk: Walk, saved: dict[str, Any]) -> None:
+    """Go on with a walk; sums for averages and norms for projection must have been kept from the first step on."""
     for option, key, needed in (("average", "sums", walk.method.averaging), ("projection", "norm", walk.method.projecting)):
         if needed and key not in saved:
             raise ValueError(f"{option} must be asked for from the first step on; what was learned so far was learned without.")
+    walk.resume(saved)
 
 
 class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
@@ -103,8 +86,9 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.pairwise = is_precomputed(self.kernel)
         return tags
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        """Checked rows, class codes and weights; sets classes_ and n_features_in_."""
+    def _open(self, X: Any, y: Any, sample_weight: Any) -> Task:
+        """The task of checked parameters and rows; sets classes_ and n_features_in_."""
+        self.check_parameters()
         before = {name: getattr(self, name) for name in ("n_features_in_", "feature_names_in_") if hasattr(self, name)}
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS, order="C")
         classes, codes = encode_classes(y)
@@ -115,15 +99,17 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             self.__dict__.update(before)  # a refusal leaves the model as it was
             raise ValueError("warm_start goes on with the same rows and classes; refit with warm_start=False for other data.")
         self.classes_ = classes
-        return X, codes, combined_weights(sample_weight, self.class_weight, self.classes_, codes, X)
+        return open_task(self, X, codes, combined_weights(sample_weight, self.class_weight, classes, codes, X), len(classes))
 
     @property
     def _goes_on(self) -> bool:
         """Whether a fit continues the last one, which kept its state for that."""
         return bool(self.warm_start and getattr(self, "_saved", None) is not None and self._mark is not None)
 
-    def _read_part(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool) -> tuple[Any, Array, Array]:
-        """The same for a part of the rows, in partial_fit: classes are those of the first call."""
+    def _open_part(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[Task, bool]:
+        """The same for a part of the rows, in partial_fit, and whether it is the first: classes are those of the first call."""
+        self.check_parameters()
+        first = getattr(self, "_saved", None) is None
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS, order="C", reset=first)
         if first:
             if classes is None:
@@ -137,17 +123,20 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' cannot be known in partial_fit: give the weights as {class: weight}.")
         codes = np.searchsorted(self.classes_, y)
-        return X, codes, combined_weights(sample_weight, self.class_weight, self.classes_, codes, X)
+        weights = combined_weights(sample_weight, self.class_weight, self.classes_, codes, X)
+        return open_task(self, X, codes, weights, len(self.classes_)), first
 
-    def _publish(self, task: Task, stages: list[Stage], checkpoints: list[int]) -> None:
-        """Set the fitted attributes from the stages, of which the last is the model itself."""
-        self.plan_ = task.plan
-        self._constant = task.constant
-        self.checkpoints_ = checkpoints
-        for stage in stages:
-            check_finite(stage.vectors)
-        bias = np.stack([task.constant * stage.bias for stage in stages]).astype(task.X.dtype)
-        vectors = np.stack([stage.vectors for stage in stages])
+    def _publish(self, task: Task, stages: list[tuple[Array, Array]], checkpoints: list[int]) -> None:
+        """Set the fitted attributes from the predictors (vectors and bias) at the checkpoints and, as the last, of the model."""
+        self.plan_, self.checkpoints_ = task.plan, checkpoints
+        self._m, self._constant = task.m, task.constant
+        vectors = np.stack([stage[0] for stage in stages])
+        if not np.isfinite(vectors).all():
+            raise ValueError(
+                "the fitted coefficients are not finite: the numbers in X are too large for their dtype. "
+                "Scale X (for example StandardScaler), use float64, or a larger lam."
+            )
+        bias = np.stack([task.constant * stage[1] for stage in stages]).astype(task.X.dtype)
         self.intercept_ = bias[-1]
         for stale in ("coef_", "dual_coef_", "support_", "support_vectors_", "kernel_"):
             self.__dict__.pop(stale, None)
@@ -166,8 +155,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         """Scores: (rows,) for two classes, positive for classes_[1]; (rows, classes) for more."""
         check_is_fitted(self)
         X = self._read_new(X)
-        linear = hasattr(self, "coef_")
-        return self._shaped(self._products(X, self.coef_ if linear else self.dual_coef_) + self.intercept_)
+        return self._shaped(self._products(X, self._vectors) + self.intercept_)
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
         """The scores at each of `checkpoints`, as separate fits that ended there would give them."""
@@ -189,6 +177,10 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def _read_new(self, X: Any) -> Any:
         return validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, order="C", reset=False)
+
+    @property
+    def _vectors(self) -> Array:
+        return self.coef_ if hasattr(self, "coef_") else self.dual_coef_
 
     @staticmethod
     def _shaped(scores: Array) -> Array:
@@ -213,13 +205,9 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 def kernel_columns(kernel: Kernel, support: Any, X: Any) -> Array:
     """K(support, X): distances are centred at the support vectors, so that a row's scores do not depend on its neighbours."""
     if kernel.measure is None:
-        return kernel(_as_dtype(X, support.dtype), support).T
-    kernel.check_range(_as_dtype(X, support.dtype))
+        return kernel(X.astype(support.dtype, copy=False), support).T
+    kernel.check_range(X.astype(support.dtype, copy=False))
     return fill_matrix(Pairs(kernel.measure, support, X), kernel.transform)
-
-
-def _as_dtype(X: Any, dtype: Any) -> Any:
-    return X if X.dtype == dtype else X.astype(dtype)
 
 
 def probabilities(scores: Array) -> Array:

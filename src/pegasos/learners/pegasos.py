@@ -9,33 +9,15 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from pegasos.engine import rules
-from pegasos.engine.certificate import Certificate
 from pegasos.engine.draws import Draws
-from pegasos.engine.losses import LOSSES, PROBABILISTIC
+from pegasos.engine.losses import LOSSES
 from pegasos.engine.method import Method
 from pegasos.engine.solvers import PegasosSolver, Solver
 from pegasos.engine.walk import Walk
 from pegasos.learners.catalogue import PEGASOS
-from pegasos.learners.certify import certify
-from pegasos.learners.one_vs_all import (
-    OTHER_ROWS,
-    OneVsAllClassifier,
-    Stage,
-    check_saved,
-    gives_probabilities,
-    is_linear,
-    probabilities,
-)
-from pegasos.learners.task import (
-    Task,
-    check_stops,
-    draw_seed,
-    one_of,
-    open_task,
-    positive,
-    resolve_lam,
-    whole_number,
-)
+from pegasos.learners.one_vs_all import OTHER_ROWS, is_linear, resume
+from pegasos.learners.regularized import RegularizedClassifier
+from pegasos.learners.task import Task, check_stops, draw_seed, one_of, positive, whole_number
 
 Array = np.ndarray[Any, Any]
 
@@ -43,7 +25,7 @@ DEFAULT_EPOCHS = 20
 CURVE_POINTS = 100
 
 
-class Pegasos(OneVsAllClassifier):
+class Pegasos(RegularizedClassifier):
     """Primal estimated sub-gradient solver, linear or with a kernel, one-vs-all.
 
     Minimizes λ/2 ‖w‖² + Σ ω_i ℓ(y_i w·x_i)/Σω. At step t it draws k examples and goes from the shrunk vector v = (1 - 1/t) w to
@@ -126,9 +108,7 @@ class Pegasos(OneVsAllClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Pegasos:
         """Learn from rows X (dense or CSR) and labels y; `sample_weight` >= 0, one a row."""
-        self.check_parameters()
-        X, codes, weights = self._read(X, y, sample_weight)
-        task = open_task(self, X, codes, weights, len(self.classes_))
+        task = self._open(X, y, sample_weight)
         steps = self.planned_stop(task.m)
         saved = self._resumable(task)
         if saved is None:
@@ -136,14 +116,9 @@ class Pegasos(OneVsAllClassifier):
             self.loss_curve_ = self.loss_curve_steps_ = None
         start = 0 if saved is None else saved[0]["step"]
         stops = check_stops(self.checkpoints, start, start + steps, "steps")
-        walks = []
-        for stream, columns in enumerate(self._groups(task)):
-            draws = Draws(self.sampling, task.m, self._seed, stream)
-            walk = self._walk(task, columns, draws, task.relative_weights, np.array([self.lam_]))
-            if saved is not None:
-                check_saved(saved[stream], walk)
-                walk.resume(saved[stream])
-            walks.append(walk)
+        walks = self._walks(task, np.array([self.lam_]), self._seed)
+        for walk, state in zip(walks, saved or (), strict=saved is not None):
+            resume(walk, state)
         runs = [self._run(walk, start, start + steps, stops, self.average) for walk in walks]
         self._finish(task, walks, runs, stops)
         return self
@@ -155,38 +130,23 @@ class Pegasos(OneVsAllClassifier):
         `classes` must name all classes at the first call. A step takes `batch_size` rows; the last is filled up from the first.
         How many rows will come is not known, so a fraction for `average` means the mean of all steps here.
         """
-        self.check_parameters()
-        first = getattr(self, "_saved", None) is None
-        X, codes, weights = self._read_part(X, y, classes, sample_weight, first)
-        task = open_task(self, X, codes, weights, len(self.classes_))
+        task, first = self._open_part(X, y, classes, sample_weight)
         steps = math.ceil(task.m / self.batch_size)
         start = 0 if first else self._saved[0]["step"]
-        walk = self._walk(task, task.columns, Draws("in-order", task.m), weights, np.array([self.lam_]), origin=start)
+        walk = self._walk(task, task.columns, Draws("in-order", task.m), task.weights, np.array([self.lam_]), origin=start)
         if first:
             self.loss_curve_ = self.loss_curve_steps_ = None
         else:
-            check_saved(self._saved[0], walk)
-            walk.resume(_joined(self._saved))
+            resume(walk, _joined(self._saved))
         self._mark = OTHER_ROWS
         self._finish(task, [walk], [self._run(walk, start, start + steps, [], bool(self.average))], [])
         return self
 
-    @available_if(gives_probabilities)
-    def predict_proba(self, X: Any) -> Array:
-        """σ(score) of each class, normalized over the classes."""
-        return probabilities(self.decision_function(X))
-
-    def certificate(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-        """The exact objective of each column on the training rows and a lower bound of the best possible one."""
-        return certify(self, X, y, sample_weight)
-
     # -- the run -----------------------------------------------------------------------------------------------------
 
     def check_parameters(self) -> None:
-        one_of("loss", self.loss, self.declaration.losses)
-        one_of("sampling", self.sampling, ("uniform", "permutation", "fixed-permutation"))
+        super().check_parameters()
         one_of("draws", self.draws, ("shared", "independent"))
-        self.lam_ = resolve_lam(self.lam, self.kernel, self.loss)
         whole_number("batch_size", self.batch_size)
         if self.n_iter is not None and self.epochs is not None:
             raise ValueError(f"give n_iter or epochs, not both; got n_iter={self.n_iter!r}, epochs={self.epochs!r}.")
@@ -207,10 +167,6 @@ class Pegasos(OneVsAllClassifier):
     def examples(self, stop: int, m: int) -> int:
         return stop * self.batch_size
 
-    @property
-    def has_probabilities(self) -> bool:
-        return self.loss in PROBABILISTIC
-
     def _groups(self, task: Task) -> list[Array]:
         """The columns that share draws."""
         return [task.columns] if self.draws == "shared" else [np.array([code]) for code in task.columns]
@@ -218,26 +174,24 @@ class Pegasos(OneVsAllClassifier):
     def _walk(
         self, task: Task, columns: Array, draws: Draws, weights: Array, lams: Array, tracking: bool = True, origin: int = 0
     ) -> Walk:
-        method = Method(
-            rules.PEGASOS,
-            LOSSES[self.loss],
-            batch=self.batch_size,
-            constant=task.constant,
-            projecting=bool(self.projection),
-            averaging=bool(self.average),
-            tracking=tracking,
-        )
+        switches = {"projecting": bool(self.projection), "averaging": bool(self.average), "tracking": tracking}
+        method = Method(rules.PEGASOS, LOSSES[self.loss], self.batch_size, task.constant, **switches)
         radius = np.sqrt(lams) * self.batch_size
         return task.walk(method, draws, lams * self.batch_size, weights, columns, radius=radius, origin=origin)
 
+    def _walks(self, task: Task, lams: Array, seed: int, tracking: bool = True) -> list[Walk]:
+        """One walk for all columns, or one a column with draws of its own."""
+        groups = [(columns, Draws(self.sampling, task.m, seed, stream)) for stream, columns in enumerate(self._groups(task))]
+        return [self._walk(task, columns, draws, task.relative_weights, lams, tracking) for columns, draws in groups]
+
     def _run(
         self, walk: Walk, start: int, end: int, stops: list[int], average: bool | float
-    ) -> tuple[list[Stage], Array, list[int]]:
+    ) -> tuple[list[tuple[Array, Array]], Array, list[int]]:
         """Walk to the end; the stages at the stops and at the end, and the mean losses on the way."""
         wanted = [*stops, end]
         solver = PegasosSolver(walk, np.array([self.lam_]), self.batch_size, average, wanted)
         points = sorted({start + math.ceil((end - start) * p / CURVE_POINTS) for p in range(1, CURVE_POINTS + 1)})
-        stages: dict[int, Stage] = {}
+        stages = {}
         losses, before = [], start
         for mark in sorted({*wanted, *points}):
             solver.advance(mark)
@@ -245,14 +199,12 @@ class Pegasos(OneVsAllClassifier):
                 losses.append(walk.take_losses() / ((mark - before) * self.batch_size))
                 before = mark
             if mark in wanted:
-                stages[mark] = Stage(*solver.predictors())
+                stages[mark] = solver.predictors()
         return [stages[stop] for stop in wanted], np.array(losses), points
 
     def _finish(self, task: Task, walks: list[Walk], runs: list[Any], stops: list[int]) -> None:
-        stages = [
-            Stage(np.concatenate([s.vectors for s in stage]), np.concatenate([s.bias for s in stage]))
-            for stage in zip(*(run[0] for run in runs), strict=True)
-        ]
+        moments = zip(*(run[0] for run in runs), strict=True)
+        stages = [(np.concatenate([v for v, _ in each]), np.concatenate([bias for _, bias in each])) for each in moments]
         curve = np.concatenate([run[1] for run in runs], axis=1)
         points = np.array(runs[0][2])
         if self.loss_curve_ is not None:
@@ -260,16 +212,11 @@ class Pegasos(OneVsAllClassifier):
         self.loss_curve_, self.loss_curve_steps_ = curve, points
         self.n_iter_ = walks[0].step
         self._saved = [walk.save() for walk in walks] if self.warm_start or task.kernel is None else None
-        self._m = task.m
         self._publish(task, stages, stops)
 
     def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
-        solvers: list[Solver] = []
-        for stream, columns in enumerate(self._groups(task)):
-            draws = Draws(self.sampling, task.m, seed, stream)
-            walk = self._walk(task, columns, draws, task.relative_weights, lams, tracking=False)
-            solvers.append(PegasosSolver(walk, lams, self.batch_size, self.average, stops))
-        return solvers
+        walks = self._walks(task, lams, seed, tracking=False)
+        return [PegasosSolver(walk, lams, self.batch_size, self.average, stops) for walk in walks]
 
     # -- going on ----------------------------------------------------------------------------------------------------
 
@@ -286,10 +233,5 @@ class Pegasos(OneVsAllClassifier):
 
 def _joined(saved: list[dict[str, Any]]) -> dict[str, Any]:
     """The states of walks with one class each as the state of one walk."""
-    if len(saved) == 1:
-        return saved[0]
-    joined: dict[str, Any] = {"step": saved[0]["step"]}
-    for key in saved[0]:
-        if key != "step":
-            joined[key] = np.concatenate([part[key] for part in saved])
-    return joined
+    arrays = {key: np.concatenate([part[key] for part in saved]) for key in saved[0] if key != "step"}
+    return {**arrays, "step": saved[0]["step"]}

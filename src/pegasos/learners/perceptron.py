@@ -14,8 +14,8 @@ from pegasos.engine.rules import PERCEPTRON
 from pegasos.engine.solvers import PerceptronSolver, Solver
 from pegasos.engine.walk import Walk
 from pegasos.learners.catalogue import PERCEPTRON as DECLARED
-from pegasos.learners.one_vs_all import OTHER_ROWS, OneVsAllClassifier, Stage, check_saved, is_linear
-from pegasos.learners.task import Task, check_stops, draw_seed, open_task, positive, whole_number
+from pegasos.learners.one_vs_all import OTHER_ROWS, OneVsAllClassifier, is_linear, resume
+from pegasos.learners.task import Task, check_stops, draw_seed, positive, whole_number
 
 Array = np.ndarray[Any, Any]
 
@@ -83,25 +83,21 @@ class Perceptron(OneVsAllClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Perceptron:
         """Learn from rows X (dense or CSR) and labels y; `sample_weight` >= 0, one a row."""
-        self.check_parameters()
-        X, codes, weights = self._read(X, y, sample_weight)
-        task = open_task(self, X, codes, weights, len(self.classes_))
+        task = self._open(X, y, sample_weight)
         saved = self._saved if self._goes_on else None
         if saved is None:
             self._seed = draw_seed(self.random_state)
-            self._steps = np.zeros(len(task.columns), dtype=np.int64)
-            self._mistakes, self._losses = [], []
-        walk = self._walk(task, self._draws(task.m, self._seed), task.relative_weights)
+            self._steps, self._mistakes, self._losses = np.zeros(len(task.columns), dtype=np.int64), [], []
+        walk = self._full_walk(task, self._seed)
         if saved is not None:
-            check_saved(saved, walk)
-            walk.resume(saved)
+            resume(walk, saved)
         solver = PerceptronSolver(walk, task.m, self.average, None if saved is None else saved["frozen"].copy(), self._steps)
         last = solver.epoch + self.epochs
         stops = check_stops(self.checkpoints, solver.epoch, last, "epochs")
         stages = []
         for stop in [*stops, last]:  # a stop that is not reached is where a longer run would have ended, too
             solver.advance(stop)
-            stages.append(Stage(*solver.predictors()))
+            stages.append(solver.predictors())
         self._finish(task, solver, stages, stops)
         return self
 
@@ -111,22 +107,16 @@ class Perceptron(OneVsAllClassifier):
 
         `classes` must name all classes at the first call.
         """
-        self.check_parameters()
-        first = getattr(self, "_saved", None) is None
-        X, codes, weights = self._read_part(X, y, classes, sample_weight, first)
-        task = open_task(self, X, codes, weights, len(self.classes_))
-        origin = 0 if first else self._saved["step"]
-        walk = self._walk(task, Draws("in-order", task.m), weights, origin)
+        task, first = self._open_part(X, y, classes, sample_weight)
+        walk = self._walk(task, Draws("in-order", task.m), task.weights, 0 if first else self._saved["step"])
         if first:
-            self._steps = np.zeros(len(task.columns), dtype=np.int64)
-            self._mistakes, self._losses = [], []
+            self._steps, self._mistakes, self._losses = np.zeros(len(task.columns), dtype=np.int64), [], []
         else:
-            check_saved(self._saved, walk)
-            walk.resume({**self._saved, "frozen": np.zeros(len(task.columns), dtype=bool)})
+            resume(walk, {**self._saved, "frozen": np.zeros(len(task.columns), dtype=bool)})
         self._mark = OTHER_ROWS
         solver = PerceptronSolver(walk, task.m, self.average, steps=self._steps)
         solver.walk_epoch()
-        self._finish(task, solver, [Stage(*solver.predictors())], [])
+        self._finish(task, solver, [solver.predictors()], [])
         return self
 
     def check_parameters(self) -> None:
@@ -139,22 +129,19 @@ class Perceptron(OneVsAllClassifier):
 
     def _walk(self, task: Task, draws: Draws, weights: Array, origin: int = 0) -> Walk:
         method = Method(PERCEPTRON, LOSSES["perceptron"], constant=task.constant, averaging=bool(self.average), tracking=True)
-        eta = np.array([float(self.learning_rate)])
-        return task.walk(method, draws, eta, weights, origin=origin)
+        return task.walk(method, draws, np.array([float(self.learning_rate)]), weights, origin=origin)
 
-    def _finish(self, task: Task, solver: PerceptronSolver, stages: list[Stage], stops: list[int]) -> None:
+    def _full_walk(self, task: Task, seed: int) -> Walk:
+        return self._walk(task, Draws("permutation" if self.shuffle else "in-order", task.m, seed), task.relative_weights)
+
+    def _finish(self, task: Task, solver: PerceptronSolver, stages: list[Any], stops: list[int]) -> None:
         self._steps = solver.steps
         self._mistakes = [*self._mistakes, *solver.mistakes]
         self._losses = [*self._losses, *solver.losses]
         self.mistakes_, self.loss_curve_ = np.array(self._mistakes), np.array(self._losses)
         self.n_iter_ = len(self._mistakes)
         self._saved = solver.walk.save() if self.warm_start or task.kernel is None else None
-        self._m = task.m
         self._publish(task, stages, stops)
 
-    def _draws(self, m: int, seed: int) -> Draws:
-        return Draws("permutation" if self.shuffle else "in-order", m, seed)
-
     def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
-        walk = self._walk(task, self._draws(task.m, seed), task.relative_weights)
-        return [PerceptronSolver(walk, task.m, self.average)]
+        return [PerceptronSolver(self._full_walk(task, seed), task.m, self.average)]

@@ -7,25 +7,23 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.metaestimators import available_if
 
 from pegasos.engine import rules
-from pegasos.engine.certificate import Certificate, box
+from pegasos.engine.certificate import box
 from pegasos.engine.draws import Draws
 from pegasos.engine.dual_ascent import DualAscent
-from pegasos.engine.losses import LOSSES, PROBABILISTIC
+from pegasos.engine.losses import LOSSES
 from pegasos.engine.method import Method
 from pegasos.engine.solvers import Solver
 from pegasos.learners.catalogue import SDCA as DECLARED
-from pegasos.learners.certify import certify, has_certificate
 from pegasos.learners.convergence import NotConverged
-from pegasos.learners.one_vs_all import OneVsAllClassifier, Stage, gives_probabilities, probabilities
-from pegasos.learners.task import Task, check_stops, draw_seed, one_of, open_task, positive, resolve_lam, whole_number
+from pegasos.learners.regularized import RegularizedClassifier, has_certificate
+from pegasos.learners.task import Task, check_stops, draw_seed, positive, whole_number
 
 Array = np.ndarray[Any, Any]
 
 
-class SDCA(OneVsAllClassifier):
+class SDCA(RegularizedClassifier):
     """Stochastic dual coordinate solver, linear or with a kernel, one-vs-all, with a certificate.
 
     Minimizes P(w) = λ/2 ‖w‖² + Σ ω_i ℓ(y_i w·x_i)/Σω by maximizing its dual D(a) over 0 <= a_i <= C_i = ω_i/(λ Σω), one a_i at a
@@ -91,9 +89,7 @@ class SDCA(OneVsAllClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SDCA:
         """Learn from rows X (dense or CSR) and labels y; `sample_weight` >= 0, one a row."""
-        self.check_parameters()
-        X, codes, weights = self._read(X, y, sample_weight)
-        task = open_task(self, X, codes, weights, len(self.classes_))
+        task = self._open(X, y, sample_weight)
         certified = has_certificate(task.kernel, task.X)
         saved = self._resumable(task)
         if saved is None:
@@ -107,28 +103,17 @@ class SDCA(OneVsAllClassifier):
             solver.verify()  # who has reached tol already rests, as without the break
         last = solver.epoch + self.max_epochs
         stops = check_stops(self.checkpoints, solver.epoch, last, "epochs")
-        stages: dict[int, Stage] = {}
+        stages = []
         for stop in stops:
             solver.advance(stop)
-            stages[stop] = Stage(*solver.predictors())
+            stages.append(solver.predictors())
         solver.advance(last)
         self._gaps = [*self._gaps, *(relative[:, 0] for relative in solver.history)]
         self._finish(task, solver, certified, stages, stops)
         return self
 
-    @available_if(gives_probabilities)
-    def predict_proba(self, X: Any) -> Array:
-        """σ(score) of each class, normalized over the classes."""
-        return probabilities(self.decision_function(X))
-
-    def certificate(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-        """The exact objective of each column on the training rows and a lower bound of the best possible one."""
-        return certify(self, X, y, sample_weight)
-
     def check_parameters(self) -> None:
-        one_of("loss", self.loss, self.declaration.losses)
-        one_of("sampling", self.sampling, ("uniform", "permutation", "fixed-permutation"))
-        self.lam_ = resolve_lam(self.lam, self.kernel, self.loss)
+        super().check_parameters()
         positive("tol", self.tol)
         whole_number("max_epochs", self.max_epochs)
 
@@ -141,14 +126,10 @@ class SDCA(OneVsAllClassifier):
         tol, finish = (float(self.tol), bool(self.finish)) if certified else (-np.inf, False)
         return DualAscent(walk, lams, weights, task.training(task.codes), tol, finish)
 
-    @property
-    def has_probabilities(self) -> bool:
-        return self.loss in PROBABILISTIC
-
     def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
         return [self._ascent(task, lams, seed, has_certificate(task.kernel, task.X))]
 
-    def _finish(self, task: Task, solver: DualAscent, certified: bool, stages: dict[int, Stage], stops: list[int]) -> None:
+    def _finish(self, task: Task, solver: DualAscent, certified: bool, stages: list[Any], stops: list[int]) -> None:
         walk = solver.walk
         walk.refresh()
         state = solver.certificate()
@@ -157,8 +138,7 @@ class SDCA(OneVsAllClassifier):
         self.gap_curve_ = np.array(self._gaps)
         self.n_iter_ = solver.epoch
         self._saved = walk.save() if self.warm_start else None
-        self._m = task.m
-        self._publish(task, [*(stages[stop] for stop in stops), Stage(*solver.predictors())], stops)
+        self._publish(task, [*stages, solver.predictors()], stops)
         if not certified:
             message = "the kernel is not positive semidefinite: no duality gap exists, and the result is not certified."
             warnings.warn(message, ConvergenceWarning, stacklevel=3)

@@ -59,23 +59,6 @@ class Task:
         """m ω/Σω: what Pegasos and the Perceptron multiply a change with."""
         return self.weights * (self.m / self.weights.sum())
 
-    @classmethod
-    def of(
-        cls,
-        learner: Any,
-        X: Any,
-        codes: Array,
-        weights: Array,
-        n_classes: int,
-        kernel: Kernel | str | None,
-        plan: Plan,
-        rows: Any,
-        members: Array | None = None,
-    ) -> Task:
-        """The task of a learner on rows that were made already."""
-        constant = constant_feature(learner)
-        return cls(X, codes, weights, column_codes(n_classes), kernel, constant, plan, rows, members)
-
     def walk(
         self, method: Method, draws: Draws, params: Array, weights: Array, columns: Array | None = None, **options: Any
     ) -> Walk:
@@ -139,15 +122,12 @@ def constant_feature(learner: Any) -> float:
 def open_task(learner: Any, X: Any, codes: Array, weights: Array, n_classes: int) -> Task:
     """Resolve the kernel, plan within the memory budget, then make the rows."""
     columns = column_codes(n_classes)
-    m, width = X.shape
-    itemsize = X.dtype.itemsize
-    memory = learner.memory
+    (m, width), itemsize, memory = X.shape, X.dtype.itemsize, learner.memory
     kernel: Kernel | str | None
     if is_precomputed(learner.kernel):
         if m != width:
             raise ValueError(f"kernel='precomputed' needs the square matrix K(train, train); got shape {X.shape}.")
-        if sparse.issparse(X):
-            X = X.toarray()
+        X = X.toarray() if sparse.issparse(X) else X
         kernel = PRECOMPUTED
         plan = plan_dual(m, 0, len(columns), itemsize, memory, precomputed=True, dense=False)
         rows: Any = GramRows(_symmetric(X))
@@ -163,7 +143,7 @@ def open_task(learner: Any, X: Any, codes: Array, weights: Array, n_classes: int
         plan = plan_dual(m, width, len(columns), itemsize, memory, precomputed=False, dense=not sparse.issparse(X))
         warn_if_collapsed(kernel, X)
         rows = GramRows.of(kernel, X) if plan.rows == "gram" else KernelRows(kernel, X)
-    task = Task.of(learner, X, codes, weights, n_classes, kernel, plan, rows)
+    task = Task(X, codes, weights, columns, kernel, constant_feature(learner), plan, rows)
     _check_diagonal(rows.diagonal, X.dtype)
     return task
 
@@ -248,12 +228,3 @@ def fingerprint(X: Any, classes: Array, codes: Array, linear: bool) -> str:
     for array in (X.data, X.indices, X.indptr, codes) if sparse.issparse(X) else (X, codes):
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
-
-
-def check_finite(vectors: Array) -> None:
-    """Refuse a model with infinite or undefined numbers."""
-    if not np.isfinite(vectors).all():
-        raise ValueError(
-            "the fitted coefficients are not finite: the numbers in X are too large for their dtype. "
-            "Scale X (for example StandardScaler), use float64, or a larger lam."
-        )

@@ -63,8 +63,7 @@ def one_standard_error(errors: Array, deviations: Array, complexity: list[Any]) 
     best = int(np.argmin(errors))
     folds = deviations.shape[1]
     error = deviations[best].std(ddof=1) / np.sqrt(folds) if folds > 1 else 0.0  # one split tells nothing of its noise
-    limit = errors[best] + error
-    good = [number for number in range(len(errors)) if errors[number] <= limit]
+    good = np.flatnonzero(errors <= errors[best] + error).tolist()
     return min(good, key=lambda number: (complexity[number], errors[number]))
 
 
@@ -74,7 +73,5 @@ def mcnemar(wrong_one: Array, wrong_two: Array) -> float:
     >>> mcnemar(np.array([1, 1, 1, 1, 1, 1, 0, 0]) > 0, np.zeros(8) > 0)
     0.03125
     """
-    only_one = int(np.sum(wrong_one & ~wrong_two))
-    only_two = int(np.sum(~wrong_one & wrong_two))
-    discordant = only_one + only_two
+    only_one, discordant = int(np.sum(wrong_one & ~wrong_two)), int(np.sum(wrong_one != wrong_two))
     return 1.0 if discordant == 0 else float(binomtest(only_one, discordant, 0.5).pvalue)

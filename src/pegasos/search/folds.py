@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -54,9 +54,9 @@ class Shared:
         self._values: dict[Any, Any] = {}
         self._uses: Counter[Any] = Counter()
 
-    def expect(self, key: Any) -> None:
-        """Announce one use."""
-        self._uses[key] += 1
+    def expect(self, keys: Iterable[Any]) -> None:
+        """Announce one use of each."""
+        self._uses.update(keys)
 
     def last_use(self, key: Any) -> bool:
         """Whether one use is left."""

@@ -9,10 +9,6 @@ import time
 _log = logging.getLogger("pegasos.search")
 
 
-def _interactive() -> bool:
-    return sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel")
-
-
 class Progress:
     """Counts cells on folds; knows the best mean so far and how long the rest may take."""
 
@@ -20,19 +16,19 @@ class Progress:
         self._total = total
         self._done = 0
         self._start = time.monotonic()
-        self._line = shown and _interactive()
+        self._line = shown and (sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel"))
         self._width = 0
 
     def say(self, text: str) -> None:
         """One line of its own."""
         _log.info(text)
         if self._line:
-            self._clear()
+            self.close()
             print(text, file=sys.stderr, flush=True)
 
     def warn(self, text: str) -> None:
         """One line that is said in any case."""
-        self._clear()
+        self.close()
         print(text, file=sys.stderr, flush=True)
 
     def advance(self, fits: int, what: str, best: float | None) -> None:
@@ -51,9 +47,6 @@ class Progress:
 
     def close(self) -> None:
         """Leave the terminal clean."""
-        self._clear()
-
-    def _clear(self) -> None:
         if self._line and self._width:
             print("\r" + " " * self._width + "\r", end="", file=sys.stderr, flush=True)
             self._width = 0

@@ -41,7 +41,8 @@ class Table:
         self.support, self.gaps = np.full(shape, np.nan), np.full(shape, np.nan)
         self.labels = np.full((len(cells), _num_samples(X)), -1, dtype=np.int32)
         self.scores: dict[int, dict[int, tuple[Array, Array]]] = {}
-        self.tolerances = np.array([_tolerance(cell) for cell in cells])
+        named = [(cell.learner, cell.learner.declaration.tolerance) for cell in cells]  # the gap that a cell should reach
+        self.tolerances = np.array([np.inf if name is None else float(getattr(learner, name)) for learner, name in named])
 
     def take(self, unit: Unit, result: UnitResult) -> None:
         """Score every cell of a finished unit."""
@@ -58,7 +59,7 @@ class Table:
             self._fill(cell, unit, {**scores, **times}, result.support[position], result.gaps[position], result.labels[position])
 
         for position in self._leading(unit):
-            self._keep(unit.group.cells[position], unit, result.scores[position].copy())
+            self.scores.setdefault(unit.group.cells[position].number, {})[unit.fold] = (test, result.scores[position].copy())
 
     def _leading(self, unit: Unit) -> list[int]:
         """The unit's best cells, whose scores are kept."""
@@ -70,9 +71,6 @@ class Table:
             return float(next(iter(value.values())) if isinstance(value, dict) else value)
 
         return sorted(range(len(unit.group.cells)), key=score, reverse=True)[:KEPT_SCORES]
-
-    def _keep(self, cell: Cell, unit: Unit, scores: Array) -> None:
-        self.scores.setdefault(cell.number, {})[unit.fold] = (self._splits[unit.fold][1], scores)
 
     def _fill(self, cell: Cell, unit: Unit, out: dict[str, Any], support: float, gap: float, labels: Array) -> None:
         self._out[cell.number][unit.fold] = out
@@ -95,7 +93,7 @@ class Table:
         """Put back what the store kept."""
         self._fill(cell, unit, found["out"], found["support"], found["gap"], found["labels"])
         if "scores" in found:
-            self._keep(cell, unit, found["scores"])
+            self.scores.setdefault(cell.number, {})[unit.fold] = (self._splits[unit.fold][1], found["scores"])
 
     def _answers(self, cell: Cell, result: UnitResult, labels: Array, scores: Array) -> FoldAnswers:
         kind = LogisticAnswers if cell.learner.has_probabilities else FoldAnswers
@@ -134,9 +132,3 @@ class Table:
             if key.endswith("_scores")
         }
         return [out or {**empty, "fit_time": np.nan, "score_time": np.nan} for row in self._out for out in row]
-
-
-def _tolerance(cell: Cell) -> float:
-    """The gap that a cell should reach."""
-    name = cell.learner.declaration.tolerance
-    return np.inf if name is None else float(getattr(cell.learner, name))

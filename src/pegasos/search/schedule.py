@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,7 @@ from pegasos.engine.kernels import Kernel, as_kernel
 from pegasos.engine.plan import DUAL_BLOCK, Plan, budget_bytes, plan_primal
 from pegasos.engine.rows import KernelRows, SharedDistances
 from pegasos.engine.threads import blas_threads, single_threaded_blas
-from pegasos.learners.task import column_codes, is_precomputed
+from pegasos.learners.task import Task, column_codes, combined_weights, constant_feature, is_precomputed
 from pegasos.search.folds import Prepared, Shared, base_values, make_rows, prepare, resolved_kernel
 from pegasos.search.grid import Group
 from pegasos.search.units import UnitResult, UnitRun, run_together
@@ -47,15 +48,16 @@ class Unit:
     base_key: Any
     rows_key: Any
 
-    def of(self, group: Group) -> Unit:
-        """The same unit for fewer cells."""
-        return replace(self, group=group)
-
 
 def named_kernel(group: Group) -> Kernel | None:
     """The group's kernel as an object; None for explicit features and precomputed matrices."""
-    kernel = group.learner.kernel
-    return None if is_precomputed(kernel) else as_kernel(kernel)
+    return None if is_precomputed(group.learner.kernel) else as_kernel(group.learner.kernel)
+
+
+def measured_kernel(group: Group) -> Kernel | None:
+    """The same if it is a map of a measure, which kernels can share."""
+    kernel = named_kernel(group)
+    return None if kernel is None or kernel.measure is None else kernel
 
 
 class Schedule:
@@ -92,13 +94,8 @@ class Schedule:
         own = (preparation, fold) if group.parts.transforms else None
         numbers = (preparation, fold) if kernel is not None and kernel.relative else None
         measure = None if kernel is None else kernel.measure
-        return Unit(
-            group,
-            fold,
-            ("prepared", preparation, fold),
-            ("base", own, measure),
-            ("rows", own, group.setting.kernel, numbers),
-        )
+        rows_key = ("rows", own, group.setting.kernel, numbers)
+        return Unit(group, fold, ("prepared", preparation, fold), ("base", own, measure), rows_key)
 
     def _choose_source(self) -> str:
         """Distances shared by kernels, Gram matrices one by one, or kernel rows on the fly: what the budget allows."""
@@ -116,30 +113,34 @@ class Schedule:
 
     def forecast(self, units: list[Unit]) -> str:
         """What is about to be done, in a line."""
-        fits = sum(len(unit.group.cells) for unit in units)
-        folds = len(self._splits)
-        kernels = len({unit.rows_key for unit in units})
-        work = f"{fits} fits ({folds} folds) in {len(units)} walks over {kernels} sets of rows"
+        fits, kernels = sum(len(unit.group.cells) for unit in units), len({unit.rows_key for unit in units})
+        work = f"{fits} fits ({len(self._splits)} folds) in {len(units)} walks over {kernels} sets of rows"
         self.predicted = self.predicted_seconds(units)
         expected = "" if self.predicted is None else f"; about {self.predicted:.0f} s"
         return f"{work}; {_SOURCES[self.source]}; budget {self.budget / 1e9:.1f} GB{expected}"
 
     # -- running -----------------------------------------------------------------------------------------------------
 
-    def run(self, units: list[Unit], done: Callable[[Unit, UnitResult], None], options: RunOptions) -> bool:
+    def run(
+        self,
+        units: list[Unit],
+        done: Callable[[Unit, UnitResult], None],
+        n_jobs: int | None,
+        on_training: bool,
+        max_time: float | None,
+    ) -> bool:
         """Run units on threads, each with one BLAS thread; False if time was up before all were done.
 
         On the fly all kernels of a fold go in step, one fold after the other, and the threads share the tiles.
         """
-        for unit in units:
-            for key in (unit.prepared_key, unit.rows_key):
-                self._shared.expect(key)
-        for base_key in {unit.rows_key: unit.base_key for unit in units}.values():
-            self._shared.expect(base_key)
+        deadline = math.inf if max_time is None else time.monotonic() + max_time
+        jobs = blas_threads() if n_jobs is None else n_jobs if n_jobs > 0 else max(1, blas_threads() + 1 + n_jobs)
+        self._shared.expect(key for unit in units for key in (unit.prepared_key, unit.rows_key))
+        self._shared.expect({unit.rows_key: unit.base_key for unit in units}.values())
         if units:
             self._warm_up(units[0])
         flying = self.source == "on the fly"
-        workers = 1 if flying else max(1, min(options.workers, len(units)))
+        workers = 1 if flying else max(1, min(jobs, len(units)))
         halt = threading.Event()
         waiting = list(reversed(self._bundles(units)))
         running: dict[Future[list[UnitResult]], list[Unit]] = {}
@@ -147,16 +148,17 @@ class Schedule:
         try:
             with contextlib.nullcontext() if flying else single_threaded_blas():
                 while waiting or running:
-                    while waiting and len(running) < workers and not options.expired():
+                    while waiting and len(running) < workers and time.monotonic() < deadline:
                         bundle = waiting.pop()
-                        running[pool.submit(self._work, bundle, options.on_training, halt)] = bundle
+                        running[pool.submit(self._work, bundle, on_training, halt)] = bundle
                     if not running:
                         return False
-                    finished, _ = wait(running, timeout=options.remaining(), return_when=FIRST_COMPLETED)
+                    left = None if max_time is None else max(0.0, deadline - time.monotonic())
+                    finished, _ = wait(running, timeout=left, return_when=FIRST_COMPLETED)
                     for future in finished:
                         for unit, result in zip(running.pop(future), future.result(), strict=True):
                             done(unit, result)
-                    if not finished and options.expired():
+                    if not finished and time.monotonic() >= deadline:
                         return False
             return True
         finally:
@@ -169,9 +171,7 @@ class Schedule:
             return [[unit] for unit in units]
         bundles: dict[Any, list[Unit]] = {}
         for unit in units:
-            kernel = named_kernel(unit.group)
-            alone = kernel is None or kernel.measure is None
-            learner = unit.group.learner
+            alone, learner = measured_kernel(unit.group) is None, unit.group.learner
             kind = (type(learner), *(getattr(learner, name) for name in learner.declaration.draws))
             key = (unit.group.setting,) if alone else (unit.base_key, unit.group.setting.preparation, kind)
             bundles.setdefault((*key, unit.fold), []).append(unit)
@@ -180,9 +180,8 @@ class Schedule:
     def _warm_up(self, unit: Unit) -> None:
         """The first distances with all threads, before there are workers."""
         if self.source == "shared":
-            prepared = self._prepared(unit)
-            kernel = named_kernel(unit.group)
-            if kernel is not None and kernel.measure is not None:
+            prepared, kernel = self._prepared(unit), measured_kernel(unit.group)
+            if kernel is not None:
                 self._shared.get(unit.base_key, lambda: base_values(kernel, prepared.X))
 
     def _prepared(self, unit: Unit) -> Prepared:
@@ -209,11 +208,23 @@ class Schedule:
             else:
                 assert isinstance(kernel, Kernel)
                 rows = KernelRows(kernel, prepared.X, bank)
+            task, classes = self._task(unit, prepared, kernel, rows)
             train, test = self._splits[unit.fold]
-            plan = self._plan(unit, prepared, kernel)
-            rest = (self._codes, self._names, self._weights, train, test, self._seed, plan, on_training)
-            runs.append(UnitRun(unit.group, prepared, rows, kernel, *rest))
+            runs.append(UnitRun(unit.group, task, classes, train, test, self._seed, on_training))
         return runs
+
+    def _task(self, unit: Unit, prepared: Prepared, kernel: Any, rows: Any) -> tuple[Task, Array]:
+        """The learner's task on all rows, of which the members are learned from, and the classes that those have."""
+        members, learner = prepared.members, unit.group.learner
+        classes, local = np.unique(self._codes[members], return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError("a fold has training rows of one class only: use a stratified splitter or fewer folds.")
+        codes, weights = np.full(rows.count, -1, dtype=np.int64), np.zeros(rows.count)
+        codes[members] = local
+        part = None if self._weights is None else self._weights[members]
+        weights[members] = combined_weights(part, learner.class_weight, self._names[classes], local, prepared.X[members])
+        columns, plan = column_codes(len(classes)), self._plan(unit, prepared, kernel)
+        return Task(prepared.X, codes, weights, columns, kernel, constant_feature(learner), plan, rows, members), classes
 
     def _make_rows(self, unit: Unit, kernel: Any, prepared: Prepared) -> Any:
         base = None
@@ -230,7 +241,7 @@ class Schedule:
 
     def _distances(self, bundle: list[Unit]) -> SharedDistances | None:
         """Inner products or distances of a block, where several kernels go in step."""
-        kernel = named_kernel(bundle[0].group)
+        kernel = measured_kernel(bundle[0].group)
         if len(bundle) < 2 or kernel is None or kernel.measure is None:
             return None
         return SharedDistances(Pairs(kernel.measure, self._prepared(bundle[0]).X))
@@ -243,8 +254,7 @@ class Schedule:
             return None
         bundles = self._bundles(units)
         bundle = bundles[0]
-        prepared = self._prepared(bundle[0])
-        bank = self._distances(bundle)
+        prepared, bank = self._prepared(bundle[0]), self._distances(bundle)
         kernels = [resolved_kernel(unit.group.learner, prepared) for unit in bundle]
         rows = [KernelRows(kernel, prepared.X, bank) for kernel in kernels if isinstance(kernel, Kernel)]
         columns = max(self._columns(unit) for unit in bundle)
@@ -276,23 +286,3 @@ class Schedule:
             own = unit.group.learner.declaration.keeps_coefficients
             return plan_primal(sparse.issparse(prepared.X), m, width, columns, prepared.X.dtype.itemsize, self._memory, own)
         return Plan(self.source, "by blocks", DUAL_BLOCK, 0, self.budget, 1, "one walk of a sweep")
-
-
-@dataclass
-class RunOptions:
-    """Threads, whether training rows are scored too, and the moment at which time is up."""
-
-    workers: int
-    on_training: bool
-    deadline: float | None
-
-    @classmethod
-    def of(cls, n_jobs: int | None, on_training: bool, max_time: float | None) -> RunOptions:
-        workers = blas_threads() if n_jobs is None else n_jobs if n_jobs > 0 else max(1, blas_threads() + 1 + n_jobs)
-        return cls(workers, on_training, None if max_time is None else time.monotonic() + max_time)
-
-    def expired(self) -> bool:
-        return self.deadline is not None and time.monotonic() >= self.deadline
-
-    def remaining(self) -> float | None:
-        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())

@@ -37,7 +37,6 @@ class Part:
 
     @property
     def name(self) -> str:
-        """The name of the class."""
         return self.path.rpartition(".")[2]
 
     @property
@@ -113,18 +112,12 @@ class Setting:
             if name not in left and freeze(value) != freeze(getattr(fresh, name))
         }
         kernel = learner.kernel if is_precomputed(learner.kernel) else freeze(as_kernel(learner.kernel))
-        return cls(
-            model_of(learner).name,
-            kernel,
-            learner.lam_,
-            Stop(*learner.stop),
-            tuple(sorted(options.items())),
-            tuple((stage.name, freeze(stage.part)) for stage in parts.stages),
-        )
+        preparation = tuple((stage.name, freeze(stage.part)) for stage in parts.stages)
+        name, stop = model_of(learner).name, Stop(*learner.stop)
+        return cls(name, kernel, learner.lam_, stop, tuple(sorted(options.items())), preparation)
 
     @property
     def declaration(self) -> Declaration:
-        """What the learner declares."""
         return MODELS[self.model][0]
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from pegasos.search.estimates import Estimate, bootstrap_choice, held_out, mcnem
 from pegasos.search.grid import Cell, Group, make_cells, make_groups
 from pegasos.search.progress import Progress
 from pegasos.search.results import Table
-from pegasos.search.schedule import RunOptions, Schedule, Unit
+from pegasos.search.schedule import Schedule, Unit
 from pegasos.search.settings import freeze, thaw
 from pegasos.search.store import ALGORITHMS, Store, fingerprint
 from pegasos.search.units import UnitResult
@@ -95,17 +96,8 @@ class SweepCV(GridSearchCV):
         max_time: float | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            estimator,
-            param_grid,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            error_score="raise",
-            return_train_score=return_train_score,
-        )
+        options = {"return_train_score": return_train_score, "error_score": "raise", "verbose": verbose}
+        super().__init__(estimator, param_grid, scoring=scoring, n_jobs=n_jobs, refit=refit, cv=cv, **options)
         self.store = store
         self.memory = memory
         self.max_time = max_time
@@ -184,9 +176,7 @@ class SweepCV(GridSearchCV):
         if any(state is not states[0] and state != states[0] for state in states):
             raise ValueError("random_state cannot be an axis of the grid: run one sweep for each seed.")
         if states[0] is None and self.store is not None:
-            recorded = Store.recorded_seed(self.store)
-            if recorded is not None:
-                return recorded
+            states[0] = Store.recorded_seed(self.store)
         return draw_seed(states[0])
 
     def _run(
@@ -208,8 +198,7 @@ class SweepCV(GridSearchCV):
                 progress.advance(len(unit.group.cells), f"{unit.group.learner!r} fold {unit.fold + 1}", table.best())
                 hooks.unit_done()
 
-            options = RunOptions.of(self.n_jobs, self.return_train_score, self.max_time)
-            self.completed_ = schedule.run(units, take, options)
+            self.completed_ = schedule.run(units, take, self.n_jobs, self.return_train_score, self.max_time)
             hooks.end()
             self.plan_ = schedule.source
             self.predicted_time_ = schedule.predicted
@@ -250,7 +239,7 @@ class SweepCV(GridSearchCV):
                 missing.cells.append(cell)
             else:
                 table.restore(cell, unit, found)
-        return unit.of(missing)
+        return replace(unit, group=missing)
 
     # -- the choice --------------------------------------------------------------------------------------------------
 
@@ -280,7 +269,9 @@ class SweepCV(GridSearchCV):
                 self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
                 self._look_closer(cells, results, metric)
             self.best_params_ = results["params"][self.best_index_]
-        self._warn_about_gaps(table, len(cells))
+        late = int((table.gaps > table.tolerances[:, None]).any(axis=1).sum())
+        if late:
+            warn_user(CellsNotConverged(late, len(cells)))
 
     def _look_closer(self, cells: list[Cell], results: dict[str, Any], metric: Any) -> None:
         """The simplest cell that is as good, and what the place of the best one in the grid suggests."""
@@ -292,11 +283,6 @@ class SweepCV(GridSearchCV):
         self.advice_ = advise(cells, mean, folds, self.best_index_)
         for advice in self.advice_:
             warn_user(SweepWarning(advice))
-
-    def _warn_about_gaps(self, table: Table, count: int) -> None:
-        late = int((table.gaps > table.tolerances[:, None]).any(axis=1).sum())
-        if late:
-            warn_user(CellsNotConverged(late, count))
 
     def _refit(self, X: Any, y: Any, cells: list[Cell], fit_params: Any) -> None:
         begin = time.perf_counter()

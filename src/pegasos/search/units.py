@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from pegasos.engine.plan import Plan
-from pegasos.engine.solvers import Solver, advance_together
+from pegasos.engine.solvers import advance_together
 from pegasos.learners.one_vs_all import probabilities
-from pegasos.learners.task import Task, combined_weights
-from pegasos.search.folds import Prepared
+from pegasos.learners.task import Task
 from pegasos.search.grid import Group
 
 Array = np.ndarray[Any, Any]
@@ -41,33 +39,14 @@ class UnitResult:
 class UnitRun:
     """One unit under way: its solvers, the stops of its cells, and what has been read off so far."""
 
-    def __init__(
-        self,
-        group: Group,
-        prepared: Prepared,
-        rows: Any,
-        kernel: Any,
-        codes: Array,
-        names: Array,
-        sample_weight: Array | None,
-        train: Array,
-        test: Array,
-        seed: int,
-        plan: Plan,
-        on_training: bool,
-    ) -> None:
-        learner, members = group.learner, prepared.members
-        self._test = test
-        self.classes, local = np.unique(codes[members], return_inverse=True)
-        if len(self.classes) < 2:
-            raise ValueError("a fold has training rows of one class only: use a stratified splitter or fewer folds.")
-        task = _task(learner, prepared, rows, kernel, local, names[self.classes], sample_weight, plan)
+    def __init__(self, group: Group, task: Task, classes: Array, train: Array, test: Array, seed: int, on_training: bool) -> None:
+        self.classes, self._test = classes, test
         lams, self._lam_of = _distinct([cell.learner.lam_ for cell in group.cells])
         self._stop_of = np.array([cell.learner.planned_stop(task.m) for cell in group.cells])
         self.stops = sorted({int(stop) for stop in self._stop_of})
-        self.solvers = learner.make_solvers(task, lams, self.stops, seed)
-        self._reader = _Reader(self.solvers, task.columns, len(lams))
-        count, columns, dtype = len(group.cells), len(task.columns), rows.dtype
+        self.solvers = group.learner.make_solvers(task, lams, self.stops, seed)
+        self._columns, self._lams = len(task.columns), len(lams)
+        count, columns, dtype = len(group.cells), self._columns, task.rows.dtype
         self.result = UnitResult(
             labels=np.empty((count, len(test)), dtype=np.int32),
             scores=np.empty((count, len(test), columns), dtype=dtype),
@@ -84,14 +63,35 @@ class UnitRun:
         """Read off the cells that stop here."""
         here = np.flatnonzero(self._stop_of == stop)
         which = self._lam_of[here]
-        result, reader = self.result, self._reader
-        result.scores[here] = reader.scores(self._test)[which]
+        result = self.result
+        result.scores[here] = self._scores(self._test)[which]
         result.labels[here] = self.classes[decide(result.scores[here])]
-        result.support[here] = reader.support()[which]
-        result.gaps[here] = reader.gaps()[which]
+        result.support[here] = self._support()[which]
+        result.gaps[here] = self._gaps()[which]
         if result.train_scores is not None and result.train_labels is not None:
-            result.train_scores[here] = reader.scores(result.train_rows)[which]
+            result.train_scores[here] = self._scores(result.train_rows)[which]
             result.train_labels[here] = self.classes[decide(result.train_scores[here])]
+
+    def _by_lam(self, parts: list[Array]) -> Array:
+        """Members are ordered class by class within a solver, solvers by class: bring λ to the front."""
+        joined = np.concatenate(parts)
+        return joined.reshape(self._columns, self._lams, *joined.shape[1:]).swapaxes(0, 1)
+
+    def _scores(self, index: Array) -> Array:
+        """λ x rows x columns."""
+        return self._by_lam([solver.scores(index) for solver in self.solvers]).swapaxes(1, 2)
+
+    def _support(self) -> Array:
+        """Rows with a coefficient in some column (zero for explicit features), for each λ."""
+        if not self.solvers[0].walk.rows.dual:
+            return np.zeros(self._lams, dtype=np.int64)
+        used = [(solver.walk.coefficients() != 0)[solver.member_columns()] for solver in self.solvers]
+        return self._by_lam(used).any(axis=1).sum(axis=1)
+
+    def _gaps(self) -> Array:
+        """The largest relative gap of a column, for each λ; nan without certificates."""
+        parts = [solver.gaps for solver in self.solvers if solver.gaps is not None]
+        return self._by_lam(parts).max(axis=1) if parts else np.full(self._lams, np.nan)
 
 
 def run_together(runs: list[UnitRun]) -> list[UnitResult]:
@@ -121,56 +121,6 @@ def _distinct(lams: list[float | None]) -> tuple[Array, Array]:
     if lams[0] is None:
         return np.array([1.0]), np.zeros(len(lams), dtype=np.intp)
     return np.unique(np.array(lams, dtype=np.float64), return_inverse=True)
-
-
-def _task(
-    learner: Any,
-    prepared: Prepared,
-    rows: Any,
-    kernel: Any,
-    local: Array,
-    names: Array,
-    sample_weight: Array | None,
-    plan: Plan,
-) -> Task:
-    """The learner's task on all rows, of which the members are learned from."""
-    members, total = prepared.members, rows.count
-    codes = np.full(total, -1, dtype=np.int64)
-    codes[members] = local
-    weights = np.zeros(total)
-    part = None if sample_weight is None else sample_weight[members]
-    weights[members] = combined_weights(part, learner.class_weight, names, local, prepared.X[members])
-    return Task.of(learner, prepared.X, codes, weights, len(names), kernel, plan, rows, members)
-
-
-class _Reader:
-    """Reads all solvers of a unit as one: predictors are ordered λ by λ, then by column."""
-
-    def __init__(self, solvers: list[Solver], columns: Array, lams: int) -> None:
-        self._solvers = solvers
-        self._columns = len(columns)
-        self._lams = lams
-
-    def _by_lam(self, parts: list[Array]) -> Array:
-        """Members are ordered class by class within a solver, solvers by class: bring λ to the front."""
-        joined = np.concatenate(parts)
-        return joined.reshape(self._columns, self._lams, *joined.shape[1:]).swapaxes(0, 1)
-
-    def scores(self, index: Array) -> Array:
-        """λ x rows x columns."""
-        return self._by_lam([solver.scores(index) for solver in self._solvers]).swapaxes(1, 2)
-
-    def support(self) -> Array:
-        """Rows with a coefficient in some column (zero for explicit features), for each λ."""
-        if not self._solvers[0].walk.rows.dual:
-            return np.zeros(self._lams, dtype=np.int64)
-        used = [(solver.walk.coefficients() != 0)[solver.member_columns()] for solver in self._solvers]
-        return self._by_lam(used).any(axis=1).sum(axis=1)
-
-    def gaps(self) -> Array:
-        """The largest relative gap of a column, for each λ; nan without certificates."""
-        parts = [solver.gaps for solver in self._solvers if solver.gaps is not None]
-        return self._by_lam(parts).max(axis=1) if parts else np.full(self._lams, np.nan)
 
 
 class FoldAnswers(ClassifierMixin, BaseEstimator):

@@ -1,4 +1,7 @@
-"""A certificate for a fitted predictor on its training rows: exact objective, and a bound that no predictor can beat."""
+"""Learners that minimize a regularized loss: probabilities, and a certificate of what was learned.
+
+A certificate is the exact objective of a predictor on its training rows, and a bound that no predictor can beat.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,15 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigvalsh
 from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.engine.certificate import Certificate, box, certificate_of
 from pegasos.engine.kernels import Kernel
-from pegasos.engine.losses import LOSSES
+from pegasos.engine.losses import LOSSES, PROBABILISTIC
 from pegasos.engine.rows import KernelRows
-from pegasos.learners.task import PRECOMPUTED, column_codes, combined_weights
+from pegasos.learners.one_vs_all import OneVsAllClassifier, probabilities
+from pegasos.learners.task import PRECOMPUTED, column_codes, combined_weights, one_of, resolve_lam
 
 Array = np.ndarray[Any, Any]
 
@@ -34,39 +39,62 @@ def has_certificate(kernel: Kernel | str | None, X: Any) -> bool:
     return bool(values[0] >= -10 * precision * max(abs(values[0]), abs(values[-1])))
 
 
-def certify(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
+def _gives_probabilities(estimator: Any) -> bool:
+    if not estimator.has_probabilities:
+        names = " or ".join(map(repr, PROBABILISTIC))
+        raise AttributeError(f"predict_proba exists only for loss={names}; loss={estimator.loss!r} has no probabilities.")
+    return True
+
+
+class RegularizedClassifier(OneVsAllClassifier):
+    """A learner with the parameters loss, lam and sampling."""
+
+    def check_parameters(self) -> None:
+        one_of("loss", self.loss, self.declaration.losses)
+        one_of("sampling", self.sampling, ("uniform", "permutation", "fixed-permutation"))
+        self.lam_ = resolve_lam(self.lam, self.kernel, self.loss)
+
+    @property
+    def has_probabilities(self) -> bool:
+        return self.loss in PROBABILISTIC
+
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X: Any) -> Array:
+        """σ(score) of each class, normalized over the classes."""
+        return probabilities(self.decision_function(X))
+
+    def certificate(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+        """The exact objective of each column on the training rows and a lower bound of the best possible one."""
+        check_is_fitted(self)
+        X = self._read_new(X)
+        y = column_or_1d(y)
+        check_consistent_length(X, y)
+        if hasattr(self, "dual_coef_"):
+            if self.kernel_ == PRECOMPUTED and sparse.issparse(X):
+                X = X.toarray()
+            if not has_certificate(self.kernel_, X):
+                raise ValueError("the kernel is not positive semidefinite: its dual bounds nothing, there is no certificate.")
+            if X.shape[0] != self._m:
+                raise ValueError(f"the certificate of a kernel predictor needs its {self._m} training rows, got {X.shape[0]}.")
+        unknown = ~np.isin(y, self.classes_)
+        if unknown.any():
+            raise ValueError(f"y has classes unknown to the model: {np.unique(y[unknown])!r}.")
+        codes = np.searchsorted(self.classes_, y)
+        weights = combined_weights(sample_weight, self.class_weight, self.classes_, codes, X)
+        labels = np.where(codes[None, :] == column_codes(len(self.classes_))[:, None], 1.0, -1.0)
+        return _certificate(self, X, labels, weights)
+
+
+def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certificate:
     """P(w) of each column on these rows, and the best of the dual values that w itself suggests.
 
     Candidates: the coefficients clipped to what the dual allows (kernel predictors), and a_i = -C_i ℓ'(y_i w·x_i), for the hinge
     loss shrunk to its best length. All are feasible, so each bounds the optimum from below.
     """
-    check_is_fitted(estimator)
-    X = estimator._read_new(X)
-    y = column_or_1d(y)
-    check_consistent_length(X, y)
-    if hasattr(estimator, "dual_coef_"):
-        if estimator.kernel_ == PRECOMPUTED and sparse.issparse(X):
-            X = X.toarray()
-        if not has_certificate(estimator.kernel_, X):
-            raise ValueError("the kernel is not positive semidefinite: its dual bounds nothing, there is no certificate.")
-        if X.shape[0] != estimator._m:
-            raise ValueError(f"the certificate of a kernel predictor needs its {estimator._m} training rows, got {X.shape[0]}.")
-    unknown = ~np.isin(y, estimator.classes_)
-    if unknown.any():
-        raise ValueError(f"y has classes unknown to the model: {np.unique(y[unknown])!r}.")
-    codes = np.searchsorted(estimator.classes_, y)
-    weights = combined_weights(sample_weight, estimator.class_weight, estimator.classes_, codes, X)
-    labels = np.where(codes[None, :] == column_codes(len(estimator.classes_))[:, None], 1.0, -1.0)
-    return _certificate(estimator, X, labels, weights)
-
-
-def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certificate:
     loss = LOSSES[estimator.loss]
     lam = np.full(len(labels), float(estimator.lam_))
     bias = estimator.intercept_.astype(np.float64)
-    constant = estimator._constant
-    dual = hasattr(estimator, "dual_coef_")
-    vectors = estimator.dual_coef_ if dual else estimator.coef_
+    dual, vectors = hasattr(estimator, "dual_coef_"), estimator._vectors
     scores = np.ascontiguousarray(estimator._products(X, vectors).T + bias[:, None])
     if dual:
         squared_norm = np.einsum("ij,ij->i", vectors, scores[:, estimator.support_], dtype=np.float64)
@@ -81,7 +109,7 @@ def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certi
         candidates.append(np.clip(labels * full, 0.0, loss.upper(bounds)))
     best = np.full(len(lam), -np.inf)
     for a in candidates:
-        own = _scores_of(estimator, X, labels * a, constant)
+        own = _scores_of(estimator, X, labels * a)
         if loss.linear_dual:
             length = np.einsum("ij,ij->i", a * labels, own, dtype=np.float64)
             factor = np.divide(a.sum(axis=1), length, out=np.ones_like(length), where=length > 0).clip(0.0, 1.0)
@@ -90,7 +118,7 @@ def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certi
     return Certificate(lam / 2 * squared_norm + mean_loss, best)
 
 
-def _scores_of(estimator: Any, X: Any, coefficients: Array, constant: float) -> Array:
+def _scores_of(estimator: Any, X: Any, coefficients: Array) -> Array:
     """The scores of all rows under w = Σ c_i x_i, c columns x rows."""
     if hasattr(estimator, "coef_"):
         products = np.asarray(X @ (coefficients @ X).T).T
@@ -99,4 +127,4 @@ def _scores_of(estimator: Any, X: Any, coefficients: Array, constant: float) -> 
     else:  # in tiles: the matrix itself may not fit into memory
         products = np.empty(coefficients.shape, dtype=X.dtype)
         KernelRows(estimator.kernel_, X).products(coefficients.astype(X.dtype), out=products)
-    return np.asarray(products + constant * coefficients.sum(axis=1, keepdims=True))
+    return np.asarray(products + estimator._constant * coefficients.sum(axis=1, keepdims=True))
