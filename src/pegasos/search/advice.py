@@ -59,9 +59,9 @@ def advise(cells: list[Cell], mean: Array, folds: Array, best: int) -> list[Advi
         inner = values[1] if value == values[0] else values[-2]
         neighbour = next((number for number, other in others.items() if other == {**chosen, name: inner}), None)
         if stop is not None and name == stop.name:
-            if value == values[-1] and neighbour is not None and _gain(mean, folds, best, neighbour, noises=2):
+            if value == values[-1] and neighbour is not None and _gain(mean, folds, best, neighbour, standard_errors=2):
                 found.append(Advice(name, value, "more"))
-        elif neighbour is None or _gain(mean, folds, best, neighbour, noises=1):
+        elif neighbour is None or _gain(mean, folds, best, neighbour, standard_errors=1):
             found.append(Advice(name, value, "smaller" if value == values[0] else "larger"))
     return found
 
@@ -75,8 +75,8 @@ def _numbers(named: Iterable[dict[str, Any]], name: str) -> list[float]:
     return sorted({float(each[name]) for each in named if _is_number(each.get(name))})
 
 
-def _gain(mean: Array, folds: Array, best: int, other: int, noises: int) -> bool:
+def _gain(mean: Array, folds: Array, best: int, other: int, standard_errors: int) -> bool:
     """Whether the best cell is better than another by more than so many standard errors of their difference over folds."""
     differences = folds[best] - folds[other]
     error = differences.std(ddof=1) / np.sqrt(folds.shape[1]) if folds.shape[1] > 1 else np.inf  # of one split nothing is known
-    return bool(mean[best] - mean[other] > noises * error)
+    return bool(mean[best] - mean[other] > standard_errors * error)

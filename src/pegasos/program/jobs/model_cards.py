@@ -114,9 +114,7 @@ class SavedModel:
 
     def _encoder(self) -> ColumnTransformer | None:
         """The step that takes columns apart by name, if the model begins with one."""
-        first = self.model.estimator
-        while isinstance(first, Pipeline):
-            first = first.steps[0][1]
+        first = next((stage.part for stage in anatomy(self.model.estimator, fitted=True).stages), None)
         return first if isinstance(first, ColumnTransformer) else None
 
     def _words(self) -> Iterator[str]:
