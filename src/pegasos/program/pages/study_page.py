@@ -12,7 +12,7 @@ from pegasos.program.pages import row_charts as draw
 from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text, Tiles
 from pegasos.program.pages.grid_views import Grid, Point
 from pegasos.program.pages.mistakes import PIXELS
-from pegasos.program.pages.shared_sections import class_map, feature_section, map_section, place_table
+from pegasos.program.pages.shared_sections import PLACES, class_map, class_rows, feature_section, map_section
 from pegasos.program.pages.sweep_page import confusion_panel, explorer, scripts_data
 from pegasos.program.pages.wording import count, duration, is_number, named_values, title_of
 from pegasos.program.records.pages import DataRecord, KeptCell, PageRecord
@@ -159,9 +159,8 @@ def _extra(extra: ExtraRecord) -> list[Block]:
     words = extra.text.partition("|")[0].strip()
     blocks: list[Block] = [Text(words)] if words else []
     if {"class", "rows"} <= set(rows[0]):
-        total = sum(row["rows"] for row in rows) or 1
-        shares = [{**row, "class": str(row["class"]), "share": row["rows"] / total, "order": at} for at, row in enumerate(rows)]
-        return [*blocks, Chart(name, extra.title, draw.counts(shares), "", table)]
+        counted = class_rows([str(row["class"]) for row in rows], [row["rows"] for row in rows])
+        return [*blocks, Chart(name, extra.title, draw.counts(counted), "", table)]
     for across, title in _TIMED.items():
         if {across, "seconds", "kernel"} <= set(rows[0]) and all(_measured(row, across) for row in rows):
             listed = [{"x": row[across], "y": row["seconds"], "line": row["kernel"]} for row in rows]
@@ -193,7 +192,15 @@ def _map(extra: ExtraRecord) -> list[Block]:
         for (x, y), code, row in zip(places, codes, numbers, strict=True)
     ]
     name = f"extra-{extra.name}"
-    return [Chart(name, extra.title, class_map(rows, len(set(codes))), extra.text, place_table(name, rows))]
+    return [
+        Chart(
+            name,
+            extra.title,
+            class_map(rows, len(set(codes))),
+            extra.text,
+            Table(name, "The first 200 places", PLACES, rows[:200]),
+        )
+    ]
 
 
 def _better(study: StudyRecord) -> list[Block]:
