@@ -20,9 +20,7 @@ MISTAKES, VALUES, PIXELS = 18, 12, 1024
 def confusion(truth: Array, predicted: Array, classes: int) -> list[int]:
     """true, predicted, count; true, predicted, count; ... of all pairs that occur among tested rows (codes >= 0)."""
     tested = predicted >= 0
-    counts = np.bincount(truth[tested] * classes + predicted[tested], minlength=classes * classes)
-    pairs = np.flatnonzero(counts)
-    counts = counts[pairs]
+    pairs, counts = np.unique(truth[tested] * classes + predicted[tested], return_counts=True)
     return np.column_stack([pairs // classes, pairs % classes, counts]).reshape(-1).astype(int).tolist()
 
 
@@ -84,8 +82,5 @@ class RowKeeper:
 
 
 def _short(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return float(f"{value:.4g}") if np.isfinite(value) else None
-    return value if value is None or isinstance(value, int) else str(value)[:60]
+    value = value.item() if isinstance(value, np.generic) else value
+    return row_samples.brief(value) if value is None or isinstance(value, int | float) else str(value)[:60]
