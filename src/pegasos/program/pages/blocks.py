@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pegasos.program.pages.wording import is_number, number_text
+from pegasos.program.pages.wording import is_number, percent, value_text
 
 
 @dataclass
@@ -187,15 +187,11 @@ def shown(value: Any, form: str = "number") -> str:
     """A value as a person reads it."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if is_number(value):
-        if form == "percent":
-            return f"{100 * value:.2f} %"
-        if isinstance(value, int):
-            return f"{value:,}" if abs(value) > 9999 else str(value)
-        return number_text(value, 4)
-    return str(value)
+    if is_number(value) and form == "percent":
+        return percent(value)
+    if isinstance(value, bool | float):
+        return value_text(value, 4)
+    return f"{value:,}" if isinstance(value, int) and abs(value) > 9999 else str(value)
 
 
 def _bar(text: str) -> str:

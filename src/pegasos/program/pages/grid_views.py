@@ -40,10 +40,9 @@ class Point:
 def points_of(cells: list[CellRecord], commands: Sequence[str | None]) -> list[Point]:
     """The cells of a tuning run."""
     measured = {field.name for field in fields(Point)} & {field.name for field in fields(CellRecord)}
-    return [
-        Point(**{name: getattr(cell, name) for name in measured}, values=values, command=command)
-        for cell, values, command in zip(cells, named_values([cell.setting for cell in cells]), commands, strict=True)
-    ]
+    found = [{name: getattr(cell, name) for name in measured} for cell in cells]
+    named = zip(found, named_values([cell.setting for cell in cells]), commands, strict=True)
+    return [Point(**numbers, values=values, command=command) for numbers, values, command in named]
 
 
 @dataclass

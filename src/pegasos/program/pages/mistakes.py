@@ -20,8 +20,9 @@ MISTAKES, VALUES, PIXELS = 18, 12, 1024
 def confusion(truth: Array, predicted: Array, classes: int) -> list[int]:
     """true, predicted, count; true, predicted, count; ... of all pairs that occur among tested rows (codes >= 0)."""
     tested = predicted >= 0
-    pairs, counts = np.unique(truth[tested] * classes + predicted[tested], return_counts=True)
-    return np.column_stack([pairs // classes, pairs % classes, counts]).reshape(-1).astype(int).tolist()
+    counts = np.bincount(truth[tested] * classes + predicted[tested])
+    pairs = np.flatnonzero(counts)
+    return np.column_stack([pairs // classes, pairs % classes, counts[pairs]]).reshape(-1).astype(int).tolist()
 
 
 def worst(truth: Array, predicted: Array, scores: Array | None, hard: Array | None = None) -> list[Mistake]:

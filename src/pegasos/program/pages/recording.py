@@ -64,9 +64,8 @@ def record_sweep(
     kept, rows = _kept(search, record, dataset, positions, tsne)
     boundary, reason = None, ""
     if model is not None:
-        classes, codes = np.unique(dataset.labels, return_inverse=True)
-        codes = codes.reshape(-1)
-        boundary, reason = row_samples.boundary(model, dataset, codes, lambda labels: np.searchsorted(classes, labels))
+        classes = np.unique(dataset.labels)
+        boundary, reason = row_samples.boundary(model, dataset, _codes(dataset), lambda labels: np.searchsorted(classes, labels))
     return replace(record, kept=kept, rows=rows, boundary=boundary, no_boundary=reason)
 
 
@@ -76,8 +75,7 @@ def record_experiment(search: Any, dataset: Dataset, experiment: str, seed: int 
     The study lists its cells itself, and finds those of which predictions were kept by their settings.
     """
     metric = _metric(search)
-    cells = cell_records(search, len(dataset), metric, errors=True)
-    best = _best(search, metric)
+    cells, best = cell_records(search, len(dataset), metric, errors=True), _best(search, metric)
     simplest = getattr(search, "simplest_index_", best)
     record = PageRecord("study", _data(dataset, None), made(), seed=seed, cells=cells, best=best, simplest=simplest)
     kept, rows = _kept(search, record, dataset, None, tsne=False)
@@ -126,15 +124,11 @@ def record_model(
     listed = mistakes.worst(codes, predicted, scores)
     boundary, reason = row_samples.boundary(estimator, dataset, codes, encode)
     estimate = held_out(wrong)
-    return replace(
-        record,
-        data=replace(record.data, classes=names, counts=[*record.data.counts, *[0] * len(more)]),
-        errors={"these rows": ErrorCount(len(codes), int(wrong.sum()), estimate.error, estimate.low, estimate.high)},
-        kept={"0": KeptCell(mistakes.confusion(codes, predicted, len(names)), listed)},
-        rows=replace(rows, shown={str(each.row): keeper.one(each.row) for each in listed}),
-        boundary=boundary,
-        no_boundary=reason,
-    )
+    errors = {"these rows": ErrorCount(len(codes), int(wrong.sum()), estimate.error, estimate.low, estimate.high)}
+    kept = {"0": KeptCell(mistakes.confusion(codes, predicted, len(names)), listed)}
+    rows = replace(rows, shown={str(each.row): keeper.one(each.row) for each in listed})
+    data = replace(record.data, classes=names, counts=[*record.data.counts, *[0] * len(more)])
+    return replace(record, data=data, errors=errors, kept=kept, rows=rows, boundary=boundary, no_boundary=reason)
 
 
 # -- parts -----------------------------------------------------------------------------------------------------------
@@ -152,9 +146,7 @@ def _codes(dataset: Dataset) -> Array:
     return np.unique(dataset.labels, return_inverse=True)[1].reshape(-1)
 
 
-def _rows(
-    dataset: Dataset, codes: Array, wrong: Array, positions: Array | None, tsne: bool
-) -> tuple[RowsRecord, mistakes.RowKeeper]:
+def _rows(dataset: Dataset, codes: Array, wrong: Array, positions: Any, tsne: bool) -> tuple[RowsRecord, mistakes.RowKeeper]:
     """Map, statistics, and for pictures each class's mean; and what makes single rows for the page."""
     statistics, order = row_samples.statistics(dataset, codes)
     columns, names = sorted(order[: mistakes.VALUES]), row_samples.feature_names(dataset)
@@ -173,8 +165,7 @@ def _kept(
     ranked = best_of_families(record.cells, lambda cell: cell.number, lambda cell: cell.value, errors)
     leading = _leading(ranked, record, errors)
     rows, keeper = _rows(dataset, codes, search.labels_[record.best] != codes, positions, tsne)
-    some = [cell.number for cell in ranked[:50]]
-    hard = np.asarray(search.labels_[some] != codes).mean(axis=0)
+    hard = np.asarray(search.labels_[[cell.number for cell in ranked[:50]]] != codes).mean(axis=0)
     kept, room = dict[str, KeptCell](), CONFUSION_NUMBERS
     for number in dict.fromkeys([*leading, *(cell.number for cell in ranked)]):
         counted = mistakes.confusion(codes, search.labels_[number], count)

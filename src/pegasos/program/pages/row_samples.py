@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils.validation import _get_feature_names
 
 from pegasos.engine.threads import single_threaded_blas
-from pegasos.program.records.pages import Boundary, Correlation, FeatureRecord, MapRecord, Statistics
+from pegasos.program.records.pages import Boundary, FeatureRecord, MapRecord, Statistics
 from pegasos.program.tables.dataset import NUMBER, Column, Dataset
 from pegasos.program.tables.statistics import describe
 
@@ -160,7 +160,7 @@ def statistics(dataset: Dataset, codes: Array) -> tuple[Statistics, list[int]]:
         notes.append(f"Statistics come from a sample of {len(rows):,} of {len(dataset):,} rows.")
     if len(order) > FEATURES:
         notes.append(f"{FEATURES} of {len(order):,} features are shown: those whose means differ most between classes.")
-    pairs = [Correlation(one, two, round(r, 3)) for one, two, r in description.correlations]
+    pairs = [(one, two, round(r, 3)) for one, two, r in description.correlations]
     shown = [description.columns[j].name for j in correlated]
     return Statistics(len(order), features, pairs, shown, matrix.round(2).tolist(), notes), order
 

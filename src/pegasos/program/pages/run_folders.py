@@ -65,15 +65,11 @@ def read_model_file(path: Path, X: Any, y: Any, facts: dict[str, Any]) -> PageRe
         data = replace(data, classes=list(card.classes), counts=list(card.classes.values()))
     assert found.model is not None
     model = replace(found.model, file=path.name, facts=learner_facts(file.estimator, card.learned_rows))
-    return replace(
-        found,
-        data=replace(data, features=file.n_features if data.features is None else data.features),
-        made={**({} if card.created is None else {"date": card.created[:10]}), **file.versions},
-        errors={**card.errors, **dict(zip([kind], found.errors.values(), strict=False))},
-        honest=card.honest,
-        seed=found.seed if card.split is None else card.split.seed,
-        model=model,
-    )
+    data = replace(data, features=file.n_features if data.features is None else data.features)
+    made = {**({} if card.created is None else {"date": card.created[:10]}), **file.versions}
+    errors = {**card.errors, **dict(zip([kind], found.errors.values(), strict=False))}
+    seed = found.seed if card.split is None else card.split.seed
+    return replace(found, data=data, made=made, errors=errors, honest=card.honest, seed=seed, model=model)
 
 
 def _new_rows(dataset: Dataset | None, trained: Any) -> tuple[Dataset | None, Any, str]:

@@ -95,7 +95,8 @@ def _correlations(statistics: Statistics) -> list[Block]:
     places = [(a, b) for a in range(len(names)) for b in range(len(names)) if a != b]
     rows = [{"one": names[a], "two": names[b], "a": a, "b": b, "r": statistics.matrix[a][b]} for a, b in places]
     listed = columns("text", one="feature", two="and") + columns("number", r="r")
-    table = Table("correlations", "The strongest correlations", listed, [vars(pair) for pair in statistics.pairs])
+    strongest = [{"one": one, "two": two, "r": r} for one, two, r in statistics.pairs]
+    table = Table("correlations", "The strongest correlations", listed, strongest)
     caption = "" if len(names) == statistics.count else f"{len(names)} of {statistics.count} features."
     return [Chart("correlations", "Correlations of features", draw.correlations(rows, len(names)), caption, table)]
 
