@@ -3,7 +3,7 @@
 pegasos.report(sweep).save("report.html")
 """
 
-from pegasos.program.pages.entry import report, write_report
+from pegasos.program.pages.page import report, write_report
 from pegasos.program.pages.recording import join_experiments, record_experiment, record_model, record_sweep
 from pegasos.program.pages.run_folders import save_record
 

@@ -9,21 +9,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pegasos.program.pages.wording import is_number, number_text
+from pegasos.program.pages.wording import is_number, percent, value_text
 
 
 @dataclass
 class Block:
-    """One piece of a section; `kind` names its macro in the template."""
+    """One piece of a section; `kind` names its part of the template."""
 
     kind: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        cls.kind = cls.__name__.lower()
 
     def charts(self) -> dict[str, Any]:
         """The charts in it, by name, for files."""
         return {}
 
     def tables(self) -> list[Table]:
-        """The tables in it."""
         return []
 
 
@@ -31,7 +33,6 @@ class Block:
 class Text(Block):
     """A paragraph; with `warning` in a frame, with `small` as a remark."""
 
-    kind = "text"
     text: str
     warning: bool = False
     small: bool = False
@@ -41,7 +42,6 @@ class Text(Block):
 class Tiles(Block):
     """Numbers that come first: (name, value, remark)."""
 
-    kind = "tiles"
     tiles: list[tuple[str, str, str]]
 
 
@@ -49,7 +49,6 @@ class Tiles(Block):
 class Facts(Block):
     """Names and values."""
 
-    kind = "facts"
     facts: dict[str, Any]
 
     def __post_init__(self) -> None:
@@ -60,7 +59,6 @@ class Facts(Block):
 class Code(Block):
     """Lines to copy."""
 
-    kind = "code"
     title: str
     text: str
 
@@ -69,7 +67,6 @@ class Code(Block):
 class Table(Block):
     """Rows under columns (key, title, format); `filter_by` is the column whose values can be picked."""
 
-    kind = "table"
     name: str
     title: str
     columns: list[tuple[str, str, str]]
@@ -78,8 +75,7 @@ class Table(Block):
     folded: bool = False
 
     def __post_init__(self) -> None:
-        there = [key for key, _, _ in self.columns if any(row.get(key) not in (None, "") for row in self.rows)]
-        self.columns = [column for column in self.columns if column[0] in there]
+        self.columns = [each for each in self.columns if any(row.get(each[0]) not in (None, "") for row in self.rows)]
 
     def tables(self) -> list[Table]:
         return [self]
@@ -87,9 +83,7 @@ class Table(Block):
     @property
     def choices(self) -> list[str]:
         """The values of the column by which rows can be picked."""
-        if self.filter_by is None:
-            return []
-        found = list(dict.fromkeys(str(row.get(self.filter_by)) for row in self.rows))
+        found = list(dict.fromkeys(str(row.get(self.filter_by)) for row in self.rows if self.filter_by))
         return found if len(found) > 1 else []
 
     def numeric(self, key: str) -> bool:
@@ -126,7 +120,6 @@ class Table(Block):
 class Chart(Block):
     """A chart with its words for those who cannot see it, and the table behind it."""
 
-    kind = "chart"
     name: str
     title: str
     spec: dict[str, Any]
@@ -145,7 +138,6 @@ class Chart(Block):
 class Gallery(Block):
     """Pictures with captions: (base64 of grey bytes, caption); `shape` is height, width."""
 
-    kind = "gallery"
     title: str
     shape: tuple[int, int]
     pictures: list[tuple[str, str]]
@@ -155,7 +147,6 @@ class Gallery(Block):
 class Explorer(Block):
     """The grid of cells with its pickers; its charts are drawn by the page. `figures` makes the same charts for files."""
 
-    kind = "explorer"
     figures: Callable[[], dict[str, dict[str, Any]]]
     table: Table
     remark: str
@@ -168,10 +159,9 @@ class Explorer(Block):
 
 
 @dataclass
-class CellPanel(Block):
+class Panel(Block):
     """Confusion matrix, mistakes and command line of the cell that was chosen."""
 
-    kind = "panel"
     figures: dict[str, Any]
     alone: bool = False
 
@@ -188,19 +178,20 @@ class Section:
     blocks: list[Block]
 
 
+def columns(form: str, **titles: str) -> list[tuple[str, str, str]]:
+    """Columns of one format, by key."""
+    return [(key, title, form) for key, title in titles.items()]
+
+
 def shown(value: Any, form: str = "number") -> str:
     """A value as a person reads it."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if is_number(value):
-        if form == "percent":
-            return f"{100 * value:.2f} %"
-        if isinstance(value, int):
-            return f"{value:,}" if abs(value) > 9999 else str(value)
-        return number_text(value, 4)
-    return str(value)
+    if is_number(value) and form == "percent":
+        return percent(value)
+    if isinstance(value, bool | float):
+        return value_text(value, 4)
+    return f"{value:,}" if isinstance(value, int) and abs(value) > 9999 else str(value)
 
 
 def _bar(text: str) -> str:

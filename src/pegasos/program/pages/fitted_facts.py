@@ -4,35 +4,28 @@ from __future__ import annotations
 
 import datetime
 import platform
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from pegasos.program.pages.row_samples import brief
 from pegasos.program.records.pages import Curve, Weights
 from pegasos.program.tables.labels import label_texts
 
 
 def made() -> dict[str, str]:
     """Versions and machine."""
-    import numba
-    import scipy
-    import sklearn
     import threadpoolctl
 
     from pegasos import __version__
 
     threads = max((each["num_threads"] for each in threadpoolctl.threadpool_info()), default=1)
-    return {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "pegasos": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-        "numba": numba.__version__,
-        "machine": f"{platform.system()} {platform.machine()}, {threads} threads",
-    }
+    ours = {"date": datetime.datetime.now(datetime.UTC).date().isoformat(), "pegasos": __version__}
+    libraries = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")}
+    machine = f"{platform.system()} {platform.machine()}, {threads} threads"
+    return {**ours, "python": platform.python_version(), **libraries, "machine": machine}
 
 
 def curves(learner: Any) -> list[Curve]:
@@ -48,8 +41,7 @@ def curves(learner: Any) -> list[Curve]:
         at = np.asarray(learner.loss_curve_steps_) if stepped else np.arange(1, len(line) + 1)
         known = np.flatnonzero(np.isfinite(line))[:: max(1, len(line) // 300)]
         if len(known) > 1:
-            heights = [float(f"{value:.4g}") for value in line[known]]
-            found.append(Curve(what, "step" if stepped else "epoch", at[known].astype(int).tolist(), heights))
+            found.append(Curve(what, "step" if stepped else "epoch", at[known].astype(int).tolist(), brief(line[known].tolist())))
     return found
 
 
@@ -62,9 +54,5 @@ def weights(estimator: Any, learner: Any, most: int = 20) -> Weights | None:
     W = np.atleast_2d(np.asarray(learner.coef_, dtype=np.float64))
     largest = np.sort(np.argsort(-np.abs(W).max(axis=0), kind="stable")[:most])
     labels = label_texts(estimator.classes_).tolist()
-    return Weights(
-        features=[f"x{j + 1}" if names is None else str(names[j]) for j in largest],
-        classes=labels[1:] if len(W) == 1 else labels,
-        weights=[[float(f"{value:.4g}") for value in row] for row in W[:, largest].tolist()],
-        of=W.shape[1],
-    )
+    shown = [f"x{j + 1}" if names is None else str(names[j]) for j in largest]
+    return Weights(shown, labels[1:] if len(W) == 1 else labels, brief(W[:, largest].tolist()), W.shape[1])

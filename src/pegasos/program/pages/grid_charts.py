@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pegasos.program.pages.vega import TICK, Rows, Spec, chart, either, mark, number, tooltip, word
+from pegasos.program.pages.vega import TICK, Rows, Spec, calculated, chart, either, grouped, mark, number, tooltip, word
 
 #: Pixels of a column and of a line of a heatmap by how many there are at most; beyond so many columns numbers are left out.
 SIZES: dict[str, Any] = {"across": [[12, 52], [24, 40], [1e9, 16]], "down": [[12, 32], [30, 26], [1e9, 16]], "numbers": 24}
@@ -12,19 +12,14 @@ SIZES: dict[str, Any] = {"across": [[12, 52], [24, 40], [1e9, 16]], "down": [[12
 NO_AXIS: dict[str, Any] = {"title": None, "long": False, "scale": {}, "ticks": None}
 #: From a value to its shade in 0..1 (0 is best), between the least and greatest value shown, or of its own column.
 _SHADE = [
-    {
-        "joinaggregate": [{"op": "min", "field": "value", "as": "least"}, {"op": "max", "field": "value", "as": "most"}],
-        "groupby": ["xr"],
-    },
-    {"calculate": "columns ? datum.least : low", "as": "from"},
-    {"calculate": "columns ? datum.most : high", "as": "to"},
-    {
-        "calculate": "datum.to <= datum.from ? (errors ? 0 : 1) : logarithmic ? log(datum.value / datum.from) / "
+    grouped("xr", "value", min="least", max="most"),
+    *calculated(
+        **{"from": "columns ? datum.least : low", "to": "columns ? datum.most : high"},
+        share="datum.to <= datum.from ? (errors ? 0 : 1) : logarithmic ? log(datum.value / datum.from) / "
         "log(datum.to / datum.from) : (datum.value - datum.from) / (datum.to - datum.from)",
-        "as": "share",
-    },
-    {"calculate": "errors ? datum.share : 1 - datum.share", "as": "shade"},
-    {"calculate": "datum.setting + ': ' + datum.shown + ' ' + datum.spread + ' ' + datum.mark", "as": "spoken"},
+        shade="errors ? datum.share : 1 - datum.share",
+        spoken="datum.setting + ': ' + datum.shown + ' ' + datum.spread + ' ' + datum.mark",
+    ),
 ]
 #: The value that a shade stands for.
 _LEGEND = (
@@ -41,10 +36,8 @@ def heat(rows: Rows, across: Spec, down: Spec, measure: str, spread: str, logari
     """
     columns, lines = len({row["xr"] for row in rows}), len({row["yr"] for row in rows})
     labels = {"labelAngle": -40 if across["long"] or columns > 12 else 0, "labelLimit": 140, "labelOverlap": "greedy"}
-    places = {
-        "x": word("x", "xr", title=across["title"], axis=labels),
-        "y": word("y", "yr", title=down["title"], axis={"labelLimit": 150}),
-    }
+    y = word("y", "yr", title=down["title"], axis={"labelLimit": 150})
+    places = {"x": word("x", "xr", title=across["title"], axis=labels), "y": y}
     hints = {"tooltip": tooltip(setting="setting", shown=measure, spread=f"over {spread}", mark="note")}
     bar = {"title": None, "orient": "top", "gradientLength": 160, "gradientThickness": 8}
     legend = {**bar, "values": [0, 0.5, 1], "tickCount": 3, "labelExpr": _LEGEND}
@@ -52,25 +45,19 @@ def heat(rows: Rows, across: Spec, down: Spec, measure: str, spread: str, logari
     frames = {"domain": ["choice", "least error", "one standard error"], "range": ["#d50032", "#d50032", "#ff9f1c"]}
     framed = mark("rect", {**places, "stroke": word("mark", scale=frames, legend=None)}, fill=None, strokeWidth=3, aria=False)
     text = {**places, "text": word("label"), "color": either("datum.shade < 0.55", "#111", "#fff"), **hints}
+    rect = {**places, "color": color, **hints, "description": word("spoken")}
     layers = [
-        mark(
-            "rect",
-            {**places, "color": color, **hints, "description": word("spoken")},
-            cursor="pointer",
-            stroke="transparent",
-            strokeWidth=2,
-        ),
+        mark("rect", rect, cursor="pointer", stroke="transparent", strokeWidth=2),
         {**framed, "transform": [{"filter": "datum.mark !== ''"}]},
         mark("text", text, fontSize=11, aria=False, fontWeight=500, cursor="pointer"),
     ]
     given = {"values": [row["value"] for row in rows], "logarithmic": logarithmic, "columns": False, "errors": measure == "error"}
     params = [{"name": name, "value": value} for name, value in given.items()]
     params += [{"name": name, "expr": f"extent(values)[{at}]"} for at, name in enumerate(("low", "high"))]
-    steps = {
-        name: [next(step for most, step in SIZES[direction] if count <= most)]
-        for name, direction, count in (("width", "across", columns), ("height", "down", lines))
-    }
-    return chart(rows, *layers[: 3 if columns <= SIZES["numbers"] else 2], **steps, params=params, transform=_SHADE)
+    sizes = (("across", columns), ("down", lines))
+    width, height = ([next(step for most, step in SIZES[direction] if count <= most)] for direction, count in sizes)
+    shown = layers[: 3 if columns <= SIZES["numbers"] else 2]
+    return chart(rows, *shown, width=width, height=height, params=params, transform=_SHADE)
 
 
 def lines(rows: Rows, along: Spec, other: Spec, measure: str, spread: str, logarithmic: bool) -> Spec:
@@ -85,13 +72,8 @@ def lines(rows: Rows, along: Spec, other: Spec, measure: str, spread: str, logar
     at = {"x": x, "y": y, "color": color}
     band = {**at, "y": number("low", title=measure), "y2": {"field": "high"}}
     hints = {"tooltip": tooltip(setting="setting", shown=measure, spread=f"over {spread}")}
-    return chart(
-        rows,
-        mark("area", band, opacity=0.15, aria=False),
-        mark("line", at, strokeWidth=2, aria=False),
-        mark("point", {**at, **hints}, filled=True, size=36, opacity=1),
-        height=250,
-    )
+    area, line = mark("area", band, opacity=0.15, aria=False), mark("line", at, strokeWidth=2, aria=False)
+    return chart(rows, area, line, mark("point", {**at, **hints}, filled=True, size=36, opacity=1), height=250)
 
 
 def confusion(flat: list[int], names: list[str]) -> Spec:
@@ -102,25 +84,17 @@ def confusion(flat: list[int], names: list[str]) -> Spec:
     classes = len(names)
     step = 72 if classes <= 4 else 36 if classes <= 12 else 28 if classes <= 20 else 14 if classes <= 50 else 8
     ticks = {"labelLimit": 90, "labels": classes <= 50, "ticks": classes <= 50}
-    places = {
-        "x": word("guess", "gr", title="predicted", axis={**ticks, "labelAngle": 0 if classes <= 12 else -60}),
-        "y": word("true", "tr", title="true", axis=ticks),
-    }
+    x = word("guess", "gr", title="predicted", axis={**ticks, "labelAngle": 0 if classes <= 12 else -60})
+    places = {"x": x, "y": word("true", "tr", title="true", axis=ticks)}
     color = number("rate", scale={"type": "sqrt", "scheme": "blues", "domain": [0, 1]}, legend=None)
     hints = {"tooltip": tooltip(true="true", guess="predicted", shown="rows"), "description": word("shown")}
     text = {**places, "text": word("label"), "color": either("datum.rate > 0.25", "#fff", "#111")}
     layers = [mark("rect", {**places, "color": color, **hints}), mark("text", text, fontSize=11, aria=False)]
     words = "' rows of ' + datum.true + ' predicted as ' + datum.guess + ' (' + format(datum.rate, '.1%') + ')'"
-    transform = [
-        {"joinaggregate": [{"op": "sum", "field": "count", "as": "total"}], "groupby": ["tr"]},
-        {"calculate": "datum.count / datum.total", "as": "rate"},
-        {"calculate": "names[datum.tr]", "as": "true"},
-        {"calculate": "names[datum.gr]", "as": "guess"},
-        {"calculate": "rates ? format(100 * datum.rate, datum.rate < 0.0995 ? '.1f' : '.0f') : '' + datum.count", "as": "label"},
-        {"calculate": f"datum.count + ' of ' + datum.total + {words}", "as": "shown"},
-    ]
+    label = "rates ? format(100 * datum.rate, datum.rate < 0.0995 ? '.1f' : '.0f') : '' + datum.count"
+    texts = {"true": "names[datum.tr]", "guess": "names[datum.gr]", "label": label}
+    fields = calculated(rate="datum.count / datum.total", **texts, shown=f"datum.count + ' of ' + datum.total + {words}")
     params = [{"name": "names", "value": names}, {"name": "rates", "value": False}]
-    triples = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
-    rows = [{"tr": true, "gr": guess, "count": many} for true, guess, many in triples]
-    shown = layers if classes <= 20 else layers[:1]
+    rows = [{"tr": true, "gr": guess, "count": many} for true, guess, many in zip(*[iter(flat)] * 3, strict=True)]
+    shown, transform = layers if classes <= 20 else layers[:1], [grouped("tr", "count", sum="total"), *fields]
     return chart(rows, *shown, width=[step], height=[step], params=params, transform=transform)

@@ -6,18 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from pegasos.program.pages import grid_charts
-from pegasos.program.pages.wording import (
-    cost_text,
-    is_number,
-    named_values,
-    order_of,
-    score_label,
-    score_text,
-    setting_text,
-    title_of,
-    value_text,
-)
+from pegasos.program.pages import grid_charts, wording
+from pegasos.program.pages.grid_charts import NO_AXIS
+from pegasos.program.pages.vega import Rows, Spec
+from pegasos.program.pages.wording import cost_text, is_number, named_values, score_text, value_text
 from pegasos.program.records.runs import CellRecord, best_of_families
 
 #: What stands across, and what down, where both vary.
@@ -48,10 +40,9 @@ class Point:
 def points_of(cells: list[CellRecord], commands: Sequence[str | None]) -> list[Point]:
     """The cells of a tuning run."""
     measured = {field.name for field in fields(Point)} & {field.name for field in fields(CellRecord)}
-    return [
-        Point(**{name: getattr(cell, name) for name in measured}, values=values, command=command)
-        for cell, values, command in zip(cells, named_values([cell.setting for cell in cells]), commands, strict=True)
-    ]
+    found = [{name: getattr(cell, name) for name in measured} for cell in cells]
+    named = zip(found, named_values([cell.setting for cell in cells]), commands, strict=True)
+    return [Point(**numbers, values=values, command=command) for numbers, values, command in named]
 
 
 @dataclass
@@ -63,10 +54,6 @@ class Axis:
     labels: list[str]
 
     @property
-    def title(self) -> str:
-        return title_of(self.name)
-
-    @property
     def numeric(self) -> bool:
         return all(value is None or is_number(value) for value in self.values)
 
@@ -76,16 +63,9 @@ class Axis:
         scale: dict[str, Any] = {"zero": False, "nice": False}
         if numbers and numbers[0] > 0 and numbers[-1] / numbers[0] > 20:
             scale = {"type": "log", "nice": False}
-        return {
-            "name": self.name,
-            "title": self.title,
-            "numeric": self.numeric,
-            "labels": self.labels,
-            "numbers": self.values if self.numeric else None,
-            "scale": scale,
-            "ticks": numbers if len(numbers) <= 12 else None,
-            "long": any(len(label) > 7 for label in self.labels),
-        }
+        known = {"name": self.name, "title": wording.title_of(self.name), "numeric": self.numeric, "labels": self.labels}
+        values, ticks = self.values if self.numeric else None, numbers if len(numbers) <= 12 else None
+        return {**known, "numbers": values, "scale": scale, "ticks": ticks, "long": any(len(label) > 7 for label in self.labels)}
 
 
 def axes_of(points: list[Point]) -> list[Axis]:
@@ -99,7 +79,7 @@ def axes_of(points: list[Point]) -> list[Axis]:
         if all(value is None or is_number(value) for value in values):
             values.sort(key=lambda value: (value is None, value or 0))
         elif name == "kernel":
-            values.sort(key=order_of)
+            values.sort(key=wording.order_of)
         labels: list[str] = []
         for digits in (3, 6, 15):  # as many as tell values apart
             if len(set(labels)) < len(values):
@@ -131,17 +111,15 @@ class Grid:
         self.axes = axes_of(points)
         self.words = [axis.name for axis in self.axes if not axis.numeric]
         self._spread = spread
-        self._logarithmic = {
-            "test": _is_wide([point.value for point in points]),
-            "train": _is_wide([point.train for point in points]),
-        }
+        parts = {"test": [point.value for point in points], "train": [point.train for point in points]}
+        self._logarithmic = {part: _is_wide(values) for part, values in parts.items()}
         places = [{value: place for place, value in enumerate(axis.values)} for axis in self.axes]
         fixed = {name for name in _QUIET if name not in self.words}
         self._cells = [self._described(point, places, fixed) for point in points]
         self.described: dict[str, Any] = {
             "axes": [axis.described() for axis in self.axes],
             "cells": self._cells,
-            "first": {_key(self._cell(anchor), self.axes): self._first_axes(anchor) for anchor in self.families(most=None)},
+            "first": {self._key(anchor): self._first_axes(anchor) for anchor in self.families(most=None)},
             "best": best,
             "title": f"Error in % on {tested}" if measure == "error" else f"{measure} on {tested}",
             "against": "Error" if measure == "error" else measure,
@@ -149,41 +127,32 @@ class Grid:
             "logarithmic": self._logarithmic,
             "sizes": grid_charts.SIZES,
             # Charts without rows, for the script to fill.
-            "heat": self._heat([], grid_charts.NO_AXIS, grid_charts.NO_AXIS),
-            "lines": self._lines([], grid_charts.NO_AXIS, grid_charts.NO_AXIS),
+            "heat": self._heat([], NO_AXIS, NO_AXIS),
+            "lines": self._lines([], NO_AXIS, NO_AXIS),
         }
 
     def _described(self, point: Point, places: list[dict[Any, int]], fixed: set[str]) -> dict[str, Any]:
         values = {name: value for name, value in point.values.items() if name not in fixed}
         mark = self.mark if point.number == self.best else "one standard error" if point.number == self.simplest else ""
-        cell: dict[str, Any] = {
-            "cell": point.number,
-            "p": [place[point.values.get(axis.name)] for axis, place in zip(self.axes, places, strict=True)],
-            "setting": setting_text(values, point.cost),
-            "mark": mark,
-        }
+        at = [place[point.values.get(axis.name)] for axis, place in zip(self.axes, places, strict=True)]
+        text = wording.setting_text(values, point.cost)
+        cell: dict[str, Any] = {"cell": point.number, "p": at, "setting": text, "mark": mark}
         measured = (("test", point.value, point.deviation), ("train", point.train, point.train_deviation))
         cell |= {part: self._texts(part, value, spread) for part, value, spread in measured if value is not None}
         return cell if point.command == "" else {**cell, "command": point.command}
 
     def _texts(self, part: str, value: float, deviation: float | None) -> dict[str, Any]:
-        spread = deviation or 0.0
+        spread, shown = deviation or 0.0, score_text(value, self.measure)
         low = max(value - spread, value / 10) if self._logarithmic[part] else value - spread
-        return {
-            "value": round(value, 6),
-            "low": round(low, 6),
-            "high": round(value + spread, 6),
-            "label": score_label(value, self.measure),
-            "shown": score_text(value, self.measure),
-            "spread": "" if deviation is None else f"± {score_text(deviation, self.measure)}",
-        }
+        numbers = {"value": round(value, 6), "low": round(low, 6), "high": round(value + spread, 6)}
+        around = "" if deviation is None else f"± {score_text(deviation, self.measure)}"
+        return {**numbers, "label": wording.score_label(value, self.measure), "shown": shown, "spread": around}
 
     # -- views: a choice of two axes, and the cells that are equal in all others --------------------------------------
 
     def families(self, most: int | None = 12) -> list[Point]:
         """The best cell of each combination of words (model, kernel, ...), the best of them first."""
-        found = best_of_families(self.points, self._family, lambda point: point.value, self.measure == "error")
-        return found[:most]
+        return best_of_families(self.points, self._family, lambda point: point.value, self.measure == "error")[:most]
 
     def _family(self, point: Point, but: str = "") -> tuple[Any, ...]:
         """The words of a cell, or all but one of them."""
@@ -206,8 +175,10 @@ class Grid:
         across, down, *_ = [*([*numbers, *words] or kernel_first), "", ""]
         return across, down
 
-    def _cell(self, point: Point) -> dict[str, Any]:
-        return next(cell for cell in self._cells if cell["cell"] == point.number)
+    def _key(self, point: Point) -> str:
+        """The places of a cell's words: what the script calls a family."""
+        places = next(cell["p"] for cell in self._cells if cell["cell"] == point.number)
+        return " ".join(str(place) for place, axis in zip(places, self.axes, strict=True) if not axis.numeric)
 
     def _rows(self, cells: list[dict[str, Any]], one: str, two: str, part: str) -> list[dict[str, Any]]:
         """Rows of charts, as the script's `rowsOf` makes them: x, place xr and number at from one axis, y and yr from another."""
@@ -225,7 +196,7 @@ class Grid:
     def figures(self) -> dict[str, Any]:
         """Heatmaps and lines of every family, for files."""
         figures: dict[str, Any] = {}
-        described = {axis["name"]: axis for axis in self.described["axes"]} | {"": grid_charts.NO_AXIS}
+        described = {axis["name"]: axis for axis in self.described["axes"]} | {"": NO_AXIS}
         for anchor in self.families():
             across, down = self._first_axes(anchor)
             rest = [axis.name for axis in self.axes if axis.name not in (across, down)]
@@ -242,18 +213,11 @@ class Grid:
                     figures.setdefault(f"lines {along} {tail}", self._lines(rows, described[along], described[other]))
         return figures
 
-    def _heat(self, rows: list[dict[str, Any]], across: dict[str, Any], down: dict[str, Any], part: str = "test") -> Any:
-        """A heatmap."""
+    def _heat(self, rows: Rows, across: Spec, down: Spec, part: str = "test") -> Spec:
         return grid_charts.heat(rows, across, down, self.measure, self._spread, self._logarithmic[part])
 
-    def _lines(self, rows: list[dict[str, Any]], along: dict[str, Any], other: dict[str, Any]) -> Any:
-        """Lines with bands."""
+    def _lines(self, rows: Rows, along: Spec, other: Spec) -> Spec:
         return grid_charts.lines(rows, along, other, self.measure, self._spread, self._logarithmic["test"])
-
-
-def _key(cell: dict[str, Any], axes: list[Axis]) -> str:
-    """The places of a cell's words: what the script calls a family."""
-    return " ".join(str(place) for place, axis in zip(cell["p"], axes, strict=True) if not axis.numeric)
 
 
 def _is_wide(values: list[float | None]) -> bool:

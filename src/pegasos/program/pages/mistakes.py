@@ -20,10 +20,9 @@ MISTAKES, VALUES, PIXELS = 18, 12, 1024
 def confusion(truth: Array, predicted: Array, classes: int) -> list[int]:
     """true, predicted, count; true, predicted, count; ... of all pairs that occur among tested rows (codes >= 0)."""
     tested = predicted >= 0
-    counts = np.bincount(truth[tested] * classes + predicted[tested], minlength=classes * classes)
+    counts = np.bincount(truth[tested] * classes + predicted[tested])
     pairs = np.flatnonzero(counts)
-    counts = counts[pairs]
-    return np.column_stack([pairs // classes, pairs % classes, counts]).reshape(-1).astype(int).tolist()
+    return np.column_stack([pairs // classes, pairs % classes, counts[pairs]]).reshape(-1).astype(int).tolist()
 
 
 def worst(truth: Array, predicted: Array, scores: Array | None, hard: Array | None = None) -> list[Mistake]:
@@ -84,8 +83,5 @@ class RowKeeper:
 
 
 def _short(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return float(f"{value:.4g}") if np.isfinite(value) else None
-    return value if value is None or isinstance(value, int) else str(value)[:60]
+    value = value.item() if isinstance(value, np.generic) else value
+    return row_samples.brief(value) if value is None or isinstance(value, int | float) else str(value)[:60]

@@ -5,16 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pegasos.program.pages import row_charts as draw
-from pegasos.program.pages.blocks import Block, Chart, Facts, Section, Table, Text, Tiles
-from pegasos.program.pages.shared_sections import (
-    boundary_section,
-    class_section,
-    curve_section,
-    error_table,
-    feature_section,
-    map_section,
-    reproduction_section,
-)
+from pegasos.program.pages.blocks import Block, Chart, Facts, Section, Table, Text, Tiles, columns
+from pegasos.program.pages.shared_sections import common_sections, error_table, honest_tile
 from pegasos.program.pages.sweep_page import confusion_panel, scripts_data
 from pegasos.program.pages.wording import cost_text, data_text, duration, interval, number_text, percent
 from pegasos.program.records.pages import ModelRecord, PageRecord, Weights
@@ -31,11 +23,7 @@ def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
         Section("summary", "Summary", summary),
         Section("confusion", "Confusions and mistakes", panel),
         Section("weights", "Weights", [] if model.weights is None else _weights(model.weights)),
-        Section("learning", "Learning", curve_section(record)),
-        Section("boundary", "Decision boundary", boundary_section(record)),
-        Section("map", "A map of the rows", map_section(record)),
-        Section("rows", "The data", [*class_section(record.data), *feature_section(record)]),
-        reproduction_section(record, model.setting),
+        *common_sections(record, model.setting),
     ]
     took = f", trained in {duration(record.seconds)}" if record.seconds else ""
     subtitle = f"{model.facts.learner}, {model.kernel}, for {data_text(record.data)}{took}."
@@ -62,9 +50,7 @@ def _tiles(record: PageRecord) -> list[Block]:
             heading = f"Error on {name}" if name.endswith("rows") else f"Error on {name} rows"
             counted = f"{each.mistakes} of {each.rows:,} rows"
             tiles.append((heading, percent(each.error), "; ".join(filter(None, [counted, interval(each.low, each.high)]))))
-    if record.honest is not None:
-        method = f"{interval(record.honest.low, record.honest.high)}; {record.honest.method}"
-        tiles.append(("Honest error of the choice", percent(record.honest.error), method))
+    tiles += honest_tile(record.honest)
     return [Tiles(tiles)] if tiles else []
 
 
@@ -74,10 +60,10 @@ def _weights(weights: Weights) -> list[Block]:
         for line, (name, values) in enumerate(zip(weights.classes, weights.weights, strict=True))
         for place, feature in enumerate(weights.features)
     ]
-    columns = [("feature", "feature", "text"), ("class", "for class", "text"), ("weight", "weight", "number")]
+    listed = columns("text", **{"feature": "feature", "class": "for class"}) + columns("number", weight="weight")
     some = "" if weights.of == len(weights.features) else f"The {len(weights.features)} largest of {weights.of:,}. "
     caption = some + "Of the features as the learner sees them, after scaling."
     if len(weights.classes) == 1:
         caption += f" Positive weights speak for {weights.classes[0]}."
     chart = draw.weights(rows, len(weights.classes))
-    return [Chart("weights", "Weights of features", chart, caption, Table("weights", "Weights", columns, rows))]
+    return [Chart("weights", "Weights of features", chart, caption, Table("weights", "Weights", listed, rows))]

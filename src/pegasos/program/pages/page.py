@@ -1,4 +1,4 @@
-"""A finished page: HTML for the browser and for Jupyter, and files for papers."""
+"""From a thing to its page: HTML for the browser and for Jupyter, and files for papers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from typing import Any
 from pegasos.program.files import write_text
 from pegasos.program.pages import model_page, rendering, study_page, sweep_page
 from pegasos.program.pages.blocks import Block, Section, Table
+from pegasos.program.pages.recording import record_model, record_sweep
+from pegasos.program.pages.row_samples import as_dataset
+from pegasos.program.pages.run_folders import read_model_file, read_run
 from pegasos.program.records.pages import PageRecord
 from pegasos.program.records.studies import StudyRecord
+from pegasos.program.tables.dataset import BadData
+from pegasos.search.sweep import SweepCV
 
 #: The look of charts in files: black on white, whatever the page's reader prefers.
 _ON_PAPER = {"background": "white", "font": "sans-serif", "view": {"stroke": None}, "axis": {"gridOpacity": 0.4}}
@@ -76,6 +81,29 @@ def make_page(record: PageRecord | None, study: StudyRecord | None = None) -> Pa
     return Page(*(sweep_page if record.kind == "tune" else model_page).build(record))
 
 
+def report(thing: Any, X: Any = None, y: Any = None, **facts: Any) -> Page:
+    """A page about a fitted SweepCV, a fitted learner or pipeline, a folder of a run, or a model file.
+
+    X, y: the rows that a sweep was fitted to, or rows on which a model is looked at: with them the page has confusions,
+    mistakes, a map and statistics of features. `facts` are put into the page's text: name (of the data), source (a file or a
+    named set, for command lines), columns (names of features), image (height, width), seconds, command.
+    """
+    if not isinstance(thing, str | Path):
+        record = record_sweep if isinstance(thing, SweepCV) else record_model
+        return make_page(record(thing, as_dataset(X, y, facts), **facts))
+    path = Path(thing)
+    if not path.exists():
+        raise BadData(f"{path} does not exist: give the folder of a run of tune or study, or a model file.")
+    if path.is_dir():
+        return make_page(*read_run(path))
+    return make_page(read_model_file(path, X, y, facts))
+
+
+def write_report(folder: str | Path, figures: bool = False) -> Path:
+    """Write report.html into a run folder that tune or study has filled; answers its path."""
+    return report(folder).write(folder, figures=figures)
+
+
 def _slug(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9.=-]+", "-", name).strip("-.")[:80] or "figure"
 
@@ -84,13 +112,8 @@ def _write_chart(path: Path, spec: dict[str, Any]) -> list[Path]:
     import vl_convert
 
     drawn = {**spec, "width": 480} if spec.get("width") == "container" else spec
-    files: dict[str, Any] = {
-        "svg": vl_convert.vegalite_to_svg(drawn, config=_ON_PAPER),
-        "png": vl_convert.vegalite_to_png(drawn, config=_ON_PAPER, scale=2),
-        "pdf": vl_convert.vegalite_to_pdf(drawn, config=_ON_PAPER),
-    }
-    written = []
-    for ending, content in files.items():
-        written.append(path.with_name(f"{path.name}.{ending}"))
-        written[-1].write_bytes(content.encode() if isinstance(content, str) else content)
-    return written
+    svg, png, pdf = (path.with_name(f"{path.name}.{ending}") for ending in ("svg", "png", "pdf"))
+    svg.write_text(vl_convert.vegalite_to_svg(drawn, config=_ON_PAPER), encoding="utf-8", newline="")
+    png.write_bytes(vl_convert.vegalite_to_png(drawn, config=_ON_PAPER, scale=2))
+    pdf.write_bytes(vl_convert.vegalite_to_pdf(drawn, config=_ON_PAPER))
+    return [svg, png, pdf]

@@ -53,34 +53,19 @@ def record_sweep(
     if honest is None and counts_errors:
         rounds = int(np.clip(2e7 / search.labels_.shape[1], 50, 1000))  # each round draws all rows anew
         honest = search.honest_estimate(rounds=rounds)
-    record = PageRecord(
-        kind="tune",
-        data=_data(dataset, source),
-        made=made(),
-        measure="error" if counts_errors else name,
-        command=command,
-        options=list(options),
-        seed=search.seed_,
-        seconds=search.time_ if seconds is None else seconds,
-        cells=cells,
-        folds=search.n_splits_,
-        complete=search.completed_,
-        best=best,
-        simplest=getattr(search, "simplest_index_", best),
-        advice=[str(each) for each in (getattr(search, "advice_", []) if advice is None else advice)],
-        errors=errors or {},
-        honest=honest,
-        curves=[] if model is None else curves(anatomy(model, fitted=True).learner),
-    )
+    took, measure = search.time_ if seconds is None else seconds, "error" if counts_errors else name
+    record = PageRecord("tune", _data(dataset, source), made(), measure, command, list(options), search.seed_, took, cells)
+    advised = [str(each) for each in (getattr(search, "advice_", []) if advice is None else advice)]
+    recorded = [] if model is None else curves(anatomy(model, fitted=True).learner)
+    record = replace(record, folds=search.n_splits_, complete=search.completed_, errors=errors or {}, honest=honest)
+    record = replace(record, best=best, simplest=getattr(search, "simplest_index_", best), advice=advised, curves=recorded)
     if dataset is None or dataset.y is None:
         return record
     kept, rows = _kept(search, record, dataset, positions, tsne)
     boundary, reason = None, ""
     if model is not None:
-        classes, codes = np.unique(dataset.labels, return_inverse=True)
-        boundary, reason = row_samples.boundary(
-            model, dataset, codes.reshape(-1), lambda labels: np.searchsorted(classes, labels)
-        )
+        classes = np.unique(dataset.labels)
+        boundary, reason = row_samples.boundary(model, dataset, _codes(dataset), lambda labels: np.searchsorted(classes, labels))
     return replace(record, kept=kept, rows=rows, boundary=boundary, no_boundary=reason)
 
 
@@ -90,8 +75,7 @@ def record_experiment(search: Any, dataset: Dataset, experiment: str, seed: int 
     The study lists its cells itself, and finds those of which predictions were kept by their settings.
     """
     metric = _metric(search)
-    cells = cell_records(search, len(dataset), metric, errors=True)
-    best = _best(search, metric)
+    cells, best = cell_records(search, len(dataset), metric, errors=True), _best(search, metric)
     simplest = getattr(search, "simplest_index_", best)
     record = PageRecord("study", _data(dataset, None), made(), seed=seed, cells=cells, best=best, simplest=simplest)
     kept, rows = _kept(search, record, dataset, None, tsne=False)
@@ -118,16 +102,10 @@ def record_model(
     """Everything about one fitted learner or pipeline, on rows with labels if there are any; as in `record_sweep`."""
     learner: Any = anatomy(estimator, fitted=True).learner
     kernel = kernel_text(None if learner.kernel is None else learner.kernel_)
-    record = PageRecord(
-        kind="model",
-        data=_data(dataset, source),
-        made=made(),
-        command=command,
-        seed=learner.random_state if isinstance(learner.random_state, int) else None,
-        seconds=seconds,
-        curves=curves(learner),
-        model=ModelRecord(Setting.of(estimator), learner_facts(estimator), kernel, weights(estimator, learner)),
-    )
+    model = ModelRecord(Setting.of(estimator), learner_facts(estimator), kernel, weights(estimator, learner))
+    seed = learner.random_state if isinstance(learner.random_state, int) else None
+    record = PageRecord("model", _data(dataset, source), made(), command=command, seed=seed, seconds=seconds, model=model)
+    record = replace(record, curves=curves(learner))
     if dataset is None or dataset.y is None:
         return record
     known = label_texts(estimator.classes_).tolist()
@@ -146,15 +124,11 @@ def record_model(
     listed = mistakes.worst(codes, predicted, scores)
     boundary, reason = row_samples.boundary(estimator, dataset, codes, encode)
     estimate = held_out(wrong)
-    return replace(
-        record,
-        data=replace(record.data, classes=names, counts=[*record.data.counts, *[0] * len(more)]),
-        errors={"these rows": ErrorCount(len(codes), int(wrong.sum()), estimate.error, estimate.low, estimate.high)},
-        kept={"0": KeptCell(mistakes.confusion(codes, predicted, len(names)), listed)},
-        rows=replace(rows, shown={str(each.row): keeper.one(each.row) for each in listed}),
-        boundary=boundary,
-        no_boundary=reason,
-    )
+    errors = {"these rows": ErrorCount(len(codes), int(wrong.sum()), estimate.error, estimate.low, estimate.high)}
+    kept = {"0": KeptCell(mistakes.confusion(codes, predicted, len(names)), listed)}
+    rows = replace(rows, shown={str(each.row): keeper.one(each.row) for each in listed})
+    data = replace(record.data, classes=names, counts=[*record.data.counts, *[0] * len(more)])
+    return replace(record, data=data, errors=errors, kept=kept, rows=rows, boundary=boundary, no_boundary=reason)
 
 
 # -- parts -----------------------------------------------------------------------------------------------------------
@@ -172,21 +146,15 @@ def _codes(dataset: Dataset) -> Array:
     return np.unique(dataset.labels, return_inverse=True)[1].reshape(-1)
 
 
-def _rows(
-    dataset: Dataset, codes: Array, wrong: Array, positions: Array | None, tsne: bool
-) -> tuple[RowsRecord, mistakes.RowKeeper]:
+def _rows(dataset: Dataset, codes: Array, wrong: Array, positions: Any, tsne: bool) -> tuple[RowsRecord, mistakes.RowKeeper]:
     """Map, statistics, and for pictures each class's mean; and what makes single rows for the page."""
     statistics, order = row_samples.statistics(dataset, codes)
-    columns = sorted(order[: mistakes.VALUES])
-    keeper, names = mistakes.RowKeeper(dataset, np.array(columns, dtype=int), positions), row_samples.feature_names(dataset)
-    record = RowsRecord(
-        map=row_samples.place(dataset, codes, wrong, tsne),
-        statistics=statistics,
-        shape=keeper.shape,
-        means=[] if keeper.shape is None else [keeper.picture(each) for each in row_samples.class_means(dataset, codes)],
-        columns=[names[j] for j in columns] if keeper.shape is None else [],
-    )
-    return record, keeper
+    columns, names = sorted(order[: mistakes.VALUES]), row_samples.feature_names(dataset)
+    keeper = mistakes.RowKeeper(dataset, np.array(columns, dtype=int), positions)
+    record = RowsRecord(row_samples.place(dataset, codes, wrong, tsne), statistics, keeper.shape)
+    if keeper.shape is None:
+        return replace(record, columns=[names[j] for j in columns]), keeper
+    return replace(record, means=[keeper.picture(each) for each in row_samples.class_means(dataset, codes)]), keeper
 
 
 def _kept(
@@ -197,8 +165,7 @@ def _kept(
     ranked = best_of_families(record.cells, lambda cell: cell.number, lambda cell: cell.value, errors)
     leading = _leading(ranked, record, errors)
     rows, keeper = _rows(dataset, codes, search.labels_[record.best] != codes, positions, tsne)
-    some = [cell.number for cell in ranked[:50]]
-    hard = np.asarray(search.labels_[some] != codes).mean(axis=0)
+    hard = np.asarray(search.labels_[[cell.number for cell in ranked[:50]]] != codes).mean(axis=0)
     kept, room = dict[str, KeptCell](), CONFUSION_NUMBERS
     for number in dict.fromkeys([*leading, *(cell.number for cell in ranked)]):
         counted = mistakes.confusion(codes, search.labels_[number], count)

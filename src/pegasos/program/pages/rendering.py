@@ -19,9 +19,8 @@ def _bundle() -> str:
     import vl_convert
 
     # No text of the libraries may end the script element or open a comment in it.
-    return (
-        vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script").replace("<!--", "<\\!--")
-    )
+    script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def _asset(name: str) -> str:
@@ -50,11 +49,7 @@ def render(title: str, subtitle: str, sections: list[Section], data: dict[str, A
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["unbroken"] = lambda text: text.replace(" %", "\u00a0%")  # no line begins with a percent sign
     charts = {block.name: block.spec for section in sections for block in section.blocks if isinstance(block, Chart)}
-    return environment.get_template("page.html").render(
-        title=title,
-        subtitle=subtitle,
-        sections=[section for section in sections if section.blocks],
-        styles=Markup(_asset("page.css")),
-        scripts=[Markup(_alone(_bundle())), Markup(_alone("\n".join(_asset(name) for name in _SCRIPTS)))],
-        data=Markup(embedded({**data, "charts": charts})),
-    )
+    safe: dict[str, Any] = {"styles": Markup(_asset("page.css")), "data": Markup(embedded({**data, "charts": charts}))}
+    safe["scripts"] = [Markup(_alone(script)) for script in (_bundle(), "\n".join(_asset(name) for name in _SCRIPTS))]
+    filled = [section for section in sections if section.blocks]
+    return environment.get_template("page.html").render(title=title, subtitle=subtitle, sections=filled, **safe)

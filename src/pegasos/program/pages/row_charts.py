@@ -16,12 +16,15 @@ def class_color(count: int, legend: bool = True) -> Spec:
     return word("class", "order", scale=scale, legend=shown)
 
 
+def _names(field: str, order: str, limit: int, **axis: Any) -> Spec:
+    """Words along an axis without a title, no longer than so many pixels."""
+    return word(field, order, title=None, axis={"labelLimit": limit, **axis})
+
+
 def counts(rows: Rows) -> Spec:
     """Rows of each class as bars."""
-    places = {
-        "x": number("rows", title="rows", axis={"labelExpr": TICK, "tickCount": 5}),
-        "y": word("class", "order", title=None, axis={"labelLimit": 160}),
-    }
+    x = number("rows", title="rows", axis={"labelExpr": TICK, "tickCount": 5})
+    places = {"x": x, "y": _names("class", "order", 160)}
     bars = mark("bar", {**places, "tooltip": tooltip(**_CLASS, rows=("rows", ","), share=("share", ".1%"))}, color="#4c78a8")
     text = mark("text", {**places, "text": number("rows", format=",")}, align="left", dx=4, aria=False)
     return chart(rows, bars, text, height=(20 if len(rows) <= 30 else 11) * len(rows))
@@ -29,16 +32,12 @@ def counts(rows: Rows) -> Spec:
 
 def features(rows: Rows) -> Spec:
     """Quartiles, least and greatest value of each feature, in deviations from its mean (cut at ±6)."""
-    y, title = {"y": word("name", "order", title=None, axis={"labelLimit": 150})}, "deviations from the mean"
+    y, title = {"y": _names("name", "order", 150)}, "deviations from the mean"
     names = ("mean", "std", "min", "quartile1", "median", "quartile3", "max")
     legend = {"title": "between classes", "format": ".0%", "orient": "top", "gradientLength": 140, "gradientThickness": 8}
-    box = {
-        "x": number("first", title=title),
-        "x2": {"field": "third"},
-        **y,
-        "color": number("between", scale={"scheme": "viridis", "reverse": True}, legend=legend),
-        "tooltip": tooltip(name="feature", **{name: (name, ".4~g") for name in names}),
-    }
+    color = number("between", scale={"scheme": "viridis", "reverse": True}, legend=legend)
+    hints = tooltip(name="feature", **{name: (name, ".4~g") for name in names})
+    box = {"x": number("first", title=title), "x2": {"field": "third"}, **y, "color": color, "tooltip": hints}
     whisker = mark("rule", {"x": number("low", title=title), "x2": {"field": "high"}, **y})
     middle = mark("tick", {"x": number("middle", title=title), **y}, thickness=2, size=11, color="#fff")
     return chart(rows, whisker, mark("bar", box, size=9), middle, height=17 * len(rows))
@@ -46,10 +45,7 @@ def features(rows: Rows) -> Spec:
 
 def correlations(rows: Rows, count: int) -> Spec:
     """r of pairs of features, blue below zero and orange above."""
-    places = {
-        "x": word("one", "a", title=None, axis={"labelAngle": -60, "labelLimit": 110}),
-        "y": word("two", "b", title=None, axis={"labelLimit": 110}),
-    }
+    places = {"x": _names("one", "a", 110, labelAngle=-60), "y": _names("two", "b", 110)}
     legend = {"title": "r", "gradientLength": 120, "gradientThickness": 10}
     color = number("r", scale={"scheme": "blueorange", "domain": [-1, 1]}, legend=legend)
     rect = mark("rect", {**places, "color": color, "tooltip": tooltip(one="feature", two="and", r=("r", ".2f"))})
@@ -69,11 +65,10 @@ def _places() -> Spec:
 
 def map_of_classes(rows: Rows, classes: int, letters: bool) -> Spec:
     """Places of rows in the colour of their class; short labels are drawn themselves, which needs no legend."""
+    places = {**_places(), "color": class_color(classes, legend=not letters)}
     if letters:
-        text = {**_places(), "text": word("class"), "color": class_color(classes, legend=False)}
-        return chart(rows, mark("text", text, fontSize=11, fontWeight=600), height=380)
-    points = {**_places(), "color": class_color(classes)}
-    return chart(rows, mark("point", points, filled=True, size=28, opacity=0.8), height=380)
+        return chart(rows, mark("text", {**places, "text": word("class")}, fontSize=11, fontWeight=600), height=380)
+    return chart(rows, mark("point", places, filled=True, size=28, opacity=0.8), height=380)
 
 
 def map_of_errors(rows: Rows) -> Spec:
@@ -105,38 +100,31 @@ def boundary(cells: Rows, points: Rows, titles: list[str], classes: list[str]) -
 
 def curve(rows: Rows, x: str, y: str) -> Spec:
     """A recorded number against steps or epochs, on a logarithmic scale where it is positive."""
-    encoding = {
-        "x": number("x", title=x, axis={"labelExpr": TICK, "tickCount": 6}),
-        "y": number(
-            "y",
-            title=y,
-            scale={"type": "log" if all(row["y"] > 0 for row in rows) else "linear"},
-            axis={"format": "~g", "tickCount": 5},
-        ),
-        "tooltip": tooltip(x=(x, ","), y=(y, ".4~g")),
-    }
+    down = _measured(y, "log" if all(row["y"] > 0 for row in rows) else "linear")
+    across = number("x", title=x, axis={"labelExpr": TICK, "tickCount": 6})
+    encoding = {"x": across, "y": down, "tooltip": tooltip(x=(x, ","), y=(y, ".4~g"))}
     return chart(rows, mark("line", encoding, strokeWidth=2, point={"size": 14, "filled": True}), height=220)
+
+
+def _measured(title: str, scale: str) -> Spec:
+    return number("y", title=title, scale={"type": scale}, axis={"format": "~g", "tickCount": 5})
 
 
 def times(rows: Rows, x: str, y: str, line: str) -> Spec:
     """Seconds against T (or rows), a line a kernel, both axes logarithmic."""
     ticks = {"labelExpr": TICK, "labelOverlap": "greedy", "values": sorted({row["x"] for row in rows})}
     legend = {"labelLimit": 220, "orient": "top", "columns": 2}
-    encoding = {
-        "x": number("x", title=x, scale={"type": "log", "nice": False}, axis=ticks),
-        "y": number("y", title=y, scale={"type": "log"}, axis={"format": "~g", "tickCount": 5}),
-        "color": word("line", title=line, scale={"range": CLASSES}, legend=legend),
-        "tooltip": tooltip(line=line, x=(x, ","), y=(y, ".4~g")),
-    }
+    across = number("x", title=x, scale={"type": "log", "nice": False}, axis=ticks)
+    color = word("line", title=line, scale={"range": CLASSES}, legend=legend)
+    hints = tooltip(line=line, x=(x, ","), y=(y, ".4~g"))
+    encoding = {"x": across, "y": _measured(y, "log"), "color": color, "tooltip": hints}
     return chart(rows, mark("line", encoding, strokeWidth=2, point={"size": 40, "filled": True}), height=260)
 
 
 def weights(rows: Rows, classes: int) -> Spec:
     """Weights of a linear predictor: bars for two classes, else classes across."""
-    places = {
-        "y": word("feature", "order", title=None, axis={"labelLimit": 150}),
-        "tooltip": tooltip(feature="feature", **{"class": "for class"}, weight=("weight", ".4~g")),
-    }
+    hints = tooltip(feature="feature", **{"class": "for class"}, weight=("weight", ".4~g"))
+    places = {"y": _names("feature", "order", 150), "tooltip": hints}
     if classes == 1:
         ink = either("datum.weight < 0", "#0072b2", "#e69f00")
         bars = {**places, "x": number("weight", axis={"format": "~g"}), "color": ink}
@@ -144,5 +132,4 @@ def weights(rows: Rows, classes: int) -> Spec:
     most = max(abs(row["weight"]) for row in rows) or 1.0
     color = number("weight", scale={"scheme": "blueorange", "domain": [-most, most]}, legend={"format": "~g"})
     across = word("class", "place", axis={"labelAngle": 0 if classes <= 12 else -60, "labelLimit": 90})
-    rect = mark("rect", {**places, "x": across, "color": color})
-    return chart(rows, rect, width=[30 if classes <= 20 else 12], height=[18])
+    return chart(rows, mark("rect", {**places, "x": across, "color": color}), width=[30 if classes <= 20 else 12], height=[18])

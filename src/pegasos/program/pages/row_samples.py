@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils.validation import _get_feature_names
 
 from pegasos.engine.threads import single_threaded_blas
-from pegasos.program.records.pages import Boundary, Correlation, FeatureRecord, MapRecord, Statistics
+from pegasos.program.records.pages import Boundary, FeatureRecord, MapRecord, Statistics
 from pegasos.program.tables.dataset import NUMBER, Column, Dataset
 from pegasos.program.tables.statistics import describe
 
@@ -28,14 +28,22 @@ def as_dataset(X: Any, y: Any, facts: dict[str, Any]) -> Dataset | None:
     if X is None or isinstance(X, Dataset):
         return X
     columns = _get_feature_names(X) if columns is None else columns
-    rows = X if sparse.issparse(X) else np.asarray(X)
-    labels = None if y is None else np.asarray(y)
-    return Dataset(str(name), rows, [Column(str(each)) for each in ([] if columns is None else columns)], labels, image=image)
+    listed, labels = [Column(str(each)) for each in ([] if columns is None else columns)], None if y is None else np.asarray(y)
+    return Dataset(str(name), X if sparse.issparse(X) else np.asarray(X), listed, labels, image=image)
 
 
 def feature_names(dataset: Dataset) -> list[str]:
     """The names of features, or numbers where they have none."""
     return [column.name for column in dataset.columns] or [f"x{j + 1}" for j in range(dataset.X.shape[1])]
+
+
+def brief(value: Any, digits: int = 4) -> Any:
+    """Numbers with few digits, in lists too; what is not finite is None."""
+    if isinstance(value, list):
+        return [brief(each, digits) for each in value]
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.{digits}g}") if np.isfinite(value) else None
 
 
 def dense(part: Any) -> Array:
@@ -84,22 +92,19 @@ def place(dataset: Dataset, codes: Array, wrong: Array, tsne: bool) -> MapRecord
     Z, _, _ = _scaled(X, dataset.image is not None)
     method = "two features" if Z.shape[1] == 2 else "PCA"
     with single_threaded_blas():
-        left, sizes, right = np.linalg.svd(Z - Z.mean(axis=0), full_matrices=False)
+        left, sizes, _ = np.linalg.svd(Z - Z.mean(axis=0), full_matrices=False)
         places = left[:, :2] * sizes[:2] if Z.shape[1] > 2 else X
         if tsne and Z.shape[1] > 2 and len(rows) >= 30:
             from sklearn.manifold import TSNE
             from threadpoolctl import threadpool_limits
 
-            width = min(30, right.shape[0])  # thirty components carry the neighbourhoods, at a fraction of the time
-            spread = max(5.0, min(30.0, len(rows) / 5))
-            learner = TSNE(init="pca", random_state=0, perplexity=spread, max_iter=500)
+            learner = TSNE(init="pca", random_state=0, perplexity=max(5.0, min(30.0, len(rows) / 5)), max_iter=500)
             with threadpool_limits(1):  # on a busy machine its threads wait for each other, ten times as long
-                places = learner.fit_transform(left[:, :width] * sizes[:width])
+                # Thirty components carry the neighbourhoods, at a fraction of the time.
+                places = learner.fit_transform(left[:, :30] * sizes[:30])
             method = "t-SNE"
-    span = np.abs(places).max() or 1.0
-    places = places if method == "two features" else 100 * places / span
-    rounded = [[float(f"{a:.4g}"), float(f"{b:.4g}")] for a, b in places.tolist()]
-    return MapRecord(method, len(dataset), rows.tolist(), codes[rows].tolist(), rounded, wrong[rows].tolist())
+    places = places if method == "two features" else 100 * places / (np.abs(places).max() or 1.0)
+    return MapRecord(method, len(dataset), rows.tolist(), codes[rows].tolist(), brief(places.tolist()), wrong[rows].tolist())
 
 
 def boundary(estimator: Any, dataset: Dataset, codes: Array, encode: Callable[[Array], Array]) -> tuple[Boundary | None, str]:
@@ -130,23 +135,22 @@ def boundary(estimator: Any, dataset: Dataset, codes: Array, encode: Callable[[A
     grid = np.stack(np.meshgrid(across, down), axis=-1).reshape(-1, 2)
     guessed = estimator.predict((grid @ plane + origin).astype(dataset.X.dtype))
     inside = np.flatnonzero(((flat >= low) & (flat <= high)).all(axis=1))[:POINTS]
-    points = [[float(f"{a:.4g}"), float(f"{b:.4g}")] for a, b in flat[inside].tolist()]
     ends, answers = (low.round(5).tolist(), high.round(5).tolist()), encode(np.asarray(guessed)).tolist()
-    return Boundary(titles, *ends, answers, points, codes[rows[inside]].tolist(), X.shape[1] == 2), ""
+    return Boundary(titles, *ends, answers, brief(flat[inside].tolist()), codes[rows[inside]].tolist(), X.shape[1] == 2), ""
 
 
 def statistics(dataset: Dataset, codes: Array) -> tuple[Statistics, list[int]]:
     """Statistics of at most 40 features (those that classes differ in most), correlations among some, and all in that order."""
     rows = sample(len(dataset), STATISTICS_ROWS)
-    part = dataset if len(rows) == len(dataset) else _part(dataset, rows)
+    part = dataset if len(rows) == len(dataset) else part_of(dataset, rows)
     description = describe(part)
     X, places = numbers(part, sample(len(part), 5000))
     share = dict(zip(places, between(X, codes[rows][sample(len(part), 5000)]).tolist(), strict=True))
     order = sorted(range(len(description.columns)), key=lambda j: -share.get(j, -1.0))
-    features = [
-        FeatureRecord(**{name: _brief(value) for name, value in vars(description.columns[j]).items()}, between=_share(share, j))
-        for j in sorted(order[:FEATURES])
-    ]
+    features = []
+    for j in sorted(order[:FEATURES]):
+        known = {name: brief(value, 5) for name, value in vars(description.columns[j]).items()}
+        features.append(FeatureRecord(**known, between=round(max(0.0, share.get(j, 0.0)), 4)))
     correlated = sorted(j for j in order[:CORRELATED] if j in share)
     at = [places.index(j) for j in correlated]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -156,19 +160,14 @@ def statistics(dataset: Dataset, codes: Array) -> tuple[Statistics, list[int]]:
         notes.append(f"Statistics come from a sample of {len(rows):,} of {len(dataset):,} rows.")
     if len(order) > FEATURES:
         notes.append(f"{FEATURES} of {len(order):,} features are shown: those whose means differ most between classes.")
-    pairs = [Correlation(one, two, round(r, 3)) for one, two, r in description.correlations]
+    pairs = [(one, two, round(r, 3)) for one, two, r in description.correlations]
     shown = [description.columns[j].name for j in correlated]
     return Statistics(len(order), features, pairs, shown, matrix.round(2).tolist(), notes), order
 
 
-def _share(share: dict[int, float], column: int) -> float:
-    return round(max(0.0, share.get(column, 0.0)), 4)
-
-
 def between(X: Array, codes: Array) -> Array:
     """The share of each feature's variance that lies between classes."""
-    total = X.var(axis=0)
-    away = np.zeros(X.shape[1])
+    total, away = X.var(axis=0), np.zeros(X.shape[1])
     for code in np.unique(codes):
         mine = X[codes == code]
         away += len(mine) * (mine.mean(axis=0) - X.mean(axis=0)) ** 2
@@ -183,12 +182,7 @@ def class_means(dataset: Dataset, codes: Array, most: int = 20) -> list[Array]:
     return [each.mean(axis=0) if len(each) else np.zeros(X.shape[1]) for each in mine]
 
 
-def _part(dataset: Dataset, rows: Array) -> Dataset:
+def part_of(dataset: Dataset, rows: Array) -> Dataset:
+    """Some rows with their labels."""
     X = dataset.X[rows.tolist()] if dataset.has_frame else dataset.X[rows]
     return replace(dataset, X=X, y=None if dataset.y is None else dataset.y[rows], groups=None, weights=None, test=None)
-
-
-def _brief(value: Any) -> Any:
-    if not isinstance(value, float):
-        return value
-    return float(f"{value:.5g}") if np.isfinite(value) else None

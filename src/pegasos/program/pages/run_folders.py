@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from pegasos.program.modelfile import read_model
 from pegasos.program.pages.recording import record_model
-from pegasos.program.pages.row_samples import as_dataset
+from pegasos.program.pages.row_samples import as_dataset, part_of
 from pegasos.program.records import codec
 from pegasos.program.records.models import ModelCard, learner_facts
 from pegasos.program.records.pages import DataRecord, PageRecord
@@ -41,23 +41,11 @@ def read_run(folder: Path) -> tuple[PageRecord | None, StudyRecord | None]:
 
 def _of_summary(found: TuneRecord) -> PageRecord:
     """A run of tune without its report.json: a page without rows."""
-    return PageRecord(
-        kind="tune",
-        data=DataRecord(found.data, found.source, found.training_rows),
-        made={},
-        measure="error" if found.counts_errors else found.scoring,
-        command=found.command,
-        seed=found.seed,
-        seconds=found.seconds,
-        cells=found.cells,
-        folds=found.folds,
-        complete=found.complete,
-        best=found.best,
-        simplest=found.simplest,
-        advice=[str(each) for each in found.advice],
-        errors=found.errors,
-        honest=found.honest,
-    )
+    measure, advice = "error" if found.counts_errors else found.scoring, [str(each) for each in found.advice]
+    data = DataRecord(found.data, found.source, found.training_rows)
+    record = PageRecord("tune", data, {}, measure, found.command, [], found.seed, found.seconds, found.cells, found.folds)
+    record = replace(record, complete=found.complete, best=found.best, simplest=found.simplest, advice=advice)
+    return replace(record, errors=found.errors, honest=found.honest)
 
 
 def read_model_file(path: Path, X: Any, y: Any, facts: dict[str, Any]) -> PageRecord:
@@ -72,20 +60,16 @@ def read_model_file(path: Path, X: Any, y: Any, facts: dict[str, Any]) -> PageRe
     found = record_model(file.estimator, dataset, positions=positions, **facts)
     data = found.data
     if dataset is None:
-        data = dataclasses.replace(data, name=name, rows=None if card.data is None else card.data.rows)
+        data = replace(data, name=name, rows=None if card.data is None else card.data.rows)
     if not data.classes:
-        data = dataclasses.replace(data, classes=list(card.classes), counts=list(card.classes.values()))
+        data = replace(data, classes=list(card.classes), counts=list(card.classes.values()))
     assert found.model is not None
-    model = dataclasses.replace(found.model, file=path.name, facts=learner_facts(file.estimator, card.learned_rows))
-    return dataclasses.replace(
-        found,
-        data=dataclasses.replace(data, features=file.n_features if data.features is None else data.features),
-        made={**({} if card.created is None else {"date": card.created[:10]}), **file.versions},
-        errors={**card.errors, **dict(zip([kind], found.errors.values(), strict=False))},
-        honest=card.honest,
-        seed=found.seed if card.split is None else card.split.seed,
-        model=model,
-    )
+    model = replace(found.model, file=path.name, facts=learner_facts(file.estimator, card.learned_rows))
+    data = replace(data, features=file.n_features if data.features is None else data.features)
+    made = {**({} if card.created is None else {"date": card.created[:10]}), **file.versions}
+    errors = {**card.errors, **dict(zip([kind], found.errors.values(), strict=False))}
+    seed = found.seed if card.split is None else card.split.seed
+    return replace(found, data=data, made=made, errors=errors, honest=card.honest, seed=seed, model=model)
 
 
 def _new_rows(dataset: Dataset | None, trained: Any) -> tuple[Dataset | None, Any, str]:
@@ -97,4 +81,4 @@ def _new_rows(dataset: Dataset | None, trained: Any) -> tuple[Dataset | None, An
         return dataset, None, "these training rows"
     new = np.flatnonzero(~known)
     name = "these new rows" if not known.any() else "the new ones of these rows"
-    return dataclasses.replace(dataset, X=dataset.X[new], y=dataset.y[new], test=None, weights=None, groups=None), new, name
+    return part_of(dataset, new), new, name

@@ -6,45 +6,57 @@ import itertools
 from typing import Any
 
 from pegasos.program.pages import row_charts as draw
-from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text
-from pegasos.program.pages.wording import duration
+from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text, columns
+from pegasos.program.pages.wording import duration, interval, percent
 from pegasos.program.records.pages import Boundary, DataRecord, FeatureRecord, PageRecord, Statistics
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.terminal.reproduction import python_lines
+from pegasos.search.estimates import Estimate
 from pegasos.search.settings import Setting
 
 #: Labels up to this length are drawn on maps themselves.
 SHORT = 2
 
 
-def class_section(data: DataRecord) -> list[Block]:
-    """Counts of classes."""
+def common_sections(record: PageRecord, setting: Setting) -> list[Section]:
+    """How a model learned, what it makes of the rows, and how to make it again."""
+    blocks: list[Block] = [] if record.command is None else [Code("The command of this run", record.command)]
+    blocks.append(Code("The model in Python", python_lines(setting, record.seed)))
+    blocks.append(Facts({"seed": record.seed, "duration": duration(record.seconds), **record.made}))
+    return [
+        Section("learning", "Learning", _curves(record)),
+        Section("boundary", "Decision boundary", _boundary(record)),
+        Section("map", "A map of the rows", map_section(record)),
+        Section("rows", "The data", [*_classes(record.data), *feature_section(record)]),
+        Section("again", "Reproduce this run", blocks),
+    ]
+
+
+def honest_tile(honest: Estimate | None) -> list[tuple[str, str, str]]:
+    """What the choice is worth, where that was estimated."""
+    if honest is None:
+        return []
+    return [("Honest error of the choice", percent(honest.error), f"{interval(honest.low, honest.high)}; {honest.method}")]
+
+
+def _classes(data: DataRecord) -> list[Block]:
     if not data.counts:
         return []
-    total = sum(data.counts) or 1
-    rows = [
-        {"class": name, "rows": number, "share": number / total, "order": place}
-        for place, (name, number) in enumerate(zip(data.classes, data.counts, strict=True))
-    ]
-    columns = [("class", "class", "text"), ("rows", "rows", "number"), ("share", "share", "percent")]
-    return [Chart("classes", "Rows of each class", draw.counts(rows), "", Table("classes", "Rows of each class", columns, rows))]
+    rows, title = class_rows(data.classes, data.counts), "Rows of each class"
+    listed = columns("text", **{"class": "class"}) + columns("number", rows="rows") + columns("percent", share="share")
+    return [Chart("classes", title, draw.counts(rows), "", Table("classes", title, listed, rows))]
 
 
-_COLUMNS = [
-    ("name", "feature", "text"),
-    ("kind", "kind", "text"),
-    ("mean", "mean", "number"),
-    ("std", "deviation", "number"),
-    ("min", "least", "number"),
-    ("quartile1", "1st quartile", "number"),
-    ("median", "median", "number"),
-    ("quartile3", "3rd quartile", "number"),
-    ("max", "greatest", "number"),
-    ("missing", "missing", "number"),
-    ("outliers", "|z| >= 3", "number"),
-    ("distinct", "words", "number"),
-    ("between", "variance between classes", "percent"),
-]
+def class_rows(classes: list[str], counts: list[int]) -> list[dict[str, Any]]:
+    """Rows of a chart of counts."""
+    total, pairs = sum(counts) or 1, zip(classes, counts, strict=True)
+    return [{"class": name, "rows": many, "share": many / total, "order": at} for at, (name, many) in enumerate(pairs)]
+
+
+_COLUMNS = columns("text", name="feature", kind="kind")
+_COLUMNS += columns("number", mean="mean", std="deviation", min="least", quartile1="1st quartile", median="median")
+_COLUMNS += columns("number", quartile3="3rd quartile", max="greatest", missing="missing", outliers="|z| >= 3", distinct="words")
+_COLUMNS += columns("percent", between="variance between classes")
 
 
 def feature_section(record: PageRecord) -> list[Block]:
@@ -56,16 +68,14 @@ def feature_section(record: PageRecord) -> list[Block]:
         blocks.append(Gallery("The mean of each class", (shape[0], shape[1]), pictures))
     if statistics is None:
         return blocks
-    listed = [vars(each) for each in statistics.features]
-    table = Table("features", "Statistics of features", _COLUMNS, listed)
+    what = "pixels" if shape else "features"
+    table = Table("features", f"Statistics of {what}", _COLUMNS, [vars(each) for each in statistics.features], folded=bool(shape))
     boxes = [_box(each, order) for order, each in enumerate(statistics.features) if each.std and each.mean is not None]
     if shape:
-        blocks.append(Table("features", "Statistics of pixels", _COLUMNS, listed, folded=True))
+        blocks.append(table)
     else:
-        caption = (
-            "Boxes hold the middle half, lines reach to the least and greatest value (cut at ±6); colour: the share of the "
-            "variance that lies between classes."
-        )
+        caption = "Boxes hold the middle half, lines reach to the least and greatest value (cut at ±6); "
+        caption += "colour: the share of the variance that lies between classes."
         blocks.append(Chart("features", "Features", draw.features(boxes), caption, table) if boxes else table)
         blocks += _correlations(statistics)
     return [*blocks, *(Text(note, small=True) for note in statistics.notes)]
@@ -84,13 +94,14 @@ def _correlations(statistics: Statistics) -> list[Block]:
         return []
     places = [(a, b) for a in range(len(names)) for b in range(len(names)) if a != b]
     rows = [{"one": names[a], "two": names[b], "a": a, "b": b, "r": statistics.matrix[a][b]} for a, b in places]
-    columns = [("one", "feature", "text"), ("two", "and", "text"), ("r", "r", "number")]
-    table = Table("correlations", "The strongest correlations", columns, [vars(pair) for pair in statistics.pairs])
+    listed = columns("text", one="feature", two="and") + columns("number", r="r")
+    strongest = [{"one": one, "two": two, "r": r} for one, two, r in statistics.pairs]
+    table = Table("correlations", "The strongest correlations", listed, strongest)
     caption = "" if len(names) == statistics.count else f"{len(names)} of {statistics.count} features."
     return [Chart("correlations", "Correlations of features", draw.correlations(rows, len(names)), caption, table)]
 
 
-_PLACES = [("row", "row", "number"), ("class", "class", "text"), ("x", "x", "number"), ("y", "y", "number")]
+PLACES = [("row", "row", "number"), ("class", "class", "text"), ("x", "x", "number"), ("y", "y", "number")]
 
 
 def map_section(record: PageRecord) -> list[Block]:
@@ -98,23 +109,17 @@ def map_section(record: PageRecord) -> list[Block]:
     place = record.rows.map
     if place is None:
         return []
-    codes = zip(place.rows, place.classes, place.places, place.wrong, strict=True)
-    names = record.data.classes
-    rows = [
-        {"row": row + 1, "class": names[code], "order": code, "x": x, "y": y, "wrong": wrong, "verdict": _verdict(wrong)}
-        for row, code, (x, y), wrong in codes
-    ]
+    names, rows = record.data.classes, []
+    for row, code, (x, y), wrong in zip(place.rows, place.classes, place.places, place.wrong, strict=True):
+        known = {"row": row + 1, "class": names[code], "order": code, "x": x, "y": y}
+        rows.append({**known, "wrong": wrong, "verdict": "wrong" if wrong else "right"})
     size = f"{len(rows):,} rows" if len(rows) == place.of else f"a sample of {len(rows):,} of {place.of:,} rows"
-    table = Table("map", "The map", [*_PLACES, ("verdict", "predicted", "text")], rows[:200])
+    table = Table("map", "The map", [*PLACES, ("verdict", "predicted", "text")], rows[:200])
     title, crosses = "A map of rows, by class", "The same places; crosses are rows that the chosen model predicts wrongly."
     return [
         Chart("map-classes", title, class_map(rows, len(names)), f"By {place.method}: {size}.", table, half=True),
         Chart("map-errors", "The map, by error", draw.map_of_errors(rows), crosses, half=True),
     ]
-
-
-def _verdict(wrong: bool) -> str:
-    return "wrong" if wrong else "right"
 
 
 def class_map(rows: list[dict[str, Any]], classes: int) -> dict[str, Any]:
@@ -123,29 +128,20 @@ def class_map(rows: list[dict[str, Any]], classes: int) -> dict[str, Any]:
     return draw.map_of_classes(rows, classes, letters)
 
 
-def place_table(name: str, rows: list[dict[str, Any]]) -> Table:
-    """The first places of a map."""
-    return Table(name, "The first 200 places", _PLACES, rows[:200])
-
-
-def boundary_section(record: PageRecord) -> list[Block]:
-    """Where the model changes its mind."""
+def _boundary(record: PageRecord) -> list[Block]:
     edge, names = record.boundary, record.data.classes
     if edge is None:
         return [Text(record.no_boundary, small=True)] if record.no_boundary else []
     points = [{"x": x, "y": y, "class": names[code]} for (x, y), code in zip(edge.points, edge.classes, strict=True)]
-    if edge.exact:
-        caption = "Areas: what the model predicts. Points: some of the rows, in the colour of their own class."
-    else:
-        caption = (
-            "Areas: what the model predicts in the plane of the two first principal components through the mean. Points: some of "
-            "the rows, projected on to that plane; a point may lie in a foreign area without being an error."
-        )
-    shares = [edge.grid.count(code) / len(edge.grid) for code in range(len(names))]
-    listed = [{"class": name, "share": share} for name, share in zip(names, shares, strict=True) if share]
-    columns = [("class", "class", "text"), ("share", "share of the plane", "percent")]
+    caption = "Areas: what the model predicts. Points: some of the rows, in the colour of their own class."
+    if not edge.exact:
+        caption = "Areas: what the model predicts in the plane of the two first principal components through the mean. Points: "
+        caption += "some of the rows, projected on to that plane; a point may lie in a foreign area without being an error."
+    shares = [{"class": name, "share": edge.grid.count(code) / len(edge.grid)} for code, name in enumerate(names)]
+    listed = columns("text", **{"class": "class"}) + columns("percent", share="share of the plane")
+    table = Table("boundary", "Shares of the plane", listed, [row for row in shares if row["share"]])
     chart = draw.boundary(_areas(edge, names), points, edge.titles, names)
-    return [Chart("boundary", "Decision boundary", chart, caption, Table("boundary", "Shares of the plane", columns, listed))]
+    return [Chart("boundary", "Decision boundary", chart, caption, table)]
 
 
 def _areas(edge: Boundary, names: list[str]) -> list[dict[str, Any]]:
@@ -163,28 +159,19 @@ def _areas(edge: Boundary, names: list[str]) -> list[dict[str, Any]]:
     return areas
 
 
-def curve_section(record: PageRecord) -> list[Block]:
-    """What the learner recorded while it learned."""
+def _curves(record: PageRecord) -> list[Block]:
     blocks: list[Block] = []
     for number, curve in enumerate(record.curves, start=1):
         rows = [{"x": x, "y": y} for x, y in zip(curve.steps, curve.values, strict=True)]
         title = curve.what[0].upper() + curve.what[1:]
-        table = Table(f"curve-{number}", title, [("x", curve.unit, "number"), ("y", curve.what, "number")], rows)
+        table = Table(f"curve-{number}", title, columns("number", x=curve.unit, y=curve.what), rows)
         blocks.append(Chart(f"curve-{number}", title, draw.curve(rows, curve.unit, curve.what), "", table, half=True))
     return blocks
-
-
-def reproduction_section(record: PageRecord, setting: Setting) -> Section:
-    """Commands, Python lines, versions."""
-    blocks: list[Block] = [] if record.command is None else [Code("The command of this run", record.command)]
-    blocks.append(Code("The model in Python", python_lines(setting, record.seed)))
-    blocks.append(Facts({"seed": record.seed, "duration": duration(record.seconds), **record.made}))
-    return Section("again", "Reproduce this run", blocks)
 
 
 def error_table(errors: dict[str, ErrorCount], title: str = "Errors of the refitted choice", folded: bool = False) -> list[Block]:
     """Counted errors with their intervals."""
     rows = [{"rows of": name, **vars(each)} for name, each in errors.items() if each.error is not None]
-    columns = [("rows of", "", "text"), ("rows", "rows", "number"), ("mistakes", "mistakes", "number")]
-    columns += [("error", "error", "percent"), ("low", "95 % from", "percent"), ("high", "to", "percent")]
-    return [Table("errors", title, columns, rows, folded=folded)] if rows else []
+    listed = columns("text", **{"rows of": ""}) + columns("number", rows="rows", mistakes="mistakes")
+    listed += columns("percent", error="error", low="95 % from", high="to")
+    return [Table("errors", title, listed, rows, folded=folded)] if rows else []

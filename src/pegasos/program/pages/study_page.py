@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from pegasos.program.pages import row_charts as draw
-from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text, Tiles
+from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text, Tiles, columns
 from pegasos.program.pages.grid_views import Grid, Point
 from pegasos.program.pages.mistakes import PIXELS
-from pegasos.program.pages.shared_sections import class_map, feature_section, map_section, place_table
+from pegasos.program.pages.shared_sections import PLACES, class_map, class_rows, feature_section, map_section
 from pegasos.program.pages.sweep_page import confusion_panel, explorer, scripts_data
 from pegasos.program.pages.wording import count, duration, is_number, named_values, title_of
 from pegasos.program.records.pages import DataRecord, KeptCell, PageRecord
@@ -39,10 +39,8 @@ def build(study: StudyRecord, record: PageRecord | None) -> tuple[str, str, list
         data["grid"] = grid.described
     if record.kept:
         names = "; ".join(each.name for each in record.experiments)
-        panel = [
-            Text(f"Predictions were kept of the first seed of: {names}.", small=True),
-            confusion_panel(record, None if best is None else best.number),
-        ]
+        text = Text(f"Predictions were kept of the first seed of: {names}.", small=True)
+        panel = [text, confusion_panel(record, None if best is None else best.number)]
     sections = [
         Section("summary", "Summary", _summary(study)),
         Section("printed", "Printed and ours", _printed(study)),
@@ -58,57 +56,48 @@ def build(study: StudyRecord, record: PageRecord | None) -> tuple[str, str, list
     return study.title, f"{study.study}: {size}, {duration(study.total_seconds)}.", sections, data
 
 
-def _joined(cells: list[StudyCell]) -> list[dict[str, StudyCell]]:
-    """Test ("test") and training rows ("train") of one setting together."""
-    found: dict[Any, dict[str, StudyCell]] = {}
+def _joined(cells: list[StudyCell]) -> list[list[StudyCell]]:
+    """What was counted of one setting together: on test rows, on training rows."""
+    found: dict[Any, list[StudyCell]] = {}
     for cell in cells:
-        key = (cell.experiment, cell.setting, cell.decoding, tuple(cell.tags.items()))
-        found.setdefault(key, {}).setdefault("train" if cell.split == "train" else "test", cell)
+        found.setdefault((cell.experiment, cell.setting, cell.decoding, tuple(cell.tags.items())), []).append(cell)
     return list(found.values())
 
 
-def _points(cells: list[dict[str, StudyCell]], data: str, seed: int | None) -> list[Point]:
-    known = [one for cell in cells if (one := next(iter(cell.values()))).setting is not None]
-    settings = [one.setting for one in known if one.setting is not None]
-    named = iter(named_values(settings, [one.names for one in known]))
+def _points(cells: list[list[StudyCell]], data: str, seed: int | None) -> list[Point]:
+    known = [(one.setting, one.names) for one, *_ in cells if one.setting is not None]
+    named = iter(named_values([setting for setting, _ in known], [names for _, names in known]))
     points = []
     for number, cell in enumerate(cells):
-        one, test, train = next(iter(cell.values())), cell.get("test"), cell.get("train")
+        one = cell[0]
         point = Point(number, {"experiment": one.experiment, "decoding": one.decoding, **one.tags})
         if one.setting is not None:
             point.values |= next(named)
             point.command = command_line(one.setting, data, seed)
-        if test is not None:
-            point.value, point.deviation = test.error, test.spread
-        if train is not None:
-            point.train, point.train_deviation = train.error, train.spread
+        for each in reversed(cell):  # the first of a kind counts
+            if each.split == "train":
+                point.train, point.train_deviation = each.error, each.spread
+            else:
+                point.value, point.deviation = each.error, each.spread
         points.append(point)
     return points
 
 
-def _kept(cells: list[dict[str, StudyCell]], record: PageRecord) -> dict[str, KeptCell]:
+def _kept(cells: list[list[StudyCell]], record: PageRecord) -> dict[str, KeptCell]:
     """What was kept, under the numbers that cells have on this page: the same setting of the same experiment."""
-    known = {
-        (experiment.name, experiment.settings[int(number)]): kept
-        for experiment in record.experiments
-        for number, kept in experiment.kept.items()
-    }
-    found = {}
-    for number, cell in enumerate(cells):
-        one = next(iter(cell.values()))
-        kept = None if one.setting is None else known.get((one.experiment, one.setting))
-        if kept is not None and one.decoding == "argmax":
-            found[str(number)] = kept
-    return found
+    known: dict[Any, KeptCell] = {}
+    for each in record.experiments:
+        known |= {(each.name, each.settings[int(number)], "argmax"): kept for number, kept in each.kept.items()}
+    keys = [(one.experiment, one.setting, one.decoding) for one, *_ in cells]
+    return {str(number): known[key] for number, key in enumerate(keys) if key in known}
 
 
 def _summary(study: StudyRecord) -> list[Block]:
     blocks: list[Block] = []
     if study.numbers:
         counts = Counter(number.verdict for number in study.numbers)
-        blocks.append(
-            Tiles([(f"Verdict: {verdict}", f"{many} of {len(study.numbers)} numbers", "") for verdict, many in counts.items()])
-        )
+        total = len(study.numbers)
+        blocks.append(Tiles([(f"Verdict: {verdict}", f"{many} of {total} numbers", "") for verdict, many in counts.items()]))
         if not study.data.real:
             text = "These rows are not the report's data: the verdicts are about the machinery, never about the report."
             blocks.append(Text(text, warning=True))
@@ -120,28 +109,26 @@ def _summary(study: StudyRecord) -> list[Block]:
 def _printed(study: StudyRecord) -> list[Block]:
     if not study.numbers:
         return []
-    columns = [(name, title_of(name), "text") for name in dict.fromkeys(name for each in study.numbers for name in each.fields)]
-    columns += [("printed", "printed", "percent"), ("ours", "ours", "percent"), ("spread", "± seeds", "percent")]
-    columns += [("difference", "difference", "percent"), ("noise", "noise", "percent")]
-    columns += [(name, name, "text") for name in ("verdict", "reading", "why")]
+    listed = columns("text", **{name: title_of(name) for each in study.numbers for name in each.fields})
+    listed += columns("percent", printed="printed", ours="ours", spread="± seeds", difference="difference", noise="noise")
+    listed += columns("text", verdict="verdict", reading="reading", why="why")
     rows = [each.row() for each in study.numbers]
-    blocks: list[Block] = [Table("printed", "Every printed number", columns, rows, filter_by="verdict")]
-    readings = [
-        {**vars(fit), "fits": f"{fit.fitting} of {fit.numbers}", "chosen": "fits best" if fit.chosen else ""}
-        for fit in study.readings
-    ]
-    columns = [("group", "numbers", "text"), ("reading", "reading", "text"), ("fits", "reproduced", "text")]
-    columns += [("mean_distance", "mean distance in standard errors", "number"), ("chosen", "", "text")]
+    blocks: list[Block] = [Table("printed", "Every printed number", listed, rows, filter_by="verdict")]
+    texts = [{"fits": f"{fit.fitting} of {fit.numbers}", "chosen": "fits best" if fit.chosen else ""} for fit in study.readings]
+    readings = [{**vars(fit), **text} for fit, text in zip(study.readings, texts, strict=True)]
+    listed = columns("text", group="numbers", reading="reading", fits="reproduced")
+    listed += columns("number", mean_distance="mean distance in standard errors")
     chosen = [fit for fit in readings if fit["chosen"]]
-    blocks.append(Table("readings", "The reading that fits best", columns[:-1], chosen))
+    blocks.append(Table("readings", "The reading that fits best", listed, chosen))
     if len(chosen) < len(readings):
-        blocks.append(Table("readings-all", "All readings", columns, readings, filter_by="group", folded=True))
+        listed = [*listed, ("chosen", "", "text")]
+        blocks.append(Table("readings-all", "All readings", listed, readings, filter_by="group", folded=True))
     return blocks
 
 
 def _claims(study: StudyRecord) -> list[Block]:
-    columns = [(name, name, "text") for name in ("claim", "verdict", "evidence")]
-    return [Table("claims", "What the report claims", columns, [vars(claim) for claim in study.claims])] if study.claims else []
+    listed = columns("text", claim="claim", verdict="verdict", evidence="evidence")
+    return [Table("claims", "What the report claims", listed, [vars(claim) for claim in study.claims])] if study.claims else []
 
 
 def _extra(extra: ExtraRecord) -> list[Block]:
@@ -154,23 +141,19 @@ def _extra(extra: ExtraRecord) -> list[Block]:
     rows = content.get("rows")
     if not rows:
         return [Text(extra.text)] if extra.text else []
-    columns = [(key, title_of(key), "number") for key in rows[0]]
-    table = Table(name, extra.title, columns, rows)
+    table = Table(name, extra.title, columns("number", **{key: title_of(key) for key in rows[0]}), rows)
     words = extra.text.partition("|")[0].strip()
     blocks: list[Block] = [Text(words)] if words else []
     if {"class", "rows"} <= set(rows[0]):
-        total = sum(row["rows"] for row in rows) or 1
-        shares = [{**row, "class": str(row["class"]), "share": row["rows"] / total, "order": at} for at, row in enumerate(rows)]
-        return [*blocks, Chart(name, extra.title, draw.counts(shares), "", table)]
+        counted = class_rows([str(row["class"]) for row in rows], [row["rows"] for row in rows])
+        return [*blocks, Chart(name, extra.title, draw.counts(counted), "", table)]
     for across, title in _TIMED.items():
-        if {across, "seconds", "kernel"} <= set(rows[0]) and all(_measured(row, across) for row in rows):
+        if not {across, "seconds", "kernel"} <= set(rows[0]):
+            continue
+        if all(is_number(row[across]) and is_number(row["seconds"]) and row["seconds"] > 0 for row in rows):
             listed = [{"x": row[across], "y": row["seconds"], "line": row["kernel"]} for row in rows]
             return [*blocks, Chart(name, extra.title, draw.times(listed, title, "seconds", "kernel"), "", table)]
     return [*blocks, table]
-
-
-def _measured(row: dict[str, Any], across: str) -> bool:
-    return is_number(row[across]) and is_number(row["seconds"]) and row["seconds"] > 0
 
 
 def _gallery(extra: ExtraRecord) -> list[Block]:
@@ -193,15 +176,16 @@ def _map(extra: ExtraRecord) -> list[Block]:
         for (x, y), code, row in zip(places, codes, numbers, strict=True)
     ]
     name = f"extra-{extra.name}"
-    return [Chart(name, extra.title, class_map(rows, len(set(codes))), extra.text, place_table(name, rows))]
+    table = Table(name, "The first 200 places", PLACES, rows[:200])
+    return [Chart(name, extra.title, class_map(rows, len(set(codes))), extra.text, table)]
 
 
 def _better(study: StudyRecord) -> list[Block]:
     rows = [each.row() for each in study.better]
     if not rows:
         return []
-    columns = [(name, name, "percent" if name == "error" else "number") for name in rows[0]]
-    return [Table("surpass", "Better than the report's best", columns, rows)]
+    listed = [(name, name, "percent" if name == "error" else "number") for name in rows[0]]
+    return [Table("surpass", "Better than the report's best", listed, rows)]
 
 
 def _reproduction(study: StudyRecord) -> Section:

@@ -4,32 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from pegasos.program.pages import grid_charts
-from pegasos.program.pages.blocks import Block, CellPanel, Explorer, Section, Table, Text, Tiles
+from pegasos.program.pages import grid_charts, wording
+from pegasos.program.pages.blocks import Block, Explorer, Panel, Section, Table, Text, Tiles, columns
 from pegasos.program.pages.grid_views import Grid, Point, points_of
-from pegasos.program.pages.shared_sections import (
-    boundary_section,
-    class_section,
-    curve_section,
-    error_table,
-    feature_section,
-    map_section,
-    reproduction_section,
-)
-from pegasos.program.pages.wording import (
-    count,
-    data_text,
-    duration,
-    interval,
-    is_number,
-    percent,
-    score_text,
-    title_of,
-    value_text,
-)
+from pegasos.program.pages.shared_sections import common_sections, error_table, honest_tile
+from pegasos.program.pages.wording import count, is_number, score_text, value_text
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.pages import PageRecord
-from pegasos.program.records.runs import CellRecord
 from pegasos.program.terminal.reproduction import command_line
 
 #: Rows that a table of cells may have.
@@ -43,25 +24,22 @@ def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
     reason = "The rows were not given to this page, so it has no confusion matrix: pegasos.report(sweep, X, y) shows them."
     panel: list[Block] = [confusion_panel(record)] if record.kept else [Text(reason, small=True)]
     chosen = next(cell for cell in record.cells if cell.number == record.best)
+    best = cell_table(grid, grid.families(30), "families", "The best of each family")
     sections = [
         Section("summary", "Summary", _summary(record, grid)),
         Section("grid", "The grid", [explorer(grid, bool(record.kept))]),
         Section("cell", "The chosen setting", panel),
-        Section("families", "The best of each family", [_families(grid)]),
-        Section("learning", "Learning", curve_section(record)),
-        Section("boundary", "Decision boundary", boundary_section(record)),
-        Section("map", "A map of the rows", map_section(record)),
-        Section("rows", "The data", [*class_section(record.data), *feature_section(record)]),
-        reproduction_section(record, chosen.setting),
+        Section("families", "The best of each family", [best]),
+        *common_sections(record, chosen.setting),
     ]
-    size = f"{count(len(record.cells), 'setting')} × {count(record.folds, 'fold')} on {data_text(record.data)}"
-    took = f", {duration(record.seconds)}" if record.seconds else ""
+    size = f"{count(len(record.cells), 'setting')} × {count(record.folds, 'fold')} on {wording.data_text(record.data)}"
+    took = f", {wording.duration(record.seconds)}" if record.seconds else ""
     return f"{record.data.name}: tuning run", f"{size}{took}.", sections, {**scripts_data(record), "grid": grid.described}
 
 
 def _summary(record: PageRecord, grid: Grid) -> list[Block]:
     """What was found, in words a person would use."""
-    measure, honest, test = record.measure, record.honest, record.errors.get("test")
+    measure, test = record.measure, record.errors.get("test")
     best, simplest = (next(cell for cell in record.cells if cell.number == at) for at in (record.best, record.simplest))
     texts = {cell["cell"]: cell["setting"] for cell in grid.described["cells"]}
     model, _, rest = texts[best.number].partition(", ")
@@ -70,12 +48,10 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
         ("Choice", model, rest),
         (f"Cross-validated {measure}", score_text(best.value, measure), f"{spread}optimistic, since it was chosen by it"),
     ]
-    if honest is not None and measure == "error":
-        method = f"{interval(honest.low, honest.high)}; {honest.method}"
-        tiles.append(("Honest error of the choice", percent(honest.error), method))
+    tiles += honest_tile(record.honest if measure == "error" else None)
     if test is not None and test.error is not None:
-        counted = f"{test.mistakes} of {test.rows:,} rows that took no part; {interval(test.low, test.high)}"
-        tiles.append(("Test error", percent(test.error), counted))
+        counted = f"{test.mistakes} of {test.rows:,} rows that took no part; {wording.interval(test.low, test.high)}"
+        tiles.append(("Test error", wording.percent(test.error), counted))
     blocks: list[Block] = [Tiles(tiles)]
     if simplest is not best:
         simpler = f"{texts[simplest.number]} ({score_text(simplest.value, measure)})"
@@ -83,17 +59,13 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
     if not record.complete:
         blocks.append(Text("Time was up before all cells were done: the choice is among the finished ones.", warning=True))
     blocks += [Text(advice, warning=True) for advice in record.advice]
-    late = sum(map(_is_late, record.cells))
+    tolerances = [(cell, cell.setting.declaration.tolerance) for cell in record.cells]
+    # Learners with a certificate that ended before their tolerance, on the mean of folds.
+    late = sum(cell.gap > float(cell.setting.get(name)) for cell, name in tolerances if cell.gap is not None and name is not None)
     if late:
         cells = f"{late} of {count(len(record.cells), 'cell')}"
         blocks.append(Text(f"{cells} did not reach their tolerance: raise the epochs or tol.", warning=True))
     return [*blocks, *error_table(record.errors), *(Text(note, small=True) for note in record.data.notes)]
-
-
-def _is_late(cell: CellRecord) -> bool:
-    """Whether a learner with a certificate ended before its tolerance, on the mean of folds."""
-    tolerance = cell.setting.declaration.tolerance
-    return cell.gap is not None and tolerance is not None and cell.gap > float(cell.setting.get(tolerance))
 
 
 def explorer(grid: Grid, kept: bool) -> Explorer:
@@ -102,9 +74,8 @@ def explorer(grid: Grid, kept: bool) -> Explorer:
     if grid.simplest != grid.best:
         parts.append("Orange frame: the simplest cell within one standard error of it.")
     if kept:
-        parts.append(
-            "Click a cell (or move with the arrow keys and press Enter) for its confusion matrix, mistakes and command line."
-        )
+        keys = "or move with the arrow keys and press Enter"
+        parts.append(f"Click a cell ({keys}) for its confusion matrix, mistakes and command line.")
     points, title = grid.points, "All cells"
     if len(points) > MOST_ROWS:
         known = [point for point in points if point.value is not None]
@@ -117,26 +88,21 @@ def cell_table(grid: Grid, points: list[Point], name: str, title: str) -> Table:
     """Every cell as a row."""
     names = list(dict.fromkeys(name for point in grid.points for name in point.values))
     form = "percent" if grid.measure == "error" else "number"
-    columns = [(f"p {name}", title_of(name), "text") for name in names]
-    columns += [("cost", "C", "number"), ("value", grid.measure, form), ("deviation", "±", form), ("train", "training", form)]
-    columns += [("support_vectors", "support vectors", "number"), ("gap", "gap", "number")]
-    rows = [{**vars(point), **{f"p {name}": _value(point.values.get(name)) for name in names}} for point in points]
-    return Table(name, title, columns, rows)
+    listed = columns("text", **{f"p {name}": wording.title_of(name) for name in names}) + columns("number", cost="C")
+    listed += columns(form, value=grid.measure, deviation="±", train="training")
+    listed += columns("number", support_vectors="support vectors", gap="gap")
+    rows = []
+    for point in points:
+        plain = {name: value if value is None or is_number(value) else value_text(value) for name, value in point.values.items()}
+        rows.append({**vars(point), **{f"p {name}": value for name, value in plain.items()}})
+    return Table(name, title, listed, rows)
 
 
-def _families(grid: Grid) -> Table:
-    return cell_table(grid, grid.families(30), "families", "The best of each family")
-
-
-def _value(value: Any) -> Any:
-    return value if value is None or is_number(value) else value_text(value)
-
-
-def confusion_panel(record: PageRecord, best: int | None = None, alone: bool = False) -> CellPanel:
+def confusion_panel(record: PageRecord, best: int | None = None, alone: bool = False) -> Panel:
     """The panel of the chosen cell, with the confusion matrix of the best one for files."""
     kept = record.kept.get(str(record.best if best is None else best))
     figures = {} if kept is None else {"confusion": grid_charts.confusion(kept.confusion, record.data.classes)}
-    return CellPanel(figures, alone=alone)
+    return Panel(figures, alone=alone)
 
 
 def scripts_data(record: PageRecord) -> dict[str, Any]:

@@ -48,6 +48,16 @@ def mark(kind: str, encoding: Spec, **more: Any) -> Spec:
     return {"mark": {"type": kind, **more}, "encoding": encoding}
 
 
+def calculated(**formulas: str) -> list[Spec]:
+    """New fields, each from the ones before it."""
+    return [{"calculate": formula, "as": field} for field, formula in formulas.items()]
+
+
+def grouped(by: str, field: str, **names: str) -> Spec:
+    """New fields: sums, least values, ... of a field over the rows that are equal in another."""
+    return {"joinaggregate": [{"op": op, "field": field, "as": name} for op, name in names.items()], "groupby": [by]}
+
+
 def chart(rows: Rows, *layers: Spec, width: Any = "container", height: Any = None, **more: Any) -> Spec:
     """Layers over the same rows; sizes are pixels, those in a list the step of a word axis."""
     sizes = {name: {"step": size[0]} if isinstance(size, list) else size for name, size in (("width", width), ("height", height))}

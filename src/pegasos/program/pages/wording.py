@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from pegasos.engine.kernels import KERNELS, DistanceKernel, Kernel
@@ -25,12 +26,9 @@ def named_values(settings: list[Setting], mentioned: list[list[str]] | None = No
     """
     found = [setting.named() for setting in settings]
     limits = {setting.stop for setting in settings if _is_limit(setting)}
-    seen: dict[tuple[str, str], set[Any]] = {}
     every = {name for each in found for name in each}
-    for setting in settings:
-        for name in every:
-            seen.setdefault((name, setting.model), set()).add(setting.get(name))
-    varying = {name for (name, _), values in seen.items() if len(values) > 1}
+    seen = {(name, setting.model, setting.get(name)) for setting in settings for name in every}
+    varying = {name for (name, _), values in Counter((name, model) for name, model, _ in seen).items() if values > 1}
     answer = []
     for at, setting in enumerate(settings):
         stop = setting.stop
@@ -171,9 +169,7 @@ def count(number: int, noun: str) -> str:
 
 def duration(seconds: float | None) -> str:
     """Seconds, or minutes where there are many."""
-    if seconds is None:
-        return ""
-    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+    return "" if seconds is None else f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
 
 
 def data_text(data: DataRecord) -> str:

@@ -76,21 +76,12 @@ class FeatureRecord(Feature):
 
 
 @dataclass(frozen=True)
-class Correlation:
-    """Two features and their correlation."""
-
-    one: str
-    two: str
-    r: float
-
-
-@dataclass(frozen=True)
 class Statistics:
-    """Some of `count` features, the strongest correlations, and a matrix of correlations between `names`."""
+    """Some of `count` features, the strongest correlations (two features, r), and a matrix of correlations between `names`."""
 
     count: int
     features: list[FeatureRecord]
-    pairs: list[Correlation]
+    pairs: list[tuple[str, str, float]]
     names: list[str]
     matrix: list[list[float]]
     notes: list[str]

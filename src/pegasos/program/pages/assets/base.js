@@ -37,6 +37,10 @@ function make(tag, text, kind) {
   return element;
 }
 
+function headings(row, texts, scope = "col", kind = () => "") {
+  for (const text of texts) row.append(Object.assign(make("th", text, kind(text)), { scope }));
+}
+
 for (const element of document.querySelectorAll("[data-chart]")) draw(element, R.charts[element.dataset.chart]);
 
 for (const button of document.querySelectorAll(".copy")) {

@@ -12,21 +12,18 @@ function confusionRows(flat) {
 function confusionTable(rows) {
   const table = byId("confusion-table");
   table.replaceChildren();
-  const head = table.createTHead().insertRow();
-  const body = table.createTBody();
-  const heading = (row, text, scope) => { const th = make("th", text); th.scope = scope; row.append(th); };
+  const head = table.createTHead().insertRow(), body = table.createTBody();
   if (names.length <= 20) {
-    heading(head, "true \\ predicted", "col");
-    for (const name of names) heading(head, name, "col");
+    headings(head, ["true \\ predicted", ...names]);
     const counts = new Map(rows.map((row) => [`${row.tr} ${row.gr}`, row.count]));
     names.forEach((name, t) => {
       const line = body.insertRow();
-      heading(line, name, "row");
+      headings(line, [name], "row");
       names.forEach((_, g) => line.append(make("td", counts.get(`${t} ${g}`) || 0, t === g ? "n diagonal" : "n")));
     });
     return;
   }
-  for (const text of ["true", "predicted", "rows", "share of the true class"]) heading(head, text, "col");
+  headings(head, ["true", "predicted", "rows", "share of the true class"]);
   const totals = names.map((_, t) => rows.filter((row) => row.tr === t).reduce((sum, row) => sum + row.count, 0));
   const wrong = rows.filter((row) => row.tr !== row.gr).sort((a, b) => b.count - a.count).slice(0, 100);
   for (const { tr, gr, count } of wrong) {
@@ -39,14 +36,14 @@ function classTable(rows) {
   const table = byId("class-table");
   table.replaceChildren();
   const head = table.createTHead().insertRow(), body = table.createTBody();
-  for (const text of ["class", "rows", "error", "most often taken for"]) { const th = make("th", text); th.scope = "col"; head.append(th); }
+  headings(head, ["class", "rows", "error", "most often taken for"]);
   names.forEach((name, t) => {
     const mine = rows.filter((row) => row.tr === t), wrong = mine.filter((row) => row.gr !== t).sort((a, b) => b.count - a.count);
     const total = mine.reduce((sum, row) => sum + row.count, 0), missed = wrong.reduce((sum, row) => sum + row.count, 0);
     if (!total) return;
-    const line = body.insertRow(), th = make("th", name);
-    th.scope = "row";
-    line.append(th, make("td", total, "n"), make("td", ((100 * missed) / total).toFixed(1) + " %", "n"));
+    const line = body.insertRow();
+    headings(line, [name], "row");
+    line.append(make("td", total, "n"), make("td", ((100 * missed) / total).toFixed(1) + " %", "n"));
     line.append(make("td", wrong.slice(0, 2).map((row) => `${names[row.gr]} (${row.count})`).join(", ")));
   });
 }
@@ -79,12 +76,8 @@ function mistakeCards(mistakes) {
 function mistakeTable(mistakes) {
   const box = make("div", null, "box"), table = make("table"), head = table.createTHead().insertRow(), body = table.createTBody();
   const scored = mistakes.some((mistake) => mistake.scores.length);
-  for (const text of ["row", "true", "predicted", scored ? "scores" : "cells that err", ...R.columns]) {
-    const numeric = text === "row" || R.columns.includes(text);
-    const th = make("th", text, numeric ? "n" : "");
-    th.scope = "col";
-    head.append(th);
-  }
+  const kind = (text) => (text === "row" || R.columns.includes(text) ? "n" : "");
+  headings(head, ["row", "true", "predicted", scored ? "scores" : "cells that err", ...R.columns], "col", kind);
   for (const mistake of mistakes) {
     const line = body.insertRow(), row = R.rows[mistake.row];
     const scores = scored ? mistake.codes.map((code, at) => `${names[code]}: ${mistake.scores[at].toFixed(2)}`).join(", ")
