@@ -43,7 +43,7 @@ class SDCA(RegularizedClassifier):
     ----------
     classes_, coef_, intercept_ : as in scikit-learn; with a kernel `support_`, `support_vectors_`, `dual_coef_`, `kernel_`.
     gap_ : the largest relative gap of a column (nan where no certificate exists); objective_, dual_objective_ : of each column.
-    gap_curve_ : relative gap after each epoch (epochs x columns). n_iter_ : epochs done. plan_ : where rows came from and how they were walked.
+    gap_curve_ : relative gap after each epoch (epochs x columns). n_iter_ : epochs done. plan_ : where rows came from.
 
     Examples
     --------

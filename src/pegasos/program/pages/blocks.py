@@ -18,9 +18,6 @@ class Block:
 
     kind: ClassVar[str]
 
-    def __init_subclass__(cls) -> None:
-        cls.kind = cls.__name__.lower()
-
     def charts(self) -> dict[str, Any]:
         """The charts in it, by name, for files."""
         return {}
@@ -33,6 +30,7 @@ class Block:
 class Text(Block):
     """A paragraph; with `warning` in a frame, with `small` as a remark."""
 
+    kind: ClassVar[str] = "text"
     text: str
     warning: bool = False
     small: bool = False
@@ -42,6 +40,7 @@ class Text(Block):
 class Tiles(Block):
     """Numbers that come first: (name, value, remark)."""
 
+    kind: ClassVar[str] = "tiles"
     tiles: list[tuple[str, str, str]]
 
 
@@ -49,6 +48,7 @@ class Tiles(Block):
 class Facts(Block):
     """Names and values."""
 
+    kind: ClassVar[str] = "facts"
     facts: dict[str, Any]
 
     def __post_init__(self) -> None:
@@ -59,6 +59,7 @@ class Facts(Block):
 class Code(Block):
     """Lines to copy."""
 
+    kind: ClassVar[str] = "code"
     title: str
     text: str
 
@@ -67,6 +68,7 @@ class Code(Block):
 class Table(Block):
     """Rows under columns (key, title, format); `filter_by` is the column whose values can be picked."""
 
+    kind: ClassVar[str] = "table"
     name: str
     title: str
     columns: list[tuple[str, str, str]]
@@ -120,6 +122,7 @@ class Table(Block):
 class Chart(Block):
     """A chart with its words for those who cannot see it, and the table behind it."""
 
+    kind: ClassVar[str] = "chart"
     name: str
     title: str
     spec: dict[str, Any]
@@ -138,6 +141,7 @@ class Chart(Block):
 class Gallery(Block):
     """Pictures with captions: (base64 of grey bytes, caption); `shape` is height, width."""
 
+    kind: ClassVar[str] = "gallery"
     title: str
     shape: tuple[int, int]
     pictures: list[tuple[str, str]]
@@ -147,6 +151,7 @@ class Gallery(Block):
 class Explorer(Block):
     """The grid of cells with its pickers; its charts are drawn by the page. `figures` makes the same charts for files."""
 
+    kind: ClassVar[str] = "explorer"
     figures: Callable[[], dict[str, dict[str, Any]]]
     table: Table
     remark: str
@@ -162,6 +167,7 @@ class Explorer(Block):
 class Panel(Block):
     """Confusion matrix, mistakes and command line of the cell that was chosen."""
 
+    kind: ClassVar[str] = "panel"
     figures: dict[str, Any]
     alone: bool = False
 

@@ -54,11 +54,25 @@ def record_sweep(
         rounds = int(np.clip(2e7 / search.labels_.shape[1], 50, 1000))  # each round draws all rows anew
         honest = search.honest_estimate(rounds=rounds)
     took, measure = search.time_ if seconds is None else seconds, "error" if counts_errors else name
-    record = PageRecord("tune", _data(dataset, source), made(), measure, command, list(options), search.seed_, took, cells)
-    advised = [str(each) for each in (getattr(search, "advice_", []) if advice is None else advice)]
-    recorded = [] if model is None else curves(anatomy(model, fitted=True).learner)
-    record = replace(record, folds=search.n_splits_, complete=search.completed_, errors=errors or {}, honest=honest)
-    record = replace(record, best=best, simplest=getattr(search, "simplest_index_", best), advice=advised, curves=recorded)
+    record = PageRecord(
+        kind="tune",
+        data=_data(dataset, source),
+        made=made(),
+        measure=measure,
+        command=command,
+        options=list(options),
+        seed=search.seed_,
+        seconds=took,
+        cells=cells,
+        folds=search.n_splits_,
+        complete=search.completed_,
+        best=best,
+        simplest=getattr(search, "simplest_index_", best),
+        advice=[str(each) for each in (getattr(search, "advice_", []) if advice is None else advice)],
+        errors=errors or {},
+        honest=honest,
+        curves=[] if model is None else curves(anatomy(model, fitted=True).learner),
+    )
     if dataset is None or dataset.y is None:
         return record
     kept, rows = _kept(search, record, dataset, positions, tsne)

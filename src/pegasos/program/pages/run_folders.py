@@ -43,9 +43,23 @@ def _of_summary(found: TuneRecord) -> PageRecord:
     """A run of tune without its report.json: a page without rows."""
     measure, advice = "error" if found.counts_errors else found.scoring, [str(each) for each in found.advice]
     data = DataRecord(found.data, found.source, found.training_rows)
-    record = PageRecord("tune", data, {}, measure, found.command, [], found.seed, found.seconds, found.cells, found.folds)
-    record = replace(record, complete=found.complete, best=found.best, simplest=found.simplest, advice=advice)
-    return replace(record, errors=found.errors, honest=found.honest)
+    return PageRecord(
+        kind="tune",
+        data=data,
+        made={},
+        measure=measure,
+        command=found.command,
+        seed=found.seed,
+        seconds=found.seconds,
+        cells=found.cells,
+        folds=found.folds,
+        complete=found.complete,
+        best=found.best,
+        simplest=found.simplest,
+        advice=advice,
+        errors=found.errors,
+        honest=found.honest,
+    )
 
 
 def read_model_file(path: Path, X: Any, y: Any, facts: dict[str, Any]) -> PageRecord:
