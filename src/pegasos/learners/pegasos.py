@@ -53,7 +53,7 @@ class Pegasos(RegularizedClassifier):
     Attributes
     ----------
     classes_, coef_, intercept_ : as in scikit-learn; with a kernel `support_`, `support_vectors_`, `dual_coef_`, `kernel_`.
-    n_iter_ : steps done. plan_ : where rows came from and how they were walked.
+    n_iter_ : steps done. plan_ : where rows came from.
     loss_curve_, loss_curve_steps_ : mean loss of the drawn examples before their step (points x columns), and up to which step.
 
     Examples

@@ -38,7 +38,7 @@ class Perceptron(OneVsAllClassifier):
     Attributes
     ----------
     classes_, coef_, intercept_ : as in scikit-learn; with a kernel `support_`, `support_vectors_`, `dual_coef_`, `kernel_`.
-    n_iter_ : epochs done. mistakes_ : mistakes in each epoch (epochs x columns). plan_ : where rows came from and how they were walked.
+    n_iter_ : epochs done. mistakes_ : mistakes in each epoch (epochs x columns). plan_ : where rows came from.
     loss_curve_ : mean of max(0, -y s) over each epoch (epochs x columns).
 
     Examples
