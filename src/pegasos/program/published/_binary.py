@@ -9,11 +9,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 
 from pegasos.program.studies.results import Context
+from pegasos.program.studies.splits import Splits
 from pegasos.program.studies.writing import table
 from pegasos.program.tables.statistics import describe
 
 Array = np.ndarray[Any, Any]
-Split = tuple[Array, Array]
 
 #: Rows of the real set on which printed errors were counted: the parts of 10,000.
 TEST_ROWS, TRAINING_ROWS, TUNING_ROWS = 2000, 8000, 6000
@@ -24,24 +24,22 @@ SQUARES = PolynomialFeatures(2)
 SINGLE = FunctionTransformer(np.asarray, kw_args={"dtype": np.float32})
 
 
-def testing(y: Array, seed: int) -> list[Split]:
-    """Four fifths to learn from, the last fifth of a random order to test on."""
-    order, fifth = _order(y, seed)
-    return [(order[: 4 * fifth], order[4 * fifth :])]
+def _fifths(learned: int, tested: int | None) -> Splits:
+    """Of a random order so many fifths to learn from, and those up to another fifth (None: up to the end) to test on."""
+
+    def split(y: Array, seed: int) -> list[tuple[Array, Array]]:
+        order, fifth = np.random.default_rng(1000 + seed).permutation(len(y)), len(y) // 5
+        return [(order[: learned * fifth], order[learned * fifth : tested and tested * fifth])]
+
+    return split
 
 
-def tuning(y: Array, seed: int) -> list[Split]:
-    """The training rows of `testing` in two parts: three fifths of all rows to learn from, one to validate on."""
-    order, fifth = _order(y, seed)
-    return [(order[: 3 * fifth], order[3 * fifth : 4 * fifth])]
-
-
-def _order(y: Array, seed: int) -> tuple[Array, int]:
-    return np.random.default_rng(1000 + seed).permutation(len(y)), len(y) // 5
+#: To test on the last fifth; and the training rows of that in two parts, the second to validate on.
+testing, tuning = _fifths(4, None), _fifths(3, 4)
 
 
 def pipeline(learner: Any, **steps: Any) -> Pipeline:
-    """Named steps (standardizing comes first unless it is given), then the learner as `learn`."""
+    """Named steps (scaling comes first: standardizing, unless a `scale` is given), then the learner as `learn`."""
     return Pipeline([*{"scale": StandardScaler(), **steps}.items(), ("learn", learner)])
 
 
@@ -64,18 +62,9 @@ def rule(X: Array) -> Array:
 def statistics(context: Context) -> dict[str, Any]:
     """Every feature's numbers, the rows with an outlier, and the correlated pairs."""
     found = describe(context.dataset)
-    rows = [
-        {
-            "feature": each.name,
-            "mean": each.mean,
-            "deviation": each.std,
-            "least": each.min,
-            "median": each.median,
-            "greatest": each.max,
-            "outliers": each.outliers,
-        }
-        for each in found.columns
-    ]
+    names = ("feature", "mean", "deviation", "least", "median", "greatest", "outliers")
+    values = ((each.name, each.mean, each.std, each.min, each.median, each.max, each.outliers) for each in found.columns)
+    rows = [dict(zip(names, each, strict=True)) for each in values]
     pairs = [{"pair": f"{one}-{other}", "r": round(r, 4)} for one, other, r in found.correlations[:5]]
     counts = ", ".join(f"{label}: {count}" for label, count in found.classes)
     lines = [f"Classes: {counts}. {found.outlier_rows} of {found.rows} rows have a feature with |z| >= 3.", "", *table(rows)]

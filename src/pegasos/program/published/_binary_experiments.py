@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -33,10 +34,8 @@ CONSTANTS = {"(1 + z·z')^n": 1.0, "(2 + z·z')^n": 2.0}
 GAUSSIANS: dict[str, Any] = {"as written": Gaussian, "as coded": Exponential}
 
 LAST_PERCEPTRON = Perceptron(epochs=20, shuffle=False, average=False, fit_intercept=False)
-_PERCEPTRON = pipeline(LAST_PERCEPTRON, constant=ONE, expand="passthrough")
-_PEGASOS = pipeline(
-    Pegasos(sampling="uniform", average=False, fit_intercept=False, n_iter=STEPS), constant=ONE, expand="passthrough"
-)
+LAST_PEGASOS = Pegasos(sampling="uniform", average=False, fit_intercept=False, n_iter=STEPS)
+_PERCEPTRON, _PEGASOS = (pipeline(each, constant=ONE, expand="passthrough") for each in (LAST_PERCEPTRON, LAST_PEGASOS))
 
 
 def _squares(**axes: Any) -> dict[str, Any]:
@@ -51,11 +50,9 @@ def _inside(grid: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _linear() -> list[Experiment]:
     steps = [STEPS, MANY_STEPS]
     perceptron = [{"scale": list(SCALES.values()), **learn(average=[False, True])}, _squares(average=[False])]
-    hinge = [
+    pegasos = [
         {"scale": list(SCALES.values()), **learn(loss=["hinge"], lam=[0.001, 0.1], n_iter=steps)},
         _squares(loss=["hinge"], lam=[0.001], n_iter=steps),
-    ]
-    logistic = [
         learn(loss=["logistic"], lam=[1.0], n_iter=steps),
         {"expand": [SQUARES], **learn(loss=["logistic"], lam=LINE_LAMS, n_iter=[STEPS])},
     ]
@@ -70,33 +67,27 @@ def _linear() -> list[Experiment]:
     return [
         Experiment(PERCEPTRON, _PERCEPTRON, perceptron, testing, training=True),
         Experiment(PERCEPTRON_DROPPED, DropOutliers(_PERCEPTRON), without, testing),
-        Experiment(PEGASOS, _PEGASOS, [*hinge, *logistic], testing, training=True),
+        Experiment(PEGASOS, _PEGASOS, pegasos, testing, training=True),
         Experiment(PEGASOS_DROPPED, DropOutliers(_PEGASOS), _inside(dropped), testing),
         Experiment(PEGASOS_TUNING, _PEGASOS, tables, tuning, training=True, split_name="validation"),
     ]
 
 
-def _kernels() -> list[Experiment]:
-    perceptron = Perceptron(shuffle=False, average=False, fit_intercept=False)
-    pegasos = Pegasos(sampling="uniform", average=False, fit_intercept=False, n_iter=STEPS)
+def _kernels() -> Iterator[Experiment]:
     kernels = {
         "polynomial": [Polynomial(degree, constant) for constant in CONSTANTS.values() for degree in DEGREES],
         "exponential": [kind(width) for kind in GAUSSIANS.values() for width in WIDTHS],
     }
-    found = []
     for family, each in kernels.items():
         # Exponentials of small width vanish in single precision.
         steps = {"single": SINGLE} if family == "polynomial" else {}
         for name, learner, axes in (
-            (KERNEL_PERCEPTRON, perceptron, learn(kernel=each, epochs=list(EPOCHS))),
-            (KERNEL_PEGASOS, pegasos, learn(kernel=each, lam=LAMS)),
+            (KERNEL_PERCEPTRON, LAST_PERCEPTRON, learn(kernel=each, epochs=list(EPOCHS))),
+            (KERNEL_PEGASOS, LAST_PEGASOS, learn(kernel=each, lam=LAMS)),
         ):
-            found.append(
-                Experiment(name[family], pipeline(learner, **steps), axes, tuning, training=True, split_name="validation")
-            )
-    cubes = [Polynomial(3, constant) for constant in CONSTANTS.values()]
-    estimator = pipeline(pegasos, single=SINGLE)
-    return [*found, Experiment(KERNEL_WHOLE, estimator, learn(kernel=cubes, lam=[0.1]), testing, training=True)]
+            yield Experiment(name[family], pipeline(learner, **steps), axes, tuning, training=True, split_name="validation")
+    cubes = learn(kernel=[Polynomial(3, constant) for constant in CONSTANTS.values()], lam=[0.1])
+    yield Experiment(KERNEL_WHOLE, pipeline(LAST_PEGASOS, single=SINGLE), cubes, testing, training=True)
 
 
 EXPERIMENTS = (*_linear(), *_kernels())

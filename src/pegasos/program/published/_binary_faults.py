@@ -34,6 +34,12 @@ def _error(values: Array, y: Array) -> float:
     return float(np.mean(np.where(values > 0, 1.0, -1.0) != y))
 
 
+def _counted(scores: Array, y: Array, train: Array, test: Array, **tags: Any) -> list[Row]:
+    """Rows that an emulation answers: the errors of scores on the training and on the test rows."""
+    parts = {"train": train, "test": test}
+    return [{"split": split, "error": _error(scores[rows], y[rows]), "rows": len(rows), **tags} for split, rows in parts.items()]
+
+
 # -- overflow ------------------------------------------------------------------------------------------------------------
 
 
@@ -59,11 +65,7 @@ def overflow(dataset: Any, seed: int) -> list[Row]:
     Z = prepared(X, train, ONE, SQUARES)
     draws = np.random.default_rng(seed).choice(train, size=OVERFLOW_STEPS)
     weights, _ = logistic_walk(Z, y, draws, np.array([0.001]), naive=True)
-    parts = {"train": train, "test": test}
-    return [
-        {"split": name, "error": _error(Z[rows] @ weights[0], y[rows]), "rows": len(rows), "lam": 0.001}
-        for name, rows in parts.items()
-    ]
+    return _counted(Z @ weights[0], y, train, test, lam=0.001)
 
 
 def overflow_table(context: Context) -> dict[str, Any]:
@@ -81,17 +83,12 @@ def overflow_table(context: Context) -> dict[str, Any]:
                 weights, reached = logistic_walk(Z, y, draws, lams, naive)
                 errors[which, run] = [_error(Z[test] @ each, y[test]) for each in weights]
                 largest[run] = reached if not naive else largest[run]
-        for number, lam in enumerate(OVERFLOW_LAMS):
-            rows.append(
-                {
-                    "degree": degree,
-                    "λ": f"{lam:g}",
-                    "largest exponent": round(float(np.median(largest[:, number]))),
-                    "runs with overflow": f"{int((largest[:, number] > LARGEST_EXPONENT).sum())} of {runs}",
-                    "error, plain exponential": round(float(errors[1, :, number].mean()), 4),
-                    "error, stable": round(float(errors[0, :, number].mean()), 4),
-                }
-            )
+        stable, plain = errors.mean(axis=1).tolist()
+        overflows, medians = (largest > LARGEST_EXPONENT).sum(axis=0), np.median(largest, axis=0)
+        for lam, median, count, spoiled, right in zip(OVERFLOW_LAMS, medians, overflows, plain, stable, strict=True):
+            exponents = {"largest exponent": round(median), "runs with overflow": f"{count} of {runs}"}
+            means = {"error, plain exponential": round(spoiled, 4), "error, stable": round(right, 4)}
+            rows.append({"degree": degree, "λ": f"{lam:g}", **exponents, **means})
     text = (
         f"Logistic Pegasos, {OVERFLOW_STEPS} steps, {runs} splits. A double holds exp up to {LARGEST_EXPONENT}; the plain form "
         f"divides ∞ by ∞ beyond it on a wrong row, and the vector is lost. Ours is the stable form."
@@ -148,8 +145,5 @@ def free_bias(dataset: Any, seed: int) -> list[Row]:
         for reading, (slope, lam, unit, count) in READINGS.items():
             batches = count * (len(train) // BATCH if unit == "passes" else 1)
             draws = np.random.default_rng(seed).choice(train, size=(batches, BATCH))
-            scores = mini_batches(Z, y, lam, draws, slope)
-            for split, rows in (("train", train), ("test", test)):
-                error = _error(scores[rows], y[rows])
-                found.append({"split": split, "error": error, "rows": len(rows), "reading": reading, "expand": expand})
+            found += _counted(mini_batches(Z, y, lam, draws, slope), y, train, test, reading=reading, expand=expand)
     return found

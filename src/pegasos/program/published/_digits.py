@@ -9,6 +9,7 @@ import numpy as np
 
 from pegasos.program.published._shared import shown
 from pegasos.program.studies.results import Context
+from pegasos.program.studies.study import Key, Number
 from pegasos.program.tables.dataset import Dataset
 
 #: Rows of the real set, on which the printed errors were counted.
@@ -21,11 +22,20 @@ def unit_pixels(dataset: Dataset) -> Dataset:
     return replace(dataset, X=X / X.max() if X.max() > 1 else X)
 
 
+#: The data of the studies of digits, as a Study declares them.
+SET: dict[str, Any] = {"data": "usps", "stand_in": "digits", "prepare": unit_pixels}
+
+
+def number(row: dict[str, str], keys: dict[str, Key], group: str = "all", half_unit: float = 0.0005) -> Number:
+    """A printed error and the settings beside it."""
+    fields = {name: value for name, value in row.items() if name in ("kernel", "param", "lam", "n_iter")}
+    return Number(fields, float(row["cv_test_error"]), ROWS, keys, group, half_unit)
+
+
 def class_counts(context: Context) -> dict[str, Any]:
     """How many rows each class has."""
     labels, counts = np.unique(context.dataset.labels, return_counts=True)
-    rows = [{"class": int(label), "rows": int(count)} for label, count in zip(labels, counts, strict=True)]
-    return shown(rows)
+    return shown([{"class": int(label), "rows": int(count)} for label, count in zip(labels, counts, strict=True)])
 
 
 def sanity(context: Context) -> dict[str, Any]:
@@ -51,34 +61,20 @@ def heatmap(context: Context, experiment: str, decoding: str, lams: list[float],
 
 def gallery(context: Context, each: int = 8) -> dict[str, Any]:
     """Some images of every class, as pixels in 0..255, for the report's page."""
-    X, codes = context.dataset.X, context.codes
-    random = np.random.default_rng(0)
-    images = {}
-    for code in np.unique(codes):
-        rows = random.choice(np.flatnonzero(codes == code), size=each, replace=False)
-        images[int(code)] = (255 * X[rows]).round().astype(int).tolist()
-    shape = context.dataset.image
+    codes, shape, random = context.codes, context.dataset.image, np.random.default_rng(0)
+    chosen = {int(code): random.choice(np.flatnonzero(codes == code), size=each, replace=False) for code in np.unique(codes)}
+    images = {code: (255 * context.dataset.X[rows]).round().astype(int).tolist() for code, rows in chosen.items()}
     return {"images": images, "shape": shape, "text": f"{each} images of each class, {shape}; results.json holds them."}
 
 
 def tsne(context: Context, rows: int = 1500) -> dict[str, Any]:
     """A map of a sample of rows in two dimensions."""
     from sklearn.manifold import TSNE
+    from sklearn.neighbors import NearestNeighbors
 
-    random = np.random.default_rng(0)
-    kept = np.sort(random.permutation(len(context.dataset))[:rows])
-    places = TSNE(init="pca", random_state=0, perplexity=30, max_iter=500).fit_transform(context.dataset.X[kept])
-    near = _own_neighbours(places, context.codes[kept])
-    return {
-        "rows": kept,
-        "places": places.round(2),
-        "classes": context.codes[kept],
-        "text": f"{len(kept)} rows placed by t-SNE; {near:.1%} of them have a nearest neighbour of their own class on the map.",
-    }
-
-
-def _own_neighbours(places: Any, codes: Any) -> float:
-    from sklearn.neighbors import KNeighborsClassifier
-
-    nearest = KNeighborsClassifier(2).fit(places, codes).kneighbors(places, return_distance=False)[:, 1]
-    return float((codes[nearest] == codes).mean())
+    kept = np.sort(np.random.default_rng(0).permutation(len(context.dataset))[:rows])
+    places, codes = TSNE(init="pca", random_state=0, max_iter=500).fit_transform(context.dataset.X[kept]), context.codes[kept]
+    nearest = NearestNeighbors(n_neighbors=1).fit(places).kneighbors(return_distance=False)[:, 0]
+    near = float((codes[nearest] == codes).mean())
+    text = f"{len(kept)} rows placed by t-SNE; {near:.1%} of them have a nearest neighbour of their own class on the map."
+    return {"rows": kept, "places": places.round(2), "classes": codes, "text": text}

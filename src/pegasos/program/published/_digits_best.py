@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
 
 from pegasos import SDCA, SweepCV
 from pegasos.engine.kernels import Gaussian
@@ -22,6 +21,7 @@ from pegasos.program.published import _images
 from pegasos.program.published._shared import better
 from pegasos.program.records.studies import Better
 from pegasos.program.studies.results import Context
+from pegasos.program.studies.splits import Splits, folds
 
 Array = np.ndarray[Any, Any]
 Split = tuple[Array, Array]
@@ -39,8 +39,19 @@ _INNER_ROWS = 3000
 _LEARNER = SDCA(tol=0.01, max_epochs=8, finish=False, random_state=0)
 
 
-def surpass(context: Context, splits: list[Split], theirs: Array, what: str, copies: bool = True) -> list[Better]:
-    """Rows for the study: the report's best model on these splits, and ours with and without copies.
+def surpass(what: str, splits: Splits, experiment: str, copies: bool = False, **cell: Any) -> Callable[[Context], list[Better]]:
+    """The last part of a study: the report's best model is this cell of one of its experiments."""
+
+    def make(context: Context) -> list[Better]:
+        seed = context.seeds[0]
+        theirs = context.labels(experiment, seed, **cell)
+        return compared(context, splits(context.dataset.labels, seed), theirs, what, copies)
+
+    return make
+
+
+def compared(context: Context, splits: list[Split], theirs: Array, what: str, copies: bool) -> list[Better]:
+    """Rows for the study: the report's best model on these splits, and ours without and with copies.
 
     `theirs` are the labels (codes) of the report's model for the rows that the splits test.
     """
@@ -50,20 +61,18 @@ def surpass(context: Context, splits: list[Split], theirs: Array, what: str, cop
     features = {name: make(images) for name, make in MAPS.items()}
     tested = np.concatenate([test for _, test in splits])
     base = theirs[tested] != codes[tested]
+    rows = [better(f"the report's best model ({what})", base)]
     begin = time.perf_counter()
-    ours, picks, models = np.full(len(codes), -1), [], []
+    ours, models = np.full(len(codes), -1), []
     for train, test in splits:
         name, width = _choose(features, codes, train)
         model = _fit(features[name], codes, train, width, _COST)
         ours[test] = model.predict(features[name][test])
-        picks.append(f"{name}, width {width:g}")
         models.append((name, width, train[model.support_]))
-    chosen = "; ".join(f"{pick} ({count} of {len(splits)})" for pick, count in Counter(picks).items())
+    picks = Counter(f"{name}, width {width:g}" for name, width, _ in models)
+    chosen = "; ".join(f"{pick} ({count} of {len(splits)})" for pick, count in picks.items())
     seconds = time.perf_counter() - begin
-    rows = [
-        better(f"the report's best model ({what})", base),
-        better("SDCA, map and width chosen inside", ours[tested] != codes[tested], base, seconds, chosen),
-    ]
+    rows.append(better("SDCA, map and width chosen inside", ours[tested] != codes[tested], base, seconds, chosen))
     if copies:
         begin = time.perf_counter()
         for (_, test), (name, width, support) in zip(splits, models, strict=True):
@@ -80,18 +89,15 @@ def _choose(features: dict[str, Array], codes: Array, train: Array) -> tuple[str
     for name, rows in features.items():
         distance = _mean_distance(rows[kept])
         grid = {"kernel": [Gaussian(width * distance) for width in WIDTHS], "lam": [1 / (_COST * len(kept))]}
-        folds = StratifiedKFold(3, shuffle=True, random_state=0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # eight epochs are enough to compare
-            search = SweepCV(_LEARNER, grid, cv=folds, refit=False).fit(rows[kept], codes[kept])
+        with warnings.catch_warnings(action="ignore"):  # eight epochs are enough to compare
+            search = SweepCV(_LEARNER, grid, cv=folds(3)(codes[kept], 0), refit=False).fit(rows[kept], codes[kept])
         errors |= {(name, width): 1 - search.cv_results_["mean_test_score"][place] for place, width in enumerate(WIDTHS)}
     return min(errors, key=lambda each: errors[each])
 
 
 def _fit(rows: Array, codes: Array, train: Array, width: float, cost: float) -> SDCA:
     learner = clone(_LEARNER).set_params(kernel=Gaussian(width * _mean_distance(rows[train])), lam=1 / (cost * len(train)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the tolerance is not reached in so few epochs, and need not be
+    with warnings.catch_warnings(action="ignore"):  # the tolerance is not reached in so few epochs, and need not be
         return learner.fit(rows[train], codes[train])
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from pegasos.program.records.studies import JudgedNumber, ReadingFit
-from pegasos.program.studies.results import Results
+from pegasos.program.studies.results import Results, spread
 from pegasos.program.studies.study import Number
 
 REPRODUCED, DIFFERS, UNKNOWN = "reproduced", "differs", "undecided"
@@ -36,17 +36,16 @@ def compare(number: Number, reading: str, results: Results, tolerance: float) ->
     """One number by one reading (the first that it has, if it lacks this one)."""
     name = reading if reading in number.readings else next(iter(number.readings))
     errors = results.errors(**number.readings[name])
-    ours = float(errors.mean())
-    spread = float(errors.std(ddof=1)) if len(errors) > 1 else None
+    ours, apart = float(errors.mean()), spread(errors)
     # With one seed the spread of ours is not known; the binomial error stands for it.
     level = min(max(ours, 1 / number.rows), 1 - 1 / number.rows)
     theirs = math.sqrt(level * (1 - level) / number.rows)
-    noise = math.sqrt(theirs**2 + (theirs if spread is None else spread) ** 2)
+    noise = math.sqrt(theirs**2 + (theirs if apart is None else apart) ** 2)
     distance = max(0.0, abs(ours - number.error) - number.half_unit)
     verdict = REPRODUCED if distance <= tolerance * noise else DIFFERS
-    if verdict == DIFFERS and spread is None and distance <= 3 * tolerance * noise:
+    if verdict == DIFFERS and apart is None and distance <= 3 * tolerance * noise:
         verdict = UNKNOWN  # one seed does not tell how far the draws alone would move it
     if verdict == REPRODUCED and noise > 0.1 and noise > 0.5 * ours:
         verdict = UNKNOWN  # anything would agree with so much noise
     why = number.reason if verdict == DIFFERS else ""
-    return JudgedNumber(number.fields, number.error, ours, spread, noise, name, verdict, why)
+    return JudgedNumber(number.fields, number.error, ours, apart, noise, name, verdict, why)

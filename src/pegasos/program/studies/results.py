@@ -101,9 +101,8 @@ class Results:
         """Mean and deviation over seeds of every result."""
         groups: dict[Any, list[Result]] = {}
         for row in self.rows:
-            key = (row.experiment, row.cell, row.decoding, row.split, *row.tags.items())
-            groups.setdefault(key, []).append(row)
-        return [_cell(rows) for rows in groups.values()]
+            groups.setdefault((row.experiment, row.cell, row.decoding, row.split, *row.tags.items()), []).append(row)
+        return [_cell(rows[0], np.array([row.error for row in rows])) for rows in groups.values()]
 
 
 def _apart(one: Result, other: Result) -> str:
@@ -113,13 +112,14 @@ def _apart(one: Result, other: Result) -> str:
     return " and ".join(", ".join(f"{name}={getattr(row, name)!r}" for name in different) for row in (one, other))
 
 
-def _cell(rows: list[Result]) -> StudyCell:
-    first, errors = rows[0], np.array([row.error for row in rows])
-    spread = float(errors.std(ddof=1)) if len(errors) > 1 else None
-    names, error = list(first.names), float(errors.mean())
-    return StudyCell(
-        first.experiment, first.setting, names, first.decoding, first.split, first.rows, error, spread, len(rows), first.tags
-    )
+def _cell(row: Result, errors: Array) -> StudyCell:
+    known = (row.experiment, row.setting, list(row.names), row.decoding, row.split, row.rows)
+    return StudyCell(*known, float(errors.mean()), spread(errors), len(errors), row.tags)
+
+
+def spread(errors: Array) -> float | None:
+    """The deviation over seeds; None with one seed."""
+    return float(errors.std(ddof=1)) if len(errors) > 1 else None
 
 
 @dataclass

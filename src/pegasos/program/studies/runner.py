@@ -36,6 +36,7 @@ from pegasos.search.store import ALGORITHMS
 Array = np.ndarray[Any, Any]
 
 QUICK_ROWS = 2000
+MACHINERY = "verdicts are about the machinery, not about the report."
 
 
 @dataclass(frozen=True)
@@ -108,17 +109,14 @@ def _data(study: Study, options: Options, load: Callable[[str], Dataset]) -> tup
         if study.stand_in is None:
             raise
         options.say(f"{error}")
-        options.say(
-            f"RUNNING ON THE STAND-IN {study.stand_in!r} INSTEAD: verdicts are about the machinery, not about the report."
-        )
+        options.say(f"RUNNING ON THE STAND-IN {study.stand_in!r} INSTEAD: {MACHINERY}")
         dataset, real = load(study.stand_in), False
     dataset = study.prepare(dataset)
     if options.quick and len(dataset) > QUICK_ROWS:
-        options.say(f"--quick: {QUICK_ROWS} of {len(dataset)} rows; verdicts are about the machinery, not about the report.")
+        options.say(f"--quick: {QUICK_ROWS} of {len(dataset)} rows; {MACHINERY}")
         kept = np.sort(np.random.default_rng(0).permutation(len(dataset))[:QUICK_ROWS])
         parts = {"y": dataset.labels[kept], "test": None if dataset.test is None else dataset.test[kept]}
-        dataset = Dataset(**{**vars(dataset), "X": dataset.X[kept], **parts})
-        real = False
+        dataset, real = Dataset(**{**vars(dataset), "X": dataset.X[kept], **parts}), False
     return dataset, real
 
 
@@ -160,8 +158,7 @@ class _Run:
             store=self.folder / "store" / self.fingerprint / f"{_slug(experiment.name)}-{seed}",
             verbose=int(self.options.progress),
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # borders and gaps of a report's grid are its own
+        with warnings.catch_warnings(action="ignore"):  # borders and gaps of a report's grid are its own
             search.fit(dataset.X, dataset.y)
         rows = list(_rows(experiment, seed, search, plain))
         first = [row for row in rows if row.split == experiment.split_name and row.decoding == experiment.decodings[0]]
@@ -174,15 +171,8 @@ class _Run:
         """What a report's own program would have found with this seed."""
         rows = self.once(f"{_slug(emulation.name)}-{seed}", lambda: emulation.run(self.dataset, seed))
         own = ("split", "decoding", "error", "rows")
-        return [
-            Result(
-                emulation.name,
-                seed,
-                **{name: row[name] for name in own if name in row},
-                tags={name: value for name, value in row.items() if name not in own},
-            )
-            for row in rows
-        ]
+        known = [{name: row.pop(name) for name in own if name in row} for row in rows]
+        return [Result(emulation.name, seed, **each, tags=row) for each, row in zip(known, rows, strict=True)]
 
     def labels(self, experiment: str, seed: int, **key: Any) -> Array:
         """Out-of-fold codes of one cell."""

@@ -45,13 +45,8 @@ STUDY = Study(
 
 def template(name: str, file: str, data: str) -> str:
     """A study as Python text; what comes from outside is quoted as Python quotes it."""
-    words = {
-        "@DATA@": _comment(data),
-        "@FILE@": _comment(file),
-        "@NAME@": repr(name),
-        "@TITLE@": repr(f"Eight models on {data}"),
-        "@SOURCE@": repr(data),
-    }
+    words = {"@DATA@": _comment(data), "@FILE@": _comment(file), "@NAME@": repr(name)}
+    words |= {"@TITLE@": repr(f"Eight models on {data}"), "@SOURCE@": repr(data)}
     text = _TEXT
     for mark, word in words.items():
         text = text.replace(mark, word)

@@ -16,6 +16,7 @@ from pegasos.program.records.runs import best_of_families
 from pegasos.program.records.studies import JudgedNumber, ReadingFit, StudyCell, StudyRecord
 from pegasos.program.studies.judging import DIFFERS, REPRODUCED, UNKNOWN
 
+WARNING = "> **These rows are not the report's data.** The verdicts below are about the machinery, never about the report."
 #: What the tables of printed numbers need to be understood.
 READING = (
     "A reading is one interpretation of what the report did; each group of numbers is judged by the reading that fits it best. "
@@ -64,28 +65,21 @@ def book(records: list[StudyRecord]) -> str:
     for record in records:
         counts = Counter(number.verdict for number in record.numbers)
         tested = [number.printed for number in record.numbers if number.fields.get("split") != "train"]
-        rows.append(
-            {
-                "study": f"[{record.study}](#{_anchor(record.title)})",
-                "printed numbers": len(record.numbers),
-                **{verdict: counts[verdict] for verdict in (REPRODUCED, DIFFERS, UNKNOWN)},
-                "the report's best test error": min(tested, default=None),
-                "best reached here": min((each.error for each in record.better), default=None),
-                "seconds": record.total_seconds,
-            }
-        )
+        best = {"the report's best test error": min(tested, default=None)}
+        best["best reached here"] = min((each.error for each in record.better), default=None)
+        anchor = "".join(char for char in record.title.lower().replace(" ", "-") if char.isalnum() or char == "-")
+        row = {"study": f"[{record.study}](#{anchor})", "printed numbers": len(record.numbers)}
+        row |= {verdict: counts[verdict] for verdict in (REPRODUCED, DIFFERS, UNKNOWN)}
+        rows.append({**row, **best, "seconds": record.total_seconds})
     head = ["# The studies", "", "Written by `pegasos study all`; every table is the runner's own.", "", *table(rows)]
     return "\n".join([*head, *(findings(record, level=2) for record in records)])
-
-
-def _anchor(title: str) -> str:
-    return "".join(char for char in title.lower().replace(" ", "-") if char.isalnum() or char == "-")
 
 
 def findings(record: StudyRecord, level: int = 1) -> str:
     """The run as a page of Markdown."""
     mark, data, seeds = "#" * level, record.data, len(record.seeds)
-    lines = [f"{mark} {record.title}", "", *_warning(record), record.protocol, ""]
+    warning = [] if record.data.real or not record.numbers else [WARNING, ""]
+    lines = [f"{mark} {record.title}", "", *warning, record.protocol, ""]
     lines += [f"{data.rows} rows of {data.name}, {seeds} seed{'s' * (seeds > 1)}, {record.total_seconds:.0f} s.", ""]
     if record.numbers:
         lines += [f"{mark}# Printed and ours", "", *_verdicts(record.numbers), *_numbers(record.numbers)]
@@ -109,12 +103,6 @@ def findings(record: StudyRecord, level: int = 1) -> str:
     return "\n".join(lines)
 
 
-def _warning(record: StudyRecord) -> list[str]:
-    if record.data.real or not record.numbers:
-        return []
-    return ["> **These rows are not the report's data.** The verdicts below are about the machinery, never about the report.", ""]
-
-
 def _verdicts(numbers: list[JudgedNumber]) -> list[str]:
     counts = Counter(number.verdict for number in numbers)
     words = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
@@ -132,17 +120,12 @@ def _numbers(numbers: list[JudgedNumber]) -> list[str]:
 
 
 def _readings(fits: list[ReadingFit]) -> list[str]:
-    return table(
-        [
-            {
-                "numbers": fit.group,
-                "reading": f"**{fit.reading}**" if fit.chosen else fit.reading,
-                "fitting": f"{fit.fitting} of {fit.numbers}",
-                "mean distance, in standard errors": fit.mean_distance,
-            }
-            for fit in fits
-        ]
-    )
+    rows = []
+    for fit in fits:
+        words = {"numbers": fit.group, "reading": f"**{fit.reading}**" if fit.chosen else fit.reading}
+        fitting = f"{fit.fitting} of {fit.numbers}"
+        rows.append({**words, "fitting": fitting, "mean distance, in standard errors": fit.mean_distance})
+    return table(rows)
 
 
 def best_of_each(cells: list[StudyCell]) -> list[StudyCell]:
