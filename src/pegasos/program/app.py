@@ -22,7 +22,7 @@ from pegasos import __version__
 from pegasos.program import commands
 from pegasos.program.errors import BadModel, UsageError
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import expanded
+from pegasos.program.terminal.options import expanded, option
 
 #: Exit codes, as `pegasos --help` tells them.
 ERROR, USAGE, BAD_DATA, BAD_MODEL, INTERRUPTED = 1, 2, 3, 4, 130
@@ -55,16 +55,15 @@ def _print_version(wanted: bool) -> None:
 
 
 def _callback(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    debug: Annotated[bool, option(None, "Show the traceback of an error.", "--debug")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and stop.")
+        bool, option(None, "Show the version and stop.", "--version", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
     console.state.debug = debug
 
 
 def build() -> typer.Typer:
-    """The program with all commands of the folder."""
     program = typer.Typer(
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -74,11 +73,9 @@ def build() -> typer.Typer:
     program.callback(help=_HELP)(_callback)
     found = [importlib.import_module(f"{commands.__name__}.{each.name}") for each in pkgutil.iter_modules(commands.__path__)]
     for module in sorted(found, key=lambda module: module.PLACE):
-        name = module.__name__.rpartition(".")[2]
-        for number, each in enumerate([name, *getattr(module, "ALIASES", ())]):
-            program.command(each, hidden=number > 0, short_help=getattr(module, "SHORT", None))(
-                _guarded(expanded(module.command))
-            )
+        command, name = _guarded(expanded(module.command)), module.__name__.rpartition(".")[2]
+        for each in [name, *getattr(module, "ALIASES", ())]:
+            program.command(each, hidden=each != name, short_help=getattr(module, "SHORT", None))(command)
     return program
 
 

@@ -171,7 +171,6 @@ def _draw(dataset: Dataset, rows: Array, share: float, seed: int) -> tuple[Array
 
 
 def take(dataset: Dataset, rows: Array) -> Dataset:
-    """These rows of a data set."""
     values = {name: getattr(dataset, name) for name in ("X", "y", "groups", "weights")}
     parts: dict[str, Any] = {name: None if value is None else value[rows] for name, value in values.items()}
     return replace(dataset, test=None, **parts)

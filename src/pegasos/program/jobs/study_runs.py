@@ -58,7 +58,6 @@ def _study_of(module: Any, name: str) -> Study:
 
 
 def show_list(as_json: bool) -> None:
-    """All studies of the package."""
     rows = [(each.name, each.data, len(each.numbers()), each.title) for each in known_studies()]
     if as_json:
         console.show_json([{"name": a, "title": d, "data": b, "numbers": c} for a, b, c, d in rows])

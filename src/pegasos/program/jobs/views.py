@@ -47,7 +47,6 @@ def show_learner(facts: LearnerFacts) -> None:
 
 
 def show_errors(errors: dict[str, ErrorCount]) -> None:
-    """One line a kind of rows."""
     rows = [
         (name, found.rows, found.mistakes, percent(found.error), f"{percent(found.low)} to {percent(found.high)}")
         for name, found in errors.items()
@@ -71,7 +70,6 @@ def show_confusion(found: Confusion) -> None:
 
 
 def show_tune(found: TuneRecord) -> None:
-    """The result for a person."""
     measure = "error" if found.counts_errors else found.scoring
     console.heading(f"{found.data}: {len(found.cells)} settings x {found.folds} folds in {found.seconds:.1f} s", "")
     leading = found.leading()

@@ -102,7 +102,6 @@ class TuneRecord:
 
     @property
     def counts_errors(self) -> bool:
-        """Whether the values of cells are errors."""
         return self.scoring == "accuracy"
 
     def leading(self) -> list[CellRecord]:

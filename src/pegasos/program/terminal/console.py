@@ -47,7 +47,6 @@ def heading(text: str, *lines: object) -> None:
 
 
 def show_json(value: Any) -> None:
-    """The result for machines."""
     print(as_json(value, indent=2))
 
 

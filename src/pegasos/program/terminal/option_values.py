@@ -83,7 +83,6 @@ def refuse_unknown(model: str, values: dict[str, Any]) -> None:
 
 
 def check_memory(memory: str | None) -> None:
-    """A size that is understood."""
     try:
         parse_bytes(1 if memory is None else memory)
     except ValueError:

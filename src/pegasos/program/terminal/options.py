@@ -98,7 +98,6 @@ class OutputOptions:
     debug: Annotated[bool, option(None, "Show the traceback of an error.", "--debug")] = False
 
     def begin(self) -> None:
-        """Let the console know."""
         console.state.quiet = self.quiet
         console.state.debug |= self.debug
 
@@ -119,10 +118,8 @@ def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
         kinds = get_type_hints(groups[name], include_extras=True)
         for each in dataclasses.fields(groups[name]):
             default = each.default if each.default is not dataclasses.MISSING else []
-            parameters.append(
-                inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kinds[each.name])
-            )
-            annotations[each.name] = kinds[each.name]
+            kind = annotations[each.name] = kinds[each.name]
+            parameters.append(inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
 
     @functools.wraps(command)
     def run(**values: Any) -> Any:
