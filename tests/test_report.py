@@ -502,6 +502,12 @@ def test_lam_stands_down_and_steps_across():
     assert grid_of([fake(1).cells[0].setting]).described["first"] == {"": ("", "")}
 
 
+def test_what_does_not_vary_around_a_cell_is_no_axis_of_its_first_view():
+    kernels = [Setting("sdca", kernel, lam) for kernel in (None, Gaussian(2.0)) for lam in (0.1, 0.2)]
+    alone = [Setting("logistic", Polynomial(3), lam) for lam in (0.1, 0.2)]
+    assert set(grid_of([*kernels, *alone]).described["first"].values()) == {("lam", "kernel"), ("lam", "")}
+
+
 def test_limits_of_epochs_are_named_where_they_differ():
     same = [Setting("sdca", None, lam, Stop("max_epochs", 50)) for lam in (0.1, 0.2)]
     assert [set(values) for values in named_values(same)] == [{"model", "kernel", "lam"}] * 2

@@ -185,8 +185,9 @@ class Grid:
         found = best_of_families(self.points, self._family, lambda point: point.value, self.measure == "error")
         return found[:most]
 
-    def _family(self, point: Point) -> tuple[Any, ...]:
-        return tuple(point.values.get(name) for name in self.words)
+    def _family(self, point: Point, but: str = "") -> tuple[Any, ...]:
+        """The words of a cell, or all but one of them."""
+        return tuple(point.values.get(name) for name in self.words if name != but)
 
     def _first_axes(self, anchor: Point) -> tuple[str, str]:
         """T across and λ down where both vary around the anchor; else what varies, numbers first; "" where nothing does."""
@@ -194,16 +195,16 @@ class Grid:
         def varies(name: str, points: list[Point]) -> bool:
             return len({point.values.get(name) for point in points}) > 1
 
+        others = {name: self._family(anchor, name) for name in self.words}
         near = [point for point in self.points if self._family(point) == self._family(anchor)]
         numbers = [axis.name for axis in self.axes if axis.numeric and varies(axis.name, near)]
         if len(numbers) >= 2:
             across = next((name for name in numbers if name in _ACROSS), numbers[1])
             return across, next(name for name in numbers if name != across)
-        same = [point for point in self.points if point.values.get("model") == anchor.values.get("model")]
         kernel_first = sorted(self.words, key=lambda name: name != "kernel")
-        words = [name for name in kernel_first if varies(name, same)]
-        order = list(dict.fromkeys([*numbers, *words, *self.words]))
-        return (order[0] if order else ""), (order[1] if len(order) > 1 else "")
+        words = [name for name in kernel_first if varies(name, [p for p in self.points if self._family(p, name) == others[name]])]
+        across, down, *_ = [*([*numbers, *words] or kernel_first), "", ""]
+        return across, down
 
     def _cell(self, point: Point) -> dict[str, Any]:
         return next(cell for cell in self._cells if cell["cell"] == point.number)
