@@ -16,9 +16,9 @@ from command_line import fine
 from pegasos.engine.kernels import KERNELS, DistanceKernel, Kernel
 from pegasos.kernels import Exponential, Gaussian, Laplacian, Polynomial
 from pegasos.learners.catalogue import MODELS
+from pegasos.program.errors import UsageError
 from pegasos.program.terminal.grammar import parse_counts, parse_kernels, parse_numbers
 from pegasos.program.terminal.reproduction import kernel_option
-from pegasos.program.terminal.usage_error import UsageError
 
 
 @pytest.mark.parametrize(

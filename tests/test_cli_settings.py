@@ -8,10 +8,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from command_line import call, fine, numbers, written
+from pegasos.program.errors import UsageError
 from pegasos.program.modelfile import read_model
 from pegasos.program.terminal import option_values
 from pegasos.program.terminal.options import LearningOptions
-from pegasos.program.terminal.usage_error import UsageError
 
 
 @pytest.fixture

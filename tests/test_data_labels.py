@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pegasos.learners.perceptron import Perceptron
-from pegasos.program.jobs.scoring import confusion, count_errors
 from pegasos.program.pages.recording import record_model
+from pegasos.program.records.runs import Confusion, ErrorCount
 from pegasos.program.tables.dataset import Column, Dataset
 from pegasos.program.tables.labels import label_text, label_texts
 from pegasos.program.tables.reading import read
@@ -93,8 +93,8 @@ DRIFTED = [
 @pytest.mark.parametrize(("one", "other", "same"), DRIFTED)
 def test_all_who_count_agree(one: str, other: str, same: bool) -> None:
     truth, guess = np.array([one, "b"]), np.array([other, "b"])
-    assert count_errors(truth, guess).mistakes == (not same)
-    assert len(confusion(truth, guess, np.unique(guess), "two rows").classes) == 3 - same
+    assert ErrorCount.of(truth, guess).mistakes == (not same)
+    assert len(Confusion.of(truth, guess, np.unique(guess), "two rows").classes) == 3 - same
     X = np.array([[1.0], [2.0]])
     hashes = hash_rows(X, truth) == hash_rows(X, guess)
     assert hashes.tolist() == [same, True]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import sparse
 
+from pegasos.program.records.codec import to_json
 from pegasos.program.tables import statistics as module
 from pegasos.program.tables.dataset import TEXT, BadData, Column, Dataset
 from pegasos.program.tables.named_sets import load_set
@@ -61,7 +62,7 @@ def test_statistics_are_those_of_numpy_in_every_container(X, outlier):
             np.testing.assert_allclose([abs(pair[2]) for pair in found.correlations], strongest, atol=1e-6)
         else:
             assert found.correlations == []
-        json.dumps(found.as_dict(), allow_nan=False)
+        json.dumps(to_json(found), allow_nan=False)
 
 
 def test_classes_and_the_error_of_guessing():
@@ -92,7 +93,7 @@ def test_frames_with_gaps_and_words():
     assert (found.missing, found.rows_with_missing) == (6, 4)
     assert found.dtype == "2 columns of numbers, 1 of words"
     assert "6 values in 4 rows; they must be filled in (one more category for words)" in said(found) and "2, has b" in said(found)
-    json.dumps(found.as_dict(), allow_nan=False)
+    json.dumps(to_json(found), allow_nan=False)
 
 
 def test_correlations_use_the_rows_in_which_both_are_there():
@@ -110,7 +111,7 @@ def test_infinite_and_huge_numbers_are_told_apart():
     found = describe(dataset(X))
     assert found.columns[0].missing == 1 and found.columns[0].max == 4 and "1 infinite values" in found.notes[0]
     assert found.columns[1].max == 1e308
-    json.dumps(found.as_dict(), allow_nan=False)
+    json.dumps(to_json(found), allow_nan=False)
 
 
 def test_float32_far_from_zero_keeps_its_deviation():

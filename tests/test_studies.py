@@ -19,7 +19,7 @@ from pegasos import SDCA, Pegasos, Perceptron
 from pegasos.kernels import Gaussian, Polynomial
 from pegasos.preprocessing import DropOutliers
 from pegasos.program import app
-from pegasos.program.jobs.known_studies import find_study, known_studies, study_names
+from pegasos.program.jobs.study_runs import find_study, known_studies, study_names
 from pegasos.program.published import _images as images
 from pegasos.program.published._shared import printed_rows
 from pegasos.program.records import codec

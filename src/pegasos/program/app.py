@@ -20,16 +20,15 @@ import typer
 
 from pegasos import __version__
 from pegasos.program import commands
-from pegasos.program.errors import BadModel
+from pegasos.program.errors import BadModel, UsageError
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import expanded
-from pegasos.program.terminal.usage_error import UsageError
+from pegasos.program.terminal.options import expanded, option
 
 #: Exit codes, as `pegasos --help` tells them.
 ERROR, USAGE, BAD_DATA, BAD_MODEL, INTERRUPTED = 1, 2, 3, 4, 130
 
 #: What typer raises for a call that it cannot read: in some versions a class of click, in others one of its own.
-_Unreadable: type[Exception] = typer.BadParameter.__mro__[1]
+_Unreadable: Any = typer.BadParameter.__mro__[1]
 
 _HELP = """Linear predictors and their kernel versions: Perceptron, Pegasos, SDCA.
 
@@ -56,16 +55,15 @@ def _print_version(wanted: bool) -> None:
 
 
 def _callback(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    debug: Annotated[bool, option(None, "Show the traceback of an error.", "--debug")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and stop.")
+        bool, option(None, "Show the version and stop.", "--version", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
     console.state.debug = debug
 
 
 def build() -> typer.Typer:
-    """The program with all commands of the folder."""
     program = typer.Typer(
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -75,11 +73,9 @@ def build() -> typer.Typer:
     program.callback(help=_HELP)(_callback)
     found = [importlib.import_module(f"{commands.__name__}.{each.name}") for each in pkgutil.iter_modules(commands.__path__)]
     for module in sorted(found, key=lambda module: module.PLACE):
-        name = module.__name__.rpartition(".")[2]
-        for number, each in enumerate([name, *getattr(module, "ALIASES", ())]):
-            program.command(each, hidden=number > 0, short_help=getattr(module, "SHORT", None))(
-                _guarded(expanded(module.command))
-            )
+        command, name = _guarded(expanded(module.command)), module.__name__.rpartition(".")[2]
+        for each in [name, *getattr(module, "ALIASES", ())]:
+            program.command(each, hidden=each != name, short_help=getattr(module, "SHORT", None))(command)
     return program
 
 
@@ -89,7 +85,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         with contextlib.suppress(AttributeError, OSError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr] # a λ must not be an error anywhere
     warnings.showwarning = _show_warning
-    _let_terminate()
+    with contextlib.suppress(ValueError):  # not in the main thread
+        # A polite kill ends the program as Ctrl-C does: what is done is kept.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     code = run(arguments)
     try:
         sys.stdout.flush()
@@ -109,16 +107,12 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         result = build()(arguments or ["--help"], standalone_mode=False, prog_name="pegasos")
     except _Unreadable as error:
-        _tell_usage(error)
+        path = "pegasos" if error.ctx is None else error.ctx.command_path
+        console.complain(f"{error.format_message()}\nTry '{path} --help'.")
         return USAGE
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     return result if isinstance(result, int) else 0
-
-
-def _tell_usage(error: Any) -> None:
-    path = "pegasos" if error.ctx is None else error.ctx.command_path
-    console.complain(f"{error.format_message()}\nTry '{path} --help'.")
 
 
 def _guarded(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -150,37 +144,24 @@ def _abandon_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _let_terminate() -> None:
-    """A polite kill ends the program as Ctrl-C does: what is done is kept."""
-
-    def stop(signum: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    with contextlib.suppress(ValueError):  # not in the main thread
-        signal.signal(signal.SIGTERM, stop)
-
-
 def _explain(error: Exception) -> int:
     """Say what went wrong; answers the exit code."""
     from pegasos.program.tables.dataset import BadData
 
-    for kind, code in ((UsageError, USAGE), (BadData, BAD_DATA), (BadModel, BAD_MODEL)):
-        if isinstance(error, kind):
-            console.complain(str(error))
-            return code
+    text = str(error)
     if isinstance(error, MemoryError):
-        console.complain("not enough memory. Give a smaller --memory, fewer rows, or a machine with more.")
+        text = "not enough memory. Give a smaller --memory, fewer rows, or a machine with more."
     elif isinstance(error, TimeoutError):
-        console.complain(_in_options(error))
+        text = _in_options(error)
     elif isinstance(error, OSError):
-        console.complain(f"{error.strerror or error}{'' if error.filename is None else f': {error.filename}'}")
+        text = f"{error.strerror or error}{'' if error.filename is None else f': {error.filename}'}"
     elif isinstance(error, ModuleNotFoundError):
-        console.complain(f"the package {error.name!r} is needed for this: pip install 'pegasos[all]'")
-    elif isinstance(error, ValueError):
-        console.complain(str(error))
-    else:
-        console.complain(f"unexpected {type(error).__name__}: {error}. Please report it; --debug shows where it was.")
-    return ERROR
+        text = f"the package {error.name!r} is needed for this: pip install 'pegasos[all]'"
+    elif not isinstance(error, ValueError):
+        text = f"unexpected {type(error).__name__}: {error}. Please report it; --debug shows where it was."
+    console.complain(text)
+    codes = {UsageError: USAGE, BadData: BAD_DATA, BadModel: BAD_MODEL}
+    return next((code for kind, code in codes.items() if isinstance(error, kind)), ERROR)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -188,6 +169,18 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _in_options(problem: Exception) -> str:
-    from pegasos.program.terminal.library_words import in_options  # what is heavy to import is loaded if it raised or warned
+    """An error or warning of the library in the words of the command line: what happened, and which option helps."""
+    from pegasos.learners.convergence import CellsNotConverged, NotConverged  # heavy, and loaded if they raised or warned
+    from pegasos.search.sweep import OutOfTime
 
-    return in_options(problem)
+    if isinstance(problem, NotConverged):
+        precision = ", or give the data as float64" if problem.single else ""
+        return (
+            f"{problem.fact} (--tol {problem.tolerance:g}) for {problem.late} of {problem.columns} predictors. "
+            f"Raise --epochs or --lam, scale the features, or accept a larger --tol{precision}."
+        )
+    if isinstance(problem, CellsNotConverged):
+        return f"{problem.fact} (see gap in results.csv): raise --epochs or --tol."
+    if isinstance(problem, OutOfTime):
+        return f"no setting was complete after {problem.seconds:g} seconds: raise --max-time, or try fewer settings."
+    return str(problem)

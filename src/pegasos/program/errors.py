@@ -14,6 +14,10 @@ class NotAModel(BadModel):
     """A file that is something else than a model, such as a table or a pickle."""
 
 
+class UsageError(ValueError):
+    """A wrong option or value; the message says which, and what would be right."""
+
+
 def short(value: Any) -> str:
     """A value as it may stand in a message: whatever a file holds, a line of it is enough."""
     return reprlib.repr(value)

@@ -1,16 +1,12 @@
-"""Files that are complete or not there at all, and values as JSON has them."""
+"""Files that are complete or not there at all."""
 
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 
 @contextlib.contextmanager
@@ -49,18 +45,3 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as unfinished:
         unfinished.write_text(text, encoding="utf-8")
-
-
-def as_json(value: Any) -> Any:
-    """Only what JSON has: arrays become lists, and what is not finite becomes None.
-
-    >>> as_json({"a": np.array([1.0, np.inf])})
-    {'a': [1.0, None]}
-    """
-    if isinstance(value, dict):
-        return {str(name): as_json(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [as_json(each) for each in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return as_json(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -14,8 +14,6 @@ from pegasos.program.pipelines import Recipe, expansion
 from pegasos.program.tables.dataset import Dataset
 from pegasos.search.anatomy import anatomy
 
-Array = np.ndarray[Any, Any]
-
 #: Rows up to which every kernel machine is solved to its tolerance by default; above, Pegasos takes its steps instead.
 SOLVED_ROWS = 20_000
 #: The relative duality gap at which SDCA stops in a search, and its epochs at most, where nothing is asked for: on our data more

@@ -37,15 +37,12 @@ def make_recipe(
     dataset: Dataset, learner: Any, scale: str = "auto", expand: int | None = None, drop_outliers: float | None = None
 ) -> Recipe:
     """encode -> drop outliers -> scale -> expand -> learner, each where it is asked for or needed."""
-    inner = Pipeline([("scale", _scaler(dataset, scale)), ("expand", expansion(expand)), ("learner", learner)])
+    encode = [("encode", make_encoder(dataset))] if dataset.has_frame else []
+    inner = [("scale", _scaler(dataset, scale)), ("expand", expansion(expand)), ("learner", learner)]
     if drop_outliers is None:
-        if not dataset.has_frame:
-            return Recipe(inner, "")
-        return Recipe(Pipeline([("encode", make_encoder(dataset)), *inner.steps]), "")
-    if not dataset.has_frame:
-        return Recipe(DropOutliers(inner, threshold=drop_outliers), "estimator__")
-    drop = DropOutliers(inner, threshold=drop_outliers, columns=_numbers(dataset))
-    return Recipe(Pipeline([("encode", make_encoder(dataset)), ("drop", drop)]), "drop__estimator__")
+        return Recipe(Pipeline([*encode, *inner]), "")
+    drop = DropOutliers(Pipeline(inner), threshold=drop_outliers, columns=_numbers(dataset))
+    return Recipe(Pipeline([*encode, ("drop", drop)]), "drop__estimator__") if encode else Recipe(drop, "estimator__")
 
 
 def learned_rows(dataset: Dataset, drop_outliers: float | None = None) -> int:
@@ -53,13 +50,12 @@ def learned_rows(dataset: Dataset, drop_outliers: float | None = None) -> int:
     if drop_outliers is None:
         return len(dataset)
     X = make_encoder(dataset).fit_transform(dataset.X) if dataset.has_frame else dataset.X
-    columns = _numbers(dataset) if dataset.has_frame else None
-    return int(DropOutliers(None, drop_outliers, columns).kept_rows(X).sum())
+    return int(DropOutliers(None, drop_outliers, _numbers(dataset)).kept_rows(X).sum())
 
 
-def _numbers(dataset: Dataset) -> tuple[int, ...]:
-    """Where the numbers stand in encoded rows."""
-    return tuple(range(sum(column.kind == NUMBER for column in dataset.columns)))
+def _numbers(dataset: Dataset) -> tuple[int, ...] | None:
+    """Where the numbers stand in encoded rows; None where all columns are numbers, and none is encoded."""
+    return tuple(range(sum(column.kind == NUMBER for column in dataset.columns))) if dataset.has_frame else None
 
 
 def check_expansion(dataset: Dataset, degree: int | None) -> None:
@@ -79,14 +75,11 @@ def make_encoder(dataset: Dataset) -> ColumnTransformer:
 
     Numbers come first, so that their positions are known; a word that training never saw is all zeros.
     """
-    numbers = [column.name for column in dataset.columns if column.kind == NUMBER]
-    words = [column.name for column in dataset.columns if column.kind == TEXT]
-    parts = []
-    if numbers:
-        parts.append(("numbers", SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True), numbers))
-    if words:
-        parts.append(("words", OneHotEncoder(handle_unknown="ignore", sparse_output=False), words))
-    return ColumnTransformer(parts, sparse_threshold=0)
+    numbers = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+    words = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    kinds = (("numbers", numbers, NUMBER), ("words", words, TEXT))
+    parts = [(name, part, [column.name for column in dataset.columns if column.kind == kind]) for name, part, kind in kinds]
+    return ColumnTransformer([part for part in parts if part[2]], sparse_threshold=0)
 
 
 def chosen_scale(dataset: Dataset, scale: str = "auto") -> str:
@@ -102,15 +95,12 @@ def _is_sparse(dataset: Dataset) -> bool:
 
 def _scaler(dataset: Dataset, scale: str) -> Any:
     chosen = chosen_scale(dataset, scale)
-    if chosen == "none":
-        return "passthrough"
-    if chosen == "standardize":
-        return StandardScaler(with_mean=not _is_sparse(dataset))
-    if chosen == "normalize":
-        if _is_sparse(dataset):
-            raise ValueError("normalizing would fill a sparse table with numbers: use standardize (deviation only) or none.")
-        return MinMaxScaler()
-    raise ValueError(f"scale must be none, normalize or standardize, got {scale!r}.")
+    if chosen not in ("none", "normalize", "standardize"):
+        raise ValueError(f"scale must be none, normalize or standardize, got {scale!r}.")
+    if chosen == "normalize" and _is_sparse(dataset):
+        raise ValueError("normalizing would fill a sparse table with numbers: use standardize (deviation only) or none.")
+    scalers = {"normalize": MinMaxScaler(), "standardize": StandardScaler(with_mean=not _is_sparse(dataset))}
+    return scalers.get(chosen, "passthrough")
 
 
 def expansion(degree: int | None) -> Any:

@@ -1,14 +1,10 @@
-"""pegasos demo."""
-
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import LearningOptions, OutputOptions, ReadingOptions, RunningOptions
+from pegasos.program.terminal.options import LearningOptions, OutputOptions, ReadingOptions, RunningOptions, option
 
 if TYPE_CHECKING:
     from pegasos.program.records.runs import EvaluationRecord, TuneRecord
@@ -22,7 +18,7 @@ _MODELS = ["perceptron", "pegasos", "logistic", "sdca"]
 
 def command(
     talking: OutputOptions,
-    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder of the runs and of the report.")] = "runs/demo",
+    out: Annotated[str, option("DIR", "Folder of the runs and of the report.", "--out", "-o")] = "runs/demo",
 ) -> None:
     """A tour in less than a minute: tune every kind of model on two small sets, save the best, and run it.
 
@@ -31,23 +27,27 @@ def command(
       pegasos demo
       pegasos demo -o somewhere --json
     """
-    from pegasos.program.records.codec import to_json
+    from pegasos.program.jobs.views import give
 
     results = {name: _tour(name, out, talking.as_json) for name in _SETS}
-    if talking.as_json:
-        console.show_json({name: {"tune": to_json(tuned), "run": to_json(checked)} for name, (tuned, checked) in results.items()})
-        return
+    found = {name: {"tune": tuned, "run": checked} for name, (tuned, checked) in results.items()}
+    give(found, talking.as_json, lambda: _show(*results.values()))
+
+
+def _show(*results: tuple[TuneRecord, EvaluationRecord]) -> None:
     console.heading("What you have now")
-    for tuned, checked in results.values():
+    for tuned, checked in results:
         test = checked.errors["test"]
         wrong = f"{test.mistakes} of {test.rows} test rows wrong ({console.percent(test.mistakes / test.rows)})"
         console.show(f"  {tuned.model}: {wrong}, the best of {len(tuned.cells)} settings in {tuned.seconds:.0f} s")
         console.show(f"  {tuned.page}: open it in a browser")
     console.show()
-    console.heading("Your turn")
-    console.show("  pegasos describe MY.csv     what is in it")
-    console.show("  pegasos tune MY.csv         the same tour on your data")
-    console.show("  pegasos models              what else can be trained")
+    console.heading(
+        "Your turn",
+        "  pegasos describe MY.csv     what is in it",
+        "  pegasos tune MY.csv         the same tour on your data",
+        "  pegasos models              what else can be trained",
+    )
 
 
 def _tour(name: str, out: str, silent: bool) -> tuple[TuneRecord, EvaluationRecord]:

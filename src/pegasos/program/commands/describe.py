@@ -1,14 +1,10 @@
-"""pegasos describe."""
-
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
+from pegasos.program.errors import UsageError
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import Data, OutputOptions, ReadingOptions
-from pegasos.program.terminal.usage_error import UsageError
+from pegasos.program.terminal.options import Data, OutputOptions, ReadingOptions, option
 
 PLACE = 10
 SHORT = "Statistics, outliers, correlations, classes, advice."
@@ -20,9 +16,7 @@ def command(
     data: Data,
     reading: ReadingOptions,
     talking: OutputOptions,
-    outlier: Annotated[
-        float, typer.Option(metavar="Z", help="A value with |z| >= Z is an outlier; z = (x - mean)/deviation.")
-    ] = 3.0,
+    outlier: Annotated[float, option("Z", "A value with |z| >= Z is an outlier; z = (x - mean)/deviation.")] = 3.0,
 ) -> None:
     """Statistics of every feature, outliers, correlations, balance of classes, and advice on scaling.
 
@@ -33,22 +27,18 @@ def command(
       pegasos describe digits --json
     """
     from pegasos.program.jobs.datasets import load_any
+    from pegasos.program.jobs.views import give
     from pegasos.program.tables.statistics import describe
 
     if not outlier > 0:
         raise UsageError(f"--outlier must be above 0, got {outlier:g}.")
     found = describe(load_any(data, reading), outlier)
-    if talking.as_json:
-        console.show_json(found.as_dict())
-    else:
-        _show(found)
+    give(found, talking.as_json, lambda: _show(found))
 
 
 def _show(found: Any) -> None:
     console.heading(f"{found.name}: {found.rows} rows, {found.features} features, {found.dtype}")
-    for line in [*found.notes, *found.advice]:
-        console.show(f"- {line}")
-    console.show()
+    console.show(*(f"- {line}" for line in [*found.notes, *found.advice]), "")
     if found.classes:
         shares = [(label, count, console.percent(count / found.rows)) for label, count in found.classes[:_MOST_FEATURES]]
         console.table(("class", "rows", "share"), shares)

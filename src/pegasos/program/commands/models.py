@@ -1,5 +1,3 @@
-"""pegasos models."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -45,17 +43,14 @@ def command(talking: OutputOptions) -> None:
     if talking.as_json:
         console.show_json({"models": models, "kernels": kernels, "words": _WORDS})
         return
-    console.heading("Models (-m): s is the score w·x, or Σ a y K(x_i, x) with a kernel; y is ±1, one predictor a class")
-    console.show()
+    console.heading("Models (-m): s is the score w·x, or Σ a y K(x_i, x) with a kernel; y is ±1, one predictor a class", "")
     head = ("model", "step at a drawn example", "minimizes", "in scikit-learn")
     console.table(head, [tuple(row.values()) for row in models], left=4)
     console.show()
-    console.heading("Kernels (--kernel): what stands in [ ] may be left out; 2s for a width is twice what suits the data")
-    console.show()
+    console.heading("Kernels (--kernel): what stands in [ ] may be left out; 2s for a width is twice what suits the data", "")
     console.table(("kernel", "formula", "in scikit-learn"), [tuple(row.values())[1:] for row in kernels], left=3, width=120)
     console.show()
-    console.heading("Other options")
-    console.show()
+    console.heading("Other options", "")
     console.table(("here", "in scikit-learn"), _WORDS.items(), left=2)
 
 

@@ -1,13 +1,9 @@
-"""pegasos predict."""
-
 from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import Data, ModelFile, OutputOptions, ReadingOptions
+from pegasos.program.terminal.options import Data, Memory, ModelFile, OutputOptions, ReadingOptions, option
 
 PLACE = 40
 SHORT = "Labels, scores or probabilities of new rows."
@@ -18,13 +14,9 @@ def command(
     data: Data,
     reading: ReadingOptions,
     talking: OutputOptions,
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="CSV file; - is standard output.")] = "-",
-    what: Annotated[
-        str, typer.Option(metavar="labels|scores|probabilities", help="What to write beside the label of each row.")
-    ] = "labels",
-    memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Limit such as 2GB for the model and a chunk of rows.")
-    ] = None,
+    out: Annotated[str, option("FILE", "CSV file; - is standard output.", "--out", "-o")] = "-",
+    what: Annotated[str, option("labels|scores|probabilities", "What to write beside the label of each row.")] = "labels",
+    memory: Memory = None,
 ) -> None:
     """Labels, scores or probabilities of new rows, in their order; files larger than memory are streamed.
 

@@ -1,5 +1,3 @@
-"""pegasos report."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -7,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from pegasos.program.errors import UsageError
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import OutputOptions, ReadingOptions
+from pegasos.program.terminal.options import OutputOptions, ReadingOptions, option
 
 PLACE = 68
 SHORT = "A run or a model as a page to read."
@@ -18,14 +17,10 @@ def command(
     run: Annotated[str, typer.Argument(metavar="RUN", help="Folder that tune or study wrote, or a model file.")],
     reading: ReadingOptions,
     talking: OutputOptions,
-    data: Annotated[
-        str | None, typer.Option("--data", metavar="DATA", help="With a model file: labelled rows to look at.")
-    ] = None,
-    out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="FILE", help="The page. Default: report.html in the folder.")
-    ] = None,
+    data: Annotated[str | None, option("DATA", "With a model file: labelled rows to look at.", "--data")] = None,
+    out: Annotated[str | None, option("FILE", "The page. Default: report.html in the folder.", "--out", "-o")] = None,
     figures: Annotated[
-        bool, typer.Option("--figures", help="Also charts as PNG, SVG, PDF and tables as CSV, Markdown, LaTeX, in figures/.")
+        bool, option(None, "Also charts as PNG, SVG, PDF and tables as CSV, Markdown, LaTeX, in figures/.", "--figures")
     ] = False,
 ) -> None:
     """One page that shows what the numbers of a run or a model mean; it opens from disk and needs no network.
@@ -37,12 +32,13 @@ def command(
       pegasos report my.model --data my.csv -o model.html
     """
     from pegasos.program.jobs import outputs
+    from pegasos.program.jobs.views import give
     from pegasos.program.pages import report
-    from pegasos.program.terminal.usage_error import UsageError
 
     if data is not None and not Path(run).is_file():
         raise UsageError("--data is for a model file; a run folder has all that its page shows.")
-    target = Path(out) if out is not None else _place(Path(run))
+    place = Path(run)
+    target = Path(out) if out is not None else place / "report.html" if place.is_dir() else place.with_suffix(".html")
     outputs.check_file(str(target), run, *([] if data is None else [data]))
     rows = None if data is None else _rows(run, data, reading)
     with console.working(f"writing {target}"):
@@ -51,14 +47,8 @@ def command(
     found: dict[str, Any] = {"report": str(written), "bytes": written.stat().st_size}
     if figures:
         found["figures"] = str(written.parent / "figures")
-    if talking.as_json:
-        console.show_json(found)
-        return
-    console.show(f"written: {written}, {found['bytes'] / 1e6:.1f} MB" + (f"; {found['figures']}/" if figures else ""))
-
-
-def _place(run: Path) -> Path:
-    return run / "report.html" if run.is_dir() else run.with_suffix(".html")
+    more = f"; {found['figures']}/" if figures else ""
+    give(found, talking.as_json, lambda: console.show(f"written: {written}, {found['bytes'] / 1e6:.1f} MB{more}"))
 
 
 def _rows(path: str, data: str, reading: ReadingOptions) -> Any:
@@ -77,12 +67,12 @@ def _rows(path: str, data: str, reading: ReadingOptions) -> Any:
         raise BadData(f"{data} has no rows.")
     if any(part.y is None for part in parts):
         raise BadData(f"{data} has no labels: say with --label which column holds them.")
-    X: Any = [part.X for part in parts]
+    tables = [part.X for part in parts]
     if parts[0].has_frame:
         import polars
 
-        X = polars.concat(X)
+        X: Any = polars.concat(tables)
     else:
-        X = sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.concatenate(X)
+        X = sparse.vstack(tables, format="csr") if sparse.issparse(tables[0]) else np.concatenate(tables)
     y, image = np.concatenate([part.labels for part in parts]), saved.card.image or parts[0].image
     return replace(parts[0], X=X, y=y, test=None, image=image, columns=saved.columns)

@@ -1,5 +1,3 @@
-"""pegasos show."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -23,7 +21,7 @@ def command(model: ModelFile, talking: OutputOptions) -> None:
       pegasos show my.model --json
     """
     from pegasos.program.jobs.model_cards import SavedModel, steps_of
-    from pegasos.program.records.codec import to_json
+    from pegasos.program.jobs.views import give
     from pegasos.program.records.models import ShownModel, learner_facts
 
     saved = SavedModel.open(model)
@@ -36,10 +34,7 @@ def command(model: ModelFile, talking: OutputOptions) -> None:
         versions=saved.model.versions,
         card=saved.model.card,
     )
-    if talking.as_json:
-        console.show_json(to_json(found))
-    else:
-        _show(found, saved.card)
+    give(found, talking.as_json, lambda: _show(found, saved.card))
 
 
 def _show(found: ShownModel, card: ModelCard) -> None:
@@ -58,8 +53,7 @@ def _show(found: ShownModel, card: ModelCard) -> None:
         lines["rows"] = f"{training}, {card.split.test_rows} test ({card.split.kind}, seed {card.split.seed})"
     lines["made"] = f"{card.created or 'unknown'} by {card.command or 'Python'}"
     lines["versions"] = ", ".join(f"{name} {version}" for name, version in found.versions.items())
-    for name, value in lines.items():
-        console.show(f"  {name}: {value}")
+    console.show(*(f"  {name}: {value}" for name, value in lines.items()))
     if card.errors:
         console.show()
         show_errors(card.errors)

@@ -1,13 +1,10 @@
-"""pegasos study."""
-
 from __future__ import annotations
 
 from typing import Annotated
 
 import typer
 
-from pegasos.program.terminal import console
-from pegasos.program.terminal.options import OutputOptions
+from pegasos.program.terminal.options import OutputOptions, option
 
 PLACE = 65
 SHORT = "Reproduce a report number by number."
@@ -17,14 +14,12 @@ def command(
     name: Annotated[str, typer.Argument(metavar="NAME|FILE.py|all|list|new", help="A study, a file with one, or what to do.")],
     talking: OutputOptions,
     file: Annotated[str | None, typer.Argument(metavar="[FILE.py]", help="With new: the file to write.")] = None,
-    data: Annotated[str | None, typer.Option("--data", metavar="DATA", help="With new: the data of the study.")] = None,
-    out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="DIR", help="Folder of the run. Default: runs/ + NAME.")
-    ] = None,
-    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Seeds of splits and draws; noise needs at least 5.")] = 5,
-    quick: Annotated[bool, typer.Option("--quick", help="One seed on 2000 rows: does the machinery run?")] = False,
-    page: Annotated[str | None, typer.Option(metavar="FILE.md", help="With all: write the findings of all as one page.")] = None,
-    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Threads. It never changes a result.")] = None,
+    data: Annotated[str | None, option("DATA", "With new: the data of the study.", "--data")] = None,
+    out: Annotated[str | None, option("DIR", "Folder of the run. Default: runs/ + NAME.", "--out", "-o")] = None,
+    seeds: Annotated[int, option("N", "Seeds of splits and draws; noise needs at least 5.", min=1)] = 5,
+    quick: Annotated[bool, option(None, "One seed on 2000 rows: does the machinery run?", "--quick")] = False,
+    page: Annotated[str | None, option("FILE.md", "With all: write the findings of all as one page.")] = None,
+    jobs: Annotated[int | None, option("N", "Threads. It never changes a result.", min=1)] = None,
 ) -> None:
     """Reproduce a report number by number, or run a study of your own.
 
@@ -39,9 +34,8 @@ def command(
     The folder gets results.json, results.csv, cells.csv and findings.md; the same command goes on after an interruption. Where
     the real data are missing a stand-in is used, and the run says so.
     """
-    console.state.quiet = talking.quiet
     from pegasos.program.jobs import study_runs
-    from pegasos.program.records import codec
+    from pegasos.program.jobs.views import give
 
     if name == "list":
         study_runs.show_list(talking.as_json)
@@ -51,7 +45,4 @@ def command(
         study_runs.run_all(out, seeds, quick, jobs, page)
     else:
         record = study_runs.run(name, out, seeds, quick, jobs)
-        if talking.as_json:
-            console.show_json(codec.to_json(record))
-        else:
-            study_runs.show(record)
+        give(record, talking.as_json, lambda: study_runs.show(record))

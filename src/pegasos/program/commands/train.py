@@ -1,14 +1,18 @@
-"""pegasos train."""
-
 from __future__ import annotations
 
 import shlex
 from typing import Annotated
 
-import typer
-
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import MODEL_NAMES, Data, LearningOptions, OutputOptions, ReadingOptions, RunningOptions
+from pegasos.program.terminal.options import (
+    MODEL_NAMES,
+    Data,
+    LearningOptions,
+    OutputOptions,
+    ReadingOptions,
+    RunningOptions,
+    option,
+)
 
 PLACE = 20
 SHORT = "Train one model and save it."
@@ -20,10 +24,8 @@ def command(
     reading: ReadingOptions,
     running: RunningOptions,
     talking: OutputOptions,
-    model: Annotated[str, typer.Option("--model", "-m", metavar="MODEL", help=f"One of {MODEL_NAMES}.")] = "sdca",
-    out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="FILE", help="Model file. Default: DATA's name + .model")
-    ] = None,
+    model: Annotated[str, option("MODEL", f"One of {MODEL_NAMES}.", "--model", "-m")] = "sdca",
+    out: Annotated[str | None, option("FILE", "Model file. Default: DATA's name + .model", "--out", "-o")] = None,
 ) -> None:
     """Train one model, show its errors on training and test rows, and save it.
 
@@ -34,20 +36,17 @@ def command(
       pegasos train my.csv -m logistic --expand 2 --drop-outliers 3 --test-size 0.25
     """
     from pegasos.program.jobs.training import stem, train
-    from pegasos.program.records.codec import to_json
+    from pegasos.program.jobs.views import give, show_errors, show_learner
 
-    path = out if out is not None else f"{stem(data)}.model"
-    found = train(data, model, path, learning, reading, running)
-    if talking.as_json:
-        console.show_json(to_json(found))
-        return
-    from pegasos.program.jobs.views import show_errors, show_learner
+    found = train(data, model, out if out is not None else f"{stem(data)}.model", learning, reading, running)
 
-    console.heading(f"{found.learner.learner} on {found.data}")
-    show_learner(found.learner)
-    console.show()
-    show_errors(found.errors)
-    console.show()
-    console.show(f"saved: {found.model}")
-    if data != "-":
-        console.say(f"next:  {shlex.join(['pegasos', 'run', found.model, data])}")
+    def show() -> None:
+        console.heading(f"{found.learner.learner} on {found.data}")
+        show_learner(found.learner)
+        console.show()
+        show_errors(found.errors)
+        console.show("", f"saved: {found.model}")
+        if data != "-":
+            console.say(f"next:  {shlex.join(['pegasos', 'run', found.model, data])}")
+
+    give(found, talking.as_json, show)

@@ -1,14 +1,10 @@
-"""pegasos tune."""
-
 from __future__ import annotations
 
 import shlex
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import Data, LearningOptions, OutputOptions, ReadingOptions, RunningOptions
+from pegasos.program.terminal.options import Data, LearningOptions, OutputOptions, ReadingOptions, RunningOptions, option
 
 if TYPE_CHECKING:
     from pegasos.program.records.runs import TuneRecord
@@ -24,19 +20,14 @@ def command(
     running: RunningOptions,
     talking: OutputOptions,
     model: Annotated[
-        list[str],
-        typer.Option("--model", "-m", metavar="MODEL", help="As in train; repeatable. Default: sdca; pegasos above 20,000 rows."),
+        list[str], option("MODEL", "As in train; repeatable. Default: sdca; pegasos above 20,000 rows.", "--model", "-m")
     ] = [],  # noqa: B006 - typer copies it
-    cv: Annotated[int, typer.Option(metavar="K", min=2, help="Folds, by class (and by group).")] = 5,
-    scoring: Annotated[str, typer.Option(metavar="NAME", help="What to choose by: any scorer of scikit-learn.")] = "accuracy",
-    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Threads. It never changes a result.")] = None,
-    max_time: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Stop then, and choose among the finished cells.")
-    ] = None,
-    page: Annotated[bool, typer.Option("--page/--no-page", help="Write DIR/report.html, which shows the run.")] = True,
-    out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="DIR", help="Folder of the run. Default: runs/ + DATA's name.")
-    ] = None,
+    cv: Annotated[int, option("K", "Folds, by class (and by group).", min=2)] = 5,
+    scoring: Annotated[str, option("NAME", "What to choose by: any scorer of scikit-learn.")] = "accuracy",
+    jobs: Annotated[int | None, option("N", "Threads. It never changes a result.", min=1)] = None,
+    max_time: Annotated[float | None, option("SECONDS", "Stop then, and choose among the finished cells.")] = None,
+    page: Annotated[bool, option(None, "Write DIR/report.html, which shows the run.", "--page/--no-page")] = True,
+    out: Annotated[str | None, option("DIR", "Folder of the run. Default: runs/ + DATA's name.", "--out", "-o")] = None,
 ) -> None:
     """Compare settings by cross-validation, refit the best one, save it, and estimate its error on new rows.
 
@@ -66,9 +57,7 @@ def command(
 
 
 def _show_next(found: TuneRecord) -> None:
-    """What to do now."""
     model = shlex.quote(found.model)
-    console.show()
-    console.show(f"next:  pegasos show {model}")
+    console.show("", f"next:  pegasos show {model}")
     console.show(f"       pegasos run {model} {'DATA' if found.source == '-' else shlex.quote(found.source)}")
     console.show(f"       pegasos predict {model} NEW.csv -o labels.csv")

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from pegasos.engine.memory import parse_bytes
+from pegasos.program.errors import UsageError
 from pegasos.program.modelfile.container import begins_like_model
 from pegasos.program.tables.column_roles import places_of
 from pegasos.program.tables.dataset import BadData, Column, Dataset
@@ -23,7 +25,6 @@ from pegasos.program.tables.read_options import ReadOptions
 from pegasos.program.tables.reading import read, stream
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions
-from pegasos.program.terminal.usage_error import UsageError
 
 Array = np.ndarray[Any, Any]
 
@@ -83,8 +84,8 @@ def check_source(source: str) -> None:
         return
     path = Path(source)
     if source != "-" and "." not in path.name and not os.path.lexists(path):
-        hint = near(source, list(SETS))
-        raise BadData(f"{source!r} is neither a file nor a named set; the sets are {', '.join(SETS)}.{hint}")
+        known = f"the sets are {', '.join(SETS)}.{near(source, list(SETS))}"
+        raise BadData(f"{source!r} is neither a file nor a named set; {known}")
     with contextlib.suppress(OSError):
         if path.is_file() and begins_like_model(path):
             raise BadData(f"{source} is a model file, not data; `pegasos show {shlex.quote(source)}` tells what it is.")
@@ -146,16 +147,13 @@ def split_rows(dataset: Dataset, test_size: float | None, seed: int) -> Split:
         split = Split(np.sort(train), np.sort(test), kind, seed, share)
     classes, count = np.unique(dataset.labels[split.train]), len(split.train)
     if len(classes) < 2:
-        only = f"{count} training rows, all" if count > 1 else "one training row,"
-        raise BadData(
-            f"{dataset.name}: {only} of class {plain(classes[0])!r}; two are needed. Give more rows, or a smaller --test-size."
-        )
+        only = f"{count} training rows, all of" if count > 1 else "one training row, of"
+        remedy = "two are needed. Give more rows, or a smaller --test-size."
+        raise BadData(f"{dataset.name}: {only} class {plain(classes[0])!r}; {remedy}")
     return split
 
 
 def _draw(dataset: Dataset, rows: Array, share: float, seed: int) -> tuple[Array, Array, str]:
-    from sklearn.model_selection import GroupShuffleSplit, train_test_split
-
     if dataset.groups is not None:
         splitter = GroupShuffleSplit(1, test_size=share, random_state=seed)
         if len(np.unique(dataset.groups[rows])) < 2:
@@ -173,14 +171,6 @@ def _draw(dataset: Dataset, rows: Array, share: float, seed: int) -> tuple[Array
 
 
 def take(dataset: Dataset, rows: Array) -> Dataset:
-    """These rows of a data set."""
-    parts: dict[str, Any] = {
-        name: None if value is None else value[rows]
-        for name, value in (("y", dataset.y), ("groups", dataset.groups), ("weights", dataset.weights))
-    }
-    return replace(dataset, X=dataset.X[rows], test=None, **parts)
-
-
-def classes_of(dataset: Dataset) -> Array:
-    """The labels that there are."""
-    return np.unique(dataset.labels)
+    values = {name: getattr(dataset, name) for name in ("X", "y", "groups", "weights")}
+    parts: dict[str, Any] = {name: None if value is None else value[rows] for name, value in values.items()}
+    return replace(dataset, test=None, **parts)

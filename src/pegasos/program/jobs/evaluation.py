@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.program.jobs.model_cards import SavedModel, fingerprint
-from pegasos.program.jobs.scoring import confusion, count_errors
-from pegasos.program.records.runs import ErrorCount, EvaluationRecord
+from pegasos.program.records.runs import Confusion, ErrorCount, EvaluationRecord
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.row_hashes import hash_rows, split_known
@@ -27,7 +26,9 @@ def evaluate(path: str, data: str, reading: ReadingOptions, memory: str | None) 
     with console.working(f"predicting {data}"):
         for part in saved.rows(data, reading):
             if part.y is None:
-                raise BadData(f"{data} has no {_label_words(saved.card.label)}: say with --label which column holds the labels.")
+                label = saved.card.label
+                named = "labels" if label is None else f"column {label!r}, as the label was called in training"
+                raise BadData(f"{data} has no {named}: say with --label which column holds the labels.")
             truth.append(label_texts(part.y))
             guesses.append(saved.model.estimator.predict(part.X))
             hashes.append(hash_rows(part.X, part.y))
@@ -43,26 +44,22 @@ def evaluate(path: str, data: str, reading: ReadingOptions, memory: str | None) 
         model=path,
         data=data,
         errors=_errors(y, predicted, known, in_test_group, trained is not None),
-        notes=list(_notes(known, trained is not None, same_data, count_errors(y, predicted))),
-        confusion=confusion(y[looked], predicted[looked], saved.model.classes, kind),
+        notes=list(_notes(known, trained is not None, same_data, ErrorCount.of(y, predicted))),
+        confusion=Confusion.of(y[looked], predicted[looked], saved.model.classes, kind),
     )
-
-
-def _label_words(label: str | None) -> str:
-    return "labels" if label is None else f"column {label!r}, as the label was called in training"
 
 
 def _errors(y: Array, predicted: Array, known: Array, in_test_group: Array, has_rows: bool) -> dict[str, ErrorCount]:
     """Training rows, new rows, and of these those in the file's own test group where it is not all of them."""
     if not has_rows:
-        return {"all (training rows unknown)": count_errors(y, predicted)}
+        return {"all (training rows unknown)": ErrorCount.of(y, predicted)}
     parts = {"training": known}
     if in_test_group.any() and not (~known == in_test_group).all():
         parts["test group"] = ~known & in_test_group
         parts["other new rows"] = ~known & ~in_test_group
     else:
         parts["test"] = ~known
-    return {name: count_errors(y[rows], predicted[rows]) for name, rows in parts.items() if rows.any()}
+    return {name: ErrorCount.of(y[rows], predicted[rows]) for name, rows in parts.items() if rows.any()}
 
 
 def _notes(known: Array, has_rows: bool, same_data: bool, everything: ErrorCount) -> Iterator[str]:

@@ -20,7 +20,6 @@ from pegasos.program.errors import BadModel, NotAModel
 from pegasos.program.jobs.datasets import Split, chunks
 from pegasos.program.modelfile import Model, read_model
 from pegasos.program.records.models import CardData, CardSplit, ModelCard
-from pegasos.program.records.runs import ErrorCount
 from pegasos.program.tables.dataset import NUMBER, TEXT, Column, Dataset
 from pegasos.program.tables.messages import near
 from pegasos.program.tables.row_hashes import hash_rows
@@ -31,10 +30,8 @@ from pegasos.search.anatomy import anatomy
 Array = np.ndarray[Any, Any]
 
 
-def make_card(
-    dataset: Dataset, split: Split, errors: dict[str, ErrorCount], seconds: float, learned: int, **choice: Any
-) -> tuple[ModelCard, Array]:
-    """The card, and hashes of the rows that were learned from; `choice`: what tune knows of it."""
+def make_card(dataset: Dataset, split: Split, learned: int, **found: Any) -> tuple[ModelCard, Array]:
+    """The card, and hashes of the training rows; `found`: errors, seconds, and what tune knows of its choice."""
     hashes = hash_rows(dataset.X, dataset.y)
     labels, counts = np.unique(dataset.labels[split.train], return_counts=True)
     card = ModelCard(
@@ -45,11 +42,9 @@ def make_card(
         data=CardData(dataset.name, len(dataset), fingerprint(hashes)),
         classes={str(label): int(count) for label, count in zip(labels, counts, strict=True)},
         split=CardSplit(split.kind, split.seed, split.test_size, len(split.train), len(split.test), learned),
-        errors=errors,
-        **choice,
+        **found,
         command=shlex.join(["pegasos", *console.state.arguments]),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        seconds=round(seconds, 2),
     )
     return card, hashes[split.train]
 
@@ -57,20 +52,6 @@ def make_card(
 def fingerprint(hashes: Array) -> str:
     """One text for a set of rows in any order."""
     return hashlib.sha256(np.sort(hashes).astype("<u8").tobytes()).hexdigest()
-
-
-def open_model(path: str, memory: str | None = None) -> Model:
-    """The model in a file; whatever is wrong with the file is a BadModel."""
-    try:
-        return read_model(path, limit=memory)
-    except FileNotFoundError:
-        folder = Path(path).parent
-        beside = sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
-        raise BadModel(f"{path!r} does not exist.{near(Path(path).name, beside)}") from None
-    except OSError as error:
-        raise BadModel(f"{path!r} cannot be read: {error.strerror or error}.") from None
-    except NotAModel as error:
-        raise NotAModel(f"{error} MODEL comes first, then DATA.") from None
 
 
 @dataclass(frozen=True)
@@ -83,7 +64,17 @@ class SavedModel:
 
     @classmethod
     def open(cls, path: str, memory: str | None = None) -> SavedModel:
-        return cls(path, open_model(path, memory), memory)
+        """Whatever is wrong with the file is a BadModel."""
+        try:
+            return cls(path, read_model(path, limit=memory), memory)
+        except FileNotFoundError:
+            folder = Path(path).parent
+            beside = sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
+            raise BadModel(f"{path!r} does not exist.{near(Path(path).name, beside)}") from None
+        except OSError as error:
+            raise BadModel(f"{path!r} cannot be read: {error.strerror or error}.") from None
+        except NotAModel as error:
+            raise NotAModel(f"{error} MODEL comes first, then DATA.") from None
 
     @cached_property
     def card(self) -> ModelCard:
@@ -129,8 +120,6 @@ class SavedModel:
 def steps_of(estimator: Any) -> list[str]:
     """The steps of a pipeline from rows to learner, by their names."""
     parts = anatomy(estimator, fitted=True)
-    steps = [
-        f"{type(stage.part).__name__}({stage.part.threshold:g})" if stage.drops else type(stage.part).__name__
-        for stage in parts.stages
-    ]
+    details = [f"({stage.part.threshold:g})" if stage.drops else "" for stage in parts.stages]
+    steps = [type(stage.part).__name__ + detail for stage, detail in zip(parts.stages, details, strict=True)]
     return [*steps, type(parts.learner).__name__]

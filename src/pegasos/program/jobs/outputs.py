@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
+from pegasos.program.errors import UsageError
 from pegasos.program.files import replacing
-from pegasos.program.terminal.usage_error import UsageError
 
 
 def check_file(out: str, *inputs: str, model: bool = False) -> None:

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 from pegasos.learners.one_vs_all import probabilities
+from pegasos.program.errors import UsageError
 from pegasos.program.jobs import outputs
 from pegasos.program.jobs.model_cards import SavedModel
 from pegasos.program.modelfile import Model
 from pegasos.program.tables.messages import plain
 from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import ReadingOptions
-from pegasos.program.terminal.usage_error import UsageError
 from pegasos.search.anatomy import anatomy
 
 

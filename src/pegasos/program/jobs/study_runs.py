@@ -1,34 +1,68 @@
-"""The work behind `study`: list, template, run, and the summary for a person."""
+"""The work behind `study`: studies by name or file, their list, the template, the run, and the summary for a person."""
 
 from __future__ import annotations
 
 import dataclasses
+import importlib
+import importlib.util
+import pkgutil
 import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from pegasos.program import published
+from pegasos.program.errors import UsageError
 from pegasos.program.files import write_text
-from pegasos.program.jobs.known_studies import find_study, known_studies, study_names
+from pegasos.program.jobs.datasets import load
+from pegasos.program.pipelines import make_encoder
 from pegasos.program.records.studies import StudyCell, StudyRecord
 from pegasos.program.studies.runner import Options, run_study
 from pegasos.program.studies.study import Study
 from pegasos.program.studies.template import template
 from pegasos.program.studies.writing import best_of_each, book
+from pegasos.program.tables.messages import near, shown
 from pegasos.program.terminal import console
-from pegasos.program.terminal.usage_error import UsageError
+from pegasos.program.terminal.options import ReadingOptions
+
+
+def study_names() -> list[str]:
+    return sorted(each.name for each in pkgutil.iter_modules(published.__path__) if not each.name.startswith("_"))
+
+
+def known_studies() -> list[Study]:
+    return [_study_of(importlib.import_module(f"{published.__name__}.{name}"), name) for name in study_names()]
+
+
+def find_study(name: str) -> Study:
+    """The study of this name, or the one in this file, whose Python is run: it is the user's own program."""
+    if name in study_names():
+        return _study_of(importlib.import_module(f"{published.__name__}.{name}"), name)
+    path = Path(name)
+    if path.suffix != ".py":
+        raise ValueError(f"there is no study {shown(name)}.{near(name, study_names())} `pegasos study list` shows all of them.")
+    if not path.is_file():
+        raise ValueError(f"the file {shown(name)} does not exist. `pegasos study new {name} --data DATA` writes one.")
+    spec = importlib.util.spec_from_file_location(f"study_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return _study_of(module, name)
+
+
+def _study_of(module: Any, name: str) -> Study:
+    found = getattr(module, "STUDY", None)
+    if not isinstance(found, Study):
+        raise ValueError(f"{shown(name)} has no STUDY: a file of a study ends with STUDY = Study(...).")
+    return found
 
 
 def show_list(as_json: bool) -> None:
-    """All studies of the package."""
-    studies = known_studies()
+    rows = [(each.name, each.data, len(each.numbers()), each.title) for each in known_studies()]
     if as_json:
-        console.show_json(
-            [{"name": each.name, "title": each.title, "data": each.data, "numbers": len(each.numbers())} for each in studies]
-        )
-        return
-    rows = [(each.name, each.data, len(each.numbers()), each.title) for each in studies]
-    console.table(("study", "data", "printed numbers", "title"), rows, left=2)
+        console.show_json([{"name": a, "title": d, "data": b, "numbers": c} for a, b, c, d in rows])
+    else:
+        console.table(("study", "data", "printed numbers", "title"), rows, left=2)
 
 
 def write_new(file: str | None, data: str | None) -> None:
@@ -66,10 +100,6 @@ def run_all(out: str | None, seeds: int, quick: bool, jobs: int | None, page: st
 
 def _load(source: str) -> Any:
     """A named set, or a file whose text columns and gaps are encoded first: studies work on numbers."""
-    from pegasos.program.jobs.datasets import load
-    from pegasos.program.pipelines import make_encoder
-    from pegasos.program.terminal.options import ReadingOptions
-
     dataset = load(source, ReadingOptions())
     if not dataset.has_frame:
         return dataset
@@ -81,26 +111,21 @@ def _load(source: str) -> Any:
 def _setting(cell: StudyCell) -> str:
     """What tells a cell from the others of its experiment."""
     named = {"kernel": "", "lam": "λ = ", "n_iter": "T = ", "epochs": "epochs = "}
-    given = {name: value for name, value in cell.words().items() if name in named}
-    return ", ".join(
-        f"{named[name]}{value:g}" if isinstance(value, float) else f"{named[name]}{value}" for name, value in given.items()
-    )
+    given = {named[name]: value for name, value in cell.words().items() if name in named}
+    return ", ".join(f"{name}{value:g}" if isinstance(value, float) else f"{name}{value}" for name, value in given.items())
 
 
 def show(record: StudyRecord) -> None:
     """The summary for a person; findings.md has everything."""
-    console.heading(record.title)
-    console.show()
+    console.heading(record.title, "")
     numbers = record.numbers
     if numbers:
         counts = Counter(number.verdict for number in numbers)
         console.show(f"{len(numbers)} printed numbers: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
         for fit in record.readings:
             if fit.chosen:
-                console.show(
-                    f"  {fit.group}: {fit.fitting} of {fit.numbers} fit, read {fit.reading} "
-                    f"(mean distance {fit.mean_distance:.2f} standard errors)"
-                )
+                distance = f"(mean distance {fit.mean_distance:.2f} standard errors)"
+                console.show(f"  {fit.group}: {fit.fitting} of {fit.numbers} fit, read {fit.reading} {distance}")
         console.show()
     else:
         rows = [(cell.experiment, _setting(cell), console.percent(cell.error)) for cell in best_of_each(record.cells)]
@@ -113,8 +138,6 @@ def show(record: StudyRecord) -> None:
         rows = [(each.what, console.percent(each.error), each.comparison) for each in record.better]
         console.table(("the best reached here", "error", "against the report's best"), rows, left=1)
     if not record.data.real and numbers:
-        console.show()
-        console.show("THESE ROWS ARE NOT THE REPORT'S DATA: the verdicts are about the machinery.")
-    console.show()
+        console.show("", "THESE ROWS ARE NOT THE REPORT'S DATA: the verdicts are about the machinery.")
     files = "report.html, findings.md, results.json, results.csv, cells.csv"
-    console.show(f"{record.total_seconds:.0f} s; written: {record.folder}/{files}")
+    console.show("", f"{record.total_seconds:.0f} s; written: {record.folder}/{files}")

@@ -6,11 +6,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pegasos.learners.catalogue import make_learner
 from pegasos.program.jobs import outputs
-from pegasos.program.jobs.datasets import Split, check_source, classes_of, load, split_rows, take
+from pegasos.program.jobs.datasets import Split, check_source, load, split_rows, take
 from pegasos.program.jobs.model_cards import make_card
-from pegasos.program.jobs.scoring import count_errors
 from pegasos.program.modelfile import save
 from pegasos.program.pipelines import check_expansion, chosen_scale, learned_rows, make_recipe
 from pegasos.program.records.codec import to_json
@@ -36,16 +37,16 @@ def train(
     rows = take(dataset, split.train)
     (expand,) = option_values.parse_expand(learning.expand)
     check_expansion(rows, expand)
-    given = option_values.grids(learning, learned_rows(rows, learning.drop_outliers), classes_of(rows))
+    given = option_values.grids(learning, learned_rows(rows, learning.drop_outliers), np.unique(rows.labels))
     learner = make_learner(model, {**option_values.single(given), "seed": running.seed, "memory": running.memory})
     recipe = make_recipe(rows, learner, learning.scale, expand, learning.drop_outliers)
     console.say(f"scale: {chosen_scale(rows, learning.scale)}")
     with console.working(f"training {model} on {len(rows)} rows"):
         recipe.estimator.fit(rows.X, rows.y, **recipe.weights_of(rows))
     errors = errors_of(recipe.estimator, dataset, split)
-    seconds = time.perf_counter() - begin
-    learned = save_model(recipe.estimator, path, dataset, split, errors, seconds)
-    return TrainRecord(path, dataset.name, learner_facts(recipe.estimator, learned), errors, round(seconds, 2))
+    seconds = round(time.perf_counter() - begin, 2)
+    learned = save_model(recipe.estimator, path, dataset, split, errors=errors, seconds=seconds)
+    return TrainRecord(path, dataset.name, learner_facts(recipe.estimator, learned), errors, seconds)
 
 
 def errors_of(estimator: Any, dataset: Dataset, split: Split) -> dict[str, ErrorCount]:
@@ -54,22 +55,14 @@ def errors_of(estimator: Any, dataset: Dataset, split: Split) -> dict[str, Error
     for name, rows in (("training", split.train), ("test", split.test)):
         if len(rows):
             with console.working(f"predicting {len(rows)} {name} rows"):
-                found[name] = count_errors(dataset.labels[rows], estimator.predict(dataset.X[rows]))
+                found[name] = ErrorCount.of(dataset.labels[rows], estimator.predict(dataset.X[rows]))
     return found
 
 
-def save_model(
-    estimator: Any,
-    path: str | Path,
-    dataset: Dataset,
-    split: Split,
-    errors: dict[str, ErrorCount],
-    seconds: float,
-    **choice: Any,
-) -> int:
-    """Write the model with its card and the hashes of its training rows; answers from how many of these it learned."""
+def save_model(estimator: Any, path: str, dataset: Dataset, split: Split, **found: Any) -> int:
+    """Write the model with a card of what was found and hashes of its training rows; answers from how many it learned."""
     learned = learned_rows(take(dataset, split.train), anatomy(estimator).outlier_threshold)
-    card, hashes = make_card(dataset, split, errors, seconds, learned, **choice)
+    card, hashes = make_card(dataset, split, learned, **found)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     save(estimator, path, card=to_json(card), rows=hashes)
     return learned

@@ -7,19 +7,22 @@ import io
 import shlex
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import get_scorer_names
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from pegasos import SweepCV
 from pegasos.learners.catalogue import make_learner
+from pegasos.program.errors import UsageError
 from pegasos.program.files import write_text
 from pegasos.program.grids import GridRequest, default_models, make_grid
 from pegasos.program.jobs import outputs, training
-from pegasos.program.jobs.datasets import classes_of, load, split_rows, take
-from pegasos.program.jobs.run_pages import as_arguments, write_page
+from pegasos.program.jobs.datasets import load, split_rows, take
+from pegasos.program.pages import record_sweep, save_record, write_report
 from pegasos.program.pipelines import Recipe, check_expansion, chosen_scale, learned_rows, make_recipe
 from pegasos.program.records.codec import save
 from pegasos.program.records.runs import TuneRecord, cell_records
@@ -27,7 +30,6 @@ from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
 from pegasos.program.terminal.reproduction import expansion_degree, kernel_option
-from pegasos.program.terminal.usage_error import UsageError
 from pegasos.search.advice import SweepWarning
 from pegasos.search.store import OtherQuestion
 
@@ -53,7 +55,9 @@ def tune(job: TuneJob) -> TuneRecord:
     """Run the sweep, write the folder, and answer what was found."""
     begin = time.perf_counter()
     outputs.check_folder(job.folder)
-    _check(job)
+    option_values.check(job.models, job.learning, job.running.memory)
+    if job.scoring not in get_scorer_names():
+        raise UsageError(f"--scoring {job.scoring!r} is no scorer of scikit-learn, such as accuracy or f1_macro.")
     dataset = load(job.data, job.reading, job.running.memory)
     split = split_rows(dataset, job.running.test_size, job.running.seed)
     rows = take(dataset, split.train)
@@ -88,28 +92,48 @@ def tune(job: TuneJob) -> TuneRecord:
         command=shlex.join(["pegasos", *console.state.arguments]),
         seconds=round(time.perf_counter() - begin, 2),
     )
-    choice = {"score": float(search.best_score_), "scoring": job.scoring, "honest": record.honest}
-    training.save_model(search.best_estimator_, record.model, dataset, split, record.errors, record.seconds, **choice)
+    found = {name: getattr(record, name) for name in ("scoring", "honest", "errors", "seconds")}
+    score = float(search.best_score_)
+    training.save_model(search.best_estimator_, record.model, dataset, split, score=score, **found)
     save(folder / "summary.json", record)
     _write_cells(folder / "results.csv", record)
     if job.page:
-        size = job.running.test_size
-        options = [*as_arguments(job.reading), *([] if size is None else ["--test-size", f"{size:g}"])]
-        write_page(record, search, dataset, split, options)
+        _write_page(record, search, rows, split.train, job)
     return record
 
 
-def _check(job: TuneJob) -> None:
-    """Find mistakes of the call before any data are read."""
-    from sklearn.metrics import get_scorer_names
+def _write_page(record: TuneRecord, search: Any, rows: Dataset, positions: Any, job: TuneJob) -> None:
+    """report.json, which has all that the page needs, and report.html, which is written from the folder alone."""
+    size = job.running.test_size
+    options = [*as_arguments(job.reading), *([] if size is None else ["--test-size", f"{size:g}"])]  # of every command line
+    found = {name: getattr(record, name) for name in ("source", "command", "errors", "honest", "advice", "seconds")}
+    with console.working("writing the page"):
+        page = record_sweep(search, rows, options=options, positions=positions, **found)
+        # The same cells as in summary.json, with the C of the rows that no outlier filter drops.
+        save_record(record.folder, replace(page, cells=record.cells))
+        write_report(record.folder)
 
-    option_values.check(job.models, job.learning, job.running.memory)
-    if job.scoring not in get_scorer_names():
-        raise UsageError(f"--scoring {job.scoring!r} is no scorer of scikit-learn, such as accuracy or f1_macro.")
+
+def as_arguments(reading: ReadingOptions) -> list[str]:
+    """The options that read a file, as they stand on a command line.
+
+    >>> as_arguments(ReadingOptions(label="kind", drop=["id", "name"], strict=True))
+    ['--label', 'kind', '--drop', 'id', '--drop', 'name', '--strict']
+    """
+    arguments: list[str] = []
+    for name, value in vars(reading).items():
+        option = f"--{name}"
+        if value is True:
+            arguments.append(option)
+        elif isinstance(value, list):
+            arguments += [part for each in value for part in (option, each)]
+        elif value is not None and value is not False:
+            arguments += [option, str(value)]
+    return arguments
 
 
 def _request(job: TuneJob, models: list[str], rows: Dataset, learned: int) -> GridRequest:
-    values = option_values.grids(job.learning, learned, classes_of(rows))
+    values = option_values.grids(job.learning, learned, np.unique(rows.labels))
     for model in models:
         option_values.refuse_unknown(model, values)
     expand = option_values.parse_expand(job.learning.expand)
@@ -135,10 +159,8 @@ def _search(job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows
         try:
             return search.fit(rows.X, rows.y, **recipe.weights_of(rows), **groups)
         except OtherQuestion as error:
-            other = ", ".join(error.different)
-            raise UsageError(
-                f"{job.folder} keeps a run on other {other}: give another folder with -o, or delete it if no longer wanted."
-            ) from error
+            remedy = "give another folder with -o, or delete it if no longer wanted"
+            raise UsageError(f"{job.folder} keeps a run on other {', '.join(error.different)}: {remedy}.") from error
         except ValueError as error:
             if job.scoring == "accuracy":
                 raise
@@ -146,17 +168,14 @@ def _search(job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows
 
 
 def _folds(job: TuneJob, rows: Dataset) -> Any:
-    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
-
     _, counts = np.unique(rows.labels, return_counts=True)
     if counts.max() < job.cv:
         raise BadData(f"{rows.name}: no class has {job.cv} training rows; give fewer folds (--cv) or more rows.")
     if counts.min() < job.cv:
         console.say(f"note: the rarest class has {counts.min()} training rows, so it is missing in some of the {job.cv} folds.")
-    if rows.groups is not None and len(np.unique(rows.groups)) < job.cv:
-        raise BadData(
-            f"{rows.name}: {len(np.unique(rows.groups))} groups in the training rows; give at most as many folds (--cv)."
-        )
+    groups = job.cv if rows.groups is None else len(np.unique(rows.groups))
+    if groups < job.cv:
+        raise BadData(f"{rows.name}: {groups} groups in the training rows; give at most as many folds (--cv).")
     kind = StratifiedKFold if rows.groups is None else StratifiedGroupKFold
     return kind(job.cv, shuffle=True, random_state=job.running.seed)
 

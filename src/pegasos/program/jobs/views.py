@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import LearnerFacts
 from pegasos.program.records.runs import CellRecord, Confusion, ErrorCount, TuneRecord
 from pegasos.program.terminal import console
@@ -18,23 +20,33 @@ from pegasos.search.advice import Advice
 _SHOWN_CLASSES, _SHOWN_FAMILIES = 20, 12
 
 
+def give(found: Any, as_json: bool, show: Callable[[], None]) -> None:
+    """A result: as JSON for machines, or as `show` prints it for a person."""
+    if as_json:
+        console.show_json(to_json(found))
+    else:
+        show()
+
+
+def _lam_with_cost(lam: float, cost: float | None) -> str:
+    """λ, and beside it what SVC calls C; None where the number of rows is unknown."""
+    return f"λ = {lam:.3g} (C = {'1/(λ m), m unknown' if cost is None else f'{cost:.3g}'})"
+
+
 def show_learner(facts: LearnerFacts) -> None:
     """What is known of a fitted learner, λ with its C beside it."""
     lines: dict[str, Any] = {"loss": facts.loss, "kernel": facts.kernel}
     if facts.lam is not None:
-        lines["regularization"] = console.lam_with_cost(facts.lam, facts.cost)
+        lines["regularization"] = _lam_with_cost(facts.lam, facts.cost)
     lines[facts.unit] = facts.count
     if facts.support_vectors is not None:
         lines["support vectors"] = f"{facts.support_vectors}{'' if facts.rows is None else f' of {facts.rows} rows'}"
     if facts.gap is not None:
         lines["certified gap"] = f"{facts.gap:.2g} of the objective at most"
-    for name, value in lines.items():
-        if value is not None:
-            console.show(f"  {name}: {value}")
+    console.show(*(f"  {name}: {value}" for name, value in lines.items() if value is not None))
 
 
 def show_errors(errors: dict[str, ErrorCount]) -> None:
-    """One line a kind of rows."""
     rows = [
         (name, found.rows, found.mistakes, percent(found.error), f"{percent(found.low)} to {percent(found.high)}")
         for name, found in errors.items()
@@ -47,10 +59,8 @@ def show_confusion(found: Confusion) -> None:
     """The matrix where it is small enough to read, else the classes that are confused most."""
     names, counts = found.classes, np.asarray(found.counts)
     if len(names) <= _SHOWN_CLASSES:
-        console.table(
-            ("true \\ predicted", *names),
-            [(name, *(value or "." for value in row)) for name, row in zip(names, counts, strict=True)],
-        )
+        rows = [(name, *(value or "." for value in row)) for name, row in zip(names, counts, strict=True)]
+        console.table(("true \\ predicted", *names), rows)
         return
     off = counts.copy()
     np.fill_diagonal(off, 0)
@@ -60,55 +70,41 @@ def show_confusion(found: Confusion) -> None:
 
 
 def show_tune(found: TuneRecord) -> None:
-    """The result for a person."""
     measure = "error" if found.counts_errors else found.scoring
-    console.heading(f"{found.data}: {len(found.cells)} settings x {found.folds} folds in {found.seconds:.1f} s")
-    console.show()
+    console.heading(f"{found.data}: {len(found.cells)} settings x {found.folds} folds in {found.seconds:.1f} s", "")
     leading = found.leading()
     head = ("best of each family", "kernel", "expand", "λ", "C", f"cv {measure}", "± folds")
     console.table(head, [_line(cell, found) for cell in leading[:_SHOWN_FAMILIES]], left=2)
     if len(leading) > _SHOWN_FAMILIES:
         console.show(f"... and {len(leading) - _SHOWN_FAMILIES} more in {Path(found.folder) / 'results.csv'}")
-    console.show()
-    console.show(f"choice:  {cell_words(found.choice)}")
+    console.show("", f"choice:  {cell_words(found.choice)}")
     if found.simplest != found.best:
         console.show(f"simpler: {cell_words(found.cells[found.simplest])} is within one standard error")
     if found.counts_errors:
         honest = found.honest
         corrected = f"{percent(honest.error)} ({percent(honest.low)} to {percent(honest.high)})"
-        console.show(
-            f"error:   {_value(found.choice.value, found)} cross-validated, optimistic; corrected for the choice {corrected}"
-        )
+        value = _value(found.choice.value, found)
+        console.show(f"error:   {value} cross-validated, optimistic; corrected for the choice {corrected}", "")
     else:
-        console.show(f"score:   {measure} {_value(found.choice.value, found)} cross-validated, optimistic")
-    console.show()
+        console.show(f"score:   {measure} {_value(found.choice.value, found)} cross-validated, optimistic", "")
     show_errors(found.errors)
     for advice in found.advice:
         console.show(f"advice: {advice_words(advice)}")
     if not found.complete:
         console.show("Time was up before all settings were tried: the choice is among those that were.")
     if found.page is not None:
-        console.show()
-        console.show(f"page:  {found.page}")
+        console.show("", f"page:  {found.page}")
 
 
 def _line(cell: CellRecord, found: TuneRecord) -> tuple[object, ...]:
     setting = cell.setting
     strength = ("", "") if setting.lam is None else (f"{setting.lam:.2g}", f"{cell.cost:.3g}")
-    return (
-        setting.model,
-        kernel_option(setting.kernel),
-        expansion_degree(setting) or "",
-        *strength,
-        _value(cell.value, found),
-        _value(cell.deviation, found),
-    )
+    what = (setting.model, kernel_option(setting.kernel), expansion_degree(setting) or "", *strength)
+    return *what, _value(cell.value, found), _value(cell.deviation, found)
 
 
 def _value(value: float | None, found: TuneRecord) -> str:
-    if value is None:
-        return ""
-    return percent(value) if found.counts_errors else f"{value:.4g}"
+    return "" if value is None else percent(value) if found.counts_errors else f"{value:.4g}"
 
 
 def cell_words(cell: CellRecord) -> str:
@@ -116,9 +112,10 @@ def cell_words(cell: CellRecord) -> str:
     setting, degree = cell.setting, expansion_degree(cell.setting)
     words = [f"{setting.model} {kernel_option(setting.kernel)}"]
     words += [] if degree is None else [f"expanded to degree {degree}"]
-    words += [] if setting.lam is None else [console.lam_with_cost(setting.lam, cell.cost)]
+    words += [] if setting.lam is None else [_lam_with_cost(setting.lam, cell.cost)]
     if setting.stop is not None and setting.declaration.tolerance is None:
-        words.append(console.counted(setting.stop.count, "step" if setting.stop.name == "n_iter" else "epoch"))
+        unit = "step" if setting.stop.name == "n_iter" else "epoch"
+        words.append(f"{setting.stop.count} {unit}{'' if setting.stop.count == 1 else 's'}")
     return ", ".join(words)
 
 

@@ -36,7 +36,6 @@ def one_of(*options: Any) -> Check:
 
 
 def either(*checks: Check) -> Check:
-    """What one of the checks takes."""
     return lambda value: any(check(value) for check in checks)
 
 
@@ -51,5 +50,4 @@ def places(below: int) -> Check:
 
 
 def weights(key: Check) -> Check:
-    """A number for each key."""
     return lambda value: isinstance(value, dict) and all(key(name) and number(weight) for name, weight in value.items())

@@ -144,21 +144,16 @@ def _are_names(columns: Any) -> bool:
     return isinstance(columns, list | tuple | np.ndarray) and len(columns) > 0 and all(isinstance(name, str) for name in columns)
 
 
+_WEIGHTS, _FORMAT = either(nothing, weights(text)), either(flag, _is_plain_format)
+_COLUMNS = {"sparse_threshold": number, "transformer_weights": _WEIGHTS, "verbose_feature_names_out": _FORMAT}
+_DROPPING = {"threshold": number, "columns": either(nothing, list_of(count))}
+
 register(
     Steps(Pipeline, left_out=("steps", "memory", "verbose"), has_columns=False),
     Columns(
         ColumnTransformer,
-        {
-            "sparse_threshold": number,
-            "transformer_weights": either(nothing, weights(text)),
-            "verbose_feature_names_out": either(flag, _is_plain_format),
-        },
+        _COLUMNS,
         left_out=("transformers", "remainder", "n_jobs", "verbose", "force_int_remainder_cols"),
     ),
-    Dropping(
-        DropOutliers,
-        {"threshold": number, "columns": either(nothing, list_of(count))},
-        left_out=("estimator",),
-        most_features=MOST_FEATURES,
-    ),
+    Dropping(DropOutliers, _DROPPING, left_out=("estimator",), most_features=MOST_FEATURES),
 )

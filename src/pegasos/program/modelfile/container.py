@@ -15,7 +15,6 @@ import numpy as np
 
 from pegasos.program.errors import BadModel, NotAModel, short
 from pegasos.program.modelfile import strictjson
-from pegasos.program.modelfile.foreign_files import kind_of
 
 Array = np.ndarray[Any, Any]
 
@@ -25,17 +24,31 @@ MOST_HEADER_BYTES = 16 * 2**20
 MOST_ARRAYS = 10_000
 MOST_DIMENSIONS = 3
 
-DTYPES: dict[str, np.dtype[Any]] = {
-    "F64": np.dtype("<f8"),
-    "F32": np.dtype("<f4"),
-    "I64": np.dtype("<i8"),
-    "I32": np.dtype("<i4"),
-    "U64": np.dtype("<u8"),
-    "BOOL": np.dtype("?"),
-}
+_CODES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U64": "<u8", "BOOL": "?"}
+DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(code) for name, code in _CODES.items()}
 FLOATS = ("F64", "F32")
 WHOLES = ("I64", "I32")
 NUMBERS = (*FLOATS, *WHOLES)
+
+_PICKLE = (
+    "it is a Python pickle. pegasos never opens pickles, which can run any code; "
+    "load it where it was made, if you trust it, and save it with pegasos.save"
+)
+_BEGINNINGS: list[tuple[bytes | tuple[bytes, ...], str]] = [
+    ((b"\x80", b"(lp", b"(dp", b"ccopy"), _PICKLE),
+    (b"PK", "it is a zip archive (npz, skops, a spreadsheet?), and a model is never one"),
+    (b"\x1f\x8b", "it is compressed with gzip (a joblib pickle, or a model to unpack first?)"),
+    (b"x\x9c", "it is compressed with zlib, as joblib does. pegasos never opens pickles; save with pegasos.save"),
+    (b"BZh", "it is compressed with bzip2; unpack it first"),
+    (b"\xfd7zXZ", "it is compressed with xz; unpack it first"),
+    (b"\x93NUMPY", "it is a single NumPy array"),
+    (b"\x89HDF", "it is an HDF5 file: data, not a model"),
+    (b"PAR1", "it is a Parquet file: data, not a model"),
+    (b"SQLite", "it is a SQLite database (the store of a sweep?)"),
+    (b"<", "it is HTML or XML (a download page instead of the file?)"),
+    (b"version http", "it is a pointer of Git LFS; fetch the file itself"),
+    (b"{", "it is JSON or text, without the arrays of a model"),
+]
 
 
 class Container:
@@ -65,7 +78,7 @@ class Container:
             raise BadModel("the file is empty: it holds no model.")
         length = int.from_bytes(beginning[:8], "little")
         if len(beginning) < 9 or beginning[8:] != b"{" or length < 2:
-            raise NotAModel(f"this is not a model of pegasos: {kind_of(beginning + self._file.read(500))}.")
+            raise NotAModel(f"this is not a model of pegasos: {_kind_of(beginning + self._file.read(500))}.")
         if length > MOST_HEADER_BYTES or 8 + length > size:
             raise NotAModel(
                 f"the header claims {length:,} bytes, in a file of {size:,}: the file is cut off, damaged or not a model "
@@ -126,6 +139,17 @@ def _checked_entries(header: dict[str, Any], begin: int, size: int) -> dict[str,
     if begin + place != size:
         raise BadModel(f"the arrays should fill {place:,} bytes, but the file has {size - begin:,}: it is cut off or damaged.")
     return entries
+
+
+def _kind_of(beginning: bytes) -> str:
+    """What a file that is no model might be instead, from its first bytes: a clause for the error."""
+    stripped = beginning.lstrip()
+    for mark, kind in _BEGINNINGS:
+        if beginning.startswith(mark) or (mark == b"<" and stripped.startswith(mark)):
+            return kind
+    if stripped and all(32 <= byte < 127 or byte in b"\t\r\n" for byte in beginning):
+        return "it is text (a table?)"
+    return "it is damaged, or of another kind"
 
 
 def _is_shape(shape: Any) -> bool:

@@ -150,13 +150,9 @@ def _support(node: Node, estimator: Any, columns: int) -> dict[str, Any]:
     return {"support_": support.astype(np.intp, copy=False), "dual_coef_": dual, "support_vectors_": rows}
 
 
-def _is_kernel(value: Any) -> bool:
-    return value is None or isinstance(value, Kernel) or one_of(PRECOMPUTED, *KERNELS, *ALIASES)(value)
-
-
 #: The settings that `check_parameters` leaves to others; the rest may be any number or word until it has its say.
 _SETTINGS: dict[str, Check] = {
-    "kernel": _is_kernel,
+    "kernel": either(nothing, lambda value: isinstance(value, Kernel), one_of(PRECOMPUTED, *KERNELS, *ALIASES)),
     "fit_intercept": either(checks.flag, one_of("auto", "augment", "free")),
     "class_weight": either(nothing, one_of("balanced"), checks.weights(scalar)),
     "checkpoints": either(nothing, checks.list_of(count)),

@@ -54,7 +54,6 @@ class Model:
 
     @property
     def classes(self) -> Array:
-        """The labels that the model gives."""
         return np.asarray(self.estimator.classes_)
 
 

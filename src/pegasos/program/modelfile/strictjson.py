@@ -21,13 +21,8 @@ def parse(text: bytes, what: str, memory: int) -> Any:
     if sum(map(text.count, (b",", b":", b"[", b"{"))) > most_values:
         raise BadModel(f"{what} holds more than {most_values:,} values: this is not a model, or the memory limit is too low.")
     try:
-        value = json.loads(
-            text.decode("utf-8"),
-            object_pairs_hook=_once,
-            parse_constant=_finite_float,
-            parse_int=_moderate_int,
-            parse_float=_finite_float,
-        )
+        numbers: Any = {"parse_constant": _finite_float, "parse_int": _moderate_int, "parse_float": _finite_float}
+        value = json.loads(text.decode("utf-8"), object_pairs_hook=_once, **numbers)
         json.dumps(value, ensure_ascii=False).encode("utf-8")  # half of a surrogate pair could be neither printed nor written
     except RecursionError:
         raise BadModel(f"{what} is nested too deeply: the file is damaged or was not written by pegasos.") from None

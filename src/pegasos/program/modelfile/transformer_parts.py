@@ -131,57 +131,35 @@ class Encoder(Part):
         return Built(estimator, node.inputs, outputs)
 
 
-def _flags(*names: str) -> dict[str, Check]:
-    return dict.fromkeys(names, flag)
+def _flags(names: str, **others: Check) -> dict[str, Check]:
+    return dict.fromkeys(names.split(), flag) | others
 
 
 _PAIR = list_of(number, 2)
-_CATEGORIES: dict[str, Check] = {
-    "dtype": one_of(np.float64, np.float32, np.int64, np.int32),
-    "min_frequency": nothing,
-    "max_categories": nothing,
+_DTYPE = one_of(np.float64, np.float32, np.int64, np.int32)
+_CATEGORIES: dict[str, Check] = {"dtype": _DTYPE, "min_frequency": nothing, "max_categories": nothing}
+_MINMAX = ("min_", "scale_", "data_min_", "data_max_", "data_range_", SEEN)
+_ROBUST = _flags("with_centering with_scaling copy unit_variance", quantile_range=_PAIR)
+_PRODUCTS = _flags("interaction_only include_bias", degree=either(checks.count, list_of(checks.count, 2)), order=one_of("C", "F"))
+_STRATEGY = one_of("mean", "median", "most_frequent", "constant")
+_IMPUTER = _flags("copy add_indicator keep_empty_features", missing_values=scalar, strategy=_STRATEGY, fill_value=scalar)
+_ONE_HOT = _CATEGORIES | {
+    "drop": either(nothing, one_of("first", "if_binary"), list_of(scalar)),
+    "sparse_output": flag,
+    "handle_unknown": one_of("error", "ignore", "infrequent_if_exist", "warn"),
+    "feature_name_combiner": one_of("concat"),
 }
+_ORDINAL = dict.fromkeys(("unknown_value", "encoded_missing_value"), scalar)
+_ORDINAL |= _CATEGORIES | {"handle_unknown": one_of("error", "use_encoded_value")}
 
 register(
-    Part(preprocessing.StandardScaler, _flags("copy", "with_mean", "with_std"), ("mean_", "var_", "scale_", SEEN)),
-    Part(
-        preprocessing.MinMaxScaler,
-        _flags("copy", "clip") | {"feature_range": _PAIR},
-        ("min_", "scale_", "data_min_", "data_max_", "data_range_", SEEN),
-    ),
-    Part(preprocessing.MaxAbsScaler, _flags("copy", "clip"), ("scale_", "max_abs_", SEEN)),
-    Part(
-        preprocessing.RobustScaler,
-        _flags("with_centering", "with_scaling", "copy", "unit_variance") | {"quantile_range": _PAIR},
-        ("center_", "scale_"),
-    ),
-    Part(preprocessing.Normalizer, _flags("copy") | {"norm": one_of("l1", "l2", "max")}),
-    Products(
-        preprocessing.PolynomialFeatures,
-        _flags("interaction_only", "include_bias")
-        | {"degree": either(checks.count, list_of(checks.count, 2)), "order": one_of("C", "F")},
-    ),
-    Imputer(
-        SimpleImputer,
-        _flags("copy", "add_indicator", "keep_empty_features")
-        | {"missing_values": scalar, "strategy": one_of("mean", "median", "most_frequent", "constant"), "fill_value": scalar},
-        most_features=MOST_CELLS // 2,
-    ),
-    Encoder(
-        preprocessing.OneHotEncoder,
-        _CATEGORIES
-        | {
-            "drop": either(nothing, one_of("first", "if_binary"), list_of(scalar)),
-            "sparse_output": flag,
-            "handle_unknown": one_of("error", "ignore", "infrequent_if_exist", "warn"),
-            "feature_name_combiner": one_of("concat"),
-        },
-        left_out=("categories",),
-    ),
-    Encoder(
-        preprocessing.OrdinalEncoder,
-        _CATEGORIES
-        | {"handle_unknown": one_of("error", "use_encoded_value"), "unknown_value": scalar, "encoded_missing_value": scalar},
-        left_out=("categories",),
-    ),
+    Part(preprocessing.StandardScaler, _flags("copy with_mean with_std"), ("mean_", "var_", "scale_", SEEN)),
+    Part(preprocessing.MinMaxScaler, _flags("copy clip", feature_range=_PAIR), _MINMAX),
+    Part(preprocessing.MaxAbsScaler, _flags("copy clip"), ("scale_", "max_abs_", SEEN)),
+    Part(preprocessing.RobustScaler, _ROBUST, ("center_", "scale_")),
+    Part(preprocessing.Normalizer, _flags("copy", norm=one_of("l1", "l2", "max"))),
+    Products(preprocessing.PolynomialFeatures, _PRODUCTS),
+    Imputer(SimpleImputer, _IMPUTER, most_features=MOST_CELLS // 2),
+    Encoder(preprocessing.OneHotEncoder, _ONE_HOT, left_out=("categories",)),
+    Encoder(preprocessing.OrdinalEncoder, _ORDINAL, left_out=("categories",)),
 )

@@ -104,7 +104,6 @@ class Node:
         return build(described, self.place.child(index, words), self.file, width)
 
     def bad(self, why: str) -> BadModel:
-        """The error."""
         return BadModel(f"{self.place.words}: {why}. The file is damaged or was not written by pegasos.")
 
 

@@ -67,7 +67,6 @@ def decode(value: Any, what: str, depth: int = 0) -> Any:
 
 
 def _decode_kernel(name: Any, params: Any, what: str) -> Kernel:
-    """A kernel of our table."""
     if not isinstance(name, str) or name not in KERNELS:
         raise BadModel(f"{what} is the unknown kernel {short(name)}; known are {', '.join(KERNELS)}.")
     try:

@@ -7,8 +7,8 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from pegasos.program.files import as_json
 from pegasos.program.pages.blocks import Chart, Section
+from pegasos.program.records.codec import to_json
 
 _SCRIPTS = ("base.js", "pictures.js", "explorer.js", "panel.js", "tables.js")
 
@@ -34,7 +34,7 @@ def _alone(script: str) -> str:
 
 def embedded(value: Any) -> str:
     """JSON that may stand in a script element: no character of it can end the element or begin a tag."""
-    text = json.dumps(as_json(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for mark in "<>&\u2028\u2029":
         text = text.replace(mark, f"\\u{ord(mark):04x}")
     return text

@@ -96,7 +96,6 @@ def save(path: str | Path, record: Any) -> Path:
 
 
 def load(kind: type[T], path: str | Path) -> T:
-    """The record in a file."""
     where = str(path)
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))

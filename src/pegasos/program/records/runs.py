@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from sklearn.metrics import confusion_matrix
+
+from pegasos.program.tables.labels import label_texts
 from pegasos.search.advice import Advice
-from pegasos.search.estimates import Estimate
+from pegasos.search.estimates import Estimate, held_out
 from pegasos.search.settings import Setting
 
 T = TypeVar("T")
@@ -24,6 +27,15 @@ class ErrorCount:
     low: float | None
     high: float | None
 
+    @classmethod
+    def of(cls, y: Any, predicted: Any) -> ErrorCount:
+        """Labels against predictions, whatever types they have."""
+        if not len(y):
+            return cls(0, 0, None, None, None)
+        wrong = label_texts(predicted) != label_texts(y)
+        found = held_out(wrong)
+        return cls(len(y), int(wrong.sum()), found.error, found.low, found.high)
+
 
 @dataclass(frozen=True)
 class Confusion:
@@ -32,6 +44,13 @@ class Confusion:
     rows: str
     classes: list[str]
     counts: list[list[int]]
+
+    @classmethod
+    def of(cls, y: Any, predicted: Any, classes: Any, rows: str) -> Confusion:
+        """Labels against predictions of `rows`; classes that the model does not know come last."""
+        truth, known = label_texts(y), label_texts(classes)
+        names = [*known, *sorted(set(truth) - set(known))]
+        return cls(rows, [str(name) for name in names], confusion_matrix(truth, label_texts(predicted), labels=names).tolist())
 
 
 @dataclass(frozen=True)
@@ -83,17 +102,15 @@ class TuneRecord:
 
     @property
     def counts_errors(self) -> bool:
-        """Whether the values of cells are errors."""
         return self.scoring == "accuracy"
 
     def leading(self) -> list[CellRecord]:
         """The best cell of each model, kind of kernel and preparation, the best of them first."""
-        return best_of_families(
-            self.cells,
-            family=lambda cell: (cell.setting.model, type(cell.setting.kernel), cell.setting.preparation),
-            value=lambda cell: cell.value,
-            least=self.counts_errors,
-        )
+
+        def family(cell: CellRecord) -> Any:
+            return cell.setting.model, type(cell.setting.kernel), cell.setting.preparation
+
+        return best_of_families(self.cells, family, lambda cell: cell.value, least=self.counts_errors)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,6 @@ class JudgedNumber:
         return self.ours - self.printed
 
     def row(self) -> dict[str, Any]:
-        """One line of a table."""
         numbers = {"ours": self.ours, "spread": self.spread, "difference": self.difference, "noise": self.noise}
         rounded = {name: None if value is None else round(value, 6) for name, value in numbers.items()}
         words = {"reading": self.reading, "verdict": self.verdict, "why": self.why}
@@ -93,7 +92,6 @@ class StudyCell:
         return {"experiment": self.experiment, "decoding": self.decoding, **self.tags, **given}
 
     def row(self) -> dict[str, Any]:
-        """One line of a table."""
         measured = {"split": self.split, "rows": self.rows, "error": self.error, "spread": self.spread, "seeds": self.seeds}
         return {**self.words(), **measured}
 
@@ -125,7 +123,6 @@ class Better:
         return ", ".join([*([self.against] if self.against else []), *([] if self.p is None else [f"p = {self.p:.1g}"])])
 
     def row(self) -> dict[str, Any]:
-        """One line of a table."""
         return asdict(self)
 
 

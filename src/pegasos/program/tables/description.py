@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
-from pegasos.program.files import as_json
 from pegasos.program.tables.dataset import NUMBER, TEXT
 from pegasos.program.tables.messages import listed
 
@@ -64,10 +62,6 @@ class Description:
     advice: list[str] = field(default_factory=list)
     #: Where a number is not what it seems: taken from a sample, or from some of the features.
     notes: list[str] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain dictionaries, lists, texts and numbers, ready for JSON: what is not finite (an overflow) becomes None."""
-        return dict(as_json(asdict(self)))
 
 
 def advise(found: Description, image: bool) -> Iterator[str]:

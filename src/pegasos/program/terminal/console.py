@@ -36,18 +36,17 @@ def _styled(text: str, code: str, stream: Any) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if stream.isatty() and "NO_COLOR" not in os.environ else text
 
 
-def show(text: object = "") -> None:
-    """A line of the result."""
-    print(_safe(text))
+def show(*lines: object) -> None:
+    """Lines of the result; without any, an empty one."""
+    print(_safe("\n".join(map(str, lines))))
 
 
-def heading(text: str) -> None:
-    """A line that begins a part of the result."""
-    print(_styled(_safe(text), "1", sys.stdout))
+def heading(text: str, *lines: object) -> None:
+    """A line that begins a part of the result, and the first lines of that part."""
+    print("\n".join([_styled(_safe(text), "1", sys.stdout), *map(_safe, lines)]))
 
 
 def show_json(value: Any) -> None:
-    """The result for machines."""
     print(as_json(value, indent=2))
 
 
@@ -101,16 +100,6 @@ def working(what: str) -> Iterator[None]:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def counted(count: int, thing: str) -> str:
-    """So many of something: 1 epoch, 2 epochs."""
-    return f"{count} {thing}{'' if count == 1 else 's'}"
-
-
 def percent(share: float) -> str:
     """An error as a person reads it."""
     return f"{100 * share:.2f} %"
-
-
-def lam_with_cost(lam: float, cost: float | None) -> str:
-    """λ, and beside it what SVC calls C; None where the number of rows is unknown."""
-    return f"λ = {lam:.3g} (C = {'1/(λ m), m unknown' if cost is None else f'{cost:.3g}'})"

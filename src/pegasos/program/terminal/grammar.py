@@ -7,8 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pegasos.program.errors import UsageError
 from pegasos.program.tables.messages import near
-from pegasos.program.terminal.usage_error import UsageError
 
 if TYPE_CHECKING:
     from pegasos.engine.kernels import Kernel
@@ -30,8 +30,10 @@ def parse_numbers(text: str, option: str) -> list[float]:
     """
     parts = text.split(":")
     if len(parts) == 3:
-        low, high = (_number(part, text, option) for part in parts[:2])
-        return spread(low, high, _count(parts[2], text, option), text, option)
+        low, high, count = (_number(part, text, option) for part in parts)
+        if count != int(count) or not 1 <= count <= _MOST:
+            raise _misuse(text, option, f"the count {parts[2]!r} must be a whole number from 1 to {_MOST}")
+        return spread(low, high, int(count), text, option)
     if len(parts) == 1:
         return [_number(part, text, option) for part in text.split(",")]
     raise _misuse(text, option, "write a,b,c or lo:hi:count")
@@ -74,8 +76,7 @@ def parse_kernels(texts: Sequence[str]) -> list[Kernel | None]:
     [None, Gaussian(variance=2.0), Gaussian(variance='0.5 scale'), Polynomial(degree=2, coef0=0.0),
      Polynomial(degree=3, coef0=0.0)]
     """
-    kernels = [kernel for text in texts for kernel in _parse_kernel(text)]
-    return list(dict.fromkeys(kernels))
+    return list(dict.fromkeys(kernel for text in texts for kernel in _parse_kernel(text)))
 
 
 def _parse_kernel(text: str) -> list[Kernel | None]:
@@ -99,8 +100,7 @@ def _parse_kernel(text: str) -> list[Kernel | None]:
         if alternative in given:
             if values:
                 raise _misuse(text, "--kernel", f"give {kind.main}s or {alternative}=..., not both")
-            numbers = parse_numbers(given.pop(alternative), "--kernel")
-            made = [make(_positive(number, text)) for number in numbers]
+            made = [make(_positive(number, text)) for number in parse_numbers(given.pop(alternative), "--kernel")]
     for unknown in given:
         known = ", ".join((*others, *kind.alternatives))
         raise _misuse(text, "--kernel", f"unknown {unknown!r}" + (f"; known is {known}" if known else ""))
@@ -167,13 +167,6 @@ def _number(part: str, text: str, option: str) -> float:
     if not math.isfinite(value):
         raise _misuse(text, option, f"{part!r} is not a finite number")
     return value
-
-
-def _count(part: str, text: str, option: str) -> int:
-    value = _number(part, text, option)
-    if value != int(value) or not 1 <= value <= _MOST:
-        raise _misuse(text, option, f"the count {part!r} must be a whole number from 1 to {_MOST}")
-    return int(value)
 
 
 def _misuse(text: str, option: str, why: str) -> UsageError:

@@ -7,12 +7,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pegasos.engine.memory import parse_bytes
 from pegasos.learners.catalogue import MODELS
+from pegasos.program.errors import UsageError
 from pegasos.program.tables.messages import near
 from pegasos.program.terminal.grammar import parse_counts, parse_kernels, parse_numbers
 from pegasos.program.terminal.options import LearningOptions
 from pegasos.program.terminal.reproduction import option_flag
-from pegasos.program.terminal.usage_error import UsageError
 
 _SAMPLINGS = ("permutation", "fixed-permutation", "uniform")
 
@@ -34,10 +35,12 @@ def grids(learning: LearningOptions, rows: int, classes: Any = None) -> dict[str
         "average": lambda text: [_average(part) for part in text.split(",")],
         "class_weight": lambda text: [text if classes is None else parse_class_weight(text, classes)],
         "batch_size": lambda size: [size],
-        "sampling": lambda name: [_sampling(name)],
+        "sampling": lambda name: [name],
         "projection": lambda flag: [flag],
         "tol": lambda gap: [_positive(gap, "--tol")],
     }
+    if learning.sampling not in (None, *_SAMPLINGS):
+        raise UsageError(f"--sampling must be {' or '.join(_SAMPLINGS)}, got {learning.sampling!r}.")
     given = {name: value for name, value in vars(learning).items() if value is not None and value is not False and value != []}
     found = {name: parse(given[name]) for name, parse in parsers.items() if name in given}
     if learning.cost is not None:
@@ -80,9 +83,6 @@ def refuse_unknown(model: str, values: dict[str, Any]) -> None:
 
 
 def check_memory(memory: str | None) -> None:
-    """A size that is understood."""
-    from pegasos.engine.memory import parse_bytes
-
     try:
         parse_bytes(1 if memory is None else memory)
     except ValueError:
@@ -115,17 +115,9 @@ def _positive(value: float, option: str) -> float:
     return value
 
 
-def _sampling(name: str) -> str:
-    if name not in _SAMPLINGS:
-        raise UsageError(f"--sampling must be {' or '.join(_SAMPLINGS)}, got {name!r}.")
-    return name
-
-
 def _average(text: str) -> bool | float:
-    if text.lower() in ("no", "false", "0"):
-        return False
-    if text.lower() in ("yes", "true", "1"):
-        return True
+    if text.lower() in ("no", "false", "0", "yes", "true", "1"):
+        return text.lower() in ("yes", "true", "1")
     value = parse_numbers(text, "--average")[0]
     if not 0 < value < 1:
         raise UsageError(f"--average must be no, yes or a share between 0 and 1, got {text!r}.")

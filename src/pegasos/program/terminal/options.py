@@ -15,8 +15,15 @@ from pegasos.learners.catalogue import MODELS
 from pegasos.program.terminal import console
 from pegasos.program.terminal.grammar import KERNEL_GRAMMAR
 
+
+def option(metavar: str | None, text: str, *names: str, **limits: Any) -> Any:
+    """An option with its help, as typer has it; its names are those of the parameter unless others are given."""
+    return typer.Option(*names, metavar=metavar, help=text, **limits)
+
+
 Data = Annotated[str, typer.Argument(metavar="DATA", help="A file, - for standard input, or a named set.")]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file that train or tune wrote.")]
+Memory = Annotated[str | None, option("SIZE", "Limit such as 2GB for the model and a chunk of rows.")]
 _Many = list[str]
 MODEL_NAMES = ", ".join(MODELS)
 
@@ -33,61 +40,39 @@ _CERTIFIED = ", ".join(name for name, (declaration, _) in MODELS.items() if decl
 class ReadingOptions:
     """How a file is read."""
 
-    label: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|POSITION", help="Label column. Default: y, label, target or class, else the last."),
-    ] = None
-    drop: Annotated[_Many, typer.Option(metavar="COLUMN", help="Leave a column out; repeatable.")] = field(default_factory=list)
-    group: Annotated[str | None, typer.Option(metavar="COLUMN", help="Rows of one group stay together in every split.")] = None
-    weight: Annotated[str | None, typer.Option(metavar="COLUMN", help="Weights of rows, >= 0.")] = None
-    text: Annotated[_Many, typer.Option(metavar="COLUMN", help="Read a column of numbers as categories; repeatable.")] = field(
-        default_factory=list
+    label: Annotated[str | None, option("NAME|POSITION", "Label column. Default: y, label, target or class, else the last.")] = (
+        None
     )
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse missing numbers and text columns.")] = False
-    encoding: Annotated[str | None, typer.Option(metavar="NAME", help="Encoding of a text file. Default: UTF-8.")] = None
-    format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="csv, parquet, svmlight, hdf5 or npz. Default: found by content.")
-    ] = None
-    fetch: Annotated[bool, typer.Option("--fetch", help="Fetch the set usps from OpenML if it is not here, and keep it.")] = False
+    drop: Annotated[_Many, option("COLUMN", "Leave a column out; repeatable.")] = field(default_factory=list)
+    group: Annotated[str | None, option("COLUMN", "Rows of one group stay together in every split.")] = None
+    weight: Annotated[str | None, option("COLUMN", "Weights of rows, >= 0.")] = None
+    text: Annotated[_Many, option("COLUMN", "Read a column of numbers as categories; repeatable.")] = field(default_factory=list)
+    strict: Annotated[bool, option(None, "Refuse missing numbers and text columns.", "--strict")] = False
+    encoding: Annotated[str | None, option("NAME", "Encoding of a text file. Default: UTF-8.")] = None
+    format: Annotated[str | None, option("NAME", "csv, parquet, svmlight, hdf5 or npz. Default: found by content.")] = None
+    fetch: Annotated[bool, option(None, "Fetch the set usps from OpenML if it is not here, and keep it.", "--fetch")] = False
 
 
 @dataclass(frozen=True)
 class LearningOptions:
     """What is learned, and how; every value may be a grid in `tune`."""
 
-    kernel: Annotated[_Many, typer.Option(metavar="KERNEL", help=KERNEL_GRAMMAR)] = field(default_factory=list)
-    lam: Annotated[str | None, typer.Option("--lam", metavar="λ", help=_of("lam", "Strength of regularization; C = 1/(λ m)"))] = (
-        None
-    )
-    cost: Annotated[str | None, typer.Option("--C", metavar="C", help="SVC's C instead: λ = 1/(C m), m training rows.")] = None
-    n_iter: Annotated[str | None, typer.Option(metavar="T", help=_of("n_iter", "Steps"))] = None
-    epochs: Annotated[str | None, typer.Option(metavar="N", help=f"Passes over the rows; at most so many with {_CERTIFIED}.")] = (
-        None
-    )
+    kernel: Annotated[_Many, option("KERNEL", KERNEL_GRAMMAR)] = field(default_factory=list)
+    lam: Annotated[str | None, option("λ", _of("lam", "Strength of regularization; C = 1/(λ m)"), "--lam")] = None
+    cost: Annotated[str | None, option("C", "SVC's C instead: λ = 1/(C m), m training rows.", "--C")] = None
+    n_iter: Annotated[str | None, option("T", _of("n_iter", "Steps"))] = None
+    epochs: Annotated[str | None, option("N", f"Passes over the rows; at most so many with {_CERTIFIED}.")] = None
     average: Annotated[
-        str | None,
-        typer.Option(metavar="no|yes|SHARE", help=_of("average", "Last vector, mean of all, or of the last share of steps")),
+        str | None, option("no|yes|SHARE", _of("average", "Last vector, mean of all, or of the last share of steps"))
     ] = None
-    batch_size: Annotated[int | None, typer.Option(metavar="K", min=1, help=_of("batch_size", "Examples per step"))] = None
-    sampling: Annotated[
-        str | None, typer.Option(metavar="NAME", help=_of("sampling", "permutation, fixed-permutation or uniform"))
-    ] = None
-    projection: Annotated[bool, typer.Option("--projection", help=_of("projection", "Keep |w| <= 1/sqrt(λ) after each step"))] = (
-        False
-    )
-    tol: Annotated[float | None, typer.Option(metavar="GAP", help=_of("tol", "Relative duality gap at which learning stops"))] = (
-        None
-    )
-    class_weight: Annotated[str | None, typer.Option(metavar="balanced|A=1,B=5", help="Weights of classes.")] = None
-    expand: Annotated[
-        str | None, typer.Option(metavar="N", help="Polynomial expansion of the features, all terms up to degree N.")
-    ] = None
-    scale: Annotated[
-        str, typer.Option(metavar="none|normalize|standardize", help="Default: standardize; none for images and sparse rows.")
-    ] = "auto"
-    drop_outliers: Annotated[
-        float | None, typer.Option(metavar="Z", help="Learn without training rows that have a feature with |z| >= Z.")
-    ] = None
+    batch_size: Annotated[int | None, option("K", _of("batch_size", "Examples per step"), min=1)] = None
+    sampling: Annotated[str | None, option("NAME", _of("sampling", "permutation, fixed-permutation or uniform"))] = None
+    projection: Annotated[bool, option(None, _of("projection", "Keep |w| <= 1/sqrt(λ) after each step"), "--projection")] = False
+    tol: Annotated[float | None, option("GAP", _of("tol", "Relative duality gap at which learning stops"))] = None
+    class_weight: Annotated[str | None, option("balanced|A=1,B=5", "Weights of classes.")] = None
+    expand: Annotated[str | None, option("N", "Polynomial expansion of the features, all terms up to degree N.")] = None
+    scale: Annotated[str, option("none|normalize|standardize", "Default: standardize; none for images and sparse rows.")] = "auto"
+    drop_outliers: Annotated[float | None, option("Z", "Learn without training rows that have a feature with |z| >= Z.")] = None
 
 
 @dataclass(frozen=True)
@@ -96,17 +81,11 @@ class RunningOptions:
 
     test_size: Annotated[
         float | None,
-        typer.Option(
-            metavar="SHARE",
-            min=0,
-            max=0.99,
-            help="Share of rows set aside. Default: the file's own test group, else 0.2; 0: none.",
-        ),
+        option("SHARE", "Share of rows set aside. Default: the file's own test group, else 0.2; 0: none.", min=0, max=0.99),
     ] = None
-    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of splits and draws.")] = 0
+    seed: Annotated[int, option("N", "Seed of splits and draws.", min=0, max=2**32 - 1)] = 0
     memory: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Limit such as 2GB for data and for the engine. Default: half of what is free."),
+        str | None, option("SIZE", "Limit such as 2GB for data and for the engine. Default: half of what is free.")
     ] = None
 
 
@@ -114,12 +93,11 @@ class RunningOptions:
 class OutputOptions:
     """How results are shown."""
 
-    as_json: Annotated[bool, typer.Option("--json", help="Result as JSON on stdout.")] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No messages, only results and errors.")] = False
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False
+    as_json: Annotated[bool, option(None, "Result as JSON on stdout.", "--json")] = False
+    quiet: Annotated[bool, option(None, "No messages, only results and errors.", "--quiet", "-q")] = False
+    debug: Annotated[bool, option(None, "Show the traceback of an error.", "--debug")] = False
 
     def begin(self) -> None:
-        """Let the console know."""
         console.state.quiet = self.quiet
         console.state.debug |= self.debug
 
@@ -140,10 +118,8 @@ def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
         kinds = get_type_hints(groups[name], include_extras=True)
         for each in dataclasses.fields(groups[name]):
             default = each.default if each.default is not dataclasses.MISSING else []
-            parameters.append(
-                inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kinds[each.name])
-            )
-            annotations[each.name] = kinds[each.name]
+            kind = annotations[each.name] = kinds[each.name]
+            parameters.append(inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
 
     @functools.wraps(command)
     def run(**values: Any) -> Any:

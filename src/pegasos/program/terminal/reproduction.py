@@ -7,13 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pegasos.engine.kernels import KERNELS, DistanceKernel, Kernel
-from pegasos.learners.catalogue import MODELS
+from pegasos.learners.catalogue import MODELS, learner_class
 from pegasos.search.settings import Opaque, Part, Setting, Table
 
 #: Steps of preparation that the command line can ask for.
 _SCALERS = {"StandardScaler": "standardize", "MinMaxScaler": "normalize"}
-#: Steps that the program adds by itself where a table needs them.
-_AUTOMATIC = ("ColumnTransformer",)
 
 
 def option_flag(setting: str) -> str:
@@ -31,7 +29,9 @@ def command_line(setting: Setting, source: str | None, seed: int | None, options
     kernel, names = kernel_option(setting.kernel), {each: name for name, each in setting.declaration.options.items()}
     prepared = _preparation(setting)
     values = {**({} if setting.lam is None else {"lam": setting.lam}), **dict(setting.options)}
-    if setting.stop is not None and (setting.declaration.tolerance is None or setting.stop.count != _usual_limit(setting)):
+    certified = setting.declaration.tolerance is not None
+    # The limit that a learner with a certificate has anyway need not be asked for.
+    if setting.stop is not None and not (certified and setting.stop.count == learner_class(setting.declaration)().stop[1]):
         values[setting.stop.parameter] = setting.stop.count
     if kernel is None or prepared is None or not set(values) <= set(names):
         return None
@@ -40,13 +40,6 @@ def command_line(setting: Setting, source: str | None, seed: int | None, options
     for name, value in values.items():
         parts += [option_flag(names[name])] if value is True and name != "average" else [option_flag(names[name]), _value(value)]
     return shlex.join([*parts, *prepared, *options, *([] if seed is None else ["--seed", str(seed)])])
-
-
-def _usual_limit(setting: Setting) -> Any:
-    """The stop of a learner that ends by its certificate, where none was asked for."""
-    from pegasos.learners.catalogue import learner_class
-
-    return learner_class(setting.declaration)().stop[1]
 
 
 def kernel_option(kernel: Any) -> str | None:
@@ -87,7 +80,7 @@ def _preparation(setting: Setting) -> list[str] | None:
             rest += ["--expand", str(part.get("degree", 2))]
         elif part.name == "DropOutliers":
             rest += ["--drop-outliers", _value(part.get("threshold", 3.0))]
-        elif part.name not in _AUTOMATIC:
+        elif part.name != "ColumnTransformer":  # the program adds it by itself where a table needs it
             return None
     return ["--scale", scale, *rest]
 
