@@ -78,6 +78,7 @@ def told(files):
     return {name: json.loads(program("train", name, *OPTIONS, "-o", f"{name}.model", folder=files).stdout) for name in NAMES}
 
 
+@pytest.mark.xdist_group("formats")
 def test_train_agrees_on_all_formats(files, told):
     for name in NAMES[:-1]:
         assert told[name]["errors"] == told["csv.csv"]["errors"]
@@ -86,6 +87,7 @@ def test_train_agrees_on_all_formats(files, told):
     assert json.loads(piped.stdout)["errors"] == told["csv.csv"]["errors"]
 
 
+@pytest.mark.xdist_group("formats")
 def test_run_and_predict_agree_on_all_formats(files, told):
     """The program on some of them, the same code in this process on all: the model of one format on the file of another."""
     wanted = told["csv.csv"]["errors"]
