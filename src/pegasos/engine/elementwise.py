@@ -1,4 +1,4 @@
-"""Maps of whole arrays in place, and their variance: what kernels are made of."""
+"""Rows as kernels take them, maps of whole arrays in place, and their variance: what kernels are made of."""
 
 from __future__ import annotations
 
@@ -8,6 +8,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+
+def as_rows(X: Any) -> Any:
+    """X as a finite C-contiguous matrix or CSR, float32 or float64; other numbers become float64.
+
+    >>> as_rows([[1, 2]])
+    array([[1., 2.]])
+    """
+    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"expected a 2-D array of rows, got {X.ndim}-D")
+    if X.dtype.kind == "c":
+        raise ValueError("complex numbers are not supported")
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    entries = X.data if sparse.issparse(X) else X
+    # NaN and infinity survive a sum, so one number tells in almost all cases, without an array of booleans.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = entries.sum(dtype=np.float64)
+    if not np.isfinite(total) and not np.isfinite(entries).all():
+        raise ValueError("X contains NaN or infinity")
+    return X if sparse.issparse(X) else np.ascontiguousarray(X)
 
 
 def decay(values: NDArray[Any], width: float) -> None:

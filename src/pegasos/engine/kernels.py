@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pegasos.engine.distances import Measure, Pairs, fill_gram, fill_matrix, mirror_upper, self_values, squared_norms
-from pegasos.engine.elementwise import decay, raise_to_power, variance_of
+from pegasos.engine.elementwise import as_rows, decay, raise_to_power, variance_of
 
 #: What `pegasos.kernels` offers.
 __all__ = ["CustomKernel", "Exponential", "Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial"]
@@ -363,28 +363,6 @@ def as_kernel(spec: Any) -> Kernel | None:
         return CustomKernel(spec)
     names = ", ".join(map(repr, [*KERNELS, *ALIASES]))
     raise ValueError(f"kernel must be None, a kernel object, a function of X and Z or one of {names}; got {spec!r}")
-
-
-def as_rows(X: Any) -> Any:
-    """X as a finite C-contiguous matrix or CSR, float32 or float64; other numbers become float64.
-
-    >>> as_rows([[1, 2]])
-    array([[1., 2.]])
-    """
-    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
-    if X.ndim != 2:
-        raise ValueError(f"expected a 2-D array of rows, got {X.ndim}-D")
-    if X.dtype.kind == "c":
-        raise ValueError("complex numbers are not supported")
-    if X.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
-    entries = X.data if sparse.issparse(X) else X
-    # NaN and infinity survive a sum, so one number tells in almost all cases, without an array of booleans.
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = entries.sum(dtype=np.float64)
-    if not np.isfinite(total) and not np.isfinite(entries).all():
-        raise ValueError("X contains NaN or infinity")
-    return X if sparse.issparse(X) else np.ascontiguousarray(X)
 
 
 def _multiple_of_scale(width: Any) -> float | None:

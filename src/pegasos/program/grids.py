@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from pegasos.engine.kernels import DistanceKernel, Gaussian, Kernel, Polynomial, as_rows
+from pegasos.engine.elementwise import as_rows
+from pegasos.engine.kernels import DistanceKernel, Gaussian, Kernel, Polynomial
 from pegasos.learners.catalogue import MODELS, make_learner
 from pegasos.program.pipelines import Recipe, expansion
 from pegasos.program.tables.dataset import Dataset
