@@ -1,0 +1,56 @@
+"""What a method that solves one predictor to its optimum is given, and what it answers: the seam between all such methods.
+
+With C_i = ω_i/(λ Σω) the problem is, in units of λ: minimize F(w, b) = ‖w‖²/2 [+ b²/2] + Σ C_i ℓ(y_i (w·x_i + b)). Its dual:
+maximize G(a) = Σ d(a_i, C_i) - ‖Σ a_i y_i x_i‖²/2 [- (Σ a_i y_i)²/2] over 0 <= a_i <= u(C_i). The terms in brackets are there for an
+intercept that is a constant feature; a free one has neither of them, and asks for Σ a_i y_i = 0 instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+class Intercept(Enum):
+    """What is added to the scores: nothing, the weight of a constant feature, or a number that no term of F pulls to zero."""
+
+    NONE = "none"
+    AUGMENTED = "augment"
+    FREE = "free"
+
+
+@dataclass(frozen=True)
+class Target:
+    """One predictor to be solved: labels ±1 and C_i of the m training rows (float64; C_i = 0: the row is not there)."""
+
+    labels: Array
+    bounds: Array
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """A predictor and its certificate.
+
+    vector  w (explicit features), or coefficients c with w = Σ c_i φ(x_i) over the m training rows (kernels); float64
+    bias    b, 0 without an intercept
+    dual    a, feasible: inside its box, and Σ a_i y_i = 0 for a free intercept
+    primal  F(w, b), exact for this very vector and bias;  bound  G(a) <= min F, exact for this very a
+    rounds  iterations of the method
+    """
+
+    vector: Array
+    bias: float
+    dual: Array
+    primal: float
+    bound: float
+    rounds: int
+
+    @property
+    def relative(self) -> float:
+        """(F - G)/F, 0 where F is 0."""
+        return (self.primal - self.bound) / self.primal if self.primal > 0 else 0.0
