@@ -1,36 +1,33 @@
-"""Dual ascent with certificates: epochs of SDCA; each (class, λ) stops by itself, slow ones are finished by pair steps."""
+"""Dual ascent with certificates: epochs of SDCA; each (class, λ) stops by itself, and one that crawls is solved by another method."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from pegasos.engine.certificate import Certificate, box, certificate_of
-from pegasos.engine.pair_steps import active_rows, finish_round
+from pegasos.engine.certificate import Certificate, certificate_of
+from pegasos.engine.finishing import Finisher, target_of
+from pegasos.engine.optimum import Optimum
 from pegasos.engine.solvers import EpochSolver
 from pegasos.engine.walk import Walk
 
 Array = np.ndarray[Any, Any]
 
-#: Walked epochs before a column may be finished by pair steps, and the fewest more that it must be expected to need.
-WALKED_EPOCHS = 5
-EPOCHS_WORTH_FINISHING = 15
-#: Rows of the set on which pair steps are made.
-LARGEST_SET = 1000
-
 
 class DualAscent(EpochSolver):
     """The state of all predictors (classes x λ): who has reached tol, and with which gap.
 
-    `codes` and `weights` (ω) are those of the training rows, in the order of the walk's members.
+    `codes` and `weights` (ω) are those of the training rows, in the order of the walk's members. A predictor that the finisher
+    solves is kept aside: the walk itself does not know of it, and its column rests unless others need it.
     """
 
-    def __init__(self, walk: Walk, lams: Array, weights: Array, codes: Array, tol: float, finish: bool = True) -> None:
+    def __init__(
+        self, walk: Walk, lams: Array, weights: Array, codes: Array, tol: float, finisher: Finisher | None = None
+    ) -> None:
         self.rows = np.arange(walk.rows.count) if walk.members is None else walk.members
         super().__init__(walk, len(self.rows))
-        self.weights, self.codes, self.tol, self.finish = weights, codes, tol, finish
+        self.weights, self.codes, self.tol, self.finisher = weights, codes, tol, finisher
         self.lams = np.asarray(lams, dtype=np.float64)
         shape = (len(walk.classes), len(self.lams))
         self.labels = np.where(self.codes[None, :] == walk.classes[:, None], 1.0, -1.0)
@@ -39,10 +36,11 @@ class DualAscent(EpochSolver):
         self.done = np.zeros(shape, dtype=bool)
         self.epochs = np.zeros(shape, dtype=np.int64)
         self.relative = np.full(shape, np.inf)
-        self.finishing = np.zeros(shape, dtype=bool)
         self.history: list[Array] = []
-        self._verified = False
+        self._verified = self._prepared = False
         self._kept: dict[int, tuple[Array, float, Array]] = {}
+        self.solved: dict[int, Optimum] = {}
+        self._passing: set[int] = set()  # solved for those who read now; their columns walk on
 
     @property
     def finished(self) -> bool:  # type: ignore[override]
@@ -53,38 +51,69 @@ class DualAscent(EpochSolver):
     def gaps(self) -> Array:
         return self.relative.reshape(-1)
 
+    def prepare(self) -> None:
+        """Solve at once those for which no epoch is worth while."""
+        if self._prepared:
+            return
+        self._prepared = True
+        if self.finisher is not None and not self.done.all():
+            late = np.flatnonzero(~self.done.reshape(-1))
+            straight = late[self.finisher.straight([self._target(member) for member in late])]
+            self._solve(straight)
+            if len(straight) == self.done.size:
+                self.history.append(self.relative.copy())
+            self._rest()
+
     def walk_epoch(self) -> None:
-        """One more epoch: walk the columns that walk, finish those that are being finished, and look at all gaps."""
+        """One more epoch, and a look at all gaps; who would need many more is solved now."""
+        self._resume_passing()
         self.epoch += 1
         self.walk.advance(self.epoch * self.m)
-        changes = self.walk.take_mistakes()[self.walk.column_of()]
-        for row, number in np.argwhere(self.finishing & ~self.done):
-            self._finish_column(int(row), int(number))
         state = self.certificate()
         self.relative = np.where(self.done, self.relative, state.relative.reshape(self.done.shape))
         self.epochs[~self.done] = self.epoch
-        self.history.append(self.relative.copy())
         self._finish_members(self.relative <= self.tol)
-        if self.finish:
-            self._choose_finishing(changes)
+        if self.finisher is not None:
+            walked = [*self.history[-2:], self.relative.copy()]
+            self._solve(np.flatnonzero((self.finisher.worth(walked) & ~self.done).reshape(-1)))
+        self.history.append(self.relative.copy())
         self._rest()
 
+    def complete(self) -> None:
+        """Solve all that have not arrived; who walks on takes no notice."""
+        if self.finisher is None or self.finished:
+            return
+        late = np.flatnonzero(~self.done.reshape(-1))
+        self._solve(late)
+        self._passing = set(late.tolist())
+
+    @property
+    def gap_curve(self) -> list[Array]:
+        """The relative gaps (classes x λ) after each epoch, and at the end of what came after the last one."""
+        return [*self.history, self.relative.copy()] if self._passing else self.history
+
     def certificate(self) -> Certificate:
-        """P and D of each member (class by class), from the walk's own scores and coefficients."""
+        """P and D of each member (class by class), from the walk's own scores and coefficients, or as it was solved."""
         scores, bias = self.walk.settled_scores()
         values = (self._member_lams, self.weights, self._signs, scores, self.walk.coefficients())
-        return certificate_of(self.walk.method.loss, *values, bias=bias, columns=self.member_columns(), rows=self.rows)
+        state = certificate_of(self.walk.method.loss, *values, bias=bias, columns=self.member_columns(), rows=self.rows)
+        for member, optimum in self.solved.items():
+            lam = self._member_lams[member]
+            state.primal[member], state.dual[member] = lam * optimum.primal, lam * optimum.bound
+        return state
 
     def verify(self) -> bool:
         """Whether all are done by scores free of the walk's rounding; those that are not go on."""
         if self._verified:
             return True
-        self.walk.refresh()
+        if len(self.solved) < self.done.size:
+            self.walk.refresh()
         relative = self.certificate().relative
-        kept = list(self._kept)  # their columns went on for others: their own gap is the one they had
+        kept = [*self._kept, *self.solved]  # their columns went on for others: their own gap is the one they had
         relative[kept] = self.relative.reshape(-1)[kept]
         self.relative = relative.reshape(self.done.shape)
         self.done = self.relative <= self.tol
+        self.done.reshape(-1)[list(self.solved)] = True  # no method gets further
         for member in np.flatnonzero(~self.done.reshape(-1)):
             self._kept.pop(int(member), None)
         self._rest()
@@ -98,13 +127,71 @@ class DualAscent(EpochSolver):
         vectors, bias = vectors[columns], bias[columns]
         for member, (kept, kept_bias, _) in self._kept.items():
             vectors[member], bias[member] = kept, kept_bias
+        for member, optimum in self.solved.items():
+            vectors[member], bias[member] = self._all_rows(optimum.vector), optimum.bias
         return vectors, bias
+
+    def support(self) -> Array:
+        return self.predictors()[0] != 0
 
     def scores(self, index: Array) -> Array:
         scores = self.walk.scores(index)[self.member_columns()]
         for member, (_, _, kept) in self._kept.items():
             scores[member] = kept[index]
+        if self.solved:
+            members = list(self.solved)
+            vectors = np.stack([self._all_rows(self.solved[member].vector) for member in members])
+            bias = np.array([self.solved[member].bias for member in members])
+            scores[members] = self.walk.rows.evaluate(index, vectors.astype(scores.dtype)) + bias[:, None].astype(scores.dtype)
         return scores
+
+    def save(self) -> dict[str, Any]:
+        """What a later fit needs to go on; of those that were solved the dual coefficients."""
+        for member, optimum in self.solved.items():
+            row, number = divmod(member, len(self.lams))
+            self.walk.separate(row, number)
+            coefficients = np.zeros(self.walk.rows.count)
+            coefficients[self.rows] = self.labels[row] * optimum.dual
+            self.walk.adopt(int(self.walk.column_of()[row, number]), coefficients)
+        return self.walk.save()
+
+    # -- who walks, who rests, who is solved ---------------------------------------------------------------------------
+
+    def _target(self, member: int) -> Any:
+        row, number = divmod(int(member), len(self.lams))
+        return target_of(self.labels[row], self.lams[number], self.weights)
+
+    def _solve(self, members: Array) -> None:
+        """Solve these for good, from where the walk has brought them."""
+        if not len(members):
+            return
+        assert self.finisher is not None
+        start = None
+        if self.epoch:
+            columns = self.member_columns()[members]
+            start = self.walk.coefficients()[columns][:, self.rows].astype(np.float64)
+        found = self.finisher.solve([self._target(member) for member in members], start)
+        for member, optimum in zip(members, found, strict=True):
+            self.solved[int(member)] = optimum
+            self.relative.reshape(-1)[member] = optimum.relative
+        self.done.reshape(-1)[members] = True
+
+    def _resume_passing(self) -> None:
+        """Those that were solved only to be read go on as if nothing had happened."""
+        for member in self._passing:
+            del self.solved[member]
+        self.done.reshape(-1)[list(self._passing)] = False
+        self._passing = set()
+        self._verified = False
+        self._rest()
+
+    def _all_rows(self, vector: Array) -> Array:
+        """Coefficients of the training rows among those of all rows; weights of features stay as they are."""
+        if not self.walk.rows.dual or len(vector) == self.walk.rows.count:
+            return vector
+        spread = np.zeros(self.walk.rows.count)
+        spread[self.rows] = vector
+        return spread
 
     def _finish_members(self, reached: Array) -> None:
         """Note who has reached tol; a member whose column goes on for others keeps what it has now."""
@@ -123,47 +210,7 @@ class DualAscent(EpochSolver):
                 self._kept[int(member)] = (vectors[column].copy(), float(bias[column]), scores[column].copy())
 
     def _rest(self) -> None:
-        """A column walks as long as one of its λ is neither done nor being finished."""
+        """A column walks as long as one of its λ is not done."""
         resting = np.ones(self.walk.active, dtype=bool)
-        resting[self.walk.column_of()[~(self.done | self.finishing)]] = False
+        resting[self.walk.column_of()[~self.done]] = False
         self.walk.rest(resting)
-
-    def _choose_finishing(self, changes: Array) -> None:
-        """Columns for which walking on, at the pace of their last epochs, would take longer than pair steps."""
-        if not self.walk.method.loss.linear_dual or len(self.history) < WALKED_EPOCHS:
-            return
-        past, now = self.history[-3], self.history[-1]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            pace = np.log(now / past) / 2
-            needed = np.where(pace < 0, np.log(self.tol / now) / pace, math.inf)
-        # nanoseconds, roughly: an epoch of a column (each change costs a row), and ten rounds of pair steps
-        epoch = 20.0 * self.m + 0.3 * self.walk.rows.width * changes
-        rounds = 150.0 * min(LARGEST_SET, self.m) ** 2
-        self.finishing |= ~self.done & (needed > EPOCHS_WORTH_FINISHING) & (needed * epoch > rounds)
-
-    def _finish_column(self, row: int, number: int) -> None:
-        """Pair steps on the rows of one predictor that are worth moving."""
-        walk = self.walk
-        walk.separate(row, number)
-        column = int(walk.column_of()[row, number])
-        labels = self.labels[row]
-        bounds = box(self.lams[[number]], self.weights)[0]
-        scores = walk.column_scores(column)[self.rows]
-        a = np.clip(labels * walk.coefficients()[column][self.rows], 0.0, bounds)
-        gradient = 1.0 - labels * scores
-        chosen = active_rows(a, gradient, bounds, LARGEST_SET)
-        if not len(chosen):
-            return
-        index = self.rows[chosen]
-        signs = labels[chosen]
-        cross = walk.rows.cross(index).astype(np.float64) + walk.method.constant**2
-        loss = bounds @ np.maximum(gradient, 0.0)
-        squared_norm = (labels * a) @ scores
-        gap = max(0.0, squared_norm + loss - a.sum())
-        # a coordinate whose gradient is g gains g²/(2K): ask for gradients that, over all bounds, leave a tenth of the gap
-        curvature = 2.0 * max(float(cross.diagonal().max()), np.finfo(float).tiny)
-        needed = (gap / (10.0 * bounds[chosen].sum())) ** 2 / curvature
-        rounding = (np.finfo(walk.rows.dtype).eps * (1.0 + np.abs(scores).max())) ** 2 / curvature
-        least = max(min(1e-6 * gap / len(chosen), needed), rounding)
-        after = finish_round(cross * np.outer(signs, signs), a[chosen], gradient[chosen], bounds[chosen], least)
-        walk.move(column, index, signs * (after - a[chosen]))

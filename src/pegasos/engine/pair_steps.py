@@ -1,11 +1,17 @@
-"""Greedy pair steps on a small set of dual coefficients: slow columns are finished with them.
+"""Greedy pair steps on a small set of dual coefficients, in compiled code.
 
 Random-order steps crawl where large coefficients must move together (a wide kernel and a large C). Here both coordinates of a
-step are chosen by their gain, and solved for together. After Steinwart, Hush and Scovel (2011), training SVMs without offset.
+step are chosen by their gain, and solved for together. After Steinwart, Hush and Scovel (2011), training SVMs without offset, and
+Fan, Chen and Lin (2005), second order working set selection, for a free intercept.
+
+Coefficients are c_i = y_i a_i, so that labels are nowhere: maximize v·e - e·K·e/2 over changes low <= e <= high, where v_i = y_i - s_i
+is the gradient at e = 0. All arrays have one dtype. In float32 a step takes half the time; what is lost to rounding is seen, and
+made up for, when the scores are next computed from the coefficients.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,75 +22,145 @@ Array = np.ndarray[Any, Any]
 
 
 @compiled
-def climb_pairs(Q: Array, a: Array, gradient: Array, bounds: Array, least: float, most: int, gains: Array, steps: Array) -> int:
-    """Maximize Σa - aᵀQa/2 over 0 <= a <= bounds by pair steps, in place, until no single step gains more than `least`.
+def largest(bits: Array) -> int:
+    """Where the largest of some gains is, which are not negative: as integers their bits have the same order.
 
-    Q[i, j] = y_i y_j K_ij, gradient = 1 - Q a. Gains are written to an array and searched after that: the loops run in vector
-    registers. Returns the number of steps.
+    A maximum of integers is searched in vector registers, one of floating point numbers is not (NaN is in the way).
     """
-    size = a.size
-    diagonal = np.empty(size)
-    inverse = np.empty(size)
+    best = bits[0]
+    for i in range(bits.size):
+        best = max(best, bits[i])
+    place = 0
+    while bits[place] != best:
+        place += 1
+    return place
+
+
+@partial(compiled, any_order=True)
+def single_gains(v: Array, diagonal: Array, inverse: Array, low: Array, high: Array, gains: Array) -> None:
+    """What each coordinate gains by its own best step."""
+    half = v.dtype.type(0.5)
+    for i in range(v.size):
+        step = min(max(v[i] * inverse[i], low[i]), high[i])
+        gains[i] = step * (v[i] - half * diagonal[i] * step)
+
+
+@partial(compiled, any_order=True)
+def pair_gains(
+    p: int, row: Array, v: Array, diagonal: Array, inverse: Array, low: Array, high: Array, tiny: Any, gains: Array, steps: Array
+) -> None:
+    """What coordinate p gains together with each other one: the other's best, p at its own best; then p's best after that."""
+    half = v.dtype.type(0.5)
+    own, own_inverse, slope, least, most = diagonal[p], inverse[p], v[p], low[p], high[p]
+    for j in range(v.size):
+        share = row[j] * own_inverse
+        # nearly parallel rows gain nothing together
+        rest = max(diagonal[j] - row[j] * share, tiny * diagonal[j])
+        second = min(max((v[j] - slope * share) / rest, low[j]), high[j])
+        first = min(max(slope * own_inverse - share * second, least), most)
+        gains[j] = first * (slope - half * own * first - row[j] * second) + second * (v[j] - half * diagonal[j] * second)
+        steps[j] = second
+
+
+@partial(compiled, any_order=True)
+def balanced_gains(p: int, row: Array, v: Array, diagonal: Array, low: Array, high: Array, tiny: Any, gains: Array) -> None:
+    """What is gained by moving p up and another coordinate down by as much."""
+    half = v.dtype.type(0.5)
+    own, slope, most = diagonal[p], v[p], high[p]
+    for j in range(v.size):
+        pull = slope - v[j]
+        curve = max(own + diagonal[j] - (row[j] + row[j]), tiny * (own + diagonal[j]))
+        step = min(min(max(pull / curve, v.dtype.type(0)), most), -low[j])
+        gains[j] = step * (pull - half * curve * step)
+
+
+@compiled
+def take_steps(first: Any, row: Array, second: Any, other: Array, v: Array) -> None:
+    """The gradient after two coordinates moved."""
+    for i in range(v.size):
+        v[i] -= first * row[i] + second * other[i]
+
+
+@compiled
+def move(place: int, step: Any, low: Array, high: Array, change: Array) -> None:
+    """One coordinate moves; at a bound its room is exactly zero."""
+    change[place] += step
+    low[place] = min(low[place] - step, low.dtype.type(0))
+    high[place] = max(high[place] - step, high.dtype.type(0))
+
+
+@compiled
+def climb_pairs(
+    K: Array, v: Array, low: Array, high: Array, least: float, most: int, tiny: Any, gains: Array, bits: Array, change: Array
+) -> int:
+    """Pair steps, in place, until no single step gains more than `least`; `bits` is a view of `gains`. Returns their number."""
+    size = v.size
+    diagonal, inverse, steps = np.empty_like(v), np.empty_like(v), np.empty_like(v)
+    zero = v.dtype.type(0)
     for i in range(size):
-        diagonal[i] = Q[i, i]
-        inverse[i] = 1.0 / Q[i, i] if Q[i, i] > 0.0 else 0.0
+        # of a row of length zero nothing but its own bound ends the step
+        diagonal[i] = max(K[i, i], tiny * tiny)
+        inverse[i] = v.dtype.type(1) / diagonal[i]
     for count in range(most):
-        for i in range(size):
-            step = min(max(a[i] + gradient[i] * inverse[i], 0.0), bounds[i]) - a[i]
-            gains[i] = step * (gradient[i] - 0.5 * diagonal[i] * step)
-        p = np.argmax(gains)
-        if not gains[p] > least:
-            return count
+        single_gains(v, diagonal, inverse, low, high, gains)
+        p = largest(bits)
         alone = gains[p]
-        row, own, slope, at, bound = Q[p], diagonal[p], gradient[p], a[p], bounds[p]
-        for j in range(size):
-            cross = row[j]
-            # the second coordinate's best, with the first at its own best; nearly parallel rows gain nothing together
-            rest = diagonal[j] - cross * cross / own
-            free = (gradient[j] - slope * cross / own) / max(rest, 1e-12 * diagonal[j] + 1e-300)
-            second = min(max(a[j] + free, 0.0), bounds[j]) - a[j]
-            first = min(max(at + (slope - cross * second) / own, 0.0), bound) - at
-            gains[j] = first * (slope - 0.5 * own * first - cross * second) + second * (gradient[j] - 0.5 * diagonal[j] * second)
-            steps[j] = second
+        if not alone > least:
+            return count
+        row = K[p]
+        pair_gains(p, row, v, diagonal, inverse, low, high, tiny, gains, steps)
         gains[p] = alone
-        steps[p] = 0.0
-        q = np.argmax(gains)
+        steps[p] = zero
+        q = largest(bits)
         second = steps[q]
-        first = min(max(at + (slope - row[q] * second) / own, 0.0), bound) - at
-        a[p] += first
-        if second == 0.0:
-            for i in range(size):
-                gradient[i] -= first * row[i]
-        else:
-            a[q] += second
-            other = Q[q]
-            for i in range(size):
-                gradient[i] -= first * row[i] + second * other[i]
+        first = min(max((v[p] - row[q] * second) * inverse[p], low[p]), high[p])
+        take_steps(first, row, second, K[q], v)
+        move(p, first, low, high, change)
+        if second != zero:
+            move(q, second, low, high, change)
     return most
 
 
-def active_rows(a: Array, gradient: Array, bounds: Array, most: int) -> Array:
-    """The rows worth moving: those inside their box, and those at a bound that the gradient pulls inside, strongest first."""
-    pull = np.where(a <= 0, gradient, np.where(a >= bounds, -gradient, np.inf))
-    pull[bounds <= 0] = 0
-    candidates = np.flatnonzero(pull > 0)
-    if len(candidates) > most:
-        candidates = candidates[np.argpartition(-pull[candidates], most)[:most]]
-    return np.sort(candidates)
+@compiled
+def climb_balanced_pairs(
+    K: Array, v: Array, low: Array, high: Array, least: float, most: int, tiny: Any, gains: Array, bits: Array, change: Array
+) -> int:
+    """The same where the sum of all coefficients must stay as it is: one goes up by as much as another goes down."""
+    size = v.size
+    diagonal = np.empty_like(v)
+    for i in range(size):
+        diagonal[i] = max(K[i, i], tiny * tiny)
+    for count in range(most):
+        p, lowest = -1, np.inf
+        for i in range(size):
+            if high[i] > 0.0 and (p < 0 or v[i] > v[p]):
+                p = i
+            if low[i] < 0.0 and v[i] < lowest:
+                lowest = v[i]
+        # not the gain ends it: a coordinate with hardly any room gains little, must make way, and others come after it
+        if p < 0 or not (v[p] - lowest) * abs(v[p] - lowest) > 4.0 * diagonal[p] * least:
+            return count
+        row = K[p]
+        balanced_gains(p, row, v, diagonal, low, high, tiny, gains)
+        gains[p] = v.dtype.type(0)
+        q = largest(bits)
+        if not v[p] > v[q]:
+            return count
+        curve = max(diagonal[p] + diagonal[q] - (row[q] + row[q]), tiny * (diagonal[p] + diagonal[q]))
+        step = min(min((v[p] - v[q]) / curve, high[p]), -low[q])
+        take_steps(step, row, -step, K[q], v)
+        move(p, step, low, high, change)
+        move(q, -step, low, high, change)
+    return most
 
 
-def finish_round(Q: Array, a: Array, gradient: Array, bounds: Array, tol: float) -> Array:
-    """The coefficients of a set after pair steps on it; `tol` is the gain, as a share of Σa's scale, that is worth a step."""
-    size = len(a)
-    a, gradient = a.copy(), gradient.copy()
-    climb_pairs(
-        np.ascontiguousarray(Q),
-        a,
-        gradient,
-        np.ascontiguousarray(bounds),
-        tol,
-        20 * size,
-        np.empty(size),
-        np.empty(size),
-    )
-    return a
+def climb(K: Array, v: Array, low: Array, high: Array, least: float, most: int, balanced: bool) -> tuple[Array, int]:
+    """The changes of a set of coefficients by pair steps, in K's dtype, and how many steps they took.
+
+    v, low and high are consumed: they end as gradient and room after the steps.
+    """
+    change, gains = np.zeros_like(v), np.empty_like(v)
+    bits = gains.view(np.int32 if v.itemsize == 4 else np.int64)
+    tiny = v.dtype.type(1e-6 if v.itemsize == 4 else 1e-12)
+    step = climb_balanced_pairs if balanced else climb_pairs
+    return change, step(K, v, low, high, least, most, tiny, gains, bits, change)

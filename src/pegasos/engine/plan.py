@@ -18,7 +18,8 @@ PRIMAL_BLOCK = 64
 class Plan:
     """rows: "dense", "csr", "gram" (stored), "on the fly" or "precomputed"; walk: "by rows" or "by blocks".
 
-    bytes is an upper estimate of all arrays of the engine together, X excluded; budget what they may take.
+    bytes is an upper estimate of all arrays of the engine together, X excluded; budget what they may take; method what was done in
+    the end, in words, where several things could have been.
     """
 
     rows: str
@@ -28,6 +29,7 @@ class Plan:
     budget: int
     threads: int
     reason: str
+    method: str = ""
 
     @property
     def by_rows(self) -> bool:
@@ -37,6 +39,7 @@ class Plan:
         return (
             f"rows {self.rows}, walked {self.walk}, {self.bytes / 1e6:,.0f} MB of {self.budget / 1e6:,.0f} MB, "
             f"{self.threads} threads: {self.reason}"
+            + (f"; {self.method}" if self.method else "")
         )
 
 

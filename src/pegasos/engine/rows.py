@@ -69,6 +69,11 @@ class ExplicitRows:
         """K_ii of all rows."""
         return squared_norms(self.X)
 
+    @property
+    def numbers_a_row(self) -> float:
+        """How many numbers of a row a step reads."""
+        return self.X.nnz / max(1, self.count) if sparse.issparse(self.X) else float(self.width)
+
     def products(self, weights: Array) -> Array:
         """X·weightsᵀ for all rows."""
         return np.asarray(self.X @ weights.T)
@@ -130,24 +135,44 @@ class GramRows(DualRows):
 
     stored = True
 
-    def __init__(self, K: Array) -> None:
-        self.K = read_only(np.ascontiguousarray(K))
-        self.dtype = K.dtype
-        self.count = self.width = K.shape[0]
+    def __init__(self, K: Array | None, kernel: Kernel | None = None, X: Any = None) -> None:
+        self._K = None if K is None else read_only(np.ascontiguousarray(K))
+        self._kernel, self._X = kernel, X
+        given = X if K is None else K
+        self.dtype = given.dtype
+        self.count = self.width = given.shape[0]
         self._thread = threading.local()
 
     @classmethod
     def of(cls, kernel: Kernel, X: Any) -> GramRows:
-        """The Gram matrix of a resolved kernel."""
-        return cls(kernel.matrix(X, X))
+        """The Gram matrix of a resolved kernel, computed when it is first looked at as a whole."""
+        return cls(None, kernel, X)
+
+    @property
+    def pending(self) -> bool:
+        """Whether the matrix is still to be computed."""
+        return self._K is None
+
+    @property
+    def K(self) -> Array:
+        """The matrix."""
+        if self._K is None:
+            assert self._kernel is not None
+            self._K = read_only(self._kernel.matrix(self._X, self._X))
+        return self._K
+
+    def flying(self) -> KernelRows:
+        """The same rows without the matrix."""
+        assert self._kernel is not None
+        return KernelRows(self._kernel, self._X)
 
     @cached_property
     def diagonal(self) -> Array:
         """K_ii of all rows."""
-        return self.K.diagonal().astype(np.float64)
+        return self.flying().diagonal if self._K is None else self._K.diagonal().astype(np.float64)
 
     def between(self, rows: Array, columns: Any) -> Array:
-        return self.K[np.ix_(rows, columns)]
+        return self.flying().between(rows, columns) if self._K is None else self._K[np.ix_(rows, columns)]
 
     def add(self, index: Array, changes: Array, weights: Array) -> None:
         dense = np.flatnonzero((changes != 0).sum(axis=1) * PRODUCT_ADVANTAGE >= changes.shape[1])
@@ -236,7 +261,7 @@ class KernelRows(DualRows):
         own = None if bank is not None or kernel.measure is None else Pairs(kernel.measure, X)
         self._pairs = own if bank is None else bank.pairs
         # A user's function is called from one thread only: it need not be prepared for more.
-        self._most_workers = 1 if self._pairs is None else self._pairs.most_workers
+        self.most_workers = 1 if self._pairs is None else self._pairs.most_workers
 
     @cached_property
     def diagonal(self) -> Array:
@@ -269,7 +294,7 @@ class KernelRows(DualRows):
             def work(_: slice, columns: slice, rows: Array = rows, values: Array = values) -> None:
                 weights[:, columns] += values @ self.between(rows, columns)
 
-            run_blocks(column_tiles(len(rows), self.width), work, most_workers=self._most_workers)
+            run_blocks(column_tiles(len(rows), self.width), work, most_workers=self.most_workers)
 
     def _add_from_shared(self, base: Array, used: Array, changes: Array, weights: Array) -> None:
         values = np.ascontiguousarray(changes[:, used])
@@ -296,7 +321,7 @@ class KernelRows(DualRows):
                 part = support[start : start + GATHERED_ROWS]
                 out[:, columns] += vectors[:, part] @ self.between(part, index[columns])
 
-        run_blocks(column_tiles(1, len(index)), work, most_workers=self._most_workers)
+        run_blocks(column_tiles(1, len(index)), work, most_workers=self.most_workers)
         return out
 
 

@@ -20,6 +20,8 @@ Array = np.ndarray[Any, Any]
 def advance_together(solvers: Sequence[Solver], stop: int) -> None:
     """Advance solvers over the same draws block by block in step, so that they can share what a block needs."""
     block = solvers[0].walk.steps_a_block
+    for solver in solvers:
+        solver.prepare()
     for milestone in max((solver.milestones(stop) for solver in solvers), key=len):
         begin = min(solver.walk.step for solver in solvers)
         for step in range(begin // block * block + block, solvers[0].steps_at(milestone), block):
@@ -55,9 +57,15 @@ class Solver:
         """The relative duality gap of each member, where the solver has certificates."""
         return None
 
+    def prepare(self) -> None:
+        """Do what is to be done before the first step."""
+
     def advance(self, stop: int) -> None:
         """Go on until `stop`."""
         raise AssertionError("each solver goes its own way")
+
+    def complete(self) -> None:
+        """Bring to its end what a walk that ends here would leave unfinished; a walk that goes on is not changed by it."""
 
     def predictors(self) -> tuple[Array, Array]:
         """Vectors (members x width) and bias (members) at this moment."""
@@ -68,6 +76,10 @@ class Solver:
         vectors, bias = self.predictors()
         constant = (self.walk.method.constant * bias)[:, None]
         return self.walk.rows.evaluate(index, vectors) + constant.astype(vectors.dtype)
+
+    def support(self) -> Array:
+        """Which rows have a coefficient, members x rows; only for kernels."""
+        return np.asarray((self.walk.coefficients() != 0)[self.member_columns()])
 
     def member_columns(self) -> Array:
         """The walk's column of each member, class by class."""
@@ -136,6 +148,7 @@ class EpochSolver(Solver):
         return stop * self.m
 
     def advance(self, stop: int) -> None:
+        self.prepare()
         while self.epoch < stop and not self.finished:
             self.walk_epoch()
 

@@ -100,3 +100,14 @@ def run_blocks(
         finally:
             # After an error or Ctrl-C only the tiles under way are awaited.
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def run_each(work: Callable[[int], None], numbers: Sequence[int]) -> None:
+    """Call work(number) for all numbers, on as many threads as BLAS may use.
+
+    >>> found = [0, 0]
+    >>> run_each(lambda number: found.__setitem__(number, number + 1), range(2))
+    >>> found
+    [1, 2]
+    """
+    run_blocks([(slice(number, number + 1), slice(0, 0)) for number in numbers], lambda rows, _: work(rows.start))

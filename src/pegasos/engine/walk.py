@@ -268,13 +268,6 @@ class Walk:
         scores = weights if self.rows.dual else np.ascontiguousarray(self.rows.products(weights).T)
         return scores, self.method.constant * bias
 
-    def column_scores(self, column: int) -> Array:
-        """The raw scores of all rows under one column."""
-        self._settle()
-        state, weights = self._state, self._state.weights[column : column + 1]
-        scores = weights[0] if self.rows.dual else self.rows.products(weights)[:, 0]
-        return state.scale[column] * (scores.astype(np.float64) + self.method.constant * state.bias[column])
-
     def coefficients(self) -> Array:
         """The dual coefficients y·a of each column (only where they are kept)."""
         return self._state.coefficients[: self.active]
@@ -342,14 +335,15 @@ class Walk:
         if rank > columns.low[column]:
             split(column, rank, columns, self._state, self._block)
 
-    def move(self, column: int, index: Array, change: Array) -> None:
-        """Change dual coefficients of one column from outside, at a moment between two steps."""
+    def adopt(self, column: int, coefficients: Array) -> None:
+        """Give one column other dual coefficients (one a row), at a moment between two steps."""
         self._settle()
         state = self._state
-        change = change.astype(self.rows.dtype)
-        state.coefficients[column, index] += change
-        state.bias[column] += self.method.constant * float(change.sum())
-        self.rows.add(index, change[None, :], state.weights[column : column + 1])
+        change = (coefficients - state.coefficients[column]).astype(self.rows.dtype)
+        state.coefficients[column] = coefficients
+        state.bias[column] = self.method.constant * float(coefficients.sum())
+        index = np.flatnonzero(change)
+        self.rows.add(index, change[None, index], state.weights[column : column + 1])
 
     def _settle(self) -> None:
         """Add the changes of the block under way; what is left of it is opened anew."""

@@ -43,8 +43,8 @@ class Declaration:
     tolerance: str | None = None
     #: Whether the rule reads its own dual coefficient, so that they are kept for linear predictors too.
     keeps_coefficients: bool = False
-    #: Whether an intercept that is not regularized is the same thing as a constant feature.
-    free_intercept: bool = False
+    #: What fit_intercept="free" means: the same as "augment" (nothing is regularized), an intercept of its own, or nothing (None).
+    free_intercept: str | None = None
     #: Epochs, or numbers of passes, that a search tries where nothing is asked for.
     usual_epochs: tuple[int, ...] = ()
     fitted_numbers: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ PERCEPTRON = Declaration(
     stops=("epochs",),
     unit="epochs",
     draws=("shuffle",),
-    free_intercept=True,
+    free_intercept="augment",
     usual_epochs=(1, 3, 10, 30, 100),
     fitted_arrays=("loss_curve_", "mistakes_"),
 )
@@ -107,6 +107,7 @@ SDCA = Declaration(
     draws=("sampling",),
     tolerance="tol",
     keeps_coefficients=True,
+    free_intercept="free",
     fitted_numbers=("lam_", "gap_"),
     fitted_arrays=("gap_curve_", "objective_", "dual_objective_"),
 )

@@ -136,7 +136,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
                 "the fitted coefficients are not finite: the numbers in X are too large for their dtype. "
                 "Scale X (for example StandardScaler), use float64, or a larger lam."
             )
-        bias = np.stack([task.constant * stage[1] for stage in stages]).astype(task.X.dtype)
+        bias = np.stack([stage[1] for stage in stages]).astype(task.X.dtype)
         self.intercept_ = bias[-1]
         for stale in ("coef_", "dual_coef_", "support_", "support_vectors_", "kernel_"):
             self.__dict__.pop(stale, None)

@@ -17,9 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 from pegasos.engine.certificate import Certificate, box, certificate_of
 from pegasos.engine.kernels import Kernel
 from pegasos.engine.losses import LOSSES, PROBABILISTIC
+from pegasos.engine.optimum import Intercept
 from pegasos.engine.rows import KernelRows
 from pegasos.learners.one_vs_all import OneVsAllClassifier, probabilities
-from pegasos.learners.task import PRECOMPUTED, column_codes, combined_weights, one_of, resolve_lam
+from pegasos.learners.task import PRECOMPUTED, column_codes, combined_weights, intercept_of, one_of, resolve_lam
 
 Array = np.ndarray[Any, Any]
 
@@ -89,17 +90,20 @@ def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certi
     """P(w) of each column on these rows, and the best of the dual values that w itself suggests.
 
     Candidates: the coefficients clipped to what the dual allows (kernel predictors), and a_i = -C_i ℓ'(y_i w·x_i), for the hinge
-    loss shrunk to its best length. All are feasible, so each bounds the optimum from below.
+    loss shrunk to its best length. All are feasible (with a free intercept: once both classes weigh the same), so each bounds the
+    optimum from below.
     """
     loss = LOSSES[estimator.loss]
     lam = np.full(len(labels), float(estimator.lam_))
     bias = estimator.intercept_.astype(np.float64)
     dual, vectors = hasattr(estimator, "dual_coef_"), estimator._vectors
+    free = intercept_of(estimator) is Intercept.FREE
     scores = np.ascontiguousarray(estimator._products(X, vectors).T + bias[:, None])
     if dual:
-        squared_norm = np.einsum("ij,ij->i", vectors, scores[:, estimator.support_], dtype=np.float64)
+        regularized = scores[:, estimator.support_] - (bias[:, None] if free else 0.0)
+        squared_norm = np.einsum("ij,ij->i", vectors, regularized, dtype=np.float64)
     else:
-        squared_norm = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64) + bias**2
+        squared_norm = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64) + (0.0 if free else bias**2)
     mean_loss = certificate_of(loss, lam, weights, labels, scores, np.zeros_like(scores)).primal
     bounds = box(lam, weights)
     candidates = [-bounds * loss.slopes(labels * scores)]
@@ -109,6 +113,7 @@ def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certi
         candidates.append(np.clip(labels * full, 0.0, loss.upper(bounds)))
     best = np.full(len(lam), -np.inf)
     for a in candidates:
+        a = balanced(a, labels) if free else a
         own = _scores_of(estimator, X, labels * a)
         if loss.linear_dual:
             length = np.einsum("ij,ij->i", a * labels, own, dtype=np.float64)
@@ -116,6 +121,15 @@ def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certi
             a, own = a * factor[:, None], own * factor[:, None]
         best = np.maximum(best, certificate_of(loss, lam, weights, labels, np.ascontiguousarray(own), labels * a).dual)
     return Certificate(lam / 2 * squared_norm + mean_loss, best)
+
+
+def balanced(a: Array, labels: Array) -> Array:
+    """Dual coefficients (columns x rows) for which Σ a_i y_i = 0: those of the heavier class are shrunk."""
+    up, down = np.where(labels > 0, a, 0.0), np.where(labels > 0, 0.0, a)
+    weights = up.sum(axis=1, keepdims=True), down.sum(axis=1, keepdims=True)
+    least = np.minimum(*weights)
+    shares = [np.divide(least, weight, out=np.zeros_like(weight), where=weight > 0) for weight in weights]
+    return np.asarray(up * shares[0] + down * shares[1])
 
 
 def _scores_of(estimator: Any, X: Any, coefficients: Array) -> Array:

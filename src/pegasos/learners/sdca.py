@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,15 @@ from pegasos.engine import rules
 from pegasos.engine.certificate import box
 from pegasos.engine.draws import Draws
 from pegasos.engine.dual_ascent import DualAscent
+from pegasos.engine.finishing import Finisher
 from pegasos.engine.losses import LOSSES
 from pegasos.engine.method import Method
+from pegasos.engine.optimum import Intercept
 from pegasos.engine.solvers import Solver
 from pegasos.learners.catalogue import SDCA as DECLARED
 from pegasos.learners.convergence import NotConverged
 from pegasos.learners.regularized import RegularizedClassifier, has_certificate
-from pegasos.learners.task import Task, check_stops, draw_seed, positive, whole_number
+from pegasos.learners.task import Task, check_stops, draw_seed, intercept_of, positive, whole_number
 
 Array = np.ndarray[Any, Any]
 
@@ -108,7 +111,8 @@ class SDCA(RegularizedClassifier):
             solver.advance(stop)
             stages.append(solver.predictors())
         solver.advance(last)
-        self._gaps = [*self._gaps, *(relative[:, 0] for relative in solver.history)]
+        solver.complete()
+        self._gaps = [*self._gaps, *(relative[:, 0] for relative in solver.gap_curve)]
         self._finish(task, solver, certified, stages, stops)
         return self
 
@@ -116,29 +120,37 @@ class SDCA(RegularizedClassifier):
         super().check_parameters()
         positive("tol", self.tol)
         whole_number("max_epochs", self.max_epochs)
+        if intercept_of(self) is Intercept.FREE and not self.finish:
+            raise ValueError("fit_intercept='free' needs finish=True: coordinate ascent alone cannot fit such an intercept.")
 
     def _ascent(self, task: Task, lams: Array, seed: int, certified: bool) -> DualAscent:
         method = Method(rules.SDCA, LOSSES[self.loss], constant=task.constant)
         weights = task.training(task.weights)
         draws = Draws(self.sampling, task.m, seed)
         walk = task.walk(method, draws, 1.0 / (lams * weights.sum()), task.weights)
-        # without a certificate nothing tells when to stop, or whom to finish
-        tol, finish = (float(self.tol), bool(self.finish)) if certified else (-np.inf, False)
-        return DualAscent(walk, lams, weights, task.training(task.codes), tol, finish)
+        if not certified:  # nothing tells when to stop, or whom to finish
+            return DualAscent(walk, lams, weights, task.training(task.codes), -np.inf)
+        finisher = None
+        if self.finish:
+            memory = max(0, task.plan.budget - task.plan.bytes)
+            finisher = Finisher(task.rows, method.loss, intercept_of(self), float(self.tol), task.members, memory)
+        return DualAscent(walk, lams, weights, task.training(task.codes), float(self.tol), finisher)
 
     def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
         return [self._ascent(task, lams, seed, has_certificate(task.kernel, task.X))]
 
     def _finish(self, task: Task, solver: DualAscent, certified: bool, stages: list[Any], stops: list[int]) -> None:
-        walk = solver.walk
-        walk.refresh()
+        if len(solver.solved) < len(task.columns):
+            solver.walk.refresh()
         state = solver.certificate()
         self.objective_, self.dual_objective_ = state.primal, state.dual
         self.gap_ = float(state.relative.max()) if certified else float("nan")
         self.gap_curve_ = np.array(self._gaps)
-        self.n_iter_ = solver.epoch
-        self._saved = walk.save() if self.warm_start else None
-        self._publish(task, [*stages, solver.predictors()], stops)
+        self.n_iter_ = len(self.gap_curve_)
+        predictors = solver.predictors()
+        self._saved = solver.save() if self.warm_start else None
+        task.plan = replace(task.plan, method=self._method(solver))
+        self._publish(task, [*stages, predictors], stops)
         if not certified:
             message = "the kernel is not positive semidefinite: no duality gap exists, and the result is not certified."
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
@@ -146,6 +158,16 @@ class SDCA(RegularizedClassifier):
             late, single = int((state.relative > self.tol).sum()), task.X.dtype == np.float32
             message = NotConverged("SDCA", self.n_iter_, self.gap_, self.tol, late, len(task.columns), single)
             warnings.warn(message, stacklevel=3)
+
+    @staticmethod
+    def _method(solver: DualAscent) -> str:
+        """What was done, in words."""
+        walked = f"coordinate ascent, {solver.epoch} epochs" if solver.epoch else ""
+        if not solver.solved or solver.finisher is None:
+            return walked
+        rounds = max(optimum.rounds for optimum in solver.solved.values())
+        share = f"{len(solver.solved)} of {solver.done.size} columns by " if walked else ""
+        return f"{walked}{', then ' if walked else ''}{share}{solver.finisher.method}, up to {rounds} rounds"
 
     def _resumable(self, task: Task) -> dict[str, Any] | None:
         """What the last fit left, brought into the box of the present lam and weights."""

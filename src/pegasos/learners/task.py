@@ -20,6 +20,7 @@ from pegasos.engine.draws import Draws
 from pegasos.engine.kernels import Kernel, as_kernel
 from pegasos.engine.losses import LOSSES
 from pegasos.engine.method import Method
+from pegasos.engine.optimum import Intercept
 from pegasos.engine.plan import Plan, plan_dual, plan_primal
 from pegasos.engine.rows import GramRows, KernelRows, explicit_rows
 from pegasos.engine.walk import Walk
@@ -102,21 +103,28 @@ def combined_weights(sample_weight: Any, class_weight: Any, classes: Array, code
     return weights
 
 
-def constant_feature(learner: Any) -> float:
-    """The value of the constant feature, 0 for none; see `fit_intercept` in the learners."""
+def intercept_of(learner: Any) -> Intercept:
+    """What `fit_intercept` means for a learner."""
     fit_intercept = learner.fit_intercept
     if fit_intercept == "auto":
-        return 1.0 if learner.kernel is None else 0.0
+        return Intercept.AUGMENTED if learner.kernel is None else Intercept.NONE
     if isinstance(fit_intercept, bool | np.bool_) and not fit_intercept:
-        return 0.0
-    if fit_intercept == "augment" or (fit_intercept == "free" and learner.declaration.free_intercept):
-        return 1.0
-    if fit_intercept == "free":
+        return Intercept.NONE
+    if fit_intercept == "augment":
+        return Intercept.AUGMENTED
+    if fit_intercept != "free":
+        raise ValueError(f"fit_intercept must be 'auto', 'augment', 'free' or False, got {fit_intercept!r}.")
+    if learner.declaration.free_intercept is None:
         raise ValueError(
-            f"{type(learner).__name__} has no honest way to fit an intercept that is not regularized (its step sizes and its "
-            "certificate rest on a strongly convex objective). Use fit_intercept='augment', or centre the features."
+            f"{type(learner).__name__} has no honest way to fit an intercept that is not regularized: its step sizes rest on a "
+            "strongly convex objective. Use fit_intercept='augment', centre the features, or take SDCA, which has one."
         )
-    raise ValueError(f"fit_intercept must be 'auto', 'augment', 'free' or False, got {fit_intercept!r}.")
+    return Intercept(learner.declaration.free_intercept)
+
+
+def constant_feature(learner: Any) -> float:
+    """The value of the constant feature, 0 for none."""
+    return 1.0 if intercept_of(learner) is Intercept.AUGMENTED else 0.0
 
 
 def open_task(learner: Any, X: Any, codes: Array, weights: Array, n_classes: int) -> Task:

@@ -99,7 +99,7 @@ def make_rows(kernel: Kernel | str | None, X: Any, on_the_fly: bool, base: Calla
     if on_the_fly:
         return KernelRows(kernel, X)
     if base is None:
-        return GramRows.of(kernel, X)
+        return GramRows(kernel.matrix(X, X))  # now: several threads will look at it
     values, free = base()
     K = values if free else values.copy()
     for start in range(0, len(K), 256):  # in pieces that stay in the cache

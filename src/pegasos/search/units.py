@@ -61,6 +61,8 @@ class UnitRun:
 
     def read(self, stop: int) -> None:
         """Read off the cells that stop here."""
+        for solver in self.solvers:
+            solver.complete()
         here = np.flatnonzero(self._stop_of == stop)
         which = self._lam_of[here]
         result = self.result
@@ -85,8 +87,7 @@ class UnitRun:
         """Rows with a coefficient in some column (zero for explicit features), for each λ."""
         if not self.solvers[0].walk.rows.dual:
             return np.zeros(self._lams, dtype=np.int64)
-        used = [(solver.walk.coefficients() != 0)[solver.member_columns()] for solver in self.solvers]
-        return self._by_lam(used).any(axis=1).sum(axis=1)
+        return self._by_lam([solver.support() for solver in self.solvers]).any(axis=1).sum(axis=1)
 
     def _gaps(self) -> Array:
         """The largest relative gap of a column, for each λ; nan without certificates."""

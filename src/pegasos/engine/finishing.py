@@ -1,0 +1,158 @@
+"""Which method takes over where coordinate ascent crawls, and when: a choice by the rows, the loss and how fast the gap falls.
+
+    hinge     few features: interior point; else working sets
+    logistic  few features: Newton's method; else Newton's method with conjugate gradients
+
+"Few" means that a matrix of features x features is cheap. Every choice is made for one predictor by itself, so that it is the same in a
+fit as in a sweep over many of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pegasos.engine.certificate import box
+from pegasos.engine.compiling import announced, compiled
+from pegasos.engine.interior_point import solve_hinge
+from pegasos.engine.lines import Lines, StoredLines, lines_of
+from pegasos.engine.losses import Loss
+from pegasos.engine.newton import solve_logistic
+from pegasos.engine.optimum import Intercept, Optimum, Target
+from pegasos.engine.rows import ExplicitRows, GramRows
+from pegasos.engine.truncated_newton import solve_logistic_iteratively
+from pegasos.engine.working_sets import solve_by_sets
+
+Array = np.ndarray[Any, Any]
+
+#: Features up to which a square matrix of them is made, and rows for each feature that make it worth while.
+MOST_FEATURES, ROWS_A_FEATURE = 2000, 0.5
+#: Epochs before the pace of a gap is believed, and how many more make another method worth while (kernels, explicit features).
+WALKED_EPOCHS = 3
+EPOCHS_WORTH_SETS = {True: 4.0, False: 30.0}
+EPOCHS_WORTH_ITERATING = 30.0
+#: Nanoseconds: of a step of an epoch on explicit features (alone, and for each number of a row), of a second-order pass for each row
+#: (alone, for each feature, for each product of two features), and how many passes such a method takes.
+STEP, STEP_A_NUMBER = 60.0, 0.7
+PASS, PASS_A_FEATURE, PASS_A_PRODUCT, PASSES = 150.0, 4.0, 0.025, {True: 25.0, False: 8.0}
+#: Rows of a sample, the gap that one epoch on it leaves where epochs will crawl, and the share of support above which the whole
+#: kernel matrix is cheaper than the lines of the support.
+SAMPLE, CRAWLING_GAP, SMALL_SUPPORT, SMALL_MATRIX = 1000, 0.5, 0.4, 4000
+
+
+@compiled
+def gap_after_epoch(K: Array, labels: Array, bounds: Array, constant: float) -> float:
+    """The relative gap after one epoch of coordinate ascent for the hinge loss, in the order of the rows."""
+    size = labels.size
+    scores, c = np.zeros(size), np.zeros(size)
+    for i in range(size):
+        own, y = K[i, i] + constant, labels[i]
+        wanted = y * c[i] + (1.0 - y * scores[i]) / own if own > 0.0 else bounds[i]
+        change = y * min(max(wanted, 0.0), bounds[i]) - c[i]
+        if change != 0.0:
+            c[i] += change
+            for j in range(size):
+                scores[j] += change * (K[i, j] + constant)
+    squared, loss, linear = 0.0, 0.0, 0.0
+    for i in range(size):
+        squared += c[i] * scores[i]
+        linear += labels[i] * c[i]
+        loss += bounds[i] * max(0.0, 1.0 - labels[i] * scores[i])
+    primal = 0.5 * squared + loss
+    return (squared + loss - linear) / primal if primal > 0.0 else 0.0
+
+
+class Finisher:
+    """The method that solves predictors on these rows: `members` of them are the training rows (None: all)."""
+
+    def __init__(
+        self, rows: Any, loss: Loss, intercept: Intercept, tol: float, members: Array | None, memory: int, epochs: bool = True
+    ) -> None:
+        self._rows, self._loss, self._intercept, self._tol = rows, loss, intercept, tol
+        self._members, self._memory, self._epochs = members, memory, epochs
+        self._m = rows.count if members is None else len(members)
+        self._explicit = isinstance(rows, ExplicitRows)
+        few = self._explicit and rows.width <= MOST_FEATURES and self._m >= ROWS_A_FEATURE * rows.width
+        self.second_order = bool(few)
+        self._kept: Lines | None = None
+
+    @property
+    def method(self) -> str:
+        """The method in words."""
+        if self._loss.linear_dual:
+            return "an interior point method" if self.second_order else "working sets"
+        return "Newton's method" if self.second_order else "Newton's method with conjugate gradients"
+
+    def solve(self, targets: list[Target], start: Array | None) -> list[Optimum]:
+        """All targets to their optimum; `start` are dual coefficients y·a to begin with (targets x members), where that helps."""
+        common = (targets, self._intercept, self._tol, self._members)
+        if self.second_order:
+            return solve_hinge(self._rows.X, *common) if self._loss.linear_dual else solve_logistic(self._rows.X, *common)
+        if self._loss.linear_dual:
+            return solve_by_sets(self._lines(targets), self._rows.diagonal, *common, start)
+        return solve_logistic_iteratively(self._rows, *common, start)
+
+    def straight(self, targets: list[Target]) -> Array:
+        """For which targets not even one epoch is worth while."""
+        if self._intercept is Intercept.FREE or not self._epochs:
+            return np.ones(len(targets), dtype=bool)
+        if self._explicit or not self._loss.linear_dual:
+            return np.zeros(len(targets), dtype=bool)
+        sample = self._sample()
+        K = self._cross(sample)
+        constant = 1.0 if self._intercept is Intercept.AUGMENTED else 0.0
+        with announced("pilot"):
+            gaps = [gap_after_epoch(K, target.labels[sample], target.bounds[sample], constant) for target in targets]
+        return np.array(gaps) > CRAWLING_GAP
+
+    def worth(self, gaps: list[Array]) -> Array:
+        """For which predictors, by their gaps after the last epochs, walking on would take longer than the other method."""
+        if len(gaps) < WALKED_EPOCHS:
+            return np.zeros(gaps[-1].shape, dtype=bool)
+        past, now = gaps[-3], gaps[-1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            pace = np.log(now / past) / 2
+            needed = np.where(pace < 0, np.log(self._tol / now) / pace, np.inf)
+        return np.asarray((now > self._tol) & (needed > self._epochs_worth()))
+
+    def _epochs_worth(self) -> float:
+        if not self.second_order:
+            return EPOCHS_WORTH_SETS[not self._explicit] if self._loss.linear_dual else EPOCHS_WORTH_ITERATING
+        width = self._rows.width
+        one_pass = self._m * (PASS + PASS_A_FEATURE * width + PASS_A_PRODUCT * width**2) + width**3 / 30
+        epoch = self._m * (STEP + STEP_A_NUMBER * self._rows.numbers_a_row)
+        return PASSES[self._loss.linear_dual] * one_pass / epoch
+
+    # -- a sample of the rows ------------------------------------------------------------------------------------------
+
+    def _sample(self) -> Array:
+        """Some training rows at equal distances: positions among the members."""
+        return np.unique(np.linspace(0, self._m - 1, min(SAMPLE, self._m)).astype(np.int64))
+
+    def _cross(self, sample: Array) -> Array:
+        index = sample if self._members is None else self._members[sample]
+        return np.ascontiguousarray(self._rows.between(index, index))
+
+    def _lines(self, targets: list[Target]) -> Lines:
+        """Where a matrix is planned but not there yet, it is computed unless few rows will be support vectors."""
+        if self._kept is None:
+            rows = self._rows
+            if isinstance(rows, GramRows) and rows.pending and self._m > SMALL_MATRIX and not self._much_support(targets):
+                self._kept = lines_of(rows.flying(), self._m * self._m * rows.dtype.itemsize)
+            else:
+                self._kept = lines_of(rows, self._memory)
+        return self._kept
+
+    def _much_support(self, targets: list[Target]) -> bool:
+        sample = self._sample()
+        K = self._cross(sample)
+        small = [Target(target.labels[sample], target.bounds[sample]) for target in targets]
+        diagonal = K.diagonal().astype(np.float64)
+        found = solve_by_sets(StoredLines(K), diagonal, small, self._intercept, 0.1)
+        return bool(np.any([each.dual > 0 for each in found], axis=0).mean() > SMALL_SUPPORT)
+
+
+def target_of(labels: Array, lam: float, weights: Array) -> Target:
+    """The problem of one predictor with this λ."""
+    return Target(labels, box(np.array([lam]), weights)[0])

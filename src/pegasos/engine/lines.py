@@ -1,0 +1,158 @@
+"""What exact methods ask of rows: the kernel within a small set of rows, and the scores of all rows after some coefficients changed.
+
+Scores are float64 whatever the rows are, (predictors x all rows), without the constant feature. A kernel's lines (K between one row and
+all rows) come from a stored matrix, or are computed when first needed and kept as long as the memory allows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from pegasos.engine.compiling import compiled
+from pegasos.engine.interruption import check_interruption
+from pegasos.engine.rows import GATHERED_ROWS, ExplicitRows, GramRows, KernelRows, column_tiles
+from pegasos.engine.threads import run_blocks
+
+Array = np.ndarray[Any, Any]
+
+#: From this many predictors on that change much, a matrix product beats adding line by line.
+PRODUCT_FROM = 6
+#: Explicit rows multiplied at once, where their products must be in float64.
+ROWS_AT_ONCE = 16384
+
+
+class Lines(Protocol):
+    """Rows as working sets see them."""
+
+    #: How many lines can be held at once: a set must not be larger.
+    capacity: int
+
+    def fill_cross(self, index: Array, constant: float, factor: float, out: Array) -> None:
+        """The kernel between these rows, with the constant feature, times a factor, into a square array."""
+
+    def add(self, index: Array, changes: Array, scores: Array) -> None:
+        """scores += changes·K[index], changes (predictors x index) and scores (predictors x all rows) in float64."""
+
+
+@compiled
+def add_segments(slots: Array, changes: Array, values: Array, start: int, stop: int, scores: Array) -> None:
+    """scores[j, start:stop] += changes[j, r] values[slots[r], start:stop], line by line."""
+    for r in range(slots.size):
+        line = values[slots[r]]
+        for j in range(changes.shape[0]):
+            change = changes[j, r]
+            if change != 0.0:
+                for q in range(start, stop):
+                    scores[j, q] += change * line[q]
+
+
+@compiled
+def fill_set(slots: Array, index: Array, values: Array, constant: float, factor: float, out: Array) -> None:
+    """out[i, j] = factor (values[slots[i], index[j]] + constant)."""
+    for i in range(slots.size):
+        line = values[slots[i]]
+        for j in range(index.size):
+            out[i, j] = factor * (line[index[j]] + constant)
+
+
+class ExplicitLines:
+    """Explicit features: the scores follow from the vector that the changes are."""
+
+    def __init__(self, rows: ExplicitRows) -> None:
+        self._rows = rows
+        self.capacity = rows.count
+
+    def fill_cross(self, index: Array, constant: float, factor: float, out: Array) -> None:
+        block = self._rows.X[index].astype(np.float64)
+        products = block @ block.T
+        products = products.toarray() if sparse.issparse(products) else products
+        np.multiply(factor, products + constant, out=out, casting="same_kind")
+
+    def add(self, index: Array, changes: Array, scores: Array) -> None:
+        X = self._rows.X
+        vectors = np.asarray(X[index].T.astype(np.float64) @ changes.T)
+        for start in range(0, self._rows.count, ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
+            scores[:, part] += np.asarray(X[part].astype(np.float64, copy=False) @ vectors).T
+
+
+class StoredLines:
+    """A stored kernel matrix."""
+
+    def __init__(self, values: Array) -> None:
+        self._values = values
+        self.capacity, self._width = values.shape
+
+    def _slots(self, index: Array) -> Array:
+        """Where in `_values` the lines of these rows are."""
+        return index
+
+    def fill_cross(self, index: Array, constant: float, factor: float, out: Array) -> None:
+        fill_set(self._slots(index), index, self._values, constant, factor, out)
+
+    def add(self, index: Array, changes: Array, scores: Array) -> None:
+        used = np.flatnonzero(changes.any(axis=0))
+        dense = np.count_nonzero(changes) >= PRODUCT_FROM * len(used)
+        for start in range(0, len(used), self.capacity):
+            part = used[start : start + self.capacity]
+            slots, values = self._slots(index[part]), np.ascontiguousarray(changes[:, part])
+
+            def work(_: slice, columns: slice, slots: Array = slots, values: Array = values) -> None:
+                if dense:
+                    self._add_products(slots, values, columns, scores)
+                else:
+                    add_segments(slots, values, self._values, columns.start, columns.stop, scores)
+
+            run_blocks(column_tiles(len(part), self._width), work)
+
+    def _add_products(self, slots: Array, changes: Array, columns: slice, scores: Array) -> None:
+        for start in range(0, len(slots), GATHERED_ROWS):
+            part = slice(start, start + GATHERED_ROWS)
+            scores[:, columns] += changes[:, part] @ self._values[slots[part], columns].astype(np.float64, copy=False)
+
+
+class KeptLines(StoredLines):
+    """Lines of a kernel that are computed when first needed; where there is no room the longest unused ones go."""
+
+    def __init__(self, rows: KernelRows, capacity: int) -> None:
+        super().__init__(np.empty((min(capacity, rows.count), rows.count), dtype=rows.dtype))
+        self._rows = rows
+        self._slot_of = np.full(rows.count, -1, dtype=np.int64)
+        self._row_in = np.full(self.capacity, -1, dtype=np.int64)
+        self._used = np.full(self.capacity, -1, dtype=np.int64)
+        self._time = 0
+
+    def _slots(self, index: Array) -> Array:
+        self._time += 1
+        kept = index[self._slot_of[index] >= 0]
+        self._used[self._slot_of[kept]] = self._time
+        missing = index[self._slot_of[index] < 0]
+        if len(missing):
+            slots = np.argsort(self._used, kind="stable")[: len(missing)]
+            before = self._row_in[slots]
+            self._slot_of[before[before >= 0]] = -1
+            self._slot_of[missing], self._row_in[slots], self._used[slots] = slots, missing, self._time
+            self._compute(missing, slots)
+        return self._slot_of[index]
+
+    def _compute(self, missing: Array, slots: Array) -> None:
+        for start in range(0, len(missing), GATHERED_ROWS):
+            check_interruption()
+            part = slice(start, start + GATHERED_ROWS)
+
+            def work(_: slice, columns: slice, part: slice = part) -> None:
+                self._values[slots[part], columns] = self._rows.between(missing[part], columns)
+
+            run_blocks(column_tiles(len(missing[part]), self._width), work, most_workers=self._rows.most_workers)
+
+
+def lines_of(rows: Any, memory: int) -> Lines:
+    """The lines of any rows, within so many bytes."""
+    if isinstance(rows, ExplicitRows):
+        return ExplicitLines(rows)
+    if isinstance(rows, GramRows):
+        return StoredLines(rows.K)
+    return KeptLines(rows, max(GATHERED_ROWS, memory // (rows.count * rows.dtype.itemsize)))

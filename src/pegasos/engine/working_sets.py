@@ -1,0 +1,254 @@
+"""Working sets: the hinge loss to its optimum on any rows, where coordinate ascent crawls.
+
+A round takes the rows that violate optimality most and those inside their box, solves for their coefficients together by greedy pair
+steps, and brings the scores of all rows up to date by one product. Predictors (classes, λ) go in step and share the lines of K. After
+Joachims (1999) and Wen and others (2018, ThunderSVM); the steps within a set are those of `pair_steps`.
+
+Everything is in terms of c_i = y_i a_i and of the gradient v_i = y_i - s_i, so that labels matter only for the box of c.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pegasos.engine.compiling import announced, compiled
+from pegasos.engine.interruption import check_interruption
+from pegasos.engine.lines import Lines
+from pegasos.engine.optimum import Intercept, Optimum, Target
+from pegasos.engine.pair_steps import climb
+from pegasos.engine.threads import run_each
+
+Array = np.ndarray[Any, Any]
+
+#: Rows of a set: twice those inside their box, more where most end at a bound, between these numbers.
+SMALLEST_SET, LARGEST_SET = 1000, 4000
+#: A step is worth it if it gains this share of the gap, spread over the set, or of the largest gain that there is.
+SHARE_OF_GAP, SHARE_OF_GAIN = 3e-4, 0.03
+#: Pair steps between two looks at the keyboard, and sets' worth of steps in a round at most.
+STEPS_AT_ONCE, STEPS_A_ROW = 20_000, 100
+MOST_ROUNDS = 10_000
+
+
+@compiled
+def survey(labels: Array, bounds: Array, c: Array, scores: Array, diagonal: Array, bias: float, gains: Array) -> tuple[float, float]:
+    """‖w‖² and G of one predictor, and into `gains` what each coordinate's own best step gains (or would, at this intercept)."""
+    squared, linear = 0.0, 0.0
+    for i in range(c.size):
+        y, own, v = labels[i], c[i], labels[i] - scores[i] - bias
+        squared += own * scores[i]
+        linear += y * own
+        low, high = min(0.0, y * bounds[i]) - own, max(0.0, y * bounds[i]) - own
+        step = min(max(v / max(diagonal[i], 1e-300), low), high)
+        gains[i] = step * (v - 0.5 * diagonal[i] * step)
+    return squared, linear - 0.5 * squared
+
+
+@compiled
+def stretched(labels: Array, bounds: Array, scores: Array, bias: float, squared: float) -> tuple[float, float]:
+    """The factor t for which t (w, b) has the least F, and that F.
+
+    Where nearly all margins are almost 1 and C is large, the loss is C times many small numbers: a slightly longer w has none.
+    The slope t ‖w‖² - Σ C_i u_i over t u_i < 1, where u_i = y_i (w·x_i + b), grows with t: bisection, first between 1 and 2.
+    """
+    low, high, t = 0.0, 2.0, 1.0
+    for _ in range(24):
+        slope = t * squared
+        for i in range(labels.size):
+            u = labels[i] * (scores[i] + bias)
+            if t * u < 1.0:
+                slope -= bounds[i] * u
+        if slope > 0.0:
+            high = t
+        else:
+            low = t
+        t = 0.5 * (low + high)
+    loss = 0.0
+    for i in range(labels.size):
+        loss += bounds[i] * max(0.0, 1.0 - t * labels[i] * (scores[i] + bias))
+    return t, 0.5 * t * t * squared + loss
+
+
+class Predictor:
+    """One target on its way to the optimum: its coefficients, scores, certificate, and the next set."""
+
+    def __init__(self, target: Target, diagonal: Array, scores: Array, constant: float, free: bool) -> None:
+        self.labels, self.bounds = target.labels, target.bounds
+        self._diagonal, self._constant, self._free = diagonal, constant, free
+        self.c = np.zeros(len(diagonal))
+        self.scores = scores
+        self.gains = np.empty(len(diagonal))
+        self.bias, self.factor, self.primal, self.bound = 0.0, 1.0, math.inf, -math.inf
+        self.rounds = self.steps = 0
+        self._size = SMALLEST_SET
+        self.precise = False
+        self.stuck = False
+
+    @property
+    def relative(self) -> float:
+        return (self.primal - self.bound) / self.primal if self.primal > 0 else 0.0
+
+    def look(self, products: Array) -> None:
+        """The certificate at scores that follow from the coefficients; products are those without the constant feature."""
+        constant = self._constant * float(self.c.sum())
+        self.scores = products + constant if constant else products
+        self.bias = best_bias(self.labels - self.scores, self.bounds, self.labels) if self._free else 0.0
+        before = self.bound
+        squared, self.bound = survey(self.labels, self.bounds, self.c, self.scores, self._diagonal, self.bias, self.gains)
+        self.factor, self.primal = stretched(self.labels, self.bounds, self.scores, self.bias, squared)
+        if self.rounds and not self.bound > before:
+            # rounding ate the round's gain: from now on in double precision, and then this is as far as one gets
+            self.stuck = self.precise
+            self.precise = True
+
+    def choose(self, most: int) -> Array:
+        """Half a set of the rows that gain most, then those inside their box, then again those that gain most."""
+        inside = np.flatnonzero((self.c != 0) & (np.abs(self.c) < self.bounds))
+        size = min(most, len(self.c), max(self._size, min(LARGEST_SET, 2 * len(inside))))
+        gaining = np.flatnonzero(self.gains > 0)
+        chosen = np.zeros(len(self.c), dtype=bool)
+        half = max(2, size // 2)
+        self._choose_ends(chosen, half)
+        _choose(chosen, inside, self.gains, size - int(chosen.sum()))
+        _choose(chosen, gaining, self.gains, size - int(chosen.sum()))
+        return np.flatnonzero(chosen)
+
+    def _choose_ends(self, chosen: Array, count: int) -> None:
+        """With a free intercept steps are made by two: half of those that would go up furthest, and as many down."""
+        v = self.labels - self.scores
+        top = self.labels * self.bounds
+        _choose(chosen, np.flatnonzero(self.c < np.maximum(top, 0.0)), v, count // 2)
+        _choose(chosen, np.flatnonzero(self.c > np.minimum(top, 0.0)), -v, count // 2)
+
+    def improve(self, index: Array, lines: Lines, places: Array) -> Array:
+        """The set's coefficients after pair steps; their changes are returned. `places` are its rows among all rows."""
+        kind = np.float64 if self.precise else np.float32
+        scale = float(self._diagonal[index].max()) or 1.0  # so that float32's range does not matter
+        K = np.empty((len(index), len(index)), dtype=kind)
+        lines.fill_cross(places, self._constant, 1.0 / scale, K)
+        top = self.labels[index] * self.bounds[index]
+        before = self.c[index]
+        low, high = np.minimum(0.0, top), np.maximum(0.0, top)
+        room = [((end - before) * scale).astype(kind) for end in (low, high)]
+        v = (self.labels[index] - self.scores[index] - self.bias).astype(kind)
+        worth = SHARE_OF_GAP * (self.primal - self.bound) / len(index)
+        least = scale * min(worth, SHARE_OF_GAIN * float(self.gains.max()))
+        change, taken = np.zeros(len(index)), 0
+        while taken < STEPS_A_ROW * len(index):
+            check_interruption()
+            part, steps = climb(K, v, *room, least, STEPS_AT_ONCE, self._free)
+            change += part
+            taken += steps
+            if steps < STEPS_AT_ONCE:
+                break
+        self.steps += taken
+        # who ran out of room is at the bound itself, not a rounding beside it
+        after = np.where(room[0] >= 0, low, np.where(room[1] <= 0, high, np.clip(before + change / scale, low, high)))
+        if self._free:
+            after = rebalanced(after, low, high, float(before.sum()))
+        self.c[index] = after
+        # where most coefficients went straight to their upper bound a larger set costs hardly more steps
+        at_bound = np.count_nonzero(np.abs(after) >= self.bounds[index])
+        self._size = min(2 * self._size, LARGEST_SET) if 2 * at_bound > len(index) else SMALLEST_SET
+        self.rounds += 1
+        return np.asarray(after - before)
+
+    def optimum(self) -> Optimum:
+        bias = self.bias if self._free else self._constant * float(self.c.sum())
+        return Optimum(self.factor * self.c, self.factor * bias, self.labels * self.c, self.primal, self.bound, self.rounds)
+
+
+def _choose(chosen: Array, candidates: Array, values: Array, count: int) -> None:
+    """Mark `count` more of the candidates, those of the largest values."""
+    candidates = candidates[~chosen[candidates]]
+    if count <= 0:
+        return
+    if len(candidates) > count:
+        candidates = candidates[np.argpartition(-values[candidates], count - 1)[:count]]
+    chosen[candidates] = True
+
+
+def best_bias(v: Array, bounds: Array, labels: Array) -> float:
+    """The free intercept of least loss, given v = y - s: Σ C_i max(0, y_i (v_i - b)) has its kinks at the v_i."""
+    order = np.argsort(v, kind="stable")
+    order = order[bounds[order] > 0]
+    passed = np.cumsum(bounds[order])
+    place = int(np.searchsorted(passed, bounds[labels > 0].sum() * (1 - 1e-12)))
+    return float(v[order[min(place, len(order) - 1)]])
+
+
+def rebalanced(c: Array, low: Array, high: Array, total: float) -> Array:
+    """c moved within its box until it sums to `total` again: rounding of single steps must not add up."""
+    for _ in range(4):
+        missing = total - math.fsum(c)
+        room = np.where((c > low) & (c < high), (high if missing > 0 else low) - c, 0.0)
+        available = math.fsum(room)
+        if missing == 0 or available == 0:
+            break
+        c = np.clip(c + room * min(1.0, missing / available), low, high)
+    return c
+
+
+def solve_by_sets(
+    lines: Lines,
+    diagonal: Array,
+    targets: list[Target],
+    intercept: Intercept,
+    tol: float,
+    members: Array | None = None,
+    start: Array | None = None,
+) -> list[Optimum]:
+    """The optimum of the hinge loss for each target, certified to a relative gap of tol unless rounding forbids it.
+
+    diagonal  K_ii of all rows, without the constant feature; members  the training rows (None: all)
+    start     coefficients y·a to begin with, targets x members (None: zero; for a free intercept they must sum to 0)
+    """
+    rows = np.arange(len(diagonal)) if members is None else members
+    constant = 1.0 if intercept is Intercept.AUGMENTED else 0.0
+    scores = np.zeros((len(targets), len(diagonal)))
+    own = diagonal[rows] + constant
+    predictors = [Predictor(target, own, scores[j], constant, intercept is Intercept.FREE) for j, target in enumerate(targets)]
+    if start is not None:
+        for predictor, c in zip(predictors, start, strict=True):
+            predictor.c[:] = c
+        _add(lines, rows, np.array(start, dtype=np.float64), scores)
+    with announced("sets"):
+        while True:
+            run_each(lambda j: predictors[j].look(scores[j] if members is None else scores[j, rows]), range(len(predictors)))
+            late = [j for j, each in enumerate(predictors) if each.relative > tol and not each.stuck and each.rounds < MOST_ROUNDS]
+            if not late:
+                return [predictor.optimum() for predictor in predictors]
+            for group in _groups(late, len(rows), lines.capacity):
+                _round(lines, [predictors[j] for j in group], group, rows, scores)
+
+
+def _round(lines: Lines, predictors: list[Predictor], numbers: list[int], rows: Array, scores: Array) -> None:
+    """One set for each predictor, and the scores after all of them."""
+    sets: list[Array] = [np.empty(0, dtype=np.int64)] * len(predictors)
+    changes: list[Array] = [np.empty(0)] * len(predictors)
+
+    def work(j: int) -> None:
+        sets[j] = predictors[j].choose(lines.capacity)
+        changes[j] = predictors[j].improve(sets[j], lines, rows[sets[j]])
+
+    run_each(work, range(len(predictors)))
+    union = np.unique(np.concatenate(sets))
+    together = np.zeros((len(predictors), len(union)))
+    for j, index in enumerate(sets):
+        together[j, np.searchsorted(union, index)] = changes[j]
+    part = scores[numbers]
+    _add(lines, rows[union], together, part)
+    scores[numbers] = part
+
+
+def _add(lines: Lines, index: Array, changes: Array, scores: Array) -> None:
+    check_interruption()
+    lines.add(index, changes, scores)
+
+
+def _groups(late: list[int], m: int, capacity: int) -> list[list[int]]:
+    """Predictors that go in step: as many as can have their lines at once."""
+    size = max(1, capacity // SMALLEST_SET) if capacity < m else len(late)
+    return [late[start : start + size] for start in range(0, len(late), size)]
