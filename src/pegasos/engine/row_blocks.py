@@ -102,6 +102,7 @@ class RowBlocks:
             X = X[members]
         if sparse.issparse(X):
             X = X.tocsr()
+        self.X = X
         self.count, self.width = X.shape
         # a block of wide rows has at least twice as many rows as features: its d x d product costs more than adding it does
         size = max(BLOCK_NUMBERS // max(1, self.width), 2 * self.width, 1)
@@ -121,6 +122,13 @@ class RowBlocks:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def sample(self, stride: int) -> RowBlocks:
+        """Every stride-th row, mapped in the threads of these blocks."""
+        rows = self.X[::stride]
+        few = RowBlocks(rows if sparse.issparse(rows) else np.ascontiguousarray(rows))
+        few._pool, few._workers = self._pool, self._workers
+        return few
 
     def map_sum(self, work: Callable[..., Part], *arguments: Any) -> Part:
         """work(block, *arguments) for all blocks, and the sums (and peaks) over them, always taken in the same order."""
