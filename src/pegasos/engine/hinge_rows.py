@@ -16,9 +16,9 @@ from pegasos.engine.compiling import compiled
 
 Array = np.ndarray[Any, Any]
 
-#: Lines of a block's state: the point, and the changes of margins along the three directions.
-A, T, S, XI, PREDICTED, CORRECTED, CENTRED = range(7)
-LINES = 7
+#: Lines of a block's state: the point, the changes of margins along the three directions, and a of the best point so far.
+A, T, S, XI, PREDICTED, CORRECTED, CENTRED, BEST = range(8)
+LINES = 8
 #: Products of complementary numbers this many times too small or too large are pulled back towards the aim.
 SPREAD = 10.0
 
@@ -157,7 +157,7 @@ def centre(state: Array, bounds: Array, aim: float) -> float:
 
 
 @compiled
-def settle(state: Array, labels: Array, bounds: Array, scores: Array, factors: Array, out: Array, sums: Array) -> None:
+def settle(state: Array, labels: Array, bounds: Array, scores: Array, line: int, factors: Array, out: Array, sums: Array) -> None:
     """The margins of these scores, exactly. sums: Σ C max(0, 1 - m), Σ a; out: y a, where a is multiplied by its side's factor."""
     loss, total = 0.0, 0.0
     for i in range(bounds.size):
@@ -170,7 +170,7 @@ def settle(state: Array, labels: Array, bounds: Array, scores: Array, factors: A
                 state[S, i] = max(state[S, i] + change, state[XI, i])
             else:
                 state[XI, i] = max(state[XI, i] - change, state[S, i])
-            a = min(max(state[A, i], 0.0), bounds[i]) * (factors[0] if labels[i] > 0.0 else factors[1])
+            a = min(max(state[line, i], 0.0), bounds[i]) * (factors[0] if labels[i] > 0.0 else factors[1])
             total += a
             out[0, i] = labels[i] * a
     sums[0] += loss

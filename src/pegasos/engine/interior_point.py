@@ -16,7 +16,7 @@ import numpy as np
 
 from pegasos.engine import hinge_rows
 from pegasos.engine.compiling import announced
-from pegasos.engine.hinge_rows import A, CENTRED, CORRECTED, LINES, PREDICTED
+from pegasos.engine.hinge_rows import A, BEST, CENTRED, CORRECTED, LINES, PREDICTED
 from pegasos.engine.normal_matrix import NormalMatrix
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.row_blocks import Block, Part, RowBlocks, batches, trivial_optimum
@@ -62,7 +62,9 @@ class _Path:
         self.move = self.corrected = self.right = self.vector
         self.aim, self.stage, self.step = 0.0, PREDICTED, 0.0
         self.factors = np.ones(2)
-        self.relative = self.least = np.inf
+        self.best = self.vector, self.factors
+        self.relative = self.least = self.missing = np.inf
+        self.noisy = False
         self.rounds = self.since = 0
 
     def arrive(self, scalars: Array, combinations: Array, matrix: Array) -> None:
@@ -78,14 +80,22 @@ class _Path:
         squared = float(self.diagonal * combined @ combined)
         shrink = min(1.0, total / squared) if squared > 0.0 else 1.0
         self.factors *= shrink
-        self.relative = _relative(self.primal(loss), shrink * total - 0.5 * shrink**2 * squared)
-        self.since = 0 if self.relative < self.least else self.since + 1
-        self.least = min(self.least, self.relative)
+        self._judge(self.primal(loss), shrink * total - 0.5 * shrink**2 * squared)
         self.mu = products / (2 * self.rows)
+        residual = self.diagonal * self.vector - first + second
+        missing = float(np.linalg.norm(residual))
+        self.noisy = 0.5 * missing**2 > products and missing > 3.0 * (1.0 - self.step) * self.missing
+        self.missing = missing
         matrix.flat[:: len(matrix) + 1] += self.diagonal
         self.system = NormalMatrix(matrix)
-        self.right = right + first - second - self.diagonal * self.vector
+        self.right = right - residual
         self.move = self.system.solve(self.right)
+
+    def _judge(self, primal: float, bound: float) -> None:
+        self.relative = (primal - bound) / primal if primal > 0.0 else 0.0
+        self.since += 1
+        if self.relative < self.least:
+            self.since, self.least, self.best = 0, self.relative, (self.vector, self.factors)
 
     def correct(self, scalars: Array, combinations: Array, peak: float) -> None:
         """Where the first direction led: how far to aim, and the second direction."""
@@ -93,6 +103,8 @@ class _Path:
         products = 2 * self.rows * self.mu
         left = max(0.0, products + step * (float(scalars[0]) + step * float(scalars[1])))
         self.aim = self.mu * max((left / products) ** 3, 1e-10) if products > 0.0 else 0.0
+        if self.noisy:  # w and Σ a y x differ by what rounding left: a step towards the same μ repairs that
+            self.aim = self.mu
         self.right = self.right + combinations[0] + self.aim * combinations[1]
         self.move = self.corrected = self.system.solve(self.right)
 
@@ -118,10 +130,6 @@ class _Path:
         return self.rounds >= MOST_ITERATIONS or self.since >= PATIENCE
 
 
-def _relative(primal: float, bound: float) -> float:
-    return (primal - bound) / primal if primal > 0.0 else 0.0
-
-
 def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: float) -> list[Optimum]:
     answers = [trivial_optimum(target, blocks.width, intercept, 1.0) for target in targets]
     live = [_Path(k, targets[k], blocks.width, intercept) for k, answer in enumerate(answers) if answer is None]
@@ -145,7 +153,7 @@ def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: 
 
 def _directions(blocks: RowBlocks, live: list[_Path]) -> None:
     """The three directions, each from one pass, and the step along the best."""
-    sums, peaks = blocks.map_sum(_predict, [(p.number, p.move) for p in live])
+    sums, peaks = blocks.map_sum(_predict, [(p.number, p.move, p.since == 0) for p in live])
     for path, peak, *own in zip(live, peaks, *sums, strict=True):
         path.correct(*own, float(peak))
     sums, peaks = blocks.map_sum(_correct, [(p.number, p.move, p.aim) for p in live])
@@ -158,14 +166,15 @@ def _directions(blocks: RowBlocks, live: list[_Path]) -> None:
 
 def _settle(blocks: RowBlocks, path: _Path) -> Optimum:
     """The pair of this point, certified from products with the very rows and coefficients."""
-    sums, combined = blocks.map_sum(_exact, path.number, path.vector, path.factors).sums
+    vector, factors = path.best
+    line = A if path.since == 0 else BEST
+    sums, combined = blocks.map_sum(_exact, path.number, vector, line, factors).sums
     width = blocks.width
     squared = float(path.diagonal * combined[0] @ combined[0])
-    dual = blocks.map_rows(_coefficients, path.number, path.factors)
-    bias = float(path.vector[-1]) if len(path.vector) > width else 0.0
-    return Optimum(
-        path.vector[:width].copy(), bias, dual, path.primal(float(sums[0])), float(sums[1]) - 0.5 * squared, path.rounds
-    )
+    dual = blocks.map_rows(_coefficients, path.number, line, factors)
+    bias = float(vector[-1]) if len(vector) > width else 0.0
+    primal = 0.5 * float(path.diagonal * vector @ vector) + float(sums[0])
+    return Optimum(vector[:width].copy(), bias, dual, primal, float(sums[1]) - 0.5 * squared, path.rounds)
 
 
 # The work on one block ------------------------------------------------------------------------------------------------
@@ -198,12 +207,14 @@ def _advance(block: Block, orders: list[tuple[int, float, int, float]], size: in
     return Part((scalars, combinations, matrices))
 
 
-def _predict(block: Block, orders: list[tuple[int, Array]]) -> Part:
+def _predict(block: Block, orders: list[tuple[int, Array, bool]]) -> Part:
     rows = block.rows()
     scalars, combinations, peaks = np.zeros((len(orders), 2)), np.empty((len(orders), 2, len(orders[0][1]))), np.empty(len(orders))
     out = np.empty((2, block.count))
-    for j, (number, move) in enumerate(orders):
+    for j, (number, move, best) in enumerate(orders):
         own = block.own[number]
+        if best:
+            own.state[BEST] = own.state[A]
         own.state[PREDICTED] = own.labels * block.scores(rows, move)
         peaks[j] = hinge_rows.predict(own.state, own.labels, own.bounds, out, scalars[j])
         block.combine(rows, out, combinations[j])
@@ -232,14 +243,14 @@ def _centre(block: Block, orders: list[tuple[int, Array, float]]) -> Part:
     return Part((), peaks)
 
 
-def _exact(block: Block, number: int, vector: Array, factors: Array) -> Part:
+def _exact(block: Block, number: int, vector: Array, line: int, factors: Array) -> Part:
     rows, own = block.rows(), block.own[number]
     sums, out, combination = np.zeros(2), np.empty((1, block.count)), np.empty((1, len(vector)))
-    hinge_rows.settle(own.state, own.labels, own.bounds, block.scores(rows, vector), factors, out, sums)
+    hinge_rows.settle(own.state, own.labels, own.bounds, block.scores(rows, vector), line, factors, out, sums)
     block.combine(rows, out, combination)
     return Part((sums, combination))
 
 
-def _coefficients(block: Block, number: int, factors: Array) -> Array:
+def _coefficients(block: Block, number: int, line: int, factors: Array) -> Array:
     own = block.own[number]
-    return np.clip(own.state[A], 0.0, own.bounds) * np.where(own.labels > 0.0, factors[0], factors[1])
+    return np.clip(own.state[line], 0.0, own.bounds) * np.where(own.labels > 0.0, factors[0], factors[1])

@@ -92,7 +92,8 @@ class _Path:
         self.factors = np.array([least / positive, least / negative]) if self.free and least > 0.0 else np.ones(2)
         bound = terms - 0.5 * float(self.diagonal * combination[0] @ combination[0])
         self.relative = (self.ahead - bound) / self.ahead if self.ahead > 0.0 else 0.0
-        self.since = 0 if self.relative < self.least else self.since + 1
+        better = self.relative < self.least or self.ahead < 0.999 * self.value
+        self.since = 0 if better else self.since + 1
         self.least = min(self.least, self.relative)
         self.step = 1.0 if self.falls(1.0, self.ahead) else 0.0
 
