@@ -54,7 +54,7 @@ def _move(state: Array, i: int, aim: float, stage: int) -> tuple[float, float, f
 @compiled
 def _blocking(state: Array, i: int, da: float, ds: float, dx: float) -> float:
     """1/(the longest step that keeps the row's four numbers above 0), at least 0."""
-    return max(max(-da / state[A, i], da / state[T, i]), max(max(-ds / state[S, i], -dx / state[XI, i]), 0.0))
+    return max(0.0, -da / state[A, i], da / state[T, i], -ds / state[S, i], -dx / state[XI, i])
 
 
 @compiled
@@ -158,7 +158,7 @@ def centre(state: Array, bounds: Array, aim: float) -> float:
 
 @compiled
 def settle(state: Array, labels: Array, bounds: Array, scores: Array, line: int, factors: Array, out: Array, sums: Array) -> None:
-    """The margins of these scores, exactly. sums: Σ C max(0, 1 - m), Σ a; out: y a, where a is multiplied by its side's factor."""
+    """The margins of these scores, exactly. sums: Σ C max(0, 1 - m), Σ a; out: y a. Each a is multiplied by its side's factor."""
     loss, total = 0.0, 0.0
     for i in range(bounds.size):
         out[0, i] = 0.0

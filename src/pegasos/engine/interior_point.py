@@ -5,7 +5,7 @@ and w = Σ a_i y_i x_i, are solved by Newton's method while μ goes to zero. Wit
 d x d matrix I + Σ x_i x_iᵀ/D_i (Ferris and Munson 2002). A free intercept is a constant feature whose entry of I is zero.
 
 An iteration is four passes over the rows: step and matrix; the direction that Mehrotra (1992) predicts; the one that he corrects;
-and one that is centred (Gondzio 1996), which saves a third of the iterations. Steps start at the point of the central path for w = 0.
+and one that is centred (Gondzio 1996), which saves a third of the iterations. The start is the central path's point for w = 0.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from pegasos.engine import hinge_rows
 from pegasos.engine.compiling import announced
-from pegasos.engine.hinge_rows import A, BEST, CENTRED, CORRECTED, LINES, PREDICTED
+from pegasos.engine.hinge_rows import BEST, CENTRED, CORRECTED, LINES, PREDICTED, A
 from pegasos.engine.normal_matrix import NormalMatrix
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.row_blocks import Block, Part, RowBlocks, batches, trivial_optimum
@@ -24,15 +24,13 @@ from pegasos.engine.row_blocks import Block, Part, RowBlocks, batches, trivial_o
 Array = np.ndarray[Any, Any]
 
 MOST_ITERATIONS = 200
-#: Iterations without a better gap after which nothing more is to be had from this arithmetic.
+#: Iterations without a better gap or a smaller μ after which nothing more is to be had from this arithmetic.
 PATIENCE = 12
 #: How much of the way to the boundary a step goes.
 SHARE = 0.995
 
 
-def solve_hinge(
-    X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None = None
-) -> list[Optimum]:
+def solve_hinge(X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None = None) -> list[Optimum]:
     """All targets on the same rows (those that `members` names; None: all), each until its relative gap is at most tol."""
     answers: list[Optimum] = []
     with RowBlocks(X, members) as blocks, announced("interior-point"):
@@ -65,7 +63,7 @@ class _Path:
         self.best = self.vector, self.factors
         self.relative = self.least = self.missing = np.inf
         self.noisy = False
-        self.rounds = self.since = 0
+        self.rounds = self.since = self.idle = 0
 
     def arrive(self, scalars: Array, combinations: Array, matrix: Array) -> None:
         """After a step: the gap of this point, and the first direction from it."""
@@ -80,7 +78,8 @@ class _Path:
         squared = float(self.diagonal * combined @ combined)
         shrink = min(1.0, total / squared) if squared > 0.0 else 1.0
         self.factors *= shrink
-        self._judge(self.primal(loss), shrink * total - 0.5 * shrink**2 * squared)
+        falling = 1e-12 * loss < products < 1.8 * self.rows * self.mu
+        self._judge(self.primal(loss), shrink * total - 0.5 * shrink**2 * squared, falling)
         self.mu = products / (2 * self.rows)
         residual = self.diagonal * self.vector - first + second
         missing = float(np.linalg.norm(residual))
@@ -91,11 +90,14 @@ class _Path:
         self.right = right - residual
         self.move = self.system.solve(self.right)
 
-    def _judge(self, primal: float, bound: float) -> None:
+    def _judge(self, primal: float, bound: float, falling: bool) -> None:
         self.relative = (primal - bound) / primal if primal > 0.0 else 0.0
         self.since += 1
+        if falling:
+            self.idle = 0
         if self.relative < self.least:
-            self.since, self.least, self.best = 0, self.relative, (self.vector, self.factors)
+            self.since, self.idle, self.least, self.best = 0, 0, self.relative, (self.vector, self.factors)
+        self.idle += 1
 
     def correct(self, scalars: Array, combinations: Array, peak: float) -> None:
         """Where the first direction led: how far to aim, and the second direction."""
@@ -127,7 +129,7 @@ class _Path:
 
     @property
     def stuck(self) -> bool:
-        return self.rounds >= MOST_ITERATIONS or self.since >= PATIENCE
+        return self.rounds >= MOST_ITERATIONS or self.idle > PATIENCE
 
 
 def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: float) -> list[Optimum]:
@@ -197,7 +199,11 @@ def _open(block: Block, targets: list[Target], starts: dict[int, float]) -> Part
 
 def _advance(block: Block, orders: list[tuple[int, float, int, float]], size: int) -> Part:
     rows = block.rows()
-    scalars, combinations, matrices = np.zeros((len(orders), 4)), np.empty((len(orders), 3, size)), np.empty((len(orders), size, size))
+    scalars, combinations, matrices = (
+        np.zeros((len(orders), 4)),
+        np.empty((len(orders), 3, size)),
+        np.empty((len(orders), size, size)),
+    )
     out = np.empty((4, block.count))
     for j, (number, aim, stage, step) in enumerate(orders):
         own = block.own[number]
@@ -209,7 +215,11 @@ def _advance(block: Block, orders: list[tuple[int, float, int, float]], size: in
 
 def _predict(block: Block, orders: list[tuple[int, Array, bool]]) -> Part:
     rows = block.rows()
-    scalars, combinations, peaks = np.zeros((len(orders), 2)), np.empty((len(orders), 2, len(orders[0][1]))), np.empty(len(orders))
+    scalars, combinations, peaks = (
+        np.zeros((len(orders), 2)),
+        np.empty((len(orders), 2, len(orders[0][1]))),
+        np.empty(len(orders)),
+    )
     out = np.empty((2, block.count))
     for j, (number, move, best) in enumerate(orders):
         own = block.own[number]

@@ -114,9 +114,7 @@ class _Path:
         return self.rounds >= MOST_ITERATIONS or self.since >= PATIENCE
 
 
-def _solve(
-    blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: float
-) -> list[Optimum]:
+def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: float) -> list[Optimum]:
     answers = [trivial_optimum(target, blocks.width, intercept, ENOUGH) for target in targets]
     todo = [k for k, answer in enumerate(answers) if answer is None]
     starts = _starts(blocks, [targets[k] for k in todo], intercept)
@@ -149,7 +147,7 @@ def _solve(
 
 
 def _starts(blocks: RowBlocks, targets: list[Target], intercept: Intercept) -> list[Array | None]:
-    """The optimum of a sample of the rows, weighted to stand for all, for targets of which it knows enough rows of either label."""
+    """The optimum of a sample of the rows, weighted to stand for all, for targets of which it has rows enough."""
     starts: list[Array | None] = [None] * len(targets)
     if blocks.count < STRIDE * SAMPLE_ROWS_PER_FEATURE * blocks.width:
         return starts

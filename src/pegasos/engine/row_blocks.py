@@ -171,7 +171,7 @@ def batches(targets: int, width: int) -> list[range]:
 
 
 def trivial_optimum(target: Target, width: int, intercept: Intercept, margin: float) -> Optimum | None:
-    """The answer where there is nothing to solve: no rows, or a free intercept and one label only, which `margin` makes free of loss."""
+    """The answer where there is nothing to solve: no rows, or one label and a free intercept: this margin is without loss."""
     present = target.labels[target.bounds > 0.0]
     if len(present) and not (intercept is Intercept.FREE and abs(present.sum()) == len(present)):
         return None
