@@ -1,0 +1,53 @@
+"""Solving with the d x d matrix of a Newton step, however badly its columns are scaled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+Array = np.ndarray[Any, Any]
+
+#: Steps of refinement with the factor of a matrix that may have been lifted.
+REFINEMENTS = 3
+
+
+class NormalMatrix:
+    """A positive (semi)definite matrix, scaled to a unit diagonal and lifted by as little as lets it be factored.
+
+    >>> NormalMatrix(np.diag([4e12, 1e-12])).solve(np.array([4e12, 1e-12])).round(9)
+    array([1., 1.])
+    """
+
+    def __init__(self, matrix: Array) -> None:
+        diagonal = matrix.diagonal()
+        largest = max(float(diagonal.max()), np.finfo(float).tiny)
+        self.scale = 1.0 / np.sqrt(np.maximum(diagonal, 1e-200 * largest))
+        self.scaled = matrix * self.scale
+        self.scaled *= self.scale[:, None]
+        lift = 0.0
+        while True:
+            lifted = self.scaled.copy() if lift else self.scaled
+            lifted.flat[:: len(lifted) + 1] += lift
+            try:
+                self.factor = linalg.cho_factor(lifted, lower=True, check_finite=False)
+                break
+            except linalg.LinAlgError:
+                lift = max(100.0 * lift, 1e-15 * len(lifted))
+                if lift > 1e6:  # not a number somewhere: then a step along the gradient
+                    self.factor = (np.eye(len(lifted)), True)
+                    break
+
+    def solve(self, right: Array) -> Array:
+        """The solution, refined: each step that does not make the residual smaller is the last and not taken."""
+        right = self.scale * right
+        solution = linalg.cho_solve(self.factor, right, check_finite=False)
+        residual = right - self.scaled @ solution
+        for _ in range(REFINEMENTS):
+            better = solution + linalg.cho_solve(self.factor, residual, check_finite=False)
+            left = right - self.scaled @ better
+            if not np.abs(left).max() < np.abs(residual).max():
+                break
+            solution, residual = better, left
+        return self.scale * solution

@@ -1,0 +1,179 @@
+"""Rows of explicit features in blocks: a method maps a function over the blocks and sees only the sums, in a fixed order.
+
+What belongs to a row (labels, bounds, coefficients, margins) stays with its block, and nothing but sums (vectors and matrices as
+wide as the features) leaves it. So a method written this way needs no more to run where each block lives on another machine.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from pegasos.engine.interruption import check_interruption
+from pegasos.engine.optimum import Intercept, Optimum, Target
+from pegasos.engine.threads import blas_threads, single_threaded_blas
+
+Array = np.ndarray[Any, Any]
+
+#: Numbers in a block of float64 rows: it stays in a core's cache while all targets use it.
+BLOCK_NUMBERS = 1 << 17
+#: Bytes of the d x d matrices of the targets that are solved side by side.
+MATRIX_BYTES = 1 << 26
+
+
+class Part(NamedTuple):
+    """What a function says about a block: arrays that are added over the blocks, and one whose largest elements are taken."""
+
+    sums: tuple[Array, ...]
+    peaks: Array = np.zeros(0)
+
+
+class Block:
+    """Some rows, and in `own` whatever a method keeps about them."""
+
+    def __init__(self, X: Any, span: slice, memory: threading.local) -> None:
+        self.span = span
+        self.count = span.stop - span.start
+        self.width = X.shape[1]
+        self.own: Any = None
+        self._rows = X[span]
+        self._memory = memory
+
+    def rows(self) -> Array:
+        """The rows as float64, to be read before this thread asks another block for its rows."""
+        if not sparse.issparse(self._rows) and self._rows.dtype == np.float64:
+            return self._rows
+        out = self.buffer("rows")
+        if sparse.issparse(self._rows):
+            self._rows.astype(np.float64).toarray(out=out)
+        else:
+            out[:] = self._rows
+        return out
+
+    def buffer(self, name: str) -> Array:
+        """An array for as many rows that this thread uses again and again: fresh memory is slower than the work."""
+        kept: Array | None = getattr(self._memory, name, None)
+        if kept is None or kept.shape[0] < self.count:
+            kept = np.empty((self.count, self.width))
+            setattr(self._memory, name, kept)
+        return kept[: self.count]
+
+    def scores(self, rows: Array, vector: Array) -> Array:
+        """vector·x, to which the last element of a vector that is longer than the rows is added."""
+        scores: Array = rows @ vector[: self.width]
+        if len(vector) > self.width:
+            scores += vector[-1]
+        return scores
+
+    def combine(self, rows: Array, weights: Array, out: Array) -> None:
+        """out[k] = Σ weights[k, i] x_i, with Σ weights[k, i] last if out is wider than the rows."""
+        np.matmul(weights, rows, out=out[:, : self.width])
+        if out.shape[1] > self.width:
+            out[:, -1] = weights.sum(axis=1)
+
+    def squares(self, rows: Array, weights: Array, out: Array) -> None:
+        """out[...] = Σ weights_i x_i x_iᵀ (weights >= 0), with a constant feature if out is wider than the rows."""
+        scaled = self.buffer("scaled")
+        np.multiply(rows, np.sqrt(weights)[:, None], out=scaled)
+        d = self.width
+        np.matmul(scaled.T, scaled, out=out[:d, :d])
+        if len(out) > d:
+            out[d, :d] = out[:d, d] = weights @ rows
+            out[d, d] = weights.sum()
+
+
+class RowBlocks:
+    """Blocks of a fixed number of rows, mapped in threads; inside `with` BLAS is held to one thread, so that bits are the same.
+
+    >>> with RowBlocks(np.arange(6.0).reshape(3, 2)) as blocks:
+    ...     blocks.map_sum(lambda block, by: Part((by * block.rows().sum(axis=0),)), 10.0).sums
+    (array([60., 90.]),)
+    """
+
+    def __init__(self, X: Any, members: Array | None = None) -> None:
+        if members is not None:
+            X = X[members]
+        if sparse.issparse(X):
+            X = X.tocsr()
+        self.X = X
+        self.count, self.width = X.shape
+        # a block of wide rows has at least twice as many rows as features: its d x d product costs more than adding it does
+        size = max(BLOCK_NUMBERS // max(1, self.width), 2 * self.width, 1)
+        memory = threading.local()
+        self.blocks = [Block(X, slice(k, min(k + size, self.count)), memory) for k in range(0, self.count, size)]
+        self._pool: ThreadPoolExecutor | None = None
+        self._workers = 1
+        self._stack = ExitStack()
+
+    def __enter__(self) -> RowBlocks:
+        self._workers = min(blas_threads(), len(self.blocks))
+        self._stack.enter_context(single_threaded_blas())
+        if self._workers > 1:
+            self._pool = ThreadPoolExecutor(self._workers)
+            self._stack.callback(self._pool.shutdown, wait=True, cancel_futures=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def sample(self, stride: int) -> RowBlocks:
+        """Every stride-th row, mapped in the threads of these blocks."""
+        rows = self.X[::stride]
+        few = RowBlocks(rows if sparse.issparse(rows) else np.ascontiguousarray(rows))
+        few._pool, few._workers = self._pool, self._workers
+        return few
+
+    def map_sum(self, work: Callable[..., Part], *arguments: Any) -> Part:
+        """work(block, *arguments) for all blocks, and the sums (and peaks) over them, always taken in the same order."""
+        total: Part | None = None
+        for part in self._parts(work, arguments):
+            total = part if total is None else _joined(total, part)
+            check_interruption()
+        if total is None:
+            raise ValueError("no rows")
+        return total
+
+    def map_rows(self, work: Callable[..., Array], *arguments: Any) -> Array:
+        """work(block, *arguments), an array whose last axis is the block's rows, for all blocks: one array for all rows."""
+        return np.concatenate(list(self._parts(work, arguments)), axis=-1)
+
+    def _parts(self, work: Callable[..., Any], arguments: Sequence[Any]) -> Iterator[Any]:
+        if self._pool is None:
+            yield from (work(block, *arguments) for block in self.blocks)
+            return
+        # A window of blocks under way, so that the matrices that wait for their turn are few.
+        waiting: deque[Future[Any]] = deque()
+        for block in self.blocks:
+            if len(waiting) > 2 * self._workers:
+                yield waiting.popleft().result()
+            waiting.append(self._pool.submit(work, block, *arguments))
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _joined(total: Part, part: Part) -> Part:
+    for mine, other in zip(total.sums, part.sums, strict=True):
+        mine += other
+    return Part(total.sums, np.maximum(total.peaks, part.peaks))
+
+
+def batches(targets: int, width: int) -> list[range]:
+    """Targets that are solved side by side: their matrices fit the memory set aside for them."""
+    size = max(1, MATRIX_BYTES // (8 * (width + 1) ** 2))
+    return [range(k, min(k + size, targets)) for k in range(0, targets, size)]
+
+
+def trivial_optimum(target: Target, width: int, intercept: Intercept, margin: float) -> Optimum | None:
+    """The answer where there is nothing to solve: no rows, or one label and a free intercept: this margin is without loss."""
+    present = target.labels[target.bounds > 0.0]
+    if len(present) and not (intercept is Intercept.FREE and abs(present.sum()) == len(present)):
+        return None
+    bias = margin * float(present[0]) if len(present) else 0.0
+    return Optimum(np.zeros(width), bias, np.zeros(len(target.labels)), 0.0, 0.0, 0)
