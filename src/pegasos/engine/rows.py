@@ -236,7 +236,7 @@ class KernelRows(DualRows):
         own = None if bank is not None or kernel.measure is None else Pairs(kernel.measure, X)
         self._pairs = own if bank is None else bank.pairs
         # A user's function is called from one thread only: it need not be prepared for more.
-        self._most_workers = 1 if self._pairs is None else self._pairs.most_workers
+        self.most_workers = 1 if self._pairs is None else self._pairs.most_workers
 
     @cached_property
     def diagonal(self) -> Array:
@@ -269,7 +269,7 @@ class KernelRows(DualRows):
             def work(_: slice, columns: slice, rows: Array = rows, values: Array = values) -> None:
                 weights[:, columns] += values @ self.between(rows, columns)
 
-            run_blocks(column_tiles(len(rows), self.width), work, most_workers=self._most_workers)
+            run_blocks(column_tiles(len(rows), self.width), work, most_workers=self.most_workers)
 
     def _add_from_shared(self, base: Array, used: Array, changes: Array, weights: Array) -> None:
         values = np.ascontiguousarray(changes[:, used])
@@ -296,7 +296,7 @@ class KernelRows(DualRows):
                 part = support[start : start + GATHERED_ROWS]
                 out[:, columns] += vectors[:, part] @ self.between(part, index[columns])
 
-        run_blocks(column_tiles(1, len(index)), work, most_workers=self._most_workers)
+        run_blocks(column_tiles(1, len(index)), work, most_workers=self.most_workers)
         return out
 
 
