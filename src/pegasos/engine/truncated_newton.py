@@ -33,8 +33,8 @@ MOST_STEPS = 200
 PATIENCE = 3
 LEAST_PROGRESS = 1e-3
 #: Part of the model's decrease that conjugate gradients may leave, and part of the gap asked for.
-LEFT_OF_MODEL = 0.3
-LEFT_OF_GAP = 0.1
+LEFT_OF_MODEL = 0.05
+LEFT_OF_GAP = 0.2
 #: A line search ends where the slope has fallen to this part.
 SLOPE_LEFT = 0.1
 #: The intercept, in units of which F no longer changes, where all rows are of one class.
@@ -104,6 +104,7 @@ class _State:
     rounds: int = 0
     stalled: int = 0
     primal: float = math.inf
+    clipped: Array = field(default_factory=lambda: np.empty(0))
     push: Array = field(default_factory=lambda: np.empty(0))
     rest: Array = field(default_factory=lambda: np.empty(0))
     rest_scores: Array = field(default_factory=lambda: np.empty(0))
@@ -141,21 +142,43 @@ class _State:
             self.bias = _best_bias(self.labels, self.bounds, self.scores, self.bias)
         self.push, self.curvature = np.empty_like(self.scores), np.empty_like(self.scores)
         _derivatives(self.labels, self.bounds, self.scores, self.bias, self.push, self.curvature)
+        self.clipped = self.labels * np.clip(self.labels * self.coefficients, 0.0, self.bounds)
         if self.free:
             _balance(self.push)
+            _balance(self.clipped)
 
-    def note(self, scores: Array, push_scores: Array) -> bool:
-        """Keep what is better than before by these exact scores of c and β; whether anything is."""
+    def note(self, scores: Array, push_scores: Array, clipped_scores: Array) -> bool:
+        """Keep what is better than before by these exact scores of c, β and c in its box; whether anything is."""
         self.scores = scores
         self.primal = 0.5 * _dot(self.coefficients, scores) + _loss(self.labels, self.bounds, scores, self.bias)
         self.rest, self.rest_scores = self.push - self.coefficients, push_scores - self.scores
         best, before = self.best, self.best.primal - self.best.bound
         if self.primal <= best.primal:
             best.coefficients, best.bias, best.primal = self.coefficients, self.bias, self.primal
-        dual, bound = _best_dual(self)
+        dual, bound = self._best_dual(push_scores, clipped_scores)
         if bound > best.bound:
             best.dual, best.bound = dual, bound
         return best.primal - best.bound < before * (1.0 - LEAST_PROGRESS)
+
+    def _best_dual(self, push_scores: Array, clipped_scores: Array) -> tuple[Array, float]:
+        """The best bound on the way from β to c.
+
+        The gap is about (1-τ)² rᵀKr/2 + τ² rᵀD⁻¹r/2 at β - τ r: where K is large, c is much the better one.
+        """
+        found: list[tuple[float, Array]] = []
+
+        def gap_at(tau: float) -> float:
+            coefficients = (1.0 - tau) * self.push + tau * self.clipped
+            scores = (1.0 - tau) * push_scores + tau * clipped_scores
+            dual = self.labels * coefficients
+            found.append((_dual_terms(self.bounds, dual) - 0.5 * _dot(coefficients, scores), dual))
+            return self.primal - found[-1][0]
+
+        at_push, at_clipped = gap_at(0.0), gap_at(1.0)
+        if at_push > 0 and at_clipped > 0:
+            gap_at(at_push / (at_push + at_clipped))
+        bound, dual = max(found, key=lambda pair: pair[0] if pair[0] == pair[0] else -math.inf)
+        return dual, bound
 
 
 def _begin(space: FunctionSpace, states: list[_State], start: Array) -> None:
@@ -167,7 +190,7 @@ def _begin(space: FunctionSpace, states: list[_State], start: Array) -> None:
             _balance(direction)
     for state, direction, scores in zip(states, directions, space.scores(directions), strict=True):
         length = _dot(direction, scores)
-        if state.trivial or not length > 0:
+        if state.trivial or not 0 < length < math.inf:
             continue
         if state.free:
             state.bias = _best_bias(state.labels, state.bounds, state.scores, state.bias)
@@ -179,12 +202,14 @@ def _look(space: FunctionSpace, states: list[_State], tol: float, step: int) -> 
     """Exact scores and certificates of all, in one product; those that go on."""
     for state in states:
         state.settle()
-    both = [state.coefficients for state in states] + [state.push for state in states]
-    scores = space.scores(np.stack(both)) if both else np.empty((0, space.m))
-    going = []
-    for state, own, pushed in zip(states, scores[: len(states)], scores[len(states) :], strict=True):
+    going: list[_State] = []
+    if not states:
+        return going
+    columns = [(state.coefficients, state.push, state.clipped) for state in states]
+    scores = space.scores(np.stack([column for three in columns for column in three]))
+    for state, three in zip(states, scores.reshape(len(states), 3, -1), strict=True):
         state.rounds = step
-        state.stalled = 0 if state.note(own, pushed) else state.stalled + 1
+        state.stalled = 0 if state.note(*three) else state.stalled + 1
         if state.relative > tol and state.stalled < PATIENCE:
             going.append(state)
     return going
@@ -206,7 +231,7 @@ def _move(systems: Systems, states: list[_State], tol: float) -> None:
     for state, step, scores, shift in zip(states, *system.steps(np.arange(len(states))), strict=True):
         if not _dot(state.rest, scores) > 0:  # no way down, by rounding: the gradient is one
             step, scores, shift = state.rest, state.rest_scores, 0.0
-        t = _line_search(state, scores + shift, _dot(state.coefficients, scores), _dot(step, scores))
+        t = _line_search(state, scores + shift, _dot(state.coefficients, scores), max(0.0, _dot(step, scores)))
         state.coefficients = state.coefficients + t * step
         state.scores = state.scores + t * scores
         state.bias += t * float(shift)
@@ -238,38 +263,6 @@ def _line_search(state: _State, direction: Array, slope: float, curvature: float
         else:
             t = 0.5 * (low + high)
     return low
-
-
-def _best_dual(state: _State) -> tuple[Array, float]:
-    """The best bound on the way from β to c, both of which have known scores.
-
-    The gap is about (1-τ)² rᵀKr/2 + τ² rᵀD⁻¹r/2 at β - τ r: where K is large, c is much the better one.
-    """
-    labels, bounds = state.labels, state.bounds
-    a, change = labels * state.push, labels * state.rest
-    with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.where(change > 0, a / change, np.where(change < 0, (a - bounds) / change, math.inf))
-    most = min(1.0, float(room.min(initial=1.0)))
-    found: list[tuple[float, Array]] = []
-
-    def gap_at(tau: float) -> float:
-        dual = np.clip(a - tau * change, 0.0, bounds)
-        coefficients = labels * dual
-        if state.free and tau:
-            _balance(coefficients)
-            dual = labels * coefficients
-        scores = state.scores + (1.0 - tau) * state.rest_scores
-        found.append((_dual_terms(bounds, dual) - 0.5 * _dot(coefficients, scores), dual))
-        return state.primal - found[-1][0]
-
-    at_beta, at_end = gap_at(0.0), gap_at(most) if most > 0 else math.inf
-    per_square = (at_end - (1.0 - most) ** 2 * at_beta) / most**2 if most > 0 else math.inf
-    if at_beta > 0 and 0 < per_square < math.inf:
-        between = at_beta / (at_beta + per_square)
-        if between < most:
-            gap_at(between)
-    bound, dual = max(found, key=lambda pair: pair[0] if pair[0] == pair[0] else -math.inf)
-    return dual, bound
 
 
 def _balance(coefficients: Array) -> None:
