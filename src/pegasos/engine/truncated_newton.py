@@ -39,6 +39,9 @@ LEFT_OF_GAP = 0.2
 SLOPE_LEFT = 0.1
 #: The intercept, in units of which F no longer changes, where all rows are of one class.
 FAR = 800.0
+FIRST_STAGE = 10.0
+STAGE_GAP = 0.5
+STAGE_FACTOR = 10.0
 
 _LOGISTIC = LOSSES["logistic"].code
 
@@ -62,6 +65,10 @@ def solve_logistic_iteratively(
         if start is not None:
             _begin(space, states, np.asarray(start, dtype=np.float64))
         active = [state for state in states if not state.trivial]
+        largest = float(space.diagonal.max())
+        for state in active:
+            if start is None:
+                state.enter(FIRST_STAGE / (largest * float(state.bounds.max())))
         for step in range(MOST_STEPS + 1):
             active = _look(space, active, tol, step)
             if not active or step == MOST_STEPS:
@@ -100,6 +107,8 @@ class _State:
     coefficients: Array
     scores: Array
     best: _Pair
+    all_bounds: Array
+    share: float = 1.0
     bias: float = 0.0
     rounds: int = 0
     stalled: int = 0
@@ -116,7 +125,7 @@ class _State:
         bounds = np.ascontiguousarray(target.bounds, dtype=np.float64)
         zero = np.zeros(len(labels))
         at_zero = float(bounds.sum()) * math.log(2.0)
-        state = cls(number, labels, bounds, free, zero, zero.copy(), _Pair(zero, 0.0, at_zero, zero, 0.0))
+        state = cls(number, labels, bounds, free, zero, zero.copy(), _Pair(zero, 0.0, at_zero, zero, 0.0), bounds)
         if free:
             seen = labels[bounds > 0]
             if len(seen) and (seen == seen[0]).all():  # no minimum: F falls to 0 as b grows
@@ -135,6 +144,13 @@ class _State:
         best = self.best
         bias = float(best.coefficients.sum()) if intercept is Intercept.AUGMENTED else best.bias
         return Optimum(vector, bias, best.dual, best.primal, best.bound, self.rounds)
+
+    def enter(self, share: float) -> None:
+        """Go on with this part of the bounds."""
+        self.share = min(1.0, share) if share < 0.99 else 1.0
+        self.bounds = self.share * self.all_bounds
+        zero = np.zeros(len(self.labels))
+        self.best, self.stalled = _Pair(zero, 0.0, float(self.bounds.sum()) * math.log(2.0), zero, 0.0), 0
 
     def settle(self) -> None:
         """The best free intercept for these scores, β and D."""
@@ -207,12 +223,19 @@ def _look(space: FunctionSpace, states: list[_State], tol: float, step: int) -> 
         return going
     columns = [(state.coefficients, state.push, state.clipped) for state in states]
     scores = space.scores(np.stack([column for three in columns for column in three]))
+    changed = []
     for state, three in zip(states, scores.reshape(len(states), 3, -1), strict=True):
         state.rounds = step
         state.stalled = 0 if state.note(*three) else state.stalled + 1
-        if state.relative > tol and state.stalled < PATIENCE:
+        if state.share < 1.0:
+            if state.relative <= max(STAGE_GAP, tol) or state.stalled >= PATIENCE:
+                state.enter(STAGE_FACTOR * state.share)
+                changed.append(state)
+            else:
+                going.append(state)
+        elif state.relative > tol and state.stalled < PATIENCE:
             going.append(state)
-    return going
+    return going + _look(space, changed, tol, step)
 
 
 def _move(systems: Systems, states: list[_State], tol: float) -> None:
