@@ -114,6 +114,7 @@ class _State:
     stalled: int = 0
     primal: float = math.inf
     clipped: Array = field(default_factory=lambda: np.empty(0))
+    whole_step: Array = field(default_factory=lambda: np.empty(0))
     push: Array = field(default_factory=lambda: np.empty(0))
     rest: Array = field(default_factory=lambda: np.empty(0))
     rest_scores: Array = field(default_factory=lambda: np.empty(0))
@@ -145,6 +146,9 @@ class _State:
         bias = float(best.coefficients.sum()) if intercept is Intercept.AUGMENTED else best.bias
         return Optimum(vector, bias, best.dual, best.primal, best.bound, self.rounds)
 
+    def __post_init__(self) -> None:
+        self.whole_step = self.coefficients
+
     def enter(self, share: float) -> None:
         """Go on with this part of the bounds."""
         self.share = min(1.0, share) if share < 0.99 else 1.0
@@ -158,7 +162,7 @@ class _State:
             self.bias = _best_bias(self.labels, self.bounds, self.scores, self.bias)
         self.push, self.curvature = np.empty_like(self.scores), np.empty_like(self.scores)
         _derivatives(self.labels, self.bounds, self.scores, self.bias, self.push, self.curvature)
-        self.clipped = self.labels * np.clip(self.labels * self.coefficients, 0.0, self.bounds)
+        self.clipped = self.labels * np.clip(self.labels * self.whole_step, 0.0, self.bounds)
         if self.free:
             _balance(self.push)
             _balance(self.clipped)
@@ -211,7 +215,7 @@ def _begin(space: FunctionSpace, states: list[_State], start: Array) -> None:
         if state.free:
             state.bias = _best_bias(state.labels, state.bounds, state.scores, state.bias)
         t = _line_search(state, scores, 0.0, length)
-        state.coefficients, state.scores = t * direction, t * scores
+        state.coefficients, state.scores, state.whole_step = t * direction, t * scores, direction
 
 
 def _look(space: FunctionSpace, states: list[_State], tol: float, step: int) -> list[_State]:
@@ -255,6 +259,7 @@ def _move(systems: Systems, states: list[_State], tol: float) -> None:
         if not _dot(state.rest, scores) > 0:  # no way down, by rounding: the gradient is one
             step, scores, shift = state.rest, state.rest_scores, 0.0
         t = _line_search(state, scores + shift, _dot(state.coefficients, scores), max(0.0, _dot(step, scores)))
+        state.whole_step = state.coefficients + step
         state.coefficients = state.coefficients + t * step
         state.scores = state.scores + t * scores
         state.bias += t * float(shift)
