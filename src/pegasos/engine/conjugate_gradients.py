@@ -73,7 +73,12 @@ class Systems:
                 return MOST_ITERATIONS
             rank = 2 * self.factor.rank
         rank, m = min(rank, self.most), self.space.m
-        making = 2.0 * m * rank + self.space.nanoseconds(1) * rank / m + 0.1 * m * rank**2 + columns * (0.06 * m * rank**2 + 0.03 * rank**3)
+        making = (
+            2.0 * m * rank
+            + self.space.nanoseconds(1) * rank / m
+            + 0.1 * m * rank**2
+            + columns * (0.06 * m * rank**2 + 0.03 * rank**3)
+        )
         return int(min(max(making / self.space.nanoseconds(columns), LEAST_PATIENCE), MOST_ITERATIONS))
 
     def _iterate(self, system: System, numbers: Array, inverse: Preconditioner | None, most: int) -> Array:

@@ -1,4 +1,4 @@
-"""Dual ascent with certificates: epochs of SDCA; each (class, λ) stops by itself, and one that crawls is solved by another method."""
+"""Dual ascent with certificates: epochs of SDCA; each (class, λ) stops by itself, one that crawls is solved by another method."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from pegasos.engine.certificate import Certificate, certificate_of
 from pegasos.engine.finishing import Finisher, target_of
-from pegasos.engine.optimum import Optimum
+from pegasos.engine.optimum import Optimum, Target
 from pegasos.engine.solvers import EpochSolver
 from pegasos.engine.walk import Walk
 
@@ -58,7 +58,7 @@ class DualAscent(EpochSolver):
         self._prepared = True
         if self.finisher is not None and not self.done.all():
             late = np.flatnonzero(~self.done.reshape(-1))
-            straight = late[self.finisher.straight([self._target(member) for member in late])]
+            straight = late[self.finisher.straight([self._target(int(member)) for member in late])]
             self._solve(straight)
             if len(straight) == self.done.size:
                 self.history.append(self.relative.copy())
@@ -157,8 +157,8 @@ class DualAscent(EpochSolver):
 
     # -- who walks, who rests, who is solved ---------------------------------------------------------------------------
 
-    def _target(self, member: int) -> Any:
-        row, number = divmod(int(member), len(self.lams))
+    def _target(self, member: int) -> Target:
+        row, number = divmod(member, len(self.lams))
         return target_of(self.labels[row], self.lams[number], self.weights)
 
     def _solve(self, members: Array) -> None:
@@ -170,7 +170,7 @@ class DualAscent(EpochSolver):
         if self.epoch:
             columns = self.member_columns()[members]
             start = self.walk.coefficients()[columns][:, self.rows].astype(np.float64)
-        found = self.finisher.solve([self._target(member) for member in members], start)
+        found = self.finisher.solve([self._target(int(member)) for member in members], start)
         for member, optimum in zip(members, found, strict=True):
             self.solved[int(member)] = optimum
             self.relative.reshape(-1)[member] = optimum.relative

@@ -3,8 +3,8 @@
     hinge     few features: interior point; else working sets
     logistic  few features: Newton's method; else Newton's method with conjugate gradients
 
-"Few" means that a matrix of features x features is cheap. Every choice is made for one predictor by itself, so that it is the same in a
-fit as in a sweep over many of them.
+"Few" means that a matrix of features x features is cheap. Every choice is made for one predictor by itself, so that it is the same
+in a fit as in a sweep over many of them.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ MOST_FEATURES, ROWS_A_FEATURE = 2000, 0.5
 WALKED_EPOCHS = 3
 EPOCHS_WORTH_SETS = {True: 4.0, False: 30.0}
 EPOCHS_WORTH_ITERATING = 30.0
-#: Nanoseconds: of a step of an epoch on explicit features (alone, and for each number of a row), of a second-order pass for each row
-#: (alone, for each feature, for each product of two features), and how many passes such a method takes.
+#: Nanoseconds: of a step of an epoch on explicit features (alone, and for each number of a row), of a second-order pass for each
+#: row (alone, for each feature, for each product of two features), and how many passes such a method takes.
 STEP, STEP_A_NUMBER = 60.0, 0.7
 PASS, PASS_A_FEATURE, PASS_A_PRODUCT, PASSES = 150.0, 4.0, 0.025, {True: 25.0, False: 8.0}
 #: Rows of a sample, the gap that one epoch on it leaves where epochs will crawl, and the share of support above which the whole

@@ -4,8 +4,8 @@ Random-order steps crawl where large coefficients must move together (a wide ker
 step are chosen by their gain, and solved for together. After Steinwart, Hush and Scovel (2011), training SVMs without offset, and
 Fan, Chen and Lin (2005), second order working set selection, for a free intercept.
 
-Coefficients are c_i = y_i a_i, so that labels are nowhere: maximize v·e - e·K·e/2 over changes low <= e <= high, where v_i = y_i - s_i
-is the gradient at e = 0. All arrays have one dtype. In float32 a step takes half the time; what is lost to rounding is seen, and
+Coefficients are c_i = y_i a_i, so that labels are nowhere: maximize v·e - e·K·e/2 over changes low <= e <= high, where
+v_i = y_i - s_i is the gradient at e = 0. All arrays have one dtype. In float32 a step takes half the time; what is lost to rounding is seen, and
 made up for, when the scores are next computed from the coefficients.
 """
 
@@ -70,7 +70,7 @@ def balanced_gains(p: int, row: Array, v: Array, diagonal: Array, low: Array, hi
     for j in range(v.size):
         pull = slope - v[j]
         curve = max(own + diagonal[j] - (row[j] + row[j]), tiny * (own + diagonal[j]))
-        step = min(min(max(pull / curve, v.dtype.type(0)), most), -low[j])
+        step = min(max(pull / curve, v.dtype.type(0)), most, -low[j])
         gains[j] = step * (pull - half * curve * step)
 
 
@@ -147,7 +147,7 @@ def climb_balanced_pairs(
         if not v[p] > v[q]:
             return count
         curve = max(diagonal[p] + diagonal[q] - (row[q] + row[q]), tiny * (diagonal[p] + diagonal[q]))
-        step = min(min((v[p] - v[q]) / curve, high[p]), -low[q])
+        step = min((v[p] - v[q]) / curve, high[p], -low[q])
         take_steps(step, row, -step, K[q], v)
         move(p, step, low, high, change)
         move(q, -step, low, high, change)

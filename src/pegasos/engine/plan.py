@@ -18,8 +18,8 @@ PRIMAL_BLOCK = 64
 class Plan:
     """rows: "dense", "csr", "gram" (stored), "on the fly" or "precomputed"; walk: "by rows" or "by blocks".
 
-    bytes is an upper estimate of all arrays of the engine together, X excluded; budget what they may take; method what was done in
-    the end, in words, where several things could have been.
+    bytes is an upper estimate of all arrays of the engine together, X excluded; budget is what they may take; method is what was
+    done in the end, in words, where there was a choice.
     """
 
     rows: str
@@ -38,8 +38,7 @@ class Plan:
     def __str__(self) -> str:
         return (
             f"rows {self.rows}, walked {self.walk}, {self.bytes / 1e6:,.0f} MB of {self.budget / 1e6:,.0f} MB, "
-            f"{self.threads} threads: {self.reason}"
-            + (f"; {self.method}" if self.method else "")
+            f"{self.threads} threads: {self.reason}" + (f"; {self.method}" if self.method else "")
         )
 
 

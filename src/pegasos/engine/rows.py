@@ -154,7 +154,7 @@ class GramRows(DualRows):
         return self._K is None
 
     @property
-    def K(self) -> Array:
+    def K(self) -> Array:  # noqa: N802 - its name everywhere
         """The matrix."""
         if self._K is None:
             assert self._kernel is not None

@@ -1,8 +1,8 @@
 """Working sets: the hinge loss to its optimum on any rows, where coordinate ascent crawls.
 
-A round takes the rows that violate optimality most and those inside their box, solves for their coefficients together by greedy pair
-steps, and brings the scores of all rows up to date by one product. Predictors (classes, λ) go in step and share the lines of K. After
-Joachims (1999) and Wen and others (2018, ThunderSVM); the steps within a set are those of `pair_steps`.
+A round takes the rows that violate optimality most and those inside their box, solves for their coefficients together by greedy
+pair steps, and brings the scores of all rows up to date by one product. Predictors (classes, λ) go in step and share the lines of
+K. After Joachims (1999) and Wen and others (2018, ThunderSVM); the steps within a set are those of `pair_steps`.
 
 Everything is in terms of c_i = y_i a_i and of the gradient v_i = y_i - s_i, so that labels matter only for the box of c.
 """
@@ -33,7 +33,9 @@ MOST_ROUNDS = 10_000
 
 
 @compiled
-def survey(labels: Array, bounds: Array, c: Array, scores: Array, diagonal: Array, bias: float, gains: Array) -> tuple[float, float]:
+def survey(
+    labels: Array, bounds: Array, c: Array, scores: Array, diagonal: Array, bias: float, gains: Array
+) -> tuple[float, float]:
     """‖w‖² and G of one predictor, and into `gains` what each coordinate's own best step gains (or would, at this intercept)."""
     squared, linear = 0.0, 0.0
     for i in range(c.size):
@@ -131,21 +133,21 @@ class Predictor:
         top = self.labels[index] * self.bounds[index]
         before = self.c[index]
         low, high = np.minimum(0.0, top), np.maximum(0.0, top)
-        room = [((end - before) * scale).astype(kind) for end in (low, high)]
+        down, up = (((end - before) * scale).astype(kind) for end in (low, high))
         v = (self.labels[index] - self.scores[index] - self.bias).astype(kind)
         worth = SHARE_OF_GAP * (self.primal - self.bound) / len(index)
         least = scale * min(worth, SHARE_OF_GAIN * float(self.gains.max()))
         change, taken = np.zeros(len(index)), 0
         while taken < STEPS_A_ROW * len(index):
             check_interruption()
-            part, steps = climb(K, v, *room, least, STEPS_AT_ONCE, self._free)
+            part, steps = climb(K, v, down, up, least, STEPS_AT_ONCE, self._free)
             change += part
             taken += steps
             if steps < STEPS_AT_ONCE:
                 break
         self.steps += taken
         # who ran out of room is at the bound itself, not a rounding beside it
-        after = np.where(room[0] >= 0, low, np.where(room[1] <= 0, high, np.clip(before + change / scale, low, high)))
+        after = np.where(down >= 0, low, np.where(up <= 0, high, np.clip(before + change / scale, low, high)))
         if self._free:
             after = rebalanced(after, low, high, float(before.sum()))
         self.c[index] = after
@@ -217,7 +219,9 @@ def solve_by_sets(
     with announced("sets"):
         while True:
             run_each(lambda j: predictors[j].look(scores[j] if members is None else scores[j, rows]), range(len(predictors)))
-            late = [j for j, each in enumerate(predictors) if each.relative > tol and not each.stuck and each.rounds < MOST_ROUNDS]
+            late = [
+                j for j, each in enumerate(predictors) if each.relative > tol and not each.stuck and each.rounds < MOST_ROUNDS
+            ]
             if not late:
                 return [predictor.optimum() for predictor in predictors]
             for group in _groups(late, len(rows), lines.capacity):

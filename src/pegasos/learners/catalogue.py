@@ -43,7 +43,7 @@ class Declaration:
     tolerance: str | None = None
     #: Whether the rule reads its own dual coefficient, so that they are kept for linear predictors too.
     keeps_coefficients: bool = False
-    #: What fit_intercept="free" means: the same as "augment" (nothing is regularized), an intercept of its own, or nothing (None).
+    #: What fit_intercept="free" means: the same as "augment" (nothing is regularized), "free" itself, or nothing (None).
     free_intercept: str | None = None
     #: Epochs, or numbers of passes, that a search tries where nothing is asked for.
     usual_epochs: tuple[int, ...] = ()
