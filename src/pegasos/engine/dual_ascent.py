@@ -41,6 +41,7 @@ class DualAscent(EpochSolver):
         self._kept: dict[int, tuple[Array, float, Array]] = {}
         self.solved: dict[int, Optimum] = {}
         self._passing: set[int] = set()  # solved for those who read now; their columns walk on
+        self.untouched_until = 0  # an epoch: until then all walk, for those who want to see every stage
 
     @property
     def finished(self) -> bool:  # type: ignore[override]
@@ -56,7 +57,7 @@ class DualAscent(EpochSolver):
         if self._prepared:
             return
         self._prepared = True
-        if self.finisher is not None and not self.done.all():
+        if self.finisher is not None and not self.done.all() and not self.untouched_until:
             late = np.flatnonzero(~self.done.reshape(-1))
             straight = late[self.finisher.straight([self._target(int(member)) for member in late])]
             self._solve(straight)
@@ -73,7 +74,7 @@ class DualAscent(EpochSolver):
         self.relative = np.where(self.done, self.relative, state.relative.reshape(self.done.shape))
         self.epochs[~self.done] = self.epoch
         self._finish_members(self.relative <= self.tol)
-        if self.finisher is not None:
+        if self.finisher is not None and self.epoch > self.untouched_until:
             walked = [*self.history[-2:], self.relative.copy()]
             self._solve(np.flatnonzero((self.finisher.worth(walked) & ~self.done).reshape(-1)))
         self.history.append(self.relative.copy())

@@ -3,8 +3,8 @@
     hinge     few features: interior point; else working sets
     logistic  few features: Newton's method; else Newton's method with conjugate gradients
 
-"Few" means that a matrix of features x features is cheap. Every choice is made for one predictor by itself, so that it is the same
-in a fit as in a sweep over many of them.
+"Few" means that a matrix of features x features is cheap. Every choice is made for one predictor by itself, so that it is the
+same in a fit as in a sweep over many of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What working sets ask of rows: the kernel within a small set, and the scores of all rows after some coefficients changed.
 
-Scores are float64 whatever the rows are, (predictors x all rows), without the constant feature. A kernel's lines (K between one row
-and all rows) come from a stored matrix, or are computed when first needed and kept as long as the memory allows.
+Scores are float64 whatever the rows are, (predictors x all rows), without the constant feature. A kernel's lines (K between one
+row and all rows) come from a stored matrix, or are computed when first needed and kept as long as the memory allows.
 """
 
 from __future__ import annotations

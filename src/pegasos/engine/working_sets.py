@@ -29,7 +29,8 @@ SMALLEST_SET, LARGEST_SET = 1000, 4000
 SHARE_OF_GAP, SHARE_OF_GAIN = 3e-4, 0.03
 #: Pair steps between two looks at the keyboard, and sets' worth of steps in a round at most.
 STEPS_AT_ONCE, STEPS_A_ROW = 20_000, 100
-MOST_ROUNDS = 10_000
+#: Rounds at most, rounds in double precision that may gain nothing, and halvings in the search for the best length of w.
+MOST_ROUNDS, PATIENCE, HALVINGS = 10_000, 3, 24
 
 
 @compiled
@@ -49,14 +50,14 @@ def survey(
 
 
 @compiled
-def stretched(labels: Array, bounds: Array, scores: Array, bias: float, squared: float) -> tuple[float, float]:
-    """The factor t for which t (w, b) has the least F, and that F.
+def stretched(labels: Array, bounds: Array, scores: Array, bias: float, squared: float, halvings: int) -> tuple[float, float]:
+    """The factor t for which t (w, b) has the least F, and that F; without halvings t = 1.
 
     Where nearly all margins are almost 1 and C is large, the loss is C times many small numbers: a slightly longer w has none.
     The slope t ‖w‖² - Σ C_i u_i over t u_i < 1, where u_i = y_i (w·x_i + b), grows with t: bisection, first between 1 and 2.
     """
     low, high, t = 0.0, 2.0, 1.0
-    for _ in range(24):
+    for _ in range(halvings):
         slope = t * squared
         for i in range(labels.size):
             u = labels[i] * (scores[i] + bias)
@@ -86,23 +87,30 @@ class Predictor:
         self.rounds = self.steps = 0
         self._size = SMALLEST_SET
         self.precise = False
-        self.stuck = False
+        self._idle = 0
 
     @property
     def relative(self) -> float:
         return (self.primal - self.bound) / self.primal if self.primal > 0 else 0.0
 
-    def look(self, products: Array) -> None:
+    @property
+    def stuck(self) -> bool:
+        """Whether rounding lets nothing more be gained."""
+        return self._idle > PATIENCE or self.rounds >= MOST_ROUNDS
+
+    def look(self, products: Array, tol: float) -> None:
         """The certificate at scores that follow from the coefficients; products are those without the constant feature."""
         constant = self._constant * float(self.c.sum())
         self.scores = products + constant if constant else products
         self.bias = best_bias(self.labels - self.scores, self.bounds, self.labels) if self._free else 0.0
-        before = self.bound
+        before, gap = self.bound, self.relative
         squared, self.bound = survey(self.labels, self.bounds, self.c, self.scores, self._diagonal, self.bias, self.gains)
-        self.factor, self.primal = stretched(self.labels, self.bounds, self.scores, self.bias, squared)
-        if self.rounds and not self.bound > before:
+        self.factor, self.primal = stretched(self.labels, self.bounds, self.scores, self.bias, squared, 0)
+        if self.relative > tol:
+            self.factor, self.primal = stretched(self.labels, self.bounds, self.scores, self.bias, squared, HALVINGS)
+        if self.rounds and not self.bound > before and not self.relative < gap:
             # rounding ate the round's gain: from now on in double precision, and then this is as far as one gets
-            self.stuck = self.precise
+            self._idle += self.precise
             self.precise = True
 
     def choose(self, most: int) -> Array:
@@ -218,10 +226,8 @@ def solve_by_sets(
         _add(lines, rows, np.array(start, dtype=np.float64), scores)
     with announced("sets"):
         while True:
-            run_each(lambda j: predictors[j].look(scores[j] if members is None else scores[j, rows]), range(len(predictors)))
-            late = [
-                j for j, each in enumerate(predictors) if each.relative > tol and not each.stuck and each.rounds < MOST_ROUNDS
-            ]
+            run_each(lambda j: predictors[j].look(scores[j] if members is None else scores[j, rows], tol), range(len(predictors)))
+            late = [j for j, each in enumerate(predictors) if each.relative > tol and not each.stuck]
             if not late:
                 return [predictor.optimum() for predictor in predictors]
             for group in _groups(late, len(rows), lines.capacity):

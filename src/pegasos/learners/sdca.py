@@ -106,6 +106,7 @@ class SDCA(RegularizedClassifier):
             solver.verify()  # who has reached tol already rests, as without the break
         last = solver.epoch + self.max_epochs
         stops = check_stops(self.checkpoints, solver.epoch, last, "epochs")
+        solver.untouched_until = max(stops, default=0)
         stages = []
         for stop in stops:
             solver.advance(stop)
@@ -122,6 +123,8 @@ class SDCA(RegularizedClassifier):
         whole_number("max_epochs", self.max_epochs)
         if intercept_of(self) is Intercept.FREE and not self.finish:
             raise ValueError("fit_intercept='free' needs finish=True: coordinate ascent alone cannot fit such an intercept.")
+        if intercept_of(self) is Intercept.FREE and self.checkpoints is not None:
+            raise ValueError("checkpoints are epochs of coordinate ascent, which cannot fit fit_intercept='free'.")
 
     def _ascent(self, task: Task, lams: Array, seed: int, certified: bool) -> DualAscent:
         method = Method(rules.SDCA, LOSSES[self.loss], constant=task.constant)
