@@ -28,7 +28,7 @@ DEFAULTS: dict[str, tuple[Any, dict[str, Any], str]] = {
     "pegasos-logistic": (Pegasos, {"loss": "logistic", "lam": 0.03, "n_iter": 180}, "n_iter"),
     "perceptron": (Perceptron, {"epochs": 4}, "epochs"),
     "sdca-hinge": (SDCA, {"loss": "hinge", "lam": 0.03, "tol": 1e-12, "max_epochs": 6, "finish": False}, "max_epochs"),
-    "sdca-logistic": (SDCA, {"loss": "logistic", "lam": 0.03, "tol": 1e-12, "max_epochs": 6}, "max_epochs"),
+    "sdca-logistic": (SDCA, {"loss": "logistic", "lam": 0.03, "tol": 1e-12, "max_epochs": 6, "finish": False}, "max_epochs"),
 }
 NAMES = list(DEFAULTS)
 WITH_LAM = [name for name in NAMES if name != "perceptron"]
@@ -624,16 +624,34 @@ def test_augment_with_a_kernel_is_that_kernel_plus_one(name: str) -> None:
 @EVERY
 @LINEAR_AND_KERNEL
 def test_a_free_intercept(name: str, kernel: Any) -> None:
-    """Refused where it has no honest meaning; the Perceptron regularizes nothing, so there it is "augment"."""
+    """Refused where it has no honest meaning; the Perceptron regularizes nothing, so there it is "augment"; SDCA needs its finish."""
     X, y = data(3)
     clf = make(name, kernel=kernel, fit_intercept="free")
     if name == "perceptron":
         assert_same(vectors(clf.fit(X, y)), vectors(make(name, kernel=kernel, fit_intercept="augment").fit(X, y)), 0)
-    else:
-        with pytest.raises(
-            ValueError, match=r"(Pegasos|SDCA) has no honest way .* not regularized .* Use fit_intercept='augment'"
-        ):
+    elif name.startswith("sdca"):
+        with pytest.raises(ValueError, match="fit_intercept='free' needs finish=True"):
             clf.fit(X, y)
+        with pytest.raises(ValueError, match="checkpoints are epochs of coordinate ascent"):
+            clf.set_params(finish=True, checkpoints=[1]).fit(X, y)
+    else:
+        with pytest.raises(ValueError, match=r"Pegasos has no honest way .* not regularized: .* Use fit_intercept='augment'"):
+            clf.fit(X, y)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+@LINEAR_AND_KERNEL
+def test_sdca_with_a_free_intercept_does_not_care_where_zero_is(loss: str, kernel: Any) -> None:
+    """Scores do not change when all features are moved; both sides of a free intercept weigh the same, so the bound holds."""
+    X, y = data(3)
+    options: dict[str, Any] = {"kernel": kernel, "fit_intercept": "free", "tol": 1e-6}
+    one, two = SDCA(loss, 0.03, **options).fit(X, y), SDCA(loss, 0.03, **options).fit(X + 5.0, y)
+    assert max(one.gap_, two.gap_) <= 1e-6
+    np.testing.assert_allclose(one.objective_, two.objective_, rtol=2e-6)
+    np.testing.assert_allclose(one.decision_function(X), two.decision_function(X + 5.0), atol=2e-2)
+    bounds = one.certificate(X, y)
+    np.testing.assert_allclose(bounds.primal, one.objective_, rtol=1e-9)
+    assert (bounds.dual <= two.objective_ + 1e-12).all()
 
 
 # -- weights ---------------------------------------------------------------------------------------------------------------

@@ -53,7 +53,9 @@ class DualAscent(EpochSolver):
         return self.relative.reshape(-1)
 
     def prepare(self) -> None:
-        """Solve at once those for which no epoch is worth while."""
+        """Solve at once those for which no epoch is worth while; who was solved only to be read goes on."""
+        if self._passing:
+            self._resume_passing()
         if self._prepared:
             return
         self._prepared = True
@@ -67,7 +69,6 @@ class DualAscent(EpochSolver):
 
     def walk_epoch(self) -> None:
         """One more epoch, and a look at all gaps; who would need many more is solved now."""
-        self._resume_passing()
         self.epoch += 1
         self.walk.advance(self.epoch * self.m)
         state = self.certificate()
@@ -178,7 +179,7 @@ class DualAscent(EpochSolver):
         self.done.reshape(-1)[members] = True
 
     def _resume_passing(self) -> None:
-        """Those that were solved only to be read go on as if nothing had happened."""
+        """As if nothing had happened."""
         for member in self._passing:
             del self.solved[member]
         self.done.reshape(-1)[list(self._passing)] = False

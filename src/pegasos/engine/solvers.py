@@ -58,7 +58,7 @@ class Solver:
         return None
 
     def prepare(self) -> None:
-        """Do what is to be done before the first step."""
+        """Do what is to be done before the next step."""
 
     def advance(self, stop: int) -> None:
         """Go on until `stop`."""
