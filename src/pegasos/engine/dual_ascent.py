@@ -172,7 +172,11 @@ class DualAscent(EpochSolver):
         if self.epoch:
             columns = self.member_columns()[members]
             start = self.walk.coefficients()[columns][:, self.rows].astype(np.float64)
-        found = self.finisher.solve([self._target(int(member)) for member in members], start)
+        targets = [self._target(int(member)) for member in members]
+        if self.finisher.warm_path:
+            found = self.finisher.solve_path(targets, [divmod(int(member), len(self.lams))[0] for member in members])
+        else:
+            found = self.finisher.solve(targets, start)
         for member, optimum in zip(members, found, strict=True):
             self.solved[int(member)] = optimum
             self.relative.reshape(-1)[member] = optimum.relative

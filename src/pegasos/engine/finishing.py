@@ -67,10 +67,11 @@ class Finisher:
     """The method that solves predictors on these rows: `members` of them are the training rows (None: all)."""
 
     def __init__(
-        self, rows: Any, loss: Loss, intercept: Intercept, tol: float, members: Array | None, memory: int, epochs: bool = True
+        self, rows: Any, loss: Loss, intercept: Intercept, tol: float, members: Array | None, memory: int, warm_path: bool = False
     ) -> None:
         self._rows, self._loss, self._intercept, self._tol = rows, loss, intercept, tol
-        self._members, self._memory, self._epochs = members, memory, epochs
+        self._members, self._memory = members, memory
+        self.warm_path = warm_path and not isinstance(rows, ExplicitRows)
         self._m = rows.count if members is None else len(members)
         self._explicit = isinstance(rows, ExplicitRows)
         few = self._explicit and rows.width <= MOST_FEATURES and self._m >= ROWS_A_FEATURE * rows.width
@@ -93,9 +94,30 @@ class Finisher:
             return solve_by_sets(self._lines(targets), self._rows.diagonal, *common, start)
         return solve_logistic_iteratively(self._rows, *common, start)
 
+    def solve_path(self, targets: list[Target], classes: list[int]) -> list[Optimum]:
+        """The same along the path of λ: the predictors of a class one after the other, each from where the one before ended."""
+        turns: dict[int, list[int]] = {}
+        for place in np.argsort([target.bounds.sum() for target in targets], kind="stable"):
+            turns.setdefault(classes[place], []).append(int(place))
+        found: dict[int, Optimum] = {}
+        for step in range(max(map(len, turns.values()))):
+            now = [(places[step], places[step - 1] if step else None) for places in turns.values() if step < len(places)]
+            start = None if step == 0 else np.stack([self._continued(targets, found, *each) for each in now])
+            solved = self.solve([targets[place] for place, _ in now], start)
+            found |= {place: optimum for (place, _), optimum in zip(now, solved, strict=True)}
+        return [found[place] for place in range(len(targets))]
+
+    def _continued(self, targets: list[Target], found: dict[int, Optimum], place: int, before: int | None) -> Array:
+        """Coefficients to begin with: those of the smaller C; who was at the bound goes to the new one (unless a sum must stay 0)."""
+        assert before is not None
+        a, old, new = found[before].dual, targets[before].bounds, targets[place].bounds
+        if self._intercept is not Intercept.FREE and self._loss.linear_dual:
+            a = np.where(a >= old, new, np.minimum(a, new))
+        return np.asarray(targets[place].labels * a)
+
     def straight(self, targets: list[Target]) -> Array:
         """For which targets not even one epoch is worth while."""
-        if self._intercept is Intercept.FREE or not self._epochs:
+        if self._intercept is Intercept.FREE or self.warm_path:
             return np.ones(len(targets), dtype=bool)
         if self._explicit or not self._loss.linear_dual:
             return np.zeros(len(targets), dtype=bool)

@@ -136,7 +136,8 @@ class SDCA(RegularizedClassifier):
         finisher = None
         if self.finish:
             memory = max(0, task.plan.budget - task.plan.bytes)
-            finisher = Finisher(task.rows, method.loss, intercept_of(self), float(self.tol), task.members, memory)
+            given = (intercept_of(self), float(self.tol), task.members, memory, task.warm_path)
+            finisher = Finisher(task.rows, method.loss, *given)
         return DualAscent(walk, lams, weights, task.training(task.codes), float(self.tol), finisher)
 
     def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:

@@ -46,6 +46,8 @@ class Task:
     plan: Plan
     rows: Any
     members: Array | None = None
+    #: Whether predictors may start from those of the next larger λ: certified, but not the bits of separate fits.
+    warm_path: bool = False
 
     @property
     def m(self) -> int:

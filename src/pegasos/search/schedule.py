@@ -64,8 +64,18 @@ class Schedule:
     """All units of a sweep, and what they share."""
 
     def __init__(
-        self, groups: list[Group], X: Any, y: Any, codes: Array, weights: Array | None, splits: list[Any], memory: Any, seed: int
+        self,
+        groups: list[Group],
+        X: Any,
+        y: Any,
+        codes: Array,
+        weights: Array | None,
+        splits: list[Any],
+        memory: Any,
+        seed: int,
+        warm_path: bool = False,
     ) -> None:
+        self._warm_path = warm_path
         self._X, self._y, self._codes, self._weights, self._splits, self._seed = X, y, codes, weights, splits, seed
         self._names = np.unique(np.asarray(y))
         self._shared = Shared()
@@ -224,7 +234,8 @@ class Schedule:
         part = None if self._weights is None else self._weights[members]
         weights[members] = combined_weights(part, learner.class_weight, self._names[classes], local, prepared.X[members])
         columns, plan = column_codes(len(classes)), self._plan(unit, prepared, kernel)
-        return Task(prepared.X, codes, weights, columns, kernel, constant_feature(learner), plan, rows, members), classes
+        given = (prepared.X, codes, weights, columns, kernel, constant_feature(learner), plan, rows, members)
+        return Task(*given, warm_path=self._warm_path), classes
 
     def _make_rows(self, unit: Unit, kernel: Any, prepared: Prepared) -> Any:
         base = None

@@ -57,6 +57,8 @@ class SweepCV(GridSearchCV):
         what is there.
     memory : bytes (or "2GB") for all arrays of the sweep together, X excluded; None: half of what is free.
     max_time : seconds after which the sweep ends; the cells that are complete by then are compared.
+    warm_path : SDCA with kernels: each λ starts from the solution of the next larger one. Faster; each cell has the certificate
+        that its `tol` asks for, but is no longer bit for bit what its estimator alone would give.
     verbose : 1 shows progress on a terminal or in a notebook, 0 nothing; log records go to the logger "pegasos.search" always.
 
     Attributes
@@ -94,6 +96,7 @@ class SweepCV(GridSearchCV):
         return_train_score: bool = False,
         memory: Any = None,
         max_time: float | None = None,
+        warm_path: bool = False,
         verbose: int = 0,
     ) -> None:
         options = {"return_train_score": return_train_score, "error_score": "raise", "verbose": verbose}
@@ -101,6 +104,7 @@ class SweepCV(GridSearchCV):
         self.store = store
         self.memory = memory
         self.max_time = max_time
+        self.warm_path = warm_path
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, **params: Any) -> SweepCV:
@@ -185,7 +189,7 @@ class SweepCV(GridSearchCV):
         store = self._open_store(X, y, weights, splits)
         progress = Progress(len(splits) * sum(len(group.cells) for group in groups), self.verbose > 0)
         try:
-            schedule = Schedule(groups, X, y, codes, weights, splits, self.memory, self.seed_)
+            schedule = Schedule(groups, X, y, codes, weights, splits, self.memory, self.seed_, self.warm_path)
             waiting = [self._without_stored(unit, table, store) for unit in schedule.units]
             units = [unit for unit in waiting if unit.group.cells]
             progress.say(schedule.forecast(units))
@@ -226,6 +230,7 @@ class SweepCV(GridSearchCV):
 
     def _cell_key(self, cell: Cell) -> str:
         asked = {"scoring": thaw(freeze(self.scoring)), "training": self.return_train_score}
+        asked |= {"warm path": True} if self.warm_path else {}
         return f"{cell.setting.key()} {json.dumps(asked, sort_keys=True)}"
 
     def _without_stored(self, unit: Unit, table: Table, store: Store | None) -> Unit:
