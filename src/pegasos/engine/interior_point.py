@@ -25,9 +25,11 @@ Array = np.ndarray[Any, Any]
 
 MOST_ITERATIONS = 200
 #: Iterations without a better gap or a smaller μ after which nothing more is to be had from this arithmetic.
-PATIENCE = 12
+PATIENCE = 15
 #: How much of the way to the boundary a step goes.
 SHARE = 0.995
+#: A direction aims at no more than this share of μ: where few rows block the first direction, hoping for the next ones is better.
+LEAST_AMBITION = 0.3
 
 
 def solve_hinge(X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None = None) -> list[Optimum]:
@@ -78,11 +80,11 @@ class _Path:
         squared = float(self.diagonal * combined @ combined)
         shrink = min(1.0, total / squared) if squared > 0.0 else 1.0
         self.factors *= shrink
-        falling = 1e-12 * loss < products < 1.8 * self.rows * self.mu
-        self._judge(self.primal(loss), shrink * total - 0.5 * shrink**2 * squared, falling)
-        self.mu = products / (2 * self.rows)
         residual = self.diagonal * self.vector - first + second
         missing = float(np.linalg.norm(residual))
+        falling = 1e-12 * loss < products < 1.8 * self.rows * self.mu or missing < 0.9 * self.missing
+        self._judge(self.primal(loss), shrink * total - 0.5 * shrink**2 * squared, falling)
+        self.mu = products / (2 * self.rows)
         self.noisy = 0.5 * missing**2 > products and missing > 3.0 * (1.0 - self.step) * self.missing
         self.missing = missing
         matrix.flat[:: len(matrix) + 1] += self.diagonal
@@ -104,7 +106,7 @@ class _Path:
         step = min(1.0, 1.0 / max(peak, 1.0))
         products = 2 * self.rows * self.mu
         left = max(0.0, products + step * (float(scalars[0]) + step * float(scalars[1])))
-        self.aim = self.mu * max((left / products) ** 3, 1e-10) if products > 0.0 else 0.0
+        self.aim = self.mu * min(max((left / products) ** 3, 1e-10), LEAST_AMBITION) if products > 0.0 else 0.0
         if self.noisy:  # w and Σ a y x differ by what rounding left: a step towards the same μ repairs that
             self.aim = self.mu
         self.right = self.right + combinations[0] + self.aim * combinations[1]
