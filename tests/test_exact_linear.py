@@ -26,7 +26,7 @@ from pegasos.engine.interruption import Interrupted, interruptible
 from pegasos.engine.newton import solve_logistic
 from pegasos.engine.normal_matrix import NormalMatrix
 from pegasos.engine.optimum import Intercept, Optimum, Target
-from pegasos.engine.row_blocks import Part, RowBlocks, batches
+from pegasos.engine.row_blocks import WIDE, Part, RowBlocks, batches
 
 Array = np.ndarray[Any, Any]
 Solve = Callable[..., list[Optimum]]
@@ -167,6 +167,18 @@ def test_accuracy_asked_for(loss: str) -> None:
     target = Target(y, np.full(len(y), 10.0))
     for tol in (1e-3, 1e-6, 1e-9):
         assert SOLVERS[loss](X, [target], Intercept.FREE, tol)[0].relative <= tol
+
+
+@LOSSES
+@INTERCEPTS
+def test_wide_rows_begin_in_single_precision(loss: str, intercept: Intercept) -> None:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, WIDE)) * 10.0 ** random.uniform(-6, 6, WIDE)
+    target = Target(np.where(random.random(400) < 0.5, 1.0, -1.0), np.full(400, 100.0))
+    for tol in (1e-3, 1e-6):
+        found = SOLVERS[loss](X, [target], intercept, tol)[0]
+        assert found.relative <= tol
+        assert_allclose([found.primal, found.bound], objectives(loss, X, target, found, intercept), rtol=1e-7)
 
 
 @LOSSES

@@ -19,7 +19,7 @@ from pegasos.engine.compiling import announced
 from pegasos.engine.hinge_rows import BEST, CENTRED, CORRECTED, LINES, PREDICTED, A
 from pegasos.engine.normal_matrix import NormalMatrix
 from pegasos.engine.optimum import Intercept, Optimum, Target
-from pegasos.engine.row_blocks import Block, Part, RowBlocks, batches, trivial_optimum
+from pegasos.engine.row_blocks import WIDE, Block, Part, RowBlocks, batches, trivial_optimum
 
 Array = np.ndarray[Any, Any]
 
@@ -65,6 +65,7 @@ class _Path:
         self.best = self.vector, self.factors
         self.relative = self.least = self.missing = np.inf
         self.noisy = False
+        self.precise = width < WIDE
         self.rounds = self.since = self.idle = 0
 
     def arrive(self, scalars: Array, combinations: Array, matrix: Array) -> None:
@@ -87,6 +88,7 @@ class _Path:
         self.mu = products / (2 * self.rows)
         self.noisy = 0.5 * missing**2 > products and missing > 3.0 * (1.0 - self.step) * self.missing
         self.missing = missing
+        self.precise |= self.noisy or self.idle > 3 or self.relative < 1e-4
         matrix.flat[:: len(matrix) + 1] += self.diagonal
         self.system = NormalMatrix(matrix)
         self.right = right - residual
@@ -140,7 +142,7 @@ def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: 
     if live:
         blocks.map_sum(_open, targets, {path.number: path.mu for path in live})
     while live:
-        sums, _ = blocks.map_sum(_advance, [(p.number, p.aim, p.stage, p.step) for p in live], len(live[0].vector))
+        sums, _ = blocks.map_sum(_advance, [(p.number, p.aim, p.stage, p.step, p.precise) for p in live], len(live[0].vector))
         for path, *own in zip(live, *sums, strict=True):
             path.arrive(*own)
         for path in [path for path in live if path.relative <= tol or path.stuck]:
@@ -199,7 +201,7 @@ def _open(block: Block, targets: list[Target], starts: dict[int, float]) -> Part
     return Part(())
 
 
-def _advance(block: Block, orders: list[tuple[int, float, int, float]], size: int) -> Part:
+def _advance(block: Block, orders: list[tuple[int, float, int, float, bool]], size: int) -> Part:
     rows = block.rows()
     scalars, combinations, matrices = (
         np.zeros((len(orders), 4)),
@@ -207,11 +209,11 @@ def _advance(block: Block, orders: list[tuple[int, float, int, float]], size: in
         np.empty((len(orders), size, size)),
     )
     out = np.empty((4, block.count))
-    for j, (number, aim, stage, step) in enumerate(orders):
+    for j, (number, aim, stage, step, precise) in enumerate(orders):
         own = block.own[number]
         hinge_rows.advance(own.state, own.labels, own.bounds, aim, stage, step, out, scalars[j])
         block.combine(rows, out[:3], combinations[j])
-        block.squares(rows, out[3], matrices[j])
+        block.squares(rows, out[3], matrices[j], precise)
     return Part((scalars, combinations, matrices))
 
 

@@ -24,6 +24,8 @@ Array = np.ndarray[Any, Any]
 
 #: Numbers in a block of float64 rows: it stays in a core's cache while all targets use it.
 BLOCK_NUMBERS = 1 << 17
+#: From this width on the d x d products are what costs: they start in float32.
+WIDE = 128
 #: Bytes of the d x d matrices of the targets that are solved side by side.
 MATRIX_BYTES = 1 << 26
 
@@ -57,11 +59,11 @@ class Block:
             out[:] = self._rows
         return out
 
-    def buffer(self, name: str) -> Array:
+    def buffer(self, name: str, dtype: Any = np.float64) -> Array:
         """An array for as many rows that this thread uses again and again: fresh memory is slower than the work."""
         kept: Array | None = getattr(self._memory, name, None)
         if kept is None or kept.shape[0] < self.count:
-            kept = np.empty((self.count, self.width))
+            kept = np.empty((self.count, self.width), dtype=dtype)
             setattr(self._memory, name, kept)
         return kept[: self.count]
 
@@ -78,12 +80,16 @@ class Block:
         if out.shape[1] > self.width:
             out[:, -1] = weights.sum(axis=1)
 
-    def squares(self, rows: Array, weights: Array, out: Array) -> None:
-        """out[...] = Σ weights_i x_i x_iᵀ (weights >= 0), with a constant feature if out is wider than the rows."""
-        scaled = self.buffer("scaled")
-        np.multiply(rows, np.sqrt(weights)[:, None], out=scaled)
+    def squares(self, rows: Array, weights: Array, out: Array, precise: bool) -> None:
+        """out[...] = Σ weights_i x_i x_iᵀ (weights >= 0), with a constant feature if out is wider than the rows.
+
+        Not precise: products in float32, twice as fast, which serves for a direction as long as its steps are good.
+        """
+        scaled = self.buffer("scaled") if precise else self.buffer("scaled32", np.float32)
         d = self.width
-        np.matmul(scaled.T, scaled, out=out[:d, :d])
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            np.multiply(rows, np.sqrt(weights)[:, None], out=scaled, casting="same_kind")
+            out[:d, :d] = scaled.T @ scaled
         if len(out) > d:
             out[d, :d] = out[:d, d] = weights @ rows
             out[d, d] = weights.sum()
