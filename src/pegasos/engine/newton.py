@@ -16,7 +16,7 @@ from pegasos.engine.compiling import announced
 from pegasos.engine.logistic_rows import CHANGE, LINES, MARGIN
 from pegasos.engine.normal_matrix import NormalMatrix
 from pegasos.engine.optimum import Intercept, Optimum, Target
-from pegasos.engine.row_blocks import WIDE, Block, Part, RowBlocks, batches, trivial_optimum
+from pegasos.engine.row_blocks import WIDE, Block, Part, RowBlocks, batches, trivial_optimum, workspace
 
 Array = np.ndarray[Any, Any]
 
@@ -40,16 +40,14 @@ def solve_logistic(
     """All targets on the same rows (those that `members` names; None: all), each until its relative gap is at most tol."""
     answers: list[Optimum] = []
     with RowBlocks(X, members) as blocks, announced("newton"):
-        for batch in batches(len(targets), blocks.width):
+        for batch in batches(len(targets), blocks.count, blocks.width, LINES):
             answers += _solve(blocks, [targets[k] for k in batch], intercept, tol)
     return answers
 
 
 def workspace_bytes(m: int, width: int, targets: int, itemsize: int) -> int:
-    """Memory beside X, at most: three numbers a row and target, matrices, blocks, and the rows gathered for `members`."""
-    together = len(batches(targets, width)[0]) if targets else 0
-    own = 8 * (LINES + 1) * m * together + 12 * 8 * (width + 1) ** 2 * together + (1 << 24)
-    return own + m * width * itemsize + (m // STRIDE + 1) * (width * 8 + 40 * together)
+    """Memory beside X, at most."""
+    return workspace(targets, m, width, LINES, itemsize) + (m // STRIDE + 1) * (width * 8 + 8 * (LINES + 4) * targets)
 
 
 class _Path:
