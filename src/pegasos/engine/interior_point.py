@@ -19,30 +19,31 @@ from pegasos.engine.compiling import announced
 from pegasos.engine.hinge_rows import BEST, CENTRED, CORRECTED, LINES, PREDICTED, A
 from pegasos.engine.normal_matrix import NormalMatrix
 from pegasos.engine.optimum import Intercept, Optimum, Target
-from pegasos.engine.row_blocks import Block, Part, RowBlocks, batches, trivial_optimum
+from pegasos.engine.row_blocks import WIDE, Block, Part, RowBlocks, batches, trivial_optimum, workspace
 
 Array = np.ndarray[Any, Any]
 
 MOST_ITERATIONS = 200
 #: Iterations without a better gap or a smaller μ after which nothing more is to be had from this arithmetic.
-PATIENCE = 12
+PATIENCE = 15
 #: How much of the way to the boundary a step goes.
 SHARE = 0.995
+#: A direction aims at no more than this share of μ: where few rows block the first direction, hoping for the next ones is better.
+LEAST_AMBITION = 0.3
 
 
 def solve_hinge(X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None = None) -> list[Optimum]:
     """All targets on the same rows (those that `members` names; None: all), each until its relative gap is at most tol."""
     answers: list[Optimum] = []
     with RowBlocks(X, members) as blocks, announced("interior-point"):
-        for batch in batches(len(targets), blocks.width):
+        for batch in batches(len(targets), blocks.count, blocks.width, LINES):
             answers += _solve(blocks, [targets[k] for k in batch], intercept, tol)
     return answers
 
 
 def workspace_bytes(m: int, width: int, targets: int, itemsize: int) -> int:
-    """Memory beside X, at most: seven numbers a row and target, matrices, blocks, and the rows gathered for `members`."""
-    together = len(batches(targets, width)[0]) if targets else 0
-    return 8 * (LINES + 1) * m * together + 12 * 8 * (width + 1) ** 2 * together + (1 << 24) + m * width * itemsize
+    """Memory beside X, at most."""
+    return workspace(targets, m, width, LINES, itemsize)
 
 
 class _Path:
@@ -63,6 +64,7 @@ class _Path:
         self.best = self.vector, self.factors
         self.relative = self.least = self.missing = np.inf
         self.noisy = False
+        self.precise = width < WIDE
         self.rounds = self.since = self.idle = 0
 
     def arrive(self, scalars: Array, combinations: Array, matrix: Array) -> None:
@@ -78,13 +80,14 @@ class _Path:
         squared = float(self.diagonal * combined @ combined)
         shrink = min(1.0, total / squared) if squared > 0.0 else 1.0
         self.factors *= shrink
-        falling = 1e-12 * loss < products < 1.8 * self.rows * self.mu
-        self._judge(self.primal(loss), shrink * total - 0.5 * shrink**2 * squared, falling)
-        self.mu = products / (2 * self.rows)
         residual = self.diagonal * self.vector - first + second
         missing = float(np.linalg.norm(residual))
+        falling = 1e-12 * loss < products < 1.8 * self.rows * self.mu or missing < 0.9 * self.missing
+        self._judge(self.primal(loss), shrink * total - 0.5 * shrink**2 * squared, falling)
+        self.mu = products / (2 * self.rows)
         self.noisy = 0.5 * missing**2 > products and missing > 3.0 * (1.0 - self.step) * self.missing
         self.missing = missing
+        self.precise |= self.noisy or self.idle > 3 or self.relative < 1e-4
         matrix.flat[:: len(matrix) + 1] += self.diagonal
         self.system = NormalMatrix(matrix)
         self.right = right - residual
@@ -104,7 +107,7 @@ class _Path:
         step = min(1.0, 1.0 / max(peak, 1.0))
         products = 2 * self.rows * self.mu
         left = max(0.0, products + step * (float(scalars[0]) + step * float(scalars[1])))
-        self.aim = self.mu * max((left / products) ** 3, 1e-10) if products > 0.0 else 0.0
+        self.aim = self.mu * min(max((left / products) ** 3, 1e-10), LEAST_AMBITION) if products > 0.0 else 0.0
         if self.noisy:  # w and Σ a y x differ by what rounding left: a step towards the same μ repairs that
             self.aim = self.mu
         self.right = self.right + combinations[0] + self.aim * combinations[1]
@@ -138,7 +141,7 @@ def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: 
     if live:
         blocks.map_sum(_open, targets, {path.number: path.mu for path in live})
     while live:
-        sums, _ = blocks.map_sum(_advance, [(p.number, p.aim, p.stage, p.step) for p in live], len(live[0].vector))
+        sums, _ = blocks.map_sum(_advance, [(p.number, p.aim, p.stage, p.step, p.precise) for p in live], len(live[0].vector))
         for path, *own in zip(live, *sums, strict=True):
             path.arrive(*own)
         for path in [path for path in live if path.relative <= tol or path.stuck]:
@@ -197,7 +200,7 @@ def _open(block: Block, targets: list[Target], starts: dict[int, float]) -> Part
     return Part(())
 
 
-def _advance(block: Block, orders: list[tuple[int, float, int, float]], size: int) -> Part:
+def _advance(block: Block, orders: list[tuple[int, float, int, float, bool]], size: int) -> Part:
     rows = block.rows()
     scalars, combinations, matrices = (
         np.zeros((len(orders), 4)),
@@ -205,11 +208,11 @@ def _advance(block: Block, orders: list[tuple[int, float, int, float]], size: in
         np.empty((len(orders), size, size)),
     )
     out = np.empty((4, block.count))
-    for j, (number, aim, stage, step) in enumerate(orders):
+    for j, (number, aim, stage, step, precise) in enumerate(orders):
         own = block.own[number]
         hinge_rows.advance(own.state, own.labels, own.bounds, aim, stage, step, out, scalars[j])
         block.combine(rows, out[:3], combinations[j])
-        block.squares(rows, out[3], matrices[j])
+        block.squares(rows, out[3], matrices[j], precise)
     return Part((scalars, combinations, matrices))
 
 

@@ -16,7 +16,7 @@ from pegasos.engine.compiling import announced
 from pegasos.engine.logistic_rows import CHANGE, LINES, MARGIN
 from pegasos.engine.normal_matrix import NormalMatrix
 from pegasos.engine.optimum import Intercept, Optimum, Target
-from pegasos.engine.row_blocks import Block, Part, RowBlocks, batches, trivial_optimum
+from pegasos.engine.row_blocks import WIDE, Block, Part, RowBlocks, batches, trivial_optimum, workspace
 
 Array = np.ndarray[Any, Any]
 
@@ -40,16 +40,14 @@ def solve_logistic(
     """All targets on the same rows (those that `members` names; None: all), each until its relative gap is at most tol."""
     answers: list[Optimum] = []
     with RowBlocks(X, members) as blocks, announced("newton"):
-        for batch in batches(len(targets), blocks.width):
+        for batch in batches(len(targets), blocks.count, blocks.width, LINES):
             answers += _solve(blocks, [targets[k] for k in batch], intercept, tol)
     return answers
 
 
 def workspace_bytes(m: int, width: int, targets: int, itemsize: int) -> int:
-    """Memory beside X, at most: three numbers a row and target, matrices, blocks, and the rows gathered for `members`."""
-    together = len(batches(targets, width)[0]) if targets else 0
-    own = 8 * (LINES + 1) * m * together + 12 * 8 * (width + 1) ** 2 * together + (1 << 24)
-    return own + m * width * itemsize + (m // STRIDE + 1) * (width * 8 + 40 * together)
+    """Memory beside X, at most."""
+    return workspace(targets, m, width, LINES, itemsize) + (m // STRIDE + 1) * (width * 8 + 8 * (LINES + 4) * targets)
 
 
 class _Path:
@@ -64,6 +62,7 @@ class _Path:
         self.vector = np.zeros(len(self.diagonal)) if start is None else start
         self.move = self.vector
         self.step = 0.0
+        self.precise = width < WIDE
         self.factors = np.ones(2)
         self.relative = self.least = np.inf
         self.rounds = self.since = 0
@@ -94,6 +93,7 @@ class _Path:
         self.relative = (self.ahead - bound) / self.ahead if self.ahead > 0.0 else 0.0
         better = self.relative < self.least or self.ahead < 0.999 * self.value
         self.since = 0 if better else self.since + 1
+        self.precise |= not self.relative < 0.1 * self.least or self.relative < 1e-4
         self.least = min(self.least, self.relative)
         self.step = 1.0 if self.falls(1.0, self.ahead) else 0.0
 
@@ -124,7 +124,7 @@ def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: 
         for path, both in zip(live, losses, strict=True):
             path.begin(*both)
     while live:
-        sums, _ = blocks.map_sum(_advance, [(p.number, p.step) for p in live], len(live[0].vector))
+        sums, _ = blocks.map_sum(_advance, [(p.number, p.step, p.precise) for p in live], len(live[0].vector))
         for path, *own in zip(live, *sums, strict=True):
             path.arrive(*own)
         sums, _ = blocks.map_sum(_look, [(p.number, p.move) for p in live])
@@ -204,16 +204,16 @@ def _open(block: Block, targets: list[Target], starts: list[tuple[int, Array]]) 
     return Part((sums,))
 
 
-def _advance(block: Block, orders: list[tuple[int, float]], size: int) -> Part:
+def _advance(block: Block, orders: list[tuple[int, float, bool]], size: int) -> Part:
     rows = block.rows()
     losses, matrices = np.empty(len(orders)), np.empty((len(orders), size, size))
     combinations = np.empty((len(orders), 1, size))
     out = np.empty((2, block.count))
-    for j, (number, step) in enumerate(orders):
+    for j, (number, step, precise) in enumerate(orders):
         own = block.own[number]
         losses[j] = logistic_rows.advance(own.state, own.labels, own.bounds, step, out)
         block.combine(rows, out[:1], combinations[j])
-        block.squares(rows, out[1], matrices[j])
+        block.squares(rows, out[1], matrices[j], precise)
     return Part((losses, combinations, matrices))
 
 

@@ -21,6 +21,8 @@ class NormalMatrix:
     """
 
     def __init__(self, matrix: Array) -> None:
+        if not np.isfinite(matrix).all():
+            matrix = np.eye(len(matrix))  # more than numbers can hold: then a step along the gradient
         diagonal = matrix.diagonal()
         largest = max(float(diagonal.max()), np.finfo(float).tiny)
         self.scale = 1.0 / np.sqrt(np.maximum(diagonal, 1e-200 * largest))
@@ -35,7 +37,7 @@ class NormalMatrix:
                 break
             except linalg.LinAlgError:
                 lift = max(100.0 * lift, 1e-15 * len(lifted))
-                if lift > 1e6:  # not a number somewhere: then a step along the gradient
+                if lift > 1e6:
                     self.factor = (np.eye(len(lifted)), True)
                     break
 

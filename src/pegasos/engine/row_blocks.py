@@ -24,8 +24,13 @@ Array = np.ndarray[Any, Any]
 
 #: Numbers in a block of float64 rows: it stays in a core's cache while all targets use it.
 BLOCK_NUMBERS = 1 << 17
+MOST_ROWS = 1 << 13
+#: From this width on the d x d products are what costs: they start in float32.
+WIDE = 128
 #: Bytes of the d x d matrices of the targets that are solved side by side.
 MATRIX_BYTES = 1 << 26
+#: Bytes of what the blocks keep about the rows for these targets.
+STATE_BYTES = 1 << 29
 
 
 class Part(NamedTuple):
@@ -57,11 +62,11 @@ class Block:
             out[:] = self._rows
         return out
 
-    def buffer(self, name: str) -> Array:
+    def buffer(self, name: str, dtype: Any = np.float64) -> Array:
         """An array for as many rows that this thread uses again and again: fresh memory is slower than the work."""
         kept: Array | None = getattr(self._memory, name, None)
         if kept is None or kept.shape[0] < self.count:
-            kept = np.empty((self.count, self.width))
+            kept = np.empty((self.count, self.width), dtype=dtype)
             setattr(self._memory, name, kept)
         return kept[: self.count]
 
@@ -78,12 +83,16 @@ class Block:
         if out.shape[1] > self.width:
             out[:, -1] = weights.sum(axis=1)
 
-    def squares(self, rows: Array, weights: Array, out: Array) -> None:
-        """out[...] = Σ weights_i x_i x_iᵀ (weights >= 0), with a constant feature if out is wider than the rows."""
-        scaled = self.buffer("scaled")
-        np.multiply(rows, np.sqrt(weights)[:, None], out=scaled)
+    def squares(self, rows: Array, weights: Array, out: Array, precise: bool) -> None:
+        """out[...] = Σ weights_i x_i x_iᵀ (weights >= 0), with a constant feature if out is wider than the rows.
+
+        Not precise: products in float32, twice as fast, which serves for a direction as long as its steps are good.
+        """
+        scaled = self.buffer("scaled") if precise else self.buffer("scaled32", np.float32)
         d = self.width
-        np.matmul(scaled.T, scaled, out=out[:d, :d])
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            np.multiply(rows, np.sqrt(weights)[:, None], out=scaled, casting="same_kind")
+            out[:d, :d] = scaled.T @ scaled
         if len(out) > d:
             out[d, :d] = out[:d, d] = weights @ rows
             out[d, d] = weights.sum()
@@ -104,8 +113,7 @@ class RowBlocks:
             X = X.tocsr()
         self.X = X
         self.count, self.width = X.shape
-        # a block of wide rows has at least twice as many rows as features: its d x d product costs more than adding it does
-        size = max(BLOCK_NUMBERS // max(1, self.width), 2 * self.width, 1)
+        size = _block_rows(self.width)
         memory = threading.local()
         self.blocks = [Block(X, slice(k, min(k + size, self.count)), memory) for k in range(0, self.count, size)]
         self._pool: ThreadPoolExecutor | None = None
@@ -151,11 +159,16 @@ class RowBlocks:
         # A window of blocks under way, so that the matrices that wait for their turn are few.
         waiting: deque[Future[Any]] = deque()
         for block in self.blocks:
-            if len(waiting) > 2 * self._workers:
+            if len(waiting) > self._workers:
                 yield waiting.popleft().result()
             waiting.append(self._pool.submit(work, block, *arguments))
         while waiting:
             yield waiting.popleft().result()
+
+
+def _block_rows(width: int) -> int:
+    # a block of wide rows has at least twice as many rows as features: its d x d product costs more than adding it does
+    return max(min(BLOCK_NUMBERS // max(1, width), MOST_ROWS), 2 * width)
 
 
 def _joined(total: Part, part: Part) -> Part:
@@ -164,10 +177,19 @@ def _joined(total: Part, part: Part) -> Part:
     return Part(total.sums, np.maximum(total.peaks, part.peaks))
 
 
-def batches(targets: int, width: int) -> list[range]:
-    """Targets that are solved side by side: their matrices fit the memory set aside for them."""
-    size = max(1, MATRIX_BYTES // (8 * (width + 1) ** 2))
+def batches(targets: int, rows: int, width: int, lines: int) -> list[range]:
+    """Targets that are solved side by side: their matrices, and so many numbers a row, fit the memory set aside for them."""
+    size = max(1, min(MATRIX_BYTES // (8 * (width + 1) ** 2), STATE_BYTES // (8 * lines * max(1, rows))))
     return [range(k, min(k + size, targets)) for k in range(0, targets, size)]
+
+
+def workspace(targets: int, rows: int, width: int, lines: int, itemsize: int) -> int:
+    """Bytes beside X that a method takes at most: rows gathered for `members`, numbers a row, matrices, and the duals."""
+    together = len(batches(targets, rows, width, lines)[0]) if targets else 0
+    waiting = blas_threads() + 6
+    matrices = 8 * (width + 1) ** 2 * (together * waiting + 8)
+    blocks = 8 * (3 * width + 16) * _block_rows(width) * blas_threads()
+    return rows * width * itemsize + 8 * rows * (lines * together + targets) + matrices + blocks
 
 
 def trivial_optimum(target: Target, width: int, intercept: Intercept, margin: float) -> Optimum | None:
