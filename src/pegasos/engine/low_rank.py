@@ -49,7 +49,8 @@ class Factor:
 
     def grow(self, rank: int) -> None:
         """Add rows until there are `rank` of them, or K is exhausted."""
-        while self.rank < min(rank, len(self._store)) and not self.full:
+        rank = min(rank, len(self._store))
+        while self.rank < rank and not self.full:
             self._add_block(min(BLOCK, rank - self.rank))
 
     def _add_block(self, size: int) -> None:

@@ -58,6 +58,8 @@ def solve_logistic_iteratively(
 
     start  targets x m dual coefficients y·a from which to go, None: zero
     """
+    if not targets:
+        return []
     space = FunctionSpace(rows, members, 1.0 if intercept is Intercept.AUGMENTED else 0.0)
     states = [_State.make(k, target, intercept is Intercept.FREE) for k, target in enumerate(targets)]
     systems = Systems(space, len(targets))
@@ -226,7 +228,7 @@ def _look(space: FunctionSpace, states: list[_State], tol: float, step: int) -> 
     if not states:
         return going
     columns = [(state.coefficients, state.push, state.clipped) for state in states]
-    scores = space.scores(np.stack([column for three in columns for column in three]))
+    scores = space.scores(np.stack([column for three in columns for column in three]), exact=True)
     changed = []
     for state, three in zip(states, scores.reshape(len(states), 3, -1), strict=True):
         state.rounds = step
