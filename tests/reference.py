@@ -575,7 +575,8 @@ def newton_logistic_kernel(
     """c and b with the least F = c K c / 2 + sum_i C_i log(1 + exp(-y_i s_i)), s = K c + b; b = 0 unless it is free.
 
     The gradient is K (c - beta) for c and -sum beta for b, with beta_i = y_i C_i sigmoid(-y_i s_i). A Newton step solves
-    (I + D K) dc + D db = beta - c and sum D (K dc + db) = sum beta, D_i = C_i sigmoid(s_i) sigmoid(-s_i), and is halved until F falls.
+    (I + D K) dc + D db = beta - c and sum D (K dc + db) = sum beta, with D_i = C_i sigmoid(s_i) sigmoid(-s_i), and is halved
+    until F falls.
     """
     K, y, C = np.array(K, dtype=np.float64), np.array(y, dtype=np.float64), np.array(C, dtype=np.float64)
     m = len(y)

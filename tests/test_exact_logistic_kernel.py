@@ -235,21 +235,21 @@ def test_factor_and_its_inverse():
     factor = Factor(lambda chosen: K[chosen], K.diagonal(), 90)
     factor.grow(20)
     assert factor.rank == 20
-    lacking = K - factor.L.T @ factor.L
+    lacking = K - factor.lines.T @ factor.lines
     assert np.linalg.eigvalsh(lacking).min() > -1e-10
     assert np.trace(lacking) < 0.3 * np.trace(K)
     factor.grow(90)
     assert factor.full
-    assert np.abs(K - factor.L.T @ factor.L).max() < 1e-6
+    assert np.abs(K - factor.lines.T @ factor.lines).max() < 1e-6
     roots = np.random.default_rng(0).random((2, 90)) * 10
     aside = roots / np.linalg.norm(roots, axis=1, keepdims=True)
     columns = without(np.random.default_rng(1).normal(size=(2, 90)), aside)
-    inverse = Preconditioner(factor.L, np.array([0, 2]), roots, aside)
+    inverse = Preconditioner(factor.lines, np.array([0, 2]), roots, aside)
     found = inverse(np.vstack([columns[0], columns[0], columns[1]]), np.array([0, 1, 2]))
     assert np.array_equal(found[1], columns[0])
     for k, each in enumerate((found[0], found[2])):
         projection = np.eye(90) - np.outer(aside[k], aside[k])
-        system = np.eye(90) + projection @ (roots[k][:, None] * (factor.L.T @ factor.L) * roots[k]) @ projection
+        system = np.eye(90) + projection @ (roots[k][:, None] * (factor.lines.T @ factor.lines) * roots[k]) @ projection
         assert system @ each == pytest.approx(columns[k], abs=1e-8)
 
 

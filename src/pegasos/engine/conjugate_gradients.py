@@ -11,7 +11,7 @@ from pegasos.engine.low_rank import Factor, Preconditioner, without
 
 Array = np.ndarray[Any, Any]
 
-#: The first rank of a factor of K, doubled as need be up to the largest; and the memory it may take, as may the triangles made of it.
+#: The first rank of a factor of K, doubled as need be up to the largest; the memory it may take, and the triangles made of it.
 FIRST_RANK = 128
 LARGEST_RANK = 1024
 FACTOR_BYTES = 2**28
@@ -48,7 +48,7 @@ class Systems:
             chosen = numbers[self.slow[targets[numbers]]]
             inverse = None
             if len(chosen) and self.factor is not None:
-                inverse = Preconditioner(self.factor.L, chosen, system.roots[chosen], system.along(chosen))
+                inverse = Preconditioner(self.factor.lines, chosen, system.roots[chosen], system.along(chosen))
             numbers = self._iterate(system, numbers, inverse, self._patience(len(numbers), inverse))
             if not len(numbers) or not self._improve(targets[numbers]):
                 break

@@ -5,6 +5,7 @@ All products have fixed tiles with one BLAS thread each: the bits do not depend 
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -172,7 +173,7 @@ def _parts(X: Any) -> list[tuple[slice, Any]]:
     """A CSR matrix as a few matrices of consecutive rows, on the same memory as far as it is float64."""
     edges = np.linspace(0, X.shape[0], SPARSE_PARTS + 1).astype(int)
     parts = []
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in itertools.pairwise(edges):
         low, high = X.indptr[start], X.indptr[stop]
         pieces = (X.data[low:high].astype(np.float64, copy=False), X.indices[low:high], X.indptr[start : stop + 1] - low)
         parts.append((slice(start, stop), sparse.csr_matrix(pieces, shape=(stop - start, X.shape[1]), copy=False)))
