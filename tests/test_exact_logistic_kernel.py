@@ -154,8 +154,8 @@ def test_all_kinds_of_rows_agree(intercept):
     targets = [Target(y[members], np.full(90, C)) for C in (0.1, 50.0)]
     gram = X @ X.T
     alone = solve_logistic_iteratively(GramRows(gram[np.ix_(members, members)]), targets, intercept, 1e-8)
-    cubic = Polynomial(1, coef0=0.0)
-    for rows in (GramRows(gram), KernelRows(cubic, X), DenseRows(X), SparseRows(sparse.csr_matrix(X))):
+    linear = Polynomial(1, coef0=0.0)
+    for rows in (GramRows(gram), KernelRows(linear, X), DenseRows(X), SparseRows(sparse.csr_matrix(X))):
         for one, other in zip(alone, solve_logistic_iteratively(rows, targets, intercept, 1e-8, members), strict=True):
             assert other.relative <= 1e-8
             assert other.primal == pytest.approx(one.primal, rel=1e-7)

@@ -17,7 +17,7 @@ LARGEST_RANK = 1024
 FACTOR_BYTES = 2**28
 #: Iterations before a better preconditioner is thought of, and with the best one.
 LEAST_PATIENCE = 6
-MOST_ITERATIONS = 500
+MOST_ITERATIONS = 300
 
 
 def largest_rank(m: int, targets: int) -> int:
