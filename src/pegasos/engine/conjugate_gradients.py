@@ -11,13 +11,13 @@ from pegasos.engine.low_rank import Factor, Preconditioner, without
 
 Array = np.ndarray[Any, Any]
 
-#: The first rank of a factor of K, doubled as need be up to the largest; and the memory it may take, as may the triangles made of it.
+#: The first rank of a factor of K, doubled as need be up to the largest; the memory it may take, and the triangles made of it.
 FIRST_RANK = 128
 LARGEST_RANK = 1024
 FACTOR_BYTES = 2**28
 #: Iterations before a better preconditioner is thought of, and with the best one.
 LEAST_PATIENCE = 6
-MOST_ITERATIONS = 500
+MOST_ITERATIONS = 300
 
 
 def largest_rank(m: int, targets: int) -> int:
@@ -48,7 +48,7 @@ class Systems:
             chosen = numbers[self.slow[targets[numbers]]]
             inverse = None
             if len(chosen) and self.factor is not None:
-                inverse = Preconditioner(self.factor.L, chosen, system.roots[chosen], system.along(chosen))
+                inverse = Preconditioner(self.factor.lines, chosen, system.roots[chosen], system.along(chosen))
             numbers = self._iterate(system, numbers, inverse, self._patience(len(numbers), inverse))
             if not len(numbers) or not self._improve(targets[numbers]):
                 break

@@ -5,13 +5,14 @@ All products have fixed tiles with one BLAS thread each: the bits do not depend 
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from pegasos.engine.interruption import check_interruption
-from pegasos.engine.rows import TILE_COLUMNS, DenseRows, GramRows, KernelRows, SparseRows, column_tiles
+from pegasos.engine.rows import GATHERED_ROWS, DenseRows, GramRows, KernelRows, SparseRows, column_tiles
 from pegasos.engine.threads import blas_threads, run_blocks
 
 Array = np.ndarray[Any, Any]
@@ -40,14 +41,18 @@ class FunctionSpace:
     def diagonal(self) -> Array:
         return np.asarray(self.rows.diagonal, dtype=np.float64)[self._index] + self.constant
 
-    def scores(self, coefficients: Array) -> Array:
-        """(K + constant)·c of all members, for columns c of float64; products in the dtype of the rows."""
+    def scores(self, coefficients: Array, exact: bool = False) -> Array:
+        """(K + constant)·c of all members, for columns c of float64.
+
+        Products with a kernel are in the dtype of the rows unless they are to be exact, those with explicit features, which have
+        yet to be summed twice, in float64 always.
+        """
         check_interruption()
-        full = self._full(coefficients)
+        full = self._full(coefficients, np.float64 if exact or not self.rows.dual else self.rows.dtype)
         if isinstance(self.rows, KernelRows):
             scores = self._flying(full)
         elif isinstance(self.rows, GramRows):
-            scores = self._selected(_times(full, self.rows.K))
+            scores = self._selected(_times(self.rows.K, full))
         else:
             scores = self._explicit_scores(self._weights(full))
         return scores + self.constant * coefficients.sum(axis=1, keepdims=True)
@@ -58,7 +63,7 @@ class FunctionSpace:
 
     def vectors(self, coefficients: Array) -> Array:
         """What describes the predictors to others: c for kernels, w = Σ c_i x_i for explicit features."""
-        return coefficients if self.rows.dual else self._weights(self._full(coefficients)).astype(np.float64)
+        return coefficients if self.rows.dual else self._weights(self._full(coefficients, np.float64))
 
     def kernel_rows(self, chosen: Array) -> Array:
         """Rows of K + constant, chosen among the members, as float64."""
@@ -79,64 +84,78 @@ class FunctionSpace:
             run_blocks(column_tiles(len(index), self.m), work, most_workers=self.rows.most_workers)
         return lines.astype(np.float64) + self.constant
 
-    def _full(self, coefficients: Array) -> Array:
-        if self.members is None:
-            return np.ascontiguousarray(coefficients, dtype=self.rows.dtype)
-        full = np.zeros((len(coefficients), self.rows.count), dtype=self.rows.dtype)
-        full[:, self.members] = coefficients
+    def _full(self, coefficients: Array, dtype: Any) -> Array:
+        with np.errstate(over="ignore"):
+            if self.members is None:
+                return np.ascontiguousarray(coefficients, dtype=dtype)
+            full = np.zeros((len(coefficients), self.rows.count), dtype=dtype)
+            full[:, self.members] = coefficients
         return full
 
     def _selected(self, scores: Array) -> Array:
         return scores if self.members is None else scores[:, self.members]
 
     def _flying(self, full: Array) -> Array:
-        out = np.empty((len(full), self.m))
-        step = TILE_COLUMNS * blas_threads()  # one tile for each thread, then a look whether to go on
-        for start in range(0, self.m, step):
+        out = np.zeros((len(full), self.m))
+        tiles = column_tiles(1, self.m)
+        together = min(blas_threads(), self.rows.most_workers or blas_threads())
+        for first in range(0, len(tiles), together):  # one tile for each thread, then a look whether to go on
             check_interruption()
-            out[:, start : start + step] = self.rows.evaluate(self._index[start : start + step], full)
+            run_blocks(tiles[first : first + together], lambda _, columns: self._fly(full, out, columns))
         return out
 
+    def _fly(self, full: Array, out: Array, columns: slice) -> None:
+        for start in range(0, self.m, GATHERED_ROWS):
+            part = self._index[start : start + GATHERED_ROWS]
+            out[:, columns] += full[:, part] @ self.rows.between(part, self._index[columns])
+
     def _weights(self, full: Array) -> Array:
-        """w = Σ c_i x_i, in the dtype of the rows."""
-        out = np.zeros((len(full), self.rows.width), dtype=self.rows.dtype)
+        """w = Σ c_i x_i."""
         if isinstance(self.rows, DenseRows):
-            X = self.rows.X
+            return _sums(full, self.rows.X)
+        sums: list[Array] = [full] * len(self._parts)
 
-            def work(_: slice, columns: slice) -> None:
-                np.matmul(full, X[:, columns], out=out[:, columns])
-
-            run_blocks(column_tiles(len(full), self.rows.width), work)
-            return out
-        sums: list[Array] = [out] * len(self._parts)
-
-        def part(numbers: slice, _: slice) -> None:
+        def work(numbers: slice, _: slice) -> None:
             rows, X = self._parts[numbers.start]
             sums[numbers.start] = np.asarray(X.T @ np.ascontiguousarray(full[:, rows].T)).T
 
-        run_blocks(row_tiles(len(self._parts), 1), part)
-        for each in sums:
-            out += each
-        return out
+        run_blocks(row_tiles(len(self._parts), 1), work)
+        return np.asarray(sum(sums[1:], sums[0]))
 
     def _explicit_scores(self, weights: Array) -> Array:
-        out = np.empty((len(weights), self.rows.count))
         if isinstance(self.rows, DenseRows):
-            X = self.rows.X
-
-            def work(rows: slice, _: slice) -> None:
-                out[:, rows] = weights @ X[rows].T
-
-            run_blocks(row_tiles(self.rows.count), work)
-            return self._selected(out)
+            return self._selected(_times(self.rows.X, weights))
+        out = np.empty((len(weights), self.rows.count))
         columns = np.ascontiguousarray(weights.T)
 
-        def part(numbers: slice, _: slice) -> None:
+        def work(numbers: slice, _: slice) -> None:
             rows, X = self._parts[numbers.start]
             out[:, rows] = np.asarray(X @ columns).T
 
-        run_blocks(row_tiles(len(self._parts), 1), part)
+        run_blocks(row_tiles(len(self._parts), 1), work)
         return self._selected(out)
+
+
+def _times(matrix: Array, columns: Array) -> Array:
+    """matrix·columnsᵀ, transposed: of a stored kernel, which is symmetric, from whole rows, which lie together in memory."""
+    out = np.empty((len(columns), len(matrix)))
+
+    def work(rows: slice, _: slice) -> None:
+        out[:, rows] = (matrix[rows] @ columns.T).T
+
+    run_blocks(row_tiles(len(matrix)), work)
+    return out
+
+
+def _sums(columns: Array, matrix: Array) -> Array:
+    """columns·matrix."""
+    out = np.empty((len(columns), matrix.shape[1]), dtype=columns.dtype)
+
+    def work(_: slice, tile: slice) -> None:
+        out[:, tile] = columns @ matrix[:, tile]
+
+    run_blocks([(slice(None), slice(start, start + TILE_ROWS)) for start in range(0, matrix.shape[1], TILE_ROWS)], work)
+    return out
 
 
 def _nanoseconds(rows: Any) -> tuple[float, float]:
@@ -150,23 +169,12 @@ def _nanoseconds(rows: Any) -> tuple[float, float]:
     return 0.06 * rows.dtype.itemsize * entries, 0.1 * entries
 
 
-def _times(full: Array, K: Array) -> Array:
-    """full·K for symmetric K, from whole rows of K: they lie together in memory."""
-    out = np.empty(full.shape)
-
-    def work(rows: slice, _: slice) -> None:
-        out[:, rows] = full @ K[rows].T
-
-    run_blocks(row_tiles(len(K)), work)
-    return out
-
-
 def _parts(X: Any) -> list[tuple[slice, Any]]:
-    """A CSR matrix as a few matrices of consecutive rows, on the same memory."""
+    """A CSR matrix as a few matrices of consecutive rows, on the same memory as far as it is float64."""
     edges = np.linspace(0, X.shape[0], SPARSE_PARTS + 1).astype(int)
     parts = []
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in itertools.pairwise(edges):
         low, high = X.indptr[start], X.indptr[stop]
-        pieces = (X.data[low:high], X.indices[low:high], X.indptr[start : stop + 1] - low)
+        pieces = (X.data[low:high].astype(np.float64, copy=False), X.indices[low:high], X.indptr[start : stop + 1] - low)
         parts.append((slice(start, stop), sparse.csr_matrix(pieces, shape=(stop - start, X.shape[1]), copy=False)))
     return parts

@@ -1,6 +1,6 @@
 """A low-rank factor of a kernel matrix, and with it a preconditioner for I + W K W with any weights W.
 
-Plain conjugate gradients need as many products as the square root of the largest eigenvalue; what the factor holds they need not find.
+Plain conjugate gradients need a number of products like the root of the largest eigenvalue: the factor takes those away.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from scipy import linalg
 
 from pegasos.engine.interruption import check_interruption
-from pegasos.engine.threads import run_blocks, single_threaded_blas
+from pegasos.engine.threads import blas_threads, run_blocks, single_threaded_blas
 
 Array = np.ndarray[Any, Any]
 
@@ -32,14 +32,14 @@ class Factor:
 
     def __init__(self, kernel_rows: Callable[[Array], Array], diagonal: Array, most: int) -> None:
         self._kernel_rows = kernel_rows
-        self._lacking = np.maximum(diagonal, 0.0)
+        self._lacking = np.where(np.isfinite(diagonal), np.maximum(diagonal, 0.0), 0.0)
         self._negligible = 1e-13 * float(self._lacking.max(initial=0.0))
         self._random = np.random.default_rng(0)
         self._store = np.empty((most, len(diagonal)))
         self.rank = 0
 
     @property
-    def L(self) -> Array:
+    def lines(self) -> Array:
         return self._store[: self.rank]
 
     @property
@@ -49,7 +49,8 @@ class Factor:
 
     def grow(self, rank: int) -> None:
         """Add rows until there are `rank` of them, or K is exhausted."""
-        while self.rank < min(rank, len(self._store)) and not self.full:
+        rank = min(rank, len(self._store))
+        while self.rank < rank and not self.full:
             self._add_block(min(BLOCK, rank - self.rank))
 
     def _add_block(self, size: int) -> None:
@@ -59,8 +60,8 @@ class Factor:
         chosen = np.sort(self._random.choice(candidates, min(size, len(candidates)), replace=False, p=shares))
         lines = self._kernel_rows(chosen)
         with single_threaded_blas():
-            held = np.ascontiguousarray(self.L[:, chosen].T)
-        _subtract_product(lines, held, self.L)
+            held = np.ascontiguousarray(self.lines[:, chosen].T)
+        _subtract_product(lines, held, self.lines)
         order, triangle = _pivoted(lines[:, chosen], SMALLEST_PIVOT)
         new = self._store[self.rank : self.rank + len(order)]
         if len(order):
@@ -116,9 +117,12 @@ class Preconditioner:
                 strip = slice(start, start + STRIP)
                 matrix[tile, : tile.stop] += (L[tile, strip] * squares[k, strip]) @ L[: tile.stop, strip].T
 
+        together = blas_threads()
         for k in range(len(roots)):
-            check_interruption()
-            run_blocks([(slice(k, k + 1), columns) for _, columns in _tiles(rank, TILE)], work)
+            tiles = [(slice(k, k + 1), columns) for _, columns in _tiles(rank, TILE)]
+            for first in range(0, len(tiles), together):
+                check_interruption()
+                run_blocks(tiles[first : first + together], work)
             if held is not None:
                 small[k] -= np.outer(held[k], held[k])
             small[k][np.diag_indices(rank)] += 1.0
@@ -127,14 +131,14 @@ class Preconditioner:
 
     def _factorize(self, numbers: slice, _: slice) -> None:
         matrix = self.triangles[numbers.start]
-        lift = 0.0
-        while True:  # rounding may have eaten the identity
+        for lift in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):  # rounding may have eaten the identity
             try:
                 lifted = matrix + lift * np.diag(matrix.diagonal()) if lift else matrix
                 matrix[:] = linalg.cholesky(lifted, lower=True, check_finite=False)
                 return
             except linalg.LinAlgError:
-                lift = max(10.0 * lift, 1e-14)
+                continue
+        matrix[:] = np.diag(np.sqrt(np.maximum(matrix.diagonal(), 1.0)))
 
     def __call__(self, columns: Array, numbers: Array) -> Array:
         """The inverses times columns, of which the k-th belongs to the system numbers[k]."""
