@@ -624,7 +624,7 @@ def test_augment_with_a_kernel_is_that_kernel_plus_one(name: str) -> None:
 @EVERY
 @LINEAR_AND_KERNEL
 def test_a_free_intercept(name: str, kernel: Any) -> None:
-    """Refused where it has no honest meaning; the Perceptron regularizes nothing, so there it is "augment"; SDCA needs its finish."""
+    """Refused where it has no honest meaning; the Perceptron regularizes nothing: there it is "augment"; SDCA must finish."""
     X, y = data(3)
     clf = make(name, kernel=kernel, fit_intercept="free")
     if name == "perceptron":

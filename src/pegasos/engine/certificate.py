@@ -102,6 +102,35 @@ def _objectives(
         dual[k] = lam * (terms - 0.5 * dual_length)
 
 
+#: Halvings in the search for the best length of w.
+HALVINGS = 24
+
+
+@compiled
+def stretched(labels: Array, bounds: Array, scores: Array, bias: float, squared: float, halvings: int) -> tuple[float, float]:
+    """The factor t for which t (w, b) has the least F, and that F; without halvings t = 1.
+
+    Where nearly all margins are almost 1 and C is large, the loss is C times many small numbers: a slightly longer w has none.
+    The slope t ‖w‖² - Σ C_i u_i over t u_i < 1, where u_i = y_i (w·x_i + b), grows with t: bisection, first between 1 and 2.
+    """
+    low, high, t = 0.0, 2.0, 1.0
+    for _ in range(halvings):
+        slope = t * squared
+        for i in range(labels.size):
+            u = labels[i] * (scores[i] + bias)
+            if t * u < 1.0:
+                slope -= bounds[i] * u
+        if slope > 0.0:
+            high = t
+        else:
+            low = t
+        t = 0.5 * (low + high)
+    loss = 0.0
+    for i in range(labels.size):
+        loss += bounds[i] * max(0.0, 1.0 - t * labels[i] * (scores[i] + bias))
+    return t, 0.5 * t * t * squared + loss
+
+
 def box(lam: Array, weights: Array) -> Array:
     """C_i = ω_i/(λ Σω), columns x rows."""
     return np.asarray(weights / (lam[:, None] * weights.sum()))

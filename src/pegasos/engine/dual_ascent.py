@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.certificate import Certificate, certificate_of
+from pegasos.engine.certificate import HALVINGS, Certificate, certificate_of, stretched
 from pegasos.engine.finishing import Finisher, target_of
 from pegasos.engine.optimum import Optimum, Target
 from pegasos.engine.solvers import EpochSolver
@@ -76,6 +76,7 @@ class DualAscent(EpochSolver):
         self.epochs[~self.done] = self.epoch
         self._finish_members(self.relative <= self.tol)
         if self.finisher is not None and self.epoch > self.untouched_until:
+            self._stretch(state)
             walked = [*self.history[-2:], self.relative.copy()]
             self._solve(np.flatnonzero((self.finisher.worth(walked) & ~self.done).reshape(-1)))
         self.history.append(self.relative.copy())
@@ -181,6 +182,42 @@ class DualAscent(EpochSolver):
             self.solved[int(member)] = optimum
             self.relative.reshape(-1)[member] = optimum.relative
         self.done.reshape(-1)[members] = True
+
+    def _stretch(self, state: Certificate) -> None:
+        """The gaps of those who have not arrived, at the best length of w; who arrives so is kept at that length."""
+        if not self.walk.method.loss.linear_dual:
+            return
+        scores, bias = self.walk.settled_scores()
+        columns = self.member_columns()
+        for member in np.flatnonzero(~self.done.reshape(-1)):
+            column = columns[member]
+            own = scores[column][self.rows] + bias[column]
+            optimum = self._stretched(int(member), own, state.dual[member])
+            if optimum.relative <= self.tol:  # once more, by scores free of the walk's rounding
+                optimum = self._stretched(int(member), self._exact_scores(column), state.dual[member])
+            self.relative.reshape(-1)[member] = min(optimum.relative, self.relative.reshape(-1)[member])
+            if optimum.relative <= self.tol:
+                self.solved[int(member)] = optimum
+                self.done.reshape(-1)[member] = True
+
+    def _stretched(self, member: int, scores: Array, bound: float) -> Optimum:
+        target, column = self._target(member), self.member_columns()[member]
+        c = self.walk.coefficients()[column][self.rows].astype(np.float64)
+        squared = float(c @ scores)
+        factor, primal = stretched(target.labels, target.bounds, scores.astype(np.float64), 0.0, squared, HALVINGS)
+        vectors, bias = self.walk.vectors()
+        vector = c if self.walk.rows.dual else vectors[column].astype(np.float64)
+        dual = np.clip(target.labels * c, 0.0, target.bounds)
+        lam = self._member_lams[member]
+        return Optimum(factor * vector, factor * self.walk.method.constant * bias[column], dual, primal, bound / lam, 0)
+
+    def _exact_scores(self, column: int) -> Array:
+        walk = self.walk
+        if not walk.rows.dual:
+            return walk.scores(self.rows)[column].astype(np.float64)
+        scores = np.empty((1, walk.rows.count), dtype=walk.rows.dtype)
+        walk.rows.products(np.ascontiguousarray(walk.coefficients()[column : column + 1]), out=scores)
+        return scores[0][self.rows] + walk.method.constant * float(walk.coefficients()[column].sum(dtype=np.float64))
 
     def _resume_passing(self) -> None:
         """As if nothing had happened."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.certificate import box
+from pegasos.engine.certificate import HALVINGS, box, stretched
 from pegasos.engine.compiling import announced, compiled
 from pegasos.engine.interior_point import solve_hinge
 from pegasos.engine.lines import Lines, StoredLines, lines_of
@@ -22,7 +22,7 @@ from pegasos.engine.newton import solve_logistic
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.rows import ExplicitRows, GramRows
 from pegasos.engine.truncated_newton import solve_logistic_iteratively
-from pegasos.engine.working_sets import solve_by_sets
+from pegasos.engine.working_sets import WorkingSets
 
 Array = np.ndarray[Any, Any]
 
@@ -54,13 +54,12 @@ def gap_after_epoch(K: Array, labels: Array, bounds: Array, constant: float) -> 
             c[i] += change
             for j in range(size):
                 scores[j] += change * (K[i, j] + constant)
-    squared, loss, linear = 0.0, 0.0, 0.0
+    squared, linear = 0.0, 0.0
     for i in range(size):
         squared += c[i] * scores[i]
         linear += labels[i] * c[i]
-        loss += bounds[i] * max(0.0, 1.0 - labels[i] * scores[i])
-    primal = 0.5 * squared + loss
-    return (squared + loss - linear) / primal if primal > 0.0 else 0.0
+    primal = stretched(labels, bounds, scores, 0.0, squared, HALVINGS)[1]
+    return (primal - linear + 0.5 * squared) / primal if primal > 0.0 else 0.0
 
 
 class Finisher:
@@ -76,7 +75,7 @@ class Finisher:
         self._explicit = isinstance(rows, ExplicitRows)
         few = self._explicit and rows.width <= MOST_FEATURES and self._m >= ROWS_A_FEATURE * rows.width
         self.second_order = bool(few)
-        self._kept: Lines | None = None
+        self._sets: WorkingSets | None = None
 
     @property
     def method(self) -> str:
@@ -85,14 +84,19 @@ class Finisher:
             return "an interior point method" if self.second_order else "working sets"
         return "Newton's method" if self.second_order else "Newton's method with conjugate gradients"
 
-    def solve(self, targets: list[Target], start: Array | None) -> list[Optimum]:
-        """All targets to their optimum; `start` are dual coefficients y·a to begin with (targets x members), where that helps."""
+    def solve(self, targets: list[Target], start: Array | None, names: list[int] | None = None) -> list[Optimum]:
+        """All targets to their optimum; `start` are dual coefficients y·a to begin with (targets x members), where that helps.
+
+        With `names` a later call that starts near the end of this one, under the same names, is cheaper.
+        """
         common = (targets, self._intercept, self._tol, self._members)
         if self.second_order:
             return solve_hinge(self._rows.X, *common) if self._loss.linear_dual else solve_logistic(self._rows.X, *common)
-        if self._loss.linear_dual:
-            return solve_by_sets(self._lines(targets), self._rows.diagonal, *common, start)
-        return solve_logistic_iteratively(self._rows, *common, start)
+        if not self._loss.linear_dual:
+            return solve_logistic_iteratively(self._rows, *common, start)
+        if self._sets is None or names is None:
+            self._sets = WorkingSets(self._lines(targets), self._rows.diagonal, self._intercept, self._members)
+        return self._sets.solve(targets, self._tol, start, names)
 
     def solve_path(self, targets: list[Target], classes: list[int]) -> list[Optimum]:
         """The same along the path of λ: the predictors of a class one after the other, each from where the one before ended."""
@@ -101,15 +105,16 @@ class Finisher:
             turns.setdefault(classes[place], []).append(int(place))
         found: dict[int, Optimum] = {}
         for step in range(max(map(len, turns.values()))):
-            now = [(places[step], places[step - 1] if step else None) for places in turns.values() if step < len(places)]
-            start = None if step == 0 else np.stack([self._continued(targets, found, *each) for each in now])
-            solved = self.solve([targets[place] for place, _ in now], start)
-            found |= {place: optimum for (place, _), optimum in zip(now, solved, strict=True)}
+            names = [name for name, places in turns.items() if step < len(places)]
+            now = [turns[name][step] for name in names]
+            start = None
+            if step:
+                start = np.stack([self._continued(targets, found, turns[name][step], turns[name][step - 1]) for name in names])
+            found |= zip(now, self.solve([targets[place] for place in now], start, names), strict=True)
         return [found[place] for place in range(len(targets))]
 
-    def _continued(self, targets: list[Target], found: dict[int, Optimum], place: int, before: int | None) -> Array:
-        """Coefficients to begin with: those of the smaller C; who was at the bound goes to the new one (unless a sum must stay 0)."""
-        assert before is not None
+    def _continued(self, targets: list[Target], found: dict[int, Optimum], place: int, before: int) -> Array:
+        """Coefficients to begin with: those at the smaller C; who was at the bound goes to the new one unless the sum must stay."""
         a, old, new = found[before].dual, targets[before].bounds, targets[place].bounds
         if self._intercept is not Intercept.FREE and self._loss.linear_dual:
             a = np.where(a >= old, new, np.minimum(a, new))
@@ -158,20 +163,17 @@ class Finisher:
 
     def _lines(self, targets: list[Target]) -> Lines:
         """Where a matrix is planned but not there yet, it is computed unless few rows will be support vectors."""
-        if self._kept is None:
-            rows = self._rows
-            if isinstance(rows, GramRows) and rows.pending and self._m > SMALL_MATRIX and not self._much_support(targets):
-                self._kept = lines_of(rows.flying(), self._m * self._m * rows.dtype.itemsize)
-            else:
-                self._kept = lines_of(rows, self._memory)
-        return self._kept
+        rows = self._rows
+        if isinstance(rows, GramRows) and rows.pending and self._m > SMALL_MATRIX and not self._much_support(targets):
+            return lines_of(rows.flying(), self._m * self._m * rows.dtype.itemsize)
+        return lines_of(rows, self._memory)
 
     def _much_support(self, targets: list[Target]) -> bool:
         sample = self._sample()
         K = self._cross(sample)
         small = [Target(target.labels[sample], target.bounds[sample]) for target in targets]
         diagonal = K.diagonal().astype(np.float64)
-        found = solve_by_sets(StoredLines(K), diagonal, small, self._intercept, 0.1)
+        found = WorkingSets(StoredLines(K), diagonal, self._intercept).solve(small, 0.1)
         return bool(np.any([each.dual > 0 for each in found], axis=0).mean() > SMALL_SUPPORT)
 
 

@@ -5,8 +5,8 @@ step are chosen by their gain, and solved for together. After Steinwart, Hush an
 Fan, Chen and Lin (2005), second order working set selection, for a free intercept.
 
 Coefficients are c_i = y_i a_i, so that labels are nowhere: maximize v·e - e·K·e/2 over changes low <= e <= high, where
-v_i = y_i - s_i is the gradient at e = 0. All arrays have one dtype. In float32 a step takes half the time; what is lost to rounding
-is seen, and made up for, when the scores are next computed from the coefficients.
+v_i = y_i - s_i is the gradient at e = 0. All arrays have one dtype. In float32 a step takes half the time; what is lost to
+rounding is seen, and made up for, when the scores are next computed from the coefficients.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.engine.certificate import HALVINGS, stretched
 from pegasos.engine.compiling import announced, compiled
 from pegasos.engine.interruption import check_interruption
 from pegasos.engine.lines import Lines
@@ -29,8 +30,8 @@ SMALLEST_SET, LARGEST_SET = 1000, 4000
 SHARE_OF_GAP, SHARE_OF_GAIN = 3e-4, 0.03
 #: Pair steps between two looks at the keyboard, and sets' worth of steps in a round at most.
 STEPS_AT_ONCE, STEPS_A_ROW = 20_000, 100
-#: Rounds at most, rounds in double precision that may gain nothing, and halvings in the search for the best length of w.
-MOST_ROUNDS, PATIENCE, HALVINGS = 10_000, 3, 24
+#: Rounds at most, and rounds in double precision that may gain nothing.
+MOST_ROUNDS, PATIENCE = 10_000, 3
 
 
 @compiled
@@ -49,39 +50,14 @@ def survey(
     return squared, linear - 0.5 * squared
 
 
-@compiled
-def stretched(labels: Array, bounds: Array, scores: Array, bias: float, squared: float, halvings: int) -> tuple[float, float]:
-    """The factor t for which t (w, b) has the least F, and that F; without halvings t = 1.
-
-    Where nearly all margins are almost 1 and C is large, the loss is C times many small numbers: a slightly longer w has none.
-    The slope t ‖w‖² - Σ C_i u_i over t u_i < 1, where u_i = y_i (w·x_i + b), grows with t: bisection, first between 1 and 2.
-    """
-    low, high, t = 0.0, 2.0, 1.0
-    for _ in range(halvings):
-        slope = t * squared
-        for i in range(labels.size):
-            u = labels[i] * (scores[i] + bias)
-            if t * u < 1.0:
-                slope -= bounds[i] * u
-        if slope > 0.0:
-            high = t
-        else:
-            low = t
-        t = 0.5 * (low + high)
-    loss = 0.0
-    for i in range(labels.size):
-        loss += bounds[i] * max(0.0, 1.0 - t * labels[i] * (scores[i] + bias))
-    return t, 0.5 * t * t * squared + loss
-
-
 class Predictor:
     """One target on its way to the optimum: its coefficients, scores, certificate, and the next set."""
 
-    def __init__(self, target: Target, diagonal: Array, scores: Array, constant: float, free: bool) -> None:
+    def __init__(self, target: Target, diagonal: Array, constant: float, free: bool) -> None:
         self.labels, self.bounds = target.labels, target.bounds
         self._diagonal, self._constant, self._free = diagonal, constant, free
         self.c = np.zeros(len(diagonal))
-        self.scores = scores
+        self.scores = np.zeros(len(diagonal))
         self.gains = np.empty(len(diagonal))
         self.bias, self.factor, self.primal, self.bound = 0.0, 1.0, math.inf, -math.inf
         self.rounds = self.steps = 0
@@ -201,61 +177,76 @@ def rebalanced(c: Array, low: Array, high: Array, total: float) -> Array:
     return c
 
 
-def solve_by_sets(
-    lines: Lines,
-    diagonal: Array,
-    targets: list[Target],
-    intercept: Intercept,
-    tol: float,
-    members: Array | None = None,
-    start: Array | None = None,
-) -> list[Optimum]:
-    """The optimum of the hinge loss for each target, certified to a relative gap of tol unless rounding forbids it.
+class WorkingSets:
+    """All predictors on these rows. Coefficients and scores stay from one call to the next, for a path along λ.
 
     diagonal  K_ii of all rows, without the constant feature; members  the training rows (None: all)
-    start     coefficients y·a to begin with, targets x members (None: zero; for a free intercept they must sum to 0)
     """
-    rows = np.arange(len(diagonal)) if members is None else members
-    constant = 1.0 if intercept is Intercept.AUGMENTED else 0.0
-    scores = np.zeros((len(targets), len(diagonal)))
-    own = diagonal[rows] + constant
-    predictors = [Predictor(target, own, scores[j], constant, intercept is Intercept.FREE) for j, target in enumerate(targets)]
-    if start is not None:
-        for predictor, c in zip(predictors, start, strict=True):
-            predictor.c[:] = c
-        _add(lines, rows, np.array(start, dtype=np.float64), scores)
-    with announced("sets"):
-        while True:
-            run_each(lambda j: predictors[j].look(scores[j] if members is None else scores[j, rows], tol), range(len(predictors)))
-            late = [j for j, each in enumerate(predictors) if each.relative > tol and not each.stuck]
-            if not late:
-                return [predictor.optimum() for predictor in predictors]
-            for group in _groups(late, len(rows), lines.capacity):
-                _round(lines, [predictors[j] for j in group], group, rows, scores)
 
+    def __init__(self, lines: Lines, diagonal: Array, intercept: Intercept, members: Array | None = None) -> None:
+        self._lines, self._diagonal, self._all = lines, diagonal, members is None
+        self._rows = np.arange(len(diagonal)) if members is None else members
+        self._constant = 1.0 if intercept is Intercept.AUGMENTED else 0.0
+        self._free = intercept is Intercept.FREE
+        self._known: dict[int, tuple[Array, Array]] = {}
 
-def _round(lines: Lines, predictors: list[Predictor], numbers: list[int], rows: Array, scores: Array) -> None:
-    """One set for each predictor, and the scores after all of them."""
-    sets: list[Array] = [np.empty(0, dtype=np.int64)] * len(predictors)
-    changes: list[Array] = [np.empty(0)] * len(predictors)
+    def solve(
+        self, targets: list[Target], tol: float, start: Array | None = None, names: list[int] | None = None
+    ) -> list[Optimum]:
+        """The optimum of the hinge loss for each target, certified to a relative gap of tol unless rounding forbids it.
 
-    def work(j: int) -> None:
-        sets[j] = predictors[j].choose(lines.capacity)
-        changes[j] = predictors[j].improve(sets[j], lines, rows[sets[j]])
+        start  coefficients y·a to begin with, targets x members (None: zero; for a free intercept they must sum to 0)
+        names  under which scores are kept, for calls with starts that hardly differ from where the last call ended
+        """
+        names = list(range(len(targets))) if names is None else names
+        predictors, scores = self._begin(targets, start, names)
+        numbers = range(len(predictors))
+        with announced("sets"):
+            while True:
+                run_each(lambda j: predictors[j].look(scores[j] if self._all else scores[j, self._rows], tol), numbers)
+                late = [j for j in numbers if predictors[j].relative > tol and not predictors[j].stuck]
+                if not late:
+                    break
+                for group in _groups(late, len(self._rows), self._lines.capacity):
+                    self._round([predictors[j] for j in group], group, scores)
+        self._known |= {name: (predictors[j].c, scores[j]) for j, name in enumerate(names)}
+        return [predictor.optimum() for predictor in predictors]
 
-    run_each(work, range(len(predictors)))
-    union = np.unique(np.concatenate(sets))
-    together = np.zeros((len(predictors), len(union)))
-    for j, index in enumerate(sets):
-        together[j, np.searchsorted(union, index)] = changes[j]
-    part = scores[numbers]
-    _add(lines, rows[union], together, part)
-    scores[numbers] = part
+    def _begin(self, targets: list[Target], start: Array | None, names: list[int]) -> tuple[list[Predictor], Array]:
+        scores = np.zeros((len(targets), len(self._diagonal)))
+        own = self._diagonal[self._rows] + self._constant
+        predictors = [Predictor(target, own, self._constant, self._free) for target in targets]
+        if start is not None:
+            changes = np.array(start, dtype=np.float64)
+            for j, name in enumerate(names):
+                predictors[j].c[:] = start[j]
+                if name in self._known:
+                    before, scores[j] = self._known[name]
+                    changes[j] -= before
+            self._add(self._rows, changes, scores)
+        return predictors, scores
 
+    def _round(self, predictors: list[Predictor], numbers: list[int], scores: Array) -> None:
+        """One set for each predictor, and the scores after all of them."""
+        sets: list[Array] = [np.empty(0, dtype=np.int64)] * len(predictors)
+        changes: list[Array] = [np.empty(0)] * len(predictors)
 
-def _add(lines: Lines, index: Array, changes: Array, scores: Array) -> None:
-    check_interruption()
-    lines.add(index, changes, scores)
+        def work(j: int) -> None:
+            sets[j] = predictors[j].choose(self._lines.capacity)
+            changes[j] = predictors[j].improve(sets[j], self._lines, self._rows[sets[j]])
+
+        run_each(work, range(len(predictors)))
+        union = np.unique(np.concatenate(sets))
+        together = np.zeros((len(predictors), len(union)))
+        for j, index in enumerate(sets):
+            together[j, np.searchsorted(union, index)] = changes[j]
+        part = scores[numbers]
+        self._add(self._rows[union], together, part)
+        scores[numbers] = part
+
+    def _add(self, index: Array, changes: Array, scores: Array) -> None:
+        check_interruption()
+        self._lines.add(index, changes, scores)
 
 
 def _groups(late: list[int], m: int, capacity: int) -> list[list[int]]:
