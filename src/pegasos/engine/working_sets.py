@@ -24,8 +24,8 @@ from pegasos.engine.threads import run_each
 
 Array = np.ndarray[Any, Any]
 
-#: Rows of a set: twice those inside their box, more where most end at a bound, between these numbers.
-SMALLEST_SET, LARGEST_SET = 1000, 4000
+#: Rows of a set at first, and at most: it grows from round to round.
+SMALLEST_SET, LARGEST_SET = 500, 4000
 #: A step is worth it if it gains this share of the gap, spread over the set, or of the largest gain that there is.
 SHARE_OF_GAP, SHARE_OF_GAIN = 3e-4, 0.03
 #: Pair steps between two looks at the keyboard, and sets' worth of steps in a round at most.
@@ -92,7 +92,7 @@ class Predictor:
     def choose(self, most: int) -> Array:
         """Half a set of the rows that gain most, then those inside their box, then again those that gain most."""
         inside = np.flatnonzero((self.c != 0) & (np.abs(self.c) < self.bounds))
-        size = min(most, len(self.c), max(self._size, min(LARGEST_SET, 2 * len(inside))))
+        size = min(most, len(self.c), self._size)
         gaining = np.flatnonzero(self.gains > 0)
         chosen = np.zeros(len(self.c), dtype=bool)
         half = max(2, size // 2)
@@ -135,9 +135,10 @@ class Predictor:
         if self._free:
             after = rebalanced(after, low, high, float(before.sum()))
         self.c[index] = after
-        # where most coefficients went straight to their upper bound a larger set costs hardly more steps
+        # who is not there soon has many rows that must move together; if most go straight to their bound, a large set is cheap
         at_bound = np.count_nonzero(np.abs(after) >= self.bounds[index])
-        self._size = min(2 * self._size, LARGEST_SET) if 2 * at_bound > len(index) else SMALLEST_SET
+        if self.rounds % 2 or 2 * at_bound > len(index):
+            self._size = min(2 * self._size, LARGEST_SET)
         self.rounds += 1
         return np.asarray(after - before)
 
