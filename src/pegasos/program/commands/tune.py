@@ -25,7 +25,10 @@ def command(
     cv: Annotated[int, option("K", "Folds, by class (and by group).", min=2)] = 5,
     scoring: Annotated[str, option("NAME", "What to choose by: any scorer of scikit-learn.")] = "accuracy",
     jobs: Annotated[int | None, option("N", "Threads. It never changes a result.", min=1)] = None,
-    max_time: Annotated[float | None, option("SECONDS", "Stop then, and choose among the finished cells.")] = None,
+    max_time: Annotated[float | None, option("SECONDS", "Aim to be done by then, with the best that was found so far.")] = None,
+    refit_all: Annotated[
+        bool, option(None, "Refit the choice on all rows, once its test error is told.", "--refit-all/--no-refit-all")
+    ] = True,
     page: Annotated[bool, option(None, "Write DIR/report.html, which shows the run.", "--page/--no-page")] = True,
     out: Annotated[str | None, option("DIR", "Folder of the run. Default: runs/ + DATA's name.", "--out", "-o")] = None,
 ) -> None:
@@ -48,7 +51,7 @@ def command(
     from pegasos.program.records.codec import to_json
 
     folder = out if out is not None else f"runs/{stem(data)}"
-    found = tune(TuneJob(data, folder, list(model), cv, scoring, jobs, max_time, learning, reading, running, page))
+    found = tune(TuneJob(data, folder, list(model), cv, scoring, jobs, max_time, learning, reading, running, page, refit_all))
     if talking.as_json:
         console.show_json({**to_json(found), "choice": to_json(found.choice)})
     else:

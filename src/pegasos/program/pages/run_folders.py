@@ -54,6 +54,7 @@ def _of_summary(found: TuneRecord) -> PageRecord:
         cells=found.cells,
         folds=found.folds,
         complete=found.complete,
+        decision=found.decision,
         best=found.best,
         simplest=found.simplest,
         advice=advice,

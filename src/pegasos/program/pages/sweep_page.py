@@ -56,7 +56,12 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
     if simplest is not best:
         simpler = f"{texts[simplest.number]} ({score_text(simplest.value, measure)})"
         blocks.append(Text(f"Simpler, and within one standard error of the choice: {simpler}."))
-    if not record.complete:
+    if record.decision is not None:
+        told = wording.decision_words(
+            record.decision, record.folds, record.data.rows or record.decision.fitted_rows, record.cells
+        )
+        blocks += [Text(line, warning=line.startswith("Time was up")) for line in told]
+    elif not record.complete:
         blocks.append(Text("Time was up before all cells were done: the choice is among the finished ones.", warning=True))
     blocks += [Text(advice, warning=True) for advice in record.advice]
     tolerances = [(cell, cell.setting.declaration.tolerance) for cell in record.cells]
@@ -65,7 +70,12 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
     if late:
         cells = f"{late} of {count(len(record.cells), 'cell')}"
         blocks.append(Text(f"{cells} did not reach their tolerance: raise the epochs or tol.", warning=True))
-    return [*blocks, *error_table(record.errors), *(Text(note, small=True) for note in record.data.notes)]
+    who = "before it was refitted on all rows" if record.decision is not None and record.decision.refitted else ""
+    return [
+        *blocks,
+        *error_table(record.errors, " ".join(filter(None, ["Errors of the choice", who]))),
+        *(Text(note, small=True) for note in record.data.notes),
+    ]
 
 
 def explorer(grid: Grid, kept: bool) -> Explorer:
@@ -91,10 +101,14 @@ def cell_table(grid: Grid, points: list[Point], name: str, title: str) -> Table:
     listed = columns("text", **{f"p {name}": wording.title_of(name) for name in names}) + columns("number", cost="C")
     listed += columns(form, value=grid.measure, deviation="±", train="training")
     listed += columns("number", support_vectors="support vectors", gap="gap")
+    if any(point.ended is not None for point in points):
+        listed += columns("text", ended="ended early at")
     rows = []
     for point in points:
         plain = {name: value if value is None or is_number(value) else value_text(value) for name, value in point.values.items()}
-        rows.append({**vars(point), **{f"p {name}": value for name, value in plain.items()}})
+        rows.append(
+            {**vars(point), "ended": wording.ended_text(point.ended), **{f"p {name}": value for name, value in plain.items()}}
+        )
     return Table(name, title, listed, rows)
 
 
