@@ -48,7 +48,7 @@ def _show(found: ShownModel, card: ModelCard) -> None:
     if card.data is not None:
         lines["data"] = f"{card.data.name}, {card.data.rows} rows, fingerprint {card.data.fingerprint[:12]}"
     if card.split is not None:
-        dropped = card.split.train_rows - card.split.learned_rows
+        dropped = (card.refitted_rows or card.split.train_rows) - card.split.learned_rows
         training = f"{card.split.train_rows} training{f' without {dropped} outliers' if dropped else ''}"
         lines["rows"] = f"{training}, {card.split.test_rows} test ({card.split.kind}, seed {card.split.seed})"
     if card.refitted_rows is not None:

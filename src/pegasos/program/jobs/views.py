@@ -91,7 +91,7 @@ def show_tune(found: TuneRecord) -> None:
     show_errors(found.errors)
     for advice in found.advice:
         console.show(f"advice: {advice_words(advice)}")
-    console.show(*decision_words(found.decision, found.folds, found.training_rows, found.cells))
+    console.show("", *decision_words(found.decision, found.folds, found.training_rows, found.cells))
     if found.page is not None:
         console.show("", f"page:  {found.page}")
 

@@ -57,9 +57,8 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
         simpler = f"{texts[simplest.number]} ({score_text(simplest.value, measure)})"
         blocks.append(Text(f"Simpler, and within one standard error of the choice: {simpler}."))
     if record.decision is not None:
-        told = wording.decision_words(
-            record.decision, record.folds, record.data.rows or record.decision.fitted_rows, record.cells
-        )
+        known = record.data.rows or record.decision.fitted_rows
+        told = wording.decision_words(record.decision, record.folds, known, record.cells)
         blocks += [Text(line, warning=line.startswith("Time was up")) for line in told]
     elif not record.complete:
         blocks.append(Text("Time was up before all cells were done: the choice is among the finished ones.", warning=True))
@@ -70,12 +69,9 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
     if late:
         cells = f"{late} of {count(len(record.cells), 'cell')}"
         blocks.append(Text(f"{cells} did not reach their tolerance: raise the epochs or tol.", warning=True))
-    who = "before it was refitted on all rows" if record.decision is not None and record.decision.refitted else ""
-    return [
-        *blocks,
-        *error_table(record.errors, " ".join(filter(None, ["Errors of the choice", who]))),
-        *(Text(note, small=True) for note in record.data.notes),
-    ]
+    refitted = record.decision is not None and record.decision.refitted
+    title = "Errors of the choice before it was refitted on all rows" if refitted else "Errors of the refitted choice"
+    return [*blocks, *error_table(record.errors, title), *(Text(note, small=True) for note in record.data.notes)]
 
 
 def explorer(grid: Grid, kept: bool) -> Explorer:
@@ -106,9 +102,8 @@ def cell_table(grid: Grid, points: list[Point], name: str, title: str) -> Table:
     rows = []
     for point in points:
         plain = {name: value if value is None or is_number(value) else value_text(value) for name, value in point.values.items()}
-        rows.append(
-            {**vars(point), "ended": wording.ended_text(point.ended), **{f"p {name}": value for name, value in plain.items()}}
-        )
+        told = {"ended": wording.ended_text(point.ended), **{f"p {name}": value for name, value in plain.items()}}
+        rows.append({**vars(point), **told})
     return Table(name, title, listed, rows)
 
 

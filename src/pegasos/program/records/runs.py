@@ -137,7 +137,7 @@ class TuneRecord:
         found = best_of_families(self.cells, family, lambda cell: cell.value, least=self.counts_errors)
         known = {family(cell) for cell in found}
         others = [cell for cell in self.cells if cell.ended is not None and family(cell) not in known]
-        return found + best_of_families(others, family, lambda cell: cell.ended and cell.ended.behind)
+        return found + best_of_families(others, family, lambda cell: None if cell.ended is None else cell.ended.behind)
 
 
 @dataclass(frozen=True)
