@@ -17,7 +17,18 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 
 from pegasos.engine.interruption import Interrupted, interruptible
 from pegasos.search.grid import Cell, Group
-from pegasos.search.narrowing import AFTER_FOLDS, AFTER_LOOK, Ended, Look, by_class, going_on, look_sizes, make_look
+from pegasos.search.narrowing import (
+    AFTER_FOLDS,
+    AFTER_LOOK,
+    BEHIND,
+    BEHIND_IN_LOOK,
+    Ended,
+    Look,
+    by_class,
+    going_on,
+    look_sizes,
+    make_look,
+)
 from pegasos.search.results import Table
 from pegasos.search.schedule import Unit
 from pegasos.search.sweep import SweepCV, Work
@@ -38,10 +49,10 @@ class _Glance(SweepCV):
 class RacingCV(SweepCV):
     """SweepCV in rounds: the choice among the cells of a grid for a fraction of its fits.
 
-    First all cells learn from few rows (a *look*; with the C of the cell, not its λ), where the table is large enough; those that
-    are left from more rows; then folds follow, the first, the second, and the rest. After each round a cell ends that errs more
-    often than the leader on the same rows by more than noise, and of the others the best few go on. Whatever cell is run on a
-    fold is exactly what SweepCV gives; cells are compared by their errors, whatever `scoring` says.
+    First all cells learn from few rows (a *look*), where the table is large enough; those that are left from more rows; then come
+    folds: the first, the second, and the rest. After each round a cell ends that errs more often than the leader on the same rows
+    by more than noise, and of the others the best few go on. Whatever cell is run on a fold is exactly what SweepCV gives; who
+    goes on is decided by errors, whatever `scoring` says.
 
     Parameters
     ----------
@@ -133,7 +144,7 @@ class RacingCV(SweepCV):
         if found and (self.completed_ or self._last_look is None):
             self._last_look = look, seen
         if self.completed_:
-            self._narrow(found, look.test, seen.labels, len(look.train), AFTER_LOOK)
+            self._narrow(found, look.test, seen.labels, len(look.train), AFTER_LOOK, BEHIND_IN_LOOK)
 
     def _look_at(
         self, cells: list[Cell], look: Look, rows: int, seen: Table, X: Any, y: Any, weights: Array | None, limit: float | None
@@ -143,7 +154,7 @@ class RacingCV(SweepCV):
         split = (np.arange(size), np.arange(size, len(both)))
         options = {"scoring": self.scoring, "n_jobs": self.n_jobs, "memory": self.memory, "verbose": self.verbose}
         store = None if self.store is None else Path(self.store) / f"look-{size}"
-        grid = [_with_cost_kept(cell, rows / size, self.seed_) for cell in cells]
+        grid = [_for_fewer_rows(cell, rows / size, self.seed_) for cell in cells]
         sweep = _Glance(self.estimator, grid, cv=[split], refit=False, store=store, max_time=limit, **options)
         given = {} if weights is None else {cells[0].parts.weight_name: weights[both]}
         sweep.fit(_safe_indexing(X, both), _safe_indexing(y, both), **given)
@@ -163,7 +174,7 @@ class RacingCV(SweepCV):
             if self.completed_ and most and len(folds) > number + 1:
                 done = np.concatenate([self._splits[fold][1] for fold in folds[: number + 1]])
                 learned = len(self._splits[folds[0]][0])
-                self._narrow(self._alive, done, work.table.labels, learned, most, distinct=True)
+                self._narrow(self._alive, done, work.table.labels, learned, most, BEHIND)
 
     def _of_alive(self, units: list[Unit], folds: list[int]) -> list[Unit]:
         """The units of some folds with the cells that are left."""
@@ -174,12 +185,12 @@ class RacingCV(SweepCV):
                 found.append(replace(unit, group=Group(unit.group.setting, cells)))
         return found
 
-    def _narrow(self, numbers: list[int], rows: Array, labels: Array, learned: int, most: int, distinct: bool = False) -> None:
+    def _narrow(self, numbers: list[int], rows: Array, labels: Array, learned: int, most: int, behind: float) -> None:
         """Compare cells on rows that all of them were tested on; who is behind ends."""
         if not self.narrow:
             return
         wrong = labels[np.ix_(np.array(numbers), rows)] != self._codes[rows]
-        kept = going_on(wrong, most, distinct=distinct)
+        kept = going_on(wrong, most, behind)
         errors = wrong.mean(axis=1)
         self._alive = sorted(numbers[place] for place in kept)
         for place in set(range(len(numbers))) - set(kept.tolist()):
@@ -261,10 +272,14 @@ def limited(until: float | None) -> Iterator[None]:
         timer.cancel()
 
 
-def _with_cost_kept(cell: Cell, factor: float, seed: int) -> dict[str, list[Any]]:
-    """A grid of this one cell for fewer rows: the same C = 1/(λ m), so λ grows as rows get fewer."""
+def _for_fewer_rows(cell: Cell, times: float, seed: int) -> dict[str, list[Any]]:
+    """A grid of this one cell for so many times fewer rows.
+
+    What suits m rows lies between the same λ and the same C = 1/(λ m) for fewer: where labels are noisy nearer to the same C,
+    where they are not nearer to the same λ. So λ grows by the square root.
+    """
     prefix = cell.parts.prefix
     params: dict[str, Any] = {**cell.params, f"{prefix}random_state": seed}
     if cell.learner.lam_ is not None:
-        params[f"{prefix}lam"] = float(cell.learner.lam_) * factor
+        params[f"{prefix}lam"] = float(cell.learner.lam_) * times**0.5
     return {name: [value] for name, value in params.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
@@ -24,7 +25,7 @@ def _bundle() -> str:
     """
     import vl_convert
 
-    kept = cache_folder() / f"vega-{vl_convert.__version__}.js"
+    kept = cache_folder() / f"vega-{version('vl-convert-python')}.js"
     with contextlib.suppress(OSError, UnicodeDecodeError):
         return kept.read_text(encoding="utf-8")
     # No text of the libraries may end the script element or open a comment in it.
