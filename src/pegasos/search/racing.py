@@ -170,18 +170,18 @@ class RacingCV(SweepCV):
         alone = len(AFTER_FOLDS) if self.narrow else 0 if self.max_time is None else len(folds)
         for number, most in enumerate([*AFTER_FOLDS, *[0] * len(folds)][: alone + 1]):
             here = folds[number:] if number == alone else folds[number : number + 1]
-            self.completed_ = self.completed_ and self._walk_units(work, self._of_alive(units, here), self._left(RACE_SHARE))
+            self.completed_ = self.completed_ and self._walk_units(work, self._waiting(work, here), self._left(RACE_SHARE))
             if self.completed_ and most and len(folds) > number + 1:
                 done = np.concatenate([self._splits[fold][1] for fold in folds[: number + 1]])
                 learned = len(self._splits[folds[0]][0])
                 self._narrow(self._alive, done, work.table.labels, learned, most, BEHIND)
 
-    def _of_alive(self, units: list[Unit], folds: list[int]) -> list[Unit]:
-        """The units of some folds with the cells that are left."""
+    def _waiting(self, work: Work, folds: list[int]) -> list[Unit]:
+        """The units of some folds with the cells that are left and not done."""
         alive, found = set(self._alive), []
-        for unit in units:
-            cells = [cell for cell in unit.group.cells if cell.number in alive]
-            if unit.fold in folds and cells:
+        for unit in (unit for unit in work.schedule.units if unit.fold in folds):
+            cells = [cell for cell in unit.group.cells if cell.number in alive and not work.table.has(cell.number, unit.fold)]
+            if cells:
                 found.append(replace(unit, group=Group(unit.group.setting, cells)))
         return found
 

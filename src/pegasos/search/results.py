@@ -114,9 +114,12 @@ class Table:
         """Which cells have all folds."""
         return np.array([all(out is not None for out in row) for row in self._out])
 
+    def has(self, number: int, fold: int) -> bool:
+        return self._out[number][fold] is not None
+
     def common_folds(self, cells: list[int]) -> list[int]:
         """The folds that are done for all of these cells."""
-        return [fold for fold in range(len(self._splits)) if all(self._out[number][fold] is not None for number in cells)]
+        return [fold for fold in range(len(self._splits)) if all(self.has(number, fold) for number in cells)]
 
     def begun(self) -> list[int]:
         """The cells of which some fold is done."""
