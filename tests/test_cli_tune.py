@@ -76,8 +76,8 @@ def test_without_options_on_a_messy_table(tmp_path, monkeypatch):
     assert summary.choice.value == min(cell.value for cell in summary.cells if cell.value is not None)
     ended = sum(cell.ended is not None for cell in summary.cells)
     assert ended > 20
-    assert f"{ended} of 45 settings ended early" in answer.out
-    assert f"{ended} of 45 settings ended early" in page
+    assert f"{ended} of 47 settings ended early" in answer.out
+    assert f"{ended} of 47 settings ended early" in page
     assert load(tmp_path / "runs/messy/best.model").predict(messy().drop("species")).shape == (150,)
 
 

@@ -26,7 +26,7 @@ _WIDTHS = ("1 scale", "0.5 scale", "2.5 scale", "0.25 scale", "6 scale", "0.1 sc
 _CONSTANTS = (1 / 3, 3.0)
 #: Costs c: λ = typical K(x, x)/(c m). The same c means the same freedom, whatever the features' units are.
 _LINEAR_COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
-_INNER_COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+_INNER_COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0)
 _DISTANCE_COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 
 

@@ -21,8 +21,8 @@ TESTED = 3
 #: Standard errors of the paired difference behind the leader at which a cell ends: after a look, where more rows may change
 #: the order, and after folds.
 BEHIND_IN_LOOK, BEHIND = 2.5, 1.5
-#: Cells that go on at most: after a look, after the first fold, after the second one.
-AFTER_LOOK, AFTER_FOLDS = 12, (12, 6)
+#: Cells that go on at most, after the first round, the second, ...; and so many of them may err on the same rows as a better one.
+MOST, EQUALS = (12, 8, 6, 4), 4
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,8 @@ def going_on(wrong: Array, most: int, behind: float = BEHIND) -> Array:
     """Which cells (rows of `wrong`, cells x tested rows) are worth more time, the best first.
 
     Not those that err more often than the leader by more than `behind` standard errors of the paired difference; of the others
-    the best `most`, of which those come first that err on other rows than a better one: equal cells are one so far.
+    the best `most`. Cells that err on exactly the rows of a better one are that one again, so far: where few are left, some of
+    them go on, for more rows may tell them apart.
 
     >>> wrong = np.zeros((4, 100), dtype=bool)
     >>> wrong[0, :20], wrong[1, 1:22], wrong[2, :40], wrong[3, :20] = True, True, True, True
@@ -109,5 +110,6 @@ def going_on(wrong: Array, most: int, behind: float = BEHIND) -> Array:
     more, discordant = wrong.sum(axis=1) - leader.sum(), (wrong ^ leader).sum(axis=1)
     good = [number for number in order if more[number] <= behind * np.sqrt(discordant[number])]
     firsts = list({wrong[number].tobytes(): number for number in reversed(good)}.values())[::-1]
-    chosen = [*firsts, *(number for number in good if number not in firsts)][:most]
+    equals = [number for number in good if number not in firsts][: max(0, EQUALS - len(firsts))]
+    chosen = [*firsts, *equals][:most]
     return np.array(sorted(chosen, key=good.index), dtype=np.intp)

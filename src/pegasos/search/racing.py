@@ -18,10 +18,9 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 from pegasos.engine.interruption import Interrupted, interruptible
 from pegasos.search.grid import Cell, Group
 from pegasos.search.narrowing import (
-    AFTER_FOLDS,
-    AFTER_LOOK,
     BEHIND,
     BEHIND_IN_LOOK,
+    MOST,
     Ended,
     Look,
     by_class,
@@ -37,6 +36,8 @@ Array = np.ndarray[Any, Any]
 
 #: The share of `max_time` that the race may take; the rest is for the refit.
 RACE_SHARE = 0.7
+#: Folds after which cells may end.
+FOLDS_ALONE = 2
 
 
 class _Glance(SweepCV):
@@ -110,6 +111,7 @@ class RacingCV(SweepCV):
     ) -> None:
         self._started, self._groups, self._codes, self._splits = time.monotonic(), groups, codes, splits
         self.ended_: dict[int, Ended] = {}
+        self._rounds = 0
         self._alive = sorted(cell.number for group in groups for cell in group.cells)
         self._last_look: tuple[Look, Table] | None = None
         self.completed_, self.decided_by_ = True, "folds"
@@ -144,7 +146,7 @@ class RacingCV(SweepCV):
         if found and (self.completed_ or self._last_look is None):
             self._last_look = look, seen
         if self.completed_:
-            self._narrow(found, look.test, seen.labels, len(look.train), AFTER_LOOK, BEHIND_IN_LOOK)
+            self._narrow(found, look.test, seen.labels, len(look.train), BEHIND_IN_LOOK)
 
     def _look_at(
         self, cells: list[Cell], look: Look, rows: int, seen: Table, X: Any, y: Any, weights: Array | None, limit: float | None
@@ -167,14 +169,15 @@ class RacingCV(SweepCV):
         if self.max_time is not None and self._last_look is None:
             first = [unit for unit in units if unit.fold == folds[0] and unit.group.setting == self._groups[0].setting]
             self._walk_units(work, first, None)
-        alone = len(AFTER_FOLDS) if self.narrow else 0 if self.max_time is None else len(folds)
-        for number, most in enumerate([*AFTER_FOLDS, *[0] * len(folds)][: alone + 1]):
+        # one by one as long as something may end, or time may be up
+        alone = FOLDS_ALONE if self.narrow else 0 if self.max_time is None else len(folds)
+        for number in range(min(alone + 1, len(folds))):
             here = folds[number:] if number == alone else folds[number : number + 1]
             self.completed_ = self.completed_ and self._walk_units(work, self._waiting(work, here), self._left(RACE_SHARE))
-            if self.completed_ and most and len(folds) > number + 1:
+            if self.completed_ and number < alone and number + 1 < len(folds):
                 done = np.concatenate([self._splits[fold][1] for fold in folds[: number + 1]])
                 learned = len(self._splits[folds[0]][0])
-                self._narrow(self._alive, done, work.table.labels, learned, most, BEHIND)
+                self._narrow(self._alive, done, work.table.labels, learned, BEHIND)
 
     def _waiting(self, work: Work, folds: list[int]) -> list[Unit]:
         """The units of some folds with the cells that are left and not done."""
@@ -185,12 +188,13 @@ class RacingCV(SweepCV):
                 found.append(replace(unit, group=Group(unit.group.setting, cells)))
         return found
 
-    def _narrow(self, numbers: list[int], rows: Array, labels: Array, learned: int, most: int, behind: float) -> None:
+    def _narrow(self, numbers: list[int], rows: Array, labels: Array, learned: int, behind: float) -> None:
         """Compare cells on rows that all of them were tested on; who is behind ends."""
         if not self.narrow:
             return
         wrong = labels[np.ix_(np.array(numbers), rows)] != self._codes[rows]
-        kept = going_on(wrong, most, behind)
+        kept = going_on(wrong, MOST[min(self._rounds, len(MOST) - 1)], behind)
+        self._rounds += 1
         errors = wrong.mean(axis=1)
         self._alive = sorted(numbers[place] for place in kept)
         for place in set(range(len(numbers))) - set(kept.tolist()):

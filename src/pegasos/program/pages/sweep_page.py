@@ -32,7 +32,9 @@ def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
         Section("families", "The best of each family", [best]),
         *common_sections(record, chosen.setting),
     ]
-    size = f"{count(len(record.cells), 'setting')} × {count(record.folds, 'fold')} on {wording.data_text(record.data)}"
+    ended = sum(cell.ended is not None for cell in record.cells)
+    race = f" ({ended} of them ended early)" if ended else ""
+    size = f"{count(len(record.cells), 'setting')}{race} × {count(record.folds, 'fold')} on {wording.data_text(record.data)}"
     took = f", {wording.duration(record.seconds)}" if record.seconds else ""
     return f"{record.data.name}: tuning run", f"{size}{took}.", sections, {**scripts_data(record), "grid": grid.described}
 
