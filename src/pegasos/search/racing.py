@@ -132,16 +132,15 @@ class RacingCV(SweepCV):
 
     def _take_look(self, look: Look, rows: int, table: Table, X: Any, y: Any, weights: Array | None) -> None:
         """All cells that are left learn from few rows."""
-        number_of = {cell.number: cell for group in self._groups for cell in group.cells}
-        cells = [number_of[number] for number in self._alive]
-        first = len([cell for cell in self._groups[0].cells if cell.number in set(self._alive)])
-        # with a limit of time the first group is looked at in any case: something must be there to choose from
-        parts = [cells] if self.max_time is None or self._last_look is not None else [cells[:first], cells[first:]]
-        seen = table.over([(look.train, look.test)])
-        for place, part in enumerate(parts):
-            if part:
-                unlimited = place == 0 and len(parts) > 1
-                self._look_at(part, look, rows, seen, X, y, weights, None if unlimited else self._left(RACE_SHARE))
+        first, *others = [[cell for cell in group.cells if cell.number in self._alive] for group in self._groups]
+        rest = [cell for part in others for cell in part]
+        cells, seen = [*first, *rest], table.over([(look.train, look.test)])
+        if self.max_time is None or self._last_look is not None:
+            self._look_at(cells, look, rows, seen, X, y, weights, self._left(RACE_SHARE))
+        else:  # the first group is looked at in any case: something must be there to choose from
+            self._look_at(first, look, rows, seen, X, y, weights, None)
+            if rest:
+                self._look_at(rest, look, rows, seen, X, y, weights, self._left(RACE_SHARE))
         found = [cell.number for cell in cells if seen.complete()[cell.number]]
         if found and (self.completed_ or self._last_look is None):
             self._last_look = look, seen
@@ -211,6 +210,7 @@ class RacingCV(SweepCV):
             else:
                 self.decided_by_, table = "look", self._last_look[1]
             self.n_splits_ = table.folds
+        del self._groups, self._codes, self._splits, self._last_look  # they hold the rows
         super()._choose(cells, table, metric, codes)
 
     def _means_for_advice(self, mean: Array) -> Array:
@@ -234,19 +234,18 @@ class RacingCV(SweepCV):
 def fit_in_time(estimator: Any, X: Any, y: Any, codes: Array, params: Any, until: float | None) -> tuple[Any, int]:
     """The estimator fitted to all rows, or to as many as the time allows (until: a moment of the monotonic clock).
 
-    The fewest rows are learned from whatever the time. Answers the estimator, and how many rows it learned from.
+    With a limit it is fitted to few rows first, whatever the time, then to more; the last fit that was done in time counts.
+    Answers the estimator, and how many rows it learned from.
     """
-    count = _num_samples(X)
-    if until is None:
-        return clone(estimator).fit(X, y, **params), count
-    *larger, least = [count, *reversed(look_sizes(count))]
+    least, *larger = [_num_samples(X)] if until is None else [*look_sizes(_num_samples(X)), _num_samples(X)]
+    model, rows = _fit_some(estimator, X, y, codes, params, least), least
     for size in larger:
         try:
             with limited(until):
-                return _fit_some(estimator, X, y, codes, params, size), size
+                model, rows = _fit_some(estimator, X, y, codes, params, size), size
         except Interrupted:
-            continue
-    return _fit_some(estimator, X, y, codes, params, least), least
+            break
+    return model, rows
 
 
 def _fit_some(estimator: Any, X: Any, y: Any, codes: Array, params: Any, size: int) -> Any:
