@@ -36,6 +36,8 @@ Array = np.ndarray[Any, Any]
 
 #: The share of `max_time` that the race may take; the rest is for the refit.
 RACE_SHARE = 0.7
+#: Options that a look has from the race.
+_OF_LOOKS = ("scoring", "n_jobs", "memory", "verbose")
 #: Folds after which cells may end.
 FOLDS_ALONE = 2
 
@@ -153,7 +155,7 @@ class RacingCV(SweepCV):
         """A sweep of these cells over one split of few rows, into the table of the look."""
         both, size = np.concatenate([look.train, look.test]), len(look.train)
         split = (np.arange(size), np.arange(size, len(both)))
-        options = {"scoring": self.scoring, "n_jobs": self.n_jobs, "memory": self.memory, "verbose": self.verbose}
+        options = {name: getattr(self, name) for name in _OF_LOOKS}
         store = None if self.store is None else Path(self.store) / f"look-{size}"
         grid = [_for_fewer_rows(cell, rows / size, self.seed_) for cell in cells]
         sweep = _Glance(self.estimator, grid, cv=[split], refit=False, store=store, max_time=limit, **options)

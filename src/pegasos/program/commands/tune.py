@@ -40,10 +40,11 @@ def command(
       pegasos tune my.csv --kernel gaussian:0.1s:10s:7 --lam 1e-6:1e-2:9 -o runs/mine
       pegasos tune my.csv -m pegasos -m perceptron --kernel polynomial:2,3 --n-iter 1000,10000
 
-    Some rows are set aside first (--test-size, or the file's own test group) and take no part in the choice. Without options:
-    linear, cubic and Gaussian predictors over λ and widths. The folder keeps what is done: the same command goes on after an
-    interruption, and a changed grid uses what is there. DIR/best.model is the model, DIR/results.csv every cell,
-    DIR/report.html a page that shows them.
+    Some rows are set aside first (--test-size, or the file's own test group) and take no part in the choice; when its error on
+    them is known, the choice is refitted on all rows and saved. Without --kernel, --lam and the like linear, Gaussian and cubic
+    predictors race over λ and widths: what is clearly behind ends early. What is asked for is run on every fold. The folder
+    keeps what is done: the same command goes on after an interruption, and a changed grid uses what is there. DIR/best.model is
+    the model, DIR/results.csv every cell, DIR/report.html a page that shows them.
     """
     from pegasos.program.jobs.training import stem
     from pegasos.program.jobs.tuning import TuneJob, tune
