@@ -72,7 +72,8 @@ def show_confusion(found: Confusion) -> None:
 
 def show_tune(found: TuneRecord) -> None:
     measure = "error" if found.counts_errors else found.scoring
-    console.heading(f"{found.data}: {len(found.cells)} settings, {found.folds} folds, {found.seconds:.1f} s", "")
+    folds = "no fold" if found.decision.by == "look" else f"{found.folds} fold{'' if found.folds == 1 else 's'}"
+    console.heading(f"{found.data}: {len(found.cells)} settings, {folds}, {found.seconds:.1f} s", "")
     leading = found.leading()
     head = ("best of each family", "kernel", "expand", "λ", "C", f"cv {measure}", "± folds")
     console.table(head, [_line(cell, found) for cell in leading[:_SHOWN_FAMILIES]], left=2)
@@ -85,9 +86,9 @@ def show_tune(found: TuneRecord) -> None:
         honest = found.honest
         corrected = f"{percent(honest.error)} ({percent(honest.low)} to {percent(honest.high)})"
         value = _value(found.choice.value, found)
-        console.show(f"error:   {value} cross-validated, optimistic; corrected for the choice {corrected}", "")
+        console.show(f"error:   {value} {found.decision.how}, optimistic; corrected for the choice {corrected}", "")
     else:
-        console.show(f"score:   {measure} {_value(found.choice.value, found)} cross-validated, optimistic", "")
+        console.show(f"score:   {measure} {_value(found.choice.value, found)} {found.decision.how}, optimistic", "")
     show_errors(found.errors)
     for advice in found.advice:
         console.show(f"advice: {advice_words(advice)}")

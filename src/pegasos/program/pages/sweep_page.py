@@ -46,9 +46,10 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
     texts = {cell["cell"]: cell["setting"] for cell in grid.described["cells"]}
     model, _, rest = texts[best.number].partition(", ")
     spread = "" if best.deviation is None else f"± {score_text(best.deviation, measure)} over folds; "
+    how = "Cross-validated" if record.decision is None or record.decision.by == "folds" else "Of a first look:"
     tiles = [
         ("Choice", model, rest),
-        (f"Cross-validated {measure}", score_text(best.value, measure), f"{spread}optimistic, since it was chosen by it"),
+        (f"{how} {measure}", score_text(best.value, measure), f"{spread}optimistic, since it was chosen by it"),
     ]
     tiles += honest_tile(record.honest if measure == "error" else None)
     if test is not None and test.error is not None:

@@ -92,6 +92,11 @@ class Decision:
     def refitted(self) -> bool:
         return self.saved_rows > self.fitted_rows
 
+    @property
+    def how(self) -> str:
+        """How the value of the choice was had."""
+        return "cross-validated" if self.by == "folds" else "in a first look"
+
 
 @dataclass(frozen=True)
 class TuneRecord:
