@@ -37,7 +37,7 @@ Array = np.ndarray[Any, Any]
 #: The share of `max_time` that the race may take; the rest is for the refit.
 RACE_SHARE = 0.7
 #: Options that a look has from the race.
-_OF_LOOKS = ("scoring", "n_jobs", "memory", "verbose")
+_OF_LOOKS = ("scoring", "n_jobs", "memory", "warm_path", "verbose")
 #: Folds after which cells may end.
 FOLDS_ALONE = 2
 
@@ -96,12 +96,13 @@ class RacingCV(SweepCV):
         return_train_score: bool = False,
         memory: Any = None,
         max_time: float | None = None,
+        warm_path: bool = False,
         verbose: int = 0,
         narrow: bool = True,
         looks: Any = "auto",
     ) -> None:
         options = {"cv": cv, "scoring": scoring, "n_jobs": n_jobs, "refit": refit, "store": store, "memory": memory}
-        options |= {"return_train_score": return_train_score, "max_time": max_time, "verbose": verbose}
+        options |= {"return_train_score": return_train_score, "max_time": max_time, "warm_path": warm_path, "verbose": verbose}
         super().__init__(estimator, param_grid, **options)
         self.narrow = narrow
         self.looks = looks

@@ -181,6 +181,7 @@ def _search(job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows
         max_time=None if until is None else max(1e-9, TOLD_SHARE * (until - time.monotonic())),
         verbose=0 if console.state.quiet else 1,
         narrow=not job.asks_for_a_grid,
+        warm_path=not job.asks_for_a_grid,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SweepWarning)  # shown with the result
