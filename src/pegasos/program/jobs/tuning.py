@@ -62,7 +62,8 @@ class TuneJob:
     def asks_for_a_grid(self) -> bool:
         """Whether settings were listed, or another score: then every one of them is run on every fold."""
         listed = (self.learning.kernel, self.learning.lam, self.learning.cost, self.learning.n_iter, self.learning.epochs)
-        return any(listed) or "," in (self.learning.average or "") or self.scoring != "accuracy"
+        several = any("," in (each or "") for each in (self.learning.average, self.learning.expand))
+        return any(listed) or several or self.scoring != "accuracy"
 
 
 def tune(job: TuneJob) -> TuneRecord:
