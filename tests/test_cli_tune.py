@@ -16,7 +16,7 @@ from pegasos import SDCA, Pegasos, SweepCV
 from pegasos.kernels import Gaussian, Polynomial
 from pegasos.program.jobs import views
 from pegasos.program.modelfile import load
-from pegasos.program.records.codec import from_json, to_json
+from pegasos.program.records.codec import from_json
 from pegasos.program.records.codec import load as load_record
 from pegasos.program.records.runs import CellRecord, TuneRecord
 from pegasos.program.terminal.grammar import parse_kernels
@@ -57,18 +57,27 @@ def test_without_options_on_a_messy_table(tmp_path, monkeypatch):
     assert "pegasos tune messy.csv" in page
     assert len(page) < 5e6
     summary = load_record(TuneRecord, tmp_path / "runs/messy/summary.json")
-    found = fine("run", "runs/messy/best.model", "messy.csv", "--json").json["errors"]
-    assert found == to_json(summary.errors)
-    assert {"training", "test"} == set(found)
+    assert {"training", "test"} == set(summary.errors)
     with (tmp_path / "runs/messy/results.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(summary.cells)
     for row, cell in zip(rows, summary.cells, strict=True):
         assert parse_kernels([row["kernel"]]) == [cell.setting.kernel]
         assert float(row["C"]) == pytest.approx(1 / (float(row["lam"]) * summary.training_rows))
-        assert float(row["error"]) == cell.value == pytest.approx(np.mean(cell.folds), abs=1e-12)
+        done = [fold for fold in cell.folds if fold is not None]
+        assert int(row["folds"]) == len(done)
+        if cell.ended is None:
+            assert float(row["error"]) == cell.value == pytest.approx(np.mean(done), abs=1e-12)
+            assert len(done) == 5
+        else:
+            assert (row["error"], cell.value) == ("", None)
+            assert float(row["ended_error"]) >= float(row["ended_leader"]) >= 0
     assert {type(cell.setting.kernel) for cell in summary.cells} == {type(None), Polynomial, Gaussian}
-    assert summary.choice.value == min(cell.value for cell in summary.cells)
+    assert summary.choice.value == min(cell.value for cell in summary.cells if cell.value is not None)
+    ended = sum(cell.ended is not None for cell in summary.cells)
+    assert ended > 20
+    assert f"{ended} of 47 settings ended early" in answer.out
+    assert f"{ended} of 47 settings ended early" in page
     assert load(tmp_path / "runs/messy/best.model").predict(messy().drop("species")).shape == (150,)
 
 
@@ -150,9 +159,53 @@ def test_cv_and_scoring(table):
 
 
 def test_time_that_is_up(table):
-    answer = call("tune", table, *SMALL, "--max-time", "1e-9")
-    assert answer.code == 1
-    assert "--max-time" in answer.err
+    """A usable model whatever the time, and words that say what it is."""
+    told = fine("tune", table, *SMALL, "--max-time", "1e-9", "-o", "asked")
+    assert "Time was up (1e-09 s): settings were compared on 1 of 3 folds." in told.out
+    assert "Time was up (1e-09 s): the saved model was not refitted on all rows" in told.out
+    found = fine("tune", written(numbers(1300), table.with_name("more.csv")), "--no-page", "--max-time", "1e-9", "--json").json
+    assert found["complete"] is False
+    assert found["decision"]["by"] == "look"
+    assert found["decision"]["fitted_rows"] == found["decision"]["saved_rows"] == 400
+    assert found["choice"]["setting"]["kernel"] is None
+    assert found["choice"]["value"] < 0.25
+    assert found["errors"]["test"]["rows"] == 260
+    words = views.decision_words(from_json(TuneRecord, found, "").decision, 1, 1040, [])
+    assert any("by a first look" in line for line in words)
+    assert any("learned from 400 of 1,040 training rows" in line for line in words)
+
+
+def test_the_saved_model_knows_all_rows(table):
+    """Its test error is that of a model which did not know them, and every place says so."""
+    told = fine("tune", table, *SMALL, "-o", "all")
+    assert "refitted after that, on all 150 rows" in told.out
+    first = fine("tune", table, *SMALL, "-o", "all", "--json").json
+    kept = fine("tune", table, *SMALL, "-o", "kept", "--no-refit-all", "--json").json
+    assert first["errors"] == kept["errors"]
+    assert (kept["decision"]["fitted_rows"], kept["decision"]["saved_rows"]) == (120, 120)
+    assert (first["decision"]["fitted_rows"], first["decision"]["saved_rows"]) == (120, 150)
+    assert fine("run", kept["model"], table, "--json").json["errors"] == kept["errors"]
+    again = fine("run", first["model"], table, "--json").json
+    assert list(again["errors"]) == ["training"]
+    assert again["notes"][0].startswith("All of these rows were used in training")
+    assert "test error of" in again["notes"][1]
+    assert "on 30 rows that it did not know" in again["notes"][1]
+    shown = fine("show", first["model"]).out
+    assert "refitted: on all 150 rows, after the errors below were measured" in shown
+    assert "outliers" not in shown
+    assert "refitted" not in fine("show", kept["model"]).out
+    none = fine("tune", table, *SMALL, "--test-size", "0", "-o", "none", "--json").json
+    assert none["decision"]["saved_rows"] == none["decision"]["fitted_rows"] == 150
+
+
+def test_the_files_own_test_group_is_learned_last(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X = numbers().drop("y").to_numpy()
+    y = (numbers()["y"] == "yes").to_numpy().astype(int)
+    np.savez("own.npz", X=X[:100], y=y[:100], X_test=X[100:], y_test=y[100:])
+    found = fine("tune", "own.npz", *SMALL, "--json").json
+    assert (found["errors"]["training"]["rows"], found["errors"]["test"]["rows"]) == (100, 50)
+    assert found["decision"]["saved_rows"] == 150
 
 
 def test_groups_stay_together_in_every_fold(table, tmp_path, monkeypatch):
@@ -198,7 +251,8 @@ def test_weights_and_class_weights_have_an_effect(tmp_path, monkeypatch):
 
 def test_outliers_are_dropped_in_every_fold(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    answer = fine("tune", written(messy(), tmp_path / "messy.csv"), *SMALL, "--drop-outliers", "1.5", "--json").json
+    options = (*SMALL, "--drop-outliers", "1.5", "--no-refit-all", "--json")
+    answer = fine("tune", written(messy(), tmp_path / "messy.csv"), *options).json
     model = load(answer["model"])
     assert [name for name, _ in model.steps] == ["encode", "drop"]
     assert fine("run", answer["model"], "messy.csv", "--json").json["errors"] == answer["errors"]

@@ -34,7 +34,7 @@ from pegasos.program.pages.rendering import embedded
 from pegasos.program.pages.wording import kernel_text, named_values, number_text
 from pegasos.program.records import codec
 from pegasos.program.records.pages import DataRecord, KeptCell, MapRecord, Mistake, PageRecord, RowsRecord, ShownRow
-from pegasos.program.records.runs import CellRecord, ErrorCount, TuneRecord
+from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, TuneRecord
 from pegasos.program.records.studies import (
     Better,
     Claim,
@@ -318,10 +318,12 @@ def test_run_folder_of_tune_without_a_page_record(tmp_path):
     made |= {"honest": Estimate(0.11, 0.1, 0.2, "m"), "advice": [Advice("lam", 0.01, "smaller")], "folder": "f", "model": "m"}
     names = {field.name for field in dataclasses.fields(TuneRecord)}
     extra = {name: None for name in names if name not in made} | {"command": "pegasos tune my.csv", "seconds": 1.0}
+    extra |= {"decision": Decision("folds", 5, None, 80, 100, all_wanted=True)}
     codec.save(tmp_path / "summary.json", TuneRecord(**made, **extra))
     page = report(tmp_path)
     assert "lies on the border of the grid" in page.html
     assert "2 of 20 rows" in page.html
+    assert "The saved model was refitted after that, on all 100 rows." in page.html
     assert [cell["test"]["value"] for cell in data_of(page)["grid"]["cells"]] == pytest.approx([0.1, 0.2])
 
 

@@ -9,15 +9,16 @@ if TYPE_CHECKING:
     from pegasos.learners import SDCA, Pegasos, Perceptron
     from pegasos.program.modelfile import load, save
     from pegasos.program.pages import report
-    from pegasos.search import SweepCV
+    from pegasos.search import RacingCV, SweepCV
 
 __version__ = "0.1.0"
-__all__ = ["SDCA", "Pegasos", "Perceptron", "SweepCV", "load", "report", "save"]
+__all__ = ["SDCA", "Pegasos", "Perceptron", "RacingCV", "SweepCV", "load", "report", "save"]
 
 _HOMES = {
     "Pegasos": "pegasos.learners",
     "Perceptron": "pegasos.learners",
     "SDCA": "pegasos.learners",
+    "RacingCV": "pegasos.search",
     "SweepCV": "pegasos.search",
     "load": "pegasos.program.modelfile",
     "report": "pegasos.program.pages",

@@ -21,12 +21,13 @@ SOLVED_ROWS = 20_000
 #: of either changed no error, and a cell that stops early says so by its gap.
 SEARCH_TOLERANCE, SEARCH_EPOCHS = 0.01, 50
 
-_WIDTHS = ("0.1 scale", "0.25 scale", "0.5 scale", "1 scale", "2.5 scale", "6 scale")
+#: The likeliest first: where time is short, later ones may not be tried.
+_WIDTHS = ("1 scale", "0.5 scale", "2.5 scale", "0.25 scale", "6 scale", "0.1 scale")
 _CONSTANTS = (1 / 3, 3.0)
 #: Costs c: λ = typical K(x, x)/(c m). The same c means the same freedom, whatever the features' units are.
 _LINEAR_COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
-_INNER_COSTS = (1.0, 10.0, 100.0, 1000.0, 10_000.0)
-_DISTANCE_COSTS = (1.0, 10.0, 100.0, 1000.0)
+_INNER_COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0)
+_DISTANCE_COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def _cells(model: str, axes: dict[str, list[Any]], degree: int | None, request: 
 
 
 def _default_kernels(degree: int | None, sample: Any) -> list[Kernel | None]:
-    """Linear, cubic and Gaussian; expanded features are meant for a linear predictor.
+    """Linear, Gaussian and cubic, the cheapest first; expanded features are meant for a linear predictor.
 
     The constant of (coef0 + x·z)³ weighs the lower terms against the cubic ones, in units of a typical x·x: with 1 on ten
     standardized features the error was 1.9 %, with 28 it was 1.5 %.
@@ -79,7 +80,7 @@ def _default_kernels(degree: int | None, sample: Any) -> list[Kernel | None]:
         return [None]
     typical = float(np.median(Polynomial(1, 0.0).diagonal(sample))) or 1.0
     cubics = [Polynomial(3, float(f"{factor * typical:.2g}")) for factor in _CONSTANTS]
-    return [None, *cubics, *(Gaussian(width) for width in _WIDTHS)]
+    return [None, *(Gaussian(width) for width in _WIDTHS), *cubics]
 
 
 def _families(kernels: list[Kernel | None]) -> list[list[Kernel | None]]:

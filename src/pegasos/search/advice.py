@@ -76,7 +76,12 @@ def _numbers(named: Iterable[dict[str, Any]], name: str) -> list[float]:
 
 
 def _gain(mean: Array, folds: Array, best: int, other: int, standard_errors: int) -> bool:
-    """Whether the best cell is better than another by more than so many standard errors of their difference over folds."""
+    """Whether the best cell is better than another by more than so many standard errors of their difference over folds.
+
+    A mean of minus infinity is that of a cell which was so clearly worse that it has no folds.
+    """
+    if mean[other] == -np.inf:
+        return True
     differences = folds[best] - folds[other]
     error = differences.std(ddof=1) / np.sqrt(folds.shape[1]) if folds.shape[1] > 1 else np.inf  # of one split nothing is known
     return bool(mean[best] - mean[other] > standard_errors * error)

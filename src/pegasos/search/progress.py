@@ -12,12 +12,15 @@ _log = logging.getLogger("pegasos.search")
 class Progress:
     """Counts cells on folds; knows the best mean so far and how long the rest may take."""
 
-    def __init__(self, total: int, shown: bool) -> None:
-        self._total = total
-        self._done = 0
+    def __init__(self, shown: bool) -> None:
+        self._total = self._done = 0
         self._start = time.monotonic()
         self._line = shown and (sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel"))
         self._width = 0
+
+    def expect(self, fits: int) -> None:
+        """So many more fits are to come."""
+        self._total = self._done + fits
 
     def say(self, text: str) -> None:
         """One line of its own."""

@@ -34,7 +34,7 @@ class Table:
         score_params: Any,
         training: bool,
     ) -> None:
-        self._X, self._y, self._splits, self._classes = X, y, splits, classes
+        self._cells, self._X, self._y, self._splits, self._classes = cells, X, y, splits, classes
         self._scorers, self._score_params, self._training = scorers, score_params, training
         shape = (len(cells), len(splits))
         self._out: list[list[dict[str, Any] | None]] = [[None] * len(splits) for _ in cells]
@@ -43,6 +43,10 @@ class Table:
         self.scores: dict[int, dict[int, tuple[Array, Array]]] = {}
         named = [(cell.learner, cell.learner.declaration.tolerance) for cell in cells]  # the gap that a cell should reach
         self.tolerances = np.array([np.inf if name is None else float(getattr(learner, name)) for learner, name in named])
+
+    @property
+    def folds(self) -> int:
+        return len(self._splits)
 
     def take(self, unit: Unit, result: UnitResult) -> None:
         """Score every cell of a finished unit."""
@@ -109,6 +113,42 @@ class Table:
     def complete(self) -> Array:
         """Which cells have all folds."""
         return np.array([all(out is not None for out in row) for row in self._out])
+
+    def has(self, number: int, fold: int) -> bool:
+        return self._out[number][fold] is not None
+
+    def common_folds(self, cells: list[int]) -> list[int]:
+        """The folds that are done for all of these cells."""
+        return [fold for fold in range(len(self._splits)) if all(self.has(number, fold) for number in cells)]
+
+    def begun(self) -> list[int]:
+        """The cells of which some fold is done."""
+        return [number for number, row in enumerate(self._out) if any(out is not None for out in row)]
+
+    def over(self, splits: list[Any]) -> Table:
+        """An empty table of the same cells over other splits of the same rows."""
+        rest = (self._classes, self._scorers, self._score_params, self._training)
+        return Table(self._cells, self._X, self._y, splits, *rest)
+
+    def only(self, folds: list[int]) -> Table:
+        """The same table with some of its folds."""
+        found = self.over([self._splits[fold] for fold in folds])
+        everyone = {number: number for number in range(len(self._cells))}
+        for place, fold in enumerate(folds):
+            found.copy(self, everyone, fold, place)
+        return found
+
+    def copy(self, other: Table, number_in: dict[int, int], fold: int = 0, place: int = 0) -> None:
+        """Take a fold of another table, over the same rows in any order; `number_in`: what a cell here is called there."""
+        here, there = self._splits[place][1], other._splits[fold][1]
+        for number, known in number_in.items():
+            out = other._out[known][fold]
+            if out is not None:
+                self._out[number][place] = out
+                self.support[number, place], self.gaps[number, place] = other.support[known, fold], other.gaps[known, fold]
+                self.labels[number, here] = other.labels[known, there]
+                if fold in other.scores.get(known, {}):
+                    self.scores.setdefault(number, {})[place] = (here, other.scores[known][fold][1])
 
     def first_scores(self) -> Any:
         """The scores of some finished cell: a number, or a dictionary for several metrics."""

@@ -83,6 +83,7 @@ class Schedule:
         self.budget = budget_bytes(memory)
         self._memory = memory
         self.source = self._choose_source()
+        self.predicted: float | None = None
 
     # -- order and memory --------------------------------------------------------------------------------------------
 

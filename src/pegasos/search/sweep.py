@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,17 @@ class OutOfTime(TimeoutError):  # noqa: N818 - it is what happened
 
     def __str__(self) -> str:
         return f"no cell was complete within max_time={self.seconds:g} seconds: raise it, or make the grid smaller."
+
+
+@dataclass(frozen=True)
+class Work:
+    """A sweep under way: its units, the table they fill, and who is told."""
+
+    schedule: Schedule
+    table: Table
+    store: Store | None
+    progress: Progress
+    hooks: Hooks
 
 
 class SweepCV(GridSearchCV):
@@ -186,25 +197,15 @@ class SweepCV(GridSearchCV):
     def _run(
         self, groups: list[Group], table: Table, X: Any, y: Any, codes: Array, weights: Array | None, splits: list[Any]
     ) -> None:
+        """All cells on all folds; what is complete in time is in the table."""
         store = self._open_store(X, y, weights, splits)
-        progress = Progress(len(splits) * sum(len(group.cells) for group in groups), self.verbose > 0)
+        progress = Progress(self.verbose > 0)
         try:
             schedule = Schedule(groups, X, y, codes, weights, splits, self.memory, self.seed_, self.warm_path)
-            waiting = [self._without_stored(unit, table, store) for unit in schedule.units]
-            units = [unit for unit in waiting if unit.group.cells]
-            progress.say(schedule.forecast(units))
-            hooks = Hooks(self, X, y, len(units))
-
-            def take(unit: Unit, result: UnitResult) -> None:
-                table.take(unit, result)
-                if store is not None:
-                    store.save((self._cell_key(cell), unit.fold, table.record(cell, unit)) for cell in unit.group.cells)
-                progress.advance(len(unit.group.cells), f"{unit.group.learner!r} fold {unit.fold + 1}", table.best())
-                hooks.unit_done()
-
-            self.completed_ = schedule.run(units, take, self.n_jobs, self.return_train_score, self.max_time)
-            hooks.end()
+            hooks = Hooks(self, X, y, len(schedule.units))
             self.plan_ = schedule.source
+            self._walk(Work(schedule, table, store, progress, hooks))
+            hooks.end()
             self.predicted_time_ = schedule.predicted
         except KeyboardInterrupt:
             kept = "nothing is kept without a `store`" if store is None else f"finished cells are kept in {self.store}"
@@ -214,6 +215,26 @@ class SweepCV(GridSearchCV):
             progress.close()
             if store is not None:
                 store.close()
+
+    def _walk(self, work: Work) -> None:
+        self.completed_ = self._walk_units(work, work.schedule.units, self.max_time)
+
+    def _walk_units(self, work: Work, units: list[Unit], max_time: float | None) -> bool:
+        """Fill the table with what these units find, or the store has; False if time was up."""
+        table, store, progress = work.table, work.store, work.progress
+        waiting = [self._without_stored(unit, table, store) for unit in units]
+        units = [unit for unit in waiting if unit.group.cells]
+        progress.expect(sum(len(unit.group.cells) for unit in units))
+        progress.say(work.schedule.forecast(units))
+
+        def take(unit: Unit, result: UnitResult) -> None:
+            table.take(unit, result)
+            if store is not None:
+                store.save((self._cell_key(cell), unit.fold, table.record(cell, unit)) for cell in unit.group.cells)
+            progress.advance(len(unit.group.cells), f"{unit.group.learner!r} fold {unit.fold + 1}", table.best())
+            work.hooks.unit_done()
+
+        return work.schedule.run(units, take, self.n_jobs, self.return_train_score, max_time)
 
     def _open_store(self, X: Any, y: Any, weights: Array | None, splits: list[Any]) -> Store | None:
         if self.store is None:
@@ -285,9 +306,12 @@ class SweepCV(GridSearchCV):
         known = np.flatnonzero(np.isfinite(mean))
         order = [complexity(cells[number], results["mean_support_vectors"][number]) for number in known]
         self.simplest_index_ = int(known[one_standard_error(-mean[known], folds[known], order)])
-        self.advice_ = advise(cells, mean, folds, self.best_index_)
+        self.advice_ = advise(cells, self._means_for_advice(mean), folds, self.best_index_)
         for advice in self.advice_:
             warn_user(SweepWarning(advice))
+
+    def _means_for_advice(self, mean: Array) -> Array:
+        return mean
 
     def _refit(self, X: Any, y: Any, cells: list[Cell], fit_params: Any) -> None:
         begin = time.perf_counter()

@@ -36,8 +36,8 @@ def command(
 
 def _show(*results: tuple[TuneRecord, EvaluationRecord]) -> None:
     console.heading("What you have now")
-    for tuned, checked in results:
-        test = checked.errors["test"]
+    for tuned, _ in results:
+        test = tuned.errors["test"]
         wrong = f"{test.mistakes} of {test.rows} test rows wrong ({console.percent(test.mistakes / test.rows)})"
         console.show(f"  {tuned.model}: {wrong}, the best of {len(tuned.cells)} settings in {tuned.seconds:.0f} s")
         console.show(f"  {tuned.page}: open it in a browser")

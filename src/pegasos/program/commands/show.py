@@ -48,9 +48,11 @@ def _show(found: ShownModel, card: ModelCard) -> None:
     if card.data is not None:
         lines["data"] = f"{card.data.name}, {card.data.rows} rows, fingerprint {card.data.fingerprint[:12]}"
     if card.split is not None:
-        dropped = card.split.train_rows - card.split.learned_rows
+        dropped = (card.refitted_rows or card.split.train_rows) - card.split.learned_rows
         training = f"{card.split.train_rows} training{f' without {dropped} outliers' if dropped else ''}"
         lines["rows"] = f"{training}, {card.split.test_rows} test ({card.split.kind}, seed {card.split.seed})"
+    if card.refitted_rows is not None:
+        lines["refitted"] = f"on all {card.refitted_rows} rows, after the errors below were measured with the training rows alone"
     lines["made"] = f"{card.created or 'unknown'} by {card.command or 'Python'}"
     lines["versions"] = ", ".join(f"{name} {version}" for name, version in found.versions.items())
     console.show(*(f"  {name}: {value}" for name, value in lines.items()))

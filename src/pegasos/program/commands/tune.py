@@ -25,7 +25,10 @@ def command(
     cv: Annotated[int, option("K", "Folds, by class (and by group).", min=2)] = 5,
     scoring: Annotated[str, option("NAME", "What to choose by: any scorer of scikit-learn.")] = "accuracy",
     jobs: Annotated[int | None, option("N", "Threads. It never changes a result.", min=1)] = None,
-    max_time: Annotated[float | None, option("SECONDS", "Stop then, and choose among the finished cells.")] = None,
+    max_time: Annotated[float | None, option("SECONDS", "Aim to be done by then, with the best that was found so far.")] = None,
+    refit_all: Annotated[
+        bool, option(None, "Refit the choice on all rows, once its test error is told.", "--refit-all/--no-refit-all")
+    ] = True,
     page: Annotated[bool, option(None, "Write DIR/report.html, which shows the run.", "--page/--no-page")] = True,
     out: Annotated[str | None, option("DIR", "Folder of the run. Default: runs/ + DATA's name.", "--out", "-o")] = None,
 ) -> None:
@@ -37,10 +40,11 @@ def command(
       pegasos tune my.csv --kernel gaussian:0.1s:10s:7 --lam 1e-6:1e-2:9 -o runs/mine
       pegasos tune my.csv -m pegasos -m perceptron --kernel polynomial:2,3 --n-iter 1000,10000
 
-    Some rows are set aside first (--test-size, or the file's own test group) and take no part in the choice. Without options:
-    linear, cubic and Gaussian predictors over λ and widths. The folder keeps what is done: the same command goes on after an
-    interruption, and a changed grid uses what is there. DIR/best.model is the model, DIR/results.csv every cell,
-    DIR/report.html a page that shows them.
+    Some rows are set aside first (--test-size, or the file's own test group) and take no part in the choice; when its error on
+    them is known, the choice is refitted on all rows and saved. Without --kernel, --lam and the like linear, Gaussian and cubic
+    predictors race over λ and widths: what is clearly behind ends early. What is asked for is run on every fold. The folder
+    keeps what is done: the same command goes on after an interruption, and a changed grid uses what is there. DIR/best.model is
+    the model, DIR/results.csv every cell, DIR/report.html a page that shows them.
     """
     from pegasos.program.jobs.training import stem
     from pegasos.program.jobs.tuning import TuneJob, tune
@@ -48,7 +52,7 @@ def command(
     from pegasos.program.records.codec import to_json
 
     folder = out if out is not None else f"runs/{stem(data)}"
-    found = tune(TuneJob(data, folder, list(model), cv, scoring, jobs, max_time, learning, reading, running, page))
+    found = tune(TuneJob(data, folder, list(model), cv, scoring, jobs, max_time, learning, reading, running, page, refit_all))
     if talking.as_json:
         console.show_json({**to_json(found), "choice": to_json(found.choice)})
     else:

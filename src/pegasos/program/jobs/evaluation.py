@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.program.jobs.model_cards import SavedModel, fingerprint
+from pegasos.program.records.models import ModelCard
 from pegasos.program.records.runs import Confusion, ErrorCount, EvaluationRecord
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.labels import label_texts
@@ -44,7 +45,7 @@ def evaluate(path: str, data: str, reading: ReadingOptions, memory: str | None) 
         model=path,
         data=data,
         errors=_errors(y, predicted, known, in_test_group, trained is not None),
-        notes=list(_notes(known, trained is not None, same_data, ErrorCount.of(y, predicted))),
+        notes=list(_notes(known, trained is not None, same_data, ErrorCount.of(y, predicted), saved.card)),
         confusion=Confusion.of(y[looked], predicted[looked], saved.model.classes, kind),
     )
 
@@ -62,11 +63,17 @@ def _errors(y: Array, predicted: Array, known: Array, in_test_group: Array, has_
     return {name: ErrorCount.of(y[rows], predicted[rows]) for name, rows in parts.items() if rows.any()}
 
 
-def _notes(known: Array, has_rows: bool, same_data: bool, everything: ErrorCount) -> Iterator[str]:
+def _notes(known: Array, has_rows: bool, same_data: bool, everything: ErrorCount, card: ModelCard) -> Iterator[str]:
     if not has_rows:
         yield "The model file does not tell which rows it was trained on, so this is no test error unless you know they are new."
     elif known.all():
         yield "All of these rows were used in training: their error is no test error."
+        test = card.errors.get("test")
+        if card.refitted_rows is not None and test is not None and test.error is not None:
+            yield (
+                f"Before the model was refitted on all {card.refitted_rows} rows, the same setting had a test error of "
+                f"{console.percent(test.error)} on {test.rows} rows that it did not know."
+            )
     elif known.any() and not same_data:
         assert everything.error is not None
         yield (

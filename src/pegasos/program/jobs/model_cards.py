@@ -30,10 +30,10 @@ from pegasos.search.anatomy import anatomy
 Array = np.ndarray[Any, Any]
 
 
-def make_card(dataset: Dataset, split: Split, learned: int, **found: Any) -> tuple[ModelCard, Array]:
-    """The card, and hashes of the training rows; `found`: errors, seconds, and what tune knows of its choice."""
+def make_card(dataset: Dataset, split: Split, known: Array, learned: int, **found: Any) -> tuple[ModelCard, Array]:
+    """The card, and hashes of the rows that the model knows; `found`: errors, seconds, and what tune knows of its choice."""
     hashes = hash_rows(dataset.X, dataset.y)
-    labels, counts = np.unique(dataset.labels[split.train], return_counts=True)
+    labels, counts = np.unique(dataset.labels[known], return_counts=True)
     card = ModelCard(
         columns=dataset.columns,
         frame=dataset.has_frame,
@@ -46,7 +46,7 @@ def make_card(dataset: Dataset, split: Split, learned: int, **found: Any) -> tup
         command=shlex.join(["pegasos", *console.state.arguments]),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
-    return card, hashes[split.train]
+    return card, hashes[known]
 
 
 def fingerprint(hashes: Array) -> str:

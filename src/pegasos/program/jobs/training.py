@@ -59,10 +59,13 @@ def errors_of(estimator: Any, dataset: Dataset, split: Split) -> dict[str, Error
     return found
 
 
-def save_model(estimator: Any, path: str, dataset: Dataset, split: Split, **found: Any) -> int:
-    """Write the model with a card of what was found and hashes of its training rows; answers from how many it learned."""
-    learned = learned_rows(take(dataset, split.train), anatomy(estimator).outlier_threshold)
-    card, hashes = make_card(dataset, split, learned, **found)
+def save_model(estimator: Any, path: str, dataset: Dataset, split: Split, known: Any = None, **found: Any) -> int:
+    """Write the model with a card of what was found and hashes of the rows it knows, which are the training rows unless others
+    are given; answers from how many it learned.
+    """
+    known = split.train if known is None else known
+    learned = learned_rows(take(dataset, known), anatomy(estimator).outlier_threshold)
+    card, hashes = make_card(dataset, split, known, learned, **found)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     save(estimator, path, card=to_json(card), rows=hashes)
     return learned

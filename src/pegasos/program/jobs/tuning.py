@@ -12,26 +12,33 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.metrics import get_scorer_names
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from pegasos import SweepCV
+from pegasos.engine.interruption import Interrupted
 from pegasos.learners.catalogue import make_learner
 from pegasos.program.errors import UsageError
 from pegasos.program.files import write_text
 from pegasos.program.grids import GridRequest, default_models, make_grid
 from pegasos.program.jobs import outputs, training
-from pegasos.program.jobs.datasets import load, split_rows, take
+from pegasos.program.jobs.datasets import Split, load, split_rows, take
 from pegasos.program.pages import record_sweep, save_record, write_report
 from pegasos.program.pipelines import Recipe, check_expansion, chosen_scale, learned_rows, make_recipe
 from pegasos.program.records.codec import save
-from pegasos.program.records.runs import TuneRecord, cell_records
+from pegasos.program.records.runs import Decision, TuneRecord, cell_records
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
 from pegasos.program.terminal.reproduction import expansion_degree, kernel_option
 from pegasos.search.advice import SweepWarning
+from pegasos.search.racing import RacingCV, limited
 from pegasos.search.store import OtherQuestion
+
+#: The share of --max-time after which the model whose error is told should be there; what is left is for the refit on all rows.
+TOLD_SHARE = 0.8
+#: Seconds of search from which the page's map may take some, too.
+MAP_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -49,11 +56,19 @@ class TuneJob:
     reading: ReadingOptions
     running: RunningOptions
     page: bool = True
+    refit_all: bool = True
+
+    @property
+    def asks_for_a_grid(self) -> bool:
+        """Whether settings were listed, or another score: then every one of them is run on every fold."""
+        listed = (self.learning.kernel, self.learning.lam, self.learning.cost, self.learning.n_iter, self.learning.epochs)
+        several = any("," in (each or "") for each in (self.learning.average, self.learning.expand))
+        return any(listed) or several or self.scoring != "accuracy"
 
 
 def tune(job: TuneJob) -> TuneRecord:
     """Run the sweep, write the folder, and answer what was found."""
-    begin = time.perf_counter()
+    begin, begin_clock = time.perf_counter(), time.monotonic()
     outputs.check_folder(job.folder)
     option_values.check(job.models, job.learning, job.running.memory)
     if job.scoring not in get_scorer_names():
@@ -67,7 +82,10 @@ def tune(job: TuneJob) -> TuneRecord:
     request = _request(job, models, rows, learned)
     for degree in request.expand:
         check_expansion(rows, degree)
-    search = _search(job, recipe, make_grid(request, recipe, rows), rows)
+    until = None if job.max_time is None else begin_clock + job.max_time
+    search = _search(job, recipe, make_grid(request, recipe, rows), rows, until)
+    errors = training.errors_of(search.best_estimator_, dataset, split)
+    model, known = _refit_all(job, search, recipe, dataset, split, until)
     folder = Path(job.folder)
     record = TuneRecord(
         data=dataset.name,
@@ -79,12 +97,20 @@ def tune(job: TuneJob) -> TuneRecord:
         folds=int(search.n_splits_),
         scoring=job.scoring,
         complete=bool(search.completed_),
+        decision=Decision(
+            by=search.decided_by_,
+            asked_folds=job.cv,
+            max_time=job.max_time,
+            fitted_rows=search.refit_rows_,
+            saved_rows=search.refit_rows_ if model is search.best_estimator_ else len(known),
+            all_wanted=job.refit_all and len(split.test) > 0,
+        ),
         seed=job.running.seed,
         cells=cell_records(search, learned, errors=job.scoring == "accuracy"),
         best=int(search.best_index_),
         simplest=search.simplest_index_,
         honest=search.honest_estimate(),
-        errors=training.errors_of(search.best_estimator_, dataset, split),
+        errors=errors,
         advice=search.advice_,
         folder=job.folder,
         model=str(folder / "best.model"),
@@ -94,7 +120,8 @@ def tune(job: TuneJob) -> TuneRecord:
     )
     found = {name: getattr(record, name) for name in ("scoring", "honest", "errors", "seconds")}
     score = float(search.best_score_)
-    training.save_model(search.best_estimator_, record.model, dataset, split, score=score, **found)
+    refitted = record.decision.saved_rows if record.decision.refitted else None
+    training.save_model(model, record.model, dataset, split, known, score=score, refitted_rows=refitted, **found)
     save(folder / "summary.json", record)
     _write_cells(folder / "results.csv", record)
     if job.page:
@@ -106,9 +133,11 @@ def _write_page(record: TuneRecord, search: Any, rows: Dataset, positions: Any, 
     """report.json, which has all that the page needs, and report.html, which is written from the folder alone."""
     size = job.running.test_size
     options = [*as_arguments(job.reading), *([] if size is None else ["--test-size", f"{size:g}"])]  # of every command line
-    found = {name: getattr(record, name) for name in ("source", "command", "errors", "honest", "advice", "seconds")}
+    names = ("source", "command", "errors", "honest", "advice", "seconds", "decision")
+    found = {name: getattr(record, name) for name in names}
     with console.working("writing the page"):
-        page = record_sweep(search, rows, options=options, positions=positions, **found)
+        # A map by t-SNE takes seconds: where the search took less, principal components are drawn.
+        page = record_sweep(search, rows, options=options, positions=positions, tsne=search.time_ > MAP_SECONDS, **found)
         # The same cells as in summary.json, with the C of the rows that no outlier filter drops.
         save_record(record.folder, replace(page, cells=record.cells))
         write_report(record.folder)
@@ -140,18 +169,20 @@ def _request(job: TuneJob, models: list[str], rows: Dataset, learned: int) -> Gr
     return GridRequest(models, values.pop("kernel", []), expand, values, job.running.seed, job.running.memory)
 
 
-def _search(job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows: Dataset) -> Any:
+def _search(job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows: Dataset, until: float | None) -> Any:
     groups = {} if rows.groups is None else {"groups": rows.groups}
-    search = SweepCV(
+    search = RacingCV(
         recipe.estimator,
         grid,
         cv=_folds(job, rows),
-        scoring=job.scoring,
+        scoring=None if job.scoring == "accuracy" else job.scoring,  # the learners' own score is that, and quicker
         n_jobs=job.jobs,
         store=job.folder,
         memory=job.running.memory,
-        max_time=job.max_time,
+        max_time=None if until is None else max(1e-9, TOLD_SHARE * (until - time.monotonic())),
         verbose=0 if console.state.quiet else 1,
+        narrow=not job.asks_for_a_grid,
+        warm_path=not job.asks_for_a_grid,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SweepWarning)  # shown with the result
@@ -165,6 +196,20 @@ def _search(job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows
             if job.scoring == "accuracy":
                 raise
             raise UsageError(f"--scoring {job.scoring} does not work here: {error}") from error
+
+
+def _refit_all(job: TuneJob, search: Any, recipe: Recipe, dataset: Dataset, split: Split, until: float | None) -> tuple[Any, Any]:
+    """The model that is kept, and the rows that it knows: all of them, as their errors have been counted; if time allows."""
+    everyone = np.sort(np.concatenate([split.train, split.test]))
+    if not job.refit_all or not len(split.test) or search.refit_rows_ < len(split.train):
+        return search.best_estimator_, split.train
+    rows = take(dataset, everyone)
+    model = clone(search.best_estimator_)
+    try:
+        with limited(until), console.working(f"refitting on all {len(rows)} rows"):
+            return model.fit(rows.X, rows.y, **recipe.weights_of(rows)), everyone
+    except Interrupted:
+        return search.best_estimator_, split.train
 
 
 def _folds(job: TuneJob, rows: Dataset) -> Any:
@@ -190,7 +235,11 @@ def _write_cells(path: Path, record: TuneRecord) -> None:
         line |= {} if setting.stop is None else {setting.stop.name: setting.stop.count}
         line |= {name: value for name, value in setting.options if isinstance(value, str | float | int)}
         line |= {"error" if record.counts_errors else record.scoring: cell.value, "deviation": cell.deviation}
-        lines.append({**line, "support_vectors": cell.support_vectors, "gap": cell.gap})
+        line |= {"folds": sum(fold is not None for fold in cell.folds)}
+        line |= {"support_vectors": cell.support_vectors, "gap": cell.gap}
+        if cell.ended is not None:
+            line |= {f"ended_{name}": value for name, value in vars(cell.ended).items()}
+        lines.append(line)
     text = io.StringIO()
     writer = csv.DictWriter(text, dict.fromkeys(name for line in lines for name in line), lineterminator="\n")
     writer.writeheader()

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.program.pages.wording import decision_words
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import LearnerFacts
 from pegasos.program.records.runs import CellRecord, Confusion, ErrorCount, TuneRecord
@@ -71,7 +72,8 @@ def show_confusion(found: Confusion) -> None:
 
 def show_tune(found: TuneRecord) -> None:
     measure = "error" if found.counts_errors else found.scoring
-    console.heading(f"{found.data}: {len(found.cells)} settings x {found.folds} folds in {found.seconds:.1f} s", "")
+    folds = "no fold" if found.decision.by == "look" else f"{found.folds} fold{'' if found.folds == 1 else 's'}"
+    console.heading(f"{found.data}: {len(found.cells)} settings, {folds}, {found.seconds:.1f} s", "")
     leading = found.leading()
     head = ("best of each family", "kernel", "expand", "λ", "C", f"cv {measure}", "± folds")
     console.table(head, [_line(cell, found) for cell in leading[:_SHOWN_FAMILIES]], left=2)
@@ -84,14 +86,13 @@ def show_tune(found: TuneRecord) -> None:
         honest = found.honest
         corrected = f"{percent(honest.error)} ({percent(honest.low)} to {percent(honest.high)})"
         value = _value(found.choice.value, found)
-        console.show(f"error:   {value} cross-validated, optimistic; corrected for the choice {corrected}", "")
+        console.show(f"error:   {value} {found.decision.how}, optimistic; corrected for the choice {corrected}", "")
     else:
-        console.show(f"score:   {measure} {_value(found.choice.value, found)} cross-validated, optimistic", "")
+        console.show(f"score:   {measure} {_value(found.choice.value, found)} {found.decision.how}, optimistic", "")
     show_errors(found.errors)
     for advice in found.advice:
         console.show(f"advice: {advice_words(advice)}")
-    if not found.complete:
-        console.show("Time was up before all settings were tried: the choice is among those that were.")
+    console.show("", *decision_words(found.decision, found.folds, found.training_rows, found.cells))
     if found.page is not None:
         console.show("", f"page:  {found.page}")
 
@@ -100,6 +101,8 @@ def _line(cell: CellRecord, found: TuneRecord) -> tuple[object, ...]:
     setting = cell.setting
     strength = ("", "") if setting.lam is None else (f"{setting.lam:.2g}", f"{cell.cost:.3g}")
     what = (setting.model, kernel_option(setting.kernel), expansion_degree(setting) or "", *strength)
+    if cell.ended is not None:
+        return *what, "ended early", f"{percent(cell.ended.error)} against {percent(cell.ended.leader)}"
     return *what, _value(cell.value, found), _value(cell.deviation, found)
 
 

@@ -11,6 +11,7 @@ from pegasos.program.pages.grid_charts import NO_AXIS
 from pegasos.program.pages.vega import Rows, Spec
 from pegasos.program.pages.wording import cost_text, is_number, named_values, score_text, value_text
 from pegasos.program.records.runs import CellRecord, best_of_families
+from pegasos.search.narrowing import Ended
 
 #: What stands across, and what down, where both vary.
 _ACROSS = ("n_iter", "epochs", "T")
@@ -34,6 +35,7 @@ class Point:
     support_vectors: float | None = None
     gap: float | None = None
     cost: float | None = None
+    ended: Ended | None = None
     command: str | None = ""
 
 

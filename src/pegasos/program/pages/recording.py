@@ -13,7 +13,7 @@ from pegasos.program.pages.fitted_facts import curves, made, weights
 from pegasos.program.pages.wording import kernel_text
 from pegasos.program.records.models import learner_facts
 from pegasos.program.records.pages import DataRecord, ExperimentRecord, KeptCell, ModelRecord, PageRecord, RowsRecord
-from pegasos.program.records.runs import CellRecord, ErrorCount, best_of_families, cell_records
+from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, best_of_families, cell_records
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.anatomy import anatomy
@@ -38,13 +38,14 @@ def record_sweep(
     honest: Estimate | None = None,
     advice: Iterable[Any] | None = None,
     seconds: float | None = None,
+    decision: Decision | None = None,
     tsne: bool = True,
 ) -> PageRecord:
     """Everything about a fitted SweepCV.
 
     dataset: the rows it was fitted to (None: a page without confusions). source: the data as a command line names them;
     options: further options of every command line, such as --label; positions: each row's place in the source;
-    errors, honest: what `tune` counted and estimated already; advice: replaces the sweep's own; tsne: False draws a faster map.
+    errors, honest, decision: what `tune` knows already; advice: replaces the sweep's own; tsne: False draws a faster map.
     """
     metric, counts_errors = _metric(search), search.scoring in (None, "accuracy")
     name = search.scoring if isinstance(search.scoring, str) else metric
@@ -66,6 +67,7 @@ def record_sweep(
         cells=cells,
         folds=search.n_splits_,
         complete=search.completed_,
+        decision=decision,
         best=best,
         simplest=getattr(search, "simplest_index_", best),
         advice=[str(each) for each in (getattr(search, "advice_", []) if advice is None else advice)],
@@ -178,8 +180,9 @@ def _kept(
     codes, count, errors = _codes(dataset), len(record.data.classes), record.measure == "error"
     ranked = best_of_families(record.cells, lambda cell: cell.number, lambda cell: cell.value, errors)
     leading = _leading(ranked, record, errors)
-    rows, keeper = _rows(dataset, codes, search.labels_[record.best] != codes, positions, tsne)
-    hard = np.asarray(search.labels_[[cell.number for cell in ranked[:50]]] != codes).mean(axis=0)
+    wrong = (search.labels_ != codes) & (search.labels_ >= 0)  # rows that were never tested are not mistakes
+    rows, keeper = _rows(dataset, codes, wrong[record.best], positions, tsne)
+    hard = wrong[[cell.number for cell in ranked[:50]]].mean(axis=0)
     kept, room = dict[str, KeptCell](), CONFUSION_NUMBERS
     for number in dict.fromkeys([*leading, *(cell.number for cell in ranked)]):
         counted = mistakes.confusion(codes, search.labels_[number], count)

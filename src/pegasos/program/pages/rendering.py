@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
+from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
+from pegasos.engine.compiling import cache_folder
+from pegasos.program.files import write_text
 from pegasos.program.pages.blocks import Chart, Section
 from pegasos.program.records.codec import to_json
 
@@ -15,12 +19,21 @@ _SCRIPTS = ("base.js", "pictures.js", "explorer.js", "panel.js", "tables.js")
 
 @functools.cache
 def _bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script: the page asks no network for them."""
+    """Vega, Vega-Lite and Vega-Embed as one script: the page asks no network for them.
+
+    To join them takes seconds, so it is kept beside the compiled code.
+    """
     import vl_convert
 
+    kept = cache_folder() / f"vega-{version('vl-convert-python')}.js"
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return kept.read_text(encoding="utf-8")
     # No text of the libraries may end the script element or open a comment in it.
     script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    script = script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    with contextlib.suppress(OSError):
+        write_text(kept, script)
+    return script
 
 
 def _asset(name: str) -> str:

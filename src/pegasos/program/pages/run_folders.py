@@ -54,6 +54,7 @@ def _of_summary(found: TuneRecord) -> PageRecord:
         cells=found.cells,
         folds=found.folds,
         complete=found.complete,
+        decision=found.decision,
         best=found.best,
         simplest=found.simplest,
         advice=advice,
@@ -81,7 +82,9 @@ def read_model_file(path: Path, X: Any, y: Any, facts: dict[str, Any]) -> PageRe
     model = replace(found.model, file=path.name, facts=learner_facts(file.estimator, card.learned_rows))
     data = replace(data, features=file.n_features if data.features is None else data.features)
     made = {**({} if card.created is None else {"date": card.created[:10]}), **file.versions}
-    errors = {**card.errors, **dict(zip([kind], found.errors.values(), strict=False))}
+    when = "" if card.refitted_rows is None else " rows, before the refit on all rows"
+    told = {f"{name}{when}": each for name, each in card.errors.items()}
+    errors = {**told, **dict(zip([kind], found.errors.values(), strict=False))}
     seed = found.seed if card.split is None else card.split.seed
     return replace(found, data=data, made=made, errors=errors, honest=card.honest, seed=seed, model=model)
 

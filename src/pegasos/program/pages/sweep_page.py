@@ -32,7 +32,9 @@ def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
         Section("families", "The best of each family", [best]),
         *common_sections(record, chosen.setting),
     ]
-    size = f"{count(len(record.cells), 'setting')} × {count(record.folds, 'fold')} on {wording.data_text(record.data)}"
+    ended = sum(cell.ended is not None for cell in record.cells)
+    race = f" ({ended} of them ended early)" if ended else ""
+    size = f"{count(len(record.cells), 'setting')}{race} × {count(record.folds, 'fold')} on {wording.data_text(record.data)}"
     took = f", {wording.duration(record.seconds)}" if record.seconds else ""
     return f"{record.data.name}: tuning run", f"{size}{took}.", sections, {**scripts_data(record), "grid": grid.described}
 
@@ -44,9 +46,10 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
     texts = {cell["cell"]: cell["setting"] for cell in grid.described["cells"]}
     model, _, rest = texts[best.number].partition(", ")
     spread = "" if best.deviation is None else f"± {score_text(best.deviation, measure)} over folds; "
+    how = "Cross-validated" if record.decision is None or record.decision.by == "folds" else "Of a first look:"
     tiles = [
         ("Choice", model, rest),
-        (f"Cross-validated {measure}", score_text(best.value, measure), f"{spread}optimistic, since it was chosen by it"),
+        (f"{how} {measure}", score_text(best.value, measure), f"{spread}optimistic, since it was chosen by it"),
     ]
     tiles += honest_tile(record.honest if measure == "error" else None)
     if test is not None and test.error is not None:
@@ -56,7 +59,11 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
     if simplest is not best:
         simpler = f"{texts[simplest.number]} ({score_text(simplest.value, measure)})"
         blocks.append(Text(f"Simpler, and within one standard error of the choice: {simpler}."))
-    if not record.complete:
+    if record.decision is not None:
+        known = record.data.rows or record.decision.fitted_rows
+        told = wording.decision_words(record.decision, record.folds, known, record.cells)
+        blocks += [Text(line, warning=line.startswith("Time was up")) for line in told]
+    elif not record.complete:
         blocks.append(Text("Time was up before all cells were done: the choice is among the finished ones.", warning=True))
     blocks += [Text(advice, warning=True) for advice in record.advice]
     tolerances = [(cell, cell.setting.declaration.tolerance) for cell in record.cells]
@@ -65,7 +72,9 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
     if late:
         cells = f"{late} of {count(len(record.cells), 'cell')}"
         blocks.append(Text(f"{cells} did not reach their tolerance: raise the epochs or tol.", warning=True))
-    return [*blocks, *error_table(record.errors), *(Text(note, small=True) for note in record.data.notes)]
+    refitted = record.decision is not None and record.decision.refitted
+    title = "Errors of the choice before it was refitted on all rows" if refitted else "Errors of the refitted choice"
+    return [*blocks, *error_table(record.errors, title), *(Text(note, small=True) for note in record.data.notes)]
 
 
 def explorer(grid: Grid, kept: bool) -> Explorer:
@@ -91,10 +100,13 @@ def cell_table(grid: Grid, points: list[Point], name: str, title: str) -> Table:
     listed = columns("text", **{f"p {name}": wording.title_of(name) for name in names}) + columns("number", cost="C")
     listed += columns(form, value=grid.measure, deviation="±", train="training")
     listed += columns("number", support_vectors="support vectors", gap="gap")
+    if any(point.ended is not None for point in points):
+        listed += columns("text", ended="ended early at")
     rows = []
     for point in points:
         plain = {name: value if value is None or is_number(value) else value_text(value) for name, value in point.values.items()}
-        rows.append({**vars(point), **{f"p {name}": value for name, value in plain.items()}})
+        told = {"ended": wording.ended_text(point.ended), **{f"p {name}": value for name, value in plain.items()}}
+        rows.append({**vars(point), **told})
     return Table(name, title, listed, rows)
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from pegasos.engine.kernels import KERNELS, DistanceKernel, Kernel
 from pegasos.program.records.pages import DataRecord
+from pegasos.program.records.runs import CellRecord, Decision
+from pegasos.search.narrowing import Ended
 from pegasos.search.settings import Opaque, Part, Setting, Table
 
 _TITLES = {"lam": "λ", "n_iter": "T (steps)", "expand": "degree of expansion", "param": "parameter"}
@@ -132,6 +134,36 @@ def setting_text(values: dict[str, Any], cost: float | None = None) -> str:
             text = value_text(value) + (cost_text(cost) if name == "lam" else "")
             parts.append(text if name in ("model", "kernel") else f"{title_of(name).split(' ')[0]} = {text}")
     return ", ".join(parts)
+
+
+def ended_text(ended: Ended | None) -> str | None:
+    """Where a cell ended, and how far behind it was then."""
+    if ended is None:
+        return None
+    return f"{percent(ended.error)} against {percent(ended.leader)} on {ended.tested:,} rows, learned from {ended.learned:,}"
+
+
+def decision_words(decision: Decision, folds: int, training_rows: int, cells: list[CellRecord]) -> list[str]:
+    """What a reader must know of a choice: who ended early, what time did to it, and which rows the kept model knows."""
+    lines, ended = [], sum(cell.ended is not None for cell in cells)
+    if ended:
+        why = "on the same rows they erred more often than the leader, or a few others were better"
+        lines.append(f"{ended} of {len(cells)} settings ended early: {why}.")
+    late = "Time was up" if decision.max_time is None else f"Time was up ({decision.max_time:g} s)"
+    if decision.by == "look":
+        lines.append(f"{late}: settings were compared by a first look at some of the rows only, without folds.")
+    elif folds < decision.asked_folds:
+        lines.append(f"{late}: settings were compared on {folds} of {decision.asked_folds} folds.")
+    if decision.fitted_rows < training_rows:
+        lines.append(f"{late}: the model learned from {decision.fitted_rows:,} of {training_rows:,} training rows.")
+    if decision.refitted:
+        told = "The test error was measured by a model that did not know the test rows"
+        lines.append(f"{told}. The saved model was refitted after that, on all {decision.saved_rows:,} rows.")
+    elif decision.all_wanted:
+        lines.append(f"{late}: the saved model was not refitted on all rows, it knows training rows only.")
+    else:
+        lines.append("The saved model is the one whose errors are told: it knows training rows only.")
+    return lines
 
 
 # -- numbers that were measured ---------------------------------------------------------------------------------------

@@ -102,6 +102,8 @@ class ModelCard:
     classes: dict[str, int] = field(default_factory=dict)
     split: CardSplit | None = None
     errors: dict[str, ErrorCount] = field(default_factory=dict)
+    #: The model was refitted on so many rows after its errors had been counted, test rows among them.
+    refitted_rows: int | None = None
     #: Of a choice among settings: its cross-validated score, the scorer, and the estimate that corrects for the choice.
     score: float | None = None
     scoring: str | None = None

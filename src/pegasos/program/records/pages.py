@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pegasos.program.records.models import LearnerFacts
-from pegasos.program.records.runs import CellRecord, ErrorCount
+from pegasos.program.records.runs import CellRecord, Decision, ErrorCount
 from pegasos.program.tables.description import Feature
 from pegasos.search.estimates import Estimate
 from pegasos.search.settings import Setting
@@ -169,6 +169,7 @@ class PageRecord:
     cells: list[CellRecord] = field(default_factory=list)
     folds: int = 0
     complete: bool = True
+    decision: Decision | None = None
     best: int = 0
     simplest: int = 0
     advice: list[str] = field(default_factory=list)

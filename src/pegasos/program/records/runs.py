@@ -12,6 +12,7 @@ from sklearn.metrics import confusion_matrix
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.advice import Advice
 from pegasos.search.estimates import Estimate, held_out
+from pegasos.search.narrowing import Ended
 from pegasos.search.settings import Setting
 
 T = TypeVar("T")
@@ -68,6 +69,33 @@ class CellRecord:
     gap: float | None = None
     #: SVC's C for the setting's λ on all rows of the search.
     cost: float | None = None
+    #: Why it has no value: it was behind, and got no more folds.
+    ended: Ended | None = None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How a choice was made and what became of it.
+
+    `by` is "folds" or "look", where time was up; errors are those of a model that learned from `fitted_rows`, the model that is
+    kept knows `saved_rows`. `all_wanted`: a refit on all rows was asked for.
+    """
+
+    by: str
+    asked_folds: int
+    max_time: float | None
+    fitted_rows: int
+    saved_rows: int
+    all_wanted: bool
+
+    @property
+    def refitted(self) -> bool:
+        return self.saved_rows > self.fitted_rows
+
+    @property
+    def how(self) -> str:
+        """How the value of the choice was had."""
+        return "cross-validated" if self.by == "folds" else "in a first look"
 
 
 @dataclass(frozen=True)
@@ -83,6 +111,7 @@ class TuneRecord:
     folds: int
     scoring: str
     complete: bool
+    decision: Decision
     seed: int
     cells: list[CellRecord]
     best: int
@@ -105,12 +134,15 @@ class TuneRecord:
         return self.scoring == "accuracy"
 
     def leading(self) -> list[CellRecord]:
-        """The best cell of each model, kind of kernel and preparation, the best of them first."""
+        """The best cell of each model, kind of kernel and preparation, the best of them first; then families that ended early."""
 
         def family(cell: CellRecord) -> Any:
             return cell.setting.model, type(cell.setting.kernel), cell.setting.preparation
 
-        return best_of_families(self.cells, family, lambda cell: cell.value, least=self.counts_errors)
+        found = best_of_families(self.cells, family, lambda cell: cell.value, least=self.counts_errors)
+        known = {family(cell) for cell in found}
+        others = [cell for cell in self.cells if cell.ended is not None and family(cell) not in known]
+        return found + best_of_families(others, family, lambda cell: None if cell.ended is None else cell.ended.behind)
 
 
 @dataclass(frozen=True)
@@ -141,7 +173,7 @@ def best_of_families(
 
 def cell_records(search: Any, rows: int, metric: str = "score", errors: bool = True) -> list[CellRecord]:
     """The cells of a fitted SweepCV, for a refit on so many rows; `errors`: the metric is an accuracy."""
-    results = search.cv_results_
+    results, ended = search.cv_results_, getattr(search, "ended_", {})
 
     def number(name: str, cell: int) -> float | None:
         value = float(results[name][cell]) if name in results else math.nan
@@ -163,6 +195,7 @@ def cell_records(search: Any, rows: int, metric: str = "score", errors: bool = T
             support_vectors=number("mean_support_vectors", cell),
             gap=number("mean_gap", cell),
             cost=None if setting.lam is None else 1 / (setting.lam * rows),
+            ended=ended.get(cell) if number(f"mean_test_{metric}", cell) is None else None,
         )
         for cell, setting in enumerate(search.settings_)
     ]

@@ -168,7 +168,8 @@ function refresh() {
   pickers();
   const cells = pickedCells(), training = cells.some((cell) => cell.train);
   byId("heat-title").textContent = grid.title;
-  byId("heat-remark").textContent = `${cells.length} of ${grid.cells.length} cells.`;
+  const ended = cells.filter((cell) => !cell.test).length;
+  byId("heat-remark").textContent = `${cells.length} of ${grid.cells.length} cells${ended ? `, ${ended} of them without all folds` : ""}.`;
   byId("train-figure").hidden = !training;
   window.drawnGrid = Promise.all([
     drawHeat(byId("heat-test"), cells, "test"),

@@ -1,0 +1,151 @@
+"""`pegasos tune DATA` without options against GridSearchCV over 25 cells of SVC, on tables that it was not designed on.
+
+Both are processes of their own, by turns, from the start of Python to the end; their errors are counted on the same rows. What
+tunes by this benchmark makes it worthless: the grid and the rules of the race are set on other data (docs/defaults.md).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import Benchmark, NotHereError, Row
+
+FOLDER = Path(os.environ.get("PEGASOS_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+GRID = {"svc__C": [0.1, 1, 10, 100, 1000], "svc__gamma": ["scale", 0.001, 0.01, 0.1, 1]}
+#: Rows up to which both sides are timed more than once.
+REPEATED_ROWS = 3000
+
+Rows = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table by its name; `make` answers its rows and labels."""
+
+    name: str
+    make: Callable[[], Rows]
+
+
+def noisy(rows: int, width: int, classes: int, noise: float, seed: int) -> Rows:
+    """Clusters at the corners of a cube; each label is another one with probability `noise`."""
+    from sklearn.datasets import make_classification
+
+    random = np.random.default_rng(seed)
+    X, y = make_classification(rows, width, n_informative=width // 2, n_classes=classes, flip_y=0.0, random_state=seed)
+    moved = (y + random.integers(1, classes, size=rows)) % classes
+    return X, np.where(random.random(rows) < noise, moved, y)
+
+
+def part_of(name: str, rows: int, labels: Callable[[Any], Any] = lambda y: y) -> Rows:
+    """Rows of a stored set, drawn at random."""
+    path = FOLDER / f"{name}.npz"
+    if not path.exists():
+        raise NotHereError(f"needs {path}: set PEGASOS_DATA to the folder that holds it")
+    with np.load(path) as file:
+        X, y = file["X"], file["y"]
+    chosen = np.sort(np.random.default_rng(0).choice(len(y), rows, replace=False))
+    return X[chosen].astype(np.float64), labels(y[chosen]).astype(np.int64)
+
+
+TABLES = [
+    Table("noise 0.1, 300 x 10", lambda: noisy(300, 10, 2, 0.1, 101)),
+    Table("noise 0.4, 1500 x 20", lambda: noisy(1500, 20, 2, 0.4, 102)),
+    Table("noise 0.25, 6000 x 30, 3 classes", lambda: noisy(6000, 30, 3, 0.25, 103)),
+    Table("covtype, 3000, class 2 or not", lambda: part_of("covtype", 3000, lambda y: y == 2)),
+    Table("covtype, 6000, 7 classes", lambda: part_of("covtype", 6000)),
+    Table("covtype, 20000, class 2 or not", lambda: part_of("covtype", 20_000, lambda y: y == 2)),
+    Table("MNIST, 2000", lambda: part_of("mnist", 2000)),
+    Table("Fashion-MNIST, 3000", lambda: part_of("fashion", 3000)),
+]
+
+
+def write(table: Table, folder: Path) -> Path:
+    """The table as CSV for us, and beside it as npz, with the rows that `tune` sets aside, for them."""
+    from pegasos.program.jobs.datasets import split_rows
+    from pegasos.program.tables.reading import read
+
+    X, y = table.make()
+    path = folder / f"{''.join(letter if letter.isalnum() else '-' for letter in table.name)}.csv"
+    head = ",".join([*(f"x{place + 1}" for place in range(X.shape[1])), "y"])
+    np.savetxt(path, np.column_stack([X, y]), delimiter=",", header=head, comments="", fmt="%.10g")
+    dataset = read(str(path))
+    split = split_rows(dataset, None, 0)
+    np.savez(path.with_suffix(".npz"), X=dataset.X, y=dataset.labels, train=split.train, test=split.test)
+    return path
+
+
+def ours(path: Path, folder: Path) -> tuple[float, float]:
+    """Seconds and test error of `pegasos tune`."""
+    with tempfile.TemporaryDirectory(dir=folder) as out:
+        seconds, told = _timed([sys.executable, "-m", "pegasos", "tune", str(path), "--json", "-q", "-o", f"{out}/run"])
+    return seconds, float(told["errors"]["test"]["error"])
+
+
+def theirs(path: Path) -> tuple[float, float]:
+    """Seconds and test error of GridSearchCV in a process of its own."""
+    seconds, told = _timed([sys.executable, "-m", "benchmarks.tune_noisy", str(path.with_suffix(".npz"))])
+    return seconds, float(told["error"])
+
+
+def _timed(command: list[str]) -> tuple[float, Any]:
+    begin = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, check=True)
+    return time.perf_counter() - begin, json.loads(done.stdout)
+
+
+def compare(table: Table, folder: Path, repeats: int) -> Iterator[Row]:
+    path = write(table, folder)
+    with np.load(path.with_suffix(".npz")) as file:
+        rows, tested = len(file["y"]), len(file["test"])
+    times: list[tuple[float, float]] = []
+    for _ in range(repeats if rows <= REPEATED_ROWS else 1):
+        (our_seconds, our_error), (their_seconds, their_error) = ours(path, folder), theirs(path)
+        times.append((our_seconds, their_seconds))
+    fast, slow = (median(side) for side in zip(*times, strict=True))
+    deviation = math.sqrt(max(their_error, 1 / tested) * (1 - their_error) / tested)
+    note = f"test error {our_error:.4f} against {their_error:.4f} on {tested} rows"
+    excess = (our_error - their_error) / deviation
+    yield Row(f"{table.name}: faster", slow / fast, "x", goal=2.0, ours_seconds=fast, theirs_seconds=slow)
+    yield Row(f"{table.name}: test error above SVC's", excess, "standard errors", goal=1.0, at_least=False, note=note)
+
+
+def run(repeats: int) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        ours(write(Table("warm up", lambda: noisy(300, 4, 3, 0.1, 0)), folder), folder)  # compiles, once on a machine
+        for table in TABLES:
+            yield from compare(table, folder, repeats)
+
+
+def search(path: str) -> None:
+    """Their side: a grid of SVC on the rows of a file."""
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+
+    with np.load(path) as file:
+        X, y, train, test = (file[name] for name in ("X", "y", "train", "test"))
+    grid = GridSearchCV(Pipeline([("scale", StandardScaler()), ("svc", SVC())]), GRID, cv=5, n_jobs=2)
+    grid.fit(X[train], y[train])
+    print(json.dumps({"error": 1 - grid.score(X[test], y[test])}))
+
+
+COMPARES = "`pegasos tune` without options against GridSearchCV over 25 cells of SVC, start-up included"
+BENCHMARK = Benchmark("tune_noisy", COMPARES, run)
+
+if __name__ == "__main__":
+    search(sys.argv[1])
