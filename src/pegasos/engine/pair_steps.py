@@ -128,8 +128,11 @@ def climb_balanced_pairs(
     """The same where the sum of all coefficients must stay as it is: one goes up by as much as another goes down."""
     size = v.size
     diagonal = np.empty_like(v)
+    shortest = np.inf
     for i in range(size):
         diagonal[i] = max(K[i, i], tiny * tiny)
+        if K[i, i] > 0.0:
+            shortest = min(shortest, K[i, i])
     for count in range(most):
         p, lowest = -1, np.inf
         for i in range(size):
@@ -137,8 +140,9 @@ def climb_balanced_pairs(
                 p = i
             if low[i] < 0.0 and v[i] < lowest:
                 lowest = v[i]
-        # not the gain ends it: a coordinate with hardly any room gains little, must make way, and others come after it
-        if p < 0 or not (v[p] - lowest) * abs(v[p] - lowest) > 4.0 * diagonal[p] * least:
+        # not the gain ends it: a coordinate with hardly any room gains little, must make way, and others come after it;
+        # nor what p itself could gain: shorter rows gain more at the same slope
+        if p < 0 or not (v[p] - lowest) * abs(v[p] - lowest) > 4.0 * shortest * least:
             return count
         row = K[p]
         balanced_gains(p, row, v, diagonal, low, high, tiny, gains)
