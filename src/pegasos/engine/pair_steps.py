@@ -140,15 +140,16 @@ def climb_balanced_pairs(
                 p = i
             if low[i] < 0.0 and v[i] < lowest:
                 lowest = v[i]
-        # not the gain ends it: a coordinate with hardly any room gains little, must make way, and others come after it;
-        # nor what p itself could gain: shorter rows gain more at the same slope
-        if p < 0 or not (v[p] - lowest) * abs(v[p] - lowest) > 4.0 * shortest * least:
+        if p < 0 or not v[p] > lowest:
             return count
         row = K[p]
         balanced_gains(p, row, v, diagonal, low, high, tiny, gains)
         gains[p] = v.dtype.type(0)
         q = largest(bits)
-        if not v[p] > v[q]:
+        # not the gain alone ends it: a coordinate with hardly any room gains little, must make way, and others come after it;
+        # nor the slope alone: nearly parallel rows gain much at any
+        slope = v[p] - lowest
+        if not v[p] > v[q] or not (gains[q] > least or slope * slope > 4.0 * shortest * least):
             return count
         curve = max(diagonal[p] + diagonal[q] - (row[q] + row[q]), tiny * (diagonal[p] + diagonal[q]))
         step = min((v[p] - v[q]) / curve, high[p], -low[q])
