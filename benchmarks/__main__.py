@@ -1,14 +1,15 @@
-"""Run benchmarks: python -m benchmarks [NAME ...] [--repeats N]."""
+"""Run benchmarks: python -m benchmarks [NAME ...] [--repeats N] [--try ROWS]."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import pkgutil
 import sys
 from importlib import import_module
 
 import benchmarks
-from benchmarks.harness import Benchmark, NotHereError, Row
+from benchmarks.harness import LARGEST, Benchmark, NotHereError, Row
 from benchmarks.report import HEADS, PAGE, earlier, keep, line
 
 WIDTHS = (60, 9, 9, 9, 10, 7)
@@ -34,7 +35,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure; results go to " + str(PAGE))
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}; default: all")
     parser.add_argument("--repeats", type=int, default=5, help="how often each side is timed (default 5)")
+    parser.add_argument("--try", type=int, dest="rows", metavar="ROWS", help="solvers: at most so many rows; nothing is written")
     given = parser.parse_args()
+    if given.rows is not None:
+        os.environ[LARGEST] = str(given.rows)
     if given.repeats < 1:
         parser.error("--repeats must be at least 1")
     for name in given.names:
@@ -57,7 +61,8 @@ def main() -> int:
             skipped = str(reason)
             left_out += 1
             print(f"  skipped: {skipped}", flush=True)
-        keep(results, benchmark, rows, skipped)
+        if given.rows is None:
+            keep(results, benchmark, rows, skipped)
         missed += sum(row.reached is False for row in rows)
     print(f"\n{missed} targets missed, {left_out} benchmarks skipped")
     return 0

@@ -1,4 +1,4 @@
-"""Rows for the benchmarks: USPS, where it is there, and generated ones."""
+"""Rows for the benchmarks: stored sets, where they are there, and generated ones."""
 
 from __future__ import annotations
 
@@ -9,19 +9,25 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.datasets import make_classification
 
 from benchmarks.harness import NotHereError
 
 Array = np.ndarray[Any, Any]
 
 
+def stored(name: str) -> Path:
+    """The path of a stored set."""
+    path = Path(os.environ.get("PEGASOS_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data") / name
+    if not path.exists():
+        raise NotHereError(f"needs {name}: {path} is not there, set PEGASOS_DATA to the folder that holds it")
+    return path
+
+
 @cache
 def usps() -> tuple[Array, Array]:
     """All 9298 USPS digits x 256, float32, the 7291 training rows first."""
-    folder = Path(os.environ.get("PEGASOS_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
-    path = folder / "usps.h5"
-    if not path.exists():
-        raise NotHereError(f"needs USPS: {path} is not there, set PEGASOS_DATA to the folder that holds usps.h5")
+    path = stored("usps.h5")
     try:
         import h5py
     except ImportError as error:
@@ -30,6 +36,35 @@ def usps() -> tuple[Array, Array]:
         X = np.concatenate([file[group]["data"][:] for group in ("train", "test")]).astype(np.float32)
         y = np.concatenate([file[group]["target"][:] for group in ("train", "test")]).astype(np.int64)
     return X, y
+
+
+@cache
+def binary10() -> tuple[Array, Array]:
+    """The 10,000 x 10 table of two classes, standardized."""
+    table = np.loadtxt(stored("binary10.csv"), delimiter=",", skiprows=1)
+    return standardized(table[:, :10]), table[:, 10]
+
+
+@cache
+def shuffled(name: str) -> tuple[Array, Array]:
+    """covtype, mnist or fashion as it is stored, in one random order."""
+    with np.load(stored(f"{name}.npz")) as file:
+        X, y = file["X"], file["y"]
+    order = np.random.default_rng(0).permutation(len(y))
+    return X[order], y[order].astype(np.int64)
+
+
+@cache
+def generated(m: int) -> tuple[Array, Array]:
+    """m x 50, 20 features of use, two classes that overlap; standardized."""
+    X, y = make_classification(m, 50, n_informative=20, class_sep=0.7, random_state=0)
+    return standardized(X), y
+
+
+def standardized(X: Array) -> Array:
+    """Mean 0 and deviation 1 for each column; constant columns 0."""
+    deviations = X.std(axis=0, dtype=np.float64)
+    return np.asarray((X - X.mean(axis=0, dtype=np.float64)) / np.where(deviations > 0, deviations, 1.0))
 
 
 def dense_binary(m: int, width: int) -> tuple[Array, Array]:

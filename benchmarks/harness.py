@@ -14,6 +14,9 @@ from typing import Any
 
 Work = Callable[[], Any]
 
+#: The variable with the most rows of a try.
+LARGEST = "BENCHMARK_ROWS"
+
 
 class NotHereError(Exception):
     """What a benchmark needs is missing on this machine; the message says what."""
@@ -96,6 +99,16 @@ def alternate(
         if turn * fewer // repeats != (turn - 1) * fewer // repeats:
             others.append(seconds(theirs))
     return statistics.median(mine), statistics.median(others)
+
+
+def in_turns(works: dict[str, Work], repeats: int, short: float = 2.0) -> dict[str, float]:
+    """The seconds of each: medians of `repeats` turns, or of one where they all together take longer than `short` seconds."""
+    times = {name: [seconds(work)] for name, work in works.items()}
+    if sum(first for [first] in times.values()) <= short:
+        for _ in range(repeats - 1):
+            for name, work in works.items():
+                times[name].append(seconds(work))
+    return {name: statistics.median(each) for name, each in times.items()}
 
 
 def ratio(

@@ -9,6 +9,7 @@ same in a fit as in a sweep over many of them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ EPOCHS_WORTH_ITERATING = 30.0
 #: row (alone, for each feature, for each product of two features), and how many passes such a method takes.
 STEP, STEP_A_NUMBER = 60.0, 0.7
 PASS, PASS_A_FEATURE, PASS_A_PRODUCT, PASSES = 150.0, 4.0, 0.025, {True: 25.0, False: 8.0}
+#: Explicit rows that are copied at once, where their sum must be in float64.
+ROWS_AT_ONCE = 2048
 #: Rows of a sample, the gap that one epoch on it leaves where epochs will crawl, and the share of support above which the whole
 #: kernel matrix is cheaper than the lines of the support.
 SAMPLE, CRAWLING_GAP, SMALL_SUPPORT, SMALL_MATRIX = 1000, 0.5, 0.4, 4000
@@ -96,7 +99,8 @@ class Finisher:
             return solve_logistic_iteratively(self._rows, *common, start)
         if self._sets is None or names is None:
             self._sets = WorkingSets(self._lines(targets), self._rows.diagonal, self._intercept, self._members)
-        return self._sets.solve(targets, self._tol, start, names)
+        found = self._sets.solve(targets, self._tol, start, names)
+        return [self._with_weights(optimum) for optimum in found] if self._explicit else found
 
     def solve_path(self, targets: list[Target], classes: list[int]) -> list[Optimum]:
         """The same along the path of λ: the predictors of a class one after the other, each from where the one before ended."""
@@ -119,6 +123,16 @@ class Finisher:
         if self._intercept is not Intercept.FREE and self._loss.linear_dual:
             a = np.where(a >= old, new, np.minimum(a, new))
         return np.asarray(targets[place].labels * a)
+
+    def _with_weights(self, optimum: Optimum) -> Optimum:
+        """The same optimum with the weights of the features that its coefficients of rows are."""
+        weights = np.zeros(self._rows.width)
+        used = np.flatnonzero(optimum.vector)
+        for start in range(0, len(used), ROWS_AT_ONCE):
+            part = used[start : start + ROWS_AT_ONCE]
+            block = self._rows.X[part if self._members is None else self._members[part]]
+            weights += block.T.astype(np.float64) @ optimum.vector[part]
+        return replace(optimum, vector=weights)
 
     def straight(self, targets: list[Target]) -> Array:
         """For which targets not even one epoch is worth while."""

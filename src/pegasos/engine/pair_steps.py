@@ -128,8 +128,11 @@ def climb_balanced_pairs(
     """The same where the sum of all coefficients must stay as it is: one goes up by as much as another goes down."""
     size = v.size
     diagonal = np.empty_like(v)
+    shortest = np.inf
     for i in range(size):
         diagonal[i] = max(K[i, i], tiny * tiny)
+        if K[i, i] > 0.0:
+            shortest = min(shortest, K[i, i])
     for count in range(most):
         p, lowest = -1, np.inf
         for i in range(size):
@@ -137,14 +140,16 @@ def climb_balanced_pairs(
                 p = i
             if low[i] < 0.0 and v[i] < lowest:
                 lowest = v[i]
-        # not the gain ends it: a coordinate with hardly any room gains little, must make way, and others come after it
-        if p < 0 or not (v[p] - lowest) * abs(v[p] - lowest) > 4.0 * diagonal[p] * least:
+        if p < 0 or not v[p] > lowest:
             return count
         row = K[p]
         balanced_gains(p, row, v, diagonal, low, high, tiny, gains)
         gains[p] = v.dtype.type(0)
         q = largest(bits)
-        if not v[p] > v[q]:
+        # not the gain alone ends it: a coordinate with hardly any room gains little, must make way, and others come after it;
+        # nor the slope alone: nearly parallel rows gain much at any
+        slope = v[p] - lowest
+        if not v[p] > v[q] or not (gains[q] > least or slope * slope > 4.0 * shortest * least):
             return count
         curve = max(diagonal[p] + diagonal[q] - (row[q] + row[q]), tiny * (diagonal[p] + diagonal[q]))
         step = min((v[p] - v[q]) / curve, high[p], -low[q])

@@ -1,0 +1,70 @@
+"""Of `solvers`: grids with certificates everywhere, against grids without them and against GridSearchCV(SVC)."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.svm import SVC
+
+from benchmarks.data import binary10, usps
+from benchmarks.harness import Row, in_turns
+from pegasos import SDCA, SweepCV
+from pegasos.kernels import Gaussian
+
+Array = np.ndarray[Any, Any]
+
+FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)
+C_VALUES = np.geomspace(0.1, 1000, 20)
+
+
+def sweeps(learner: SDCA, grid: dict[str, Any]) -> dict[str, SweepCV]:
+    """The sweep as it is, and along a path of λ where SweepCV can do that."""
+    found = {"certified": SweepCV(learner, grid, cv=FOLDS, refit=False)}
+    if "warm_path" in inspect.signature(SweepCV).parameters:
+        found["warm path"] = SweepCV(learner, grid, cv=FOLDS, refit=False, warm_path=True)
+    return found
+
+
+def told(sweep: Any, tol: float) -> str:
+    gaps = sweep.cv_results_["mean_gap"]
+    share = float((gaps <= tol).mean())
+    return f"{100 * share:.0f} % of {len(gaps)} cells have a mean gap of at most {tol:g}, the largest is {gaps.max():.1e}"
+
+
+def usps_rows(repeats: int, largest: int) -> Iterator[Row]:
+    X, y = (each[: min(7291, largest)] for each in usps())
+    grid = {"kernel": [Gaussian(v) for v in np.geomspace(2, 60, 10)], "lam": np.geomspace(1e-7, 1e-3, 10)}
+    learner = SDCA(tol=0.01, max_epochs=8, random_state=0)
+    plain = SweepCV(SDCA(tol=0.01, max_epochs=8, finish=False, random_state=0), grid, cv=FOLDS, refit=False)
+    ours = sweeps(learner, grid)
+    times = in_turns({name: lambda each=each: each.fit(X, y) for name, each in {"plain": plain, **ours}.items()}, repeats)  # type: ignore[misc]
+    for name, sweep in ours.items():
+        note = (
+            f"{told(sweep, 0.01)}; without: {told(plain, 0.01)}; errors {1 - sweep.best_score_:.4f} / {1 - plain.best_score_:.4f}"
+        )
+        case = f"USPS, 10 widths x 10 λ x 5 folds, {name} / finish=False"
+        yield Row(case, times[name] / times["plain"], "times", 1.3, False, times[name], times["plain"], note)
+
+
+def binary10_rows(repeats: int, largest: int) -> Iterator[Row]:
+    X, y = (each[:largest] for each in binary10())
+    grid = {"lam": 1 / (C_VALUES * len(y) * 0.8)}
+    theirs = GridSearchCV(SVC(gamma=1 / 32, cache_size=1000), {"C": C_VALUES}, cv=FOLDS, n_jobs=2, refit=False)
+    ours = sweeps(SDCA(kernel=Gaussian(16.0), random_state=0), grid)
+    times = in_turns({name: lambda each=each: each.fit(X, y) for name, each in {"SVC": theirs, **ours}.items()}, repeats)  # type: ignore[misc]
+    for name, sweep in ours.items():
+        note = f"{told(sweep, 1e-3)}; errors {1 - sweep.best_score_:.4f} / {1 - theirs.best_score_:.4f}"
+        case = f"binary10, {len(y):,} rows, 20 values of C x 5 folds, {name}, against GridSearchCV(SVC, n_jobs=2)"
+        yield Row(case, times["SVC"] / times[name], "x", 5, True, times[name], times["SVC"], note)
+
+
+def rows(repeats: int, largest: int) -> Iterator[Row]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # borders of grids, and the cells without a certificate that are compared with
+        yield from usps_rows(repeats, largest)
+        yield from binary10_rows(repeats, largest)

@@ -1,0 +1,164 @@
+"""Of `solvers`: Gaussian kernel and hinge loss, against the SVC of scikit-learn and that of scikit-learn-intelex."""
+
+from __future__ import annotations
+
+import statistics
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
+
+from benchmarks.data import binary10, generated, shuffled, standardized, usps
+from benchmarks.harness import Row, in_turns
+from pegasos import SDCA
+from pegasos.kernels import Gaussian
+
+Array = np.ndarray[Any, Any]
+
+C_VALUES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+SIZES = (2000, 8000, 20_000)
+
+
+def intelex() -> Any:
+    """scikit-learn-intelex's SVC; None where it is not installed."""
+    try:
+        from sklearnex import svm
+    except ImportError:
+        return None
+    return svm.SVC
+
+
+class Fit:
+    """One of our fits: its learner, and whether a ConvergenceWarning came."""
+
+    def __init__(self, learner: SDCA, X: Any, y: Array) -> None:
+        self.learner, self._X, self._y, self.warned = learner, X, y, False
+
+    def __call__(self) -> None:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.learner.fit(self._X, self._y)
+        self.warned = any(issubclass(each.category, ConvergenceWarning) for each in caught)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A case: the seconds of all sides, the gap that ours reached, whether it warned, and all of that in words."""
+
+    times: dict[str, float]
+    gap: float
+    warned: bool
+    note: str
+
+    @property
+    def ours(self) -> float:
+        return self.times["ours"]
+
+    @property
+    def faster(self) -> float:
+        """Seconds of the faster peer."""
+        return min(time for name, time in self.times.items() if name != "ours")
+
+    @property
+    def allowed(self) -> float:
+        """Seconds that ours may take: 20 % and 0.2 s more than the faster peer."""
+        return 1.2 * self.faster + 0.2
+
+    def row(self, case: str, goal: float) -> Row:
+        return Row(case, self.faster / self.ours, "x", goal, True, self.ours, self.faster, self.note)
+
+
+def measure(X: Array, y: Array, variance: float | str, C: float, repeats: int) -> Measured:
+    """The same problem for all sides, by turns."""
+    gamma = variance if isinstance(variance, str) else 1 / (2 * variance)
+    ours = Fit(SDCA(kernel=Gaussian(variance), lam=1 / (C * len(y)), random_state=0), X, y)
+    peers = {"SVC": SVC(C=C, gamma=gamma, cache_size=1000)}
+    Fast = intelex()
+    if Fast is not None:
+        peers["intelex"] = Fast(C=C, gamma=gamma, cache_size=1000)
+    times = in_turns({"ours": ours, **{name: partial(peer.fit, X, y) for name, peer in peers.items()}}, repeats)
+    note = ", ".join(f"{name} {time:.3g} s" for name, time in times.items()) + ("" if Fast else " (intelex is not installed)")
+    note += f"; gap {ours.learner.gap_:.1e}, {len(ours.learner.support_):,} support vectors; {ours.learner.plan_.method}"
+    return Measured(times, ours.learner.gap_, ours.warned, note + ("; ConvergenceWarning" if ours.warned else ""))
+
+
+def compile_all() -> None:
+    """What is compiled once on a machine is compiled before the first turn."""
+    X, y = generated(2000)
+    for C in (0.01, 1000.0):
+        measure(X[:500], y[:500], 100.0, C, 1)
+
+
+def covtype(m: int) -> tuple[Array, Array]:
+    """Class 2 against the rest."""
+    X, y = shuffled("covtype")
+    return standardized(X[:m]), (y[:m] == 2).astype(np.int64)
+
+
+def generated_rows(m: int) -> tuple[Array, Array]:
+    """The first rows of the largest table: the same problem whatever the size."""
+    X, y = generated(60_000)
+    return X[:m], y[:m]
+
+
+def binary10_rows(m: int) -> tuple[Array, Array]:
+    X, y = binary10()
+    return X[:m], y[:m]
+
+
+TABLES: dict[str, tuple[Callable[[int], tuple[Array, Array]], float | str, tuple[int, ...]]] = {
+    "generated": (generated_rows, 100.0, SIZES),
+    "binary10": (binary10_rows, 16.0, SIZES[:2]),
+    "covtype, class 2": (covtype, "scale", SIZES),
+}
+
+
+def binary_rows(repeats: int, largest: int) -> Iterator[Row]:
+    """No case may be slower than what is allowed; the medians are those of all cases."""
+    compile_all()
+    cases = [(name, m, C) for m in SIZES for name, (_, _, sizes) in TABLES.items() if m in sizes for C in C_VALUES]
+    cases += [("generated", 50_000, C) for C in (1.0, 100.0)]
+    found: list[Measured] = []
+    for name, m, C in dict.fromkeys((name, min(m, largest), C) for name, m, C in cases):
+        make, variance, _ = TABLES[name]
+        case = measure(*make(m), variance, C, repeats)
+        found.append(case)
+        yield case.row(f"{name}, {m:,} rows, C = {C:g}", case.faster / case.allowed)
+    yield from summary(found)
+
+
+def summary(found: list[Measured]) -> Iterator[Row]:
+    count = f"of {len(found)} cases"
+    yield Row(f"median {count}: the faster peer / ours", statistics.median(each.faster / each.ours for each in found), "x", 2)
+    yield Row(f"median {count}: SVC / ours", statistics.median(each.times["SVC"] / each.ours for each in found), "x", 5)
+    worst = max(each.ours / each.allowed for each in found)
+    yield Row(f"worst {count}: ours / (1.2 times the faster peer + 0.2 s)", worst, "times", 1, False)
+    yield Row(f"largest gap {count}", max(each.gap for each in found), "", 1e-3, False)
+    yield Row(f"warnings {count}", sum(each.warned for each in found), "", 0, False)
+
+
+def images(name: str, m: int) -> tuple[Array, Array]:
+    X, y = shuffled(name)
+    return X[:m].astype(np.float32) / 255, y[:m]
+
+
+def multiclass_rows(repeats: int, largest: int) -> Iterator[Row]:
+    """Ours one-vs-all, the peers one-vs-one: both solve what their users get."""
+    X, y = load_digits(return_X_y=True)
+    sets: dict[str, Callable[[], tuple[Array, Array]]] = {
+        "digits": lambda: (X / 16, y),
+        "USPS": lambda: (usps()[0][:7291], usps()[1][:7291]),
+        "MNIST": lambda: images("mnist", 8000),
+        "Fashion-MNIST": lambda: images("fashion", 8000),
+    }
+    for name, make in sets.items():
+        rows, labels = (each[:largest] for each in make())
+        for C in (1.0, 10.0, 100.0):
+            case = measure(rows, labels, "scale", C, repeats)
+            yield case.row(f"{name}, {len(labels):,} rows, 10 classes, C = {C:g}", 3)

@@ -1,0 +1,129 @@
+"""Of `solvers`: linear fits, hinge loss against LinearSVC and logistic loss against the solvers of LogisticRegression.
+
+The same objective on both sides: SDCA with fit_intercept="augment", the peers with a constant column and without an intercept.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import LinearSVC
+
+from benchmarks.data import dense_binary, generated, shuffled, sparse_binary, standardized
+from benchmarks.harness import Row, in_turns
+from benchmarks.solvers_kernel import C_VALUES, Fit
+from pegasos import SDCA
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows, the values of C, the solvers of LogisticRegression that make sense, and how much faster the hinge loss is to be.
+
+    fewer  iterations of LinearSVC for other C than 1 (None: its 1,000), where all of them would take minutes
+    """
+
+    name: str
+    rows: Callable[[], tuple[Any, Array]]
+    values: tuple[float, ...]
+    solvers: tuple[str, ...]
+    goal: float
+    fewer: int | None = None
+
+
+def covtype() -> tuple[Array, Array]:
+    X, y = shuffled("covtype")
+    return standardized(X), y
+
+
+LONG = (0.01, 1.0, 100.0)
+TABLES = (
+    Table("200,000 x 50", lambda: generated(200_000), LONG, ("lbfgs", "newton-cholesky"), 10),
+    Table("covtype, 581,012 x 54, 7 classes", covtype, LONG, ("lbfgs", "newton-cholesky"), 10, fewer=100),
+    Table("20,000 x 1,000", lambda: dense_binary(20_000, 1000), LONG, ("lbfgs", "newton-cholesky", "newton-cg"), 1),
+    Table("CSR 100,000 x 50,000", lambda: sparse_binary(100_000, 50_000, 60), C_VALUES, ("lbfgs", "liblinear", "newton-cg"), 1),
+)
+
+
+def with_constant(X: Any) -> Any:
+    ones = np.ones((X.shape[0], 1))
+    return sparse.hstack([X, ones], format="csr") if sparse.issparse(X) else np.hstack([X, ones])
+
+
+def objective(loss: str, X: Any, y: Array, W: Array, lam: float) -> float:
+    """The sum over all columns of P; W are their weights, those of the constant column last."""
+    classes = np.unique(y)
+    total = 0.0
+    for w, label in zip(W, classes[-len(W) :], strict=True):
+        margins = np.where(y == label, 1.0, -1.0) * (X @ w)
+        losses = np.maximum(0, 1 - margins) if loss == "hinge" else np.logaddexp(0, -margins)
+        total += float(lam / 2 * w @ w + losses.mean())
+    return total
+
+
+def weights(model: Any) -> Array:
+    """Weights of all columns, of ours and of theirs."""
+    if isinstance(model, OneVsRestClassifier):
+        return np.vstack([each.coef_ for each in model.estimators_])
+    return np.c_[model.coef_, model.intercept_] if isinstance(model, SDCA) else np.asarray(model.coef_)
+
+
+def quietly(work: Callable[..., Any], *given: Any) -> None:
+    """The peers' warnings that they did not converge are no news: their objective says it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        work(*given)
+
+
+def peers(loss: str, table: Table, classes: int, C: float) -> dict[str, Any]:
+    if loss == "hinge":
+        iterations = 1000 if table.fewer is None or C == 1 else table.fewer
+        return {"LinearSVC": LinearSVC(loss="hinge", dual=True, C=C, fit_intercept=False, max_iter=iterations, random_state=0)}
+    models = {
+        name: LogisticRegression(C=C, solver=name, fit_intercept=False, max_iter=1000, random_state=0) for name in table.solvers
+    }
+    return models if classes == 2 else {name: OneVsRestClassifier(model) for name, model in models.items()}
+
+
+def compare(table: Table, X: Any, y: Array, loss: str, C: float, repeats: int) -> Row:
+    """Ours against the fastest peer of those that come as near to the optimum as any (1e-3 of the objective)."""
+    wide, lam = with_constant(X), 1 / (C * len(y))
+    ours = Fit(SDCA(loss, lam, fit_intercept="augment", random_state=0), X, y)
+    others = peers(loss, table, len(np.unique(y)), C)
+    works = {"ours": ours, **{name: partial(quietly, model.fit, wide, y) for name, model in others.items()}}
+    times = in_turns(works, repeats)
+    mine = objective(loss, wide, y, weights(ours.learner), lam)
+    theirs = {name: objective(loss, wide, y, weights(model), lam) for name, model in others.items()}
+    lowest = min(theirs.values())
+    fastest = min((name for name in theirs if theirs[name] <= 1.001 * lowest), key=lambda name: times[name])
+    difference = (mine - theirs[fastest]) / theirs[fastest]
+    note = f"objective {difference:+.1e} of {fastest}'s{' (above 1e-3!)' if difference > 1e-3 else ''}"
+    note += f", gap {ours.learner.gap_:.1e}; " + ", ".join(f"{name} {time:.3g} s" for name, time in times.items())
+    note += f"; {ours.learner.plan_.method}" + ("; ConvergenceWarning" if ours.warned else "")
+    if loss == "hinge" and others["LinearSVC"].max_iter < 1000:
+        note += f"; LinearSVC was ended after {table.fewer} of 1,000 iterations"
+    goal = table.goal if loss == "hinge" else 1 / 1.2
+    case, mine_seconds, seconds = f"{loss}, {table.name}, C = {C:g}", times["ours"], times[fastest]
+    return Row(case, seconds / mine_seconds, "x", goal, True, mine_seconds, seconds, note)
+
+
+def rows(repeats: int, largest: int) -> Iterator[Row]:
+    compiling = Table("", lambda: dense_binary(200, 5), (), ("lbfgs",), 1)
+    for loss in ("hinge", "logistic"):
+        for C in (0.01, 1000.0):
+            compare(compiling, *compiling.rows(), loss, C, 1)
+    for table in TABLES:
+        X, y = table.rows()
+        X, y = X[:largest], y[:largest]
+        for loss in ("hinge", "logistic"):
+            for C in table.values:
+                yield compare(table, X, y, loss, C, repeats)
