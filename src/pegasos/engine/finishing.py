@@ -1,10 +1,10 @@
 """Which method takes over where coordinate ascent crawls, and when: a choice by the rows, the loss and how fast the gap falls.
 
     hinge     few features: interior point; else working sets
-    logistic  few features: Newton's method; else Newton's method with conjugate gradients
+    logistic  few features: Newton's method (if not so few: gradients first); else Newton's method with conjugate gradients
 
-"Few" means that a matrix of features x features is cheap. Every choice is made for one predictor by itself, so that it is the
-same in a fit as in a sweep over many of them.
+"Few" means that a matrix of features x features is cheap: then not one epoch is worth while. Every choice is made for one
+predictor by itself, so that it is the same in a fit as in a sweep over many of them.
 """
 
 from __future__ import annotations
@@ -17,28 +17,25 @@ import numpy as np
 from pegasos.engine.certificate import HALVINGS, box, stretched
 from pegasos.engine.compiling import announced, compiled
 from pegasos.engine.interior_point import solve_hinge
-from pegasos.engine.lines import Lines, StoredLines, lines_of
+from pegasos.engine.limited_memory import solve_logistic_by_gradients
+from pegasos.engine.lines import ROWS_AT_ONCE, Lines, StoredLines, lines_of
 from pegasos.engine.losses import Loss
 from pegasos.engine.newton import solve_logistic
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.rows import ExplicitRows, GramRows
 from pegasos.engine.truncated_newton import solve_logistic_iteratively
-from pegasos.engine.working_sets import WorkingSets
+from pegasos.engine.working_sets import LARGEST_SET, WorkingSets
 
 Array = np.ndarray[Any, Any]
 
 #: Features up to which a square matrix of them is made, and rows for each feature that make it worth while.
 MOST_FEATURES, ROWS_A_FEATURE = 2000, 0.5
-#: Epochs before the pace of a gap is believed, and how many more make another method worth while (kernels, explicit features).
+#: Features from which gradients alone are tried first for the logistic loss.
+GRADIENTS_FROM = 300
+#: Epochs before the pace of a gap is believed, and how many more make another method worth while: working sets (on explicit
+#: features of more rows than a set can hold epochs are always better), and conjugate gradients.
 WALKED_EPOCHS = 3
-EPOCHS_WORTH_SETS = {True: 4.0, False: 30.0}
-EPOCHS_WORTH_ITERATING = 30.0
-#: Nanoseconds: of a step of an epoch on explicit features (alone, and for each number of a row), of a second-order pass for each
-#: row (alone, for each feature, for each product of two features), and how many passes such a method takes.
-STEP, STEP_A_NUMBER = 60.0, 0.7
-PASS, PASS_A_FEATURE, PASS_A_PRODUCT, PASSES = 150.0, 4.0, 0.025, {True: 25.0, False: 8.0}
-#: Explicit rows that are copied at once, where their sum must be in float64.
-ROWS_AT_ONCE = 2048
+EPOCHS_WORTH_SETS, EPOCHS_WORTH_ITERATING = 4.0, 30.0
 #: Rows of a sample, the gap that one epoch on it leaves where epochs will crawl, and the share of support above which the whole
 #: kernel matrix is cheaper than the lines of the support.
 SAMPLE, CRAWLING_GAP, SMALL_SUPPORT, SMALL_MATRIX = 1000, 0.5, 0.4, 4000
@@ -94,7 +91,7 @@ class Finisher:
         """
         common = (targets, self._intercept, self._tol, self._members)
         if self.second_order:
-            return solve_hinge(self._rows.X, *common) if self._loss.linear_dual else solve_logistic(self._rows.X, *common)
+            return solve_hinge(self._rows.X, *common) if self._loss.linear_dual else self._solve_logistic(targets)
         if not self._loss.linear_dual:
             return solve_logistic_iteratively(self._rows, *common, start)
         if self._sets is None or names is None:
@@ -118,11 +115,21 @@ class Finisher:
         return [found[place] for place in range(len(targets))]
 
     def _continued(self, targets: list[Target], found: dict[int, Optimum], place: int, before: int) -> Array:
-        """Coefficients to begin with: those at the smaller C; who was at the bound goes to the new one unless the sum must stay."""
+        """Coefficients to begin with: those at the smaller C; who was at the bound goes to the new one unless sums must stay."""
         a, old, new = found[before].dual, targets[before].bounds, targets[place].bounds
         if self._intercept is not Intercept.FREE and self._loss.linear_dual:
             a = np.where(a >= old, new, np.minimum(a, new))
         return np.asarray(targets[place].labels * a)
+
+    def _solve_logistic(self, targets: list[Target]) -> list[Optimum]:
+        """Newton's method; on wide rows gradients come first, one target after the other."""
+        X, given = self._rows.X, (self._intercept, self._tol, self._members)
+        if self._rows.width < GRADIENTS_FROM or self._intercept is Intercept.FREE:
+            return solve_logistic(X, targets, *given)
+        found = [solve_logistic_by_gradients(X, target, *given) for target in targets]
+        late = [target for target, optimum in zip(targets, found, strict=True) if optimum is None]
+        rest = iter(solve_logistic(X, late, *given) if late else [])
+        return [next(rest) if optimum is None else optimum for optimum in found]
 
     def _with_weights(self, optimum: Optimum) -> Optimum:
         """The same optimum with the weights of the features that its coefficients of rows are."""
@@ -138,8 +145,8 @@ class Finisher:
         """For which targets not even one epoch is worth while."""
         if self._intercept is Intercept.FREE or self.warm_path:
             return np.ones(len(targets), dtype=bool)
-        if self._explicit or not self._loss.linear_dual:
-            return np.zeros(len(targets), dtype=bool)
+        if self.second_order or self._explicit or not self._loss.linear_dual:
+            return np.full(len(targets), self.second_order)
         sample = self._sample()
         K = self._cross(sample)
         constant = 1.0 if self._intercept is Intercept.AUGMENTED else 0.0
@@ -158,12 +165,11 @@ class Finisher:
         return np.asarray((now > self._tol) & (needed > self._epochs_worth()))
 
     def _epochs_worth(self) -> float:
-        if not self.second_order:
-            return EPOCHS_WORTH_SETS[not self._explicit] if self._loss.linear_dual else EPOCHS_WORTH_ITERATING
-        width = self._rows.width
-        one_pass = self._m * (PASS + PASS_A_FEATURE * width + PASS_A_PRODUCT * width**2) + width**3 / 30
-        epoch = self._m * (STEP + STEP_A_NUMBER * self._rows.numbers_a_row)
-        return PASSES[self._loss.linear_dual] * one_pass / epoch
+        if self.second_order:
+            return 0.0
+        if not self._loss.linear_dual:
+            return EPOCHS_WORTH_ITERATING
+        return np.inf if self._explicit and self._m > LARGEST_SET else EPOCHS_WORTH_SETS
 
     # -- a sample of the rows ------------------------------------------------------------------------------------------
 

@@ -69,11 +69,6 @@ class ExplicitRows:
         """K_ii of all rows."""
         return squared_norms(self.X)
 
-    @property
-    def numbers_a_row(self) -> float:
-        """How many numbers of a row a step reads."""
-        return self.X.nnz / max(1, self.count) if sparse.issparse(self.X) else float(self.width)
-
     def products(self, weights: Array) -> Array:
         """X·weightsᵀ for all rows."""
         return np.asarray(self.X @ weights.T)
