@@ -259,6 +259,7 @@ LOSS = st.sampled_from(["hinge", "logistic"])
 @example(
     Table(53, 2, noise=True, constant=True, lone=True, empty=True, seed=20), "hinge", "precomputed", "free", 1e5, 1e-3, False
 )
+@example(Table(55, 1, constant=True, lone=True, weighted=True, seed=1534), "logistic", "precomputed", "free", 1.0, 1e-3, False)
 @example(Table(33, 5, seed=6), "hinge", "cubic", "free", 1.0, 1e-6, False)  # rows of very different lengths
 @settings(max_examples=150)
 def test_the_gap_reaches_its_tolerance(
