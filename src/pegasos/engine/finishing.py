@@ -16,6 +16,7 @@ import numpy as np
 
 from pegasos.engine.certificate import HALVINGS, box, stretched
 from pegasos.engine.compiling import announced, compiled
+from pegasos.engine.factored import solve_by_factor
 from pegasos.engine.interior_point import solve_hinge
 from pegasos.engine.limited_memory import solve_logistic_by_gradients
 from pegasos.engine.lines import ROWS_AT_ONCE, Lines, StoredLines, lines_of
@@ -24,7 +25,7 @@ from pegasos.engine.newton import solve_logistic
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.rows import ExplicitRows, GramRows
 from pegasos.engine.truncated_newton import solve_logistic_iteratively
-from pegasos.engine.working_sets import LARGEST_SET, WorkingSets
+from pegasos.engine.working_sets import LARGEST_SET, MOST_ROUNDS, WorkingSets
 
 Array = np.ndarray[Any, Any]
 
@@ -36,6 +37,8 @@ GRADIENTS_FROM = 300
 #: features of more rows than a set can hold epochs are always better), and conjugate gradients.
 WALKED_EPOCHS = 3
 EPOCHS_WORTH_SETS, EPOCHS_WORTH_ITERATING = 4.0, 30.0
+#: Rows up to which a factor of the whole kernel matrix is made, and rounds of working sets before that.
+FACTORED_ROWS, ROUNDS_BEFORE_FACTOR = 1500, 40
 #: Rows of a sample, the gap that one epoch on it leaves where epochs will crawl, and the share of support above which the whole
 #: kernel matrix is cheaper than the lines of the support.
 SAMPLE, CRAWLING_GAP, SMALL_SUPPORT, SMALL_MATRIX = 1000, 0.5, 0.4, 4000
@@ -96,7 +99,10 @@ class Finisher:
             return solve_logistic_iteratively(self._rows, *common, start)
         if self._sets is None or names is None:
             self._sets = WorkingSets(self._lines(targets), self._rows.diagonal, self._intercept, self._members)
-        found = self._sets.solve(targets, self._tol, start, names)
+        few = not self._explicit and self._m <= FACTORED_ROWS
+        found = self._sets.solve(targets, self._tol, start, names, ROUNDS_BEFORE_FACTOR if few else MOST_ROUNDS)
+        if few:
+            return self._by_factor(targets, found)
         return [self._with_weights(optimum) for optimum in found] if self._explicit else found
 
     def solve_path(self, targets: list[Target], classes: list[int]) -> list[Optimum]:
@@ -130,6 +136,17 @@ class Finisher:
         late = [target for target, optimum in zip(targets, found, strict=True) if optimum is None]
         rest = iter(solve_logistic(X, late, *given) if late else [])
         return [next(rest) if optimum is None else optimum for optimum in found]
+
+    def _by_factor(self, targets: list[Target], found: list[Optimum]) -> list[Optimum]:
+        """Those that have not arrived by an interior point method on a factor of the whole matrix, where that is better."""
+        late = [place for place, optimum in enumerate(found) if optimum.relative > self._tol]
+        if late:
+            K = self._cross(np.arange(self._m))
+            solved = solve_by_factor(K, [targets[place] for place in late], self._intercept, self._tol)
+            for place, optimum in zip(late, solved, strict=True):
+                if abs(optimum.relative) < found[place].relative:
+                    found[place] = optimum
+        return found
 
     def _with_weights(self, optimum: Optimum) -> Optimum:
         """The same optimum with the weights of the features that its coefficients of rows are."""

@@ -16,6 +16,8 @@ Array = np.ndarray[Any, Any]
 
 #: A look at a state has found something better if the gap has fallen by this part.
 LEAST_PROGRESS = 1e-3
+#: The part of a dual value that a squared length may be below zero by rounding.
+ROUNDING = 1e-12
 #: A line search ends where the slope has fallen to this part.
 SLOPE_LEFT = 0.1
 #: A free intercept at which no loss is left, for rows of one class.
@@ -150,8 +152,9 @@ class State:
             coefficients = (1.0 - tau) * self.push + tau * self.clipped
             scores = (1.0 - tau) * push_scores + tau * clipped_scores
             dual = self.labels * coefficients
-            squared = dot(coefficients, scores)
-            found.append((_dual_terms(self.bounds, dual) - 0.5 * squared if squared >= 0 else -math.inf, dual))
+            squared, terms = dot(coefficients, scores), _dual_terms(self.bounds, dual)
+            possible = squared >= -ROUNDING * terms  # a w that is zero may have a length a rounding below
+            found.append((terms - 0.5 * max(squared, 0.0) if possible else -math.inf, dual))
             return self.primal - found[-1][0]
 
         at_push, at_clipped = gap_at(0.0), gap_at(1.0)

@@ -72,7 +72,7 @@ class Predictor:
     @property
     def stuck(self) -> bool:
         """Whether rounding lets nothing more be gained."""
-        return self._idle > PATIENCE or self.rounds >= MOST_ROUNDS
+        return self._idle > PATIENCE
 
     def look(self, products: Array, tol: float) -> None:
         """The certificate at scores that follow from the coefficients; products are those without the constant feature."""
@@ -192,9 +192,14 @@ class WorkingSets:
         self._known: dict[int, tuple[Array, Array]] = {}
 
     def solve(
-        self, targets: list[Target], tol: float, start: Array | None = None, names: list[int] | None = None
+        self,
+        targets: list[Target],
+        tol: float,
+        start: Array | None = None,
+        names: list[int] | None = None,
+        rounds: int = MOST_ROUNDS,
     ) -> list[Optimum]:
-        """The optimum of the hinge loss for each target, certified to a relative gap of tol unless rounding forbids it.
+        """The optimum of the hinge loss for each target, certified to a relative gap of tol unless rounding or rounds forbid it.
 
         start  coefficients y·a to begin with, targets x members (None: zero; for a free intercept they must sum to 0)
         names  under which scores are kept, for calls with starts that hardly differ from where the last call ended
@@ -206,6 +211,7 @@ class WorkingSets:
             while True:
                 run_each(lambda j: predictors[j].look(scores[j] if self._all else scores[j, self._rows], tol), numbers)
                 late = [j for j in numbers if predictors[j].relative > tol and not predictors[j].stuck]
+                late = [j for j in late if predictors[j].rounds < rounds]
                 if not late:
                     break
                 for group in _groups(late, len(self._rows), self._lines.capacity):
