@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -172,14 +174,11 @@ def test_a_grid_of_every_model_can_be_swept(make, model):
     values = {"lam": [0.01, 0.1], "epochs": [2]} if "lam" in MODELS[model][0].options else {"epochs": [1, 2]}
     grid = make_grid(GridRequest([model], [None, Polynomial(2)], [None, 2], values), recipe, data)
     sweep = SweepCV(recipe.estimator, grid, cv=2)
-    with pytest.warns() if model.startswith("sdca") else _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
         sweep.fit(data.X, data.y)
     assert len(sweep.cv_results_["params"]) == 8
     learner = sweep.best_params_[f"{recipe.prefix}learner"]
     assert isinstance(learner, {"perceptron": Perceptron, "pegasos": Pegasos, "logistic": Pegasos}.get(model, SDCA))
 
 
-def _quiet():
-    import contextlib
-
-    return contextlib.nullcontext()

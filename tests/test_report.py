@@ -263,7 +263,7 @@ def test_tables_escape_what_their_format_needs():
 
 def test_model_page(tmp_path):
     X, y = make_blobs(200, centers=2, n_features=4, random_state=1, cluster_std=6.0)
-    model = Pipeline([("scale", StandardScaler()), ("learner", SDCA(random_state=0))]).fit(X, y)
+    model = Pipeline([("scale", StandardScaler()), ("learner", SDCA(finish=False, random_state=0))]).fit(X, y)
     page = report(model, X, y, columns=["a", "b", "c", "d"], tsne=False)
     assert {"weights", "curve-1", "features", "correlations", "confusion", "boundary"} <= set(page.charts())
     save(model, tmp_path / "my.model", card={"classes": {"0": 100, "1": 100}, "errors": "no dictionary", "data": 3})
