@@ -6,6 +6,7 @@ b agree, so pairs that lie near each other are computed once more from the diffe
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
@@ -210,14 +211,20 @@ def fill_gram(pairs: Pairs, transform: Transform) -> NDArray[Any]:
 
 def _fill(pairs: Pairs, transform: Transform, blocks: list[tuple[slice, slice]], mirrored: bool = False) -> NDArray[Any]:
     result = np.empty(pairs.shape, dtype=pairs.dtype)
+    own = threading.local()
 
     def work(rows: slice, columns: slice) -> None:
-        block = result[rows, columns]
+        # In an array of its own a tile stays in the cache; the long rows of the result do not.
+        height, width = rows.stop - rows.start, columns.stop - columns.start
+        if getattr(own, "size", 0) < height * width:
+            own.numbers, own.size = np.empty(height * width, dtype=pairs.dtype), height * width
+        block = own.numbers[: height * width].reshape(height, width)
         pairs.tile(rows, columns, out=block)
         transform(block)
         if mirrored and rows == columns:
             mirror_upper(block)
-        elif mirrored:
+        result[rows, columns] = block
+        if mirrored and rows != columns:
             _copy_transposed(block, result[columns, rows])
 
     run_blocks(blocks, work, most_workers=pairs.most_workers)

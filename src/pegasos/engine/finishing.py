@@ -41,7 +41,7 @@ EPOCHS_WORTH_SETS, EPOCHS_WORTH_ITERATING = 4.0, 30.0
 FACTORED_ROWS, ROUNDS_BEFORE_FACTOR = 1500, 40
 #: Rows of a sample, the gap that one epoch on it leaves where epochs will crawl, and the share of support above which the whole
 #: kernel matrix is cheaper than the lines of the support.
-SAMPLE, CRAWLING_GAP, SMALL_SUPPORT, SMALL_MATRIX = 1000, 0.5, 0.4, 4000
+SAMPLE, CRAWLING_GAP, SMALL_SUPPORT, SMALL_MATRIX = 1000, 0.5, 0.2, 4000
 
 
 @compiled
