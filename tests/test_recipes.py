@@ -180,5 +180,3 @@ def test_a_grid_of_every_model_can_be_swept(make, model):
     assert len(sweep.cv_results_["params"]) == 8
     learner = sweep.best_params_[f"{recipe.prefix}learner"]
     assert isinstance(learner, {"perceptron": Perceptron, "pegasos": Pegasos, "logistic": Pegasos}.get(model, SDCA))
-
-

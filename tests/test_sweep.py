@@ -74,6 +74,20 @@ def test_every_cell_equals_its_estimator_alone(name: str) -> None:
     assert_same_scores(estimator, grid, X, y)
 
 
+@pytest.mark.parametrize("intercept", ["auto", "free"])
+def test_a_warm_path_keeps_its_certificates(intercept: str, tmp_path: Any) -> None:
+    """Not the bits of separate fits, but their gaps, so nearly their scores; and the store does not mix the two up."""
+    grid = {"kernel": [Gaussian(2.0), Gaussian(20.0)], "lam": np.geomspace(1e-6, 1e-1, 6)}
+    learner = SDCA(tol=1e-4, max_epochs=5, fit_intercept=intercept, random_state=0)
+    cold, warm = (SweepCV(learner, grid, cv=FOLDS, refit=False, warm_path=path, store=tmp_path).fit(X, y) for path in (False, True))
+    for sweep in (cold, warm):
+        assert (sweep.cv_results_["mean_gap"] <= 1e-4).all()
+    assert not np.array_equal(cold.cv_results_["mean_gap"], warm.cv_results_["mean_gap"])
+    np.testing.assert_allclose(warm.cv_results_["mean_test_score"], cold.cv_results_["mean_test_score"], atol=0.02)
+    again = SweepCV(learner, grid, cv=FOLDS, refit=False, warm_path=True, store=tmp_path).fit(X, y)
+    np.testing.assert_array_equal(again.cv_results_["mean_gap"], warm.cv_results_["mean_gap"])
+
+
 def test_training_scores_sparse_rows_and_weights() -> None:
     grid = {"kernel": [None, Gaussian(2.0)], "lam": LAMS, "n_iter": [60, 500]}
     assert_same_scores(Pegasos(), grid, X, y, return_train_score=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from pegasos.engine.certificate import HALVINGS, Certificate, certificate_of, stretched
 from pegasos.engine.finishing import Finisher, target_of
+from pegasos.engine.interruption import tell_gap
 from pegasos.engine.optimum import Optimum, Target
 from pegasos.engine.solvers import EpochSolver
 from pegasos.engine.walk import Walk
@@ -80,6 +81,7 @@ class DualAscent(EpochSolver):
             walked = [*self.history[-2:], self.relative.copy()]
             self._solve(np.flatnonzero((self.finisher.worth(walked) & ~self.done).reshape(-1)))
         self.history.append(self.relative.copy())
+        tell_gap(float(self.relative.max()), self.tol)
         self._rest()
 
     def complete(self) -> None:

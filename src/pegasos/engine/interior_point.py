@@ -17,6 +17,7 @@ import numpy as np
 from pegasos.engine import hinge_rows
 from pegasos.engine.compiling import announced
 from pegasos.engine.hinge_rows import BEST, CENTRED, CORRECTED, LINES, PREDICTED, A
+from pegasos.engine.interruption import tell_gap
 from pegasos.engine.normal_matrix import NormalMatrix
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.row_blocks import WIDE, Block, Part, RowBlocks, batches, trivial_optimum, workspace
@@ -150,6 +151,7 @@ def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: 
                 answers[path.number] = answer
                 live.remove(path)
         if live:
+            tell_gap(max(path.relative for path in live), tol)
             _directions(blocks, live)
     for block in blocks.blocks:
         block.own = None

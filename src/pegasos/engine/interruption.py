@@ -1,10 +1,13 @@
-"""Stopping walks from another thread: Ctrl-C reaches the main thread only."""
+"""What passes between a long fit and whoever waits for it: how far it is, and the wish that it stop.
+
+Ctrl-C reaches the main thread only, so a walk in another thread has to be asked.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 _thread = threading.local()
 
@@ -21,6 +24,28 @@ def interruptible(event: threading.Event) -> Iterator[None]:
         yield
     finally:
         _thread.halt = None
+
+
+@contextlib.contextmanager
+def listening(listener: Callable[[float, float], None]) -> Iterator[None]:
+    """Fits of this thread tell the listener their largest relative gap and the tolerance, now and then.
+
+    >>> with listening(lambda gap, tol: print(gap, tol)):
+    ...     tell_gap(0.5, 0.001)
+    0.5 0.001
+    """
+    _thread.listener = listener
+    try:
+        yield
+    finally:
+        _thread.listener = None
+
+
+def tell_gap(gap: float, tol: float) -> None:
+    """Say how far a fit is."""
+    listener = getattr(_thread, "listener", None)
+    if listener is not None:
+        listener(gap, tol)
 
 
 def check_interruption() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from pegasos.engine import logistic_rows
 from pegasos.engine.compiling import announced
+from pegasos.engine.interruption import tell_gap
 from pegasos.engine.logistic_rows import CHANGE, LINES, MARGIN
 from pegasos.engine.normal_matrix import NormalMatrix
 from pegasos.engine.optimum import Intercept, Optimum, Target
@@ -135,6 +136,7 @@ def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: 
             if answer.relative <= tol or path.stuck:
                 answers[path.number] = answer
                 live.remove(path)
+        tell_gap(max((path.relative for path in live), default=0.0), tol)
         short = [path for path in live if path.step == 0.0]
         if short:
             for path, losses in zip(short, blocks.map_sum(_losses, [p.number for p in short]).sums[0], strict=True):

@@ -23,6 +23,7 @@ import numpy as np
 from pegasos.engine.compiling import announced
 from pegasos.engine.conjugate_gradients import System, Systems, systems_bytes
 from pegasos.engine.function_space import FunctionSpace
+from pegasos.engine.interruption import tell_gap
 from pegasos.engine.logistic_state import State, balance, dot
 from pegasos.engine.optimum import Intercept, Optimum, Target
 
@@ -87,6 +88,7 @@ def _go(systems: Systems, active: list[State], tol: float) -> None:
         active = _look(systems.space, active, tol, step)
         if not active or last:
             return
+        tell_gap(max(state.relative for state in active), tol)
         _move(systems, active, tol)
 
 

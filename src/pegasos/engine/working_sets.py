@@ -16,7 +16,7 @@ import numpy as np
 
 from pegasos.engine.certificate import HALVINGS, stretched
 from pegasos.engine.compiling import announced, compiled
-from pegasos.engine.interruption import check_interruption
+from pegasos.engine.interruption import check_interruption, tell_gap
 from pegasos.engine.lines import Lines
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.pair_steps import climb
@@ -214,6 +214,7 @@ class WorkingSets:
                 late = [j for j in late if predictors[j].rounds < rounds]
                 if not late:
                     break
+                tell_gap(max(predictors[j].relative for j in late), tol)
                 for group in _groups(late, len(self._rows), self._lines.capacity):
                     self._round([predictors[j] for j in group], group, scores)
         self._known |= {name: (predictors[j].c, scores[j]) for j, name in enumerate(names)}

@@ -6,10 +6,24 @@ from sklearn.exceptions import ConvergenceWarning
 
 
 class NotConverged(ConvergenceWarning):
-    """A fit ended with a gap above its tolerance in `late` of `columns` columns; `single`: its numbers were float32."""
+    """A fit ended with a gap above its tolerance in `late` of `columns` columns.
 
-    def __init__(self, learner: str, epochs: int, gap: float, tolerance: float, late: int, columns: int, single: bool) -> None:
-        super().__init__(learner, epochs, gap, tolerance, late, columns, single)
+    single: its numbers were float32; finished: nothing more could be gained in this precision (else: by these epochs alone)
+    """
+
+    def __init__(
+        self,
+        learner: str,
+        epochs: int,
+        gap: float,
+        tolerance: float,
+        late: int,
+        columns: int,
+        single: bool,
+        finished: bool = False,
+    ) -> None:
+        super().__init__(learner, epochs, gap, tolerance, late, columns, single, finished)
+        self.finished = finished
         self.learner, self.epochs, self.gap, self.tolerance = learner, epochs, gap, tolerance
         self.late, self.columns, self.single = late, columns, single
 
@@ -20,11 +34,12 @@ class NotConverged(ConvergenceWarning):
         return f"{self.learner} ended after {epochs} with a relative gap of {self.gap:.2g}"
 
     def __str__(self) -> str:
-        return (
-            f"{self.fact} (tol={self.tolerance:g}) in {self.late} of {self.columns} columns. "
-            "Raise max_epochs or lam, scale the features, accept a larger tol"
-            + (", or use float64 (float32 cannot show gaps below about 1e-5)." if self.single else ".")
-        )
+        what = f"{self.fact} (tol={self.tolerance:g}) in {self.late} of {self.columns} columns. "
+        if self.finished:
+            remedy = "Rounding lets it get no further: scale the features, raise lam, accept a larger tol"
+        else:
+            remedy = "Raise max_epochs or lam, scale the features, accept a larger tol, or leave finish=True, which gets there"
+        return what + remedy + (", or use float64 (float32 cannot show gaps below about 1e-5)." if self.single else ".")
 
 
 class CellsNotConverged(ConvergenceWarning):
@@ -40,4 +55,4 @@ class CellsNotConverged(ConvergenceWarning):
         return f"{self.late} of {self.cells} cells did not reach their tolerance in some fold"
 
     def __str__(self) -> str:
-        return f"{self.fact} (see cv_results_['mean_gap']): raise max_epochs or tol."
+        return f"{self.fact} (see cv_results_['mean_gap']): scale the features, raise lam or tol, or leave finish=True."

@@ -27,26 +27,31 @@ Array = np.ndarray[Any, Any]
 
 
 class SDCA(RegularizedClassifier):
-    """Stochastic dual coordinate solver, linear or with a kernel, one-vs-all, with a certificate.
+    """The exact optimum, linear or with a kernel, one-vs-all, with a certificate.
 
-    Minimizes P(w) = λ/2 ‖w‖² + Σ ω_i ℓ(y_i w·x_i)/Σω by maximizing its dual D(a) over 0 <= a_i <= C_i = ω_i/(λ Σω), one a_i at a
-    time, where w = Σ a_i y_i x_i. Each column stops when (P - D)/P <= tol: then P is within that share of the best possible.
+    Minimizes P(w) = λ/2 ‖w‖² + Σ ω_i ℓ(y_i w·x_i)/Σω by maximizing its dual D(a) over 0 <= a_i <= C_i = ω_i/(λ Σω), where
+    w = Σ a_i y_i x_i. Each column stops when (P - D)/P <= tol: then P is within that share of the best possible. The method is
+    chosen by the problem (`plan_` says which): stochastic dual coordinate ascent where that is fastest; where it crawls interior
+    point and Newton methods (few features), working sets (kernels, hinge), Newton's method with conjugate gradients (logistic).
 
     Parameters
     ----------
     loss, lam : as in `Pegasos`; SVC's C is 1/(λ m).
     kernel : None (linear: `coef_`), a kernel object or its name, "precomputed", or a function (X, Z) -> matrix.
     tol : relative duality gap at which a column stops.
-    max_epochs : passes over the rows at most; a ConvergenceWarning says so where tol was not reached.
+    max_epochs : passes of coordinate ascent at most; what has not arrived then is finished.
     sampling : "permutation" (a new order each epoch), "fixed-permutation" or "uniform".
-    finish : hinge loss: columns that would need many more epochs are finished by greedy pair steps on their active rows.
-    fit_intercept, class_weight, checkpoints (in epochs), warm_start, memory, random_state : as in `Pegasos`.
+    finish : whether other methods than coordinate ascent may be used; without them a ConvergenceWarning may come.
+    fit_intercept : as in `Pegasos`, or "free": an intercept that is not regularized, as SVC has it (needs `finish`).
+    checkpoints : epochs of coordinate ascent; until the last of them nothing else is done.
+    class_weight, warm_start, memory, random_state : as in `Pegasos`.
 
     Attributes
     ----------
     classes_, coef_, intercept_ : as in scikit-learn; with a kernel `support_`, `support_vectors_`, `dual_coef_`, `kernel_`.
     gap_ : the largest relative gap of a column (nan where no certificate exists); objective_, dual_objective_ : of each column.
-    gap_curve_ : relative gap after each epoch (epochs x columns). n_iter_ : epochs done. plan_ : where rows came from.
+    gap_curve_ : relative gap after each epoch, and after the finish (n_iter_ x columns).
+    plan_ : where rows came from, and what was done.
 
     Examples
     --------
@@ -148,7 +153,9 @@ class SDCA(RegularizedClassifier):
             solver.walk.refresh()
         state = solver.certificate()
         self.objective_, self.dual_objective_ = state.primal, state.dual
-        self.gap_ = float(state.relative.max()) if certified else float("nan")
+        # a bound above the objective proves nothing: rounding has made the kernel indefinite
+        gaps = np.where(state.relative < -self.tol, np.inf, state.relative)
+        self.gap_ = float(gaps.max()) if certified else float("nan")
         self.gap_curve_ = np.array(self._gaps)
         self.n_iter_ = len(self.gap_curve_)
         predictors = solver.predictors()
@@ -159,8 +166,8 @@ class SDCA(RegularizedClassifier):
             message = "the kernel is not positive semidefinite: no duality gap exists, and the result is not certified."
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
         elif self.gap_ > self.tol:
-            late, single = int((state.relative > self.tol).sum()), task.X.dtype == np.float32
-            message = NotConverged("SDCA", self.n_iter_, self.gap_, self.tol, late, len(task.columns), single)
+            late, single = int((gaps > self.tol).sum()), task.X.dtype == np.float32
+            message = NotConverged("SDCA", self.n_iter_, self.gap_, self.tol, late, len(task.columns), single, bool(self.finish))
             warnings.warn(message, stacklevel=3)
 
     @staticmethod

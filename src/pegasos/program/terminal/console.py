@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import sys
 import threading
@@ -80,24 +81,49 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1, 
 
 @contextlib.contextmanager
 def working(what: str) -> Iterator[None]:
-    """On a terminal a line that shows what goes on and for how long; elsewhere nothing."""
+    """On a terminal a line that shows what goes on, for how long, and of a fit its gap; elsewhere nothing."""
     if state.quiet or not sys.stderr.isatty():
         yield
         return
+    from pegasos.engine.interruption import listening
+
     begin, done = time.monotonic(), threading.Event()
+    heard: list[tuple[float, float, float]] = []
+
+    def hear(gap: float, tol: float) -> None:
+        heard.append((time.monotonic() - begin, gap, tol))
 
     def tick() -> None:
         while not done.wait(0.5):
-            print(f"\r{_safe(what)} … {time.monotonic() - begin:.0f} s ", end="", file=sys.stderr, flush=True)
+            text = f"{_safe(what)} … {time.monotonic() - begin:.0f} s{gap_line(heard)}"
+            print(f"\r\x1b[K{text} ", end="", file=sys.stderr, flush=True)
 
     thread = threading.Thread(target=tick, daemon=True)
     thread.start()
     try:
-        yield
+        with listening(hear):
+            yield
     finally:
         done.set()
         thread.join()
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def gap_line(heard: list[tuple[float, float, float]]) -> str:
+    """How far a fit is: a bar, its gap, and the seconds left if the gap goes on falling as it did.
+
+    >>> gap_line([(1.0, 0.1, 0.001), (2.0, 0.01, 0.001)])
+    ' [########....] gap 0.01, to be 0.001, about 1 s left'
+    """
+    if not heard:
+        return ""
+    (start, first, _), (now, gap, tol) = heard[0], heard[-1]
+    if not 0.0 < tol < gap < math.inf:
+        return ""
+    filled = round(12 * max(0.0, 1.0 - math.log(gap / tol) / math.log(max(1.0, first) / tol)))
+    bar = f" [{'#' * filled}{'.' * (12 - filled)}] gap {gap:.2g}, to be {tol:g}"
+    pace = math.log(first / gap) / (now - start) if now > start and first > gap else 0.0
+    return bar + (f", about {math.log(gap / tol) / pace:.0f} s left" if pace > 0 else "")
 
 
 def percent(share: float) -> str:

@@ -1,0 +1,111 @@
+"""Working sets against their plainest form, on all kinds of rows, for any number of threads."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+import reference
+from pegasos.engine.interruption import Interrupted, interruptible, listening
+from pegasos.engine.lines import KeptLines, StoredLines, lines_of
+from pegasos.engine.optimum import Intercept, Optimum, Target
+from pegasos.engine.rows import DenseRows, GramRows, KernelRows, SparseRows
+from pegasos.engine.working_sets import WorkingSets
+from pegasos.kernels import Gaussian, Linear
+
+Array = np.ndarray[Any, Any]
+INTERCEPTS = pytest.mark.parametrize("intercept", Intercept, ids=lambda kind: kind.value)
+
+
+def table(m: int = 60, d: int = 3, seed: int = 0) -> tuple[Array, Array]:
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(m, d))
+    return X, np.where(X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * random.normal(size=m) > 0, 1.0, -1.0)
+
+
+def objectives(K: Array, target: Target, found: Optimum, intercept: Intercept) -> tuple[float, float]:
+    """F of the predictor and G of the dual coefficients, from their definitions."""
+    y, C, b = target.labels, target.bounds, found.bias
+    extra = 1.0 if intercept is Intercept.AUGMENTED else 0.0
+    own = y * found.dual
+    primal = found.vector @ K @ found.vector / 2 + extra * b**2 / 2 + C @ np.maximum(0, 1 - y * (K @ found.vector + b))
+    return float(primal), float(found.dual.sum() - own @ K @ own / 2 - extra * own.sum() ** 2 / 2)
+
+
+@INTERCEPTS
+@pytest.mark.parametrize("C", [0.01, 1.0, 300.0])
+def test_against_the_plainest_form(intercept: Intercept, C: float) -> None:
+    X, y = table(40)
+    K = Gaussian(2.0)(X)
+    target = Target(y, C * np.random.default_rng(1).uniform(0.2, 2, len(y)))
+    (found,) = WorkingSets(StoredLines(K), K.diagonal(), intercept).solve([target], 1e-8)
+    assert found.relative <= 1e-8
+    np.testing.assert_allclose([found.primal, found.bound], objectives(K, target, found, intercept), rtol=1e-10)
+    whole = K + (intercept is Intercept.AUGMENTED)
+    c, b = reference.working_sets(whole, y, target.bounds, free=intercept is Intercept.FREE)
+    plain = c @ whole @ c / 2 + target.bounds @ np.maximum(0, 1 - y * (whole @ c + b))
+    assert found.primal == pytest.approx(plain, rel=1e-6)
+    np.testing.assert_allclose(K @ found.vector + found.bias, whole @ c + b, atol=1e-2 * max(1.0, C) ** 0.5)
+
+
+@INTERCEPTS
+def test_all_rows_give_the_same(intercept: Intercept) -> None:
+    """A stored matrix, lines kept, lines for which there is hardly room, explicit features; some rows are not learned from."""
+    X, y = table(300, 4)
+    members = np.sort(np.random.default_rng(2).permutation(300)[:240])
+    target = Target(y[members], np.full(240, 5.0))
+    K, kernel = X @ X.T, Linear()
+    kept = KeptLines(KernelRows(kernel, X), 64)
+    all_lines = [StoredLines(K), kept, lines_of(DenseRows(X), 0), lines_of(SparseRows(sparse.csr_array(X)), 0)]
+    for lines in [*all_lines, lines_of(KernelRows(kernel, X), 10**9)]:
+        (found,) = WorkingSets(lines, K.diagonal(), intercept, members).solve([target], 1e-6)
+        assert found.relative <= 1e-6
+        inner = K[np.ix_(members, members)]
+        np.testing.assert_allclose([found.primal, found.bound], objectives(inner, target, found, intercept), rtol=1e-8)
+
+
+def test_many_predictors_go_in_step_and_along_a_path() -> None:
+    X, y = table(200)
+    K = Gaussian(1.0)(X).astype(np.float32)
+    targets = [Target(sign * y, np.full(200, C)) for sign in (1.0, -1.0) for C in (0.1, 1.0, 10.0, 100.0)]
+    together = WorkingSets(StoredLines(K), K.diagonal().astype(float), Intercept.NONE).solve(targets, 1e-4)
+    path = WorkingSets(StoredLines(K), K.diagonal().astype(float), Intercept.NONE)
+    start = None
+    for target, one in zip(targets[:4], together[:4], strict=True):
+        (warm,) = path.solve([target], 1e-4, start, names=[7])
+        start = np.array([target.labels * warm.dual])
+        assert max(one.relative, warm.relative) <= 1e-4
+        assert warm.primal == pytest.approx(one.primal, rel=2e-4)
+        exact = objectives(K.astype(float), target, warm, Intercept.NONE)
+        np.testing.assert_allclose([warm.primal, warm.bound], exact, rtol=1e-9)
+
+
+def test_bits_do_not_depend_on_threads() -> None:
+    X, y = table(400)
+    targets = [Target(sign * y, np.full(400, 10.0)) for sign in (1.0, -1.0)]
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            rows = GramRows.of(Gaussian(1.0), X)
+            found.append(WorkingSets(lines_of(rows, 0), rows.diagonal, Intercept.FREE).solve(targets, 1e-6))
+    for one, two in zip(*found, strict=True):
+        np.testing.assert_array_equal(one.vector, two.vector)
+
+
+def test_it_can_be_stopped_and_tells_how_far_it_is() -> None:
+    X, y = table(200)
+    K = Gaussian(1.0)(X)
+    sets = WorkingSets(StoredLines(K), K.diagonal(), Intercept.NONE)
+    told: list[float] = []
+    with listening(lambda gap, tol: told.append(gap)):
+        sets.solve([Target(y, np.full(200, 100.0))], 1e-6)
+    assert told[0] > told[-1] > 1e-6
+    halt = threading.Event()
+    halt.set()
+    with interruptible(halt), pytest.raises(Interrupted):
+        sets.solve([Target(y, np.full(200, 100.0))], 1e-6)
