@@ -719,7 +719,7 @@ def certificate(
 def working_sets(
     K: ArrayLike, y: ArrayLike, C: ArrayLike, *, free: bool = False, size: int = 4, rounds: int = 3000
 ) -> tuple[Vector, float]:
-    """The hinge loss with a kernel: (c, b) where  c K c / 2 + sum_i C_i max(0, 1 - y_i s_i)  is least, s = K c + b (b = 0 or free).
+    """The hinge loss with a kernel: (c, b) where  c K c / 2 + sum_i C_i max(0, 1 - y_i s_i)  is least, s = K c + b.
 
     A round takes the `size` rows that could gain most and moves their coefficients until none of them gains more: alone, each to
     its best, or (b free: the sum of all c stays 0) by two, one up by as much as the other goes down. A coefficient c_i stays

@@ -79,12 +79,13 @@ def test_a_warm_path_keeps_its_certificates(intercept: str, tmp_path: Any) -> No
     """Not the bits of separate fits, but their gaps, so nearly their scores; and the store does not mix the two up."""
     grid = {"kernel": [Gaussian(2.0), Gaussian(20.0)], "lam": np.geomspace(1e-6, 1e-1, 6)}
     learner = SDCA(tol=1e-4, max_epochs=5, fit_intercept=intercept, random_state=0)
-    cold, warm = (SweepCV(learner, grid, cv=FOLDS, refit=False, warm_path=path, store=tmp_path).fit(X, y) for path in (False, True))
+    options: dict[str, Any] = {"cv": FOLDS, "refit": False, "store": tmp_path}
+    cold, warm = (SweepCV(learner, grid, warm_path=path, **options).fit(X, y) for path in (False, True))
     for sweep in (cold, warm):
         assert (sweep.cv_results_["mean_gap"] <= 1e-4).all()
     assert not np.array_equal(cold.cv_results_["mean_gap"], warm.cv_results_["mean_gap"])
     np.testing.assert_allclose(warm.cv_results_["mean_test_score"], cold.cv_results_["mean_test_score"], atol=0.02)
-    again = SweepCV(learner, grid, cv=FOLDS, refit=False, warm_path=True, store=tmp_path).fit(X, y)
+    again = SweepCV(learner, grid, warm_path=True, **options).fit(X, y)
     np.testing.assert_array_equal(again.cv_results_["mean_gap"], warm.cv_results_["mean_gap"])
 
 
