@@ -4,7 +4,8 @@
     logistic  few features: Newton's method (if not so few: gradients first); else Newton's method with conjugate gradients
 
 "Few" means that a matrix of features x features is cheap: then not one epoch is worth while. Every choice is made for one
-predictor by itself, so that it is the same in a fit as in a sweep over many of them.
+predictor by itself, so that it is the same in a fit as in a sweep over many of them. A sweep has its kernel matrices anyway; a
+fit on many rows for which no epoch is worth while computes only the lines that working sets need.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pegasos.engine.compiling import announced, compiled
 from pegasos.engine.factored import solve_by_factor
 from pegasos.engine.interior_point import solve_hinge
 from pegasos.engine.limited_memory import solve_logistic_by_gradients
-from pegasos.engine.lines import ROWS_AT_ONCE, Lines, StoredLines, lines_of
+from pegasos.engine.lines import ROWS_AT_ONCE, Lines, lines_of
 from pegasos.engine.losses import Loss
 from pegasos.engine.newton import solve_logistic
 from pegasos.engine.optimum import Intercept, Optimum, Target
@@ -39,9 +40,10 @@ WALKED_EPOCHS = 3
 EPOCHS_WORTH_SETS, EPOCHS_WORTH_ITERATING = 4.0, 30.0
 #: Rows up to which a factor of the whole kernel matrix is made, and rounds of working sets before that.
 FACTORED_ROWS, ROUNDS_BEFORE_FACTOR = 1500, 40
-#: Rows of a sample, the gap that one epoch on it leaves where epochs will crawl, and the share of support above which the whole
-#: kernel matrix is cheaper than the lines of the support.
-SAMPLE, CRAWLING_GAP, SMALL_SUPPORT, SMALL_MATRIX = 1000, 0.5, 0.2, 4000
+#: Rows of a sample, and the gap that one epoch on it leaves where epochs will crawl.
+SAMPLE, CRAWLING_GAP = 1000, 0.5
+#: Rows up to which a kernel matrix is computed as a whole, and the smallest tolerance for which lines may be rounded at first.
+SMALL_MATRIX, LEAST_ROUNDED_GAP = 2000, 1e-7
 
 
 @compiled
@@ -98,7 +100,7 @@ class Finisher:
         if not self._loss.linear_dual:
             return solve_logistic_iteratively(self._rows, *common, start)
         if self._sets is None or names is None:
-            self._sets = WorkingSets(self._lines(targets), self._rows.diagonal, self._intercept, self._members)
+            self._sets = WorkingSets(self._lines(), self._rows.diagonal, self._intercept, self._members)
         few = not self._explicit and self._m <= FACTORED_ROWS
         found = self._sets.solve(targets, self._tol, start, names, ROUNDS_BEFORE_FACTOR if few else MOST_ROUNDS)
         if few:
@@ -198,20 +200,12 @@ class Finisher:
         index = sample if self._members is None else self._members[sample]
         return np.ascontiguousarray(self._rows.between(index, index))
 
-    def _lines(self, targets: list[Target]) -> Lines:
-        """Where a matrix is planned but not there yet, it is computed unless few rows will be support vectors."""
-        rows = self._rows
-        if isinstance(rows, GramRows) and rows.pending and self._m > SMALL_MATRIX and not self._much_support(targets):
-            return lines_of(rows.flying(), self._m * self._m * rows.dtype.itemsize)
-        return lines_of(rows, self._memory)
-
-    def _much_support(self, targets: list[Target]) -> bool:
-        sample = self._sample()
-        K = self._cross(sample)
-        small = [Target(target.labels[sample], target.bounds[sample]) for target in targets]
-        diagonal = K.diagonal().astype(np.float64)
-        found = WorkingSets(StoredLines(K), diagonal, self._intercept).solve(small, 0.1)
-        return bool(np.any([each.dual > 0 for each in found], axis=0).mean() > SMALL_SUPPORT)
+    def _lines(self) -> Lines:
+        """Of a matrix that is planned but not there yet only the lines that are needed are computed."""
+        rows, rounding = self._rows, self._tol >= LEAST_ROUNDED_GAP
+        if isinstance(rows, GramRows) and rows.pending and self._m > SMALL_MATRIX:
+            return lines_of(rows.flying(), self._m * self._m * rows.dtype.itemsize, rounding)
+        return lines_of(rows, self._memory, rounding)
 
 
 def target_of(labels: Array, lam: float, weights: Array) -> Target:

@@ -29,12 +29,20 @@ class Lines(Protocol):
 
     #: How many lines can be held at once: a set must not be larger.
     capacity: int
+    #: Whether lines are rounded to float32, so that scores have to be computed once more in the end.
+    rounded: bool
+
+    def prepare(self, index: Array) -> None:
+        """These lines will be asked for."""
 
     def fill_cross(self, index: Array, constant: float, factor: float, out: Array) -> None:
         """The kernel between these rows, with the constant feature, times a factor, into a square array."""
 
     def add(self, index: Array, changes: Array, scores: Array) -> None:
         """scores += changes·K[index], changes (predictors x index) and scores (predictors x all rows) in float64."""
+
+    def exact_scores(self, index: Array, coefficients: Array) -> Array:
+        """coefficients·K[index], in the precision of the rows."""
 
 
 @compiled
@@ -58,7 +66,19 @@ def fill_set(slots: Array, index: Array, values: Array, constant: float, factor:
             out[i, j] = factor * (line[index[j]] + constant)
 
 
-class ExplicitLines:
+class _Exact:
+    """Lines in the rows' own precision."""
+
+    rounded = False
+
+    def prepare(self, index: Array) -> None:
+        """They are there."""
+
+    def exact_scores(self, index: Array, coefficients: Array) -> Array:
+        raise AssertionError("the scores are exact")
+
+
+class ExplicitLines(_Exact):
     """Explicit features: the scores follow from the vector that the changes are."""
 
     def __init__(self, rows: ExplicitRows) -> None:
@@ -79,7 +99,7 @@ class ExplicitLines:
             scores[:, part] += np.asarray(X[part].astype(np.float64, copy=False) @ vectors).T
 
 
-class StoredLines:
+class StoredLines(_Exact):
     """A stored kernel matrix."""
 
     def __init__(self, values: Array) -> None:
@@ -115,15 +135,31 @@ class StoredLines:
 
 
 class KeptLines(StoredLines):
-    """Lines of a kernel that are computed when first needed; where there is no room the longest unused ones go."""
+    """Lines of a kernel that are computed when first needed; where there is no room the longest unused ones go.
 
-    def __init__(self, rows: KernelRows, capacity: int) -> None:
-        super().__init__(np.empty((min(capacity, rows.count), rows.count), dtype=rows.dtype))
-        self._rows = rows
+    Rounded lines take half the memory and half the time. What a working set does with them is made exact in the end.
+    """
+
+    def __init__(self, rows: KernelRows, capacity: int, rounded: bool = False) -> None:
+        self.rounded = rounded
+        self._exact_rows = rows
+        self._rows = rows.rounded() if rounded else rows
+        super().__init__(np.empty((min(capacity, rows.count), rows.count), dtype=self._rows.dtype))
         self._slot_of = np.full(rows.count, -1, dtype=np.int64)
         self._row_in = np.full(self.capacity, -1, dtype=np.int64)
         self._used = np.full(self.capacity, -1, dtype=np.int64)
         self._time = 0
+
+    def prepare(self, index: Array) -> None:
+        self._slots(index)
+
+    def exact_scores(self, index: Array, coefficients: Array) -> Array:
+        scores = np.zeros((len(coefficients), self._width))
+        for start in range(0, len(index), 8 * GATHERED_ROWS):
+            check_interruption()
+            part = slice(start, start + 8 * GATHERED_ROWS)
+            self._exact_rows.add(index[part], coefficients[:, part], scores)
+        return scores
 
     def _slots(self, index: Array) -> Array:
         self._time += 1
@@ -149,10 +185,11 @@ class KeptLines(StoredLines):
             run_blocks(column_tiles(len(missing[part]), self._width), work, most_workers=self._rows.most_workers)
 
 
-def lines_of(rows: Any, memory: int) -> Lines:
-    """The lines of any rows, within so many bytes."""
+def lines_of(rows: Any, memory: int, rounding: bool = False) -> Lines:
+    """The lines of any rows, within so many bytes; rounded where that is allowed and possible."""
     if isinstance(rows, ExplicitRows):
         return ExplicitLines(rows)
     if isinstance(rows, GramRows):
         return StoredLines(rows.K)
-    return KeptLines(rows, max(GATHERED_ROWS, memory // (rows.count * rows.dtype.itemsize)))
+    rounded = rounding and rows.can_be_rounded
+    return KeptLines(rows, max(GATHERED_ROWS, memory // (rows.count * (4 if rounded else rows.dtype.itemsize))), rounded)

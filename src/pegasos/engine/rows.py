@@ -32,6 +32,8 @@ TILE_COLUMNS = 2048
 GATHERED_ROWS = 256
 #: A matrix product adds a column's changes about this many times faster than adding them row by row.
 PRODUCT_ADVANTAGE = 5
+#: Kernel values up to which float32 serves for a first approximation.
+MOST_ROUNDED = 1e6
 
 
 def read_only(array: Array) -> Array:
@@ -262,6 +264,15 @@ class KernelRows(DualRows):
     def diagonal(self) -> Array:
         """K_ii of all rows."""
         return self.kernel.diagonal(self.X).astype(np.float64)
+
+    @property
+    def can_be_rounded(self) -> bool:
+        """Whether float32 has room for these values, and would be something else."""
+        return self.dtype == np.float64 and self.kernel.measure is not None and bool(self.diagonal.max(initial=0) <= MOST_ROUNDED)
+
+    def rounded(self) -> KernelRows:
+        """The same kernel between rows rounded to float32."""
+        return KernelRows(self.kernel, self.X.astype(np.float32))
 
     def between(self, rows: Array, columns: Any) -> Array:
         if self._pairs is None:

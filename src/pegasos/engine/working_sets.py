@@ -24,8 +24,8 @@ from pegasos.engine.threads import run_each
 
 Array = np.ndarray[Any, Any]
 
-#: Rows of a set at first, and at most: it grows from round to round.
-SMALLEST_SET, LARGEST_SET = 500, 4000
+#: Rows of a set at first, and at most: it grows from round to round, the last time only if its rows need many steps.
+SMALLEST_SET, USUAL_SET, LARGEST_SET = 500, 2000, 4000
 #: A step is worth it if it gains this share of the gap, spread over the set, or of the largest gain that there is.
 SHARE_OF_GAP, SHARE_OF_GAIN = 3e-4, 0.03
 #: Pair steps between two looks at the keyboard, and sets' worth of steps in a round at most.
@@ -63,16 +63,16 @@ class Predictor:
         self.rounds = self.steps = 0
         self._size = SMALLEST_SET
         self.precise = False
+        self.exact_at = -1  # the round after which scores were last computed exactly
         self._idle = 0
 
     @property
     def relative(self) -> float:
         return (self.primal - self.bound) / self.primal if self.primal > 0 else 0.0
 
-    @property
-    def stuck(self) -> bool:
-        """Whether rounding lets nothing more be gained."""
-        return self._idle > PATIENCE
+    def goes_on(self, tol: float, rounds: int) -> bool:
+        """Whether it has not arrived, and another round may help."""
+        return self.relative > tol and self._idle <= PATIENCE and self.rounds < rounds
 
     def look(self, products: Array, tol: float) -> None:
         """The certificate at scores that follow from the coefficients; products are those without the constant feature."""
@@ -84,7 +84,7 @@ class Predictor:
         self.factor, self.primal = stretched(self.labels, self.bounds, self.scores, self.bias, squared, 0)
         if self.relative > tol:
             self.factor, self.primal = stretched(self.labels, self.bounds, self.scores, self.bias, squared, HALVINGS)
-        if self.rounds and not self.bound > before and not self.relative < gap:
+        if self.rounds and self.exact_at != self.rounds and not self.bound > before and not self.relative < gap:
             # rounding ate the round's gain: from now on in double precision, and then this is as far as one gets
             self._idle += self.precise
             self.precise = True
@@ -102,7 +102,7 @@ class Predictor:
         return np.flatnonzero(chosen)
 
     def _choose_ends(self, chosen: Array, count: int) -> None:
-        """With a free intercept steps are made by two: half of those that would go up furthest, and as many down."""
+        """Half of those that would go up furthest, and as many down: else the mean score swings from round to round."""
         v = self.labels - self.scores
         top = self.labels * self.bounds
         _choose(chosen, np.flatnonzero(self.c < np.maximum(top, 0.0)), v, count // 2)
@@ -138,7 +138,7 @@ class Predictor:
         # who is not there soon has many rows that must move together; if most go straight to their bound, a large set is cheap
         at_bound = np.count_nonzero(np.abs(after) >= self.bounds[index])
         if self.rounds % 2 or 2 * at_bound > len(index):
-            self._size = min(2 * self._size, LARGEST_SET)
+            self._size = max(self._size, min(2 * self._size, LARGEST_SET if taken > len(index) else USUAL_SET))
         self.rounds += 1
         return np.asarray(after - before)
 
@@ -210,8 +210,10 @@ class WorkingSets:
         with announced("sets"):
             while True:
                 run_each(lambda j: predictors[j].look(scores[j] if self._all else scores[j, self._rows], tol), numbers)
-                late = [j for j in numbers if predictors[j].relative > tol and not predictors[j].stuck]
-                late = [j for j in late if predictors[j].rounds < rounds]
+                late = [j for j in numbers if predictors[j].goes_on(tol, rounds)]
+                if self._lines.rounded:
+                    self._make_exact(predictors, [j for j in numbers if j not in late], scores, tol)
+                    late = [j for j in numbers if predictors[j].goes_on(tol, rounds)]
                 if not late:
                     break
                 tell_gap(max(predictors[j].relative for j in late), tol)
@@ -219,6 +221,18 @@ class WorkingSets:
                     self._round([predictors[j] for j in group], group, scores)
         self._known |= {name: (predictors[j].c, scores[j]) for j, name in enumerate(names)}
         return [predictor.optimum() for predictor in predictors]
+
+    def _make_exact(self, predictors: list[Predictor], arrived: list[int], scores: Array, tol: float) -> None:
+        """Who seems to have arrived by rounded lines gets exact scores, and is looked at once more."""
+        arrived = [j for j in arrived if predictors[j].exact_at != predictors[j].rounds]
+        if not arrived:
+            return
+        c = np.stack([predictors[j].c for j in arrived])
+        used = np.flatnonzero(c.any(axis=0))
+        scores[arrived] = self._lines.exact_scores(self._rows[used], np.ascontiguousarray(c[:, used]))
+        for j in arrived:
+            predictors[j].exact_at = predictors[j].rounds
+            predictors[j].look(scores[j] if self._all else scores[j, self._rows], tol)
 
     def _begin(self, targets: list[Target], start: Array | None, names: list[int]) -> tuple[list[Predictor], Array]:
         scores = np.zeros((len(targets), len(self._diagonal)))
@@ -239,12 +253,17 @@ class WorkingSets:
         sets: list[Array] = [np.empty(0, dtype=np.int64)] * len(predictors)
         changes: list[Array] = [np.empty(0)] * len(predictors)
 
-        def work(j: int) -> None:
+        def choose(j: int) -> None:
             sets[j] = predictors[j].choose(self._lines.capacity)
+
+        def improve(j: int) -> None:
             changes[j] = predictors[j].improve(sets[j], self._lines, self._rows[sets[j]])
 
-        run_each(work, range(len(predictors)))
+        run_each(choose, range(len(predictors)))
         union = np.unique(np.concatenate(sets))
+        if len(union) <= self._lines.capacity:
+            self._lines.prepare(self._rows[union])  # here all threads help
+        run_each(improve, range(len(predictors)))
         together = np.zeros((len(predictors), len(union)))
         for j, index in enumerate(sets):
             together[j, np.searchsorted(union, index)] = changes[j]
