@@ -62,7 +62,8 @@ def test_all_rows_give_the_same(intercept: Intercept) -> None:
     K, kernel = X @ X.T, Linear()
     kept = KeptLines(KernelRows(kernel, X), 64)
     all_lines = [StoredLines(K), kept, lines_of(DenseRows(X), 0), lines_of(SparseRows(sparse.csr_array(X)), 0)]
-    for lines in [*all_lines, lines_of(KernelRows(kernel, X), 10**9)]:
+    flying = KernelRows(kernel, X)
+    for lines in [*all_lines, lines_of(flying, 10**9), lines_of(flying, 10**9, rounding=True)]:
         (found,) = WorkingSets(lines, K.diagonal(), intercept, members).solve([target], 1e-6)
         assert found.relative <= 1e-6
         inner = K[np.ix_(members, members)]

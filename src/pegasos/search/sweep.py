@@ -57,8 +57,9 @@ class SweepCV(GridSearchCV):
     """All settings of a grid by cross-validation, in one walk for each kernel and fold.
 
     The interface is GridSearchCV's; the estimator is Pegasos, Perceptron or SDCA, alone, at the end of a Pipeline, or inside
-    DropOutliers. Each cell is exactly what its estimator alone would give: λ and the number of steps (Pegasos) or of epochs
-    (Perceptron, SDCA) share a walk, kernels share distances, folds share kernel matrices.
+    DropOutliers. Each cell is exactly what its estimator alone would give (where SDCA solves columns by other methods than its
+    walk: within `tol`, as certified): λ and the number of steps (Pegasos) or of epochs (Perceptron, SDCA) share a walk, kernels
+    share distances, folds share kernel matrices.
 
     Parameters
     ----------
