@@ -125,7 +125,7 @@ def compare(table: Table, folder: Path, repeats: int) -> Iterator[Row]:
 def run(repeats: int) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        ours(write(Table("warm up", lambda: noisy(300, 4, 3, 0.1, 0)), folder), folder)  # compiles, once on a machine
+        ours(write(Table("warm up", lambda: noisy(300, 6, 3, 0.1, 0)), folder), folder)  # compiles, once on a machine
         for table in TABLES:
             yield from compare(table, folder, repeats)
 
