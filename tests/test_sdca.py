@@ -359,6 +359,18 @@ def test_checkpoints_are_epochs_whatever_comes_after_them(loss: str, kernel: Any
         np.testing.assert_array_equal(ours, plain)
 
 
+def test_a_method_that_does_not_fit_the_memory_is_not_chosen() -> None:
+    """Epochs need little more than the rows; the plan says what was done."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(3000, 40))
+    y = (X[:, 0] + random.normal(size=3000) > 0).astype(int)
+    roomy, narrow = SDCA(lam=1e-2).fit(X, y), SDCA(lam=1e-2, memory="500kB", random_state=0).fit(X, y)
+    assert "interior point" in str(roomy.plan_)
+    assert "coordinate ascent" in str(narrow.plan_)
+    assert "interior point" not in str(narrow.plan_)
+    assert max(roomy.gap_, narrow.gap_) <= 1e-3
+
+
 # -- warnings --------------------------------------------------------------------------------------------------------------
 
 

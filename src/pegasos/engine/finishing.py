@@ -18,7 +18,7 @@ import numpy as np
 from pegasos.engine.certificate import HALVINGS, box, stretched
 from pegasos.engine.compiling import announced, compiled
 from pegasos.engine.factored import solve_by_factor
-from pegasos.engine.interior_point import solve_hinge
+from pegasos.engine.interior_point import solve_hinge, workspace_bytes
 from pegasos.engine.limited_memory import solve_logistic_by_gradients
 from pegasos.engine.lines import ROWS_AT_ONCE, Lines, lines_of
 from pegasos.engine.losses import Loss
@@ -79,7 +79,7 @@ class Finisher:
         self._m = rows.count if members is None else len(members)
         self._explicit = isinstance(rows, ExplicitRows)
         few = self._explicit and rows.width <= MOST_FEATURES and self._m >= ROWS_A_FEATURE * rows.width
-        self.second_order = bool(few)
+        self.second_order = bool(few) and workspace_bytes(self._m, rows.width, 1, rows.dtype.itemsize) <= memory
         self._sets: WorkingSets | None = None
 
     @property
