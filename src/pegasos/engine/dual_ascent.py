@@ -35,7 +35,6 @@ class DualAscent(EpochSolver):
         self._signs = np.repeat(self.labels, len(self.lams), axis=0)
         self._member_lams = np.tile(self.lams, len(self.labels))
         self.done = np.zeros(shape, dtype=bool)
-        self.epochs = np.zeros(shape, dtype=np.int64)
         self.relative = np.full(shape, np.inf)
         self.history: list[Array] = []
         self._verified = self._prepared = False
@@ -74,7 +73,6 @@ class DualAscent(EpochSolver):
         self.walk.advance(self.epoch * self.m)
         state = self.certificate()
         self.relative = np.where(self.done, self.relative, state.relative.reshape(self.done.shape))
-        self.epochs[~self.done] = self.epoch
         self._finish_members(self.relative <= self.tol)
         if self.finisher is not None and self.epoch > self.untouched_until:
             self._stretch(state)
@@ -190,28 +188,30 @@ class DualAscent(EpochSolver):
         if not self.walk.method.loss.linear_dual:
             return
         scores, bias = self.walk.settled_scores()
-        columns = self.member_columns()
+        columns, gaps = self.member_columns(), self.relative.reshape(-1)
         for member in np.flatnonzero(~self.done.reshape(-1)):
-            column = columns[member]
-            own = scores[column][self.rows] + bias[column]
-            optimum = self._stretched(int(member), own, state.dual[member])
-            if optimum.relative <= self.tol:  # once more, by scores free of the walk's rounding
-                optimum = self._stretched(int(member), self._exact_scores(column), state.dual[member])
-            self.relative.reshape(-1)[member] = min(optimum.relative, self.relative.reshape(-1)[member])
-            if optimum.relative <= self.tol:
-                self.solved[int(member)] = optimum
+            column, bound = columns[member], state.dual[member] / self._member_lams[member]
+            c = self.walk.coefficients()[column][self.rows].astype(np.float64)
+            factor, primal = self._best_length(int(member), c, scores[column][self.rows] + bias[column])
+            if primal - bound <= self.tol * primal:  # once more, by scores free of the walk's rounding
+                factor, primal = self._best_length(int(member), c, self._exact_scores(column))
+            gap = (primal - bound) / primal if primal > 0 else 0.0
+            gaps[member] = min(gap, gaps[member])
+            if gap <= self.tol:
+                self.solved[int(member)] = self._stretched(int(member), c, factor, primal, bound)
                 self.done.reshape(-1)[member] = True
 
-    def _stretched(self, member: int, scores: Array, bound: float) -> Optimum:
+    def _best_length(self, member: int, c: Array, scores: Array) -> tuple[float, float]:
+        target, scores = self._target(member), scores.astype(np.float64)
+        factor, primal = stretched(target.labels, target.bounds, scores, 0.0, float(c @ scores), HALVINGS)
+        return float(factor), float(primal)
+
+    def _stretched(self, member: int, c: Array, factor: float, primal: float, bound: float) -> Optimum:
         target, column = self._target(member), self.member_columns()[member]
-        c = self.walk.coefficients()[column][self.rows].astype(np.float64)
-        squared = float(c @ scores)
-        factor, primal = stretched(target.labels, target.bounds, scores.astype(np.float64), 0.0, squared, HALVINGS)
         vectors, bias = self.walk.vectors()
         vector = c if self.walk.rows.dual else vectors[column].astype(np.float64)
         dual = np.clip(target.labels * c, 0.0, target.bounds)
-        lam = self._member_lams[member]
-        return Optimum(factor * vector, factor * self.walk.method.constant * bias[column], dual, primal, bound / lam, 0)
+        return Optimum(factor * vector, factor * self.walk.method.constant * bias[column], dual, primal, bound, 0)
 
     def _exact_scores(self, column: int) -> Array:
         walk = self.walk

@@ -34,7 +34,7 @@ class Loss:
     has_probabilities   σ(score) is the probability of the class
     mergeable           few different answers, and those for a sorted set of λ are settled by its two ends: predictors that have
                         decided alike may stay one column
-    linear_dual         d(a, C) = a: a candidate can be shrunk to its best length, a slow column finished by pair steps
+    linear_dual         d(a, C) = a: a candidate can be shrunk to its best length, a slow column finished by working sets
 
     >>> LOSSES["hinge"].slopes(np.array([-1.0, 1.0, 2.0]))
     array([-1.,  0.,  0.])

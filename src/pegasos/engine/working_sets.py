@@ -60,7 +60,7 @@ class Predictor:
         self.scores = np.zeros(len(diagonal))
         self.gains = np.empty(len(diagonal))
         self.bias, self.factor, self.primal, self.bound = 0.0, 1.0, math.inf, -math.inf
-        self.rounds = self.steps = 0
+        self.rounds = 0
         self._size = SMALLEST_SET
         self.precise = False
         self.exact_at = -1  # the round after which scores were last computed exactly
@@ -129,7 +129,6 @@ class Predictor:
             taken += steps
             if steps < STEPS_AT_ONCE:
                 break
-        self.steps += taken
         # who ran out of room is at the bound itself, not a rounding beside it
         after = np.where(down >= 0, low, np.where(up <= 0, high, np.clip(before + change / scale, low, high)))
         if self._free:
