@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from pegasos.engine.compiling import announced, compiled
 from pegasos.engine.threads import run_blocks
 
 Measure = Literal["inner", "squared", "manhattan"]
@@ -106,6 +107,9 @@ class Pairs:
             out = np.empty((_length(rows, self.shape[0]), _length(columns, self.shape[1])), dtype=self.dtype)
         if out.size == 0:
             return out
+        if not out.flags.c_contiguous:
+            out[...] = self.tile(rows, columns)
+            return out
         if self.measure == "inner":
             self._multiply(self._x[rows], self._z[columns], out)
         elif self.measure == "squared":
@@ -125,21 +129,20 @@ class Pairs:
     def _fill_squared(self, rows: Index, columns: Index, out: NDArray[Any]) -> None:
         a_norms, b_norms = self._a_norms[rows], self._b_norms[columns]
         self._multiply(self._a[rows], self._b[columns], out)
-        _complete_squares(out, a_norms, b_norms)
-        near = _near_pairs(out, a_norms, b_norms, self._accuracy)
+        near = _complete_squares(out, a_norms, b_norms, self._accuracy)
         if near is None:
             return
         x, z = self._x[rows], self._z[columns]
-        if self.dtype == np.float32 and np.count_nonzero(near) > MANY * near.size:
+        if self.dtype == np.float32 and near.count > MANY * out.size:
             near = self._refill_squared(x, z, out)
         if near is None:
             return
-        if not self._sparse and np.count_nonzero(near) > MANY * near.size:
+        if not self._sparse and near.count > MANY * out.size:
             out[...] = cdist(x, z, "sqeuclidean")
         else:
             _fill_by_differences(x, z, near, out)
 
-    def _refill_squared(self, x: Any, z: Any, out: NDArray[Any]) -> NDArray[np.bool_] | None:
+    def _refill_squared(self, x: Any, z: Any, out: NDArray[Any]) -> Near | None:
         """Compute a float32 tile in float64; returns which pairs are near even then.
 
         It starts from the original rows: the centred ones are rounded, and near rows may differ by little more.
@@ -151,8 +154,7 @@ class Pairs:
         a_norms, b_norms = squared_norms(a), squared_norms(b)
         wide = np.empty(out.shape)
         self._multiply(a, b, wide)
-        _complete_squares(wide, a_norms, b_norms)
-        near = _near_pairs(wide, a_norms, b_norms, self._accuracy)
+        near = _complete_squares(wide, a_norms, b_norms, self._accuracy)
         out[...] = wide
         return near
 
@@ -252,33 +254,57 @@ def _copy_transposed(source: NDArray[Any], target: NDArray[Any]) -> None:
         target[:, strip] = source[strip].T
 
 
-def _complete_squares(products: NDArray[Any], a_norms: NDArray[Any], b_norms: NDArray[Any]) -> None:
-    products *= -2
-    products += a_norms[:, None]
-    products += b_norms
+class Near(NamedTuple):
+    """Pairs of a tile that are computed once more: how many, and where, row by row of the tile."""
+
+    count: int
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
 
 
-def _near_pairs(squared: NDArray[Any], a_norms: NDArray[Any], b_norms: NDArray[Any], accuracy: float) -> NDArray[np.bool_] | None:
-    """Which pairs have ||a - b||^2 <= eps / accuracy (||a||^2 + ||b||^2); None if no pair has.
+@compiled
+def _squares_from_products(
+    products: NDArray[Any], a_norms: NDArray[Any], b_norms: NDArray[Any], bound: Any, counts: NDArray[np.int64]
+) -> int:
+    """||a||^2 + ||b||^2 - 2 a.b in place; how many of a row's pairs are near goes to `counts`, of all is returned."""
+    minus_two = products.dtype.type(-2)
+    total = 0
+    for i in range(products.shape[0]):
+        row, own, own_bound, count = products[i], a_norms[i], bound * a_norms[i], 0
+        for j in range(row.size):
+            value = row[j] * minus_two + own + b_norms[j]
+            row[j] = value
+            count += value <= own_bound + bound * b_norms[j]
+        counts[i] = count
+        total += count
+    return total
+
+
+def _complete_squares(
+    products: NDArray[Any], a_norms: NDArray[Any], b_norms: NDArray[Any], accuracy: float
+) -> Near | None:
+    """Products become squared distances; which pairs have ||a - b||^2 <= eps / accuracy (||a||^2 + ||b||^2); None if no pair has.
 
     The product's rounding error is about eps (||a||^2 + ||b||^2), so whatever lies above the bound has about that
     relative accuracy. See ACCURACY (measured: at worst 9e-4 in float32).
     Equal rows and negative results are always below the bound, which is why nothing has to be clipped at 0.
     """
-    bound = np.finfo(squared.dtype).eps / accuracy
-    a_bounds, b_bounds = bound * a_norms, bound * b_norms
-    # One cheap pass spares most tiles the comparison pair by pair.
-    if squared.min() > a_bounds.max() + b_bounds.max():
+    bound = products.dtype.type(np.finfo(products.dtype).eps / accuracy)
+    counts = np.empty(len(products), dtype=np.int64)
+    with announced(f"distances-{products.dtype}"):
+        total = _squares_from_products(products, a_norms, b_norms, bound, counts)
+    if total == 0:
         return None
-    near: NDArray[np.bool_] = squared <= a_bounds[:, None] + b_bounds
-    return near if near.any() else None
-
-
-def _fill_by_differences(x: Any, z: Any, near: NDArray[np.bool_], out: NDArray[Any]) -> None:
+    touched = np.flatnonzero(counts)
+    near = products[touched] <= (bound * a_norms[touched])[:, None] + bound * b_norms
     rows, columns = np.divmod(np.flatnonzero(near), near.shape[1])  # several times faster than np.nonzero
+    return Near(total, touched[rows], columns)
+
+
+def _fill_by_differences(x: Any, z: Any, near: Near, out: NDArray[Any]) -> None:
     width = max(np.diff(x.indptr).max(), np.diff(z.indptr).max()) if sparse.issparse(x) else x.shape[1]
-    for part in _slices(len(rows), max(1, CHUNK // max(1, int(width)))):
-        i, j = rows[part], columns[part]
+    for part in _slices(near.count, max(1, CHUNK // max(1, int(width)))):
+        i, j = near.rows[part], near.columns[part]
         out[i, j] = squared_norms(x[i].astype(np.float64) - z[j].astype(np.float64))
 
 

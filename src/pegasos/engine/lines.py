@@ -13,7 +13,7 @@ from scipy import sparse
 
 from pegasos.engine.compiling import compiled
 from pegasos.engine.interruption import check_interruption
-from pegasos.engine.rows import GATHERED_ROWS, ExplicitRows, GramRows, KernelRows, column_tiles
+from pegasos.engine.rows import COMPUTED_COLUMNS, GATHERED_ROWS, ExplicitRows, GramRows, KernelRows, column_tiles
 from pegasos.engine.threads import run_blocks
 
 Array = np.ndarray[Any, Any]
@@ -180,9 +180,10 @@ class KeptLines(StoredLines):
             part = slice(start, start + GATHERED_ROWS)
 
             def work(_: slice, columns: slice, part: slice = part) -> None:
-                self._values[slots[part], columns] = self._rows.between(missing[part], columns)
+                self._values[slots[part], columns] = self._rows.passing(missing[part], columns)
 
-            run_blocks(column_tiles(len(missing[part]), self._width), work, most_workers=self._rows.most_workers)
+            tiles = column_tiles(len(missing[part]), self._width, COMPUTED_COLUMNS)
+            run_blocks(tiles, work, most_workers=self._rows.most_workers)
 
 
 def lines_of(rows: Any, memory: int, rounding: bool = False) -> Lines:

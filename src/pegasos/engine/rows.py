@@ -27,9 +27,11 @@ from pegasos.engine.threads import run_blocks
 
 Array = np.ndarray[Any, Any]
 
-#: Columns of the kernel computed at once on the fly, and rows of a Gram matrix gathered at once.
-TILE_COLUMNS = 2048
+#: Rows of a kernel computed or gathered at once; columns of a product with them, and of a kernel computed on the fly: these
+#: tiles stay in a core's cache until they are used.
 GATHERED_ROWS = 256
+TILE_COLUMNS = 2048
+COMPUTED_COLUMNS = 512
 #: A matrix product adds a column's changes about this many times faster than adding them row by row.
 PRODUCT_ADVANTAGE = 5
 #: Kernel values up to which float32 serves for a first approximation.
@@ -231,14 +233,15 @@ class SharedDistances:
             def work(_: slice, columns: slice) -> None:
                 self.pairs.tile(index, columns, out=values[:, columns])
 
-            run_blocks(column_tiles(len(index), self.pairs.shape[1]), work, most_workers=self.pairs.most_workers)
+            tiles = column_tiles(len(index), self.pairs.shape[1], COMPUTED_COLUMNS)
+            run_blocks(tiles, work, most_workers=self.pairs.most_workers)
             self._index = index.copy()
         return self._values
 
 
-def column_tiles(rows: int, width: int) -> list[tuple[slice, slice]]:
+def column_tiles(rows: int, width: int, columns: int = TILE_COLUMNS) -> list[tuple[slice, slice]]:
     """All columns in tiles, for `run_blocks`."""
-    return [(slice(0, rows), slice(c, min(c + TILE_COLUMNS, width))) for c in range(0, width, TILE_COLUMNS)]
+    return [(slice(0, rows), slice(c, min(c + columns, width))) for c in range(0, width, columns)]
 
 
 class KernelRows(DualRows):
@@ -259,6 +262,7 @@ class KernelRows(DualRows):
         self._pairs = own if bank is None else bank.pairs
         # A user's function is called from one thread only: it need not be prepared for more.
         self.most_workers = 1 if self._pairs is None else self._pairs.most_workers
+        self._thread = threading.local()
 
     @cached_property
     def diagonal(self) -> Array:
@@ -281,6 +285,18 @@ class KernelRows(DualRows):
         self.kernel.transform(tile)
         return tile
 
+    def passing(self, rows: Array, columns: slice) -> Array:
+        """The same for a block of columns, in an array of this thread that the next call overwrites: fresh pages are slow."""
+        if self._pairs is None:
+            return self.between(rows, columns)
+        own, size = self._thread, len(rows) * (columns.stop - columns.start)
+        if getattr(own, "size", 0) < size:
+            own.numbers, own.size = np.empty(size, dtype=self.dtype), size
+        tile: Array = own.numbers[:size].reshape(len(rows), -1)
+        self._pairs.tile(rows, columns, out=tile)
+        self.kernel.transform(tile)
+        return tile
+
     def cross(self, index: Array) -> Array:
         if self._distances is None:
             return super().cross(index)
@@ -298,9 +314,9 @@ class KernelRows(DualRows):
             rows, values = index[part], np.ascontiguousarray(changes[:, part])
 
             def work(_: slice, columns: slice, rows: Array = rows, values: Array = values) -> None:
-                weights[:, columns] += values @ self.between(rows, columns)
+                weights[:, columns] += values @ self.passing(rows, columns)
 
-            run_blocks(column_tiles(len(rows), self.width), work, most_workers=self.most_workers)
+            run_blocks(column_tiles(len(rows), self.width, COMPUTED_COLUMNS), work, most_workers=self.most_workers)
 
     def _add_from_shared(self, base: Array, used: Array, changes: Array, weights: Array) -> None:
         values = np.ascontiguousarray(changes[:, used])
