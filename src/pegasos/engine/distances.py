@@ -133,11 +133,11 @@ class Pairs:
         if near is None:
             return
         x, z = self._x[rows], self._z[columns]
-        if self.dtype == np.float32 and near.count > MANY * out.size:
+        if self.dtype == np.float32 and len(near.rows) > MANY * out.size:
             near = self._refill_squared(x, z, out)
         if near is None:
             return
-        if not self._sparse and near.count > MANY * out.size:
+        if not self._sparse and len(near.rows) > MANY * out.size:
             out[...] = cdist(x, z, "sqeuclidean")
         else:
             _fill_by_differences(x, z, near, out)
@@ -255,9 +255,8 @@ def _copy_transposed(source: NDArray[Any], target: NDArray[Any]) -> None:
 
 
 class Near(NamedTuple):
-    """Pairs of a tile that are computed once more: how many, and where, row by row of the tile."""
+    """Pairs of a tile that are computed once more: where they are."""
 
-    count: int
     rows: NDArray[np.int64]
     columns: NDArray[np.int64]
 
@@ -280,9 +279,7 @@ def _squares_from_products(
     return total
 
 
-def _complete_squares(
-    products: NDArray[Any], a_norms: NDArray[Any], b_norms: NDArray[Any], accuracy: float
-) -> Near | None:
+def _complete_squares(products: NDArray[Any], a_norms: NDArray[Any], b_norms: NDArray[Any], accuracy: float) -> Near | None:
     """Products become squared distances; which pairs have ||a - b||^2 <= eps / accuracy (||a||^2 + ||b||^2); None if no pair has.
 
     The product's rounding error is about eps (||a||^2 + ||b||^2), so whatever lies above the bound has about that
@@ -298,12 +295,12 @@ def _complete_squares(
     touched = np.flatnonzero(counts)
     near = products[touched] <= (bound * a_norms[touched])[:, None] + bound * b_norms
     rows, columns = np.divmod(np.flatnonzero(near), near.shape[1])  # several times faster than np.nonzero
-    return Near(total, touched[rows], columns)
+    return Near(touched[rows], columns)
 
 
 def _fill_by_differences(x: Any, z: Any, near: Near, out: NDArray[Any]) -> None:
     width = max(np.diff(x.indptr).max(), np.diff(z.indptr).max()) if sparse.issparse(x) else x.shape[1]
-    for part in _slices(near.count, max(1, CHUNK // max(1, int(width)))):
+    for part in _slices(len(near.rows), max(1, CHUNK // max(1, int(width)))):
         i, j = near.rows[part], near.columns[part]
         out[i, j] = squared_norms(x[i].astype(np.float64) - z[j].astype(np.float64))
 

@@ -25,6 +25,7 @@ from pegasos.engine.losses import Loss
 from pegasos.engine.newton import solve_logistic
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.rows import ExplicitRows, GramRows
+from pegasos.engine.sample_start import foretold, sample_of
 from pegasos.engine.truncated_newton import solve_logistic_iteratively
 from pegasos.engine.working_sets import LARGEST_SET, MOST_ROUNDS, WorkingSets
 
@@ -101,6 +102,8 @@ class Finisher:
             return solve_logistic_iteratively(self._rows, *common, start)
         if self._sets is None or names is None:
             self._sets = WorkingSets(self._lines(), self._rows.diagonal, self._intercept, self._members)
+        if start is None and self._by_lines:
+            start = self._foretold(targets)
         few = not self._explicit and self._m <= FACTORED_ROWS
         found = self._sets.solve(targets, self._tol, start, names, ROUNDS_BEFORE_FACTOR if few else MOST_ROUNDS)
         if few:
@@ -166,12 +169,35 @@ class Finisher:
             return np.ones(len(targets), dtype=bool)
         if self.second_order or self._explicit or not self._loss.linear_dual:
             return np.full(len(targets), self.second_order)
-        sample = self._sample()
+        return np.full(len(targets), self._by_lines) | self._crawling(targets)
+
+    @property
+    def _by_lines(self) -> bool:
+        """Many rows without a matrix: lines of K are computed for those rows only that need one, and no epoch is walked."""
+        if self._explicit or not self._loss.linear_dual or self._m <= SMALL_MATRIX:
+            return False
+        return self._rows.pending if isinstance(self._rows, GramRows) else not self._rows.shared
+
+    def _crawling(self, targets: list[Target]) -> Array:
+        """For which targets one epoch on a sample leaves a large gap."""
+        sample = sample_of(self._m, SAMPLE)
         K = self._cross(sample)
         constant = 1.0 if self._intercept is Intercept.AUGMENTED else 0.0
         with announced("pilot"):
             gaps = [gap_after_epoch(K, target.labels[sample], target.bounds[sample], constant) for target in targets]
         return np.array(gaps) > CRAWLING_GAP
+
+    def _foretold(self, targets: list[Target]) -> Array | None:
+        """Coefficients that a sample foretells: where epochs would be fast most of them are right, and else zero is better."""
+        easy = np.flatnonzero(~self._crawling(targets))
+        if self._intercept is Intercept.FREE or not len(easy):
+            return None
+        rows = self._rows.flying() if isinstance(self._rows, GramRows) else self._rows
+        if self._members is not None:
+            rows = rows.some(self._members)
+        start = np.zeros((len(targets), self._m))
+        start[easy] = foretold(rows, [targets[place] for place in easy], self._intercept, self._memory)
+        return start
 
     def worth(self, gaps: list[Array]) -> Array:
         """For which predictors, by their gaps after the last epochs, walking on would take longer than the other method."""
@@ -192,10 +218,6 @@ class Finisher:
 
     # -- a sample of the rows ------------------------------------------------------------------------------------------
 
-    def _sample(self) -> Array:
-        """Some training rows at equal distances: positions among the members."""
-        return np.unique(np.linspace(0, self._m - 1, min(SAMPLE, self._m)).astype(np.int64))
-
     def _cross(self, sample: Array) -> Array:
         index = sample if self._members is None else self._members[sample]
         return np.ascontiguousarray(self._rows.between(index, index))
@@ -203,7 +225,7 @@ class Finisher:
     def _lines(self) -> Lines:
         """Of a matrix that is planned but not there yet only the lines that are needed are computed."""
         rows, rounding = self._rows, self._tol >= LEAST_ROUNDED_GAP
-        if isinstance(rows, GramRows) and rows.pending and self._m > SMALL_MATRIX:
+        if isinstance(rows, GramRows) and self._by_lines:
             return lines_of(rows.flying(), self._m * self._m * rows.dtype.itemsize, rounding)
         return lines_of(rows, self._memory, rounding)
 

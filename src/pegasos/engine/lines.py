@@ -14,7 +14,8 @@ from scipy import sparse
 from pegasos.engine.compiling import compiled
 from pegasos.engine.interruption import check_interruption
 from pegasos.engine.rows import COMPUTED_COLUMNS, GATHERED_ROWS, ExplicitRows, GramRows, KernelRows, column_tiles
-from pegasos.engine.threads import run_blocks
+from pegasos.engine.symmetric import scores_by_symmetry
+from pegasos.engine.threads import run_blocks, single_threaded_blas
 
 Array = np.ndarray[Any, Any]
 
@@ -41,8 +42,8 @@ class Lines(Protocol):
     def add(self, index: Array, changes: Array, scores: Array) -> None:
         """scores += changes·K[index], changes (predictors x index) and scores (predictors x all rows) in float64."""
 
-    def exact_scores(self, index: Array, coefficients: Array) -> Array:
-        """coefficients·K[index], in the precision of the rows."""
+    def scores_of(self, index: Array, coefficients: Array) -> Array:
+        """coefficients·K[index] of all rows, in the precision of the rows; no line is kept for it."""
 
 
 @compiled
@@ -66,28 +67,25 @@ def fill_set(slots: Array, index: Array, values: Array, constant: float, factor:
             out[i, j] = factor * (line[index[j]] + constant)
 
 
-class _Exact:
-    """Lines in the rows' own precision."""
+class ExplicitLines:
+    """Explicit features: the scores follow from the vector that the changes are."""
 
     rounded = False
-
-    def prepare(self, index: Array) -> None:
-        """They are there."""
-
-    def exact_scores(self, index: Array, coefficients: Array) -> Array:
-        raise AssertionError("the scores are exact")
-
-
-class ExplicitLines(_Exact):
-    """Explicit features: the scores follow from the vector that the changes are."""
 
     def __init__(self, rows: ExplicitRows) -> None:
         self._rows = rows
         self.capacity = rows.count
 
+    def prepare(self, index: Array) -> None:
+        """They are there."""
+
+    def scores_of(self, index: Array, coefficients: Array) -> Array:
+        return _added_to_zero(self, index, coefficients, self._rows.count)
+
     def fill_cross(self, index: Array, constant: float, factor: float, out: Array) -> None:
         block = self._rows.X[index].astype(np.float64)
-        products = block @ block.T
+        with single_threaded_blas():  # the same bits, whoever asks
+            products = block @ block.T
         products = products.toarray() if sparse.issparse(products) else products
         np.multiply(factor, products + constant, out=out, casting="same_kind")
 
@@ -99,19 +97,29 @@ class ExplicitLines(_Exact):
             scores[:, part] += np.asarray(X[part].astype(np.float64, copy=False) @ vectors).T
 
 
-class StoredLines(_Exact):
+class StoredLines:
     """A stored kernel matrix."""
+
+    rounded = False
 
     def __init__(self, values: Array) -> None:
         self._values = values
         self.capacity, self._width = values.shape
+
+    def prepare(self, index: Array) -> None:
+        """They are there."""
+
+    def scores_of(self, index: Array, coefficients: Array) -> Array:
+        return _added_to_zero(self, index, coefficients, self._width)
 
     def _slots(self, index: Array) -> Array:
         """Where in `_values` the lines of these rows are."""
         return index
 
     def fill_cross(self, index: Array, constant: float, factor: float, out: Array) -> None:
-        fill_set(self._slots(index), index, self._values, constant, factor, out)
+        slots = self._slots(index)
+        chunks = [(slice(k, k + GATHERED_ROWS), slice(None)) for k in range(0, len(slots), GATHERED_ROWS)]
+        run_blocks(chunks, lambda part, _: fill_set(slots[part], index, self._values, constant, factor, out[part]))
 
     def add(self, index: Array, changes: Array, scores: Array) -> None:
         used = np.flatnonzero(changes.any(axis=0))
@@ -153,13 +161,8 @@ class KeptLines(StoredLines):
     def prepare(self, index: Array) -> None:
         self._slots(index)
 
-    def exact_scores(self, index: Array, coefficients: Array) -> Array:
-        scores = np.zeros((len(coefficients), self._width))
-        for start in range(0, len(index), 8 * GATHERED_ROWS):
-            check_interruption()
-            part = slice(start, start + 8 * GATHERED_ROWS)
-            self._exact_rows.add(index[part], coefficients[:, part], scores)
-        return scores
+    def scores_of(self, index: Array, coefficients: Array) -> Array:
+        return scores_by_symmetry(self._exact_rows, index, coefficients)
 
     def _slots(self, index: Array) -> Array:
         self._time += 1
@@ -184,6 +187,12 @@ class KeptLines(StoredLines):
 
             tiles = column_tiles(len(missing[part]), self._width, COMPUTED_COLUMNS)
             run_blocks(tiles, work, most_workers=self._rows.most_workers)
+
+
+def _added_to_zero(lines: Lines, index: Array, coefficients: Array, count: int) -> Array:
+    scores = np.zeros((len(coefficients), count))
+    lines.add(index, coefficients, scores)
+    return scores
 
 
 def lines_of(rows: Any, memory: int, rounding: bool = False) -> Lines:

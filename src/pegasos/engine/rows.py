@@ -262,6 +262,7 @@ class KernelRows(DualRows):
         self._pairs = own if bank is None else bank.pairs
         # A user's function is called from one thread only: it need not be prepared for more.
         self.most_workers = 1 if self._pairs is None else self._pairs.most_workers
+        self.shared = bank is not None
         self._thread = threading.local()
 
     @cached_property
@@ -278,6 +279,10 @@ class KernelRows(DualRows):
         """The same kernel between rows rounded to float32."""
         return KernelRows(self.kernel, self.X.astype(np.float32))
 
+    def some(self, index: Array) -> KernelRows:
+        """The same kernel between some of the rows."""
+        return KernelRows(self.kernel, self.X[index])
+
     def between(self, rows: Array, columns: Any) -> Array:
         if self._pairs is None:
             return self.kernel(self.X[rows], self.X[columns])
@@ -285,14 +290,15 @@ class KernelRows(DualRows):
         self.kernel.transform(tile)
         return tile
 
-    def passing(self, rows: Array, columns: slice) -> Array:
-        """The same for a block of columns, in an array of this thread that the next call overwrites: fresh pages are slow."""
+    def passing(self, rows: Array, columns: slice | Array) -> Array:
+        """The same in an array of this thread that the next call overwrites: fresh pages are slow."""
         if self._pairs is None:
             return self.between(rows, columns)
-        own, size = self._thread, len(rows) * (columns.stop - columns.start)
+        width = columns.stop - columns.start if isinstance(columns, slice) else len(columns)
+        own, size = self._thread, len(rows) * width
         if getattr(own, "size", 0) < size:
             own.numbers, own.size = np.empty(size, dtype=self.dtype), size
-        tile: Array = own.numbers[:size].reshape(len(rows), -1)
+        tile: Array = own.numbers[:size].reshape(len(rows), width)
         self._pairs.tile(rows, columns, out=tile)
         self.kernel.transform(tile)
         return tile

@@ -102,7 +102,7 @@ def run_blocks(
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def run_each(work: Callable[[int], None], numbers: Sequence[int]) -> None:
+def run_each(work: Callable[[int], None], numbers: Sequence[int], most_workers: int | None = None) -> None:
     """Call work(number) for all numbers, on as many threads as BLAS may use.
 
     >>> found = [0, 0]
@@ -110,4 +110,5 @@ def run_each(work: Callable[[int], None], numbers: Sequence[int]) -> None:
     >>> found
     [1, 2]
     """
-    run_blocks([(slice(number, number + 1), slice(0, 0)) for number in numbers], lambda rows, _: work(rows.start))
+    blocks = [(slice(number, number + 1), slice(0, 0)) for number in numbers]
+    run_blocks(blocks, lambda rows, _: work(rows.start), most_workers)

@@ -108,12 +108,18 @@ class Predictor:
         _choose(chosen, np.flatnonzero(self.c < np.maximum(top, 0.0)), v, count // 2)
         _choose(chosen, np.flatnonzero(self.c > np.minimum(top, 0.0)), -v, count // 2)
 
-    def improve(self, index: Array, lines: Lines, places: Array) -> Array:
-        """The set's coefficients after pair steps; their changes are returned. `places` are its rows among all rows."""
-        kind = np.float64 if self.precise else np.float32
-        scale = float(self._diagonal[index].max()) or 1.0  # so that float32's range does not matter
-        K = np.empty((len(index), len(index)), dtype=kind)
-        lines.fill_cross(places, self._constant, 1.0 / scale, K)
+    def kernel_of(self, index: Array, lines: Lines, places: Array) -> Array:
+        """K within a set; its rows are `places` among all rows. It is scaled, so that float32's range does not matter."""
+        K = np.empty((len(index), len(index)), dtype=np.float64 if self.precise else np.float32)
+        lines.fill_cross(places, self._constant, 1.0 / self._scale(index), K)
+        return K
+
+    def _scale(self, index: Array) -> float:
+        return float(self._diagonal[index].max()) or 1.0
+
+    def improve(self, index: Array, K: Array) -> Array:
+        """The set's coefficients after pair steps; their changes are returned."""
+        kind, scale = K.dtype, self._scale(index)
         top = self.labels[index] * self.bounds[index]
         before = self.c[index]
         low, high = np.minimum(0.0, top), np.maximum(0.0, top)
@@ -177,6 +183,14 @@ def rebalanced(c: Array, low: Array, high: Array, total: float) -> Array:
     return c
 
 
+class _Exact:
+    """Coefficients for which scores are exact, and those scores: later ones differ from them in few rows."""
+
+    def __init__(self, predictors: list[Predictor], scores: Array) -> None:
+        self.c = np.stack([predictor.c for predictor in predictors])
+        self.scores = scores.copy()
+
+
 class WorkingSets:
     """All predictors on these rows. Coefficients and scores stay from one call to the next, for a path along λ.
 
@@ -205,13 +219,14 @@ class WorkingSets:
         """
         names = list(range(len(targets))) if names is None else names
         predictors, scores = self._begin(targets, start, names)
+        exact = _Exact(predictors, scores) if self._lines.rounded else None
         numbers = range(len(predictors))
         with announced("sets"):
             while True:
                 run_each(lambda j: predictors[j].look(scores[j] if self._all else scores[j, self._rows], tol), numbers)
                 late = [j for j in numbers if predictors[j].goes_on(tol, rounds)]
-                if self._lines.rounded:
-                    self._make_exact(predictors, [j for j in numbers if j not in late], scores, tol)
+                if exact is not None:
+                    self._make_exact(predictors, [j for j in numbers if j not in late], scores, exact, tol)
                     late = [j for j in numbers if predictors[j].goes_on(tol, rounds)]
                 if not late:
                     break
@@ -221,14 +236,15 @@ class WorkingSets:
         self._known |= {name: (predictors[j].c, scores[j]) for j, name in enumerate(names)}
         return [predictor.optimum() for predictor in predictors]
 
-    def _make_exact(self, predictors: list[Predictor], arrived: list[int], scores: Array, tol: float) -> None:
+    def _make_exact(self, predictors: list[Predictor], arrived: list[int], scores: Array, exact: _Exact, tol: float) -> None:
         """Who seems to have arrived by rounded lines gets exact scores, and is looked at once more."""
         arrived = [j for j in arrived if predictors[j].exact_at != predictors[j].rounds]
         if not arrived:
             return
-        c = np.stack([predictors[j].c for j in arrived])
-        used = np.flatnonzero(c.any(axis=0))
-        scores[arrived] = self._lines.exact_scores(self._rows[used], np.ascontiguousarray(c[:, used]))
+        changes = np.stack([predictors[j].c for j in arrived]) - exact.c[arrived]
+        exact.c[arrived] += changes
+        exact.scores[arrived] += self._scores_of(changes)
+        scores[arrived] = exact.scores[arrived]
         for j in arrived:
             predictors[j].exact_at = predictors[j].rounds
             predictors[j].look(scores[j] if self._all else scores[j, self._rows], tol)
@@ -244,7 +260,7 @@ class WorkingSets:
                 if name in self._known:
                     before, scores[j] = self._known[name]
                     changes[j] -= before
-            self._add(self._rows, changes, scores)
+            scores += self._scores_of(changes)
         return predictors, scores
 
     def _round(self, predictors: list[Predictor], numbers: list[int], scores: Array) -> None:
@@ -256,23 +272,28 @@ class WorkingSets:
             sets[j] = predictors[j].choose(self._lines.capacity)
 
         def improve(j: int) -> None:
-            changes[j] = predictors[j].improve(sets[j], self._lines, self._rows[sets[j]])
+            K = predictors[j].kernel_of(sets[j], self._lines, self._rows[sets[j]])
+            changes[j] = predictors[j].improve(sets[j], K)
 
         run_each(choose, range(len(predictors)))
         union = np.unique(np.concatenate(sets))
         if len(union) <= self._lines.capacity:
             self._lines.prepare(self._rows[union])  # here all threads help
-        run_each(improve, range(len(predictors)))
+        if len(predictors) > 1:
+            run_each(improve, range(len(predictors)))
+        else:
+            improve(0)  # and here, too
         together = np.zeros((len(predictors), len(union)))
         for j, index in enumerate(sets):
             together[j, np.searchsorted(union, index)] = changes[j]
         part = scores[numbers]
-        self._add(self._rows[union], together, part)
+        check_interruption()
+        self._lines.add(self._rows[union], together, part)
         scores[numbers] = part
 
-    def _add(self, index: Array, changes: Array, scores: Array) -> None:
-        check_interruption()
-        self._lines.add(index, changes, scores)
+    def _scores_of(self, changes: Array) -> Array:
+        used = np.flatnonzero(changes.any(axis=0))
+        return self._lines.scores_of(self._rows[used], np.ascontiguousarray(changes[:, used]))
 
 
 def _groups(late: list[int], m: int, capacity: int) -> list[list[int]]:

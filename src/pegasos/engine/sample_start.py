@@ -1,0 +1,55 @@
+"""Where to start many rows from: coefficients of the hinge loss that the optimum on a few of the rows foretells.
+
+On a sample with the same λ nearly the same function is optimal. At the optimum a row whose margin is below 1 has a_i = C_i, and
+one above has a_i = 0: so the sample's margins tell most coefficients of all rows, and w = Σ a_i y_i x_i is a sum over so many rows
+that it hardly feels the few that are told wrong. The sample itself starts from a smaller one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pegasos.engine.lines import lines_of
+from pegasos.engine.optimum import Intercept, Target
+from pegasos.engine.rows import KernelRows
+from pegasos.engine.working_sets import WorkingSets
+
+Array = np.ndarray[Any, Any]
+
+#: One row in so many makes a sample, of so many rows at least.
+ONE_IN, LEAST_SAMPLE = 5, 1000
+#: The gap, and rounds at most, to which a sample is solved: it foretells no more than that.
+SAMPLE_GAP, SAMPLE_ROUNDS = 0.02, 20
+
+
+def sample_of(count: int, size: int) -> Array:
+    """Some of `count` places, always the same ones, in no step in which labels might repeat."""
+    return np.sort(np.random.default_rng(0).permutation(count)[:size])
+
+
+def foretold(rows: KernelRows, targets: list[Target], intercept: Intercept, memory: int) -> Array:
+    """Coefficients y·a to begin with, targets x rows; in float32, where that serves."""
+    rows = rows.rounded() if rows.can_be_rounded else rows
+    sample = sample_of(rows.count, max(LEAST_SAMPLE, rows.count // ONE_IN))
+    few = rows.some(sample)
+    samples = [_sampled(target, sample) for target in targets]
+    start = foretold(few, samples, intercept, memory) if few.count > 2 * LEAST_SAMPLE else None
+    sets = WorkingSets(lines_of(few, memory), few.diagonal, intercept)
+    found = sets.solve(samples, SAMPLE_GAP, start, rounds=SAMPLE_ROUNDS)
+    scores = np.array([[optimum.bias] for optimum in found], dtype=rows.dtype).repeat(rows.count, axis=1)
+    rows.add(sample, np.array([optimum.vector for optimum in found], dtype=rows.dtype), scores)
+    return np.stack(
+        [
+            target.labels * np.where(target.labels * own < 1.0, target.bounds, 0.0)
+            for target, own in zip(targets, scores, strict=True)
+        ]
+    )
+
+
+def _sampled(target: Target, sample: Array) -> Target:
+    """The same λ: the sum of all C_i stays what it was."""
+    bounds = target.bounds[sample]
+    total = float(bounds.sum())
+    return Target(target.labels[sample], bounds * (float(target.bounds.sum()) / total) if total > 0.0 else bounds)
