@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,19 +103,24 @@ def _objectives(
         dual[k] = lam * (terms - 0.5 * dual_length)
 
 
-#: Halvings in the search for the best length of w.
-HALVINGS = 24
+def halvings(tol: float) -> int:
+    """How often the search for the best length of w halves its interval, if a relative gap of tol is asked for.
+
+    >>> halvings(0.01), halvings(1e-6)
+    (13, 26)
+    """
+    return max(6, 6 + math.ceil(-math.log2(tol)))
 
 
 @compiled
-def stretched(labels: Array, bounds: Array, scores: Array, bias: float, squared: float, halvings: int) -> tuple[float, float]:
-    """The factor t for which t (w, b) has the least F, and that F; without halvings t = 1.
+def stretched(labels: Array, bounds: Array, scores: Array, bias: float, squared: float, times: int) -> tuple[float, float]:
+    """The factor t for which t (w, b) has the least F, and that F, after so many halvings; without any t = 1.
 
     Where nearly all margins are almost 1 and C is large, the loss is C times many small numbers: a slightly longer w has none.
     The slope t ‖w‖² - Σ C_i u_i over t u_i < 1, where u_i = y_i (w·x_i + b), grows with t: bisection, first between 1 and 2.
     """
     low, high, t = 0.0, 2.0, 1.0
-    for _ in range(halvings):
+    for _ in range(times):
         slope = t * squared
         for i in range(labels.size):
             u = labels[i] * (scores[i] + bias)

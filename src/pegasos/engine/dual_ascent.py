@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.certificate import HALVINGS, Certificate, certificate_of, stretched
+from pegasos.engine.certificate import Certificate, certificate_of, halvings, stretched
 from pegasos.engine.finishing import Finisher, target_of
 from pegasos.engine.interruption import tell_gap
 from pegasos.engine.optimum import Optimum, Target
@@ -203,7 +203,7 @@ class DualAscent(EpochSolver):
 
     def _best_length(self, member: int, c: Array, scores: Array) -> tuple[float, float]:
         target, scores = self._target(member), scores.astype(np.float64)
-        factor, primal = stretched(target.labels, target.bounds, scores, 0.0, float(c @ scores), HALVINGS)
+        factor, primal = stretched(target.labels, target.bounds, scores, 0.0, float(c @ scores), halvings(self.tol))
         return float(factor), float(primal)
 
     def _stretched(self, member: int, c: Array, factor: float, primal: float, bound: float) -> Optimum:

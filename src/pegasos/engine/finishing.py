@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.certificate import HALVINGS, box, stretched
+from pegasos.engine.certificate import box, stretched
 from pegasos.engine.compiling import announced, compiled
 from pegasos.engine.factored import solve_by_factor
 from pegasos.engine.interior_point import solve_hinge, workspace_bytes
@@ -41,8 +41,8 @@ WALKED_EPOCHS = 3
 EPOCHS_WORTH_SETS, EPOCHS_WORTH_ITERATING = 4.0, 30.0
 #: Rows up to which a factor of the whole kernel matrix is made, and rounds of working sets before that.
 FACTORED_ROWS, ROUNDS_BEFORE_FACTOR = 1500, 40
-#: Rows of a sample, and the gap that one epoch on it leaves where epochs will crawl.
-SAMPLE, CRAWLING_GAP = 1000, 0.5
+#: Rows of a sample, the gap that one epoch on it leaves where epochs will crawl, and halvings for the length of w there.
+SAMPLE, CRAWLING_GAP, PILOT_HALVINGS = 1000, 0.5, 12
 #: Rows up to which a kernel matrix is computed as a whole, and the smallest tolerance for which lines may be rounded at first.
 SMALL_MATRIX, LEAST_ROUNDED_GAP = 2000, 1e-7
 
@@ -64,7 +64,7 @@ def gap_after_epoch(K: Array, labels: Array, bounds: Array, constant: float) -> 
     for i in range(size):
         squared += c[i] * scores[i]
         linear += labels[i] * c[i]
-    primal = stretched(labels, bounds, scores, 0.0, squared, HALVINGS)[1]
+    primal = stretched(labels, bounds, scores, 0.0, squared, PILOT_HALVINGS)[1]
     return (primal - linear + 0.5 * squared) / primal if primal > 0.0 else 0.0
 
 
@@ -220,6 +220,8 @@ class Finisher:
 
     def _cross(self, sample: Array) -> Array:
         index = sample if self._members is None else self._members[sample]
+        if isinstance(self._rows, GramRows) and not self._by_lines:
+            return self._rows.K[np.ix_(index, index)]  # the matrix will be needed anyway
         return np.ascontiguousarray(self._rows.between(index, index))
 
     def _lines(self) -> Lines:

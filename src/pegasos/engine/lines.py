@@ -6,6 +6,7 @@ row and all rows) come from a stored matrix, or are computed when first needed a
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +14,17 @@ from scipy import sparse
 
 from pegasos.engine.compiling import compiled
 from pegasos.engine.interruption import check_interruption
-from pegasos.engine.rows import COMPUTED_COLUMNS, GATHERED_ROWS, ExplicitRows, GramRows, KernelRows, column_tiles
+from pegasos.engine.pair_steps import SetKernel
+from pegasos.engine.rows import (
+    COMPUTED_COLUMNS,
+    GATHERED_ROWS,
+    TILE_COLUMNS,
+    ExplicitRows,
+    GramRows,
+    KernelRows,
+    column_tiles,
+    read_only,
+)
 from pegasos.engine.symmetric import scores_by_symmetry
 from pegasos.engine.threads import run_blocks, single_threaded_blas
 
@@ -36,8 +47,8 @@ class Lines(Protocol):
     def prepare(self, index: Array) -> None:
         """These lines will be asked for."""
 
-    def fill_cross(self, index: Array, constant: float, factor: float, out: Array) -> None:
-        """The kernel between these rows, with the constant feature, times a factor, into a square array."""
+    def within(self, index: Array, constant: float, factor: float, kind: Any) -> SetKernel:
+        """The kernel between these rows, with the constant feature, times a factor, in this dtype."""
 
     def add(self, index: Array, changes: Array, scores: Array) -> None:
         """scores += changes·K[index], changes (predictors x index) and scores (predictors x all rows) in float64."""
@@ -58,15 +69,6 @@ def add_segments(slots: Array, changes: Array, values: Array, start: int, stop: 
                     scores[j, q] += change * line[q]
 
 
-@compiled
-def fill_set(slots: Array, index: Array, values: Array, constant: float, factor: float, out: Array) -> None:
-    """out[i, j] = factor (values[slots[i], index[j]] + constant)."""
-    for i in range(slots.size):
-        line = values[slots[i]]
-        for j in range(index.size):
-            out[i, j] = factor * (line[index[j]] + constant)
-
-
 class ExplicitLines:
     """Explicit features: the scores follow from the vector that the changes are."""
 
@@ -82,12 +84,12 @@ class ExplicitLines:
     def scores_of(self, index: Array, coefficients: Array) -> Array:
         return _added_to_zero(self, index, coefficients, self._rows.count)
 
-    def fill_cross(self, index: Array, constant: float, factor: float, out: Array) -> None:
+    def within(self, index: Array, constant: float, factor: float, kind: Any) -> SetKernel:
         block = self._rows.X[index].astype(np.float64)
         with single_threaded_blas():  # the same bits, whoever asks
             products = block @ block.T
         products = products.toarray() if sparse.issparse(products) else products
-        np.multiply(factor, products + constant, out=out, casting="same_kind")
+        return SetKernel.whole((factor * (products + constant)).astype(kind), factor)
 
     def add(self, index: Array, changes: Array, scores: Array) -> None:
         X = self._rows.X
@@ -105,6 +107,7 @@ class StoredLines:
     def __init__(self, values: Array) -> None:
         self._values = values
         self.capacity, self._width = values.shape
+        self._thread = threading.local()
 
     def prepare(self, index: Array) -> None:
         """They are there."""
@@ -116,10 +119,9 @@ class StoredLines:
         """Where in `_values` the lines of these rows are."""
         return index
 
-    def fill_cross(self, index: Array, constant: float, factor: float, out: Array) -> None:
-        slots = self._slots(index)
-        chunks = [(slice(k, k + GATHERED_ROWS), slice(None)) for k in range(0, len(slots), GATHERED_ROWS)]
-        run_blocks(chunks, lambda part, _: fill_set(slots[part], index, self._values, constant, factor, out[part]))
+    def within(self, index: Array, constant: float, factor: float, kind: Any) -> SetKernel:
+        K, known = np.empty((len(index), len(index)), dtype=kind), np.zeros(len(index), dtype=bool)
+        return SetKernel(K, known, read_only(self._values), self._slots(index), index, constant, factor)
 
     def add(self, index: Array, changes: Array, scores: Array) -> None:
         used = np.flatnonzero(changes.any(axis=0))
@@ -139,7 +141,17 @@ class StoredLines:
     def _add_products(self, slots: Array, changes: Array, columns: slice, scores: Array) -> None:
         for start in range(0, len(slots), GATHERED_ROWS):
             part = slice(start, start + GATHERED_ROWS)
-            scores[:, columns] += changes[:, part] @ self._values[slots[part], columns].astype(np.float64, copy=False)
+            lines = self._buffer(len(slots[part]), columns.stop - columns.start)
+            lines[...] = self._values[slots[part], columns]
+            scores[:, columns] += changes[:, part] @ lines
+
+    def _buffer(self, rows: int, width: int) -> Array:
+        """Float64 numbers of this thread that are used again and again: fresh pages are slower than the work."""
+        kept = getattr(self._thread, "numbers", None)
+        if kept is None:
+            kept = self._thread.numbers = np.empty(GATHERED_ROWS * TILE_COLUMNS)
+        lines: Array = kept[: rows * width].reshape(rows, width)
+        return lines
 
 
 class KeptLines(StoredLines):

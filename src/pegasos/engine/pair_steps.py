@@ -12,13 +12,45 @@ rounding is seen, and made up for, when the scores are next computed from the co
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pegasos.engine.compiling import compiled
 
 Array = np.ndarray[Any, Any]
+
+
+class SetKernel(NamedTuple):
+    """The kernel within a set, whose lines are gathered when a step first needs one: most sets end before all of them did."""
+
+    #: The kernel, times `factor`, where a line is `known`.
+    K: Array
+    known: Array
+    #: values[slots[i], columns[j]] is the kernel between rows i and j of the set, without the constant feature.
+    values: Array
+    slots: Array
+    columns: Array
+    constant: float
+    factor: float
+
+    @classmethod
+    def whole(cls, K: Array, factor: float) -> SetKernel:
+        """One that is there already, times the factor."""
+        nothing = np.zeros(0, dtype=np.int64)
+        return cls(K, np.ones(len(K), dtype=bool), K[:0], nothing, nothing, 0.0, factor)
+
+
+@compiled
+def line_of(kernel: Any, place: int) -> Array:
+    """A line of a `SetKernel`."""
+    line = kernel.K[place]
+    if not kernel.known[place]:
+        kernel.known[place] = True
+        source, columns = kernel.values[kernel.slots[place]], kernel.columns
+        for j in range(columns.size):
+            line[j] = kernel.factor * (source[columns[j]] + kernel.constant)
+    return line
 
 
 @compiled
@@ -91,15 +123,24 @@ def move(place: int, step: Any, low: Array, high: Array, change: Array) -> None:
 
 @compiled
 def climb_pairs(
-    K: Array, v: Array, low: Array, high: Array, least: float, most: int, tiny: Any, gains: Array, bits: Array, change: Array
+    kernel: Any,
+    diagonal: Array,
+    v: Array,
+    low: Array,
+    high: Array,
+    least: float,
+    most: int,
+    tiny: Any,
+    gains: Array,
+    bits: Array,
+    change: Array,
 ) -> int:
     """Pair steps, in place, until no single step gains more than `least`; `bits` is a view of `gains`. Returns their number."""
-    size = v.size
-    diagonal, inverse, steps = np.empty_like(v), np.empty_like(v), np.empty_like(v)
+    inverse, steps = np.empty_like(v), np.empty_like(v)
     zero = v.dtype.type(0)
-    for i in range(size):
+    for i in range(v.size):
         # of a row of length zero nothing but its own bound ends the step
-        diagonal[i] = max(K[i, i], tiny * tiny)
+        diagonal[i] = max(diagonal[i], tiny * tiny)
         inverse[i] = v.dtype.type(1) / diagonal[i]
     for count in range(most):
         single_gains(v, diagonal, inverse, low, high, gains)
@@ -107,14 +148,14 @@ def climb_pairs(
         alone = gains[p]
         if not alone > least:
             return count
-        row = K[p]
+        row = line_of(kernel, p)
         pair_gains(p, row, v, diagonal, inverse, low, high, tiny, gains, steps)
         gains[p] = alone
         steps[p] = zero
         q = largest(bits)
         second = steps[q]
         first = min(max((v[p] - row[q] * second) * inverse[p], low[p]), high[p])
-        take_steps(first, row, second, K[q], v)
+        take_steps(first, row, second, line_of(kernel, q), v)
         move(p, first, low, high, change)
         if second != zero:
             move(q, second, low, high, change)
@@ -123,16 +164,25 @@ def climb_pairs(
 
 @compiled
 def climb_balanced_pairs(
-    K: Array, v: Array, low: Array, high: Array, least: float, most: int, tiny: Any, gains: Array, bits: Array, change: Array
+    kernel: Any,
+    diagonal: Array,
+    v: Array,
+    low: Array,
+    high: Array,
+    least: float,
+    most: int,
+    tiny: Any,
+    gains: Array,
+    bits: Array,
+    change: Array,
 ) -> int:
     """The same where the sum of all coefficients must stay as it is: one goes up by as much as another goes down."""
     size = v.size
-    diagonal = np.empty_like(v)
     shortest = np.inf
     for i in range(size):
-        diagonal[i] = max(K[i, i], tiny * tiny)
-        if K[i, i] > 0.0:
-            shortest = min(shortest, K[i, i])
+        if diagonal[i] > 0.0:
+            shortest = min(shortest, diagonal[i])
+        diagonal[i] = max(diagonal[i], tiny * tiny)
     for count in range(most):
         p, lowest = -1, np.inf
         for i in range(size):
@@ -142,7 +192,7 @@ def climb_balanced_pairs(
                 lowest = v[i]
         if p < 0 or not v[p] > lowest:
             return count
-        row = K[p]
+        row = line_of(kernel, p)
         balanced_gains(p, row, v, diagonal, low, high, tiny, gains)
         gains[p] = v.dtype.type(0)
         q = largest(bits)
@@ -153,19 +203,21 @@ def climb_balanced_pairs(
             return count
         curve = max(diagonal[p] + diagonal[q] - (row[q] + row[q]), tiny * (diagonal[p] + diagonal[q]))
         step = min((v[p] - v[q]) / curve, high[p], -low[q])
-        take_steps(step, row, -step, K[q], v)
+        take_steps(step, row, -step, line_of(kernel, q), v)
         move(p, step, low, high, change)
         move(q, -step, low, high, change)
     return most
 
 
-def climb(K: Array, v: Array, low: Array, high: Array, least: float, most: int, balanced: bool) -> tuple[Array, int]:
+def climb(
+    kernel: SetKernel, diagonal: Array, v: Array, low: Array, high: Array, least: float, most: int, balanced: bool
+) -> tuple[Array, int]:
     """The changes of a set of coefficients by pair steps, in K's dtype, and how many steps they took.
 
-    v, low and high are consumed: they end as gradient and room after the steps.
+    All arrays but `kernel` are consumed: v, low and high end as gradient and room after the steps.
     """
     change, gains = np.zeros_like(v), np.empty_like(v)
     bits = gains.view(np.int32 if v.itemsize == 4 else np.int64)
     tiny = v.dtype.type(1e-6 if v.itemsize == 4 else 1e-12)
     step = climb_balanced_pairs if balanced else climb_pairs
-    return change, step(K, v, low, high, least, most, tiny, gains, bits, change)
+    return change, step(kernel, diagonal, v, low, high, least, most, tiny, gains, bits, change)

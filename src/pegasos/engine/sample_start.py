@@ -1,7 +1,7 @@
 """Where to start many rows from: coefficients of the hinge loss that the optimum on a few of the rows foretells.
 
 On a sample with the same λ nearly the same function is optimal. At the optimum a row whose margin is below 1 has a_i = C_i, and
-one above has a_i = 0: so the sample's margins tell most coefficients of all rows, and w = Σ a_i y_i x_i is a sum over so many rows
+one above has a_i = 0: so the sample's margins tell most coefficients of all rows, and w = Σ a_i y_i x_i is a sum of so many
 that it hardly feels the few that are told wrong. The sample itself starts from a smaller one.
 """
 

@@ -10,16 +10,17 @@ Everything is in terms of c_i = y_i a_i and of the gradient v_i = y_i - s_i, so 
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pegasos.engine.certificate import HALVINGS, stretched
+from pegasos.engine.certificate import halvings, stretched
 from pegasos.engine.compiling import announced, compiled
 from pegasos.engine.interruption import check_interruption, tell_gap
 from pegasos.engine.lines import Lines
 from pegasos.engine.optimum import Intercept, Optimum, Target
-from pegasos.engine.pair_steps import climb
+from pegasos.engine.pair_steps import SetKernel, climb
 from pegasos.engine.threads import run_each
 
 Array = np.ndarray[Any, Any]
@@ -55,6 +56,7 @@ class Predictor:
 
     def __init__(self, target: Target, diagonal: Array, constant: float, free: bool) -> None:
         self.labels, self.bounds = target.labels, target.bounds
+        self.kind = hash(target.labels.tobytes())  # the same for those who tell the same class from the others
         self._diagonal, self._constant, self._free = diagonal, constant, free
         self.c = np.zeros(len(diagonal))
         self.scores = np.zeros(len(diagonal))
@@ -83,7 +85,7 @@ class Predictor:
         squared, self.bound = survey(self.labels, self.bounds, self.c, self.scores, self._diagonal, self.bias, self.gains)
         self.factor, self.primal = stretched(self.labels, self.bounds, self.scores, self.bias, squared, 0)
         if self.relative > tol:
-            self.factor, self.primal = stretched(self.labels, self.bounds, self.scores, self.bias, squared, HALVINGS)
+            self.factor, self.primal = stretched(self.labels, self.bounds, self.scores, self.bias, squared, halvings(tol))
         if self.rounds and self.exact_at != self.rounds and not self.bound > before and not self.relative < gap:
             # rounding ate the round's gain: from now on in double precision, and then this is as far as one gets
             self._idle += self.precise
@@ -108,33 +110,29 @@ class Predictor:
         _choose(chosen, np.flatnonzero(self.c < np.maximum(top, 0.0)), v, count // 2)
         _choose(chosen, np.flatnonzero(self.c > np.minimum(top, 0.0)), -v, count // 2)
 
-    def kernel_of(self, index: Array, lines: Lines, places: Array) -> Array:
-        """K within a set; its rows are `places` among all rows. It is scaled, so that float32's range does not matter."""
-        K = np.empty((len(index), len(index)), dtype=np.float64 if self.precise else np.float32)
-        lines.fill_cross(places, self._constant, 1.0 / self._scale(index), K)
-        return K
+    def improve(self, index: Array, places: Array, kernel: SetKernel) -> Array:
+        """The set's coefficients after pair steps; their changes are returned.
 
-    def _scale(self, index: Array) -> float:
-        return float(self._diagonal[index].max()) or 1.0
-
-    def improve(self, index: Array, K: Array) -> Array:
-        """The set's coefficients after pair steps; their changes are returned."""
-        kind, scale = K.dtype, self._scale(index)
+        The kernel is that of a set of `len(kernel.K)` rows, of which those of `index` are at `places`.
+        """
+        spread, scale = partial(_spread, kernel.K, places), 1.0 / kernel.factor
         top = self.labels[index] * self.bounds[index]
         before = self.c[index]
         low, high = np.minimum(0.0, top), np.maximum(0.0, top)
-        down, up = (((end - before) * scale).astype(kind) for end in (low, high))
-        v = (self.labels[index] - self.scores[index] - self.bias).astype(kind)
+        down, up = spread((low - before) * scale), spread((high - before) * scale)
+        v = spread(self.labels[index] - self.scores[index] - self.bias)
+        diagonal = spread(self._diagonal[index] * kernel.factor)
         worth = SHARE_OF_GAP * (self.primal - self.bound) / len(index)
         least = scale * min(worth, SHARE_OF_GAIN * float(self.gains.max()))
         change, taken = np.zeros(len(index)), 0
         while taken < STEPS_A_ROW * len(index):
             check_interruption()
-            part, steps = climb(K, v, down, up, least, STEPS_AT_ONCE, self._free)
-            change += part
+            part, steps = climb(kernel, diagonal, v, down, up, least, STEPS_AT_ONCE, self._free)
+            change += part[places]
             taken += steps
             if steps < STEPS_AT_ONCE:
                 break
+        down, up = down[places], up[places]
         # who ran out of room is at the bound itself, not a rounding beside it
         after = np.where(down >= 0, low, np.where(up <= 0, high, np.clip(before + change / scale, low, high)))
         if self._free:
@@ -150,6 +148,13 @@ class Predictor:
     def optimum(self) -> Optimum:
         bias = self.bias if self._free else self._constant * float(self.c.sum())
         return Optimum(self.factor * self.c, self.factor * bias, self.labels * self.c, self.primal, self.bound, self.rounds)
+
+
+def _spread(K: Array, places: Array, values: Array) -> Array:
+    """Values of some rows of a set among zeros for the others, in K's dtype."""
+    full = np.zeros(len(K), dtype=K.dtype)
+    full[places] = values
+    return full
 
 
 def _choose(chosen: Array, candidates: Array, values: Array, count: int) -> None:
@@ -202,6 +207,8 @@ class WorkingSets:
         self._rows = np.arange(len(diagonal)) if members is None else members
         self._constant = 1.0 if intercept is Intercept.AUGMENTED else 0.0
         self._free = intercept is Intercept.FREE
+        # of the kernel within sets, so that float32's range does not matter
+        self._factor = 1.0 / (float(diagonal[self._rows].max(initial=0.0)) + self._constant or 1.0)
         self._known: dict[int, tuple[Array, Array]] = {}
 
     def solve(
@@ -271,18 +278,23 @@ class WorkingSets:
         def choose(j: int) -> None:
             sets[j] = predictors[j].choose(self._lines.capacity)
 
-        def improve(j: int) -> None:
-            K = predictors[j].kernel_of(sets[j], self._lines, self._rows[sets[j]])
-            changes[j] = predictors[j].improve(sets[j], K)
-
         run_each(choose, range(len(predictors)))
         union = np.unique(np.concatenate(sets))
+
+        def improve(members: list[int]) -> None:
+            rows = np.unique(np.concatenate([sets[j] for j in members]))
+            kind = np.float64 if predictors[members[0]].precise else np.float32
+            kernel = self._lines.within(self._rows[rows], self._constant, self._factor, kind)
+            for j in members:
+                changes[j] = predictors[j].improve(sets[j], np.searchsorted(rows, sets[j]), kernel)
+
         if len(union) <= self._lines.capacity:
             self._lines.prepare(self._rows[union])  # here all threads help
-        if len(predictors) > 1:
-            run_each(improve, range(len(predictors)))
-        else:
-            improve(0)  # and here, too
+            alike = _alike(predictors)
+            run_each(lambda group: improve(alike[group]), range(len(alike)))
+        else:  # the lines of one set take the place of another's
+            for j in range(len(predictors)):
+                improve([j])
         together = np.zeros((len(predictors), len(union)))
         for j, index in enumerate(sets):
             together[j, np.searchsorted(union, index)] = changes[j]
@@ -294,6 +306,14 @@ class WorkingSets:
     def _scores_of(self, changes: Array) -> Array:
         used = np.flatnonzero(changes.any(axis=0))
         return self._lines.scores_of(self._rows[used], np.ascontiguousarray(changes[:, used]))
+
+
+def _alike(predictors: list[Predictor]) -> list[list[int]]:
+    """Predictors that share the kernel of their sets: those of the same labels (other λ) choose nearly the same rows."""
+    alike: dict[tuple[int, bool], list[int]] = {}
+    for j, predictor in enumerate(predictors):
+        alike.setdefault((predictor.kind, predictor.precise), []).append(j)
+    return list(alike.values())
 
 
 def _groups(late: list[int], m: int, capacity: int) -> list[list[int]]:
