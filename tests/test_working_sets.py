@@ -11,10 +11,13 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 import reference
+from pegasos import SDCA
 from pegasos.engine.interruption import Interrupted, interruptible, listening
 from pegasos.engine.lines import KeptLines, StoredLines, lines_of
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.rows import DenseRows, GramRows, KernelRows, SparseRows
+from pegasos.engine.sample_start import foretold
+from pegasos.engine.symmetric import scores_by_symmetry
 from pegasos.engine.working_sets import WorkingSets
 from pegasos.kernels import Gaussian, Linear
 
@@ -110,3 +113,61 @@ def test_it_can_be_stopped_and_tells_how_far_it_is() -> None:
     halt.set()
     with interruptible(halt), pytest.raises(Interrupted):
         sets.solve([Target(y, np.full(200, 100.0))], 1e-6)
+
+
+def test_lines_for_which_there_is_hardly_room_serve_many_predictors() -> None:
+    X, y = table(300, 4)
+    lines = KeptLines(KernelRows(Gaussian(2.0), X), 80)
+    targets = [Target(sign * y, np.full(300, C)) for sign in (1.0, -1.0) for C in (0.5, 5.0)]
+    for target, found in zip(targets, WorkingSets(lines, np.ones(300), Intercept.NONE).solve(targets, 1e-5), strict=True):
+        assert found.relative <= 1e-5
+        exact = objectives(Gaussian(2.0)(X), target, found, Intercept.NONE)
+        np.testing.assert_allclose([found.primal, found.bound], exact, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("count", [0, 3, 700, 1300])
+def test_scores_by_symmetry(dtype: type, count: int) -> None:
+    """Fewer rows than a tile, several tiles, all rows; the same bits in any number of threads."""
+    random = np.random.default_rng(0)
+    rows = KernelRows(Gaussian(2.0), random.normal(size=(1300, 3)).astype(dtype))
+    index, values = random.permutation(1300)[:count], random.normal(size=(2, count))
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            found.append(scores_by_symmetry(rows, index, values))
+    np.testing.assert_array_equal(*found)
+    plain = values @ rows.kernel(rows.X[index], rows.X).astype(np.float64) if count else np.zeros((2, 1300))
+    np.testing.assert_allclose(found[0], plain, atol=1e-10 if dtype is np.float64 else 1e-4)
+
+
+def test_a_sample_foretells_most_coefficients() -> None:
+    """Also of weighted rows, and where labels come in turns: every tenth row would tell one of them only."""
+    X, y = table(2600, 4)
+    order = np.argsort(np.arange(2600) % 10 < 5, kind="stable")
+    X, y = X[order], y[order]
+    rows, K = KernelRows(Gaussian(2.0), X), Gaussian(2.0)(X)
+    target = Target(y, 0.05 * np.random.default_rng(1).uniform(0.5, 1.5, 2600))
+    start = foretold(rows, [target], Intercept.AUGMENTED, 10**9)
+    (best,) = WorkingSets(StoredLines(K), np.ones(2600), Intercept.AUGMENTED).solve([target], 1e-4)
+    assert np.mean(np.abs(start[0] - y * best.dual) < 1e-3 * target.bounds) > 0.9
+    (found,) = WorkingSets(lines_of(rows, 10**9, rounding=True), np.ones(2600), Intercept.AUGMENTED).solve([target], 1e-4, start)
+    assert found.rounds < best.rounds
+    assert found.relative <= 1e-4
+    exact = objectives(K, target, found, Intercept.AUGMENTED)
+    np.testing.assert_allclose([found.primal, found.bound], exact, rtol=1e-9)
+
+
+def test_many_rows_need_no_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fit on more rows than a small matrix has: lines of K only, the same optimum, whatever C and the rows' precision."""
+    X, y = table(2100, 4)
+    sets = WorkingSets(StoredLines(Gaussian(2.0)(X)), np.ones(2100), Intercept.AUGMENTED)
+    monkeypatch.setattr(GramRows, "K", property(lambda self: pytest.fail("the matrix was computed")))
+    for dtype, tol in ((np.float32, 1e-3), (np.float64, 1e-5)):
+        for C in (0.02, 20.0):
+            model = SDCA(kernel=Gaussian(2.0), lam=1 / (C * 2100), tol=tol, fit_intercept="augment", random_state=0)
+            model.fit(X.astype(dtype), y)
+            assert model.gap_ <= tol
+            assert "epochs" not in model.plan_.method
+            (best,) = sets.solve([Target(y, np.full(2100, C))], 1e-5)
+            assert best.bound * model.lam <= model.objective_[0] * (1 + 1e-6) <= best.primal * model.lam * (1 + 2 * tol)
