@@ -32,6 +32,8 @@ Array = np.ndarray[Any, Any]
 
 #: From this many predictors on that change much, a matrix product beats adding line by line.
 PRODUCT_FROM = 6
+#: Rows of the kernel within a set that are computed at once.
+SET_ROWS = 64
 #: Explicit rows multiplied at once, where their products must be in float64.
 ROWS_AT_ONCE = 16384
 
@@ -39,13 +41,10 @@ ROWS_AT_ONCE = 16384
 class Lines(Protocol):
     """Rows as working sets see them."""
 
-    #: How many lines can be held at once: a set must not be larger.
-    capacity: int
     #: Whether lines are rounded to float32, so that scores have to be computed once more in the end.
     rounded: bool
-
-    def prepare(self, index: Array) -> None:
-        """These lines will be asked for."""
+    #: How many threads may ask at once (None: any number).
+    most_workers: int | None
 
     def within(self, index: Array, constant: float, factor: float, kind: Any) -> SetKernel:
         """The kernel between these rows, with the constant feature, times a factor, in this dtype."""
@@ -73,13 +72,10 @@ class ExplicitLines:
     """Explicit features: the scores follow from the vector that the changes are."""
 
     rounded = False
+    most_workers: int | None = None
 
     def __init__(self, rows: ExplicitRows) -> None:
         self._rows = rows
-        self.capacity = rows.count
-
-    def prepare(self, index: Array) -> None:
-        """They are there."""
 
     def scores_of(self, index: Array, coefficients: Array) -> Array:
         return _added_to_zero(self, index, coefficients, self._rows.count)
@@ -103,14 +99,12 @@ class StoredLines:
     """A stored kernel matrix."""
 
     rounded = False
+    most_workers: int | None = None
 
     def __init__(self, values: Array) -> None:
         self._values = values
-        self.capacity, self._width = values.shape
+        self._capacity, self._width = values.shape
         self._thread = threading.local()
-
-    def prepare(self, index: Array) -> None:
-        """They are there."""
 
     def scores_of(self, index: Array, coefficients: Array) -> Array:
         return _added_to_zero(self, index, coefficients, self._width)
@@ -126,8 +120,8 @@ class StoredLines:
     def add(self, index: Array, changes: Array, scores: Array) -> None:
         used = np.flatnonzero(changes.any(axis=0))
         dense = np.count_nonzero(changes) >= PRODUCT_FROM * len(used)
-        for start in range(0, len(used), self.capacity):
-            part = used[start : start + self.capacity]
+        for start in range(0, len(used), self._capacity):
+            part = used[start : start + self._capacity]
             slots, values = self._slots(index[part]), np.ascontiguousarray(changes[:, part])
 
             def work(_: slice, columns: slice, slots: Array = slots, values: Array = values) -> None:
@@ -166,15 +160,28 @@ class KeptLines(StoredLines):
         self._rows = rows.rounded() if rounded else rows
         super().__init__(np.empty((min(capacity, rows.count), rows.count), dtype=self._rows.dtype))
         self._slot_of = np.full(rows.count, -1, dtype=np.int64)
-        self._row_in = np.full(self.capacity, -1, dtype=np.int64)
-        self._used = np.full(self.capacity, -1, dtype=np.int64)
+        self._row_in = np.full(self._capacity, -1, dtype=np.int64)
+        self._used = np.full(self._capacity, -1, dtype=np.int64)
         self._time = 0
-
-    def prepare(self, index: Array) -> None:
-        self._slots(index)
+        self.most_workers = rows.most_workers
 
     def scores_of(self, index: Array, coefficients: Array) -> Array:
         return scores_by_symmetry(self._exact_rows, index, coefficients)
+
+    def within(self, index: Array, constant: float, factor: float, kind: Any) -> SetKernel:
+        """Of rows whose lines are not there the set's part only: many of them will not change, and then no line is needed."""
+        slots = self._slot_of[index]
+        K, missing = np.empty((len(index), len(index)), dtype=kind), np.flatnonzero(slots < 0)
+
+        def work(part: slice, _: slice) -> None:
+            tile = self._rows.passing(index[missing[part]], index)
+            tile += constant
+            tile *= factor
+            K[missing[part]] = tile
+
+        parts = [(slice(start, start + SET_ROWS), slice(None)) for start in range(0, len(missing), SET_ROWS)]
+        run_blocks(parts, work, most_workers=self.most_workers)
+        return SetKernel(K, slots < 0, read_only(self._values), slots, index, constant, factor)
 
     def _slots(self, index: Array) -> Array:
         self._time += 1
@@ -198,7 +205,7 @@ class KeptLines(StoredLines):
                 self._values[slots[part], columns] = self._rows.passing(missing[part], columns)
 
             tiles = column_tiles(len(missing[part]), self._width, COMPUTED_COLUMNS)
-            run_blocks(tiles, work, most_workers=self._rows.most_workers)
+            run_blocks(tiles, work, most_workers=self.most_workers)
 
 
 def _added_to_zero(lines: Lines, index: Array, coefficients: Array, count: int) -> Array:

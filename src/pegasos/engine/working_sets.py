@@ -91,10 +91,10 @@ class Predictor:
             self._idle += self.precise
             self.precise = True
 
-    def choose(self, most: int) -> Array:
+    def choose(self) -> Array:
         """Half a set of the rows that gain most, then those inside their box, then again those that gain most."""
         inside = np.flatnonzero((self.c != 0) & (np.abs(self.c) < self.bounds))
-        size = min(most, len(self.c), self._size)
+        size = min(len(self.c), self._size)
         gaining = np.flatnonzero(self.gains > 0)
         chosen = np.zeros(len(self.c), dtype=bool)
         half = max(2, size // 2)
@@ -238,8 +238,7 @@ class WorkingSets:
                 if not late:
                     break
                 tell_gap(max(predictors[j].relative for j in late), tol)
-                for group in _groups(late, len(self._rows), self._lines.capacity):
-                    self._round([predictors[j] for j in group], group, scores)
+                self._round([predictors[j] for j in late], late, scores)
         self._known |= {name: (predictors[j].c, scores[j]) for j, name in enumerate(names)}
         return [predictor.optimum() for predictor in predictors]
 
@@ -276,7 +275,7 @@ class WorkingSets:
         changes: list[Array] = [np.empty(0)] * len(predictors)
 
         def choose(j: int) -> None:
-            sets[j] = predictors[j].choose(self._lines.capacity)
+            sets[j] = predictors[j].choose()
 
         run_each(choose, range(len(predictors)))
         union = np.unique(np.concatenate(sets))
@@ -288,13 +287,11 @@ class WorkingSets:
             for j in members:
                 changes[j] = predictors[j].improve(sets[j], np.searchsorted(rows, sets[j]), kernel)
 
-        if len(union) <= self._lines.capacity:
-            self._lines.prepare(self._rows[union])  # here all threads help
-            alike = _alike(predictors)
-            run_each(lambda group: improve(alike[group]), range(len(alike)))
-        else:  # the lines of one set take the place of another's
-            for j in range(len(predictors)):
-                improve([j])
+        alike = _alike(predictors)
+        if len(alike) > 1:
+            run_each(lambda group: improve(alike[group]), range(len(alike)), self._lines.most_workers)
+        else:
+            improve(alike[0])  # here all threads help with the kernel
         together = np.zeros((len(predictors), len(union)))
         for j, index in enumerate(sets):
             together[j, np.searchsorted(union, index)] = changes[j]
@@ -314,9 +311,3 @@ def _alike(predictors: list[Predictor]) -> list[list[int]]:
     for j, predictor in enumerate(predictors):
         alike.setdefault((predictor.kind, predictor.precise), []).append(j)
     return list(alike.values())
-
-
-def _groups(late: list[int], m: int, capacity: int) -> list[list[int]]:
-    """Predictors that go in step: as many as can have their lines at once."""
-    size = max(1, capacity // SMALLEST_SET) if capacity < m else len(late)
-    return [late[start : start + size] for start in range(0, len(late), size)]
