@@ -20,7 +20,7 @@ from pegasos.engine.compiling import announced, compiled
 from pegasos.engine.factored import solve_by_factor
 from pegasos.engine.interior_point import solve_hinge, workspace_bytes
 from pegasos.engine.limited_memory import solve_logistic_by_gradients
-from pegasos.engine.lines import ROWS_AT_ONCE, Lines, lines_of
+from pegasos.engine.lines import ROWS_AT_ONCE, Lines, RoundedMatrix, StoredLines, lines_of
 from pegasos.engine.losses import Loss
 from pegasos.engine.newton import solve_logistic
 from pegasos.engine.optimum import Intercept, Optimum, Target
@@ -43,8 +43,9 @@ EPOCHS_WORTH_SETS, EPOCHS_WORTH_ITERATING = 4.0, 30.0
 FACTORED_ROWS, ROUNDS_BEFORE_FACTOR = 1500, 40
 #: Rows of a sample, the gap that one epoch on it leaves where epochs will crawl, and halvings for the length of w there.
 SAMPLE, CRAWLING_GAP, PILOT_HALVINGS = 1000, 0.5, 12
-#: Rows up to which a kernel matrix is computed as a whole, and the smallest tolerance for which lines may be rounded at first.
-SMALL_MATRIX, LEAST_ROUNDED_GAP = 2000, 1e-7
+#: Rows up to which a kernel matrix is computed as a whole, predictors from which it is for more rows, too, and the smallest
+#: tolerance for which lines may be rounded at first.
+SMALL_MATRIX, PREDICTORS_WORTH_MATRIX, LEAST_ROUNDED_GAP = 2000, 3, 1e-7
 
 
 @compiled
@@ -100,10 +101,10 @@ class Finisher:
             return solve_hinge(self._rows.X, *common) if self._loss.linear_dual else self._solve_logistic(targets)
         if not self._loss.linear_dual:
             return solve_logistic_iteratively(self._rows, *common, start)
-        if self._sets is None or names is None:
-            self._sets = WorkingSets(self._lines(), self._rows.diagonal, self._intercept, self._members)
         if start is None and self._by_lines:
             start = self._foretold(targets)
+        if self._sets is None or names is None:
+            self._sets = WorkingSets(self._lines(len(targets)), self._rows.diagonal, self._intercept, self._members)
         few = not self._explicit and self._m <= FACTORED_ROWS
         found = self._sets.solve(targets, self._tol, start, names, ROUNDS_BEFORE_FACTOR if few else MOST_ROUNDS)
         if few:
@@ -224,10 +225,13 @@ class Finisher:
             return self._rows.K[np.ix_(index, index)]  # the matrix will be needed anyway
         return np.ascontiguousarray(self._rows.between(index, index))
 
-    def _lines(self) -> Lines:
-        """Of a matrix that is planned but not there yet only the lines that are needed are computed."""
+    def _lines(self, predictors: int) -> Lines:
+        """Of a matrix that is planned but not there yet only the lines that are needed are computed: many predictors need all."""
         rows, rounding = self._rows, self._tol >= LEAST_ROUNDED_GAP
         if isinstance(rows, GramRows) and self._by_lines:
+            if predictors >= PREDICTORS_WORTH_MATRIX:
+                flying = rows.flying()
+                return RoundedMatrix(flying) if rounding and flying.can_be_rounded else StoredLines(rows.K)
             return lines_of(rows.flying(), self._m * self._m * rows.dtype.itemsize, rounding)
         return lines_of(rows, self._memory, rounding)
 
