@@ -846,6 +846,34 @@ def central_path(X: ArrayLike, y: ArrayLike, C: ArrayLike, *, intercept: str, la
     return (v, 0.0) if intercept == "none" else (v[:-1], float(v[-1]))
 
 
+def cutting_planes(X: ArrayLike, y: ArrayLike, C: ArrayLike, rounds: int = 200) -> tuple[Vector, float]:
+    """The hinge loss: w where  F(w) = ||w||^2/2 + sum_i C_i max(0, 1 - y_i w.x_i)  is least, and a bound below all F.
+
+    In each round a cut at the present w, then the w that is best for all cuts: w = sum_t p_t g_t where p, on the simplex,
+    maximizes p.b - ||w||^2/2. One p_t after the other moves by the best amount towards being 1.
+    """
+    X, y, C = (np.array(part, dtype=np.float64) for part in (X, y, C))
+    w, best, lowest, bound = np.zeros(X.shape[1]), np.zeros(X.shape[1]), math.inf, 0.0
+    slopes, offsets, p = [np.zeros(X.shape[1])], [0.0], [1.0]
+    for _ in range(rounds):
+        inside = [i for i in range(len(y)) if y[i] * float(X[i] @ w) < 1]
+        value = float(w @ w / 2 + sum(C[i] * (1 - y[i] * float(X[i] @ w)) for i in inside))
+        if value < lowest:
+            best, lowest = w, value
+        slopes.append(sum((C[i] * y[i] * X[i] for i in inside), np.zeros(X.shape[1])))
+        offsets.append(float(sum(C[i] for i in inside)))
+        p.append(0.0)
+        for _ in range(100):
+            for t in range(len(p)):
+                w, b = sum(q * g for q, g in zip(p, slopes, strict=True)), sum(q * o for q, o in zip(p, offsets, strict=True))
+                towards, gain = slopes[t] - w, offsets[t] - b
+                for step in [min(1.0, max(0.0, float((gain - towards @ w) / (towards @ towards))))] if towards.any() else []:
+                    p = [(1 - step) * q + step * (k == t) for k, q in enumerate(p)]
+        w, b = sum(q * g for q, g in zip(p, slopes, strict=True)), sum(q * o for q, o in zip(p, offsets, strict=True))
+        bound = max(bound, float(b - w @ w / 2))
+    return best, bound
+
+
 def newton_logistic(X: ArrayLike, y: ArrayLike, C: ArrayLike, *, intercept: str, rounds: int = 30) -> tuple[Vector, float]:
     """The logistic loss: (w, b) where  ||w||^2/2 [+ b^2/2] + sum_i C_i log(1 + exp(-y_i (w.x_i + b)))  is least."""
     X, y, C = (np.array(part, dtype=np.float64) for part in (X, y, C))

@@ -149,6 +149,23 @@ def test_unknown_lengths_empty_blocks_and_integers(rows: Any, client: Client) ->
     assert_array_equal(client.gather(client.compute(lazy)), found.to_local().predict(X[kept]))
 
 
+@BOTH
+def test_wide_sparse_rows(loss: str, clusters: Any) -> None:
+    X = sparse.random(400, 2500, density=0.01, format="csr", random_state=0)
+    y = np.random.default_rng(0).integers(0, 2, 400)
+    parts = [slice(0, 150), slice(150, 220), slice(220, 400)]
+    given = [dask.delayed(X[part]) for part in parts], [dask.delayed(y[part]) for part in parts]
+    two, three = (DaskSDCA(loss, 0.01, client=clusters(workers)).fit(*given) for workers in (2, 3))
+    same(two, three)
+    assert two.gap_ <= two.tol
+    local = SDCA(loss, 0.01).fit(X, y)
+    assert two.dual_objective_[0] <= local.objective_[0] * (1 + 1e-12)
+    assert local.dual_objective_[0] <= two.objective_[0] * (1 + 1e-12)
+    assert two.plan_.method.startswith("cutting planes" if loss == "hinge" else "L-BFGS")
+    with pytest.raises(ValueError, match="fit_intercept='free' with 2,500 features"):
+        DaskSDCA(loss, fit_intercept="free", client=clusters(2)).fit(*given)
+
+
 def test_float32_stays_float32(rows: Any, client: Client) -> None:
     X, y = rows
     found = DaskSDCA(client=client).fit(*in_blocks(X.astype(np.float32), y, 100))

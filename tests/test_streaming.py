@@ -9,14 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from threadpoolctl import threadpool_limits
 
 import reference
 from pegasos import SDCA
+from pegasos.engine import passes
+from pegasos.engine.cutting_planes import solve_by_cuts, weigh_cuts
 from pegasos.engine.losses import LOSSES
 from pegasos.engine.optimum import Intercept
-from pegasos.engine.streaming import Certified, Column, LabelledBlocks, solve_in_passes
+from pegasos.engine.passes import Certified, Column, LabelledBlocks
+from pegasos.engine.streaming import solve_in_passes
 from pegasos.engine.streaming_rows import central_point
 
 Array = np.ndarray[Any, Any]
@@ -34,6 +38,8 @@ def solve(
     present = int((weights > 0).sum())
     columns = [Column(code, C, (mine, other), present) for code, mine, other in zip(found, sums, rest, strict=True)]
     with LabelledBlocks(X, codes, weights) as blocks:
+        if loss == "hinge" and X.shape[1] > passes.MOST_FEATURES:
+            return solve_by_cuts(blocks, columns, intercept, tol, most)
         return solve_in_passes(blocks, LOSSES[loss], columns, intercept, tol, most)
 
 
@@ -136,3 +142,51 @@ def test_nothing_to_solve_and_an_early_end() -> None:
     early = solve("hinge", X, codes, weights, 1.0, Intercept.AUGMENTED, 1e-9, most=3)[0]
     assert len(early.curve) == 3
     assert early.relative > 1e-9
+
+
+# Wide rows ------------------------------------------------------------------------------------------------------------
+
+
+def wide_table(m: int = 150, d: int = 2500) -> tuple[sparse.csr_matrix, Array, Array]:
+    random = np.random.default_rng(0)
+    X = sparse.random(m, d, density=0.01, format="csr", random_state=0)
+    return X, random.integers(0, 3, m), random.uniform(0.5, 2.0, m)
+
+
+@pytest.mark.parametrize(("loss", "intercept"), [("hinge", Intercept.AUGMENTED), ("logistic", Intercept.NONE)])
+def test_wide_rows_are_certified_dense_and_sparse(loss: str, intercept: Intercept) -> None:
+    X, codes, weights = wide_table()
+    found = solve(loss, X, codes, weights, 0.5, intercept, 1e-3)
+    dense = solve(loss, X.toarray(), codes, weights, 0.5, intercept, 1e-3)
+    local = SDCA(loss, lam=1 / (0.5 * weights.sum()), tol=1e-4, fit_intercept=False if intercept is Intercept.NONE else "augment")
+    best = local.fit(X, codes, weights).objective_ / local.lam_
+    for code, (each, other) in enumerate(zip(found, dense, strict=True)):
+        assert max(each.relative, other.relative) <= 1e-3
+        y = np.where(codes == code, 1.0, -1.0)
+        assert_allclose(objective(loss, X, y, 0.5 * weights, each, intercept), each.primal, rtol=1e-9)
+        assert max(each.bound, other.bound) <= best[code] * (1 + 1e-9)
+        assert min(each.primal, other.primal) >= best[code] * (1 - 1e-4)
+
+
+def test_cuts_equal_the_twin() -> None:
+    X, codes, weights = table(20, 2, 4)
+    columns = [Column(1, 0.2, (float(weights[codes == 1].sum()), float(weights[codes == 0].sum())), 20)]
+    with LabelledBlocks(X, codes, weights) as blocks:
+        [found] = solve_by_cuts(blocks, columns, Intercept.NONE, 1e-8)
+    w, bound = reference.cutting_planes(X, np.where(codes == 1, 1.0, -1.0), 0.2 * weights, rounds=12)
+    assert found.relative <= 1e-8
+    assert_allclose(found.vector, w, rtol=0, atol=1e-3)
+    assert bound <= found.primal
+    assert_allclose(bound, found.primal, rtol=1e-4)
+
+
+def test_the_weights_of_cuts_are_the_best() -> None:
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        cuts, offsets = random.normal(size=(6, 4)), random.normal(size=6)
+        shares = np.full(6, 1 / 6)
+        weigh_cuts(cuts @ cuts.T, offsets, shares, 1e-10)
+        assert_allclose(shares.sum(), 1.0)
+        assert shares.min() >= 0.0
+        slopes = offsets - cuts @ (shares @ cuts)
+        assert slopes.max() <= shares @ slopes + 1e-9  # no shift of weight gains

@@ -11,8 +11,8 @@ from dask.delayed import Delayed
 from distributed import Future
 from scipy import sparse
 
+from pegasos.engine.passes import LabelledBlocks
 from pegasos.engine.row_blocks import Part
-from pegasos.engine.streaming import LabelledBlocks
 from pegasos.engine.threads import single_threaded_blas
 
 Array = np.ndarray[Any, Any]

@@ -13,10 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from pegasos.dask import prediction
 from pegasos.dask.table import Table, open_table
+from pegasos.engine.cutting_planes import solve_by_cuts
 from pegasos.engine.losses import LOSSES
 from pegasos.engine.optimum import Intercept
+from pegasos.engine.passes import MOST_FEATURES, Certified
 from pegasos.engine.plan import Plan
-from pegasos.engine.streaming import Certified, solve_in_passes
+from pegasos.engine.streaming import solve_in_passes
 from pegasos.learners.convergence import NotConverged
 from pegasos.learners.regularized import gives_probabilities
 from pegasos.learners.sdca import SDCA
@@ -112,12 +114,27 @@ class DaskSDCA(SDCA):
         """Learn from Dask arrays (dense or CSR blocks), Dask DataFrames or lists of delayed parts; all with the same blocks."""
         self.check_parameters()
         table = open_table(current_client(self.client), X, y, sample_weight, self.class_weight, self.memory)
-        given = (intercept_of(self), float(self.tol), int(self.max_epochs))
-        found = solve_in_passes(table.passes, LOSSES[self.loss], table.columns(float(self.lam_ or 0.0)), *given)
-        self._keep(table, found)
+        self._keep(table, self._solve(table))
         self._name_features(X)
         self._warn_if_late()
         return self
+
+    def _solve(self, table: Table) -> list[Certified]:
+        columns, given = table.columns(float(self.lam_ or 0.0)), (intercept_of(self), float(self.tol), int(self.max_epochs))
+        wide = table.width > MOST_FEATURES
+        if wide and intercept_of(self) is Intercept.FREE:
+            raise ValueError(
+                f"fit_intercept='free' with {table.width:,} features: on a cluster there is a way for at most {MOST_FEATURES:,}. "
+                "Use fit_intercept='augment' (a constant feature), or centre the features."
+            )
+        if wide and LOSSES[self.loss].linear_dual:
+            return solve_by_cuts(table.passes, columns, *given)
+        return solve_in_passes(table.passes, LOSSES[self.loss], columns, *given)
+
+    def _method(self, table: Table) -> str:  # type: ignore[override]
+        if table.width <= MOST_FEATURES:
+            return "Newton's method"
+        return "cutting planes" if LOSSES[self.loss].linear_dual else "L-BFGS"
 
     def _keep(self, table: Table, found: list[Certified]) -> None:
         """The fitted attributes, none of which knows the cluster."""
@@ -141,7 +158,7 @@ class DaskSDCA(SDCA):
             table.budget,
             1,
             f"blocks {place}",
-            f"Newton's method, {longest} passes over the rows",
+            f"{self._method(table)}, {longest} passes over the rows",
         )
         self.checkpoints_: list[int] = []
         self._m, self._constant, self._seed = table.rows, float(intercept_of(self) is Intercept.AUGMENTED), 0

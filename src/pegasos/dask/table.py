@@ -15,7 +15,7 @@ from pegasos.dask import blocks
 from pegasos.dask.blocks import Described
 from pegasos.dask.passes import ClusterPasses, guarded, results_of
 from pegasos.engine.memory import parse_bytes
-from pegasos.engine.streaming import Column
+from pegasos.engine.passes import Column
 from pegasos.learners.task import column_codes
 
 Array = np.ndarray[Any, Any]

@@ -8,21 +8,27 @@ An iteration is **one** pass. It takes the vector w, the direction and a guess o
 F_μ after several lengths, and gradient and matrix after the guessed one. Only where that one was much worse than another length
 is the next pass spent on the same direction. a follows from margins alone, so every pass has two feasible dual points: that of
 the new vector, and the tangent from the old one, which the full step would lead to.
+
+On wide rows no matrix is made: for the logistic loss past gradients shape the direction (L-BFGS), in the same passes otherwise;
+for the hinge loss there is `cutting_planes.py`.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from pegasos.engine import streaming_rows
+from pegasos.engine.compiling import announced
 from pegasos.engine.interruption import tell_gap
 from pegasos.engine.losses import Loss
 from pegasos.engine.normal_matrix import NormalMatrix
 from pegasos.engine.optimum import Intercept
-from pegasos.engine.row_blocks import MATRIX_BYTES, WIDE, Block, Part, RowBlocks
+from pegasos.engine.passes import MOST_FEATURES, Certified, Column, Passes
+from pegasos.engine.row_blocks import MATRIX_BYTES, WIDE, Block, Part
 from pegasos.engine.streaming_rows import FIRST, LOSS, NEW, RIGHT, SUMS, TANGENT, WEIGHT
 
 Array = np.ndarray[Any, Any]
@@ -31,58 +37,14 @@ Array = np.ndarray[Any, Any]
 PATIENCE = 60
 #: Lengths of steps whose values every pass tells, and how much of the best one's gain the guessed one must have.
 STEPS = np.array([0.0, 1.0, 0.6, 0.3, 0.15, 0.06, 0.02, 0.005])
-GOOD_SHARE = 0.3
+GOOD_SHARE, SHORTEST = 0.3, STEPS[-1]
 #: How far μ falls at once, at first and at best, and where steps had to be short; and how near the path that needs to be (the
 #: decrement √(gradient·step/μ)).
 FALL, SLOW_FALL, NEAR = 0.1, 0.5, 10.0
 #: The last μ, as a share of the one whose gap would be the tolerance.
 LAST = 0.3
-
-
-class Passes(Protocol):
-    """Rows in blocks, wherever they are (see `RowBlocks.map_sum`); a block's `own` are the codes and weights of its rows."""
-
-    width: int
-
-    def map_sum(self, work: Any, *arguments: Any) -> Part: ...
-
-
-class LabelledBlocks(RowBlocks):
-    """Blocks whose `own` are the class codes and weights of their rows."""
-
-    def __init__(self, X: Any, codes: Array, weights: Array) -> None:
-        super().__init__(X)
-        for block in self.blocks:
-            block.own = codes[block.span], weights[block.span]
-
-
-@dataclass(frozen=True)
-class Column:
-    """One predictor: rows with this class code are +1, all others -1; C_i = unit ω_i.
-
-    sides  Σ ω_i of either label;  rows  how many rows have ω_i > 0
-    """
-
-    code: int
-    unit: float
-    sides: tuple[float, float]
-    rows: int
-
-
-@dataclass(frozen=True)
-class Certified:
-    """A predictor, its objective F and a bound below all objectives (see `optimum.py`); the relative gap after each pass."""
-
-    vector: Array
-    bias: float
-    primal: float
-    bound: float
-    curve: tuple[float, ...]
-
-    @property
-    def relative(self) -> float:
-        """(F - G)/F, 0 where F is 0."""
-        return (self.primal - self.bound) / self.primal if self.primal > 0.0 else 0.0
+#: Past steps that shape the next one on wide rows.
+PAST = 20
 
 
 @dataclass(frozen=True)
@@ -102,23 +64,23 @@ def solve_in_passes(
     blocks: Passes, loss: Loss, columns: list[Column], intercept: Intercept, tol: float, most: int = 1000
 ) -> list[Certified]:
     """All columns, each until its relative gap is at most tol; every pass serves all that have not arrived."""
+    square = blocks.width <= MOST_FEATURES
+    numbers = (blocks.width + 1) ** 2 if square else 3 * (blocks.width + 1)
+    together = max(1, MATRIX_BYTES // (8 * numbers))
+    make = _Path if square else _WidePath
     found: list[Certified] = []
-    size = max(1, MATRIX_BYTES // (8 * (blocks.width + 1) ** 2))
-    for start in range(0, len(columns), size):
-        paths = [_Path(column, blocks.width, loss, intercept, tol) for column in columns[start : start + size]]
-        _follow(blocks, loss, intercept, [path for path in paths if not path.trivial], tol, most)
+    for start in range(0, len(columns), together):
+        paths = [make(column, blocks.width, loss, intercept, tol) for column in columns[start : start + together]]
+        live = [path for path in paths if not path.trivial]
+        sides = 2 if intercept is Intercept.FREE else 1
+        while live:
+            part = blocks.map_sum(_look, loss.linear_dual, [path.order() for path in live], sides, square)
+            for path, *own in zip(live, *part.sums, strict=True):
+                path.arrive(*own)
+            tell_gap(max(path.relative for path in live), tol)
+            live = [path for path in live if path.relative > tol and not path.stuck and len(path.curve) < most]
         found += [path.certified() for path in paths]
     return found
-
-
-def _follow(blocks: Passes, loss: Loss, intercept: Intercept, live: list[_Path], tol: float, most: int) -> None:
-    sides = 2 if intercept is Intercept.FREE else 1
-    while live:
-        part = blocks.map_sum(_look, loss.linear_dual, [path.order() for path in live], sides)
-        for path, *own in zip(live, *part.sums, strict=True):
-            path.arrive(*own)
-        tell_gap(max(path.relative for path in live), tol)
-        live = [path for path in live if path.relative > tol and not path.stuck and len(path.curve) < most]
 
 
 class _Path:
@@ -159,7 +121,7 @@ class _Path:
         precise = self.width < WIDE or self.relative < 1e-3 or self.since > 3
         return Order(self.column.code, self.column.unit, vectors, self.mu, self.aim, steps, precise)
 
-    def arrive(self, sums: Array, values: Array, combinations: Array, matrix: Array) -> None:
+    def arrive(self, sums: Array, values: Array, combinations: Array, matrix: Array | None = None) -> None:
         """What the pass has told: the pair of the new point, and whether the guessed step is taken."""
         first = not self.curve
         new = self.vector + self.guess * self.move
@@ -170,15 +132,18 @@ class _Path:
             start, lowest = float(values[0]), int(np.argmin(values))
             best = float(STEPS[lowest]) if lowest < len(STEPS) else self.guess
             if start - values[-1] < GOOD_SHARE * (start - values[lowest]) - 1e-13 * abs(start):
+                if best == 0.0:
+                    self.move, best = SHORTEST * self.move, 1.0
                 self.guess = best
                 return
         self.vector = new
         self._turn(combinations, matrix, best, first)
 
-    def _turn(self, combinations: Array, matrix: Array, best: float, first: bool) -> None:
+    def _turn(self, combinations: Array, matrix: Array | None, best: float, first: bool) -> None:
         """The next direction, and the μ that it aims at."""
+        assert matrix is not None
         self.mu = self.aim
-        gradient = self.diagonal * self.vector - combinations[1 : 2 + self.free].sum(axis=0)
+        gradient = self._gradient(combinations)
         matrix.flat[:: len(matrix) + 1] += self.diagonal
         system = NormalMatrix(matrix)
         self.move = system.solve(-gradient)
@@ -195,6 +160,9 @@ class _Path:
                 self.aim = max(self.fall * self.mu, min(self.mu, floor))
                 self.move = self.move + (self.aim - self.mu) * system.solve(combinations[0])
         self.guess = 1.0 if first else min(1.0, 2.0 * best)
+
+    def _gradient(self, combinations: Array) -> Array:
+        return np.asarray(self.diagonal * self.vector - combinations[1 : 2 + self.free].sum(axis=0))
 
     def _judge(self, new: Array, sums: Array, combinations: Array) -> None:
         """The best objective and the best bound so far; either may be of an earlier point."""
@@ -229,22 +197,54 @@ class _Path:
         return Certified(self.best[: self.width].copy(), bias, self.primal, self.bound, tuple(self.curve))
 
 
-def _look(block: Block, hinge: bool, orders: list[Order], sides: int) -> Part:
-    """One pass over a block: sums, values along the direction, combinations and matrices of all orders."""
-    rows, (codes, weights) = block.rows(), block.own
+class _WidePath(_Path):
+    """The same where no matrix is made: directions from past steps and how they changed the gradient (Nocedal 1980)."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        assert not self.hinge
+        self.past: deque[tuple[Array, Array]] = deque(maxlen=PAST)
+        self.here: tuple[Array, Array] | None = None
+
+    def _turn(self, combinations: Array, matrix: Array | None, best: float, first: bool) -> None:
+        gradient = self._gradient(combinations)
+        if self.here is not None:
+            step, change = self.vector - self.here[0], gradient - self.here[1]
+            if step @ change > 0.0:
+                self.past.append((step, change))
+        self.here = self.vector, gradient
+        self.move, self.guess = self._direction(-gradient), 1.0
+
+    def _direction(self, move: Array) -> Array:
+        shares = []
+        for step, change in reversed(self.past):
+            shares.append(float(step @ move) / float(step @ change))
+            move = move - shares[-1] * change
+        if self.past:
+            step, change = self.past[-1]
+            move = move * (float(step @ change) / float(change @ change))
+        for step, change in self.past:
+            move = move + (shares.pop() - float(change @ move) / float(step @ change)) * step
+        return move
+
+
+def _look(block: Block, hinge: bool, orders: list[Order], sides: int, square: bool) -> Part:
+    """One pass over a block: sums, values along the direction, combinations and (square) matrices of all orders."""
+    codes, weights = block.own
     size, lines = orders[0].vectors.shape[1], FIRST + 2 * sides
     sums, values = np.zeros((len(orders), SUMS)), np.zeros((len(orders), max(len(order.steps) for order in orders)))
-    combinations, matrices = np.empty((len(orders), lines - RIGHT, size)), np.empty((len(orders), size, size))
+    combinations = np.empty((len(orders), lines - RIGHT, size))
+    matrices = np.empty((len(orders), size, size) if square else 0)
     out = np.empty((lines, block.count))
     look = streaming_rows.look_hinge if hinge else streaming_rows.look_logistic
     vectors = np.concatenate([order.vectors for order in orders])
-    scores = vectors[:, : block.width] @ rows.T
-    if size > block.width:
-        scores += vectors[:, -1:]
-    for j, order in enumerate(orders):
-        own = scores[3 * j : 3 * j + 3]
-        given = (order.code, order.unit, codes, weights, own, order.mu, order.aim, order.steps)
-        look(*given, sides, out, sums[j], values[j])
-        block.combine(rows, out[RIGHT:], combinations[j])
-        block.squares(rows, out[WEIGHT], matrices[j], order.precise)
-    return Part((sums, values, combinations, matrices))
+    rows = block.rows() if square else None
+    scores = block.products(vectors, rows)
+    with announced("streaming-hinge" if hinge else "streaming-logistic"):
+        for j, order in enumerate(orders):
+            given = (order.code, order.unit, codes, weights, scores[3 * j : 3 * j + 3], order.mu, order.aim, order.steps)
+            look(*given, sides, out, sums[j], values[j])
+            block.combine(rows, out[RIGHT:], combinations[j])
+            if rows is not None:
+                block.squares(rows, out[WEIGHT], matrices[j], order.precise)
+    return Part((sums, values, combinations, matrices) if square else (sums, values, combinations))
