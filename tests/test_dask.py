@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,34 +40,24 @@ BOTH = pytest.mark.parametrize("loss", ["hinge", "logistic"])
 
 
 @pytest.fixture(scope="module")
-def clusters() -> Iterator[Callable[[int], Client]]:
-    """Clusters by their number of workers, started when first asked for."""
-    made: dict[int, Client] = {}
-    with ExitStack() as stack, dask.config.set({"distributed.worker.memory.terminate": False}):
-
-        def of_size(workers: int) -> Client:
-            if workers not in made:
-                cluster = stack.enter_context(local_cluster(workers))
-                made[workers] = stack.enter_context(Client(cluster, set_as_default=False))
-            return made[workers]
-
-        yield of_size
-
-
-def local_cluster(workers: int) -> LocalCluster:
-    return LocalCluster(
-        n_workers=workers,
+def cluster() -> Iterator[LocalCluster]:
+    """Three workers; the last tests of this file take them away, one by one."""
+    with LocalCluster(
+        n_workers=3,
         threads_per_worker=1,
         processes=True,
         host="127.0.0.1",
         dashboard_address="127.0.0.1:0",
         memory_limit="1GB",
-    )
+        silence_logs=logging.ERROR,
+    ) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
-def client(clusters: Callable[[int], Client]) -> Client:
-    return clusters(2)
+def client(cluster: LocalCluster) -> Iterator[Client]:
+    with Client(cluster, set_as_default=False) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
@@ -87,16 +78,6 @@ def same(one: DaskSDCA, other: DaskSDCA) -> None:
 
 
 # The same answer ------------------------------------------------------------------------------------------------------
-
-
-@BOTH
-def test_one_two_and_three_workers_give_the_same_bits(loss: str, rows: Any, clusters: Any) -> None:
-    weights = np.random.default_rng(0).uniform(0, 2, 600)
-    one, two, three = (
-        DaskSDCA(loss, 0.01, fit_intercept="free", client=clusters(n)).fit(*in_blocks(*rows, 67), weights) for n in (1, 2, 3)
-    )
-    same(one, two)
-    same(one, three)
 
 
 @BOTH
@@ -149,21 +130,24 @@ def test_unknown_lengths_empty_blocks_and_integers(rows: Any, client: Client) ->
     assert_array_equal(client.gather(client.compute(lazy)), found.to_local().predict(X[kept]))
 
 
-@BOTH
-def test_wide_sparse_rows(loss: str, clusters: Any) -> None:
+def wide_rows() -> tuple[list[Any], list[Any], Any, Array]:
+    """Delayed parts of CSR rows and labels, and the whole."""
     X = sparse.random(400, 2500, density=0.01, format="csr", random_state=0)
     y = np.random.default_rng(0).integers(0, 2, 400)
     parts = [slice(0, 150), slice(150, 220), slice(220, 400)]
-    given = [dask.delayed(X[part]) for part in parts], [dask.delayed(y[part]) for part in parts]
-    two, three = (DaskSDCA(loss, 0.01, client=clusters(workers)).fit(*given) for workers in (2, 3))
-    same(two, three)
-    assert two.gap_ <= two.tol
-    local = SDCA(loss, 0.01).fit(X, y)
-    assert two.dual_objective_[0] <= local.objective_[0] * (1 + 1e-12)
-    assert local.dual_objective_[0] <= two.objective_[0] * (1 + 1e-12)
-    assert two.plan_.method.startswith("cutting planes" if loss == "hinge" else "L-BFGS")
+    return [dask.delayed(X[part]) for part in parts], [dask.delayed(y[part]) for part in parts], X, y
+
+
+@BOTH
+def test_wide_sparse_rows(loss: str, client: Client) -> None:
+    parts, labels, X, y = wide_rows()
+    found, local = DaskSDCA(loss, 0.1, client=client).fit(parts, labels), SDCA(loss, 0.1).fit(X, y)
+    assert found.gap_ <= found.tol
+    assert found.dual_objective_[0] <= local.objective_[0] * (1 + 1e-12)
+    assert local.dual_objective_[0] <= found.objective_[0] * (1 + 1e-12)
+    assert found.plan_.method.startswith("cutting planes" if loss == "hinge" else "L-BFGS")
     with pytest.raises(ValueError, match="fit_intercept='free' with 2,500 features"):
-        DaskSDCA(loss, fit_intercept="free", client=clusters(2)).fit(*given)
+        DaskSDCA(loss, fit_intercept="free", client=client).fit(parts, labels)
 
 
 def test_float32_stays_float32(rows: Any, client: Client) -> None:
@@ -315,21 +299,38 @@ def test_a_wish_to_stop_cancels_the_tasks(rows: Any, client: Client) -> None:
     assert not any(future.status == "pending" for future in client.futures.values())
 
 
-def test_a_lost_scheduler_is_a_clear_error(rows: Any) -> None:
-    told: list[float] = []
-    with local_cluster(1) as cluster, Client(cluster, set_as_default=False) as client:
-
-        def close_once(gap: float, tol: float) -> None:
-            told.append(gap)
-            if len(told) == 2:
-                cluster.close()
-
-        with listening(close_once), pytest.raises(ClusterLost, match="the connection to the Dask scheduler was lost"):
-            DaskSDCA(client=client).fit(*in_blocks(*rows, 300))
-
-
 def test_pegasos_does_not_import_dask_and_says_where_it_is() -> None:
     code = "import sys; from pegasos import SDCA; assert 'dask' not in sys.modules"
     code += "; sys.modules['distributed'] = None; import pegasos.dask"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.rstrip().endswith("ImportError: pegasos.dask needs Dask: pip install 'pegasos[dask]'")
+
+
+# Fewer and fewer workers: these come last -----------------------------------------------------------------------------
+
+
+def test_one_two_and_three_workers_give_the_same_bits(rows: Any, cluster: LocalCluster, client: Client) -> None:
+    weights = np.random.default_rng(0).uniform(0, 2, 600)
+    before: list[DaskSDCA] = []
+    for workers in (3, 2, 1):
+        cluster.scale(workers)
+        deadline = time.monotonic() + 30
+        while len(client.scheduler_info(n_workers=-1)["workers"]) != workers and time.monotonic() < deadline:
+            time.sleep(0.05)
+        found = [
+            DaskSDCA("hinge", 0.01, fit_intercept="free", client=client).fit(*in_blocks(*rows, 67), weights),
+            DaskSDCA("logistic", client=client).fit(*in_blocks(*rows, 67)),
+            DaskSDCA("hinge", 0.1, client=client).fit(*wide_rows()[:2]),
+        ]
+        for one, other in zip(before, found, strict=False):
+            same(one, other)
+        before = found
+    assert len(client.scheduler_info(n_workers=-1)["workers"]) == 1
+
+
+def test_a_lost_scheduler_is_a_clear_error(rows: Any, cluster: LocalCluster, client: Client) -> None:
+    with (
+        listening(lambda gap, tol: cluster.close()),
+        pytest.raises(ClusterLost, match="connection to the Dask scheduler was lost"),
+    ):
+        DaskSDCA(client=client).fit(*in_blocks(*rows, 300))

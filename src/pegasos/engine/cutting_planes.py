@@ -70,7 +70,9 @@ class _Bundle:
         self.length = 1.0
         # the first cut is R >= 0
         self.cuts, self.products, self.count = np.zeros((ROOM, size)), np.zeros((ROOM, ROOM)), 1
-        self.offsets, self.shares, self.unused = np.zeros(ROOM), np.zeros(ROOM), np.zeros(ROOM, dtype=np.int64)
+        self.offsets: Array = np.zeros(ROOM)
+        self.shares: Array = np.zeros(ROOM)
+        self.unused: Array = np.zeros(ROOM, dtype=np.int64)
         self.shares[0] = 1.0
         self.primal = column.unit * sum(column.sides)
         self.bound = 0.0
@@ -118,21 +120,17 @@ class _Bundle:
         if self.count + needed > len(self.cuts) and len(idle) < needed:
             room = len(self.cuts)
             self.cuts, self.products = np.pad(self.cuts, ((0, room), (0, 0))), np.pad(self.products, (0, room))
-            self.offsets, self.shares, self.unused = (
-                np.pad(each, (0, room)) for each in (self.offsets, self.shares, self.unused)
-            )
+            numbers = self.offsets, self.shares, self.unused
+            self.offsets, self.shares, self.unused = (np.pad(each, (0, room)) for each in numbers)
         if self.count + needed <= len(self.cuts):
             self.count += needed
             return np.arange(self.count - needed, self.count)
         return idle[np.argsort(-self.unused[idle], kind="stable")[:needed]]
 
     def _solve(self) -> None:
+        products, offsets = self.products[: self.count, : self.count], self.offsets[: self.count]
+        shares = self.shares[: self.count]
         with announced("cutting-planes"):
-            products, offsets, shares = (
-                self.products[: self.count, : self.count],
-                self.offsets[: self.count],
-                self.shares[: self.count],
-            )
             weigh_cuts(np.ascontiguousarray(products), offsets, shares, EXACTNESS * self.tol * self.primal)
         shares /= shares.sum()
         self.goal = shares @ self.cuts[: self.count]
