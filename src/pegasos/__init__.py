@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pegasos.learners import SDCA, Pegasos, Perceptron
+    from pegasos.nystroem import Nystroem
     from pegasos.program.modelfile import load, save
     from pegasos.program.pages import report
     from pegasos.search import RacingCV, SweepCV
 
 __version__ = "0.1.0"
-__all__ = ["SDCA", "Pegasos", "Perceptron", "RacingCV", "SweepCV", "load", "report", "save"]
+__all__ = ["SDCA", "Nystroem", "Pegasos", "Perceptron", "RacingCV", "SweepCV", "load", "report", "save"]
 
 _HOMES = {
+    "Nystroem": "pegasos.nystroem",
     "Pegasos": "pegasos.learners",
     "Perceptron": "pegasos.learners",
     "SDCA": "pegasos.learners",

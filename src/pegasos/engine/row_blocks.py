@@ -53,7 +53,7 @@ class Block:
 
     def rows(self) -> Array:
         """The rows as float64, to be read before this thread asks another block for its rows."""
-        if not sparse.issparse(self._rows) and self._rows.dtype == np.float64:
+        if isinstance(self._rows, np.ndarray) and self._rows.dtype == np.float64:
             return self._rows
         out = self.buffer("rows")
         if sparse.issparse(self._rows):
