@@ -19,13 +19,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reference
+from command_line import call, fine
 from fuzz_models import apart, together
-from pegasos import SDCA, Nystroem, SweepCV
+from pegasos import SDCA, Nystroem, SweepCV, full_kernel_bound, nystroem
 from pegasos.engine import landmarks as choosing
 from pegasos.engine.mapped_rows import MappedRows
 from pegasos.engine.threads import single_threaded_blas
 from pegasos.kernels import CustomKernel, Exponential, Gaussian, Laplacian, Polynomial
 from pegasos.program.modelfile import BadModel, load, save
+from pegasos.program.terminal.reproduction import command_line, python_lines
+from pegasos.search.settings import Setting
 
 
 def data(m: int = 60, classes: int = 3, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
@@ -127,6 +130,31 @@ def test_other_estimators_take_such_features_as_numbers() -> None:
     lazy = make_pipeline(Nystroem(landmarks=10, memory=100, random_state=0), LogisticRegression()).fit(X, y)
     fits = clone(lazy).set_params(nystroem__memory=None).fit(X, y)
     np.testing.assert_array_equal(lazy.predict(X), fits.predict(X))
+
+
+@pytest.mark.parametrize("intercept", [False, "augment", "free"])
+@pytest.mark.parametrize(("loss", "classes"), [("hinge", 3), ("logistic", 2)])
+def test_the_full_kernels_optimum_is_between_its_bounds(
+    loss: str, classes: int, intercept: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nystroem, "_VALUES_AT_ONCE", 700)
+    X, y = data(80, classes)
+    options = {"lam": 0.02, "tol": 1e-4, "fit_intercept": intercept, "class_weight": "balanced", "random_state": 0}
+    exact = SDCA(loss, kernel=Gaussian(1.0), **options).fit(X, y)
+    gaps = []
+    for landmarks in (10, 80):
+        map_ = Nystroem(Gaussian(1.0), landmarks, dtype="float64", random_state=0)
+        model = make_pipeline(map_, SDCA(loss, warm_start=landmarks == 10, **options)).fit(X, y)
+        found = full_kernel_bound(model, X, y)
+        assert (found.lower <= exact.objective_ + 1e-9).all() and (exact.dual_objective_ <= found.upper + 1e-9).all()
+        gaps.append(found.gap)
+    assert gaps[1] < 3e-4 < gaps[0] < 0.9
+
+
+def test_bounds_are_for_pipelines_with_both_parts() -> None:
+    X, y = data()
+    with pytest.raises(ValueError, match="whose last two steps are Nystroem and SDCA"):
+        full_kernel_bound(SDCA().fit(X, y), X, y)
 
 
 def test_the_number_of_threads_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,3 +275,35 @@ def test_damaged_arrays_are_refused(name: str, change: Any, message: str, tmp_pa
     setattr(model[0], name, values)
     with pytest.raises(BadModel, match=message):  # a file is read again before it is one
         save(model, tmp_path / "a.model")
+
+
+# -- command line ------------------------------------------------------------------------------------------------------
+
+
+def test_train_and_tune_take_landmarks(tmp_path: Path) -> None:
+    X, y = data(120, 2)
+    lines = ["a,b,c,d,y", *(",".join([*map(str, row), str(label)]) for row, label in zip(X.round(3), y, strict=True))]
+    table, model, run = tmp_path / "my.csv", tmp_path / "my.model", tmp_path / "run"
+    table.write_text("\n".join(lines))
+    options = ("--lam", "0.01", "--landmarks")
+    facts = fine("train", table, "--kernel", "gaussian:2", *options, "20", "--json", "-o", model).json["learner"]
+    assert facts["kernel"] == "Gaussian(variance=2.0), 20 landmarks" and facts["model"] == "sdca" and facts["gap"] <= 1e-3
+    assert "20 landmarks" in fine("show", model).out
+    assert "20 landmarks" in fine("tune", table, "--kernel", "gaussian:1,4", *options, "5,20", "--cv", "2", "-o", run).out
+    cells = [line.split(",")[:4] for line in (run / "results.csv").read_text().splitlines()]
+    assert cells[0] == ["cell", "model", "kernel", "landmarks"] and len(cells) == 5
+    assert ["sdca", "gaussian:4", "20"] in [cell[1:] for cell in cells]
+    assert "--landmarks is for a kernel" in call("train", table, "--kernel", "linear", "--landmarks", "20").err
+
+
+def test_a_setting_with_landmarks_can_be_reproduced() -> None:
+    model = make_pipeline(StandardScaler(), Nystroem(Gaussian(2.0), 20, memory="1GB", random_state=3), SDCA(lam=0.01))
+    setting = Setting.of(model)
+    assert setting == Setting.of(clone(model).set_params(nystroem__memory=None))
+    assert setting != Setting.of(clone(model).set_params(nystroem__landmarks=30))
+    line = command_line(setting, "my.csv", 3)
+    assert line is not None and "--kernel gaussian:2 --lam 0.01 --scale standardize --landmarks 20 --seed 3" in line
+    assert command_line(Setting.of(clone(model).set_params(nystroem__selection="uniform")), "my.csv", 3) is None
+    names: dict[str, Any] = {}
+    exec(python_lines(setting).replace("model.fit(X, y)", ""), names)
+    assert Setting.of(names["model"]) == setting

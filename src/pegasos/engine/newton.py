@@ -28,8 +28,9 @@ PATIENCE = 12
 #: Steps tried where the full one does not lower the objective by this share of what its slope promises.
 STEPS = 0.5 ** np.arange(1, 13)
 PROMISED = 1e-4
-#: A sample takes every 16th row if it has this many rows for each feature left, and of either label at least so many.
-STRIDE = 16
+#: A sample takes every 16th row (where systems are sampled, too, as many as that needs, at most every 3rd) if it has this many
+#: rows for each feature left, and of either label at least so many.
+STRIDE, LEAST_STRIDE = 16, 3
 SAMPLE_ROWS_PER_FEATURE = 20
 SAMPLE_TOL = 1e-3
 #: A score at which the loss is zero: e⁻⁸⁰⁰ is.
@@ -133,7 +134,7 @@ class _Path:
 def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: float, sampled: bool = False) -> list[Optimum]:
     answers = [trivial_optimum(target, blocks.width, intercept, ENOUGH) for target in targets]
     todo = [k for k, answer in enumerate(answers) if answer is None]
-    starts = [None] * len(todo) if sampled else _starts(blocks, [targets[k] for k in todo], intercept)
+    starts = _starts(blocks, [targets[k] for k in todo], intercept, sampled)
     live = [_Path(k, blocks.width, intercept, start) for k, start in zip(todo, starts, strict=True)]
     if live:
         (losses,), _ = blocks.map_sum(_open, targets, [(path.number, path.vector) for path in live])
@@ -167,17 +168,18 @@ def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: 
     return [answer for answer in answers if answer is not None]
 
 
-def _starts(blocks: RowBlocks, targets: list[Target], intercept: Intercept) -> list[Array | None]:
+def _starts(blocks: RowBlocks, targets: list[Target], intercept: Intercept, sampled: bool) -> list[Array | None]:
     """The optimum of a sample of the rows, weighted to stand for all, for targets of which it has rows enough."""
     starts: list[Array | None] = [None] * len(targets)
-    if blocks.count < STRIDE * SAMPLE_ROWS_PER_FEATURE * blocks.width:
+    stride = blocks.count // sampled_systems.least_rows(blocks.width) if sampled else STRIDE
+    if stride < LEAST_STRIDE or blocks.count < stride * SAMPLE_ROWS_PER_FEATURE * blocks.width:
         return starts
-    sampled = [Target(target.labels[::STRIDE], target.bounds[::STRIDE]) for target in targets]
-    known = [k for k, target in enumerate(sampled) if _fewest(target) >= SAMPLE_ROWS_PER_FEATURE]
+    parts = [Target(target.labels[::stride], target.bounds[::stride]) for target in targets]
+    known = [k for k, target in enumerate(parts) if _fewest(target) >= SAMPLE_ROWS_PER_FEATURE]
     if known:
-        scaled = [Target(sampled[k].labels, sampled[k].bounds * _share(targets[k], sampled[k])) for k in known]
+        scaled = [Target(parts[k].labels, parts[k].bounds * _share(targets[k], parts[k])) for k in known]
         constant = intercept is not Intercept.NONE
-        for k, found in zip(known, _solve(blocks.sample(STRIDE), scaled, intercept, SAMPLE_TOL), strict=True):
+        for k, found in zip(known, _solve(blocks.sample(stride), scaled, intercept, SAMPLE_TOL, sampled), strict=True):
             starts[k] = np.append(found.vector, found.bias) if constant else found.vector
     return starts
 

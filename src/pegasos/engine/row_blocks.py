@@ -128,7 +128,7 @@ class RowBlocks:
             X = X[members]
         if sparse.issparse(X):
             X = X.tocsr()
-        self.X = X
+        self.X, self._numbers = X, numbers
         self.count, self.width = X.shape
         numbers *= LARGER if isinstance(X, MappedRows) else 1
         size = min(max(numbers // self.width, 64), MOST_ROWS) if numbers else _block_rows(self.width)
@@ -152,7 +152,7 @@ class RowBlocks:
     def sample(self, stride: int) -> RowBlocks:
         """Every stride-th row, mapped in the threads of these blocks."""
         rows = self.X[::stride]
-        few = RowBlocks(rows if sparse.issparse(rows) else np.ascontiguousarray(rows))
+        few = RowBlocks(rows if sparse.issparse(rows) else np.ascontiguousarray(rows), numbers=self._numbers)
         few._pool, few._workers = self._pool, self._workers
         return few
 

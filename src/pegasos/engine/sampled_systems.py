@@ -29,7 +29,12 @@ FACTOR_BYTES = 1 << 30
 
 def worth(rows: int, width: int) -> bool:
     """Whether a sample of so many rows saves more than it costs."""
-    return width >= WIDTH_FROM and rows >= ROWS_A_SAMPLED * ROWS_A_FEATURE * width
+    return width >= WIDTH_FROM and rows >= least_rows(width)
+
+
+def least_rows(width: int) -> int:
+    """The fewest rows for which that is so."""
+    return ROWS_A_SAMPLED * ROWS_A_FEATURE * width
 
 
 class System(NamedTuple):
