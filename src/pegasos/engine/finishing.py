@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from pegasos.engine.certificate import box, stretched
 from pegasos.engine.compiling import announced, compiled
@@ -26,6 +27,7 @@ from pegasos.engine.newton import solve_logistic
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.rows import ExplicitRows, GramRows
 from pegasos.engine.sample_start import foretold, sample_of
+from pegasos.engine.sampled_systems import worth
 from pegasos.engine.truncated_newton import solve_logistic_iteratively
 from pegasos.engine.working_sets import LARGEST_SET, MOST_ROUNDS, WorkingSets
 
@@ -33,6 +35,8 @@ Array = np.ndarray[Any, Any]
 
 #: Features up to which a square matrix of them is made, and rows for each feature that make it worth while.
 MOST_FEATURES, ROWS_A_FEATURE = 2000, 0.5
+#: The same where so many dense rows stand against them that a sample serves for the matrix.
+MOST_SAMPLED = 6000
 #: Features from which gradients alone are tried first for the logistic loss.
 GRADIENTS_FROM = 300
 #: Epochs before the pace of a gap is believed, and how many more make another method worth while: working sets (on explicit
@@ -80,8 +84,10 @@ class Finisher:
         self.warm_path = warm_path and not isinstance(rows, ExplicitRows)
         self._m = rows.count if members is None else len(members)
         self._explicit = isinstance(rows, ExplicitRows)
-        few = self._explicit and rows.width <= MOST_FEATURES and self._m >= ROWS_A_FEATURE * rows.width
-        self.second_order = bool(few) and workspace_bytes(self._m, rows.width, 1, rows.dtype.itemsize) <= memory
+        sampled = worth(self._m, rows.width) and rows.width <= MOST_SAMPLED and self._explicit and not sparse.issparse(rows.X)
+        few = self._explicit and (rows.width <= MOST_FEATURES or sampled) and self._m >= ROWS_A_FEATURE * rows.width
+        gathered = 0 if members is None else rows.dtype.itemsize
+        self.second_order = bool(few) and workspace_bytes(self._m, rows.width, 1, gathered) <= memory
         self._sets: WorkingSets | None = None
 
     @property
@@ -136,7 +142,7 @@ class Finisher:
     def _solve_logistic(self, targets: list[Target]) -> list[Optimum]:
         """Newton's method; on wide rows gradients come first, one target after the other."""
         X, given = self._rows.X, (self._intercept, self._tol, self._members)
-        if self._rows.width < GRADIENTS_FROM or self._intercept is Intercept.FREE:
+        if self._rows.width < GRADIENTS_FROM or self._intercept is Intercept.FREE or worth(self._m, self._rows.width):
             return solve_logistic(X, targets, *given)
         found = [solve_logistic_by_gradients(X, target, *given) for target in targets]
         late = [target for target, optimum in zip(targets, found, strict=True) if optimum is None]
