@@ -229,7 +229,8 @@ def test_encoding(table: Any) -> None:
 
 
 def test_words_that_come_late(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pegasos.program.tables.formats.csv.TextTable.__init__.__kwdefaults__", {"amount": 100, "most": None})
+    usual = {"amount": 100, "most": None, "expected": ()}
+    monkeypatch.setattr("pegasos.program.tables.formats.csv.TextTables.__init__.__kwdefaults__", usual)
     codes = [f"{i:03d}" for i in range(50)] + [f"k{i}" for i in range(50)]
     found = table("code,city,n,y\n" + "".join(f"{code},{'uv'[i % 2]},{i}.5,{i % 2}\n" for i, code in enumerate(codes)))
     assert found.X["code"].to_list() == codes  # as they were written, though the first chunks held numbers

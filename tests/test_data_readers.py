@@ -179,8 +179,6 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
         read(tmp_path / "tain.csv")
     with pytest.raises(BadData, match="nor does its folder"):
         read(tmp_path / "no" / "train.csv")
-    with pytest.raises(BadData, match="is a folder"):
-        read(tmp_path)
     with pytest.raises(BadData, match=r"cannot be read|does not exist"):
         read("a\0b")
     with pytest.raises(BadData, match="no format called 'xls'"):

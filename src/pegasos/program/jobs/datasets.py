@@ -23,6 +23,7 @@ from pegasos.program.tables.messages import near, plain
 from pegasos.program.tables.named_sets import SETS, load_set
 from pegasos.program.tables.read_options import ReadOptions
 from pegasos.program.tables.reading import read, stream
+from pegasos.program.tables.shards import is_pattern
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions
 
@@ -83,9 +84,9 @@ def check_source(source: str) -> None:
     if source in SETS:
         return
     path = Path(source)
-    if source != "-" and "." not in path.name and not os.path.lexists(path):
+    if source != "-" and "." not in path.name and not os.path.lexists(path) and not is_pattern(source):
         known = f"the sets are {', '.join(SETS)}.{near(source, list(SETS))}"
-        raise BadData(f"{source!r} is neither a file nor a named set; {known}")
+        raise BadData(f"{source!r} is neither a file, nor a folder, nor a named set; {known}")
     with contextlib.suppress(OSError):
         if path.is_file() and begins_like_model(path):
             raise BadData(f"{source} is a model file, not data; `pegasos show {shlex.quote(source)}` tells what it is.")
@@ -105,7 +106,10 @@ def chunks(
     if source not in SETS:
         check_source(source)
         options = read_options(reading, memory, labelled=False)
-        yield from stream(source, columns, options, frame=frame, label_name=label_name)
+        for part in stream(source, columns, options, frame=frame, label_name=label_name):
+            for note in part.notes:
+                console.say(note)
+            yield part
         return
     _refuse_reading(source, reading)
     dataset = load_set(source, fetch=reading.fetch)

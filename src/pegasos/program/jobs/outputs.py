@@ -11,6 +11,7 @@ from typing import TextIO
 
 from pegasos.program.errors import UsageError
 from pegasos.program.files import replacing
+from pegasos.program.tables.shards import files_of
 
 
 def check_file(out: str, *inputs: str, model: bool = False) -> None:
@@ -22,8 +23,8 @@ def check_file(out: str, *inputs: str, model: bool = False) -> None:
         raise UsageError(f"-o {out} is a device; a model needs a file.")
     for each in inputs:
         with contextlib.suppress(OSError):
-            if path.samefile(each):
-                raise UsageError(f"-o {out} is the file that is read; give another name.")
+            if any(path.samefile(file) for file in files_of(each) or [Path(each)]):
+                raise UsageError(f"-o {out} is a file that is read; give another name.")
     _check_parents(path)
 
 

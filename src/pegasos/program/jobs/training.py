@@ -20,6 +20,7 @@ from pegasos.program.records.models import TrainRecord, learner_facts
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.named_sets import SETS
+from pegasos.program.tables.shards import is_pattern
 from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
 from pegasos.search.anatomy import anatomy
@@ -77,7 +78,9 @@ def save_model(estimator: Any, path: str, dataset: Dataset, split: Split, known:
 
 
 def stem(data: str) -> str:
-    """A name for what comes from this data: that of the set, or of the file without its endings."""
+    """A name for what comes from this data: that of the set, of the file without its endings, or of the files' folder."""
     if data == "-":
         return "stdin"
+    if is_pattern(data):
+        data = next((part for part in reversed(Path(data).parts[:-1]) if not is_pattern(part)), "data")
     return data if data in SETS else Path(data).name.split(".")[0] or "data"

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy import sparse
 
 from pegasos.program.tables.column_roles import place, places_of
 from pegasos.program.tables.column_tables import gaps_and_words
-from pegasos.program.tables.dataset import Array, BadData, Column, Dataset
-from pegasos.program.tables.labels import cast, checked_labels, checked_weights, simplest
+from pegasos.program.tables.dataset import Array, BadData, Column, Dataset, NoRows
+from pegasos.program.tables.labels import Where, cast, checked_labels, checked_weights, simplest
 from pegasos.program.tables.messages import listed, near, shown, size
 from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE, ReadOptions, Wanted
+from pegasos.program.tables.shards import TODO, Shards
+from pegasos.program.tables.source import Source
 
 #: Names that rows and their labels have, as pairs.
 PAIRS = (("X", "y"), ("x", "y"), ("data", "target"), ("data", "label"), ("data", "labels"), ("X", "labels"), ("data", "y"))
@@ -99,8 +103,50 @@ def pair(known: Sequence[str], asked: Sequence[str | None], labelled: bool, file
     return rows, label
 
 
-def read(file: ArrayFile, options: ReadOptions) -> Dataset:
-    """All rows; a test part is pooled with the others, and marked."""
+#: Opens a file; the number is what its arrays may take.
+Opener = Callable[[Source, int], AbstractContextManager[ArrayFile]]
+
+
+def read(shards: Shards, opener: Opener, options: ReadOptions) -> Dataset:
+    """All rows of all files."""
+    found: list[Dataset] = []
+    left, names = options.allowed(), None
+    for source in shards.sources:
+        with opener(source, left) as file:
+            found.append(_found(file, options))
+            names, left = names or file.feature_names(), left - file.used
+        if not len(found[-1]) and len(shards.sources) > 1:
+            shards.skip(source, NoRows(""))
+    return _checked(_joined(shards, found), names, options, shards.rows_of([len(each) for each in found]))
+
+
+def _joined(shards: Shards, found: list[Dataset]) -> Dataset:
+    """The arrays of all files as one; each must have the same arrays, with rows of one shape."""
+    first = found[0]
+    if len(found) == 1:
+        return replace(first, name=shards.name)
+    for each in found:
+        if each.X.shape[1:] != first.X.shape[1:] or type(each.X) is not type(first.X):
+            shapes = f"rows of shape {each.X.shape[1:]}, and {first.name} of shape {first.X.shape[1:]}"
+            raise BadData(f"{each.name} has {shapes} or of another kind; the files of one table have the same columns. {TODO}")
+        for what in ("y", "groups", "weights"):
+            if (getattr(each, what) is None) != (getattr(first, what) is None):
+                lacking, having = (each, first) if getattr(each, what) is None else (first, each)
+                word = "labels" if what == "y" else what
+                raise BadData(f"{lacking.name} has no {word}, and {having.name} has; all files of one table have them. {TODO}")
+
+    def all_of(name: str) -> Array | None:
+        return None if getattr(first, name) is None else np.concatenate([getattr(each, name) for each in found])
+
+    rows = [each.X for each in found]
+    X = np.concatenate(rows) if isinstance(first.X, np.ndarray) else sparse.vstack(rows, "csr")
+    tests = [np.zeros(len(each), bool) if each.test is None else each.test for each in found]
+    test = np.concatenate(tests) if any(each.test is not None for each in found) else None
+    return Dataset(shards.name, X, [], all_of("y"), first.label_name, all_of("groups"), all_of("weights"), test)
+
+
+def _found(file: ArrayFile, options: ReadOptions) -> Dataset:
+    """All rows of a file as they are; a test part is pooled with the others, and marked."""
     parts = file.parts((options.label,), options.labelled)
     tables, labels = [file.rows(part.rows) for part in parts], []
     if len({rows.shape[1:] for rows in tables}) > 1:
@@ -113,8 +159,7 @@ def read(file: ArrayFile, options: ReadOptions) -> Dataset:
     y = np.concatenate(labels) if len(labels) == len(parts) else None
     test = None if len(parts) == 1 else np.arange(X.shape[0]) >= tables[0].shape[0]
     groups, weights = _extra(file, options.group, "groups"), _extra(file, options.weight, "weights")
-    found = Dataset(file.name, X, [], y, parts[0].label_name, groups, weights, test)
-    return _checked(found, file.feature_names(), options)
+    return Dataset(file.name, X, [], y, parts[0].label_name, groups, weights, test)
 
 
 def _extra(file: ArrayFile, asked: str | None, usual: str) -> Array | None:
@@ -130,7 +175,14 @@ def _check_length(file: str, rows: int, name: str, values: Array) -> None:
         raise BadData(f"{file}: {rows} rows, but {name} of shape {values.shape}; one value a row is needed.")
 
 
-def stream(file: ArrayFile, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
+def stream(shards: Shards, opener: Opener, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
+    """Slices of rows, file by file."""
+    for source in shards.sources:
+        with opener(source, options.allowed()) as file:
+            yield from _slices(file, wanted, options)
+
+
+def _slices(file: ArrayFile, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
     """Slices of rows, those of the test part last; labels, which are small, are read at once."""
     names, before = file.feature_names(), 0
     for part in file.parts((options.label, wanted.label_name), labelled=False):
@@ -147,7 +199,7 @@ def stream(file: ArrayFile, wanted: Wanted, options: ReadOptions) -> Iterator[Da
         before += first
 
 
-def _checked(found: Dataset, names: list[str] | None, options: ReadOptions) -> Dataset:
+def _checked(found: Dataset, names: list[str] | None, options: ReadOptions, where: Where) -> Dataset:
     """The dataset of arrays that were read at once; X may be a CSR matrix."""
     file, image = found.name, found.X.shape[1:] if found.X.ndim == 3 else None
     if options.text:
@@ -159,14 +211,14 @@ def _checked(found: Dataset, names: list[str] | None, options: ReadOptions) -> D
     if names is None or len(names) != width or len(set(names)) != width:
         names = [f"x{number}" for number in range(1, width + 1)]
     if found.y is not None:
-        found.y = checked_labels(found.y, found.label_name or "y", file, _row)
+        found.y = checked_labels(found.y, found.label_name or "y", file, where)
         found.notes.append(f"label: array {shown(found.label_name or 'y')}")
     if found.groups is not None:
         _check_length(file, count, "groups", found.groups)
         found.groups = simplest(found.groups)
     if found.weights is not None:
         _check_length(file, count, "weights", found.weights)
-        found.weights = checked_weights(found.weights, "weights", file, _row)
+        found.weights = checked_weights(found.weights, "weights", file, where)
     if options.drop:
         gone = {place(names, asked, "--drop", file) for asked in options.drop}
         keep = [here for here in range(width) if here not in gone]
@@ -176,14 +228,10 @@ def _checked(found: Dataset, names: list[str] | None, options: ReadOptions) -> D
     elif image is None:
         image = square(X)
     if not np.isfinite(X if isinstance(X, np.ndarray) else X.data).all():
-        X = _frame(X, names, file)
+        X = _frame(X, names, file, where)
         found.notes += gaps_and_words(X.get_columns(), file, options.strict)
     found.X, found.columns, found.image = X, [Column(name) for name in names], image
     return found
-
-
-def _row(row: int) -> str:
-    return f"row {row + 1}"
 
 
 def as_table(X: Any, file: str) -> Any:
@@ -209,12 +257,12 @@ def square(X: Any) -> tuple[int, int] | None:
     return (side, side) if levels else None
 
 
-def _frame(X: Any, names: Sequence[str], file: str, first: int = 0) -> Any:
-    """Rows as a frame, with NaN as missing; infinite numbers are refused. `first` is the number of rows before these."""
+def _frame(X: Any, names: Sequence[str], file: str, where: Where) -> Any:
+    """Rows as a frame, with NaN as missing; infinite numbers are refused."""
     if not isinstance(X, np.ndarray):
         raise BadData(f"{file}: the sparse matrix holds numbers that are not finite.")
     for row, column in np.argwhere(np.isinf(X)).tolist():
-        raise BadData(f"{file}, {_row(row + first)}, column {shown(names[column])}: the number is infinite.")
+        raise BadData(f"{file}, {where(row)}, column {shown(names[column])}: the number is infinite.")
     return pl.DataFrame(cast(X, np.float64), schema=list(names)).fill_nan(None)
 
 
@@ -227,10 +275,10 @@ def _chunk(file: str, X: Array, y: Array | None, names: list[str] | None, wanted
         raise BadData(f"{file} has {X.shape[1]} columns, and the model {len(wanted.columns)}.")
     rows: Any = cast(X, np.float64)
     if wanted.frame or not np.isfinite(rows).all():
-        rows = _frame(X, wanted.names, file, first)
+        rows = _frame(X, wanted.names, file, lambda row: f"row {row + first + 1}")
         if not wanted.frame:
             row, column = np.argwhere(np.isnan(X))[0].tolist()
             what = f"column {shown(wanted.names[column])} has no number; the model was trained without missing values"
-            raise BadData(f"{file}, {_row(row + first)}: {what}.")
+            raise BadData(f"{file}, row {row + first + 1}: {what}.")
     test = None if part.test is None else np.full(len(X), part.test)
     return Dataset(file, rows, wanted.columns, y, part.label_name, test=test)

@@ -17,6 +17,10 @@ class BadData(ValueError):  # noqa: N818 - people read it as "bad data"
     """Data that cannot be used; the message names file, row and column, and what to do."""
 
 
+class NoRows(BadData):
+    """A file in which there is nothing to read."""
+
+
 @dataclass(frozen=True)
 class Column:
     """A feature: its name, and whether it holds numbers or words."""

@@ -1,4 +1,4 @@
-"""A file into a dataset, whole or chunk by chunk; the format is found by its content."""
+"""A file, or many that are one table, into a dataset, whole or chunk by chunk; the format is found by its content."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.program.tables.formats import Format, chosen
 from pegasos.program.tables.messages import plain
 from pegasos.program.tables.read_options import ReadOptions, Wanted
-from pegasos.program.tables.source import Source, opened
+from pegasos.program.tables.shards import Shards, opened_shards
 
 _DEFAULT = ReadOptions()
 
 
 @contextlib.contextmanager
-def _format(source: str | Path, options: ReadOptions, what: str) -> Iterator[tuple[Source, Format]]:
-    """The source and the format it is in; `what` of it is read at once."""
-    with opened(source) as found:
+def _format(source: str | Path, options: ReadOptions, what: str) -> Iterator[tuple[Shards, Format]]:
+    """The files and the format they are in; `what` of them is read at once."""
+    with opened_shards(source) as found:
         try:
             yield found, chosen(found, options.format)
         except MemoryError as error:
@@ -28,9 +28,13 @@ def _format(source: str | Path, options: ReadOptions, what: str) -> Iterator[tup
 
 
 def read(source: str | Path, options: ReadOptions = _DEFAULT) -> Dataset:
-    """All rows of a file, or of standard input ("-"), with labels and notes; BadData where something is wrong."""
+    """All rows of a file, of all files in a folder or of a pattern such as "part-*.csv", or of standard input ("-"), with labels
+    and notes; BadData where something is wrong.
+    """
     with _format(source, options, "") as (found, form):
-        return form.read(found, options)
+        dataset = form.read(found, options)
+        dataset.notes[:0] = found.notes()
+        return dataset
 
 
 def stream(
@@ -46,7 +50,10 @@ def stream(
 
     Columns are found by name where the file has names, else by position. Rows are an array, or a polars frame if `frame`; without
     a frame a missing number is BadData. Labels come along if `options.label` says where they are, or if the file has a column
-    called `label_name`. A chunk comes from about `chunk` bytes.
+    called `label_name`. A chunk comes from about `chunk` bytes. The notes of the first one tell what files are read.
     """
     with _format(source, options, ": a chunk of rows") as (found, form):
-        yield from form.stream(found, Wanted(columns, frame, label_name, chunk), options)
+        for number, part in enumerate(form.stream(found, Wanted(columns, frame, label_name, chunk), options)):
+            if number == 0:
+                part.notes[:0] = found.notes()
+            yield part

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from pegasos.program.tables.dataset import BadData
+from pegasos.program.tables.dataset import BadData, NoRows
 from pegasos.program.tables.messages import near, plain, size
 
 #: First bytes of a packed file, and how it is opened.
@@ -90,12 +90,12 @@ def _checked(path: Path, name: str) -> Source:
     with path.open("rb") as stream:
         magic = stream.read(6)
     if not magic:
-        raise BadData(f"{name} is empty.")
+        raise NoRows(f"{name} is empty.")
     found = Source(path, name, next((packer for begin, (packer, _) in _PACKERS.items() if magic.startswith(begin)), None))
     with contextlib.closing(found.pieces(_HEAD)) as pieces:
         found.head = next(pieces, b"")
     if not found.head:
-        raise BadData(f"{name} is empty once unpacked.")
+        raise NoRows(f"{name} is empty once unpacked.")
     return found
 
 

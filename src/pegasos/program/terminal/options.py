@@ -21,7 +21,10 @@ def option(metavar: str | None, text: str, *names: str, **limits: Any) -> Any:
     return typer.Option(*names, metavar=metavar, help=text, **limits)
 
 
-Data = Annotated[str, typer.Argument(metavar="DATA", help="A file, - for standard input, or a named set.")]
+Data = Annotated[
+    str,
+    typer.Argument(metavar="DATA", help="A file, a folder or a quoted pattern of files, - for standard input, or a named set."),
+]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file that train or tune wrote.")]
 Memory = Annotated[str | None, option("SIZE", "Limit such as 2GB for the model and a chunk of rows.")]
 _Many = list[str]

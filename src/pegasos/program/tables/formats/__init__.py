@@ -11,6 +11,7 @@ from typing import Protocol, cast
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.messages import listed, shown
 from pegasos.program.tables.read_options import ReadOptions, Wanted
+from pegasos.program.tables.shards import TODO, Shards
 from pegasos.program.tables.source import Source
 
 
@@ -23,10 +24,10 @@ class Format(Protocol):
     def sniff(self, head: bytes) -> bool:
         """Whether a file that begins so is of this format."""
 
-    def read(self, source: Source, options: ReadOptions) -> Dataset:
-        """The whole file."""
+    def read(self, shards: Shards, options: ReadOptions) -> Dataset:
+        """The whole table, from all its files."""
 
-    def stream(self, source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
+    def stream(self, shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
         """Chunks of rows for a model."""
 
 
@@ -37,7 +38,17 @@ def formats() -> dict[str, Format]:
     return {module.NAME: module for module in sorted(modules, key=lambda module: (module.NAME == "csv", module.NAME))}
 
 
-def chosen(source: Source, asked: str | None = None) -> Format:
+def chosen(shards: Shards, asked: str | None = None) -> Format:
+    """The one format of all files."""
+    found = [_chosen(source, asked, f" {TODO}" if shards.of(source) else "") for source in shards.sources]
+    for source, form in zip(shards.sources, found, strict=True):
+        if form is not found[0]:
+            kinds = f"{source.name} is {form.NAME}, and {shards.sources[0].name} is {found[0].NAME}"
+            raise BadData(f"{kinds}: the files of one table have one format. {TODO}")
+    return found[0]
+
+
+def _chosen(source: Source, asked: str | None, todo: str) -> Format:
     """The format that was asked for, or that the content tells; the extension decides where the content does not."""
     known = formats()
     if asked is not None:
@@ -51,4 +62,4 @@ def chosen(source: Source, asked: str | None = None) -> Format:
     if by_name is not None:
         return by_name
     hint = " It is a ZIP archive, as spreadsheets are: save the sheet as CSV." if source.head.startswith(b"PK") else ""
-    raise BadData(f"{source.name} is in no format that is known; there are {listed(known)}.{hint}")
+    raise BadData(f"{source.name} is in no format that is known; there are {listed(known)}.{hint}{todo}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -17,9 +17,10 @@ from pegasos.program.tables.cell_values import as_numbers, as_words
 from pegasos.program.tables.column_roles import Roles, matched, roles
 from pegasos.program.tables.column_tables import Table
 from pegasos.program.tables.csv_records import SAMPLE_BYTES, Layout, find_layout, parse, records
-from pegasos.program.tables.dataset import BadData, Dataset
+from pegasos.program.tables.dataset import BadData, Dataset, NoRows
 from pegasos.program.tables.messages import listed, shown, size
 from pegasos.program.tables.read_options import ReadOptions, Wanted
+from pegasos.program.tables.shards import TODO, Shards, same_columns
 from pegasos.program.tables.source import Source
 from pegasos.program.tables.text_chunks import Chunk, chunks
 
@@ -42,25 +43,24 @@ def sniff(head: bytes) -> bool:
     return head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or (b"\0" not in head and odd <= len(head) // 100)
 
 
-def read(source: Source, options: ReadOptions) -> Dataset:
+def read(shards: Shards, options: ReadOptions) -> Dataset:
     """The whole table."""
     limit = options.allowed()
-    found = TextTable(source, options, most=_SWELL * limit)
-    layout = found.find_layout()
-    parts = roles(layout.names, options, source.name, layout.header)
+    found = TextTables(shards, options, most=_SWELL * limit)
+    layout = found.layout
+    parts = roles(layout.names, options, shards.name, layout.header)
     columns, notes = read_columns(found, parts, limit)
-    table = Table(source.name, layout.names, columns, found.where, layout.commas)
+    table = Table(shards.name, layout.names, columns, found.where, found.commas)
     return column_tables.dataset(table, parts, options, [*layout.notes, *notes])
 
 
-def stream(source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
+def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
     """Chunks of rows; numbers and words as the model has them, whatever they look like."""
-    found = TextTable(source, options, amount=wanted.chunk)
-    layout = found.find_layout(expected=wanted.names)
-    parts = matched(layout.names, layout.header, wanted, options, source.name)
+    found = TextTables(shards, options, amount=wanted.chunk, expected=wanted.names)
+    parts = matched(found.layout.names, found.layout.header, wanted, options, shards.name)
     for piece in found.pieces(parts.needed):
         columns = {place: piece.frame[str(place)] for place in parts.needed}
-        yield column_tables.chunk(Table(source.name, layout.names, columns, piece.where, layout.commas), parts, wanted)
+        yield column_tables.chunk(Table(shards.name, found.layout.names, columns, piece.where, piece.commas), parts, wanted)
 
 
 @dataclass
@@ -71,18 +71,25 @@ class Piece:
     chunk: Chunk
     skipped: int
     separator: str
+    #: " of such a file" where there are several.
+    of: str
+
+    @property
+    def commas(self) -> bool:
+        return self.separator != ","
 
     def where(self, row: int) -> str:
         """The line of the file on which a row begins."""
-        return f"line {next(itertools.islice(records(self.chunk, self.separator), row + self.skipped, None))[0]}"
+        return f"line {next(itertools.islice(records(self.chunk, self.separator), row + self.skipped, None))[0]}{self.of}"
 
 
 class TextTable:
     """The table in a file; `pieces` reads it once, and more often only where asked more often."""
 
-    def __init__(self, source: Source, options: ReadOptions, *, amount: int = _AMOUNT, most: int | None = None) -> None:
-        self.file, self._source, self._options, self._amount, self._most = source.name, source, options, amount, most
+    def __init__(self, source: Source, of: str, options: ReadOptions, amount: int, most: int | None) -> None:
+        self.file, self.source, self._of, self._options, self._amount, self._most = source.name, source, of, options, amount, most
         self._begun: Iterator[Chunk] | None = None
+        self.layout: Layout | None = None
 
     def find_layout(self, expected: Sequence[str] = ()) -> Layout:
         """How the table is laid out, from chunks that `pieces` will begin with."""
@@ -91,7 +98,7 @@ class TextTable:
             first.append(chunk)
             length += len(chunk.data)
         if not first:
-            raise BadData(f"{self.file} holds nothing but blank lines.")
+            raise NoRows(f"{self.file} holds nothing but blank lines.")
         self._begun = itertools.chain(first, walk)
         beginning = Chunk(b"".join(chunk.data for chunk in first), first[0].line)
         self.layout = find_layout(self.file, beginning, expected)
@@ -99,7 +106,7 @@ class TextTable:
 
     def _chunks(self) -> Iterator[Chunk]:
         blank = 0
-        for chunk in chunks(self._source, self._options.encoding, self._amount, self._most):
+        for chunk in chunks(self.source, self._options.encoding, self._amount, self._most):
             if chunk.data.strip():
                 yield chunk
             elif (blank := blank + len(chunk.data)) > _MOST_BLANK:
@@ -107,13 +114,65 @@ class TextTable:
 
     def pieces(self, keep: Iterable[int]) -> Iterator[Piece]:
         """The rows, some at a time, columns `keep` only."""
+        assert self.layout is not None
         walk, self._begun, places = self._begun or self._chunks(), None, sorted(keep)
         skipped = int(self.layout.header)
         for chunk in walk:
             frame = parse(self.file, chunk, self.layout.separator, len(self.layout.names), places).slice(skipped)
             if frame.height:
-                yield Piece(frame, chunk, skipped, self.layout.separator)
+                yield Piece(frame, chunk, skipped, self.layout.separator, self._of)
             skipped = 0
+
+
+class TextTables:
+    """The table in all its files, one after the other; columns have the places that they have in the first one."""
+
+    def __init__(
+        self,
+        shards: Shards,
+        options: ReadOptions,
+        *,
+        amount: int = _AMOUNT,
+        most: int | None = None,
+        expected: Sequence[str] = (),
+    ) -> None:
+        self.file, self._shards, self.commas = shards.name, shards, False
+        self._tables = [TextTable(source, shards.of(source), options, amount, most) for source in shards.sources]
+        for table in self._tables:
+            try:
+                self.layout, self._first = table.find_layout(expected), table.file
+            except NoRows as error:
+                shards.skip(table.source, error)
+            else:
+                return
+
+    def pieces(self, keep: Iterable[int]) -> Iterator[Piece]:
+        """The rows, some at a time, columns `keep` only."""
+        keep = list(keep)
+        for table in self._tables:
+            if table.file in self._shards.skipped:
+                continue
+            try:
+                places = self._places(table)
+            except NoRows as error:
+                self._shards.skip(table.source, error)
+                continue
+            empty = True
+            for piece in table.pieces(places[place] for place in keep):
+                empty, self.commas = False, self.commas or piece.commas
+                yield replace(piece, frame=piece.frame.select(pl.col(str(places[place])).alias(str(place)) for place in keep))
+            if empty and len(self._tables) > 1:
+                self._shards.skip(table.source, NoRows(""))
+
+    def _places(self, table: TextTable) -> list[int]:
+        """Where a file has the columns of the first one; its layout is found when its turn comes, which begins to read it."""
+        first = self.layout
+        layout = table.layout or table.find_layout(first.names if first.header else ())
+        if layout.header != first.header:
+            lacking, having = (table.file, self._first) if first.header else (self._first, table.file)
+            what = f"{lacking} begins without the names of its columns, and {having} with them"
+            raise BadData(f"{what}; write them into all files of a table, or into none. {TODO}")
+        return same_columns(first.names, layout.names, table.file, self._first)
 
     def where(self, row: int) -> str:
         """The line of a row, found by reading once more: only errors ask."""
@@ -157,7 +216,7 @@ class Cells:
         self.parts.append(as_words(words))
 
 
-def read_columns(table: TextTable, roles: Roles, limit: int) -> tuple[dict[int, pl.Series], list[str]]:
+def read_columns(table: TextTables, roles: Roles, limit: int) -> tuple[dict[int, pl.Series], list[str]]:
     """All columns that play a part, within a limit of bytes, and notes about them."""
     words, used = {*roles.text, roles.label}, 0  # labels stay as they are written until all of them are known
     cells = {place: Cells(turned=0 if place in words else None) for place in roles.needed}
@@ -173,7 +232,7 @@ def read_columns(table: TextTable, roles: Roles, limit: int) -> tuple[dict[int, 
             elif place in words:
                 column.parts.append(piece.frame[name] if place == roles.label else as_words(piece.frame[name]))
             else:
-                column.add(piece.frame[name], plain[name] if name in clean else None, table.layout.commas, piece)
+                column.add(piece.frame[name], plain[name] if name in clean else None, piece.commas, piece)
             used += int(column.parts[-1].estimated_size())
         if used > limit:
             raise BadData(f"{table.file} takes more than {size(limit)} once read; give it more memory, or --drop columns.")
@@ -187,7 +246,7 @@ def read_columns(table: TextTable, roles: Roles, limit: int) -> tuple[dict[int, 
     return {place: pl.concat(column.parts) if column.parts else empty for place, column in cells.items()}, notes
 
 
-def _judge(table: TextTable, roles: Roles, cells: dict[int, Cells]) -> list[str]:
+def _judge(table: TextTables, roles: Roles, cells: dict[int, Cells]) -> list[str]:
     """Refuse columns that are numbers but for a few words, and infinite numbers; tell where commas are decimal points."""
     commas = []
     for place, column in cells.items():

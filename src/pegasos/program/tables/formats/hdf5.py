@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator, Sequence
 
@@ -13,6 +14,7 @@ from pegasos.program.tables.dataset import Array, BadData, Dataset
 from pegasos.program.tables.decoder import Decoder
 from pegasos.program.tables.messages import plain
 from pegasos.program.tables.read_options import ReadOptions, Wanted
+from pegasos.program.tables.shards import Shards
 from pegasos.program.tables.source import Source
 
 NAME = "hdf5"
@@ -26,16 +28,18 @@ def sniff(head: bytes) -> bool:
     return head.startswith(b"\x89HDF\r\n\x1a\n")
 
 
-def read(source: Source, options: ReadOptions) -> Dataset:
-    limit = options.allowed()
-    with Decoder(source, "hdf5", "HDF5", limit) as decoder:
-        return array_files.read(File(decoder, source, limit), options)
+def read(shards: Shards, options: ReadOptions) -> Dataset:
+    return array_files.read(shards, opened, options)
 
 
-def stream(source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
-    limit = options.allowed()
+def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
+    return array_files.stream(shards, opened, wanted, options)
+
+
+@contextlib.contextmanager
+def opened(source: Source, limit: int) -> Iterator[File]:
     with Decoder(source, "hdf5", "HDF5", limit) as decoder:
-        yield from array_files.stream(File(decoder, source, limit), wanted, options)
+        yield File(decoder, source, limit)
 
 
 class File(ArrayFile):

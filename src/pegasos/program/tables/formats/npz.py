@@ -16,6 +16,7 @@ from pegasos.program.tables.array_files import ArrayFile, Part, pair
 from pegasos.program.tables.dataset import Array, BadData, Dataset
 from pegasos.program.tables.messages import plain, shown, size
 from pegasos.program.tables.read_options import ReadOptions, Wanted
+from pegasos.program.tables.shards import Shards
 from pegasos.program.tables.source import Source
 
 NAME = "npz"
@@ -29,14 +30,18 @@ def sniff(head: bytes) -> bool:
     return head.startswith(b"PK\x03\x04") and head[30 : 30 + length].endswith(b".npy")
 
 
-def read(source: Source, options: ReadOptions) -> Dataset:
-    with contextlib.closing(Archive(source, options.allowed())) as archive:
-        return array_files.read(archive, options)
+def read(shards: Shards, options: ReadOptions) -> Dataset:
+    return array_files.read(shards, opened, options)
 
 
-def stream(source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
-    with contextlib.closing(Archive(source, options.allowed())) as archive:
-        yield from array_files.stream(archive, wanted, options)
+def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
+    return array_files.stream(shards, opened, wanted, options)
+
+
+@contextlib.contextmanager
+def opened(source: Source, limit: int) -> Iterator[Archive]:
+    with contextlib.closing(Archive(source, limit)) as archive:
+        yield archive
 
 
 class Archive(ArrayFile):

@@ -9,10 +9,11 @@ import polars as pl
 
 from pegasos.program.tables.column_roles import Roles, matched, roles
 from pegasos.program.tables.column_tables import Table, chunk, dataset, settled
-from pegasos.program.tables.dataset import BadData, Dataset
+from pegasos.program.tables.dataset import BadData, Dataset, NoRows
 from pegasos.program.tables.decoder import Decoder
 from pegasos.program.tables.messages import shown, size
 from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE, ReadOptions, Wanted
+from pegasos.program.tables.shards import Shards, same_columns
 from pegasos.program.tables.source import Source
 
 NAME = "parquet"
@@ -24,35 +25,64 @@ def sniff(head: bytes) -> bool:
     return head.startswith(b"PAR1")
 
 
-def read(source: Source, options: ReadOptions) -> Dataset:
+def read(shards: Shards, options: ReadOptions) -> Dataset:
     """The whole table; single precision stays where all columns have it."""
     limit = options.allowed()
-    too_large = BadData(f"{source.name} takes more than {size(limit)} once read; give it more memory, or --drop columns.")
-    with Decoder(source, "parquet", "Parquet", limit) as decoder:
-        file = _File(decoder, source)
-        parts = roles(file.names, options, source.name)
-        if file.rows * len(parts.needed) * 4 > limit:
-            raise too_large
-        frames, total = [], 0.0
-        for frame in file.slices(parts, _SLICE):
-            frames.append(frame)
-            if (total := total + frame.estimated_size()) > limit:
+    too_large = BadData(f"{shards.name} takes more than {size(limit)} once read; give it more memory, or --drop columns.")
+    frames: list[tuple[Source, pl.DataFrame]] = []
+    names: list[str] = []
+    counts, total = [], 0.0
+    for source in shards.sources:
+        with Decoder(source, "parquet", "Parquet", limit) as decoder:
+            file = _File(decoder, source)
+            if not names:
+                names, parts = file.names, roles(file.names, options, shards.name)
+            places = same_columns(names, file.names, source.name, shards.sources[0].name)
+            counts.append(file.rows)
+            if not file.rows:
+                shards.skip(source, NoRows(f"{source.name} has no rows."))
+            if sum(counts) * len(parts.needed) * 4 > limit:
                 raise too_large
-    if not frames:
-        raise BadData(f"{source.name} has no rows.")
-    table = _table(source, file.names, pl.concat(frames), parts, 0)
-    columns = {place: settled(table, place, place in parts.text) for place in parts.needed}
+            for frame in file.slices({place: places[place] for place in parts.needed}, _SLICE):
+                frames.append((source, frame))
+                if (total := total + frame.estimated_size()) > limit:
+                    raise too_large
+    columns = {place: _joined(frames, place, names[place]) for place in parts.needed}
+    table = Table(shards.name, names, columns, shards.rows_of(counts))
+    columns = {place: settled(table, place, place in parts.text) for place in columns}
     return dataset(replace(table, columns=columns), parts, options, [])
 
 
-def stream(source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
+def _joined(frames: list[tuple[Source, pl.DataFrame]], place: int, name: str) -> pl.Series:
+    """A column of all files: words or numbers; where it has no value at all it may be either."""
+    parts = [(source, frame[str(place)]) for source, frame in frames]
+    full = [(source, series) for source, series in parts if series.null_count() < len(series)] or parts
+    first, words = full[0][0], full[0][1].dtype == pl.String
+    for source, series in full:
+        if (series.dtype == pl.String) != words:
+            kinds = ("numbers", "words") if words else ("words", "numbers")
+            what = f"column {shown(name)} holds {kinds[0]}, and {kinds[1]} in {first.name}"
+            raise BadData(f"{source.name}: {what}; write it as one of them in all files, or leave it out with --drop {name}.")
+    dtype = pl.String if words else pl.Float64
+    if len({series.dtype for _, series in parts}) == 1:
+        return pl.concat([series for _, series in parts])
+    return pl.concat([series.cast(dtype) for _, series in parts])
+
+
+def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
     """Slices of rows, decoded one after the other."""
-    with Decoder(source, "parquet", "Parquet", options.allowed()) as decoder:
-        file = _File(decoder, source)
-        parts, first = matched(file.names, True, wanted, options, source.name), 0
-        for frame in file.slices(parts, wanted.chunk):
-            yield chunk(_table(source, file.names, frame, parts, first), parts, wanted)
-            first += frame.height
+    for source in shards.sources:
+        with Decoder(source, "parquet", "Parquet", options.allowed()) as decoder:
+            file = _File(decoder, source)
+            parts, first = matched(file.names, True, wanted, options, source.name), 0
+            for frame in file.slices({place: place for place in parts.needed}, wanted.chunk):
+                yield chunk(_table(source, file.names, frame, parts, first), parts, wanted)
+                first += frame.height
+
+
+def _table(source: Source, names: list[str], frame: pl.DataFrame, parts: Roles, first: int) -> Table:
+    columns = {place: frame[str(place)] for place in parts.needed}
+    return Table(source.name, names, columns, lambda row: f"row {row + first + 1}")
 
 
 class _File:
@@ -65,25 +95,20 @@ class _File:
         if len(self.names) > MOST_COLUMNS:
             raise BadData(f"{source.name} has {len(self.names)} columns; {TOO_WIDE}")
 
-    def slices(self, parts: Roles, amount: int) -> Iterator[pl.DataFrame]:
-        """The columns that play a part, named by their place."""
-        for place in parts.needed:
+    def slices(self, places: dict[int, int], amount: int) -> Iterator[pl.DataFrame]:
+        """Columns that play a part, by the names that they are to have; from their places in this file."""
+        for place in places.values():
             kind, name = self._kinds[place], shown(self.names[place])
             if kind.startswith("?"):
                 what = f"column {name} is of type {shown(kind[1:])}, neither numbers nor words"
                 raise BadData(f"{self._source.name}: {what}; turn it into one of them, or leave it out with --drop {name}.")
-        names = [self.names[place] for place in parts.needed]
+        names = [self.names[place] for place in places.values()]
         step = max(1, amount // (8 * max(1, len(names))))
         for start in range(0, self.rows, step):
             with self._decoder.part(columns=names, start=start, count=step) as path:
                 try:
                     frame = pl.read_ipc(path.read_bytes())
-                    frame.columns = [str(place) for place in parts.needed]
+                    frame.columns = [str(place) for place in places]
                 except (Exception, pl.exceptions.PanicException) as error:
                     raise BadData(f"{self._source.name} is damaged: its values cannot be read.") from error
             yield frame
-
-
-def _table(source: Source, names: list[str], frame: pl.DataFrame, parts: Roles, first: int) -> Table:
-    columns = {place: frame[str(place)] for place in parts.needed}
-    return Table(source.name, names, columns, lambda row: f"row {row + first + 1}")

@@ -11,10 +11,11 @@ import numpy as np
 import polars as pl
 from scipy import sparse
 
-from pegasos.program.tables.dataset import BadData, Column, Dataset
+from pegasos.program.tables.dataset import BadData, Column, Dataset, NoRows
 from pegasos.program.tables.labels import checked_labels, simplest
 from pegasos.program.tables.messages import shown, size
 from pegasos.program.tables.read_options import ReadOptions, Wanted
+from pegasos.program.tables.shards import Shards
 from pegasos.program.tables.source import Source
 from pegasos.program.tables.text_chunks import Chunk, chunks
 
@@ -39,40 +40,46 @@ def sniff(head: bytes) -> bool:
     return False
 
 
-def read(source: Source, options: ReadOptions) -> Dataset:
-    """The whole file as a CSR matrix; columns are named by the index they have in the file: x1, or x0 where it begins with 0."""
+def read(shards: Shards, options: ReadOptions) -> Dataset:
+    """The whole table as a CSR matrix; columns are named by the index they have in the file: x1, or x0 where it begins with 0."""
     limit, parts, labels, used, lowest = options.allowed(), [], [], 0, 1
     notes: list[str] = []
-    for chunk in chunks(source, options.encoding, min(_AMOUNT, max(2**16, limit // 8)), _SWELL * limit, quotes=False):
-        X, y = _parsed(source, chunk, limit)
-        if not X.shape[0]:
-            continue
-        used += X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + y.nbytes
-        if used > limit:
-            raise BadData(f"{source.name} takes more than {size(limit)} once read; give it more memory, or fewer rows.")
-        lowest = min(lowest, int(X.indices.min()) if X.nnz else 1)
-        if not notes and b"qid:" in chunk.data:
-            notes.append("query ids (qid) are ignored")
-        parts.append(X)
-        labels.append(y)
-    if not parts:
-        raise BadData(f"{source.name} has no rows.")
+    counts = []
+    for source in shards.sources:
+        counts.append(0)
+        for chunk in chunks(source, options.encoding, min(_AMOUNT, max(2**16, limit // 8)), _SWELL * limit, quotes=False):
+            X, y = _parsed(source, chunk, limit)
+            if not X.shape[0]:
+                continue
+            used += X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + y.nbytes
+            if used > limit:
+                raise BadData(f"{shards.name} takes more than {size(limit)} once read; give it more memory, or fewer rows.")
+            lowest = min(lowest, int(X.indices.min()) if X.nnz else 1)
+            if not notes and b"qid:" in chunk.data:
+                notes.append("query ids (qid) are ignored")
+            parts.append(X)
+            labels.append(y)
+            counts[-1] += len(y)
+        if not counts[-1]:
+            shards.skip(source, NoRows(f"{source.name} has no rows."))
     width = max(part.shape[1] for part in parts)
     if width <= lowest:
-        raise BadData(f"{source.name} has no features: no line holds a pair index:value.")
+        raise BadData(f"{shards.name} has no features: no line holds a pair index:value.")
     X = sparse.vstack([sparse.csr_matrix((p.data, p.indices, p.indptr), (p.shape[0], width)) for p in parts], format="csr")
     X = X[:, lowest:] if lowest else X
     y = simplest(np.concatenate(labels))
     if options.labelled:
-        y = checked_labels(y, "label", source.name, lambda row: f"row {row + 1}")
+        y = checked_labels(y, "label", shards.name, shards.rows_of(counts))
     notes.append("label: the number at the beginning of each line")
-    return Dataset(source.name, X, [Column(f"x{place}") for place in range(lowest, width)], y, "label", notes=notes)
+    return Dataset(shards.name, X, [Column(f"x{place}") for place in range(lowest, width)], y, "label", notes=notes)
 
 
-def stream(source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
+def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
     """Chunks of lines as CSR matrices as wide as the model; indices that it never saw are left out."""
     width, lowest = len(wanted.columns), int(wanted.names[0] != "x0")
-    for chunk in chunks(source, options.encoding, wanted.chunk, None, quotes=False):
+    amount = wanted.chunk
+    pairs = ((each, chunk) for each in shards.sources for chunk in chunks(each, options.encoding, amount, None, quotes=False))
+    for source, chunk in pairs:
         X, y = _parsed(source, chunk, None)
         if not X.shape[0]:
             continue
@@ -81,7 +88,7 @@ def stream(source: Source, wanted: Wanted, options: ReadOptions) -> Iterator[Dat
         wide = max(X.shape[1], width + lowest)
         X = sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], wide))[:, lowest : lowest + width]
         X = pl.DataFrame(X.toarray(), schema=wanted.names) if wanted.frame else X
-        yield Dataset(source.name, X, wanted.columns, simplest(y), "label")
+        yield Dataset(shards.name, X, wanted.columns, simplest(y), "label")
 
 
 def _parsed(source: Source, chunk: Chunk, limit: int | None) -> tuple[Any, Any]:
