@@ -18,7 +18,7 @@ from pegasos.engine.row_blocks import Block, Part, RowBlocks
 Array = np.ndarray[Any, Any]
 
 #: Features from which this can pay, sampled rows for each of them, and how many times as many rows there must be.
-WIDTH_FROM, ROWS_A_FEATURE, ROWS_A_SAMPLED = 256, 8, 3
+WIDTH_FROM, ROWS_A_FEATURE, ROWS_A_SAMPLED = 256, 8, 2
 #: Numbers in a block of rows.
 BLOCK_NUMBERS = 1 << 20
 #: A system is solved when its residual, measured by the sample's inverse, is this share of what it was, or after so many passes.
