@@ -60,7 +60,8 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.pipeline import make_pipeline
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = make_pipeline(Nystroem(landmarks=300, random_state=0), SDCA(random_state=0)).fit(X[:1000] / 16, y[:1000])
+    >>> model = make_pipeline(Nystroem(landmarks=300, random_state=0), SDCA(lam=1e-4, random_state=0))
+    >>> model = model.fit(X[:1000] / 16, y[:1000])
     >>> round(model.score(X[1000:] / 16, y[1000:]), 2)
     0.96
     """

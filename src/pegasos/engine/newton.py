@@ -59,7 +59,8 @@ def solve_logistic(
 
 def workspace_bytes(m: int, width: int, targets: int, itemsize: int) -> int:
     """Memory beside X, at most."""
-    return workspace(targets, m, width, LINES, itemsize) + (m // STRIDE + 1) * (width * 8 + 8 * (LINES + 4) * targets)
+    more = sampled_systems.workspace(m, width)
+    return more + workspace(targets, m, width, LINES, itemsize) + (m // STRIDE + 1) * (width * 8 + 8 * (LINES + 4) * targets)
 
 
 class _Path:

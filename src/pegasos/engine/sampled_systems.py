@@ -14,6 +14,7 @@ import numpy as np
 from scipy import linalg
 
 from pegasos.engine.row_blocks import Block, Part, RowBlocks
+from pegasos.engine.threads import blas_threads
 
 Array = np.ndarray[Any, Any]
 
@@ -42,6 +43,13 @@ def least_rows(width: int) -> int:
 def sample_rows(rows: int, width: int) -> int:
     """Sampled rows: more where their matrix costs no more than a few passes, and at most a quarter of all rows."""
     return max(ROWS_A_FEATURE * width, min(rows // 4, PASSES_WORTH * rows // width))
+
+
+def workspace(rows: int, width: int) -> int:
+    """Bytes that samples and their matrices take at most, beside the factors."""
+    if not worth(rows, width):
+        return 0
+    return FACTOR_BYTES + blas_threads() * (8 * sample_rows(rows, width) * width + 24 * (width + 1) ** 2)
 
 
 class System(NamedTuple):
