@@ -1,7 +1,7 @@
 """Nyström features and the exact linear method: error against time by landmarks, and the solver against LogisticRegression's.
 
-Widths and C were chosen on rows held out from the training rows, with fewer rows and landmarks, and then fixed. liquidSVM's own
-paper has 398 s for covtype on 3 threads of its machine (581,012 rows, cells of nearby rows, a grid of widths and costs included).
+Widths and C were chosen on rows held out from the training rows, with fewer rows and landmarks, and then fixed. liquidSVM's
+published figure for covtype is 398 s on 3 threads of another machine.
 """
 
 from __future__ import annotations
