@@ -23,6 +23,7 @@ from pegasos.engine.interior_point import solve_hinge, workspace_bytes
 from pegasos.engine.limited_memory import solve_logistic_by_gradients
 from pegasos.engine.lines import ROWS_AT_ONCE, Lines, RoundedMatrix, StoredLines, lines_of
 from pegasos.engine.losses import Loss
+from pegasos.engine.mapped_rows import MappedRows
 from pegasos.engine.newton import solve_logistic
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.passes import MOST_FEATURES
@@ -141,14 +142,17 @@ class Finisher:
         return np.asarray(targets[place].labels * a)
 
     def _solve_logistic(self, targets: list[Target]) -> list[Optimum]:
-        """Newton's method; on wide rows gradients come first, one target after the other."""
+        """Newton's method; on wide rows gradients come first, one target after the other, until they fail for one."""
         X, given = self._rows.X, (self._intercept, self._tol, self._members)
-        if self._rows.width < GRADIENTS_FROM or self._intercept is Intercept.FREE or worth(self._m, self._rows.width):
-            return solve_logistic(X, targets, *given)
-        found = [solve_logistic_by_gradients(X, target, *given) for target in targets]
-        late = [target for target, optimum in zip(targets, found, strict=True) if optimum is None]
-        rest = iter(solve_logistic(X, late, *given) if late else [])
-        return [next(rest) if optimum is None else optimum for optimum in found]
+        found: list[Optimum] = []
+        if self._rows.width >= GRADIENTS_FROM and self._intercept is not Intercept.FREE and not isinstance(X, MappedRows):
+            for target in targets:
+                optimum = solve_logistic_by_gradients(X, target, *given)
+                if optimum is None:
+                    break
+                found.append(optimum)
+        late = targets[len(found) :]
+        return [*found, *(solve_logistic(X, late, *given) if late else [])]
 
     def _by_factor(self, targets: list[Target], found: list[Optimum]) -> list[Optimum]:
         """Those that have not arrived by an interior point method on a factor of the whole matrix, where that is better."""

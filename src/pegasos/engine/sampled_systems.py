@@ -19,7 +19,7 @@ from pegasos.engine.threads import blas_threads
 Array = np.ndarray[Any, Any]
 
 #: Features from which this can pay, sampled rows for each of them, and how many times as many rows there must be.
-WIDTH_FROM, ROWS_A_FEATURE, ROWS_A_SAMPLED = 256, 8, 2
+WIDTH_FROM, ROWS_A_FEATURE, ROWS_A_SAMPLED = 256, 8, 3
 #: A row's part of a matrix product is so many times cheaper, an element, than its part of a pass: times the passes it may cost.
 PASSES_WORTH = 160
 #: Numbers in a block of rows.
