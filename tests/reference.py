@@ -798,6 +798,82 @@ def interior_point(X: ArrayLike, y: ArrayLike, C: ArrayLike, *, intercept: str, 
     return (w[:-1], float(w[-1]), a) if intercept == "augment" else (w, free * b, a)
 
 
+def central_path(X: ArrayLike, y: ArrayLike, C: ArrayLike, *, intercept: str, last: float = 1e-9) -> tuple[Vector, float]:
+    """The hinge loss: (w, b) as `interior_point`, by Newton's method on the objective with rounded corners while mu falls:
+
+    ||w||^2/2 [+ b^2/2] + sum_i min over s, xi > 0 with s - xi = m_i - 1 of  C_i xi - mu log(s) - mu log(xi)
+
+    There  mu/s + mu/xi = C_i  and the slope is  -a_i = -mu/s.  Ends where mu is `last` times C.
+    """
+    X, y, C = (np.array(part, dtype=np.float64) for part in (X, y, C))
+    rows = X if intercept == "none" else np.column_stack([X, np.ones(len(y))])
+    penalty = np.ones(rows.shape[1])
+    if intercept == "free":
+        penalty[-1] = 0.0
+
+    def corner(margin: float, bound: float, mu: float) -> tuple[float, float]:
+        h = 2 * mu / bound
+        r = math.sqrt((margin - 1) ** 2 + h * h)
+        if margin > 1:
+            s = (margin - 1 + h + r) / 2
+            return s, h * (1 + h / (margin - 1 + r)) / 2
+        xi = (1 - margin + h + r) / 2
+        return h * (1 + h / (1 - margin + r)) / 2, xi
+
+    def objective(v: Vector, mu: float) -> float:
+        total = float(penalty * v @ v / 2)
+        for i in range(len(y)):
+            s, xi = corner(y[i] * float(rows[i] @ v), C[i], mu)
+            total += C[i] * xi - mu * math.log(s) - mu * math.log(xi)
+        return total
+
+    v, mu = np.zeros(rows.shape[1]), float(np.mean(C))
+    while mu > last * np.mean(C):
+        for _ in range(50):
+            gradient, matrix = penalty * v, np.diag(penalty)
+            for i in range(len(y)):
+                s, xi = corner(y[i] * float(rows[i] @ v), C[i], mu)
+                gradient = gradient - mu / s * y[i] * rows[i]
+                matrix = matrix + np.outer(rows[i], rows[i]) / (s * s / mu + xi * xi / mu)
+            step = np.linalg.solve(matrix, -gradient)
+            length = 1.0
+            while length > 1e-9 and objective(v + length * step, mu) > objective(v, mu):
+                length = length / 2
+            v = v + length * step
+            if -float(gradient @ step) < 1e-4 * mu:
+                break
+        mu = mu / 5
+    return (v, 0.0) if intercept == "none" else (v[:-1], float(v[-1]))
+
+
+def cutting_planes(X: ArrayLike, y: ArrayLike, C: ArrayLike, rounds: int = 200) -> tuple[Vector, float]:
+    """The hinge loss: w where  F(w) = ||w||^2/2 + sum_i C_i max(0, 1 - y_i w.x_i)  is least, and a bound below all F.
+
+    In each round a cut at the present w, then the w that is best for all cuts: w = sum_t p_t g_t where p, on the simplex,
+    maximizes p.b - ||w||^2/2. One p_t after the other moves by the best amount towards being 1.
+    """
+    X, y, C = (np.array(part, dtype=np.float64) for part in (X, y, C))
+    w, best, lowest, bound = np.zeros(X.shape[1]), np.zeros(X.shape[1]), math.inf, 0.0
+    slopes, offsets, p = [np.zeros(X.shape[1])], [0.0], [1.0]
+    for _ in range(rounds):
+        inside = [i for i in range(len(y)) if y[i] * float(X[i] @ w) < 1]
+        value = float(w @ w / 2 + sum(C[i] * (1 - y[i] * float(X[i] @ w)) for i in inside))
+        if value < lowest:
+            best, lowest = w, value
+        slopes.append(sum((C[i] * y[i] * X[i] for i in inside), np.zeros(X.shape[1])))
+        offsets.append(float(sum(C[i] for i in inside)))
+        p.append(0.0)
+        for _ in range(100):
+            for t in range(len(p)):
+                w, b = sum(q * g for q, g in zip(p, slopes, strict=True)), sum(q * o for q, o in zip(p, offsets, strict=True))
+                towards, gain = slopes[t] - w, offsets[t] - b
+                for step in [min(1.0, max(0.0, float((gain - towards @ w) / (towards @ towards))))] if towards.any() else []:
+                    p = [(1 - step) * q + step * (k == t) for k, q in enumerate(p)]
+        w, b = sum(q * g for q, g in zip(p, slopes, strict=True)), sum(q * o for q, o in zip(p, offsets, strict=True))
+        bound = max(bound, float(b - w @ w / 2))
+    return best, bound
+
+
 def newton_logistic(X: ArrayLike, y: ArrayLike, C: ArrayLike, *, intercept: str, rounds: int = 30) -> tuple[Vector, float]:
     """The logistic loss: (w, b) where  ||w||^2/2 [+ b^2/2] + sum_i C_i log(1 + exp(-y_i (w.x_i + b)))  is least."""
     X, y, C = (np.array(part, dtype=np.float64) for part in (X, y, C))

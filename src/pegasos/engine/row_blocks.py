@@ -77,11 +77,34 @@ class Block:
             scores += vector[-1]
         return scores
 
-    def combine(self, rows: Array, weights: Array, out: Array) -> None:
-        """out[k] = Σ weights[k, i] x_i, with Σ weights[k, i] last if out is wider than the rows."""
-        np.matmul(weights, rows, out=out[:, : self.width])
+    def products(self, vectors: Array, rows: Array | None = None) -> Array:
+        """vectors·x (vectors x rows), to which the last elements of vectors that are longer than the rows are added.
+
+        Without `rows` CSR rows are multiplied as they are.
+        """
+        given = self._given() if rows is None else rows
+        # a product with dense rows is contiguous along the rows, as compiled loops want it
+        columns = vectors[:, : self.width]
+        scores = np.ascontiguousarray((given @ columns.T).T) if sparse.issparse(given) else columns @ given.T
+        if vectors.shape[1] > self.width:
+            scores += vectors[:, -1:]
+        return scores
+
+    def combine(self, rows: Array | None, weights: Array, out: Array) -> None:
+        """out[k] = Σ weights[k, i] x_i, with Σ weights[k, i] last if out is wider than the rows.
+
+        Without `rows` CSR rows are multiplied as they are.
+        """
+        given = self._given() if rows is None else rows
+        if sparse.issparse(given):
+            out[:, : self.width] = (given.T @ np.ascontiguousarray(weights.T)).T
+        else:
+            np.matmul(weights, given, out=out[:, : self.width])
         if out.shape[1] > self.width:
             out[:, -1] = weights.sum(axis=1)
+
+    def _given(self) -> Any:
+        return self._rows if sparse.issparse(self._rows) else self.rows()
 
     def squares(self, rows: Array, weights: Array, out: Array, precise: bool) -> None:
         """out[...] = Σ weights_i x_i x_iᵀ (weights >= 0), with a constant feature if out is wider than the rows.
@@ -106,14 +129,14 @@ class RowBlocks:
     (array([60., 90.]),)
     """
 
-    def __init__(self, X: Any, members: Array | None = None) -> None:
+    def __init__(self, X: Any, members: Array | None = None, size: int | None = None) -> None:
         if members is not None:
             X = X[members]
         if sparse.issparse(X):
             X = X.tocsr()
         self.X = X
         self.count, self.width = X.shape
-        size = _block_rows(self.width)
+        size = size or _block_rows(self.width)
         memory = threading.local()
         self.blocks = [Block(X, slice(k, min(k + size, self.count)), memory) for k in range(0, self.count, size)]
         self._pool: ThreadPoolExecutor | None = None

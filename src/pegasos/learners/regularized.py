@@ -40,7 +40,8 @@ def has_certificate(kernel: Kernel | str | None, X: Any) -> bool:
     return bool(values[0] >= -10 * precision * max(abs(values[0]), abs(values[-1])))
 
 
-def _gives_probabilities(estimator: Any) -> bool:
+def gives_probabilities(estimator: Any) -> bool:
+    """For `available_if`: scores are the logits of probabilities."""
     if not estimator.has_probabilities:
         names = " or ".join(map(repr, PROBABILISTIC))
         raise AttributeError(f"predict_proba exists only for loss={names}; loss={estimator.loss!r} has no probabilities.")
@@ -59,7 +60,7 @@ class RegularizedClassifier(OneVsAllClassifier):
     def has_probabilities(self) -> bool:
         return self.loss in PROBABILISTIC
 
-    @available_if(_gives_probabilities)
+    @available_if(gives_probabilities)
     def predict_proba(self, X: Any) -> Array:
         """σ(score) of each class, normalized over the classes."""
         return probabilities(self.decision_function(X))

@@ -1,0 +1,207 @@
+"""From what a user hands in to blocks of checked rows, and what a worker does with one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from dask.delayed import Delayed
+from distributed import Future
+from scipy import sparse
+
+from pegasos.engine.passes import LabelledBlocks
+from pegasos.engine.row_blocks import Part
+from pegasos.engine.threads import single_threaded_blas
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Checked rows of a block (float32 or float64, dense or CSR), their labels and weights (None: 1 each)."""
+
+    X: Any
+    y: Array
+    weights: Array | None
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Rows with class codes and final weights ω."""
+
+    X: Any
+    codes: Array
+    weights: Array
+
+
+@dataclass(frozen=True)
+class Described:
+    """What the first pass tells about a block; for each of its labels: rows, rows with a weight above 0, and Σ ω."""
+
+    width: int
+    dtype: str
+    sparse: bool
+    rows: int
+    bytes: int
+    labels: Array
+    counts: Array
+    present: Array
+    sums: Array
+
+
+# What is handed in ----------------------------------------------------------------------------------------------------
+
+
+def split(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, Any, Any]]:
+    """The blocks of X with those of y and of the weights (None where there are none); each a lazy object or a future."""
+    if is_array(X):
+        X = one_block_wide(X)
+        y, sample_weight = _like(X, y, "y"), _like(X, sample_weight, "sample_weight")
+    first = _pieces(X, "X")
+    others = [_pieces(y, "y"), [None] * len(first) if sample_weight is None else _pieces(sample_weight, "sample_weight")]
+    for name, pieces in zip(("y", "sample_weight"), others, strict=True):
+        if len(pieces) != len(first):
+            raise ValueError(f"X has {len(first)} blocks, {name} has {len(pieces)}: they must have the same blocks of rows.")
+    if not first:
+        raise ValueError("X has no blocks: nothing could be learned.")
+    return list(zip(first, *others, strict=True))
+
+
+def one_block_wide(X: Any) -> Any:
+    """A Dask array of two dimensions, each of whose blocks has all columns."""
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, rows and features; this array has {X.ndim}.")
+    return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
+
+
+def _like(X: Any, values: Any, name: str) -> Any:
+    """Labels or weights with the blocks of X, as far as their lengths are known."""
+    known = not np.isnan(X.chunks[0]).any()
+    if values is None or not (is_array(values) or isinstance(values, np.ndarray | list)) or is_pieces(values):
+        return values
+    if not is_array(values):
+        if not known:
+            raise ValueError(f"the lengths of X's blocks are not known: give {name} as a Dask array with the same blocks.")
+        import dask.array
+
+        values = dask.array.from_array(np.asarray(values), chunks=-1)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(f"{name} must have one dimension; this array has {values.ndim}.")
+    if not known or np.isnan(values.chunks[0]).any() or values.chunks[0] == X.chunks[0]:
+        return values
+    if values.shape[0] != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows, {name} has {values.shape[0]}.")
+    return values.rechunk((X.chunks[0],))
+
+
+def _pieces(values: Any, name: str) -> list[Any]:
+    if is_pieces(values):
+        return list(values)
+    if hasattr(values, "to_delayed"):
+        return list(np.ravel(np.array(values.to_delayed(), dtype=object)))
+    raise TypeError(
+        f"{name} must be a Dask array, a Dask DataFrame (or Series) or a list of delayed parts, got {type(values).__name__}. "
+        "Rows that fit into memory are SDCA's; or wrap them: dask.array.from_array(rows, chunks=(100_000, -1))."
+    )
+
+
+def is_array(values: Any) -> bool:
+    return hasattr(values, "to_delayed") and hasattr(values, "chunks") and hasattr(values, "numblocks")
+
+
+def is_pieces(values: Any) -> bool:
+    return isinstance(values, list | tuple) and bool(len(values)) and isinstance(values[0], Delayed | Future)
+
+
+def known_bytes(X: Any) -> float:
+    """How large the rows are, nan if nobody knows."""
+    return float(X.nbytes) if is_array(X) and not sparse.issparse(getattr(X, "_meta", None)) else float("nan")
+
+
+# What a worker does ---------------------------------------------------------------------------------------------------
+
+
+def read(number: int, X: Any, y: Any, weights: Any) -> Rows:
+    """The checked rows of a block; what is wrong with them names the block."""
+    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"block {number} of X has {X.ndim} dimensions: it must have two, rows and features.")
+    if X.dtype not in (np.float32, np.float64):
+        try:
+            X = X.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"block {number} of X holds something that is not a number: {error}") from None
+    X = X if sparse.issparse(X) else np.ascontiguousarray(X)
+    if not np.isfinite(X.data if sparse.issparse(X) else X).all():
+        raise ValueError(f"block {number} of X holds NaN or infinite numbers: fill or drop them before the fit.")
+    y = _column(number, y, "y", X.shape[0])
+    if (y.dtype.kind == "f" and not np.isfinite(y).all()) or (
+        y.dtype == object and any(label is None or label != label for label in y)
+    ):
+        raise ValueError(f"block {number} of y holds missing labels.")
+    if weights is not None:
+        weights = _column(number, weights, "sample_weight", X.shape[0]).astype(np.float64)
+        if not (np.isfinite(weights) & (weights >= 0.0)).all():
+            raise ValueError(f"block {number} of sample_weight holds weights that are negative or not finite.")
+    return Rows(X, y, weights)
+
+
+def _column(number: int, values: Any, name: str, rows: int) -> Array:
+    values = np.asarray(values)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.shape != (rows,):
+        raise ValueError(f"block {number}: X has {rows} rows, {name} has the shape {values.shape}.")
+    return values
+
+
+def describe(rows: Rows) -> Described:
+    labels, codes = np.unique(rows.y, return_inverse=True)
+    weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
+    size = rows.X.data.nbytes + rows.X.indices.nbytes if sparse.issparse(rows.X) else rows.X.nbytes
+    return Described(
+        rows.X.shape[1],
+        str(rows.X.dtype),
+        sparse.issparse(rows.X),
+        len(rows.y),
+        size,
+        labels,
+        np.bincount(codes, minlength=len(labels)),
+        np.bincount(codes, weights > 0.0, minlength=len(labels)),
+        np.bincount(codes, weights, minlength=len(labels)),
+    )
+
+
+def encode(rows: Rows, held: tuple[Array, Array]) -> Coded:
+    """Class codes, and weights times those of the classes."""
+    classes, each = held
+    codes = np.searchsorted(classes, rows.y)
+    weights = each[codes]
+    return Coded(rows.X, codes, weights if rows.weights is None else weights * rows.weights)
+
+
+def work_on(coded: Coded, held: tuple[Any, tuple[Any, ...]]) -> Part:
+    """work(block, *arguments) on small blocks of fixed size, one after the other, and their sum."""
+    work, arguments = held
+    with single_threaded_blas():
+        return LabelledBlocks(coded.X, coded.codes, coded.weights).map_sum(work, *arguments)
+
+
+def add(parts: Sequence[Part]) -> Part:
+    """The sum of parts, in their order; the parts stay as they are: a worker may need them once more."""
+    sums = [total.copy() for total in parts[0].sums]
+    peaks = parts[0].peaks
+    for part in parts[1:]:
+        for total, other in zip(sums, part.sums, strict=True):
+            total += other
+        peaks = np.maximum(peaks, part.peaks)
+    return Part(tuple(sums), peaks)
+
+
+def hold(*values: Any) -> tuple[Any, ...]:
+    """A task that is its arguments: unlike scattered data it comes back after a worker is lost."""
+    return values

@@ -1,0 +1,162 @@
+"""A table on the cluster: its blocks with class codes and weights, and what one first pass tells about all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import dask
+import numpy as np
+from distributed import Client
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from pegasos.dask import blocks
+from pegasos.dask.blocks import Described
+from pegasos.dask.passes import ClusterPasses, guarded, results_of
+from pegasos.engine.memory import parse_bytes
+from pegasos.engine.passes import Column
+from pegasos.learners.task import column_codes
+
+Array = np.ndarray[Any, Any]
+
+#: Share of the workers' memory that blocks may take to be kept there between passes.
+KEPT_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class Table:
+    """Coded blocks, ready for passes.
+
+    each  the weight of each class;  sums  Σ ω of each class, its weight included;  rows, present  all rows, those with ω > 0
+    kept  whether the blocks stay on the workers, or are made again in every pass
+    """
+
+    passes: ClusterPasses
+    classes: Array
+    each: Array
+    sums: Array
+    rows: int
+    present: int
+    width: int
+    dtype: np.dtype[Any]
+    sparse: bool
+    bytes: int
+    budget: int
+    kept: bool
+
+    def columns(self, lam: float) -> list[Column]:
+        """The predictors, one-vs-all."""
+        total = float(self.sums.sum())
+        return [
+            Column(int(code), 1.0 / (lam * total), (float(self.sums[code]), float(total - self.sums[code])), self.present)
+            for code in column_codes(len(self.classes))
+        ]
+
+
+def open_table(client: Client, X: Any, y: Any, sample_weight: Any, class_weight: Any, memory: Any) -> Table:
+    """Check and describe all blocks; keep them on the workers if they are known to fit, or else make them again when needed."""
+    lazy = [
+        dask.delayed(blocks.read, pure=False)(number, *piece) for number, piece in enumerate(blocks.split(X, y, sample_weight))
+    ]
+    budget = _budget(client, memory)
+    rows = client.compute(lazy) if blocks.known_bytes(X) <= budget else lazy
+    described = _described(client, rows)
+    full = [number for number, found in enumerate(described) if found.rows]
+    classes = _classes([(number, described[number].labels) for number in full])
+    counts, present, sums = (_by_class(classes, [(d.labels, getattr(d, name)) for d in described]) for name in _COUNTED)
+    each = _class_weights(class_weight, classes, counts)
+    if not (each * sums).sum() > 0.0:
+        raise ValueError("all weights are zero: nothing would be learned. Check sample_weight and class_weight.")
+    size = sum(found.bytes for found in described)
+    kept = size <= budget
+    rows = client.compute([rows[number] for number in full]) if kept and rows is lazy else [rows[number] for number in full]
+    held = client.submit(blocks.hold, classes, each, pure=False)
+    if kept:
+        coded = [client.submit(blocks.encode, piece, held, pure=False) for piece in rows]
+    else:
+        coded = [dask.delayed(blocks.encode, pure=False)(piece, held) for piece in rows]
+    first = described[full[0]]
+    return Table(
+        ClusterPasses(client, coded, first.width, kept),
+        classes,
+        each,
+        each * sums,
+        int(counts.sum()),
+        int(present[each > 0.0].sum()),
+        first.width,
+        np.result_type(*(described[number].dtype for number in full)),
+        first.sparse,
+        size,
+        budget,
+        kept,
+    )
+
+
+_COUNTED = ("counts", "present", "sums")
+
+
+def _described(client: Client, rows: list[Any]) -> list[Described]:
+    futures = client.compute([dask.delayed(blocks.describe, pure=False)(piece) for piece in rows])
+    with guarded(client, futures):
+        described: list[Described] = results_of(client, futures)
+    full = [(number, found) for number, found in enumerate(described) if found.rows]
+    if not full:
+        raise ValueError("X has no rows: all its blocks are empty.")
+    first, width = full[0][0], full[0][1].width
+    for number, found in full:
+        if found.width != width:
+            raise ValueError(f"block {number} of X has {found.width} columns, block {first} has {width}.")
+    return described
+
+
+def _classes(labels: list[tuple[int, Array]]) -> Array:
+    """All labels, in order."""
+    first, kind = labels[0][0], _kind(labels[0][1])
+    for number, own in labels:
+        if _kind(own) != kind:
+            raise ValueError(
+                f"the labels in block {number} of y are of another kind ({own.dtype}) than those in block {first} "
+                f"({labels[0][1].dtype})."
+            )
+    try:
+        classes = np.unique(np.concatenate([own for _, own in labels]))
+    except TypeError:
+        raise ValueError("y has labels of different types, which have no order: make them all numbers or all text.") from None
+    check_classification_targets(classes)
+    if len(classes) < 2:
+        raise ValueError(f"y has one class only ({classes[0]!r}); a classifier needs examples of at least two classes.")
+    return classes
+
+
+def _kind(labels: Array) -> str:
+    return "text" if labels.dtype.kind in "OUST" else "numbers"
+
+
+def _by_class(classes: Array, parts: list[tuple[Array, Array]]) -> Array:
+    """Sums over the blocks, in their order."""
+    total = np.zeros(len(classes))
+    for labels, numbers in parts:
+        if len(labels):
+            total[np.searchsorted(classes, labels)] += numbers
+    return total
+
+
+def _class_weights(class_weight: Any, classes: Array, counts: Array) -> Array:
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return np.asarray(counts.sum() / (len(classes) * counts))
+    each = np.asarray(compute_class_weight(class_weight, classes=classes, y=classes), dtype=np.float64)
+    if not (np.isfinite(each) & (each >= 0)).all():
+        raise ValueError(f"the weights in class_weight must be finite and not negative, got {class_weight!r}.")
+    return each
+
+
+def _budget(client: Client, memory: Any) -> int:
+    if memory is not None:
+        return parse_bytes(memory)
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    if not workers:
+        raise ValueError("the Dask cluster has no workers (yet): start some, or wait with client.wait_for_workers(1).")
+    return int(KEPT_SHARE * sum(worker["memory_limit"] or 0 for worker in workers))

@@ -1,0 +1,336 @@
+"""The optimum on real clusters: the same bits on any number of workers, certified for any blocks, through failures."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
+
+import pegasos
+from pegasos import SDCA
+from pegasos.dask import DaskSDCA
+from pegasos.dask.passes import ClusterLost
+from pegasos.engine.interruption import Interrupted, interruptible, listening
+
+Array = np.ndarray[Any, Any]
+#: All of these share their clusters: one process runs them.
+pytestmark = pytest.mark.xdist_group("dask")
+BOTH = pytest.mark.parametrize("loss", ["hinge", "logistic"])
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    """Three workers; the last tests of this file take them away, one by one."""
+    with LocalCluster(
+        n_workers=3,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        memory_limit="1GB",
+        silence_logs=logging.ERROR,
+    ) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def client(cluster: LocalCluster) -> Iterator[Client]:
+    with Client(cluster, set_as_default=False) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def rows() -> tuple[Array, Array]:
+    """Three classes, named by text, in 600 rows."""
+    X, y = make_classification(600, 8, n_informative=5, n_classes=3, class_sep=0.8, random_state=0)
+    return X, np.array(["ash", "birch", "cedar"])[y]
+
+
+def in_blocks(X: Array, y: Array, size: int) -> tuple[Any, Any]:
+    return da.from_array(X, chunks=(size, -1)), da.from_array(y, chunks=size)
+
+
+def same(one: DaskSDCA, other: DaskSDCA) -> None:
+    """Bit for bit."""
+    for name in ("coef_", "intercept_", "objective_", "dual_objective_", "gap_curve_", "classes_"):
+        assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+# The same answer ------------------------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_any_blocks_are_certified_and_equal_the_local_optimum(loss: str, rows: Any, client: Client) -> None:
+    X, y = rows
+    local = SDCA(loss, 0.01, tol=1e-4).fit(X, y)
+    order = np.argsort(y, kind="stable")  # blocks of one class each
+    for size, (A, b) in ((600, (X, y)), (150, (X, y)), (38, (X, y)), (150, (X[order], y[order]))):
+        found = DaskSDCA(loss, 0.01, tol=1e-4, client=client).fit(*in_blocks(A, b, size))
+        assert found.gap_ <= 1e-4
+        assert np.all(found.dual_objective_ <= local.objective_ * (1 + 1e-12))
+        assert np.all(local.dual_objective_ <= found.objective_ * (1 + 1e-12))
+        exact = found.to_local().certificate(X, y)
+        assert_allclose(exact.primal, found.objective_, rtol=1e-9)
+        assert_array_equal(found.classes_, local.classes_)
+
+
+def test_array_frame_sparse_and_delayed_are_one(rows: Any, client: Client) -> None:
+    import dask.dataframe as dd
+
+    X, y = rows
+    X = np.where(np.abs(X) > 0.5, X, 0.0)
+    size = 100
+    parts = [slice(start, start + size) for start in range(0, len(X), size)]
+    learner = DaskSDCA("logistic", client=client)
+    dense = clone(learner).fit(*in_blocks(X, y, size))
+    same(dense, clone(learner).fit([dask.delayed(X[part]) for part in parts], [dask.delayed(y[part]) for part in parts]))
+    same(dense, clone(learner).fit(da.from_array(X, chunks=(size, 3)), y))
+    csr = da.from_array(X, chunks=(size, -1)).map_blocks(sparse.csr_matrix)
+    same(dense, clone(learner).fit(csr, da.from_array(y, chunks=size)))
+    frame = pd.DataFrame(X, columns=[f"c{k}" for k in range(X.shape[1])]).assign(label=y)
+    lazy = dd.from_pandas(frame, npartitions=6, sort=False)
+    from_frame = clone(learner).fit(lazy.drop(columns="label"), lazy["label"])
+    same(dense, from_frame)
+    assert list(from_frame.feature_names_in_) == list(frame.columns[:-1])
+    guess = from_frame.predict(lazy.drop(columns="label"))
+    assert_array_equal(client.gather(client.compute(guess)), dense.to_local().predict(X))
+
+
+def test_unknown_lengths_empty_blocks_and_integers(rows: Any, client: Client) -> None:
+    X, y = rows
+    numbers = np.searchsorted(np.unique(y), y) * 10
+    A, b = in_blocks(X, numbers, 100)
+    keep = da.from_array(np.r_[np.ones(200, bool), np.zeros(100, bool), np.ones(300, bool)], chunks=100)
+    found = DaskSDCA("logistic", client=client).fit(A[keep], b[keep])  # the third block is empty
+    kept = np.r_[0:200, 300:600]
+    same(found, DaskSDCA("logistic", client=client).fit(*in_blocks(X[kept], numbers[kept], 100)))
+    assert found.classes_.tolist() == [0, 10, 20]
+    lazy = found.predict(A[keep])
+    assert_array_equal(client.gather(client.compute(lazy)), found.to_local().predict(X[kept]))
+
+
+def wide_rows() -> tuple[list[Any], list[Any], Any, Array]:
+    """Delayed parts of CSR rows and labels, and the whole."""
+    X = sparse.random(400, 2500, density=0.01, format="csr", random_state=0)
+    y = np.random.default_rng(0).integers(0, 2, 400)
+    parts = [slice(0, 150), slice(150, 220), slice(220, 400)]
+    return [dask.delayed(X[part]) for part in parts], [dask.delayed(y[part]) for part in parts], X, y
+
+
+@BOTH
+def test_wide_sparse_rows(loss: str, client: Client) -> None:
+    parts, labels, X, y = wide_rows()
+    found, local = DaskSDCA(loss, 0.1, client=client).fit(parts, labels), SDCA(loss, 0.1).fit(X, y)
+    assert found.gap_ <= found.tol
+    assert found.dual_objective_[0] <= local.objective_[0] * (1 + 1e-12)
+    assert local.dual_objective_[0] <= found.objective_[0] * (1 + 1e-12)
+    assert found.plan_.method.startswith("cutting planes" if loss == "hinge" else "L-BFGS")
+    with pytest.raises(ValueError, match="fit_intercept='free' with 2,500 features"):
+        DaskSDCA(loss, fit_intercept="free", client=client).fit(parts, labels)
+
+
+def test_float32_stays_float32(rows: Any, client: Client) -> None:
+    X, y = rows
+    found = DaskSDCA(client=client).fit(*in_blocks(X.astype(np.float32), y, 100))
+    assert found.coef_.dtype == found.intercept_.dtype == np.float32
+    assert_allclose(found.objective_, SDCA().fit(X, y).objective_, rtol=1e-3)
+
+
+def test_blocks_that_do_not_fit_are_made_again(rows: Any, client: Client) -> None:
+    X, y = rows
+    kept, again = (DaskSDCA("logistic", memory=memory, client=client).fit(*in_blocks(X, y, 100)) for memory in (None, "1kB"))
+    same(kept, again)
+    assert "kept on the workers" in kept.plan_.reason
+    assert "made again" in again.plan_.reason
+
+
+def test_weights_of_rows_and_classes(rows: Any, client: Client) -> None:
+    X, y = rows
+    weights = np.random.default_rng(1).integers(0, 3, 600).astype(float)
+    for class_weight in ("balanced", {"ash": 3.0, "birch": 1.0, "cedar": 0.5}):
+        local = SDCA("logistic", tol=1e-5, class_weight=class_weight).fit(X, y, weights)
+        found = DaskSDCA("logistic", tol=1e-5, class_weight=class_weight, client=client).fit(*in_blocks(X, y, 200), weights)
+        assert_allclose(found.objective_, local.objective_, rtol=2e-5)
+    often = np.repeat(np.arange(600), weights.astype(int))
+    learner = DaskSDCA("hinge", tol=1e-4, client=client)
+    weighted, repeated = (
+        learner.fit(*in_blocks(X, y, 200), weights).objective_,
+        learner.fit(*in_blocks(X[often], y[often], 200)).objective_,
+    )
+    assert_allclose(weighted, repeated, rtol=2e-4)
+
+
+# What is learned ------------------------------------------------------------------------------------------------------
+
+
+def test_predictions_are_lazy_and_equal_the_local_ones(rows: Any, client: Client, tmp_path: Path) -> None:
+    X, y = rows
+    A, b = in_blocks(X, y, 100)
+    found = DaskSDCA("logistic", client=client).fit(A, b)
+    local = found.to_local()
+    assert type(local) is SDCA
+    for method in ("predict", "decision_function", "predict_proba"):
+        lazy = getattr(found, method)(A)
+        assert isinstance(lazy, da.Array)
+        there = client.gather(client.compute(lazy))
+        assert lazy.shape == there.shape
+        assert lazy.dtype == there.dtype
+        assert_array_equal(there, getattr(local, method)(X))
+        assert_array_equal(getattr(found, method)(X), there)
+    pegasos.save(local, tmp_path / "trees.model")
+    assert_array_equal(pegasos.load(tmp_path / "trees.model").predict(X), local.predict(X))
+    two = DaskSDCA(client=client).fit(A, b != "ash")
+    assert two.decision_function(A).shape == (600,)
+    assert not hasattr(two, "predict_proba")
+
+
+def test_no_address_is_kept(rows: Any, client: Client) -> None:
+    found = DaskSDCA(client=client).fit(*in_blocks(*rows, 300))
+    for learner in (found, found.to_local()):
+        text = pickle.dumps(learner)
+        assert b"tcp://" not in text
+        assert b"127.0.0.1" not in text
+    assert pickle.loads(pickle.dumps(found)).client is None
+
+
+def test_parameters_are_those_of_sdca_and_a_client() -> None:
+    ours, theirs = (inspect.signature(each.__init__).parameters for each in (DaskSDCA, SDCA))
+    assert [name for name in ours if name != "client"] == list(theirs)
+    assert all(ours[name].default == theirs[name].default and ours[name].kind == theirs[name].kind for name in theirs)
+    assert ours["client"].default is None
+    documented = (DaskSDCA.__doc__ or "").split("Attributes")[0].replace(",", " ").split()
+    assert set(ours) - {"self"} <= set(documented)
+    assert vars(clone(DaskSDCA("logistic", 0.1, client=None))) == vars(DaskSDCA("logistic", 0.1))
+
+
+def test_a_late_end_warns(rows: Any, client: Client) -> None:
+    with pytest.warns(ConvergenceWarning, match="DaskSDCA ended after 2 epochs"):
+        DaskSDCA(tol=1e-6, max_epochs=2, client=client).fit(*in_blocks(*rows, 300))
+
+
+# What goes wrong ------------------------------------------------------------------------------------------------------
+
+
+def test_what_makes_no_sense_on_a_cluster_is_refused(rows: Any, client: Client) -> None:
+    A, b = in_blocks(*rows, 300)
+    for given, message in (
+        ({"kernel": "gaussian"}, "kernel='gaussian' needs all rows at once"),
+        ({"checkpoints": [1]}, "checkpoints=.* has no meaning on a cluster"),
+        ({"warm_start": True}, "warm_start=True has no meaning"),
+        ({"finish": False}, "finish=False has no meaning"),
+        ({"tol": 0}, "tol must be a finite number above 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            DaskSDCA(client=client, **given).fit(A, b)
+    with pytest.raises(TypeError, match="X must be a Dask array, a Dask DataFrame"):
+        DaskSDCA(client=client).fit(*rows)
+    with pytest.raises(ValueError, match="no Dask client: make one first"):
+        DaskSDCA().fit(A, b)
+
+
+def test_errors_name_the_block(rows: Any, client: Client) -> None:
+    X, y = rows
+    A, b = in_blocks(X, y, 100)
+    learner = DaskSDCA(client=client)
+    hole = X.copy()
+    hole[250, 1] = np.nan
+    for given, message in (
+        ((da.from_array(hole, chunks=(100, -1)), b), "block 2 of X holds NaN"),
+        ((A, da.from_array(y, chunks=100)[:500]), "X has 600 rows, y has 500"),
+        (([dask.delayed(X)] * 2, [dask.delayed(y), dask.delayed(y[:9])]), "block 1: X has 600 rows, y has the shape"),
+        (([dask.delayed(X)] * 2, [dask.delayed(y)]), "X has 2 blocks, y has 1"),
+        (([dask.delayed(X), dask.delayed(X[:, 1:])], [dask.delayed(y)] * 2), "block 1 of X has 7 columns, block 0 has 8"),
+        (([dask.delayed(X), dask.delayed(X[0])], [dask.delayed(y)] * 2), "block 1 of X has 1 dimensions"),
+        (
+            ([dask.delayed(X)] * 2, [dask.delayed(y), dask.delayed(np.zeros(600))]),
+            "the labels in block 1 of y are of another kind",
+        ),
+        (([dask.delayed(X)] * 2, [dask.delayed(np.zeros(600))] * 2), "y has one class only"),
+        ((A, b, -np.ones(600)), "block . of sample_weight holds weights that are negative"),
+        ((A, b, np.zeros(600)), "all weights are zero"),
+        ((A[:0], b[:0]), "X has no rows"),
+        ((da.from_array(X.astype(str), chunks=(100, -1)) + "x", b), "block . of X holds something that is not a number"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            learner.fit(*given)
+
+
+def test_a_killed_worker_costs_no_bit(rows: Any, client: Client) -> None:
+    A, b = in_blocks(*rows, 70)
+    quiet = DaskSDCA(client=client).fit(A, b)
+    told: list[float] = []
+
+    def kill_once(gap: float, tol: float) -> None:
+        told.append(gap)
+        if len(told) == 3:
+            os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
+
+    with listening(kill_once):
+        through = DaskSDCA(client=client).fit(A, b)
+    assert len(told) > 3
+    same(quiet, through)
+
+
+def test_a_wish_to_stop_cancels_the_tasks(rows: Any, client: Client) -> None:
+    halt = threading.Event()
+    with interruptible(halt), listening(lambda gap, tol: halt.set()), pytest.raises(Interrupted):
+        DaskSDCA(client=client).fit(*in_blocks(*rows, 70))
+    assert not any(future.status == "pending" for future in client.futures.values())
+
+
+def test_pegasos_does_not_import_dask_and_says_where_it_is() -> None:
+    code = "import sys; from pegasos import SDCA; assert 'dask' not in sys.modules"
+    code += "; sys.modules['distributed'] = None; import pegasos.dask"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.rstrip().endswith("ImportError: pegasos.dask needs Dask: pip install 'pegasos[dask]'")
+
+
+# Fewer and fewer workers: these come last -----------------------------------------------------------------------------
+
+
+def test_one_two_and_three_workers_give_the_same_bits(rows: Any, cluster: LocalCluster, client: Client) -> None:
+    weights = np.random.default_rng(0).uniform(0, 2, 600)
+    before: list[DaskSDCA] = []
+    for workers in (3, 2, 1):
+        cluster.scale(workers)
+        deadline = time.monotonic() + 30
+        while len(client.scheduler_info(n_workers=-1)["workers"]) != workers and time.monotonic() < deadline:
+            time.sleep(0.05)
+        found = [
+            DaskSDCA("hinge", 0.01, fit_intercept="free", client=client).fit(*in_blocks(*rows, 67), weights),
+            DaskSDCA("logistic", client=client).fit(*in_blocks(*rows, 67)),
+            DaskSDCA("hinge", 0.1, client=client).fit(*wide_rows()[:2]),
+        ]
+        for one, other in zip(before, found, strict=False):
+            same(one, other)
+        before = found
+    assert len(client.scheduler_info(n_workers=-1)["workers"]) == 1
+
+
+def test_a_lost_scheduler_is_a_clear_error(rows: Any, cluster: LocalCluster, client: Client) -> None:
+    with (
+        listening(lambda gap, tol: cluster.close()),
+        pytest.raises(ClusterLost, match="connection to the Dask scheduler was lost"),
+    ):
+        DaskSDCA(client=client).fit(*in_blocks(*rows, 300))

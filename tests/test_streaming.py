@@ -1,0 +1,192 @@
+"""The optimum in passes that keep nothing about rows: equal to its twin, certified, and the same for any number of threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+from threadpoolctl import threadpool_limits
+
+import reference
+from pegasos import SDCA
+from pegasos.engine import passes
+from pegasos.engine.cutting_planes import solve_by_cuts, weigh_cuts
+from pegasos.engine.losses import LOSSES
+from pegasos.engine.optimum import Intercept
+from pegasos.engine.passes import Certified, Column, LabelledBlocks
+from pegasos.engine.streaming import solve_in_passes
+from pegasos.engine.streaming_rows import central_point
+
+Array = np.ndarray[Any, Any]
+BOTH = pytest.mark.parametrize("loss", ["hinge", "logistic"])
+INTERCEPTS = pytest.mark.parametrize("intercept", Intercept)
+
+
+def solve(
+    loss: str, X: Any, codes: Array, weights: Array, C: float, intercept: Intercept, tol: float, most: int = 1000
+) -> list[Certified]:
+    """All classes one-vs-all (two: one predictor), with C_i = C ω_i."""
+    found = range(codes.max() + 1) if codes.max() > 1 else [1]
+    sums = [float(weights[codes == code].sum()) for code in found]
+    rest = [float(weights[codes != code].sum()) for code in found]
+    present = int((weights > 0).sum())
+    columns = [Column(code, C, (mine, other), present) for code, mine, other in zip(found, sums, rest, strict=True)]
+    with LabelledBlocks(X, codes, weights) as blocks:
+        if loss == "hinge" and X.shape[1] > passes.MOST_FEATURES:
+            return solve_by_cuts(blocks, columns, intercept, tol, most)
+        return solve_in_passes(blocks, LOSSES[loss], columns, intercept, tol, most)
+
+
+def objective(loss: str, X: Array, y: Array, C: Array, found: Certified, intercept: Intercept) -> float:
+    margins = y * (X @ found.vector + found.bias)
+    losses = np.maximum(0, 1 - margins) if loss == "hinge" else np.logaddexp(0, -margins)
+    bias = found.bias if intercept is Intercept.AUGMENTED else 0.0
+    return float(0.5 * (found.vector @ found.vector + bias**2) + C @ losses)
+
+
+def table(m: int, d: int, seed: int) -> tuple[Array, Array, Array]:
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(m, d))
+    codes = (X[:, 0] + random.normal(size=m) > 0.3).astype(np.int64)
+    codes[:2] = 0, 1
+    return X, codes, random.uniform(0.5, 2.0, m)
+
+
+@INTERCEPTS
+@BOTH
+def test_equals_the_twin(loss: str, intercept: Intercept) -> None:
+    X, codes, weights = table(40, 3, 0)
+    weights[5] = 0.0
+    [found] = solve(loss, X, codes, weights, 2.0, intercept, 1e-10)
+    present = weights > 0
+    y, twin = np.where(codes == 1, 1.0, -1.0), reference.central_path if loss == "hinge" else reference.newton_logistic
+    w, b = twin(X[present], y[present], 2.0 * weights[present], intercept=intercept.value)
+    assert_allclose(found.vector, w, rtol=0, atol=1e-4)
+    assert_allclose(found.bias, b, rtol=0, atol=1e-4)
+    assert_allclose(objective(loss, X, y, 2.0 * weights, found, intercept), found.primal, rtol=1e-12)
+
+
+@given(st.floats(-50, 50), st.floats(1e-6, 1e6), st.floats(1e-12, 1e3))
+def test_points_of_the_central_path(margin: float, bound: float, share: float) -> None:
+    mu = share * bound
+    a, t, s, xi = central_point(margin, bound, mu)
+    assert_allclose([a * s, t * xi], mu, rtol=1e-3 if share < 1e-9 else 1e-6)
+    assert_allclose(s - xi, margin - 1, rtol=1e-9, atol=1e-9 * max(1.0, s))
+    assert min(s, xi) > 0
+    assert 0 <= a <= bound
+
+
+@settings(max_examples=25)
+@given(
+    st.sampled_from(["hinge", "logistic"]),
+    st.sampled_from(Intercept),
+    st.integers(2, 60),
+    st.integers(1, 6),
+    st.sampled_from([1e-4, 0.1, 10.0, 1e4]),
+    st.sampled_from([1e-6, 1.0, 1e6]),
+    st.integers(0, 999),
+)
+def test_any_table_is_certified(loss: str, intercept: Intercept, m: int, d: int, C: float, scale: float, seed: int) -> None:
+    X, codes, weights = table(m, d, seed)
+    X[:, 0] *= scale
+    [found] = solve(loss, X, codes, weights, C, intercept, 1e-4)
+    assert found.relative <= 1e-4
+    assert_allclose(objective(loss, X, np.where(codes == 1, 1.0, -1.0), C * weights, found, intercept), found.primal, rtol=1e-9)
+    local = SDCA(
+        loss, lam=1 / (C * weights.sum()), tol=1e-6, fit_intercept=False if intercept is Intercept.NONE else intercept.value
+    )
+    best = float(local.fit(X, codes, weights).objective_[0]) / local.lam_  # within 1e-6 of the least
+    assert found.bound <= best * (1 + 1e-9)
+    assert found.primal >= best * (1 - 1e-5)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("load", [load_digits, load_wine, load_breast_cancer])
+@BOTH
+def test_arrives_on_real_tables(loss: str, load: Any, C: float) -> None:
+    X, codes = load(return_X_y=True)
+    found = solve(loss, X, codes, np.ones(len(X)), C, Intercept.AUGMENTED, 1e-6)
+    assert max(each.relative for each in found) <= 1e-6
+
+
+@BOTH
+def test_threads_and_float32_move_nothing(loss: str) -> None:
+    X, codes, weights = table(5000, 40, 1)
+    with threadpool_limits(1):
+        alone = solve(loss, X, codes, weights, 1.0, Intercept.FREE, 1e-6)[0]
+    together = solve(loss, X, codes, weights, 1.0, Intercept.FREE, 1e-6)[0]
+    assert_array_equal(alone.vector, together.vector)
+    assert (alone.primal, alone.bound, alone.bias) == (together.primal, together.bound, together.bias)
+    single = solve(loss, X.astype(np.float32), codes, weights, 1.0, Intercept.FREE, 1e-6)[0]
+    rounded = solve(loss, X.astype(np.float32).astype(np.float64), codes, weights, 1.0, Intercept.FREE, 1e-6)[0]
+    assert_array_equal(single.vector, rounded.vector)
+
+
+@BOTH
+def test_few_passes_on_a_tall_table(loss: str) -> None:
+    X, codes, weights = table(20_000, 20, 2)
+    [found] = solve(loss, X, codes, weights, 1.0, Intercept.AUGMENTED, 1e-3)
+    assert len(found.curve) <= 15
+
+
+def test_nothing_to_solve_and_an_early_end() -> None:
+    X, codes, weights = table(30, 2, 3)
+    one_label = solve("hinge", X, np.ones(30, dtype=np.int64), weights, 1.0, Intercept.FREE, 1e-3)[0]
+    assert (one_label.bias, one_label.primal, one_label.curve) == (1.0, 0.0, ())
+    early = solve("hinge", X, codes, weights, 1.0, Intercept.AUGMENTED, 1e-9, most=3)[0]
+    assert len(early.curve) == 3
+    assert early.relative > 1e-9
+
+
+# Wide rows ------------------------------------------------------------------------------------------------------------
+
+
+def wide_table(m: int = 150, d: int = 2500) -> tuple[sparse.csr_matrix, Array, Array]:
+    random = np.random.default_rng(0)
+    X = sparse.random(m, d, density=0.01, format="csr", random_state=0)
+    return X, random.integers(0, 3, m), random.uniform(0.5, 2.0, m)
+
+
+@pytest.mark.parametrize(("loss", "intercept"), [("hinge", Intercept.AUGMENTED), ("logistic", Intercept.NONE)])
+def test_wide_rows_are_certified_dense_and_sparse(loss: str, intercept: Intercept) -> None:
+    X, codes, weights = wide_table()
+    found = solve(loss, X, codes, weights, 0.5, intercept, 1e-3)
+    dense = solve(loss, X.toarray(), codes, weights, 0.5, intercept, 1e-3)
+    local = SDCA(loss, lam=1 / (0.5 * weights.sum()), tol=1e-4, fit_intercept=False if intercept is Intercept.NONE else "augment")
+    best = local.fit(X, codes, weights).objective_ / local.lam_
+    for code, (each, other) in enumerate(zip(found, dense, strict=True)):
+        assert max(each.relative, other.relative) <= 1e-3
+        y = np.where(codes == code, 1.0, -1.0)
+        assert_allclose(objective(loss, X, y, 0.5 * weights, each, intercept), each.primal, rtol=1e-9)
+        assert max(each.bound, other.bound) <= best[code] * (1 + 1e-9)
+        assert min(each.primal, other.primal) >= best[code] * (1 - 1e-4)
+
+
+def test_cuts_equal_the_twin() -> None:
+    X, codes, weights = table(20, 2, 4)
+    columns = [Column(1, 0.2, (float(weights[codes == 1].sum()), float(weights[codes == 0].sum())), 20)]
+    with LabelledBlocks(X, codes, weights) as blocks:
+        [found] = solve_by_cuts(blocks, columns, Intercept.NONE, 1e-8)
+    w, bound = reference.cutting_planes(X, np.where(codes == 1, 1.0, -1.0), 0.2 * weights, rounds=12)
+    assert found.relative <= 1e-8
+    assert_allclose(found.vector, w, rtol=0, atol=1e-3)
+    assert bound <= found.primal
+    assert_allclose(bound, found.primal, rtol=1e-4)
+
+
+def test_the_weights_of_cuts_are_the_best() -> None:
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        cuts, offsets = random.normal(size=(6, 4)), random.normal(size=6)
+        shares = np.full(6, 1 / 6)
+        weigh_cuts(cuts @ cuts.T, offsets, shares, 1e-10)
+        assert_allclose(shares.sum(), 1.0)
+        assert shares.min() >= 0.0
+        slopes = offsets - cuts @ (shares @ cuts)
+        assert slopes.max() <= shares @ slopes + 1e-9  # no shift of weight gains
