@@ -917,3 +917,35 @@ def pegasos_exact(K: ArrayLike, y: ArrayLike, draws: ArrayLike, lam: Fraction, b
     counts = [lam * batch * t * value for value in c]
     assert all(count.denominator == 1 for count in counts)
     return [int(count) for count in counts]
+
+
+# -- Nyström features ------------------------------------------------------------------------------------------------------------
+
+
+def nystroem_products(cross: ArrayLike, landmarks: ArrayLike) -> Matrix:
+    """k(x)ᵀ K(L,L)⁺ k(z) for all rows x and z: the inner products of Nyström features."""
+    cross = np.asarray(cross, dtype=float)
+    return cross @ np.linalg.pinv(np.asarray(landmarks, dtype=float), hermitian=True) @ cross.T
+
+
+def spread_landmarks(K: ArrayLike, count: int, seed: int, at_once: int) -> list[int]:
+    """k-means++ in the space of a kernel, `at_once` draws a round that do not see each other, from a shuffled table."""
+    K = np.asarray(K, dtype=float)
+    generator = np.random.default_rng(seed)
+    rows = generator.permutation(len(K))
+    chosen = [int(generator.integers(len(K)))]
+    while len(chosen) < count:
+        nearest = []
+        for i in rows:
+            distances = [K[i, i] + K[rows[c], rows[c]] - 2 * K[i, rows[c]] for c in chosen]
+            nearest.append(max(0.0, min(distances)))
+        draws = []
+        for u in generator.random(at_once):
+            wanted, total = u * sum(nearest), 0.0
+            for position, square in enumerate(nearest):
+                total += square
+                if total > wanted:
+                    draws.append(position)
+                    break
+        chosen += generator.permutation(sorted(set(draws))).tolist()
+    return [int(rows[c]) for c in chosen[:count]]

@@ -21,7 +21,7 @@ from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
 import reference
-from pegasos.engine import interior_point, newton
+from pegasos.engine import interior_point, newton, sampled_systems
 from pegasos.engine.interior_point import solve_hinge
 from pegasos.engine.interruption import Interrupted, interruptible
 from pegasos.engine.newton import solve_logistic
@@ -241,6 +241,58 @@ def test_tall_logistic_starts_on_a_sample() -> None:
     assert often.relative <= 1e-3
     assert often.rounds <= 2
     assert seldom.relative <= 1e-3
+
+
+@pytest.fixture
+def sampling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Systems are solved by a sample and conjugate gradients on small tables, too."""
+    monkeypatch.setattr(sampled_systems, "WIDTH_FROM", 2)
+    monkeypatch.setattr(sampled_systems, "BLOCK_NUMBERS", 1 << 12)
+
+
+@LOSSES
+@INTERCEPTS
+@pytest.mark.parametrize("form", [np.float64, np.float32, "csr"])
+@pytest.mark.usefixtures("sampling")
+def test_systems_from_a_sample_lead_to_the_same_optimum(loss: str, intercept: Intercept, form: Any) -> None:
+    X, y = make_classification(1500, 20, n_informative=8, flip_y=0.1, random_state=3)
+    X = scale(X) * np.linspace(0.1, 3.0, 20)
+    X = sparse.csr_matrix(X) if form == "csr" else X.astype(form)
+    targets = [Target(2.0 * y - 1.0, np.full(1500, C)) for C in (0.01, 10.0)]
+    assert sampled_systems.worth(*X.shape)
+    found = SOLVERS[loss](X, targets, intercept, 1e-4)
+    (alone,) = SOLVERS[loss](X, targets[1:], intercept, 1e-4)
+    assert_array_equal(alone.vector, found[1].vector)
+    with threadpool_limits(1):
+        assert_array_equal(SOLVERS[loss](X, targets, intercept, 1e-4)[1].dual, found[1].dual)
+    dense = X.toarray() if form == "csr" else X
+    for target, optimum in zip(targets, found, strict=True):
+        primal, bound = objectives(loss, dense, target, optimum, intercept)
+        assert_allclose((optimum.primal, optimum.bound), (primal, bound), rtol=1e-7)
+        assert -1e-9 < optimum.relative <= 1e-4
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampled_systems, "worth", lambda *_: False)
+        exact = SOLVERS[loss](X, targets, intercept, 1e-6)
+    assert_allclose([each.primal for each in found], [each.primal for each in exact], rtol=1.01e-4)
+
+
+@LOSSES
+@pytest.mark.usefixtures("sampling")
+def test_where_a_sample_leads_nowhere_whole_matrices_do(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampled_systems, "solve", lambda blocks, systems, rights: [0.0 * right for right in rights])
+    X, y = make_classification(600, 10, random_state=3)
+    (found,) = SOLVERS[loss](X, [Target(2.0 * y - 1.0, np.ones(600))], Intercept.NONE, 1e-3)
+    assert found.relative <= 1e-3
+
+
+def test_a_sample_has_all_who_weigh_much() -> None:
+    weights = np.concatenate([np.full(5, 1e6), np.zeros(50), np.linspace(0.1, 1.0, 1000)])
+    index, stand_for = sampled_systems._drawn(weights, 100)
+    assert_array_equal(index[:5], range(5))
+    assert_array_equal(stand_for[:5], weights[:5])
+    assert 95 <= len(np.unique(index)) <= 100 and (weights[index] > 0).all()
+    assert_allclose(stand_for[5:].sum(), weights[55:].sum(), rtol=0.02)
+    assert_array_equal(sampled_systems._drawn(weights, 2000)[0], np.flatnonzero(weights))
 
 
 @LOSSES

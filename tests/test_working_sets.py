@@ -158,6 +158,19 @@ def test_a_sample_foretells_most_coefficients() -> None:
     np.testing.assert_allclose([found.primal, found.bound], exact, rtol=1e-9)
 
 
+def test_many_classes_share_a_matrix_of_rounded_numbers() -> None:
+    X, y = table(2100, 4)
+    labels = np.where(X[:, 3] > 0.5, 2.0, y)
+    model = SDCA(kernel=Gaussian(2.0), lam=1 / 2100, tol=1e-5, fit_intercept=False, random_state=0).fit(X, labels)
+    assert model.gap_ <= 1e-5
+    K = Gaussian(2.0)(X)
+    for place, label in enumerate(model.classes_):
+        c = np.zeros(2100)
+        c[model.support_] = model.dual_coef_[place]
+        losses = np.maximum(0, 1 - np.where(labels == label, 1, -1) * (K @ c))
+        assert model.objective_[place] == pytest.approx((c @ K @ c / 2 + losses.sum()) / 2100, rel=1e-9)
+
+
 def test_many_rows_need_no_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fit on more rows than a small matrix has: lines of K only, the same optimum, whatever C and the rows' precision."""
     X, y = table(2100, 4)

@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pegasos.learners import SDCA, Pegasos, Perceptron
+    from pegasos.nystroem import Nystroem, full_kernel_bound
     from pegasos.program.modelfile import load, save
     from pegasos.program.pages import report
     from pegasos.search import RacingCV, SweepCV
 
 __version__ = "0.1.0"
-__all__ = ["SDCA", "Pegasos", "Perceptron", "RacingCV", "SweepCV", "load", "report", "save"]
+__all__ = ["SDCA", "Nystroem", "Pegasos", "Perceptron", "RacingCV", "SweepCV", "full_kernel_bound", "load", "report", "save"]
 
 _HOMES = {
+    "Nystroem": "pegasos.nystroem",
     "Pegasos": "pegasos.learners",
     "Perceptron": "pegasos.learners",
     "SDCA": "pegasos.learners",
     "RacingCV": "pegasos.search",
     "SweepCV": "pegasos.search",
+    "full_kernel_bound": "pegasos.nystroem",
     "load": "pegasos.program.modelfile",
     "report": "pegasos.program.pages",
     "save": "pegasos.program.modelfile",

@@ -14,18 +14,20 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from pegasos.engine.certificate import box, stretched
 from pegasos.engine.compiling import announced, compiled
 from pegasos.engine.factored import solve_by_factor
 from pegasos.engine.interior_point import solve_hinge, workspace_bytes
 from pegasos.engine.limited_memory import solve_logistic_by_gradients
-from pegasos.engine.lines import ROWS_AT_ONCE, Lines, lines_of
+from pegasos.engine.lines import ROWS_AT_ONCE, Lines, RoundedMatrix, StoredLines, lines_of
 from pegasos.engine.losses import Loss
 from pegasos.engine.newton import solve_logistic
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.rows import ExplicitRows, GramRows
 from pegasos.engine.sample_start import foretold, sample_of
+from pegasos.engine.sampled_systems import worth
 from pegasos.engine.truncated_newton import solve_logistic_iteratively
 from pegasos.engine.working_sets import LARGEST_SET, MOST_ROUNDS, WorkingSets
 
@@ -33,6 +35,8 @@ Array = np.ndarray[Any, Any]
 
 #: Features up to which a square matrix of them is made, and rows for each feature that make it worth while.
 MOST_FEATURES, ROWS_A_FEATURE = 2000, 0.5
+#: The same where so many dense rows stand against them that a sample serves for the matrix.
+MOST_SAMPLED = 6000
 #: Features from which gradients alone are tried first for the logistic loss.
 GRADIENTS_FROM = 300
 #: Epochs before the pace of a gap is believed, and how many more make another method worth while: working sets (on explicit
@@ -43,8 +47,9 @@ EPOCHS_WORTH_SETS, EPOCHS_WORTH_ITERATING = 4.0, 30.0
 FACTORED_ROWS, ROUNDS_BEFORE_FACTOR = 1500, 40
 #: Rows of a sample, the gap that one epoch on it leaves where epochs will crawl, and halvings for the length of w there.
 SAMPLE, CRAWLING_GAP, PILOT_HALVINGS = 1000, 0.5, 12
-#: Rows up to which a kernel matrix is computed as a whole, and the smallest tolerance for which lines may be rounded at first.
-SMALL_MATRIX, LEAST_ROUNDED_GAP = 2000, 1e-7
+#: Rows up to which a kernel matrix is computed as a whole, predictors from which it is for more rows, too, and the smallest
+#: tolerance for which lines may be rounded at first.
+SMALL_MATRIX, PREDICTORS_WORTH_MATRIX, LEAST_ROUNDED_GAP = 2000, 3, 1e-7
 
 
 @compiled
@@ -79,8 +84,10 @@ class Finisher:
         self.warm_path = warm_path and not isinstance(rows, ExplicitRows)
         self._m = rows.count if members is None else len(members)
         self._explicit = isinstance(rows, ExplicitRows)
-        few = self._explicit and rows.width <= MOST_FEATURES and self._m >= ROWS_A_FEATURE * rows.width
-        self.second_order = bool(few) and workspace_bytes(self._m, rows.width, 1, rows.dtype.itemsize) <= memory
+        sampled = worth(self._m, rows.width) and rows.width <= MOST_SAMPLED and self._explicit and not sparse.issparse(rows.X)
+        few = self._explicit and (rows.width <= MOST_FEATURES or sampled) and self._m >= ROWS_A_FEATURE * rows.width
+        gathered = 0 if members is None else rows.dtype.itemsize
+        self.second_order = bool(few) and workspace_bytes(self._m, rows.width, 1, gathered) <= memory
         self._sets: WorkingSets | None = None
 
     @property
@@ -100,10 +107,10 @@ class Finisher:
             return solve_hinge(self._rows.X, *common) if self._loss.linear_dual else self._solve_logistic(targets)
         if not self._loss.linear_dual:
             return solve_logistic_iteratively(self._rows, *common, start)
-        if self._sets is None or names is None:
-            self._sets = WorkingSets(self._lines(), self._rows.diagonal, self._intercept, self._members)
         if start is None and self._by_lines:
             start = self._foretold(targets)
+        if self._sets is None or names is None:
+            self._sets = WorkingSets(self._lines(len(targets)), self._rows.diagonal, self._intercept, self._members)
         few = not self._explicit and self._m <= FACTORED_ROWS
         found = self._sets.solve(targets, self._tol, start, names, ROUNDS_BEFORE_FACTOR if few else MOST_ROUNDS)
         if few:
@@ -135,7 +142,7 @@ class Finisher:
     def _solve_logistic(self, targets: list[Target]) -> list[Optimum]:
         """Newton's method; on wide rows gradients come first, one target after the other."""
         X, given = self._rows.X, (self._intercept, self._tol, self._members)
-        if self._rows.width < GRADIENTS_FROM or self._intercept is Intercept.FREE:
+        if self._rows.width < GRADIENTS_FROM or self._intercept is Intercept.FREE or worth(self._m, self._rows.width):
             return solve_logistic(X, targets, *given)
         found = [solve_logistic_by_gradients(X, target, *given) for target in targets]
         late = [target for target, optimum in zip(targets, found, strict=True) if optimum is None]
@@ -224,10 +231,13 @@ class Finisher:
             return self._rows.K[np.ix_(index, index)]  # the matrix will be needed anyway
         return np.ascontiguousarray(self._rows.between(index, index))
 
-    def _lines(self) -> Lines:
-        """Of a matrix that is planned but not there yet only the lines that are needed are computed."""
+    def _lines(self, predictors: int) -> Lines:
+        """Of a matrix that is planned but not there yet only the lines that are needed are computed: many predictors need all."""
         rows, rounding = self._rows, self._tol >= LEAST_ROUNDED_GAP
         if isinstance(rows, GramRows) and self._by_lines:
+            if predictors >= PREDICTORS_WORTH_MATRIX:
+                flying = rows.flying()
+                return RoundedMatrix(flying) if rounding and flying.can_be_rounded else StoredLines(rows.K)
             return lines_of(rows.flying(), self._m * self._m * rows.dtype.itemsize, rounding)
         return lines_of(rows, self._memory, rounding)
 

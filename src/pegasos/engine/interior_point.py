@@ -6,6 +6,7 @@ d x d matrix I + Σ x_i x_iᵀ/D_i (Ferris and Munson 2002). A free intercept is
 
 An iteration is four passes over the rows: step and matrix; the direction that Mehrotra (1992) predicts; the one that he corrects;
 and one that is centred (Gondzio 1996), which saves a third of the iterations. The start is the central path's point for w = 0.
+On many rows of wide features the systems are solved without their matrix (`sampled_systems.py`), products in float32.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine import hinge_rows
+from pegasos.engine import hinge_rows, sampled_systems
 from pegasos.engine.compiling import announced
 from pegasos.engine.hinge_rows import BEST, CENTRED, CORRECTED, LINES, PREDICTED, A
 from pegasos.engine.interruption import tell_gap
@@ -35,10 +36,28 @@ LEAST_AMBITION = 0.3
 
 def solve_hinge(X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None = None) -> list[Optimum]:
     """All targets on the same rows (those that `members` names; None: all), each until its relative gap is at most tol."""
+    rows = X.shape[0] if members is None else len(members)
+    if sampled_systems.worth(rows, X.shape[1]):
+        return _solve_sampled(X, targets, intercept, tol, members)
     answers: list[Optimum] = []
     with RowBlocks(X, members) as blocks, announced("interior-point"):
         for batch in batches(len(targets), blocks.count, blocks.width, LINES):
             answers += _solve(blocks, [targets[k] for k in batch], intercept, tol)
+    return answers
+
+
+def _solve_sampled(X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None) -> list[Optimum]:
+    """The same with systems that are solved by conjugate gradients; who is stuck that way begins again with whole matrices."""
+    answers: list[Optimum] = []
+    with RowBlocks(X, members, numbers=sampled_systems.BLOCK_NUMBERS) as blocks, announced("interior-point"):
+        for batch in batches(len(targets), blocks.count, blocks.width, LINES, sampled_systems.FACTOR_BYTES):
+            answers += _solve(blocks, [targets[k] for k in batch], intercept, tol, sampled=True)
+    late = [k for k, answer in enumerate(answers) if answer.relative > tol]
+    if late:
+        with RowBlocks(X, members) as blocks:
+            for k in late:
+                (again,) = _solve(blocks, [targets[k]], intercept, tol)
+                answers[k] = min(answers[k], again, key=lambda answer: abs(answer.relative))
     return answers
 
 
@@ -89,10 +108,10 @@ class _Path:
         self.noisy = 0.5 * missing**2 > products and missing > 3.0 * (1.0 - self.step) * self.missing
         self.missing = missing
         self.precise |= self.noisy or self.idle > 3 or self.relative < 1e-4
-        matrix.flat[:: len(matrix) + 1] += self.diagonal
-        self.system = NormalMatrix(matrix)
+        if len(matrix):
+            matrix.flat[:: len(matrix) + 1] += self.diagonal
+            self.system = NormalMatrix(matrix)
         self.right = right - residual
-        self.move = self.system.solve(self.right)
 
     def _judge(self, primal: float, bound: float, falling: bool) -> None:
         self.relative = (primal - bound) / primal if primal > 0.0 else 0.0
@@ -112,12 +131,11 @@ class _Path:
         if self.noisy:  # w and Σ a y x differ by what rounding left: a step towards the same μ repairs that
             self.aim = self.mu
         self.right = self.right + combinations[0] + self.aim * combinations[1]
-        self.move = self.corrected = self.system.solve(self.right)
 
     def centre(self, combinations: Array, peak: float) -> None:
         """What the second direction can do, and the third."""
-        self.peak = peak
-        self.move = self.system.solve(self.right + combinations[0])
+        self.peak, self.corrected = peak, self.move
+        self.right = self.right + combinations[0]
 
     def choose(self, peak: float) -> None:
         """The longer of the last two steps is taken."""
@@ -136,13 +154,14 @@ class _Path:
         return self.rounds >= MOST_ITERATIONS or self.idle > PATIENCE
 
 
-def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: float) -> list[Optimum]:
+def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: float, sampled: bool = False) -> list[Optimum]:
     answers = [trivial_optimum(target, blocks.width, intercept, 1.0) for target in targets]
     live = [_Path(k, targets[k], blocks.width, intercept) for k, answer in enumerate(answers) if answer is None]
     if live:
         blocks.map_sum(_open, targets, {path.number: path.mu for path in live})
     while live:
-        sums, _ = blocks.map_sum(_advance, [(p.number, p.aim, p.stage, p.step, p.precise) for p in live], len(live[0].vector))
+        orders = [(p.number, p.aim, p.stage, p.step, p.precise) for p in live]
+        sums, _ = blocks.map_sum(_advance, orders, len(live[0].vector), sampled)
         for path, *own in zip(live, *sums, strict=True):
             path.arrive(*own)
         for path in [path for path in live if path.relative <= tol or path.stuck]:
@@ -152,21 +171,32 @@ def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: 
                 live.remove(path)
         if live:
             tell_gap(max(path.relative for path in live), tol)
-            _directions(blocks, live)
+            _directions(blocks, live, sampled)
     for block in blocks.blocks:
         block.own = None
     return [answer for answer in answers if answer is not None]
 
 
-def _directions(blocks: RowBlocks, live: list[_Path]) -> None:
+def _directions(blocks: RowBlocks, live: list[_Path], sampled: bool) -> None:
     """The three directions, each from one pass, and the step along the best."""
-    sums, peaks = blocks.map_sum(_predict, [(p.number, p.move, p.since == 0) for p in live])
+    systems = sampled_systems.sampled(blocks, [p.number for p in live], [p.diagonal for p in live]) if sampled else []
+
+    def solve() -> None:
+        rights = [path.right for path in live]
+        solved = sampled_systems.solve(blocks, systems, rights) if sampled else [path.system.solve(path.right) for path in live]
+        for path, move in zip(live, solved, strict=True):
+            path.move = move
+
+    solve()
+    sums, peaks = blocks.map_sum(_predict, [(p.number, p.move, p.since == 0) for p in live], sampled)
     for path, peak, *own in zip(live, peaks, *sums, strict=True):
         path.correct(*own, float(peak))
-    sums, peaks = blocks.map_sum(_correct, [(p.number, p.move, p.aim) for p in live])
+    solve()
+    sums, peaks = blocks.map_sum(_correct, [(p.number, p.move, p.aim) for p in live], sampled)
     for path, peak, *own in zip(live, peaks, *sums, strict=True):
         path.centre(*own, float(peak))
-    _, peaks = blocks.map_sum(_centre, [(p.number, p.move, p.aim) for p in live])
+    solve()
+    _, peaks = blocks.map_sum(_centre, [(p.number, p.move, p.aim) for p in live], sampled)
     for path, peak in zip(live, peaks, strict=True):
         path.choose(float(peak))
 
@@ -194,6 +224,7 @@ class _Own:
         self.labels = target.labels[span]
         self.bounds = target.bounds[span]
         self.state = np.zeros((LINES, span.stop - span.start))
+        self.weights = np.zeros(0)
         hinge_rows.open_rows(self.state, self.bounds, mu)
 
 
@@ -202,24 +233,28 @@ def _open(block: Block, targets: list[Target], starts: dict[int, float]) -> Part
     return Part(())
 
 
-def _advance(block: Block, orders: list[tuple[int, float, int, float, bool]], size: int) -> Part:
-    rows = block.rows()
+def _advance(block: Block, orders: list[tuple[int, float, int, float, bool]], size: int, sampled: bool) -> Part:
+    rows = block.light() if sampled else block.rows()
+    square = 0 if sampled else size
     scalars, combinations, matrices = (
         np.zeros((len(orders), 4)),
         np.empty((len(orders), 3, size)),
-        np.empty((len(orders), size, size)),
+        np.empty((len(orders), square, square)),
     )
     out = np.empty((4, block.count))
     for j, (number, aim, stage, step, precise) in enumerate(orders):
         own = block.own[number]
         hinge_rows.advance(own.state, own.labels, own.bounds, aim, stage, step, out, scalars[j])
         block.combine(rows, out[:3], combinations[j])
-        block.squares(rows, out[3], matrices[j], precise)
+        if sampled:
+            own.weights = out[3].copy()
+        else:
+            block.squares(rows, out[3], matrices[j], precise)
     return Part((scalars, combinations, matrices))
 
 
-def _predict(block: Block, orders: list[tuple[int, Array, bool]]) -> Part:
-    rows = block.rows()
+def _predict(block: Block, orders: list[tuple[int, Array, bool]], sampled: bool) -> Part:
+    rows = block.light() if sampled else block.rows()
     scalars, combinations, peaks = (
         np.zeros((len(orders), 2)),
         np.empty((len(orders), 2, len(orders[0][1]))),
@@ -236,8 +271,8 @@ def _predict(block: Block, orders: list[tuple[int, Array, bool]]) -> Part:
     return Part((scalars, combinations), peaks)
 
 
-def _correct(block: Block, orders: list[tuple[int, Array, float]]) -> Part:
-    rows = block.rows()
+def _correct(block: Block, orders: list[tuple[int, Array, float]], sampled: bool) -> Part:
+    rows = block.light() if sampled else block.rows()
     combinations, peaks = np.empty((len(orders), 1, len(orders[0][1]))), np.empty(len(orders))
     out = np.empty((1, block.count))
     for j, (number, move, aim) in enumerate(orders):
@@ -248,8 +283,8 @@ def _correct(block: Block, orders: list[tuple[int, Array, float]]) -> Part:
     return Part((combinations,), peaks)
 
 
-def _centre(block: Block, orders: list[tuple[int, Array, float]]) -> Part:
-    rows = block.rows()
+def _centre(block: Block, orders: list[tuple[int, Array, float]], sampled: bool) -> Part:
+    rows = block.light() if sampled else block.rows()
     peaks = np.empty(len(orders))
     for j, (number, move, aim) in enumerate(orders):
         own = block.own[number]

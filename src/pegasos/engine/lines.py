@@ -43,6 +43,8 @@ class Lines(Protocol):
 
     #: Whether lines are rounded to float32, so that scores have to be computed once more in the end.
     rounded: bool
+    #: Whether all lines are there, so that scores from them are cheaper than exact ones.
+    whole: bool
     #: How many threads may ask at once (None: any number).
     most_workers: int | None
 
@@ -71,7 +73,7 @@ def add_segments(slots: Array, changes: Array, values: Array, start: int, stop: 
 class ExplicitLines:
     """Explicit features: the scores follow from the vector that the changes are."""
 
-    rounded = False
+    rounded, whole = False, True
     most_workers: int | None = None
 
     def __init__(self, rows: ExplicitRows) -> None:
@@ -98,7 +100,7 @@ class ExplicitLines:
 class StoredLines:
     """A stored kernel matrix."""
 
-    rounded = False
+    rounded, whole = False, True
     most_workers: int | None = None
 
     def __init__(self, values: Array) -> None:
@@ -148,11 +150,27 @@ class StoredLines:
         return lines
 
 
+class RoundedMatrix(StoredLines):
+    """The kernel matrix in float32 of rows that are float64; scores are made exact in the end."""
+
+    rounded = True
+
+    def __init__(self, rows: KernelRows) -> None:
+        self._exact_rows = rows
+        X = rows.rounded().X
+        super().__init__(rows.kernel.matrix(X, X))
+
+    def scores_of(self, index: Array, coefficients: Array) -> Array:
+        return scores_by_symmetry(self._exact_rows, index, coefficients)
+
+
 class KeptLines(StoredLines):
     """Lines of a kernel that are computed when first needed; where there is no room the longest unused ones go.
 
     Rounded lines take half the memory and half the time. What a working set does with them is made exact in the end.
     """
+
+    whole = False
 
     def __init__(self, rows: KernelRows, capacity: int, rounded: bool = False) -> None:
         self.rounded = rounded

@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from pegasos.engine.interruption import check_interruption
+from pegasos.engine.mapped_rows import MappedRows
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.threads import blas_threads, single_threaded_blas
 
@@ -27,6 +28,8 @@ BLOCK_NUMBERS = 1 << 17
 MOST_ROWS = 1 << 13
 #: From this width on the d x d products are what costs: they start in float32.
 WIDE = 128
+#: How many times larger blocks are whose features are computed from kernel values: each is also a product with the map.
+LARGER = 16
 #: Bytes of the d x d matrices of the targets that are solved side by side.
 MATRIX_BYTES = 1 << 26
 #: Bytes of what the blocks keep about the rows for these targets.
@@ -53,7 +56,7 @@ class Block:
 
     def rows(self) -> Array:
         """The rows as float64, to be read before this thread asks another block for its rows."""
-        if not sparse.issparse(self._rows) and self._rows.dtype == np.float64:
+        if isinstance(self._rows, np.ndarray) and self._rows.dtype == np.float64:
             return self._rows
         out = self.buffer("rows")
         if sparse.issparse(self._rows):
@@ -61,6 +64,17 @@ class Block:
         else:
             out[:] = self._rows
         return out
+
+    def light(self) -> Any:
+        """The rows in their own precision where that is float32: half the time, for what need not be exact."""
+        if isinstance(self._rows, np.ndarray):
+            return self._rows
+        return self._rows.held() if isinstance(self._rows, MappedRows) else self.rows()
+
+    def some(self, index: Array) -> Array:
+        """Chosen rows as float32."""
+        rows = self._rows[index]
+        return np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float32)
 
     def buffer(self, name: str, dtype: Any = np.float64) -> Array:
         """An array for as many rows that this thread uses again and again: fresh memory is slower than the work."""
@@ -70,9 +84,9 @@ class Block:
             setattr(self._memory, name, kept)
         return kept[: self.count]
 
-    def scores(self, rows: Array, vector: Array) -> Array:
+    def scores(self, rows: Any, vector: Array) -> Array:
         """vector·x, to which the last element of a vector that is longer than the rows is added."""
-        scores: Array = rows @ vector[: self.width]
+        scores: Array = (rows @ vector[: self.width].astype(rows.dtype, copy=False)).astype(np.float64, copy=False)
         if len(vector) > self.width:
             scores += vector[-1]
         return scores
@@ -90,7 +104,7 @@ class Block:
             scores += vectors[:, -1:]
         return scores
 
-    def combine(self, rows: Array | None, weights: Array, out: Array) -> None:
+    def combine(self, rows: Any, weights: Array, out: Array) -> None:
         """out[k] = Σ weights[k, i] x_i, with Σ weights[k, i] last if out is wider than the rows.
 
         Without `rows` CSR rows are multiplied as they are.
@@ -98,8 +112,10 @@ class Block:
         given = self._given() if rows is None else rows
         if sparse.issparse(given):
             out[:, : self.width] = (given.T @ np.ascontiguousarray(weights.T)).T
-        else:
+        elif given.dtype == np.float64:
             np.matmul(weights, given, out=out[:, : self.width])
+        else:
+            out[:, : self.width] = weights.astype(given.dtype) @ given
         if out.shape[1] > self.width:
             out[:, -1] = weights.sum(axis=1)
 
@@ -129,13 +145,16 @@ class RowBlocks:
     (array([60., 90.]),)
     """
 
-    def __init__(self, X: Any, members: Array | None = None, size: int | None = None) -> None:
+    def __init__(self, X: Any, members: Array | None = None, size: int | None = None, numbers: int = 0) -> None:
         if members is not None:
             X = X[members]
         if sparse.issparse(X):
             X = X.tocsr()
-        self.X = X
+        self.X, self._numbers = X, numbers
         self.count, self.width = X.shape
+        if numbers:
+            numbers *= LARGER if isinstance(X, MappedRows) else 1
+            size = min(max(numbers // self.width, 64), MOST_ROWS)
         size = size or _block_rows(self.width)
         memory = threading.local()
         self.blocks = [Block(X, slice(k, min(k + size, self.count)), memory) for k in range(0, self.count, size)]
@@ -157,7 +176,7 @@ class RowBlocks:
     def sample(self, stride: int) -> RowBlocks:
         """Every stride-th row, mapped in the threads of these blocks."""
         rows = self.X[::stride]
-        few = RowBlocks(rows if sparse.issparse(rows) else np.ascontiguousarray(rows))
+        few = RowBlocks(rows if sparse.issparse(rows) else np.ascontiguousarray(rows), numbers=self._numbers)
         few._pool, few._workers = self._pool, self._workers
         return few
 
@@ -174,6 +193,12 @@ class RowBlocks:
     def map_rows(self, work: Callable[..., Array], *arguments: Any) -> Array:
         """work(block, *arguments), an array whose last axis is the block's rows, for all blocks: one array for all rows."""
         return np.concatenate(list(self._parts(work, arguments)), axis=-1)
+
+    def each(self, work: Callable[[int], Any], count: int) -> list[Any]:
+        """work(0), work(1), ...: in the threads of the blocks, where a block is no part of the work."""
+        if self._pool is None:
+            return [work(number) for number in range(count)]
+        return [future.result() for future in [self._pool.submit(work, number) for number in range(count)]]
 
     def _parts(self, work: Callable[..., Any], arguments: Sequence[Any]) -> Iterator[Any]:
         if self._pool is None:
@@ -200,9 +225,9 @@ def _joined(total: Part, part: Part) -> Part:
     return Part(total.sums, np.maximum(total.peaks, part.peaks))
 
 
-def batches(targets: int, rows: int, width: int, lines: int) -> list[range]:
+def batches(targets: int, rows: int, width: int, lines: int, matrix_bytes: int = MATRIX_BYTES) -> list[range]:
     """Targets that are solved side by side: their matrices, and so many numbers a row, fit the memory set aside for them."""
-    size = max(1, min(MATRIX_BYTES // (8 * (width + 1) ** 2), STATE_BYTES // (8 * lines * max(1, rows))))
+    size = max(1, min(matrix_bytes // (8 * (width + 1) ** 2), STATE_BYTES // (8 * lines * max(1, rows))))
     return [range(k, min(k + size, targets)) for k in range(0, targets, size)]
 
 

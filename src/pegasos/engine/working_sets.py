@@ -191,9 +191,10 @@ def rebalanced(c: Array, low: Array, high: Array, total: float) -> Array:
 class _Exact:
     """Coefficients for which scores are exact, and those scores: later ones differ from them in few rows."""
 
-    def __init__(self, predictors: list[Predictor], scores: Array) -> None:
-        self.c = np.stack([predictor.c for predictor in predictors])
-        self.scores = scores.copy()
+    def __init__(self, predictors: list[Predictor], scores: Array, exact: bool) -> None:
+        """Those that a start has given, if its scores are exact; else none."""
+        self.c = np.stack([predictor.c * exact for predictor in predictors])
+        self.scores = scores * exact
 
 
 class WorkingSets:
@@ -226,14 +227,14 @@ class WorkingSets:
         """
         names = list(range(len(targets))) if names is None else names
         predictors, scores = self._begin(targets, start, names)
-        exact = _Exact(predictors, scores) if self._lines.rounded else None
+        exact = _Exact(predictors, scores, not self._lines.whole) if self._lines.rounded else None
         numbers = range(len(predictors))
         with announced("sets"):
             while True:
                 run_each(lambda j: predictors[j].look(scores[j] if self._all else scores[j, self._rows], tol), numbers)
                 late = [j for j in numbers if predictors[j].goes_on(tol, rounds)]
-                if exact is not None:
-                    self._make_exact(predictors, [j for j in numbers if j not in late], scores, exact, tol)
+                if exact is not None and not late:  # all seem to have arrived: one pass for all
+                    self._make_exact(predictors, scores, exact, tol)
                     late = [j for j in numbers if predictors[j].goes_on(tol, rounds)]
                 if not late:
                     break
@@ -242,9 +243,9 @@ class WorkingSets:
         self._known |= {name: (predictors[j].c, scores[j]) for j, name in enumerate(names)}
         return [predictor.optimum() for predictor in predictors]
 
-    def _make_exact(self, predictors: list[Predictor], arrived: list[int], scores: Array, exact: _Exact, tol: float) -> None:
+    def _make_exact(self, predictors: list[Predictor], scores: Array, exact: _Exact, tol: float) -> None:
         """Who seems to have arrived by rounded lines gets exact scores, and is looked at once more."""
-        arrived = [j for j in arrived if predictors[j].exact_at != predictors[j].rounds]
+        arrived = [j for j, predictor in enumerate(predictors) if predictor.exact_at != predictor.rounds]
         if not arrived:
             return
         changes = np.stack([predictors[j].c for j in arrived]) - exact.c[arrived]
@@ -266,7 +267,10 @@ class WorkingSets:
                 if name in self._known:
                     before, scores[j] = self._known[name]
                     changes[j] -= before
-            scores += self._scores_of(changes)
+            if self._lines.whole:
+                self._lines.add(self._rows, changes, scores)
+            else:
+                scores += self._scores_of(changes)
         return predictors, scores
 
     def _round(self, predictors: list[Predictor], numbers: list[int], scores: Array) -> None:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pegasos.engine.distances import Pairs, fill_matrix
 from pegasos.engine.kernels import Kernel
+from pegasos.engine.mapped_rows import MappedRows
 from pegasos.engine.solvers import Solver
 from pegasos.engine.walk import Walk
 from pegasos.learners.catalogue import Declaration
@@ -90,7 +91,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         """The task of checked parameters and rows; sets classes_ and n_features_in_."""
         self.check_parameters()
         before = {name: getattr(self, name) for name in ("n_features_in_", "feature_names_in_") if hasattr(self, name)}
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS, order="C")
+        X, y = self._read_rows(X, y)
         classes, codes = encode_classes(y)
         mark = fingerprint(X, classes, codes, self.kernel is None) if self.warm_start else None
         if not self._goes_on:
@@ -100,6 +101,14 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError("warm_start goes on with the same rows and classes; refit with warm_start=False for other data.")
         self.classes_ = classes
         return open_task(self, X, codes, combined_weights(sample_weight, self.class_weight, classes, codes, X), len(classes))
+
+    def _read_rows(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Checked rows and labels; features that are computed when they are needed stay as they are."""
+        if not isinstance(X, MappedRows) or self.kernel is not None:
+            return validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS, order="C")
+        _, y = validate_data(self, X.X, y, accept_sparse="csr", dtype=_FLOATS, order="C")
+        self.n_features_in_ = X.shape[1]
+        return X, y
 
     @property
     def _goes_on(self) -> bool:
@@ -176,6 +185,10 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[index])
 
     def _read_new(self, X: Any) -> Any:
+        if isinstance(X, MappedRows):
+            if X.shape[1] != self.n_features_in_:
+                raise ValueError(f"X has {X.shape[1]} features, but {type(self).__name__} was fitted to {self.n_features_in_}.")
+            return X if self.kernel is None else np.asarray(X)
         return validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, order="C", reset=False)
 
     @property

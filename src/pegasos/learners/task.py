@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from pegasos.engine.collapse import warn_if_collapsed
 from pegasos.engine.draws import Draws
 from pegasos.engine.kernels import Kernel, as_kernel
 from pegasos.engine.losses import LOSSES
+from pegasos.engine.mapped_rows import MappedFeatures, MappedRows
 from pegasos.engine.method import Method
 from pegasos.engine.optimum import Intercept
 from pegasos.engine.plan import Plan, plan_dual, plan_primal
@@ -144,7 +145,11 @@ def open_task(learner: Any, X: Any, codes: Array, weights: Array, n_classes: int
     elif learner.kernel is None:
         kernel = None
         plan = plan_primal(sparse.issparse(X), m, width, len(columns), itemsize, memory, learner.declaration.keeps_coefficients)
-        rows = explicit_rows(X)
+        if isinstance(X, MappedRows):
+            plan = replace(plan, rows="on the fly", walk="by blocks", reason="features that are computed in every pass")
+            rows = MappedFeatures(X)
+        else:
+            rows = explicit_rows(X)
     else:
         found = as_kernel(learner.kernel)
         assert found is not None

@@ -40,6 +40,12 @@ class GridRequest:
     values: dict[str, list[Any]] = field(default_factory=dict)
     seed: int = 0
     memory: str | None = None
+    #: Landmarks of Nyström features for the kernels; None where they are taken as they are.
+    landmarks: list[int | None] = field(default_factory=lambda: [None])
+
+    @property
+    def mapped(self) -> bool:
+        return self.landmarks != [None]
 
 
 def default_models(rows: int) -> list[str]:
@@ -51,9 +57,9 @@ def make_grid(request: GridRequest, recipe: Recipe, dataset: Dataset) -> list[di
     """A grid for SweepCV: one dictionary for each model, expansion and family of kernels."""
     grid = []
     for degree in request.expand:
-        sample = _prepared_sample(recipe, dataset, degree)
+        sample = _prepared_sample(recipe, dataset, degree, request.mapped)
         for model in request.models or default_models(len(dataset)):
-            for kernels in _families(request.kernels or _default_kernels(degree, sample)):
+            for kernels in _families(request.kernels or _default_kernels(degree, sample, request.mapped)):
                 axes = {"kernel": kernels, **_stops(model, request.values), **request.values}
                 if "lam" in MODELS[model][0].options and "lam" not in axes:
                     axes["lam"] = _strengths(kernels[0], sample, len(dataset))
@@ -67,15 +73,20 @@ def _cells(model: str, axes: dict[str, list[Any]], degree: int | None, request: 
     fixed = {name: values[0] for name, values in axes.items() if len(values) == 1 and name not in ("kernel", "lam")}
     learner = make_learner(model, {**fixed, "seed": request.seed, "memory": request.memory})
     varied = {f"{prefix}learner__{names[name]}": values for name, values in axes.items() if name not in fixed}
+    if request.mapped:
+        varied[f"{prefix}nystroem__kernel"] = varied.pop(f"{prefix}learner__kernel")
+        varied[f"{prefix}nystroem__landmarks"] = request.landmarks
     return {f"{prefix}expand": [expansion(degree)], f"{prefix}learner": [learner], **varied}
 
 
-def _default_kernels(degree: int | None, sample: Any) -> list[Kernel | None]:
-    """Linear, Gaussian and cubic, the cheapest first; expanded features are meant for a linear predictor.
+def _default_kernels(degree: int | None, sample: Any, mapped: bool) -> list[Kernel | None]:
+    """Linear, Gaussian and cubic, the cheapest first; expanded features are meant for a linear predictor, landmarks for a width.
 
     The constant of (coef0 + x·z)³ weighs the lower terms against the cubic ones, in units of a typical x·x: with 1 on ten
     standardized features the error was 1.9 %, with 28 it was 1.5 %.
     """
+    if mapped:
+        return [Gaussian(width) for width in _WIDTHS]
     if degree is not None:
         return [None]
     typical = float(np.median(Polynomial(1, 0.0).diagonal(sample))) or 1.0
@@ -110,10 +121,11 @@ def _strengths(kernel: Kernel | None, sample: Any, rows: int) -> list[float]:
     return [float(f"{typical / (cost * rows):.1e}") for cost in costs]
 
 
-def _prepared_sample(recipe: Recipe, dataset: Dataset, degree: int | None, most: int = 2000) -> Any:
-    """Some rows as the learner would see them."""
+def _prepared_sample(recipe: Recipe, dataset: Dataset, degree: int | None, mapped: bool, most: int = 2000) -> Any:
+    """Some rows as the learner, or its kernel's landmarks, would see them."""
     X = dataset.X[:: max(1, len(dataset) // most)]
-    estimator = clone(recipe.estimator).set_params(**{f"{recipe.prefix}expand": expansion(degree)})
+    steps = {f"{recipe.prefix}expand": expansion(degree), **({f"{recipe.prefix}nystroem": "passthrough"} if mapped else {})}
+    estimator = clone(recipe.estimator).set_params(**steps)
     for stage in anatomy(estimator).stages:
         X = X if stage.drops else stage.part.fit_transform(X)
     return as_rows(X).astype(np.float64)

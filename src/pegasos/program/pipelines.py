@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, PolynomialFeatures, StandardScaler
 
 from pegasos.engine.memory import free_bytes
+from pegasos.nystroem import Nystroem
 from pegasos.preprocessing import DropOutliers
 from pegasos.program.tables.dataset import NUMBER, TEXT, Dataset
 from pegasos.search.anatomy import anatomy
@@ -23,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Recipe:
-    """A pipeline, and the prefix under which its inner steps `scale`, `expand` and `learner` are set."""
+    """A pipeline, and the prefix under which its inner steps `scale`, `expand`, `nystroem` and `learner` are set."""
 
     estimator: Any
     prefix: str
@@ -34,11 +35,17 @@ class Recipe:
 
 
 def make_recipe(
-    dataset: Dataset, learner: Any, scale: str = "auto", expand: int | None = None, drop_outliers: float | None = None
+    dataset: Dataset,
+    learner: Any,
+    scale: str = "auto",
+    expand: int | None = None,
+    drop_outliers: float | None = None,
+    nystroem: Nystroem | None = None,
 ) -> Recipe:
-    """encode -> drop outliers -> scale -> expand -> learner, each where it is asked for or needed."""
+    """encode -> drop outliers -> scale -> expand -> Nyström features -> learner, each where it is asked for or needed."""
     encode = [("encode", make_encoder(dataset))] if dataset.has_frame else []
-    inner = [("scale", _scaler(dataset, scale)), ("expand", expansion(expand)), ("learner", learner)]
+    mapped = [] if nystroem is None else [("nystroem", nystroem)]
+    inner = [("scale", _scaler(dataset, scale)), ("expand", expansion(expand)), *mapped, ("learner", learner)]
     if drop_outliers is None:
         return Recipe(Pipeline([*encode, *inner]), "")
     drop = DropOutliers(Pipeline(inner), threshold=drop_outliers, columns=_numbers(dataset))

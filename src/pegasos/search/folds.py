@@ -17,6 +17,7 @@ from sklearn.utils import _safe_indexing, check_array
 
 from pegasos.engine.distances import Pairs, fill_gram
 from pegasos.engine.kernels import Kernel, as_kernel
+from pegasos.engine.mapped_rows import MappedFeatures, MappedRows
 from pegasos.engine.rows import GramRows, KernelRows, explicit_rows
 from pegasos.learners.task import is_precomputed
 from pegasos.search.anatomy import Anatomy
@@ -42,6 +43,8 @@ def prepare(parts: Anatomy, X: Any, y: Any, train: Array) -> Prepared:
         else:
             steps = clone(Pipeline([(stage.name, stage.part) for stage in stages]))
             X = steps.fit(_safe_indexing(X, members), _safe_indexing(y, members)).transform(X)
+    if isinstance(X, MappedRows):
+        return Prepared(X, members)
     return Prepared(check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32), order="C"), members)
 
 
@@ -93,7 +96,7 @@ def resolved_kernel(learner: Any, prepared: Prepared) -> Kernel | str | None:
 def make_rows(kernel: Kernel | str | None, X: Any, on_the_fly: bool, base: Callable[[], tuple[Array, bool]] | None) -> Any:
     """Rows over all of X, so that test scores come with the training. `base` gives the measure's values, and if they are free."""
     if kernel is None:
-        return explicit_rows(X)
+        return MappedFeatures(X) if isinstance(X, MappedRows) else explicit_rows(X)
     if isinstance(kernel, str):
         return GramRows(X.toarray() if sparse.issparse(X) else X)
     if on_the_fly:

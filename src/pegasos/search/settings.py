@@ -21,11 +21,14 @@ from sklearn.base import BaseEstimator
 from pegasos.engine.kernels import KERNELS, Kernel, as_kernel
 from pegasos.learners.catalogue import MODELS, Declaration, learner_class, model_of
 from pegasos.learners.task import is_precomputed
+from pegasos.nystroem import Nystroem
 from pegasos.preprocessing import DropOutliers
 from pegasos.search.anatomy import Anatomy, anatomy
 
 #: Parameters of learners that change no result of a cell.
 _CIRCUMSTANCES = ("checkpoints", "memory", "random_state", "warm_start")
+#: What is none of a step's own parameters, or changes no result of it.
+_NO_PARAMETERS = ((DropOutliers, "estimator"), (Nystroem, "memory"))
 
 
 @dataclass(frozen=True, repr=False)
@@ -183,10 +186,12 @@ def freeze(value: Any) -> Any:
 
 
 def _given(estimator: Any) -> Iterator[tuple[str, Any]]:
-    """The parameters that differ from the defaults; what DropOutliers stands around is no parameter of it."""
+    """The parameters that differ from the defaults."""
     defaults = {name: each.default for name, each in inspect.signature(type(estimator)).parameters.items()}
     for name, value in sorted(estimator.get_params(deep=False).items()):
-        if isinstance(estimator, DropOutliers) and name == "estimator":
+        if (isinstance(estimator, DropOutliers) and name == "estimator") or (
+            isinstance(estimator, Nystroem) and name == "memory"
+        ):
             continue
         frozen = freeze(value)
         if defaults.get(name) is inspect.Parameter.empty or frozen != freeze(defaults.get(name)):

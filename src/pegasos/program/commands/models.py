@@ -18,6 +18,7 @@ _WORDS = {
     "--C C": "C of SVC and LinearSVC",
     "--epochs N": "max_iter",
     "--expand N": "PolynomialFeatures(N, include_bias=False)",
+    "--landmarks N": "Nystroem(n_components=N): φ(x) = K(L,L)^(-1/2) K(L,x)",
     "--scale standardize": "StandardScaler(); normalize: MinMaxScaler()",
 }
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.learners.catalogue import make_learner
+from pegasos.nystroem import Nystroem
 from pegasos.program.jobs import outputs
 from pegasos.program.jobs.datasets import Split, check_source, load, split_rows, take, too_large
 from pegasos.program.jobs.model_cards import make_card
@@ -50,8 +51,12 @@ def train(
     (expand,) = option_values.parse_expand(learning.expand)
     check_expansion(rows, expand)
     given = option_values.grids(learning, learned_rows(rows, learning.drop_outliers), np.unique(rows.labels))
-    learner = make_learner(model, {**option_values.single(given), "seed": running.seed, "memory": running.memory})
-    recipe = make_recipe(rows, learner, learning.scale, expand, learning.drop_outliers)
+    settings, (landmarks,), nystroem = option_values.single(given), option_values.parse_landmarks(learning.landmarks), None
+    if landmarks is not None:
+        kernel = settings.pop("kernel", "gaussian")
+        nystroem = Nystroem(kernel, landmarks, memory=running.memory, random_state=running.seed)
+    learner = make_learner(model, {**settings, "seed": running.seed, "memory": running.memory})
+    recipe = make_recipe(rows, learner, learning.scale, expand, learning.drop_outliers, nystroem)
     console.say(f"scale: {chosen_scale(rows, learning.scale)}")
     with console.working(f"training {model} on {len(rows)} rows"):
         recipe.estimator.fit(rows.X, rows.y, **recipe.weights_of(rows))

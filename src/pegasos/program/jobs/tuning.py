@@ -18,6 +18,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from pegasos.engine.interruption import Interrupted
 from pegasos.learners.catalogue import make_learner
+from pegasos.nystroem import Nystroem
 from pegasos.program.errors import UsageError
 from pegasos.program.files import write_text
 from pegasos.program.grids import GridRequest, default_models, make_grid
@@ -30,7 +31,7 @@ from pegasos.program.records.runs import Decision, TuneRecord, cell_records
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
-from pegasos.program.terminal.reproduction import expansion_degree, kernel_option
+from pegasos.program.terminal.reproduction import effective_kernel, expansion_degree, landmarks_of
 from pegasos.search.advice import SweepWarning
 from pegasos.search.racing import RacingCV, limited
 from pegasos.search.store import OtherQuestion
@@ -62,7 +63,7 @@ class TuneJob:
     def asks_for_a_grid(self) -> bool:
         """Whether settings were listed, or another score: then every one of them is run on every fold."""
         listed = (self.learning.kernel, self.learning.lam, self.learning.cost, self.learning.n_iter, self.learning.epochs)
-        several = any("," in (each or "") for each in (self.learning.average, self.learning.expand))
+        several = any("," in (each or "") for each in (self.learning.average, self.learning.expand, self.learning.landmarks))
         return any(listed) or several or self.scoring != "accuracy"
 
 
@@ -76,8 +77,9 @@ def tune(job: TuneJob) -> TuneRecord:
     dataset = load(job.data, job.reading, job.running.memory)
     split = split_rows(dataset, job.running.test_size, job.running.seed)
     rows = take(dataset, split.train)
-    models = job.models or default_models(len(rows))
-    recipe = make_recipe(rows, make_learner(models[0], {}), job.learning.scale, None, job.learning.drop_outliers)
+    models = job.models or (["sdca"] if job.learning.landmarks else default_models(len(rows)))
+    nystroem = Nystroem(memory=job.running.memory, random_state=job.running.seed) if job.learning.landmarks else None
+    recipe = make_recipe(rows, make_learner(models[0], {}), job.learning.scale, None, job.learning.drop_outliers, nystroem)
     learned = learned_rows(rows, job.learning.drop_outliers)
     request = _request(job, models, rows, learned)
     for degree in request.expand:
@@ -166,7 +168,8 @@ def _request(job: TuneJob, models: list[str], rows: Dataset, learned: int) -> Gr
     for model in models:
         option_values.refuse_unknown(model, values)
     expand = option_values.parse_expand(job.learning.expand)
-    return GridRequest(models, values.pop("kernel", []), expand, values, job.running.seed, job.running.memory)
+    landmarks = option_values.parse_landmarks(job.learning.landmarks)
+    return GridRequest(models, values.pop("kernel", []), expand, values, job.running.seed, job.running.memory, landmarks)
 
 
 def _search(job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows: Dataset, until: float | None) -> Any:
@@ -230,7 +233,8 @@ def _write_cells(path: Path, record: TuneRecord) -> None:
     lines = []
     for cell in record.cells:
         setting = cell.setting
-        line = {"cell": cell.number, "model": setting.model, "kernel": kernel_option(setting.kernel)}
+        line = {"cell": cell.number, "model": setting.model, "kernel": effective_kernel(setting)}
+        line |= {} if (part := landmarks_of(setting)) is None else {"landmarks": part.get("landmarks", Nystroem().landmarks)}
         line |= {"expand": expansion_degree(setting), "lam": setting.lam, "C": cell.cost}
         line |= {} if setting.stop is None else {setting.stop.name: setting.stop.count}
         line |= {name: value for name, value in setting.options if isinstance(value, str | float | int)}

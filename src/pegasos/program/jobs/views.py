@@ -14,7 +14,7 @@ from pegasos.program.records.models import LearnerFacts
 from pegasos.program.records.runs import CellRecord, Confusion, ErrorCount, TuneRecord
 from pegasos.program.terminal import console
 from pegasos.program.terminal.console import percent
-from pegasos.program.terminal.reproduction import expansion_degree, kernel_option, option_flag
+from pegasos.program.terminal.reproduction import expansion_degree, kernel_words, option_flag
 from pegasos.search.advice import Advice
 
 #: Classes up to which a confusion matrix is printed, and families of settings that are shown.
@@ -100,7 +100,7 @@ def show_tune(found: TuneRecord) -> None:
 def _line(cell: CellRecord, found: TuneRecord) -> tuple[object, ...]:
     setting = cell.setting
     strength = ("", "") if setting.lam is None else (f"{setting.lam:.2g}", f"{cell.cost:.3g}")
-    what = (setting.model, kernel_option(setting.kernel), expansion_degree(setting) or "", *strength)
+    what = (setting.model, kernel_words(setting), expansion_degree(setting) or "", *strength)
     if cell.ended is not None:
         return *what, "ended early", f"{percent(cell.ended.error)} against {percent(cell.ended.leader)}"
     return *what, _value(cell.value, found), _value(cell.deviation, found)
@@ -113,7 +113,7 @@ def _value(value: float | None, found: TuneRecord) -> str:
 def cell_words(cell: CellRecord) -> str:
     """A cell in one line; where a certificate ends the walk, its length says nothing."""
     setting, degree = cell.setting, expansion_degree(cell.setting)
-    words = [f"{setting.model} {kernel_option(setting.kernel)}"]
+    words = [f"{setting.model} {kernel_words(setting)}"]
     words += [] if degree is None else [f"expanded to degree {degree}"]
     words += [] if setting.lam is None else [_lam_with_cost(setting.lam, cell.cost)]
     if setting.stop is not None and setting.declaration.tolerance is None:

@@ -52,14 +52,8 @@ class Learner(Part):
         for name in (*vectors, *stages, *self.cls.declaration.fitted_arrays):
             draft.keep(name, getattr(estimator, name))
         if not linear:
-            state |= {"kernel": encode(estimator.kernel_, f"{what}: kernel_"), "support": "dense"}
-            rows = estimator.support_vectors_
-            if sparse.issparse(rows):
-                state["support"] = "csr_array" if isinstance(rows, sparse.sparray) else "csr_matrix"
-                for name in _CSR:
-                    draft.keep(f"support_vectors_.{name}", getattr(rows, name))
-            else:
-                draft.keep("support_vectors_", rows)
+            state["kernel"] = encode(estimator.kernel_, f"{what}: kernel_")
+            state["support"] = keep_rows(draft, "support_vectors_", estimator.support_vectors_)
         return state
 
     def build(self, node: Node, width: int | None) -> Built:
@@ -78,7 +72,7 @@ class Learner(Part):
         if estimator.kernel is None:
             estimator.coef_ = node.array("coef_", FLOATS, (columns, node.inputs))
         else:
-            estimator.kernel_ = _checked_kernel(node, estimator.kernel)
+            estimator.kernel_ = checked_kernel(node, estimator.kernel)
             vars(estimator).update(_support(node, estimator, columns))
         length = node.inputs if estimator.kernel is None else len(estimator.support_)
         shape = (len(estimator.checkpoints_), columns, length)
@@ -115,7 +109,7 @@ def _checked_plan(node: Node) -> Plan:
     return Plan(**plan)
 
 
-def _checked_kernel(node: Node, setting: Any) -> Kernel | str:
+def checked_kernel(node: Node, setting: Any) -> Kernel | str:
     """The kernel with its numbers; it must be of the kind that the settings name."""
     kernel: Kernel | str = node.take("kernel", either(one_of(PRECOMPUTED), lambda value: isinstance(value, Kernel)))
     named = setting if is_precomputed(setting) else as_kernel(setting)
@@ -132,22 +126,37 @@ def _support(node: Node, estimator: Any, columns: int) -> dict[str, Any]:
         raise node.bad("the numbers of its support vectors are not in order, or beyond its training rows")
     dual = node.array("dual_coef_", FLOATS, (columns, length))
     kind = "F64" if dual.dtype == np.float64 else "F32"
-    form = node.take("support", one_of("dense", *_SPARSE))
     if estimator.kernel_ == PRECOMPUTED and m != inputs:
         raise node.bad(f"a precomputed kernel takes as many columns as there were training rows, not {inputs} for {m}")
-    if form == "dense":
-        rows = node.array("support_vectors_", (kind,), (0 if estimator.kernel_ == PRECOMPUTED else length, inputs))
-    else:
-        data = node.array("support_vectors_.data", (kind,), (None,))
-        indices = node.array("support_vectors_.indices", WHOLES, data.shape)
-        indptr = node.array("support_vectors_.indptr", WHOLES, (length + 1,))
-        # SciPy's compiled code believes these numbers: one that is wrong would read beyond the arrays.
-        if indptr[0] != 0 or indptr[-1] != len(data) or (indptr[:-1] > indptr[1:]).any() or indptr.dtype != indices.dtype:
-            raise node.bad("the rows of its sparse support vectors are damaged")
-        if len(indices) and (indices.min() < 0 or indices.max() >= inputs):
-            raise node.bad("its sparse support vectors have columns beyond their width")
-        rows = _SPARSE[form]((data, indices, indptr), shape=(length, inputs))
+    dense = 0 if estimator.kernel_ == PRECOMPUTED else length
+    rows = read_rows(node, "support", "support_vectors_", kind, dense, length)
     return {"support_": support.astype(np.intp, copy=False), "dual_coef_": dual, "support_vectors_": rows}
+
+
+def keep_rows(draft: Draft, name: str, rows: Any) -> str:
+    """Keep dense or CSR rows; answers their form."""
+    if not sparse.issparse(rows):
+        draft.keep(name, rows)
+        return "dense"
+    for each in _CSR:
+        draft.keep(f"{name}.{each}", getattr(rows, each))
+    return "csr_array" if isinstance(rows, sparse.sparray) else "csr_matrix"
+
+
+def read_rows(node: Node, form_name: str, name: str, kind: str, dense: int, length: int) -> Any:
+    """The rows that `keep_rows` kept, `length` of them (`dense` if they are dense), whose form stands in the state."""
+    form, inputs = node.take(form_name, one_of("dense", *_SPARSE)), node.inputs
+    if form == "dense":
+        return node.array(name, (kind,), (dense, inputs))
+    data = node.array(f"{name}.data", (kind,), (None,))
+    indices = node.array(f"{name}.indices", WHOLES, data.shape)
+    indptr = node.array(f"{name}.indptr", WHOLES, (length + 1,))
+    # SciPy's compiled code believes these numbers: one that is wrong would read beyond the arrays.
+    if indptr[0] != 0 or indptr[-1] != len(data) or (indptr[:-1] > indptr[1:]).any() or indptr.dtype != indices.dtype:
+        raise node.bad(f"the rows of its sparse {name.strip('_').replace('_', ' ')} are damaged")
+    if len(indices) and (indices.min() < 0 or indices.max() >= inputs):
+        raise node.bad(f"its sparse {name.strip('_').replace('_', ' ')} have columns beyond their width")
+    return _SPARSE[form]((data, indices, indptr), shape=(length, inputs))
 
 
 #: The settings that `check_parameters` leaves to others; the rest may be any number or word until it has its say.

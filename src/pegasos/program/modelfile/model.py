@@ -22,7 +22,13 @@ from sklearn.utils.validation import check_is_fitted
 from pegasos.engine.memory import free_bytes, parse_bytes
 from pegasos.program.errors import BadModel, short
 from pegasos.program.files import replacing
-from pegasos.program.modelfile import composed_parts, learner_parts, strictjson, transformer_parts  # noqa: F401 - parts
+from pegasos.program.modelfile import (  # noqa: F401 - parts
+    composed_parts,
+    learner_parts,
+    nystroem_parts,
+    strictjson,
+    transformer_parts,
+)
 from pegasos.program.modelfile.checks import text
 from pegasos.program.modelfile.container import KEY, MOST_HEADER_BYTES, Container
 from pegasos.program.modelfile.tree import Draft, Place, build, describe

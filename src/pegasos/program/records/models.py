@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.learners.catalogue import model_of
+from pegasos.nystroem import Nystroem
 from pegasos.program.records.codec import OtherVersion, from_json
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.tables.dataset import Column
@@ -37,7 +38,10 @@ class LearnerFacts:
 
 def learner_facts(estimator: Any, rows: int | None = None) -> LearnerFacts:
     """The facts of a fitted learner, alone or in a pipeline; `rows` are those that it learned from."""
-    learner: Any = anatomy(estimator, fitted=True).learner
+    parts = anatomy(estimator, fitted=True)
+    learner: Any = parts.learner
+    maps = [stage.part for stage in parts.stages if isinstance(stage.part, Nystroem)]
+    mapped = f"{maps[0].kernel_!r}, {len(maps[0].weights_)} landmarks" if maps else None
     declaration, model = learner.declaration, model_of(learner)
     linear = learner.kernel is None
     lam = None if learner.lam_ is None else float(learner.lam_)
@@ -46,7 +50,7 @@ def learner_facts(estimator: Any, rows: int | None = None) -> LearnerFacts:
         learner=declaration.learner,
         model=model.name,
         loss=model.fixed.get("loss"),
-        kernel="linear" if linear else repr(learner.kernel_),
+        kernel=mapped or ("linear" if linear else repr(learner.kernel_)),
         lam=lam,
         cost=None if lam is None or rows is None else 1 / (lam * rows),
         rows=rows,

@@ -58,12 +58,15 @@ def check(models: Sequence[str], learning: LearningOptions, memory: str | None) 
             raise UsageError(f"there is no model {model!r}; {known}.{near(model, MODELS)}")
         refuse_unknown(model, given)
     expand = parse_expand(learning.expand)
+    landmarks = parse_landmarks(learning.landmarks)
+    if landmarks != [None] and None in given.get("kernel", []):
+        raise UsageError("--landmarks is for a kernel, such as --kernel gaussian: a linear predictor needs none.")
     if learning.scale not in ("auto", "none", "normalize", "standardize"):
         raise UsageError(f"--scale must be none, normalize or standardize, got {learning.scale!r}.")
     if learning.drop_outliers is not None:
         _positive(learning.drop_outliers, "--drop-outliers")
     check_memory(memory)
-    return {**given, "expand": expand}
+    return {**given, "expand": expand, "landmarks": landmarks}
 
 
 def single(values: dict[str, list[Any]]) -> dict[str, Any]:
@@ -92,6 +95,11 @@ def check_memory(memory: str | None) -> None:
 def parse_expand(text: str | None) -> list[int | None]:
     """Degrees of expansion; None where there is none."""
     return [None] if text is None else [degree if degree > 1 else None for degree in parse_counts(text, "--expand")]
+
+
+def parse_landmarks(text: str | None) -> list[int | None]:
+    """Numbers of landmarks; None where the kernel is taken as it is."""
+    return [None] if text is None else list(parse_counts(text, "--landmarks"))
 
 
 def parse_class_weight(text: str, classes: Any) -> Any:

@@ -74,6 +74,9 @@ class LearningOptions:
     tol: Annotated[float | None, option("GAP", _of("tol", "Relative duality gap at which learning stops"))] = None
     class_weight: Annotated[str | None, option("balanced|A=1,B=5", "Weights of classes.")] = None
     expand: Annotated[str | None, option("N", "Polynomial expansion of the features, all terms up to degree N.")] = None
+    landmarks: Annotated[
+        str | None, option("N", "Nyström features of the kernel from N rows, then a linear predictor: kernels on very many rows.")
+    ] = None
     scale: Annotated[str, option("none|normalize|standardize", "Default: standardize; none for images and sparse rows.")] = "auto"
     drop_outliers: Annotated[float | None, option("Z", "Learn without training rows that have a feature with |z| >= Z.")] = None
 

@@ -6,8 +6,9 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pegasos.engine.kernels import KERNELS, DistanceKernel, Kernel
+from pegasos.engine.kernels import KERNELS, DistanceKernel, Kernel, as_kernel
 from pegasos.learners.catalogue import MODELS, learner_class
+from pegasos.nystroem import Nystroem
 from pegasos.search.settings import Opaque, Part, Setting, Table
 
 #: Steps of preparation that the command line can ask for.
@@ -26,7 +27,7 @@ def command_line(setting: Setting, source: str | None, seed: int | None, options
     >>> command_line(Setting("pegasos", Gaussian("0.5 scale"), 1e-4), "my.csv", 0)
     'pegasos train my.csv -m pegasos --kernel gaussian:0.5s --lam 0.0001 --scale none --seed 0'
     """
-    kernel, names = kernel_option(setting.kernel), {each: name for name, each in setting.declaration.options.items()}
+    kernel, names = effective_kernel(setting), {each: name for name, each in setting.declaration.options.items()}
     prepared = _preparation(setting)
     values = {**({} if setting.lam is None else {"lam": setting.lam}), **dict(setting.options)}
     certified = setting.declaration.tolerance is not None
@@ -78,11 +79,30 @@ def _preparation(setting: Setting) -> list[str] | None:
             scale = _SCALERS[part.name]
         elif part.name == "PolynomialFeatures" and part.get("include_bias", True) is False:
             rest += ["--expand", str(part.get("degree", 2))]
+        elif part.name == "Nystroem" and {name for name, _ in part.params} <= {"kernel", "landmarks", "random_state"}:
+            rest += ["--landmarks", str(part.get("landmarks", Nystroem().landmarks))]
         elif part.name == "DropOutliers":
             rest += ["--drop-outliers", _value(part.get("threshold", 3.0))]
         elif part.name != "ColumnTransformer":  # the program adds it by itself where a table needs it
             return None
     return ["--scale", scale, *rest]
+
+
+def landmarks_of(setting: Setting) -> Part | None:
+    """The step that makes features of a kernel, if there is one."""
+    return next((part for _, part in setting.preparation if part.name == "Nystroem"), None)
+
+
+def effective_kernel(setting: Setting) -> str | None:
+    """The kernel that is learned with as the option --kernel says it: the learner's, or that of the features it gets."""
+    part = landmarks_of(setting)
+    return kernel_option(setting.kernel if part is None else as_kernel(part.get("kernel", Nystroem().kernel)))
+
+
+def kernel_words(setting: Setting) -> str | None:
+    """The same for people, with the number of landmarks."""
+    part, kernel = landmarks_of(setting), effective_kernel(setting)
+    return kernel if part is None or kernel is None else f"{kernel}, {part.get('landmarks', Nystroem().landmarks)} landmarks"
 
 
 def expansion_degree(setting: Setting) -> int | None:

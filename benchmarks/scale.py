@@ -1,0 +1,203 @@
+"""Rows beyond memory and on a cluster: DaskSDCA with two workers of 1 GB each on this machine.
+
+The large table lies on disk in shards and is read again in every pass. `--try ROWS` makes all tables smaller.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.data import generated, shuffled, standardized, stored
+from benchmarks.harness import LARGEST, Benchmark, NotHereError, Row, seconds
+from pegasos import SDCA
+
+Array = np.ndarray[Any, Any]
+
+ROWS, WIDTH, SHARD = 100_000_000, 20, 1_000_000
+WORKERS, WORKER_MEMORY = 2, "1GB"
+
+
+@contextmanager
+def workers(memory: str = WORKER_MEMORY) -> Iterator[Any]:
+    """A client of two workers with one thread each, which have imported and compiled what they need."""
+    try:
+        import dask.array as da
+        from distributed import Client, LocalCluster
+
+        from pegasos.dask import DaskSDCA
+    except ImportError as error:
+        raise NotHereError("needs Dask: pip install 'pegasos[dask]'") from error
+    settings = {"n_workers": WORKERS, "threads_per_worker": 1, "memory_limit": memory, "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(host="127.0.0.1", **settings) as cluster, Client(cluster) as client:
+        X, y = generated(1000)
+        for loss in ("hinge", "logistic"):
+            DaskSDCA(loss, client=client).fit(da.from_array(X, chunks=(250, -1)), y)
+        yield client
+
+
+def peak_bytes() -> int:
+    """The most memory that this process ever had."""
+    found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+    return 1024 * int(found[1]) if found else 0
+
+
+# A table on disk ------------------------------------------------------------------------------------------------------
+
+
+def write_shard(folder: str, number: int, rows: int) -> None:
+    random = np.random.default_rng(number)
+    X = random.standard_normal((rows, WIDTH), dtype=np.float32)
+    score = X @ np.linspace(1.0, 0.1, WIDTH, dtype=np.float32) + 2.0 * random.standard_normal(rows, dtype=np.float32)
+    np.save(f"{folder}/X{number}.npy", X)
+    np.save(f"{folder}/y{number}.npy", (score > 0.5).astype(np.int8))
+
+
+def read_all(folder: str, number: int) -> float:
+    return float(np.load(f"{folder}/X{number}.npy").sum(dtype=np.float64))
+
+
+def on_disk(largest: int) -> Iterator[Row]:
+    """100 million rows, 8 GB, in 2 GB of workers."""
+    import dask
+
+    rows = min(ROWS, largest)
+    shard = min(SHARD, max(1, rows // 4))
+    shards = rows // shard
+    with tempfile.TemporaryDirectory(prefix="pegasos-scale-") as folder, workers() as client:
+        from pegasos.dask import DaskSDCA
+
+        client.gather(client.map(write_shard, [folder] * shards, range(shards), [shard] * shards, pure=False))
+        start = time.perf_counter()
+        client.gather(client.map(read_all, [folder] * shards, range(shards), pure=False))
+        raw = time.perf_counter() - start
+        load = dask.delayed(np.load, pure=False)
+        X, y = ([load(f"{folder}/{name}{k}.npy") for k in range(shards)] for name in "Xy")
+        for loss in ("hinge", "logistic"):
+            learner = DaskSDCA(loss, 1e-6, client=client)
+            took = seconds(lambda learner=learner: learner.fit(X, y))
+            peak = sum(client.run(peak_bytes).values())
+            passes = learner.n_iter_ + 1  # one before the first, which counts classes and weights
+            note = f"gap {learner.gap_:.1e}; {took:.0f} s: {passes} passes of {took / passes:.2f} s, raw reading {raw:.2f} s; "
+            note += f"{learner.plan_.reason}; peak of all workers {peak / 1e9:.2f} GB"
+            yield Row(f"{loss}, {shards * shard:,} x {WIDTH} float32 on disk", peak / 1e9, "GB", 2.0, False, took, note=note)
+
+
+# Real tables ----------------------------------------------------------------------------------------------------------
+
+
+def flights(path: str, start: int, rows: int, airports: list[str]) -> tuple[Array, Array]:
+    """Hour, weekday, distance and airports of some flights, and whether they were more than 15 minutes late."""
+    import polars
+
+    part = polars.scan_parquet(path).slice(start, rows).collect()
+    hour, day = part["date"].dt.hour().to_numpy(), part["date"].dt.weekday().to_numpy() - 1
+    distance = part["distance"].to_numpy() / 1000.0
+    columns = [np.eye(24, dtype=np.float32)[hour], np.eye(7, dtype=np.float32)[day]]
+    columns.append(np.column_stack([distance, np.log(distance)]).astype(np.float32))
+    for name in ("origin", "destination"):
+        code = np.searchsorted(airports, part[name].to_numpy())
+        known = np.asarray(airports)[np.minimum(code, len(airports) - 1)] == part[name].to_numpy()
+        one = np.zeros((len(part), len(airports)), dtype=np.float32)
+        one[np.flatnonzero(known), code[known]] = 1.0
+        columns.append(one)
+    return np.hstack(columns), part["delay"].to_numpy() > 15
+
+
+def of_flights(largest: int) -> Iterator[Row]:
+    import dask
+    import polars
+
+    path = str(stored("flights-3m.parquet"))
+    rows = min(3_000_000, largest)
+    frequent = polars.scan_parquet(path).select(polars.col("origin").value_counts(sort=True)).head(60).collect()
+    airports = sorted(frequent["origin"].struct.field("origin").to_list())
+    with workers("4GB") as client:
+        from pegasos.dask import DaskSDCA
+
+        size = min(100_000, rows)
+        parts = [dask.delayed(flights, pure=False, nout=2)(path, start, size, airports) for start in range(0, rows, size)]
+        X, y = [part[0] for part in parts], [part[1] for part in parts]
+        for loss in ("hinge", "logistic"):
+            learner = DaskSDCA(loss, 1e-5, client=client)
+            took = seconds(lambda learner=learner: learner.fit(X, y))
+            late = float(np.mean([float(each.mean()) for each in dask.compute(*y)]))
+            note = f"{learner.coef_.shape[1]} features, {learner.n_iter_} passes, {learner.plan_.reason}; {late:.1%} are late"
+            yield Row(f"{loss}, flights, {rows:,} rows: gap", learner.gap_, "", 1e-3, False, took, note=note)
+
+
+def covtype(largest: int) -> Iterator[Row]:
+    """All seven classes against LinearSVC (100 iterations: all 1,000 take many minutes) and against the local fit."""
+    from sklearn.svm import LinearSVC
+
+    X, y = shuffled("covtype")
+    X, y = standardized(X[:largest]), y[:largest]
+    lam = 1 / len(y)
+    local = SDCA("hinge", lam)
+    theirs = LinearSVC(loss="hinge", C=1.0, max_iter=100, random_state=0)
+    alone, other = seconds(lambda: local.fit(X, y)), seconds(quietly(lambda: theirs.fit(X, y)))
+    mine, took = on_cluster(X, y, lam)
+    note = f"gap {mine.gap_:.1e}, {mine.n_iter_} passes; the local fit {alone:.1f} s; objective "
+    note += f"{mine.objective_.sum():.6f}, local {local.objective_.sum():.6f}"
+    yield Row(
+        f"hinge, covtype, {len(y):,} rows, 7 classes, C = 1: against LinearSVC", other / took, "x", 1, True, took, other, note
+    )
+
+
+def overhead(largest: int) -> Iterator[Row]:
+    """Rows that fit into memory: at most twice the local fit and 3 s."""
+    X, y = generated(min(200_000, largest))
+    for loss in ("hinge", "logistic"):
+        local = SDCA(loss, 1e-5)
+        local.fit(X, y)
+        alone = seconds(lambda local=local: local.fit(X, y))
+        mine, took = on_cluster(X, y, 1e-5, loss)
+        note = f"{mine.n_iter_} passes; objectives {mine.objective_[0]:.6f} and {local.objective_[0]:.6f}"
+        allowed = 2 * alone + 3
+        yield Row(f"{loss}, {len(y):,} x 50, two workers: seconds", took, "s", round(allowed, 1), False, took, alone, note)
+
+
+def on_cluster(X: Array, y: Array, lam: float, loss: str = "hinge") -> tuple[Any, float]:
+    """The fit with two workers, and its seconds, without those in which the cluster starts and the rows get there."""
+    with workers("4GB") as client:
+        import dask.array as da
+        from distributed import wait
+
+        from pegasos.dask import DaskSDCA
+
+        rows = da.from_array(X, chunks=(max(1, len(y) // 8), -1)).persist()
+        wait(rows)
+        learner = DaskSDCA(loss, lam, client=client)
+        return learner, seconds(lambda: learner.fit(rows, y))
+
+
+def quietly(work: Callable[[], Any]) -> Callable[[], Any]:
+    import warnings
+
+    def silent() -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return work()
+
+    return silent
+
+
+def run(repeats: int) -> Iterator[Row]:
+    largest = int(os.environ.get(LARGEST, "1000000000"))
+    for part in (overhead, of_flights, covtype, on_disk):
+        yield from part(largest)
+
+
+BENCHMARK = Benchmark(
+    "scale",
+    "DaskSDCA to a gap of 1e-3 on two workers of this machine: 8 GB on disk in 2 GB of workers, real tables, overhead",
+    run,
+)
