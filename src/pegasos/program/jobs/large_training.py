@@ -38,8 +38,10 @@ from pegasos.program.terminal.options import LearningOptions, ReadingOptions, Ru
 
 Array = np.ndarray[Any, Any]
 
-#: The share of the memory that hashes of rows may take; a larger table's model does not know its rows again.
-_HASH_SHARE = 0.25
+#: Bytes that the hash of a row takes while hashes are sorted, written and checked; where they do not fit, none are kept.
+_HASH_BYTES = 64
+#: The share of the memory that rows take on their way through the steps.
+_STEP_SHARE = 1 / 16
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,7 @@ class LargeJob:
         weight = [] if self.outline.weight is None else [Column(self.outline.weight, NUMBER)]
         options = replace(read_options(self.reading, self.running.memory, labelled=False), label=self.outline.label)
         chunk = int(min(8 * 2**20, max(2**12, self.budget // 32)))
-        for part in stream(self.data, [*columns, *weight], options, frame=frame, chunk=chunk):
-            if part.y is not None and part.y.dtype.kind == "f":
-                part.y = label_texts(part.y)  # as in memory: numbers with fractions are names of classes
-            yield part
+        yield from stream(self.data, [*columns, *weight], options, frame=frame, chunk=chunk)
 
 
 def check(job: LargeJob) -> None:
@@ -156,16 +155,19 @@ class _Prepared:
         self.each = class_weights(learner.class_weight, classes, counts)
         self.sums, self.present = np.zeros(len(classes)), 0
         #: Hashes of all rows and which of them are training rows, as long as they fit.
-        self.hashes: list[Array] | None = [] if 9 * found.rows <= _HASH_SHARE * job.budget else None
+        self.hashes: list[Array] | None = [] if _HASH_BYTES * found.rows <= job.budget else None
         self.tests: list[Array] = []
 
     def write(self) -> None:
         draw, features, frame = self.job.draw(), self.found.features, self.found.needs_frame
-        seen = 0
+        seen, step = 0, max(64, int(_STEP_SHARE * self.job.budget) // (8 * self.train.width))
         for part in self.job.parts(features, frame):
             test = draw.test(len(part))
             X, weights = self._weighed(part, seen)
-            self._add(X, label_texts(part.labels), weights, test)
+            texts = label_texts(part.labels)
+            for start in range(0, len(part), step):
+                some = slice(start, start + step)
+                self._add(X[some], texts[some], weights[some], test[some])
             if self.hashes is not None:
                 self.hashes.append(hash_rows(X, part.y))
                 self.tests.append(test)

@@ -111,9 +111,9 @@ class Survey:
 
     def _keep(self, values: Array) -> None:
         """Rows for medians: every stride-th training row; the stride doubles whenever there are too many."""
-        self._sample.append(values[-self.training % self._stride :: self._stride])
+        self._sample.append(values[-self.training % self._stride :: self._stride].copy())  # a view would keep the whole chunk
         while sum(map(len, self._sample)) * values.shape[1] > SAMPLE_NUMBERS:
-            self._sample = [np.concatenate(self._sample)[::2]]
+            self._sample = [np.concatenate(self._sample)[::2].copy()]
             self._stride *= 2
 
     def median(self, name: str) -> float:
@@ -129,7 +129,7 @@ class Survey:
 
     @property
     def classes(self) -> Array:
-        """The labels of training rows as one sorted array: whole numbers if all labels are."""
+        """The labels of training rows as one sorted array: whole numbers if all labels are, else their texts, as in memory."""
         if self._kinds == {"i"}:
             return np.sort(np.array([int(text) for text in self.trained if self.trained[text]]))
         return np.sort(np.array([text for text in self.trained if self.trained[text]], dtype=str))
@@ -153,7 +153,8 @@ class Survey:
         self.empty = [column.name for column in self.columns if self.gaps[column.name] == self.rows]
         if not self.features:
             raise BadData(f"{self.file}: no feature has a value in any row.")
-        check_classes(self._kinds == {"f"}, len(self.labels), self.rows, f"{self.file}: column {shown(label)}")
+        fractions = "f" in self._kinds and self._kinds <= {"f", "i"}
+        check_classes(fractions, len(self.labels), self.rows, f"{self.file}: column {shown(label)}")
         if len(self.trained) < 2:
             only = f"only {shown(next(iter(self.trained), ''))} among the {self.training} training rows"
             raise BadData(f"{self.file}: column {shown(label)} holds {only}; two classes are needed.")
