@@ -26,12 +26,16 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import PredefinedSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import pegasos
-from pegasos import SDCA
+from pegasos import SDCA, Pegasos, SweepCV
 from pegasos.dask import DaskSDCA
 from pegasos.dask.passes import ClusterLost
 from pegasos.engine.interruption import Interrupted, interruptible, listening
+from pegasos.kernels import Gaussian
 
 Array = np.ndarray[Any, Any]
 #: All of these share their clusters: one process runs them.
@@ -227,6 +231,41 @@ def test_parameters_are_those_of_sdca_and_a_client() -> None:
 def test_a_late_end_warns(rows: Any, client: Client) -> None:
     with pytest.warns(ConvergenceWarning, match="DaskSDCA ended after 2 epochs"):
         DaskSDCA(tol=1e-6, max_epochs=2, client=client).fit(*in_blocks(*rows, 300))
+
+
+# Grids ----------------------------------------------------------------------------------------------------------------
+
+GRIDS = {
+    "kernels": (SDCA(random_state=0), {"kernel": [Gaussian(2.0), Gaussian(8.0), "linear"], "lam": [1e-3, 1e-2]}),
+    "pipeline": (make_pipeline(StandardScaler(), Pegasos(n_iter=300, random_state=0)), {"pegasos__lam": [1e-3, 1e-2, 1e-1]}),
+}
+
+
+@pytest.mark.parametrize(("estimator", "grid"), GRIDS.values(), ids=GRIDS)
+def test_a_sweep_on_workers_is_the_sweep_here(estimator: Any, grid: Any, rows: Any, client: Client, tmp_path: Path) -> None:
+    """Bit for bit, whatever the scheduling; its store is the same store, so either goes on with the other's."""
+    here = SweepCV(estimator, grid, cv=3).fit(*rows)
+    there = SweepCV(estimator, grid, cv=3, client=client, store=tmp_path / "store").fit(*rows)
+    for name, values in here.cv_results_.items():
+        if "time" not in name and name != "params":
+            assert_array_equal(values, there.cv_results_[name], err_msg=name)
+    assert_array_equal(here.labels_, there.labels_)
+    assert_array_equal(here.out_of_fold_scores(here.best_index_), there.out_of_fold_scores(here.best_index_))
+    again = SweepCV(estimator, grid, cv=3, store=tmp_path / "store").fit(*rows)
+    assert_array_equal(again.cv_results_["mean_fit_time"], there.cv_results_["mean_fit_time"])  # nothing was computed anew
+    assert clone(there).client is client
+    assert pickle.loads(pickle.dumps(there)).client is None
+
+
+def test_a_sweep_on_workers_ends_in_time_and_tells_errors(rows: Any, client: Client) -> None:
+    X, y = rows
+    grid = {"lam": [1e-3, 1e-2]}
+    with pytest.raises(ValueError, match="one class only"):
+        SweepCV(SDCA(random_state=0), grid, cv=PredefinedSplit((y == "ash") - 1), client=client).fit(
+            X, np.where(y == "ash", 1, 0)
+        )
+    with pytest.raises(TimeoutError, match="max_time"):
+        SweepCV(SDCA(random_state=0), grid, cv=3, client=client, max_time=0.0).fit(X, y)
 
 
 # What goes wrong ------------------------------------------------------------------------------------------------------

@@ -60,7 +60,8 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.pipeline import make_pipeline
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = make_pipeline(Nystroem(landmarks=300, random_state=0), SDCA(random_state=0)).fit(X[:1000] / 16, y[:1000])
+    >>> model = make_pipeline(Nystroem(landmarks=300, random_state=0), SDCA(lam=1e-4, random_state=0))
+    >>> model = model.fit(X[:1000] / 16, y[:1000])
     >>> round(model.score(X[1000:] / 16, y[1000:]), 2)
     0.96
     """
@@ -129,7 +130,7 @@ def _whitening(kernel: Any, landmarks: Any, cut: float) -> tuple[Array, Array]:
     landmarks = landmarks.astype(np.float64)
     matrix = kernel.matrix(landmarks, landmarks)
     with single_threaded_blas():
-        values, vectors = linalg.eigh(matrix, overwrite_a=True)
+        values, vectors = linalg.eigh(matrix, overwrite_a=True, driver="evd")  # ten times faster than the default here
     values, vectors = values[::-1], vectors[:, ::-1]
     if not values[0] > 0.0:
         raise ValueError(f"{kernel!r} is zero or negative between the landmarks: no features can have it as inner products.")

@@ -69,6 +69,17 @@ def results_of(client: Client, futures: list[Future]) -> list[Any]:
                 raise ClusterLost(_LOST) from None
 
 
+def some_done(client: Client, futures: list[Future], seconds: float) -> set[Future]:
+    """Those that are done, as soon as one is; perhaps none, after a while."""
+    try:
+        with client.as_current():
+            return set(wait(futures, timeout=min(seconds, LOOK_SECONDS), return_when="FIRST_COMPLETED").done)
+    except TimeoutError:
+        if client.status != "running":
+            raise ClusterLost(_LOST) from None
+        return set()
+
+
 @contextmanager
 def guarded(client: Client, futures: list[Future]) -> Iterator[None]:
     """Whatever ends the work inside (Ctrl-C, too) cancels these tasks; what a lost cluster causes is a `ClusterLost`."""

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from distributed import Client, get_client
-from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +18,7 @@ from pegasos.engine.optimum import Intercept
 from pegasos.engine.passes import MOST_FEATURES, Certified
 from pegasos.engine.plan import Plan
 from pegasos.engine.streaming import solve_in_passes
+from pegasos.learners.connected import Connected
 from pegasos.learners.convergence import NotConverged
 from pegasos.learners.regularized import gives_probabilities
 from pegasos.learners.sdca import SDCA
@@ -27,7 +27,7 @@ from pegasos.learners.task import intercept_of
 Array = np.ndarray[Any, Any]
 
 
-class DaskSDCA(SDCA):
+class DaskSDCA(Connected, SDCA):
     """The exact optimum of a linear predictor, one-vs-all, with a certificate, for rows on a Dask cluster.
 
     Minimizes P(w) = λ/2 ‖w‖² + Σ ω_i ℓ(y_i w·x_i)/Σω, as `SDCA` does. Each iteration is one pass: a task for each block, and a
@@ -198,15 +198,6 @@ class DaskSDCA(SDCA):
     def predict_proba(self, X: Any) -> Any:
         """σ(score) of each class, normalized over the classes; lazily and block by block for lazy rows."""
         return prediction.lazily(self.to_local(), "predict_proba", X)
-
-    def __sklearn_clone__(self) -> DaskSDCA:
-        """With the same client, which cannot be copied."""
-        given = {name: clone(value, safe=False) for name, value in self.get_params(deep=False).items() if name != "client"}
-        return type(self)(**given, client=self.client)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the connection: who reads this elsewhere has another one."""
-        return {**super().__getstate__(), "client": None}
 
 
 def current_client(client: Any) -> Client:

@@ -25,6 +25,7 @@ from pegasos.engine.lines import ROWS_AT_ONCE, Lines, RoundedMatrix, StoredLines
 from pegasos.engine.losses import Loss
 from pegasos.engine.newton import solve_logistic
 from pegasos.engine.optimum import Intercept, Optimum, Target
+from pegasos.engine.passes import MOST_FEATURES
 from pegasos.engine.rows import ExplicitRows, GramRows
 from pegasos.engine.sample_start import foretold, sample_of
 from pegasos.engine.sampled_systems import worth
@@ -33,8 +34,8 @@ from pegasos.engine.working_sets import LARGEST_SET, MOST_ROUNDS, WorkingSets
 
 Array = np.ndarray[Any, Any]
 
-#: Features up to which a square matrix of them is made, and rows for each feature that make it worth while.
-MOST_FEATURES, ROWS_A_FEATURE = 2000, 0.5
+#: Rows for each feature that make a square matrix of features worth while.
+ROWS_A_FEATURE = 0.5
 #: The same where so many dense rows stand against them that a sample serves for the matrix.
 MOST_SAMPLED = 6000
 #: Features from which gradients alone are tried first for the logistic loss.

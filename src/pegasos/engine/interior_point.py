@@ -63,7 +63,7 @@ def _solve_sampled(X: Any, targets: list[Target], intercept: Intercept, tol: flo
 
 def workspace_bytes(m: int, width: int, targets: int, itemsize: int) -> int:
     """Memory beside X, at most."""
-    return workspace(targets, m, width, LINES, itemsize)
+    return workspace(targets, m, width, LINES, itemsize) + sampled_systems.workspace(m, width)
 
 
 class _Path:

@@ -59,7 +59,8 @@ def solve_logistic(
 
 def workspace_bytes(m: int, width: int, targets: int, itemsize: int) -> int:
     """Memory beside X, at most."""
-    return workspace(targets, m, width, LINES, itemsize) + (m // STRIDE + 1) * (width * 8 + 8 * (LINES + 4) * targets)
+    more = sampled_systems.workspace(m, width)
+    return more + workspace(targets, m, width, LINES, itemsize) + (m // STRIDE + 1) * (width * 8 + 8 * (LINES + 4) * targets)
 
 
 class _Path:
@@ -171,8 +172,9 @@ def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: 
 def _starts(blocks: RowBlocks, targets: list[Target], intercept: Intercept, sampled: bool) -> list[Array | None]:
     """The optimum of a sample of the rows, weighted to stand for all, for targets of which it has rows enough."""
     starts: list[Array | None] = [None] * len(targets)
-    stride = blocks.count // sampled_systems.least_rows(blocks.width) if sampled else STRIDE
-    if stride < LEAST_STRIDE or blocks.count < stride * SAMPLE_ROWS_PER_FEATURE * blocks.width:
+    least = SAMPLE_ROWS_PER_FEATURE * blocks.width
+    stride = blocks.count // max(least, sampled_systems.least_rows(blocks.width)) if sampled else STRIDE
+    if stride < LEAST_STRIDE or blocks.count < stride * least:
         return starts
     parts = [Target(target.labels[::stride], target.bounds[::stride]) for target in targets]
     known = [k for k, target in enumerate(parts) if _fewest(target) >= SAMPLE_ROWS_PER_FEATURE]

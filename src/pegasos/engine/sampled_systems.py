@@ -14,11 +14,14 @@ import numpy as np
 from scipy import linalg
 
 from pegasos.engine.row_blocks import Block, Part, RowBlocks
+from pegasos.engine.threads import blas_threads
 
 Array = np.ndarray[Any, Any]
 
 #: Features from which this can pay, sampled rows for each of them, and how many times as many rows there must be.
-WIDTH_FROM, ROWS_A_FEATURE, ROWS_A_SAMPLED = 256, 8, 3
+WIDTH_FROM, ROWS_A_FEATURE, ROWS_A_SAMPLED = 256, 8, 2
+#: A row's part of a matrix product is so many times cheaper, an element, than its part of a pass: times the passes it may cost.
+PASSES_WORTH = 160
 #: Numbers in a block of rows.
 BLOCK_NUMBERS = 1 << 20
 #: A system is solved when its residual, measured by the sample's inverse, is this share of what it was, or after so many passes.
@@ -35,6 +38,18 @@ def worth(rows: int, width: int) -> bool:
 def least_rows(width: int) -> int:
     """The fewest rows for which that is so."""
     return ROWS_A_SAMPLED * ROWS_A_FEATURE * width
+
+
+def sample_rows(rows: int, width: int) -> int:
+    """Sampled rows: more where their matrix costs no more than a few passes, and at most a quarter of all rows."""
+    return max(ROWS_A_FEATURE * width, min(rows // 4, PASSES_WORTH * rows // width))
+
+
+def workspace(rows: int, width: int) -> int:
+    """Bytes that samples and their matrices take at most, beside the factors."""
+    if not worth(rows, width):
+        return 0
+    return FACTOR_BYTES + blas_threads() * (8 * sample_rows(rows, width) * width + 24 * (width + 1) ** 2)
 
 
 class System(NamedTuple):
@@ -81,7 +96,7 @@ def sampled(blocks: RowBlocks, numbers: Sequence[int], diagonals: Sequence[Array
 def _squares(blocks: RowBlocks, number: int, size: int) -> Array:
     """Σ h x xᵀ from the sample."""
     weights = np.concatenate([block.own[number].weights for block in blocks.blocks])
-    index, weights = _drawn(weights, ROWS_A_FEATURE * size)
+    index, weights = _drawn(weights, sample_rows(blocks.count, size))
     firsts = np.searchsorted(index, [*(block.span.start for block in blocks.blocks), blocks.count])
     rows = np.ones((len(index), size), dtype=np.float32)  # beside the features a constant one, if there is one
     for place in np.flatnonzero(np.diff(firsts)):

@@ -38,9 +38,11 @@ PATIENCE = 60
 #: Lengths of steps whose values every pass tells, and how much of the best one's gain the guessed one must have.
 STEPS = np.array([0.0, 1.0, 0.6, 0.3, 0.15, 0.06, 0.02, 0.005])
 GOOD_SHARE, SHORTEST = 0.3, STEPS[-1]
-#: How far μ falls at once, at first and at best, and where steps had to be short; and how near the path that needs to be (the
-#: decrement √(gradient·step/μ)).
-FALL, SLOW_FALL, NEAR = 0.1, 0.5, 10.0
+#: How far μ falls at once, at first and at best, and where steps had to be short.
+FALL, SLOW_FALL = 0.1, 0.5
+#: How near the path a point must be for that, by the decrement √(gradient·step/μ). As long as the gap is large a share of √rows
+#: will do: half the decrement's square is how far F_μ is from its least in units of μ, the path's gap about as many as rows.
+NEAR, NEAR_SHARE, LARGE_GAP = 10.0, 0.05, 0.02
 #: The last μ, as a share of the one whose gap would be the tolerance.
 LAST = 0.3
 #: Past steps that shape the next one on wide rows.
@@ -149,14 +151,15 @@ class _Path:
         self.move = system.solve(-gradient)
         if self.hinge:
             decrement = np.sqrt(max(0.0, -float(gradient @ self.move)) / self.mu)
-            if not first and best >= 1.0 and decrement < NEAR:
+            near = decrement < (max(NEAR, NEAR_SHARE * np.sqrt(self.column.rows)) if self.relative > LARGE_GAP else NEAR)
+            if not first and best >= 1.0 and near:
                 self.fall = max(0.5 * self.fall, FALL)
             elif not first and best < 0.5:
                 self.fall = min(1.5 * self.fall, SLOW_FALL)
             floor = self.last * self.tol * self.primal / self.column.rows
             if self.mu <= floor and decrement < 1.0:  # at the end of the path, and not there: the path goes on
                 self.last *= FALL
-            if decrement < NEAR:
+            if near:
                 self.aim = max(self.fall * self.mu, min(self.mu, floor))
                 self.move = self.move + (self.aim - self.mu) * system.solve(combinations[0])
         self.guess = 1.0 if first else min(1.0, 2.0 * best)

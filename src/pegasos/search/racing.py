@@ -37,7 +37,7 @@ Array = np.ndarray[Any, Any]
 #: The share of `max_time` that the race may take; the rest is for the refit.
 RACE_SHARE = 0.7
 #: Options that a look has from the race.
-_OF_LOOKS = ("scoring", "n_jobs", "memory", "warm_path", "verbose")
+_OF_LOOKS = ("scoring", "n_jobs", "memory", "warm_path", "client", "verbose")
 #: Folds after which cells may end.
 FOLDS_ALONE = 2
 
@@ -97,13 +97,14 @@ class RacingCV(SweepCV):
         memory: Any = None,
         max_time: float | None = None,
         warm_path: bool = False,
+        client: Any = None,
         verbose: int = 0,
         narrow: bool = True,
         looks: Any = "auto",
     ) -> None:
         options = {"cv": cv, "scoring": scoring, "n_jobs": n_jobs, "refit": refit, "store": store, "memory": memory}
-        options |= {"return_train_score": return_train_score, "max_time": max_time, "warm_path": warm_path, "verbose": verbose}
-        super().__init__(estimator, param_grid, **options)
+        options |= {"return_train_score": return_train_score, "max_time": max_time, "warm_path": warm_path, "client": client}
+        super().__init__(estimator, param_grid, **options, verbose=verbose)
         self.narrow = narrow
         self.looks = looks
 

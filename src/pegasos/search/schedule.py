@@ -74,6 +74,7 @@ class Schedule:
         memory: Any,
         seed: int,
         warm_path: bool = False,
+        source: str | None = None,
     ) -> None:
         self._warm_path = warm_path
         self._X, self._y, self._codes, self._weights, self._splits, self._seed = X, y, codes, weights, splits, seed
@@ -81,8 +82,10 @@ class Schedule:
         self._shared = Shared()
         self.units = self._ordered(groups)
         self.budget = budget_bytes(memory)
-        self._memory = memory
-        self.source = self._choose_source()
+        self.source = self._choose_source() if source is None else source
+        #: All but the groups: what another machine needs for the same answers.
+        self.given = {"X": X, "y": y, "codes": codes, "weights": weights, "splits": splits, "memory": self.budget, "seed": seed}
+        self.given |= {"warm_path": warm_path, "source": self.source}
         self.predicted: float | None = None
 
     # -- order and memory --------------------------------------------------------------------------------------------
@@ -296,5 +299,5 @@ class Schedule:
         columns = self._columns(unit)
         if kernel is None:
             own = unit.group.learner.declaration.keeps_coefficients
-            return plan_primal(sparse.issparse(prepared.X), m, width, columns, prepared.X.dtype.itemsize, self._memory, own)
+            return plan_primal(sparse.issparse(prepared.X), m, width, columns, prepared.X.dtype.itemsize, self.budget, own)
         return Plan(self.source, "by blocks", DUAL_BLOCK, 0, self.budget, 1, "one walk of a sweep")

@@ -15,10 +15,12 @@ from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
+from pegasos.learners.connected import Connected
 from pegasos.learners.convergence import CellsNotConverged
 from pegasos.learners.task import draw_seed
 from pegasos.search.advice import SweepWarning, advise, complexity, warn_user
 from pegasos.search.callbacks import Hooks, with_callbacks
+from pegasos.search.cluster import run_on_cluster
 from pegasos.search.estimates import Estimate, bootstrap_choice, held_out, mcnemar, one_standard_error
 from pegasos.search.grid import Cell, Group, make_cells, make_groups
 from pegasos.search.progress import Progress
@@ -53,7 +55,7 @@ class Work:
     hooks: Hooks
 
 
-class SweepCV(GridSearchCV):
+class SweepCV(Connected, GridSearchCV):
     """All settings of a grid by cross-validation, in one walk for each kernel and fold.
 
     The interface is GridSearchCV's; the estimator is Pegasos, Perceptron or SDCA, alone, at the end of a Pipeline, or inside
@@ -71,6 +73,8 @@ class SweepCV(GridSearchCV):
     max_time : seconds after which the sweep ends; the cells that are complete by then are compared.
     warm_path : SDCA with kernels: each λ starts from the solution of the next larger one. Faster; each cell has the certificate
         that its `tol` asks for, but is no longer bit for bit what its estimator alone would give.
+    client : a distributed.Client: kernels and folds go to its workers, the rows once to each of them. Results, store and resuming
+        are as on one machine, bit for bit; `n_jobs` says nothing then, and `memory` is for each worker.
     verbose : 1 shows progress on a terminal or in a notebook, 0 nothing; log records go to the logger "pegasos.search" always.
 
     Attributes
@@ -109,6 +113,7 @@ class SweepCV(GridSearchCV):
         memory: Any = None,
         max_time: float | None = None,
         warm_path: bool = False,
+        client: Any = None,
         verbose: int = 0,
     ) -> None:
         options = {"return_train_score": return_train_score, "error_score": "raise", "verbose": verbose}
@@ -117,6 +122,7 @@ class SweepCV(GridSearchCV):
         self.memory = memory
         self.max_time = max_time
         self.warm_path = warm_path
+        self.client = client
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, **params: Any) -> SweepCV:
@@ -235,6 +241,8 @@ class SweepCV(GridSearchCV):
             progress.advance(len(unit.group.cells), f"{unit.group.learner!r} fold {unit.fold + 1}", table.best())
             work.hooks.unit_done()
 
+        if self.client is not None:
+            return run_on_cluster(work.schedule, self.client, units, take, self.return_train_score, max_time)
         return work.schedule.run(units, take, self.n_jobs, self.return_train_score, max_time)
 
     def _open_store(self, X: Any, y: Any, weights: Array | None, splits: list[Any]) -> Store | None:

@@ -23,7 +23,7 @@ def evaluate(path: str, data: str, reading: ReadingOptions, memory: str | None) 
     """Errors and confusion of the model in file `path` on `data`."""
     option_values.check_memory(memory)
     saved = SavedModel.open(path, memory)
-    truth, guesses, hashes, groups = [], [], [], []
+    truth, guesses, hashes, groups, trained = [], [], [], [], saved.model.rows
     names = {text: code for code, text in enumerate(label_texts(saved.model.classes).tolist())}
     with console.working(f"predicting {data}"):
         for part in saved.rows(data, reading):
@@ -33,14 +33,17 @@ def evaluate(path: str, data: str, reading: ReadingOptions, memory: str | None) 
                 raise BadData(f"{data} has no {named}: say with --label which column holds the labels.")
             truth.append(_codes(part.y, names))
             guesses.append(_codes(saved.model.estimator.predict(part.X), names))
-            hashes.append(hash_rows(part.X, part.y))
+            if trained is not None:
+                hashes.append(hash_rows(part.X, part.y))
             groups.append(np.zeros(len(part), dtype=bool) if part.test is None else part.test)
     if not truth:
         raise BadData(f"{data} has no rows.")
-    y, predicted, row_hashes, in_test_group = map(np.concatenate, (truth, guesses, hashes, groups))
-    trained = saved.model.rows
-    known = np.zeros(len(y), dtype=bool) if trained is None else split_known(row_hashes, trained, order=in_test_group)
-    same_data = saved.card.data is not None and saved.card.data.fingerprint == fingerprint(row_hashes)
+    y, predicted, in_test_group = map(np.concatenate, (truth, guesses, groups))
+    known, same_data = np.zeros(len(y), dtype=bool), False
+    if trained is not None:
+        row_hashes = np.concatenate(hashes)
+        known = split_known(row_hashes, trained, order=in_test_group)
+        same_data = saved.card.data is not None and saved.card.data.fingerprint == fingerprint(row_hashes)
     looked, kind = (known, "training rows") if known.all() else (~known, "new rows")
     return EvaluationRecord(
         model=path,
