@@ -40,7 +40,9 @@ class ErrorCount:
     @classmethod
     def counted(cls, rows: int, mistakes: int) -> ErrorCount:
         """The same from the number of mistakes in rows, of which there are some."""
-        found = held_out(np.arange(rows) < mistakes)
+        wrong = np.zeros(rows, dtype=bool)
+        wrong[:mistakes] = True
+        found = held_out(wrong)
         return cls(rows, mistakes, found.error, found.low, found.high)
 
 
