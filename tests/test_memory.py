@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from pegasos import SDCA
 from pegasos.engine import memory
 from pegasos.engine.memory import free_bytes, parse_bytes
 
@@ -114,3 +116,21 @@ def test_both_versions_of_control_groups_are_read(monkeypatch: pytest.MonkeyPatc
     assert memory._group_limits() == [(500, 20)]
     (tmp_path / "memory.max").write_text("400\n")
     assert memory._group_limits() == [(400, 10), (500, 20)]
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_rows_in_a_mapped_file_are_not_copied(loss: str, tmp_path: Path) -> None:
+    """SDCA keeps some numbers for each row and block; the rows themselves stay where they are."""
+    random = np.random.default_rng(0)
+    X = np.memmap(tmp_path / "rows", np.float32, "w+", shape=(30_000, 150))
+    X[:] = random.normal(size=X.shape)
+    y = X[:, 0] + random.normal(size=len(X)) > 0
+    X = np.memmap(tmp_path / "rows", np.float32, "r", shape=X.shape)
+    SDCA(loss).fit(X[:500], y[:500])  # compiled before memory is counted
+    tracemalloc.start()
+    try:
+        found = SDCA(loss).fit(X, y)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found.gap_ <= found.tol and peak < 0.7 * X.nbytes

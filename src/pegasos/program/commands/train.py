@@ -35,6 +35,10 @@ def command(
       pegasos train my.csv -m pegasos --kernel gaussian:8 --lam 1e-4 --n-iter 50000 -o my.model
       pegasos train large.parquet --kernel gaussian --landmarks 2000
       pegasos train my.csv -m logistic --expand 2 --drop-outliers 3 --test-size 0.25
+      pegasos train 'flights/*.parquet' --memory 2GB
+
+    A table (CSV, Parquet) that does not fit into --memory is learned by sdca and sdca-logistic, without a kernel, in passes over
+    a temporary file of prepared rows.
     """
     from pegasos.program.jobs.training import stem, train
     from pegasos.program.jobs.views import give, show_errors, show_learner

@@ -21,15 +21,17 @@ from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.messages import near, plain
 from pegasos.program.tables.named_sets import SETS, load_set
-from pegasos.program.tables.read_options import ReadOptions
-from pegasos.program.tables.reading import read, stream
-from pegasos.program.tables.shards import is_pattern
+from pegasos.program.tables.read_options import Outline, ReadOptions
+from pegasos.program.tables.reading import outline, read, stream
+from pegasos.program.tables.shards import files_of, is_pattern
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions
 
 Array = np.ndarray[Any, Any]
 
 USUAL_TEST_SIZE = 0.2
+#: A file that is so many times smaller than the memory is read without asking how large its table will be.
+_MOST_SWELL = 30
 
 
 def read_options(reading: ReadingOptions, memory: str | None = None, labelled: bool = True) -> ReadOptions:
@@ -71,6 +73,23 @@ def load(source: str, reading: ReadingOptions, memory: str | None = None, labell
         console.say(note)
     console.say(f"{dataset.name}: {_size(dataset)}")
     return dataset
+
+
+def too_large(source: str, reading: ReadingOptions, memory: str | None = None, sure: bool = False) -> Outline | None:
+    """What is known of a table that does not fit into memory, as its first rows foretell, or because it was tried (`sure`);
+    None where it may fit, or where it cannot be read twice.
+    """
+    if source in SETS or source == "-":
+        return None
+    options = read_options(reading, memory)
+    try:
+        length = sum(path.stat().st_size for path in files_of(source) or [Path(source)])
+    except (OSError, ValueError):
+        return None  # reading says what is wrong
+    if _MOST_SWELL * length <= options.allowed() and not sure:
+        return None
+    found = outline(source, options)
+    return found if found is not None and (sure or found.bytes > options.allowed()) else None
 
 
 def _refuse_reading(source: str, reading: ReadingOptions) -> None:

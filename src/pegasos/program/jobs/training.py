@@ -11,14 +11,14 @@ import numpy as np
 from pegasos.learners.catalogue import make_learner
 from pegasos.nystroem import Nystroem
 from pegasos.program.jobs import outputs
-from pegasos.program.jobs.datasets import Split, check_source, load, split_rows, take
+from pegasos.program.jobs.datasets import Split, check_source, load, split_rows, take, too_large
 from pegasos.program.jobs.model_cards import make_card
 from pegasos.program.modelfile import save
 from pegasos.program.pipelines import check_expansion, chosen_scale, learned_rows, make_recipe
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import TrainRecord, learner_facts
 from pegasos.program.records.runs import ErrorCount
-from pegasos.program.tables.dataset import Dataset
+from pegasos.program.tables.dataset import Dataset, TooLarge
 from pegasos.program.tables.named_sets import SETS
 from pegasos.program.tables.shards import is_pattern
 from pegasos.program.terminal import console, option_values
@@ -34,7 +34,18 @@ def train(
     option_values.single(option_values.check([model], learning, running.memory))
     check_source(data)
     outputs.check_file(path, data, model=True)
-    dataset = load(data, reading, running.memory)
+    outline = too_large(data, reading, running.memory)
+    if outline is None:
+        try:
+            dataset = load(data, reading, running.memory)
+        except TooLarge:
+            outline = too_large(data, reading, running.memory, sure=True)
+            if outline is None:
+                raise
+    if outline is not None:
+        from pegasos.program.jobs.large_training import LargeJob, train_large
+
+        return train_large(LargeJob(data, model, path, learning, reading, running, outline))
     split = split_rows(dataset, running.test_size, running.seed)
     rows = take(dataset, split.train)
     (expand,) = option_values.parse_expand(learning.expand)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from pegasos.program.tables.labels import label_texts
@@ -33,9 +35,15 @@ class ErrorCount:
         """Labels against predictions, whatever types they have."""
         if not len(y):
             return cls(0, 0, None, None, None)
-        wrong = label_texts(predicted) != label_texts(y)
+        return cls.counted(len(y), int((label_texts(predicted) != label_texts(y)).sum()))
+
+    @classmethod
+    def counted(cls, rows: int, mistakes: int) -> ErrorCount:
+        """The same from the number of mistakes in rows, of which there are some."""
+        wrong = np.zeros(rows, dtype=bool)
+        wrong[:mistakes] = True
         found = held_out(wrong)
-        return cls(len(y), int(wrong.sum()), found.error, found.low, found.high)
+        return cls(rows, mistakes, found.error, found.low, found.high)
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,16 @@ class Confusion:
         truth, known = label_texts(y), label_texts(classes)
         names = [*known, *sorted(set(truth) - set(known))]
         return cls(rows, [str(name) for name in names], confusion_matrix(truth, label_texts(predicted), labels=names).tolist())
+
+    @classmethod
+    def of_codes(cls, y: Any, predicted: Any, names: dict[str, int], known: int, rows: str) -> Confusion:
+        """The same from numbers of classes, the model's own before all others; `names` are all of them."""
+        there = set(np.unique(y).tolist())
+        others = sorted(name for name, code in names.items() if code >= known and code in there)
+        order = [*itertools.islice(names, known), *others]
+        counts = np.bincount(y.astype(np.int64) * len(names) + predicted, minlength=len(names) ** 2).reshape(-1, len(names))
+        places = [names[name] for name in order]
+        return cls(rows, order, counts[np.ix_(places, places)].tolist())
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pegasos.program.tables.dataset import BadData
+from pegasos.program.tables.dataset import BadData, Column
 from pegasos.program.tables.messages import listed, near, shown
-from pegasos.program.tables.read_options import ReadOptions, Wanted
+from pegasos.program.tables.read_options import Outline, ReadOptions, Wanted
 
 #: Names that a label usually has, in small letters.
 LABEL_NAMES = ("y", "label", "target", "class")
@@ -59,6 +59,13 @@ def roles(names: Sequence[str], options: ReadOptions, file: str, header: bool = 
     text = frozenset(place(names, asked, "--text", file) for asked in options.text)
     note = None if label is None else f"label: column {shown(names[label])} ({label + 1} of {len(names)}), {why}"
     return Roles(features, label, group, weight, text, note)
+
+
+def outlined(names: Sequence[str], roles: Roles, kinds: dict[int, str], size: float, notes: list[str]) -> Outline:
+    """The parts of columns by their names; `kinds` are NUMBER or TEXT, `size` is what the whole table would take."""
+    label, weight, group = (None if place is None else names[place] for place in (roles.label, roles.weight, roles.group))
+    columns = [Column(names[place], kinds[place]) for place in roles.features]
+    return Outline(columns, label, weight, group, size, [*notes, *([roles.note] if roles.note else [])])
 
 
 def _taken(names: Sequence[str], asked: str | None, what: str, file: str, taken: dict[int, str]) -> int | None:

@@ -10,7 +10,7 @@ import polars as pl
 
 from pegasos.program.tables.cell_values import as_numbers, as_words
 from pegasos.program.tables.column_roles import Roles
-from pegasos.program.tables.dataset import NUMBER, TEXT, Array, BadData, Column, Dataset
+from pegasos.program.tables.dataset import NUMBER, TEXT, Array, BadData, Column, Dataset, NotNumber
 from pegasos.program.tables.labels import checked_labels, checked_weights, simplest
 from pegasos.program.tables.messages import listed, shown
 from pegasos.program.tables.read_options import ReadOptions, Wanted
@@ -76,8 +76,13 @@ def dataset(table: Table, roles: Roles, options: ReadOptions, notes: list[str]) 
 
 def gaps_and_words(series: list[pl.Series], file: str, strict: bool) -> list[str]:
     """Notes about missing numbers and columns of words; errors if `strict`."""
-    gaps = listed(f"{each.name} ({each.null_count()})" for each in series if each.dtype != pl.String and each.null_count())
-    words = [each.name for each in series if each.dtype == pl.String]
+    missing = {each.name: each.null_count() for each in series if each.dtype != pl.String and each.null_count()}
+    return told_gaps(missing, [each.name for each in series if each.dtype == pl.String], file, strict)
+
+
+def told_gaps(missing: dict[str, int], words: list[str], file: str, strict: bool) -> list[str]:
+    """The same from the numbers that are missing in each column, and the columns of words."""
+    gaps = listed(f"{name} ({count})" for name, count in missing.items())
     columns = f"column{'s' * (len(words) > 1)} {listed(words)}"
     if strict and gaps:
         raise BadData(f"{file}: missing numbers in {gaps}; --strict allows none. Fill or drop them.")
@@ -185,7 +190,8 @@ def _as_wanted(table: Table, place: int, column: Column) -> pl.Series:
     for rows, what in ((found.wrong, "a number, as the model needs it"), (found.infinite, "a finite number")):
         if len(rows):
             word = shown(series[int(rows[0])])
-            raise table.bad(int(rows[0]), f", column {shown(column.name)}: {word} is not {what}.")
+            error = table.bad(int(rows[0]), f", column {shown(column.name)}: {word} is not {what}.")
+            raise NotNumber(str(error), column.name)
     return found.values.alias(column.name)
 
 

@@ -21,6 +21,18 @@ class NoRows(BadData):
     """A file in which there is nothing to read."""
 
 
+class TooLarge(BadData):
+    """Rows that do not fit into the memory that they may take."""
+
+
+class NotNumber(BadData):
+    """A word where a column was taken for numbers."""
+
+    def __init__(self, message: str, column: str) -> None:
+        super().__init__(message)
+        self.column = column
+
+
 @dataclass(frozen=True)
 class Column:
     """A feature: its name, and whether it holds numbers or words."""

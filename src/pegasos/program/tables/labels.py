@@ -101,14 +101,19 @@ def checked_labels(values: Array, name: str, file: str, where: Where) -> Array:
     if len(classes) < 2:
         found = f"only {shown(classes[0])}" if len(classes) else "nothing"
         raise BadData(f"{column} holds {found}; two classes are needed. Use --label if another column is the label.")
-    count, wrong = len(classes), None
-    if y.dtype.kind == "f" and count > 20 and count > len(y) / 20:
-        wrong = f"looks continuous ({count} different numbers in {len(y)} rows), and this program classifies"
-    elif count > max(100, len(y) / 2):
-        wrong = f"has {count} different values in {len(y)} rows: an ID or a measurement rather than classes"
+    check_classes(y.dtype.kind == "f", len(classes), len(y), column)
+    return y
+
+
+def check_classes(fractions: bool, count: int, rows: int, column: str) -> None:
+    """Refuse labels that are too many to be classes."""
+    wrong = None
+    if fractions and count > 20 and count > rows / 20:
+        wrong = f"looks continuous ({count} different numbers in {rows} rows), and this program classifies"
+    elif count > max(100, rows / 2):
+        wrong = f"has {count} different values in {rows} rows: an ID or a measurement rather than classes"
     if wrong:
         raise BadData(f"{column} {wrong}. Use --label to name the column that holds the classes.")
-    return y
 
 
 def checked_weights(values: Any, name: str, file: str, where: Where) -> Array:

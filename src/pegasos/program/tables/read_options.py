@@ -41,6 +41,18 @@ class ReadOptions:
 
 
 @dataclass(frozen=True)
+class Outline:
+    """What the first rows of a table tell about all of it: the parts of its columns, and about how many bytes it would take."""
+
+    columns: list[Column]
+    label: str | None
+    weight: str | None
+    group: str | None
+    bytes: float
+    notes: list[str]
+
+
+@dataclass(frozen=True)
 class Wanted:
     """What a model needs of each chunk of rows."""
 

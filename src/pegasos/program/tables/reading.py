@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.program.tables.formats import Format, chosen
 from pegasos.program.tables.messages import plain
-from pegasos.program.tables.read_options import ReadOptions, Wanted
+from pegasos.program.tables.read_options import Outline, ReadOptions, Wanted
 from pegasos.program.tables.shards import Shards, opened_shards
 
 _DEFAULT = ReadOptions()
@@ -35,6 +36,13 @@ def read(source: str | Path, options: ReadOptions = _DEFAULT) -> Dataset:
         dataset = form.read(found, options)
         dataset.notes[:0] = found.notes()
         return dataset
+
+
+def outline(source: str | Path, options: ReadOptions = _DEFAULT) -> Outline | None:
+    """What the first rows tell about a table of any size; None where the format is not one of tables (CSV, Parquet)."""
+    with _format(source, options, "") as (found, form):
+        look = getattr(form, "outline", None)
+        return None if look is None else replace(told := look(found, options), notes=[*found.notes(), *told.notes])
 
 
 def stream(

@@ -80,8 +80,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1, 
 
 
 @contextlib.contextmanager
-def working(what: str) -> Iterator[None]:
-    """On a terminal a line that shows what goes on, for how long, and of a fit its gap; elsewhere nothing."""
+def working(what: str, counted: str = "") -> Iterator[None]:
+    """On a terminal a line that shows what goes on, for how long, and of a fit its gap; elsewhere nothing.
+
+    `counted`: what a fit does between two looks at its gap, to be counted: "passes".
+    """
     if state.quiet or not sys.stderr.isatty():
         yield
         return
@@ -95,7 +98,8 @@ def working(what: str) -> Iterator[None]:
 
     def tick() -> None:
         while not done.wait(0.5):
-            text = f"{_safe(what)} … {time.monotonic() - begin:.0f} s{gap_line(heard)}"
+            count = f", {len(heard)} {counted}" if counted and heard else ""
+            text = f"{_safe(what)} … {time.monotonic() - begin:.0f} s{count}{gap_line(heard)}"
             print(f"\r\x1b[K{text} ", end="", file=sys.stderr, flush=True)
 
     thread = threading.Thread(target=tick, daemon=True)

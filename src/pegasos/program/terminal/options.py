@@ -91,7 +91,8 @@ class RunningOptions:
     ] = None
     seed: Annotated[int, option("N", "Seed of splits and draws.", min=0, max=2**32 - 1)] = 0
     memory: Annotated[
-        str | None, option("SIZE", "Limit such as 2GB for data and for the engine. Default: half of what is free.")
+        str | None,
+        option("SIZE", "Limit such as 2GB for data and engine. Default: half of what is free. Larger: passes (train, sdca)."),
     ] = None
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import itertools
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -14,12 +15,12 @@ import polars as pl
 
 from pegasos.program.tables import column_tables
 from pegasos.program.tables.cell_values import as_numbers, as_words
-from pegasos.program.tables.column_roles import Roles, matched, roles
+from pegasos.program.tables.column_roles import Roles, matched, outlined, roles
 from pegasos.program.tables.column_tables import Table
 from pegasos.program.tables.csv_records import SAMPLE_BYTES, Layout, find_layout, parse, records
-from pegasos.program.tables.dataset import BadData, Dataset, NoRows
+from pegasos.program.tables.dataset import NUMBER, TEXT, BadData, Dataset, NoRows, TooLarge
 from pegasos.program.tables.messages import listed, shown, size
-from pegasos.program.tables.read_options import ReadOptions, Wanted
+from pegasos.program.tables.read_options import Outline, ReadOptions, Wanted
 from pegasos.program.tables.shards import TODO, Shards, same_columns
 from pegasos.program.tables.source import Source
 from pegasos.program.tables.text_chunks import Chunk, chunks
@@ -29,6 +30,8 @@ EXTENSIONS = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
 _AMOUNT = 8 * 2**20
 #: Text of a packed file may be this many times as long as what it decodes to.
 _SWELL = 8
+#: How many times shorter packed text is taken to be.
+_PACKED = 4
 #: Chunks of blank lines are passed over, but not without end.
 _MOST_BLANK = 64 * 10**6
 #: From this share of numbers on, a word among them is taken for a mistake.
@@ -52,6 +55,20 @@ def read(shards: Shards, options: ReadOptions) -> Dataset:
     columns, notes = read_columns(found, parts, limit)
     table = Table(shards.name, layout.names, columns, found.where, found.commas)
     return column_tables.dataset(table, parts, options, [*layout.notes, *notes])
+
+
+def outline(shards: Shards, options: ReadOptions) -> Outline:
+    """What the first chunk shows; packed files are taken to be so many times as long."""
+    found = TextTables(shards, options)
+    parts = roles(found.layout.names, options, shards.name, found.layout.header)
+    first = list(itertools.islice(found.pieces(parts.needed), 1))
+    if not first:
+        raise NoRows(f"{shards.name} has names of columns, but no rows.")
+    columns, notes = read_columns(found, parts, sys.maxsize, first)
+    text = sum(source.path.stat().st_size * (1 if source.packer is None else _PACKED) for source in shards.sources)
+    swell = sum(series.estimated_size() for series in columns.values()) / len(first[0].chunk.data)
+    kinds = {place: TEXT if series.dtype == pl.String else NUMBER for place, series in columns.items()}
+    return outlined(found.layout.names, parts, kinds, swell * text, [*found.layout.notes, *notes])
 
 
 def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
@@ -216,11 +233,13 @@ class Cells:
         self.parts.append(as_words(words))
 
 
-def read_columns(table: TextTables, roles: Roles, limit: int) -> tuple[dict[int, pl.Series], list[str]]:
-    """All columns that play a part, within a limit of bytes, and notes about them."""
+def read_columns(
+    table: TextTables, roles: Roles, limit: int, pieces: Iterable[Piece] | None = None
+) -> tuple[dict[int, pl.Series], list[str]]:
+    """All columns that play a part, within a limit of bytes, and notes about them; of the whole table, or of its first piece."""
     words, used = {*roles.text, roles.label}, 0  # labels stay as they are written until all of them are known
     cells = {place: Cells(turned=0 if place in words else None) for place in roles.needed}
-    for piece in table.pieces(cells):
+    for piece in table.pieces(cells) if pieces is None else pieces:
         maybe = [str(place) for place, column in cells.items() if column.turned is None]
         plain = piece.frame.select(maybe).cast(pl.Float64, strict=False)
         clean = dict(zip(maybe, plain.select(pl.all().is_finite().all(ignore_nulls=False)).row(0), strict=True)) if maybe else {}
@@ -235,7 +254,7 @@ def read_columns(table: TextTables, roles: Roles, limit: int) -> tuple[dict[int,
                 column.add(piece.frame[name], plain[name] if name in clean else None, piece.commas, piece)
             used += int(column.parts[-1].estimated_size())
         if used > limit:
-            raise BadData(f"{table.file} takes more than {size(limit)} once read; give it more memory, or --drop columns.")
+            raise TooLarge(f"{table.file} takes more than {size(limit)} once read; give it more memory, or --drop columns.")
     notes = _judge(table, roles, cells)
     # The words of columns that were read as numbers before their first word came: the beginning of the file once more.
     late = {place: column.turned for place, column in cells.items() if column.turned}

@@ -7,18 +7,20 @@ from dataclasses import replace
 
 import polars as pl
 
-from pegasos.program.tables.column_roles import Roles, matched, roles
+from pegasos.program.tables.column_roles import Roles, matched, outlined, roles
 from pegasos.program.tables.column_tables import Table, chunk, dataset, settled
-from pegasos.program.tables.dataset import BadData, Dataset, NoRows
+from pegasos.program.tables.dataset import NUMBER, TEXT, BadData, Dataset, NoRows, TooLarge
 from pegasos.program.tables.decoder import Decoder
 from pegasos.program.tables.messages import shown, size
-from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE, ReadOptions, Wanted
+from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE, Outline, ReadOptions, Wanted
 from pegasos.program.tables.shards import Shards, same_columns
 from pegasos.program.tables.source import Source
 
 NAME = "parquet"
 EXTENSIONS = (".parquet", ".pq")
 _SLICE = 16 * 2**20
+#: Bytes that a word takes in memory, about.
+_WORD = 24
 
 
 def sniff(head: bytes) -> bool:
@@ -28,7 +30,7 @@ def sniff(head: bytes) -> bool:
 def read(shards: Shards, options: ReadOptions) -> Dataset:
     """The whole table; single precision stays where all columns have it."""
     limit = options.allowed()
-    too_large = BadData(f"{shards.name} takes more than {size(limit)} once read; give it more memory, or --drop columns.")
+    too_large = TooLarge(f"{shards.name} takes more than {size(limit)} once read; give it more memory, or --drop columns.")
     frames: list[tuple[Source, pl.DataFrame]] = []
     names: list[str] = []
     counts, total = [], 0.0
@@ -69,6 +71,18 @@ def _joined(frames: list[tuple[Source, pl.DataFrame]], place: int, name: str) ->
     return pl.concat([series.cast(dtype) for _, series in parts])
 
 
+def outline(shards: Shards, options: ReadOptions) -> Outline:
+    """What the first file declares; the others are taken to hold as many rows a byte."""
+    source = shards.sources[0]
+    with Decoder(source, "parquet", "Parquet", options.allowed()) as decoder:
+        file = _File(decoder, source)
+    parts = roles(file.names, options, shards.name)
+    kinds = {place: TEXT if file.kinds[place] == "text" or place in parts.text else NUMBER for place in parts.needed}
+    width = sum(4 if file.kinds[place] == "single" else 8 if kinds[place] == NUMBER else _WORD for place in parts.needed)
+    total = sum(each.path.stat().st_size for each in shards.sources) / source.path.stat().st_size
+    return outlined(file.names, parts, kinds, file.rows * width * total, [])
+
+
 def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
     """Slices of rows, decoded one after the other."""
     for source in shards.sources:
@@ -91,14 +105,14 @@ class _File:
     def __init__(self, decoder: Decoder, source: Source) -> None:
         self._decoder, self._source = decoder, source
         about = decoder.describe()
-        self.names, self._kinds, self.rows = about["names"], about["kinds"], about["rows"]
+        self.names, self.kinds, self.rows = about["names"], about["kinds"], about["rows"]
         if len(self.names) > MOST_COLUMNS:
             raise BadData(f"{source.name} has {len(self.names)} columns; {TOO_WIDE}")
 
     def slices(self, places: dict[int, int], amount: int) -> Iterator[pl.DataFrame]:
         """Columns that play a part, by the names that they are to have; from their places in this file."""
         for place in places.values():
-            kind, name = self._kinds[place], shown(self.names[place])
+            kind, name = self.kinds[place], shown(self.names[place])
             if kind.startswith("?"):
                 what = f"column {name} is of type {shown(kind[1:])}, neither numbers nor words"
                 raise BadData(f"{self._source.name}: {what}; turn it into one of them, or leave it out with --drop {name}.")

@@ -1,0 +1,98 @@
+"""The steps before a learner, fitted to what a survey found instead of to rows: equal to those that all rows would give.
+
+The encoder sees a few rows of its own making, in which every word is there once, every column of numbers holds its median, and
+gaps are where gaps were. What a scaler needs (mean, deviation, ends) follows from the survey for all columns that it makes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from pegasos.program.large.survey import Numbers, Survey
+from pegasos.program.pipelines import make_recipe
+from pegasos.program.tables.dataset import NUMBER, TEXT, Dataset
+
+Array = np.ndarray[Any, Any]
+
+
+def fitted_pipeline(survey: Survey, learner: Any, scale: str, expand: int | None) -> tuple[Any, int]:
+    """The pipeline with every step before the learner fitted, and the number of features that the learner gets."""
+    example = _example(survey)
+    estimator = make_recipe(Dataset(survey.file, example, survey.features), learner, scale, expand).estimator
+    rows: Any = example
+    columns = _plain_columns(survey)
+    for name, step in estimator.steps[:-1]:
+        if step == "passthrough":
+            continue
+        step.fit(rows)
+        if name == "encode":
+            columns = _encoded_columns(survey, step)
+        elif name == "scale":
+            _teach(step, columns, survey.training)
+        rows = step.transform(rows)
+    return estimator, int(rows.shape[1])
+
+
+def _example(survey: Survey) -> Any:
+    """A few rows that hold what the survey met; an array where there are neither words nor gaps."""
+    height = max([2, *map(len, survey.words.values())])
+    series = []
+    for column in survey.features:
+        if column.kind == TEXT:
+            words = list(survey.words[column.name]) or [None]
+            series.append(pl.Series(column.name, [words[row % len(words)] for row in range(height)], pl.String))
+        else:
+            gaps, median = survey.missing(column.name), survey.median(column.name)
+            there = None if np.isnan(median) else median
+            series.append(pl.Series(column.name, [None if gaps else there, *[there] * (height - 1)], pl.Float64))
+    frame = pl.DataFrame(series)
+    return frame if survey.needs_frame else frame.to_numpy().astype(np.float64)
+
+
+def _plain_columns(survey: Survey) -> list[Numbers]:
+    return [survey.numbers[column.name] for column in survey.features if column.kind == NUMBER]
+
+
+def _encoded_columns(survey: Survey, encoder: Any) -> list[Numbers]:
+    """What the columns hold that an encoder makes, in its order: numbers with gaps filled, where gaps were, words."""
+    found = []
+    names = [column.name for column in survey.features if column.kind == NUMBER]
+    if names:
+        filled = np.nan_to_num(encoder.named_transformers_["numbers"].statistics_)
+        for name, median in zip(names, filled.tolist(), strict=True):
+            own, gaps = survey.numbers[name], survey.missing(name)
+            whole = Numbers(own.present, own.mean, own.squares, own.low, own.high)
+            if gaps:
+                whole.add(gaps, median, 0.0)
+                whole.low, whole.high = min(own.low, median), max(own.high, median)
+            found.append(whole)
+        found += [_share(survey.missing(name), survey.training) for name in names if survey.missing(name)]
+    words = [column.name for column in survey.features if column.kind == TEXT]
+    if words:
+        for name, categories in zip(words, encoder.named_transformers_["words"].categories_, strict=True):
+            counts = survey.words[name]
+            found += [_share(counts[word if isinstance(word, str) else None], survey.training) for word in categories]
+    return found
+
+
+def _share(count: int, rows: int) -> Numbers:
+    """A column that is 1 in so many rows, and 0 in the others."""
+    share = count / rows
+    return Numbers(rows, share, rows * share * (1.0 - share), float(count == rows), float(count > 0))
+
+
+def _teach(scaler: Any, columns: list[Numbers], rows: int) -> None:
+    """Give a scaler what it would have computed from all rows."""
+    if isinstance(scaler, MinMaxScaler):
+        scaler.fit(np.array([[column.low for column in columns], [column.high for column in columns]]))
+    elif isinstance(scaler, StandardScaler):
+        mean = np.array([column.mean for column in columns])
+        variance = np.array([column.squares / rows for column in columns])
+        precision = np.finfo(np.float64).eps
+        constant = variance <= rows * precision * variance + (rows * mean * precision) ** 2
+        scaler.mean_, scaler.var_, scaler.scale_ = mean, variance, np.where(constant, 1.0, np.sqrt(variance))
+    scaler.n_samples_seen_ = rows

@@ -1,0 +1,156 @@
+"""Training beyond memory: the same optimum as in memory on the same rows, in files that go when the work is done."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import pegasos
+from command_line import call, fine, messy, numbers
+from pegasos.program.large import survey as surveys
+from pegasos.program.large.survey import Draw, Numbers
+from pegasos.program.pipelines import make_recipe
+from pegasos.program.tables.read_options import ReadOptions
+from pegasos.program.tables.reading import read
+
+SETTINGS = [
+    ("csv", messy(900), ("--seed", 3)),  # words, gaps, three classes
+    ("csv", messy(900), ("-m", "sdca-logistic", "--scale", "normalize", "--class-weight", "balanced")),
+    ("parquet", numbers(900), ("--expand", 2, "--C", 0.5, "--test-size", 0)),
+    ("csv", numbers(900).with_columns(w=pl.int_range(pl.len()) % 3), ("--label", "y", "--weight", "w", "--drop", "b")),
+]
+
+
+def _written(frame: pl.DataFrame, kind: str) -> Path:
+    """The frame in three files, a third of its rows in each; of Parquet, whose decoder needs a moment to start, in one."""
+    folder = Path("shards")
+    folder.mkdir()
+    if kind == "parquet":
+        frame.write_parquet(folder / "0.parquet")
+        return folder
+    for part in range(3):
+        frame[part * 300 : (part + 1) * 300].write_csv(folder / f"{part}.csv")
+    return folder
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to be in, and one for temporary files, which must be empty in the end."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("kind", "frame", "options"), SETTINGS)
+def test_the_same_optimum_as_in_memory(kind: str, frame: pl.DataFrame, options: tuple[object, ...], place: Path) -> None:
+    """The objective of what was learned in passes is certified on the rows that the pipeline makes in memory."""
+    folder = _written(frame, kind)
+    answer = fine("train", folder, "--memory", "15kB", "--tol", 1e-4, "-o", "large.model", "--json", *options)
+    assert "passes over a file" in answer.err and not list((place / "temporary").iterdir())
+    record, large = answer.json, pegasos.load("large.model")
+    given = {str(name).lstrip("-"): value for name, value in zip(options[::2], options[1::2], strict=True)}
+    whole = read(folder, ReadOptions(label=given.get("label"), weight=given.get("weight"), drop=tuple(given.get("drop", ""))))
+    share = given.get("test-size", 0.2)
+    test = Draw(int(given.get("seed", 0)), share).test(900)
+    rows = np.flatnonzero(~test)
+    learner = large.steps[-1][1]
+    recipe = make_recipe(whole, pegasos.SDCA(), str(given.get("scale", "auto")), given.get("expand"))
+    steps = recipe.estimator[:-1].fit(whole.X[rows])
+    X, weights = steps.transform(whole.X[rows]), None if whole.weights is None else whole.weights[rows]
+    np.testing.assert_allclose(large[:-1].transform(whole.X[rows]), X, rtol=1e-9, atol=1e-9)
+    y = whole.labels[rows]
+    alone = pegasos.SDCA(learner.loss, learner.lam, tol=1e-4, class_weight=learner.class_weight).fit(X, y, weights)
+    bound = large.steps[-1][1].certificate(X, y, weights)
+    np.testing.assert_allclose(bound.primal, alone.objective_, rtol=2.1e-4)
+    errors = {"training": (rows, large.predict(whole.X[rows]) != y)}
+    if share:
+        others = np.flatnonzero(test)
+        errors["test"] = (others, large.predict(whole.X[others]) != whole.labels[others])
+    assert {name: (each["rows"], each["mistakes"]) for name, each in record["errors"].items()} == {
+        name: (len(own), int(wrong.sum())) for name, (own, wrong) in errors.items()
+    }
+
+
+def test_its_rows_are_known_again(place: Path) -> None:
+    folder = _written(numbers(900).with_columns((pl.col("a") * k).alias(f"a{k}") for k in range(2, 9)), "csv")
+    trained = fine("train", folder, "--memory", "60kB", "-o", "large.model", "--json").json
+    shown = fine("run", "large.model", folder, "--json").json
+    assert shown["errors"] == trained["errors"] and not shown["notes"]
+    assert fine("show", "large.model", "--json").json["card"]["split"]["kind"] == "random, row by row"
+    fine("train", folder, "--memory", "15kB", "-o", "larger.model")
+    assert set(fine("run", "larger.model", folder, "--json").json["errors"]) == {"all (training rows unknown)"}
+
+
+def test_a_table_that_turns_out_to_be_too_large(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the first rows foretold that it fits, it is found out on the way."""
+    folder = _written(numbers(900), "csv")
+    monkeypatch.setattr("pegasos.program.jobs.datasets._MOST_SWELL", 0)
+    assert "passes over a file" in fine("train", folder, "--memory", "10kB", "-o", "large.model").err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("-m", "pegasos"), "such a table is learned by sdca and sdca-logistic without a kernel. Give it more --memory, or some"),
+        (("--kernel", "gaussian"), "without a kernel"),
+        (("--drop-outliers", 3), "--drop-outliers needs all rows at once"),
+        (("--group", "a"), "--group needs all rows at once"),
+        (("--strict",), "missing numbers in c .300.; --strict allows none"),
+        (("--weight", "b"), "the weight .column 'b'. is -"),
+        (("--label", "a"), "an ID or a measurement rather than classes|looks continuous"),
+    ],
+)
+def test_what_is_refused(options: tuple[object, ...], message: str, place: Path) -> None:
+    frame = numbers(900).with_columns(c=pl.when(pl.int_range(pl.len()) % 3 > 0).then("c"))
+    answer = call("train", _written(frame, "csv"), "--memory", "15kB", "-o", "large.model", *options)
+    assert answer.code == 3
+    assert re.search(message, answer.err), answer.err
+    assert not list((place / "temporary").iterdir()) and not Path("large.model").exists()
+
+
+def test_words_that_come_late_and_disks_that_are_full(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = _written(numbers(900), "csv")
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("usage", (), {"free": 10**8}))
+    answer = call("train", folder, "--memory", "15kB", "-o", "large.model")
+    assert answer.code == 3 and "set TMPDIR to a larger place" in answer.err
+    (folder / "9.csv").write_text("a,b,c,y\n1,x,2,yes\n")
+    answer = call("train", folder, "--memory", "15kB", "-o", "large.model")
+    assert answer.code == 3 and "line 2 of shards/9.csv, column 'b': 'x' is not a number" in answer.err
+    assert "if it holds categories, use --text b" in answer.err
+
+
+def test_an_interrupted_fit_leaves_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def interrupt(*given: object) -> None:
+        seen.extend((place / "temporary").rglob("*.rows"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pegasos.program.jobs.large_training.fit_in_passes", interrupt)
+    answer = call("train", _written(numbers(900), "csv"), "--memory", "15kB", "-o", "large.model")
+    assert answer.code == 130 and len(seen) == 2 and not list((place / "temporary").iterdir())
+
+
+def test_statistics_of_parts_are_those_of_the_whole() -> None:
+    values = np.random.default_rng(0).normal(1e6, 1.0, size=1000)
+    found = Numbers()
+    for part in np.split(values, [0, 1, 300, 301]):
+        found.see(part)
+    np.testing.assert_allclose([found.mean, found.squares / 1000], [values.mean(), values.var()], rtol=1e-9)
+    assert (found.present, found.low, found.high) == (1000, values.min(), values.max())
+
+
+def test_medians_from_every_so_manieth_row(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+    monkeypatch.setattr(surveys, "SAMPLE_NUMBERS", 1200)
+    frame = messy(900).with_columns(width=pl.when(pl.int_range(pl.len()) % 9 > 0).then(pl.int_range(pl.len()).cast(float)))
+    answer = fine("train", _written(frame, "csv"), "--memory", "15kB", "-o", "large.model", "--test-size", 0)
+    assert "medians come from a sample" in answer.err
+    encoder = pegasos.load("large.model").steps[0][1]
+    sampled = [row for row in range(0, 900, 2) if row % 9]
+    assert encoder.named_transformers_["numbers"].statistics_[1] == np.median(sampled)
