@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,18 +10,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.dask import prediction
-from pegasos.dask.table import Table, open_table
-from pegasos.engine.cutting_planes import solve_by_cuts
-from pegasos.engine.losses import LOSSES
-from pegasos.engine.optimum import Intercept
-from pegasos.engine.passes import MOST_FEATURES, Certified
+from pegasos.dask.table import open_table
 from pegasos.engine.plan import Plan
-from pegasos.engine.streaming import solve_in_passes
 from pegasos.learners.connected import Connected
-from pegasos.learners.convergence import NotConverged
+from pegasos.learners.from_passes import fit_in_passes, warn_if_late
 from pegasos.learners.regularized import gives_probabilities
 from pegasos.learners.sdca import SDCA
-from pegasos.learners.task import intercept_of
 
 Array = np.ndarray[Any, Any]
 
@@ -114,69 +107,19 @@ class DaskSDCA(Connected, SDCA):
         """Learn from Dask arrays (dense or CSR blocks), Dask DataFrames or lists of delayed parts; all with the same blocks."""
         self.check_parameters()
         table = open_table(current_client(self.client), X, y, sample_weight, self.class_weight, self.memory)
-        self._keep(table, self._solve(table))
-        self._name_features(X)
-        self._warn_if_late()
-        return self
-
-    def _solve(self, table: Table) -> list[Certified]:
-        columns, given = table.columns(float(self.lam_ or 0.0)), (intercept_of(self), float(self.tol), int(self.max_epochs))
-        wide = table.width > MOST_FEATURES
-        if wide and intercept_of(self) is Intercept.FREE:
-            raise ValueError(
-                f"fit_intercept='free' with {table.width:,} features: on a cluster there is a way for at most {MOST_FEATURES:,}. "
-                "Use fit_intercept='augment' (a constant feature), or centre the features."
-            )
-        if wide and LOSSES[self.loss].linear_dual:
-            return solve_by_cuts(table.passes, columns, *given)
-        return solve_in_passes(table.passes, LOSSES[self.loss], columns, *given)
-
-    def _method(self, table: Table) -> str:  # type: ignore[override]
-        if table.width <= MOST_FEATURES:
-            return "Newton's method"
-        return "cutting planes" if LOSSES[self.loss].linear_dual else "L-BFGS"
-
-    def _keep(self, table: Table, found: list[Certified]) -> None:
-        """The fitted attributes, none of which knows the cluster."""
-        lam, dtype = float(self.lam_ or 0.0), table.dtype
-        self.classes_, self.n_features_in_ = table.classes, table.width
-        self.coef_ = np.stack([each.vector for each in found]).astype(dtype)
-        self.intercept_ = np.array([each.bias for each in found]).astype(dtype)
-        self.objective_ = lam * np.array([each.primal for each in found])
-        self.dual_objective_ = lam * np.array([each.bound for each in found])
-        longest = max(len(each.curve) for each in found)
-        curves = [[*each.curve, *[each.relative] * (longest - len(each.curve))] for each in found]
-        self.gap_curve_ = np.array(curves).T.reshape(longest, len(found))
-        self.n_iter_, self.gap_ = longest, max(each.relative for each in found)
+        done = fit_in_passes(self, table.passes, table.classes, table.sums, table.rows, table.present, table.dtype)
         place = "kept on the workers" if table.kept else "made again from their source in every pass"
         kind = "csr" if table.sparse else "dense"
-        self.plan_ = Plan(
-            kind,
-            "by blocks",
-            0,
-            table.bytes,
-            table.budget,
-            1,
-            f"blocks {place}",
-            f"{self._method(table)}, {longest} passes over the rows",
-        )
-        self.checkpoints_: list[int] = []
-        self._m, self._constant, self._seed = table.rows, float(intercept_of(self) is Intercept.AUGMENTED), 0
-        self._stage_vectors, self._stage_bias = np.empty((0, *self.coef_.shape), dtype), np.empty((0, len(found)), dtype)
-        self._saved = self._mark = None
+        self.plan_ = Plan(kind, "by blocks", 0, table.bytes, table.budget, 1, f"blocks {place}", done)
+        self._name_features(X)
+        warn_if_late(self, self.coef_.dtype == np.float32)
+        return self
 
     def _name_features(self, X: Any) -> None:
         self.__dict__.pop("feature_names_in_", None)
         names = getattr(X, "columns", None)
         if names is not None and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.asarray(names, dtype=object)
-
-    def _warn_if_late(self) -> None:
-        if self.gap_ > self.tol:
-            last, stuck = self.gap_curve_[-1], self.n_iter_ < self.max_epochs
-            late, single = int((last > self.tol).sum()), self.coef_.dtype == np.float32
-            message = NotConverged("DaskSDCA", self.n_iter_, self.gap_, self.tol, late, len(last), single, stuck)
-            warnings.warn(message, stacklevel=3)
 
     def to_local(self) -> SDCA:
         """The ordinary learner with what was learned: for rows in memory, and for model files."""

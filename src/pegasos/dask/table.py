@@ -15,8 +15,6 @@ from pegasos.dask import blocks
 from pegasos.dask.blocks import Described
 from pegasos.dask.passes import ClusterPasses, guarded, results_of
 from pegasos.engine.memory import parse_bytes
-from pegasos.engine.passes import Column
-from pegasos.learners.task import column_codes
 
 Array = np.ndarray[Any, Any]
 
@@ -44,14 +42,6 @@ class Table:
     bytes: int
     budget: int
     kept: bool
-
-    def columns(self, lam: float) -> list[Column]:
-        """The predictors, one-vs-all."""
-        total = float(self.sums.sum())
-        return [
-            Column(int(code), 1.0 / (lam * total), (float(self.sums[code]), float(total - self.sums[code])), self.present)
-            for code in column_codes(len(self.classes))
-        ]
 
 
 def open_table(client: Client, X: Any, y: Any, sample_weight: Any, class_weight: Any, memory: Any) -> Table:

@@ -18,7 +18,7 @@ from pegasos.engine.plan import budget_bytes
 from pegasos.learners.catalogue import SDCA, make_learner
 from pegasos.program.jobs.datasets import USUAL_TEST_SIZE, read_options
 from pegasos.program.jobs.model_cards import fingerprint
-from pegasos.program.large.optimum import fit_in_passes
+from pegasos.program.large.optimum import fit_to_file
 from pegasos.program.large.preparation import fitted_pipeline
 from pegasos.program.large.prepared import PreparedRows, workplace
 from pegasos.program.large.survey import Draw, Survey, survey
@@ -117,7 +117,7 @@ def train_large(job: LargeJob) -> TrainRecord:
         with console.working(f"second pass over {job.data}: preparing rows"):
             rows.write()
         with console.working(f"training {job.model} on {found.training} rows", "passes"):
-            fit_in_passes(learner, rows.train, classes, rows.sums, rows.present)
+            fit_to_file(learner, rows.train, classes, rows.sums, rows.present)
         with console.working("counting errors"):
             errors = _errors(learner, {"training": rows.train, "test": rows.test})
     seconds = round(time.perf_counter() - begin, 2)

@@ -1,0 +1,78 @@
+"""A linear SDCA whose optimum was found in passes over rows that may be anywhere: which method, and the fitted attributes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from pegasos.engine.cutting_planes import solve_by_cuts
+from pegasos.engine.losses import LOSSES
+from pegasos.engine.optimum import Intercept
+from pegasos.engine.passes import MOST_FEATURES, Certified, Column, Passes
+from pegasos.engine.streaming import solve_in_passes
+from pegasos.learners.convergence import NotConverged
+from pegasos.learners.sdca import SDCA
+from pegasos.learners.task import column_codes, intercept_of
+
+Array = np.ndarray[Any, Any]
+
+
+def fit_in_passes(learner: SDCA, blocks: Passes, classes: Array, sums: Array, rows: int, present: int, dtype: Any) -> str:
+    """Fit a linear learner to blocks of coded rows; returns what was done, in words, for the plan.
+
+    sums  Σ ω of each class;  rows, present  how many rows there are, and how many of them have ω > 0
+    dtype  of the fitted vectors
+    """
+    lam, total = float(learner.lam_ or 0.0), float(sums.sum())
+    columns = [
+        Column(int(code), 1.0 / (lam * total), (float(sums[code]), float(total - sums[code])), present)
+        for code in column_codes(len(classes))
+    ]
+    method, found = _solve(learner, blocks, columns)
+    _keep(learner, found, classes, blocks.width, rows, lam, np.dtype(dtype))
+    return f"{method}, {learner.n_iter_} passes over the rows"
+
+
+def _solve(learner: SDCA, blocks: Passes, columns: list[Column]) -> tuple[str, list[Certified]]:
+    loss, intercept = LOSSES[learner.loss], intercept_of(learner)
+    given = (intercept, float(learner.tol), int(learner.max_epochs))
+    if blocks.width <= MOST_FEATURES:
+        return "Newton's method", solve_in_passes(blocks, loss, columns, *given)
+    if intercept is Intercept.FREE:
+        raise ValueError(
+            f"fit_intercept='free' with {blocks.width:,} features: in passes there is a way for at most {MOST_FEATURES:,}. "
+            "Use fit_intercept='augment' (a constant feature), or centre the features."
+        )
+    if loss.linear_dual:
+        return "cutting planes", solve_by_cuts(blocks, columns, *given)
+    return "L-BFGS", solve_in_passes(blocks, loss, columns, *given)
+
+
+def _keep(learner: SDCA, found: list[Certified], classes: Array, width: int, rows: int, lam: float, dtype: np.dtype[Any]) -> None:
+    """The fitted attributes."""
+    learner.classes_, learner.n_features_in_ = classes, width
+    learner.coef_ = np.stack([each.vector for each in found]).astype(dtype)
+    learner.intercept_ = np.array([each.bias for each in found]).astype(dtype)
+    learner.objective_ = lam * np.array([each.primal for each in found])
+    learner.dual_objective_ = lam * np.array([each.bound for each in found])
+    longest = max(len(each.curve) for each in found)
+    curves = [[*each.curve, *[each.relative] * (longest - len(each.curve))] for each in found]
+    learner.gap_curve_ = np.array(curves).T.reshape(longest, len(found))
+    learner.n_iter_, learner.gap_ = longest, max(each.relative for each in found)
+    learner.checkpoints_ = []
+    learner._m, learner._constant, learner._seed = rows, float(intercept_of(learner) is Intercept.AUGMENTED), 0
+    learner._stage_vectors, learner._stage_bias = np.empty((0, *learner.coef_.shape), dtype), np.empty((0, len(found)), dtype)
+    learner._saved = learner._mark = None
+
+
+def warn_if_late(learner: SDCA, single: bool) -> None:
+    """A ConvergenceWarning where a gap stayed above tol."""
+    if learner.gap_ > learner.tol:
+        last = learner.gap_curve_[-1]
+        late, stopped = int((last > learner.tol).sum()), learner.n_iter_ < learner.max_epochs
+        name = type(learner).__name__
+        warnings.warn(
+            NotConverged(name, learner.n_iter_, learner.gap_, learner.tol, late, len(last), single, stopped), stacklevel=4
+        )
