@@ -132,7 +132,7 @@ def test_an_interrupted_fit_leaves_nothing(place: Path, monkeypatch: pytest.Monk
         seen.extend((place / "temporary").rglob("*.rows"))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pegasos.program.jobs.large_training.fit_in_passes", interrupt)
+    monkeypatch.setattr("pegasos.program.jobs.large_training.fit_to_file", interrupt)
     answer = call("train", _written(numbers(900), "csv"), "--memory", "15kB", "-o", "large.model")
     assert answer.code == 130 and len(seen) == 2 and not list((place / "temporary").iterdir())
 

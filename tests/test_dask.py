@@ -87,11 +87,11 @@ def same(one: DaskSDCA, other: DaskSDCA) -> None:
 @BOTH
 def test_any_blocks_are_certified_and_equal_the_local_optimum(loss: str, rows: Any, client: Client) -> None:
     X, y = rows
-    local = SDCA(loss, 0.01, tol=1e-4).fit(X, y)
+    local = SDCA(loss, 0.01, tol=1e-3).fit(X, y)
     order = np.argsort(y, kind="stable")  # blocks of one class each
     for size, (A, b) in ((600, (X, y)), (150, (X, y)), (38, (X, y)), (150, (X[order], y[order]))):
-        found = DaskSDCA(loss, 0.01, tol=1e-4, client=client).fit(*in_blocks(A, b, size))
-        assert found.gap_ <= 1e-4
+        found = DaskSDCA(loss, 0.01, tol=1e-3, client=client).fit(*in_blocks(A, b, size))
+        assert found.gap_ <= 1e-3
         assert np.all(found.dual_objective_ <= local.objective_ * (1 + 1e-12))
         assert np.all(local.dual_objective_ <= found.objective_ * (1 + 1e-12))
         exact = found.to_local().certificate(X, y)

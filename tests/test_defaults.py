@@ -29,13 +29,13 @@ LEARNERS = {
 ALLOWED = {("perceptron", "gaussian", "digits"): 2.0}
 
 
-# On raw columns scikit-learn's linear solvers need a minute.
+# Raw columns take long: scikit-learn's linear solvers need a minute.
 @pytest.mark.parametrize(
     ("kernel", "standardized"),
     [
         pytest.param(None, False, id="linear-raw", marks=pytest.mark.slow),
         pytest.param(None, True, id="linear-standardized"),
-        pytest.param("gaussian", False, id="gaussian-raw"),
+        pytest.param("gaussian", False, id="gaussian-raw", marks=pytest.mark.slow),
         pytest.param("gaussian", True, id="gaussian-standardized"),
     ],
 )

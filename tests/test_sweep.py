@@ -387,7 +387,7 @@ def _end(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, said
 
 
-@pytest.mark.parametrize("most", [6, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("most", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_at_random_moments_the_final_table_is_that_of_an_undisturbed_run(tmp_path: Path, most: int) -> None:
     """kill -9, really; the moments are random, their number is `most`, or as many as the work lasts."""
     store, out = tmp_path / "killed", tmp_path / "killed.npz"
