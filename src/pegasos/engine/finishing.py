@@ -47,8 +47,9 @@ WALKED_EPOCHS = 3
 EPOCHS_WORTH_SETS, EPOCHS_WORTH_ITERATING = 4.0, 30.0
 #: Rows up to which a factor of the whole kernel matrix is made, and rounds of working sets before that.
 FACTORED_ROWS, ROUNDS_BEFORE_FACTOR = 1500, 40
-#: Rows of a sample, the gap that one epoch on it leaves where epochs will crawl, and halvings for the length of w there.
-SAMPLE, CRAWLING_GAP, PILOT_HALVINGS = 1000, 0.5, 12
+#: Rows of a sample, the gap that one epoch on it leaves where epochs will crawl, the one up to which a sample foretells
+#: coefficients, and halvings for the length of w there.
+SAMPLE, CRAWLING_GAP, FORETOLD_GAP, PILOT_HALVINGS = 1000, 0.5, 0.95, 12
 #: Rows up to which a kernel matrix is computed as a whole, predictors from which it is for more rows, too, and the smallest
 #: tolerance for which lines may be rounded at first.
 SMALL_MATRIX, PREDICTORS_WORTH_MATRIX, LEAST_ROUNDED_GAP = 2000, 3, 1e-7
@@ -181,7 +182,7 @@ class Finisher:
             return np.ones(len(targets), dtype=bool)
         if self.second_order or self._explicit or not self._loss.linear_dual:
             return np.full(len(targets), self.second_order)
-        return np.full(len(targets), self._by_lines) | self._crawling(targets)
+        return np.full(len(targets), self._by_lines) | (self._pilot_gaps(targets) > CRAWLING_GAP)
 
     @property
     def _by_lines(self) -> bool:
@@ -190,18 +191,18 @@ class Finisher:
             return False
         return self._rows.pending if isinstance(self._rows, GramRows) else not self._rows.shared
 
-    def _crawling(self, targets: list[Target]) -> Array:
-        """For which targets one epoch on a sample leaves a large gap."""
+    def _pilot_gaps(self, targets: list[Target]) -> Array:
+        """The gaps that one epoch on a sample leaves."""
         sample = sample_of(self._m, SAMPLE)
         K = self._cross(sample)
         constant = 1.0 if self._intercept is Intercept.AUGMENTED else 0.0
         with announced("pilot"):
             gaps = [gap_after_epoch(K, target.labels[sample], target.bounds[sample], constant) for target in targets]
-        return np.array(gaps) > CRAWLING_GAP
+        return np.array(gaps)
 
     def _foretold(self, targets: list[Target]) -> Array | None:
-        """Coefficients that a sample foretells: where epochs would be fast most of them are right, and else zero is better."""
-        easy = np.flatnonzero(~self._crawling(targets))
+        """Coefficients that a sample foretells: most of them are right unless C is so large that zero is better."""
+        easy = np.flatnonzero(self._pilot_gaps(targets) <= FORETOLD_GAP)
         if self._intercept is Intercept.FREE or not len(easy):
             return None
         rows = self._rows.flying() if isinstance(self._rows, GramRows) else self._rows
