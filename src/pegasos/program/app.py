@@ -19,7 +19,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from pegasos import __version__
-from pegasos.program import commands
+from pegasos.program import commands, files
 from pegasos.program.errors import BadModel, UsageError
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import expanded, option
@@ -81,22 +81,48 @@ def build() -> typer.Typer:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run a command and end the process with its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, OSError):
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr] # a λ must not be an error anywhere
+    _mend_streams()
     warnings.showwarning = _show_warning
-    with contextlib.suppress(ValueError):  # not in the main thread
-        # A polite kill ends the program as Ctrl-C does: what is done is kept.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-    code = run(arguments)
+    for name in ("SIGTERM", "SIGHUP"):
+        # A polite kill, or a terminal that goes, ends the program as Ctrl-C does: what is done is kept.
+        _set_signal(name, signal.default_int_handler)
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _abandon_output()
-        code = code or ERROR
+        code = _flushed(run(arguments))
+    except KeyboardInterrupt:  # while it ended
+        code = INTERRUPTED
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        _set_signal(name, signal.SIG_IGN)  # what is half-made goes, however impatient somebody is
+    files.clean_up()
     if code == INTERRUPTED:
         os._exit(code)  # threads may still be at work on what nobody waits for
     sys.exit(code)
+
+
+def _mend_streams() -> None:
+    """Standard streams that can be written to, whatever they are: a λ must not be an error anywhere, nor a stream that is closed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open as long as the program
+        else:
+            with contextlib.suppress(AttributeError, OSError):
+                stream.reconfigure(errors="backslashreplace")
+
+
+def _set_signal(name: str, handler: Any) -> None:
+    with contextlib.suppress(ValueError, AttributeError):  # not in the main thread; Windows has no SIGHUP
+        if signal.getsignal(getattr(signal, name)) is not signal.SIG_IGN:  # nohup asked that it be ignored
+            signal.signal(getattr(signal, name), handler)
+
+
+def _flushed(code: int) -> int:
+    """The exit code, once all results are with whoever reads them."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        _abandon_output()
+        return code or _explain(error)
+    return code
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -127,9 +153,6 @@ def _guarded(command: Callable[..., Any]) -> Callable[..., Any]:
         except (KeyboardInterrupt, typer.Abort):
             console.complain("interrupted")
             raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:  # the reader of our output has gone, for example `head`
-            _abandon_output()
-            raise typer.Exit(ERROR) from None
         except Exception as error:
             if console.state.debug:
                 raise
@@ -148,13 +171,16 @@ def _explain(error: Exception) -> int:
     """Say what went wrong; answers the exit code."""
     from pegasos.program.tables.dataset import BadData
 
+    if isinstance(error, BrokenPipeError):  # the reader of our output has gone, for example `head`
+        _abandon_output()
+        return ERROR
     text = str(error)
     if isinstance(error, MemoryError):
         text = "not enough memory. Give a smaller --memory, fewer rows, or a machine with more."
     elif isinstance(error, TimeoutError):
         text = _in_options(error)
     elif isinstance(error, OSError):
-        text = f"{error.strerror or error}{'' if error.filename is None else f': {error.filename}'}"
+        text = _system_words(error)
     elif isinstance(error, ModuleNotFoundError):
         text = f"the package {error.name!r} is needed for this: pip install 'pegasos[all]'"
     elif not isinstance(error, ValueError):
@@ -162,6 +188,24 @@ def _explain(error: Exception) -> int:
     console.complain(text)
     codes = {UsageError: USAGE, BadData: BAD_DATA, BadModel: BAD_MODEL}
     return next((code for kind, code in codes.items() if isinstance(error, kind)), ERROR)
+
+
+def _system_words(error: OSError) -> str:
+    """What the system refused, and what to do where that is known."""
+    named = "standard output" if error.filename is None else error.filename
+    if not files.is_full(error):
+        from pegasos.search.store import StoreFailure
+
+        if isinstance(error, StoreFailure):
+            return str(error)
+        return f"{error.strerror or error}{'' if error.filename is None else f': {error.filename}'}"
+    if isinstance(error, files.NoSpace) and error.temporary:
+        return f"no space left for temporary files in {named}: make room, or set TMPDIR to a folder on another disk."
+    if isinstance(error, files.NoSpace) and error.resumed is not None:
+        kept = f"finished settings are kept in {error.resumed}. Make room and give the same command again: it goes on from there."
+    else:
+        kept = "nothing is left of it; what was there before is as it was. Make room, or choose another disk, and try again."
+    return f"no space left for {named}: {kept}"
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -20,7 +20,7 @@ from pegasos.engine.interruption import Interrupted
 from pegasos.learners.catalogue import make_learner
 from pegasos.nystroem import Nystroem
 from pegasos.program.errors import UsageError
-from pegasos.program.files import write_text
+from pegasos.program.files import resumable, write_text
 from pegasos.program.grids import GridRequest, default_models, make_grid
 from pegasos.program.jobs import outputs, training
 from pegasos.program.jobs.datasets import Split, load, split_rows, take
@@ -69,6 +69,11 @@ class TuneJob:
 
 def tune(job: TuneJob) -> TuneRecord:
     """Run the sweep, write the folder, and answer what was found."""
+    with resumable(job.folder):
+        return _tune(job)
+
+
+def _tune(job: TuneJob) -> TuneRecord:
     begin, begin_clock = time.perf_counter(), time.monotonic()
     outputs.check_folder(job.folder)
     option_values.check(job.models, job.learning, job.running.memory)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 
 from pegasos.engine.passes import LabelledBlocks
 from pegasos.engine.row_blocks import Block
+from pegasos.program.files import temporary_folder
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain, size
 
@@ -80,9 +80,9 @@ class FileBlocks(LabelledBlocks):
 def workplace(rows: int, width: int) -> Iterator[tuple[Path, int]]:
     """A temporary folder with room for so many rows, and the bytes that they will take; it goes whatever happens."""
     needed = rows * (4 * width + _BESIDE)
-    with tempfile.TemporaryDirectory(prefix="pegasos-", ignore_cleanup_errors=True) as folder:
+    with temporary_folder() as folder:
         free = shutil.disk_usage(folder).free
         if needed + _SPARED > free:
-            where = f"{plain(Path(folder).parent)} has {size(free)} free"
+            where = f"{plain(folder.parent)} has {size(free)} free"
             raise BadData(f"the prepared rows take {size(needed)} on disk, but {where}; set TMPDIR to a larger place.")
-        yield Path(folder), needed
+        yield folder, needed

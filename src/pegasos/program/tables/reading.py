@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from pegasos.program.files import NoSpace
 from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.program.tables.formats import Format, chosen
 from pegasos.program.tables.messages import plain
@@ -24,6 +25,8 @@ def _format(source: str | Path, options: ReadOptions, what: str) -> Iterator[tup
             yield found, chosen(found, options.format)
         except MemoryError as error:
             raise BadData(f"{found.name}{what} does not fit into memory.") from error
+        except NoSpace:  # for what is kept while reading
+            raise
         except OSError as error:
             raise BadData(f"{found.name} cannot be read: {plain(error)}.") from error
 
