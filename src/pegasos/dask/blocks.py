@@ -11,6 +11,7 @@ from dask.delayed import Delayed
 from distributed import Future
 from scipy import sparse
 
+from pegasos.engine.distances import squared_norms
 from pegasos.engine.passes import LabelledBlocks
 from pegasos.engine.row_blocks import Part
 from pegasos.engine.threads import single_threaded_blas
@@ -49,6 +50,8 @@ class Described:
     counts: Array
     present: Array
     sums: Array
+    #: The largest x·x of its rows.
+    reach: float
 
 
 # What is handed in ----------------------------------------------------------------------------------------------------
@@ -173,6 +176,7 @@ def describe(rows: Rows) -> Described:
         np.bincount(codes, minlength=len(labels)),
         np.bincount(codes, weights > 0.0, minlength=len(labels)),
         np.bincount(codes, weights, minlength=len(labels)),
+        float(squared_norms(rows.X).max(initial=0)),
     )
 
 

@@ -107,7 +107,8 @@ class DaskSDCA(Connected, SDCA):
         """Learn from Dask arrays (dense or CSR blocks), Dask DataFrames or lists of delayed parts; all with the same blocks."""
         self.check_parameters()
         table = open_table(current_client(self.client), X, y, sample_weight, self.class_weight, self.memory)
-        done = fit_in_passes(self, table.passes, table.classes, table.sums, table.rows, table.present, table.dtype)
+        counted = (table.sums, table.rows, table.present, table.reach)
+        done = fit_in_passes(self, table.passes, table.classes, *counted, table.dtype)
         place = "kept on the workers" if table.kept else "made again from their source in every pass"
         kind = "csr" if table.sparse else "dense"
         self.plan_ = Plan(kind, "by blocks", 0, table.bytes, table.budget, 1, f"blocks {place}", done)

@@ -27,6 +27,7 @@ class Table:
     """Coded blocks, ready for passes.
 
     each  the weight of each class;  sums  Σ ω of each class, its weight included;  rows, present  all rows, those with ω > 0
+    reach  the largest x·x of a row
     kept  whether the blocks stay on the workers, or are made again in every pass
     """
 
@@ -36,6 +37,7 @@ class Table:
     sums: Array
     rows: int
     present: int
+    reach: float
     width: int
     dtype: np.dtype[Any]
     sparse: bool
@@ -74,6 +76,7 @@ def open_table(client: Client, X: Any, y: Any, sample_weight: Any, class_weight:
         each * sums,
         int(counts.sum()),
         int(present[each > 0.0].sum()),
+        max(found.reach for found in described),
         first.width,
         np.result_type(*(described[number].dtype for number in full)),
         first.sparse,

@@ -19,11 +19,13 @@ from pegasos.learners.task import column_codes, intercept_of
 Array = np.ndarray[Any, Any]
 
 
-def fit_in_passes(learner: SDCA, blocks: Passes, classes: Array, sums: Array, rows: int, present: int, dtype: Any) -> str:
+def fit_in_passes(
+    learner: SDCA, blocks: Passes, classes: Array, sums: Array, rows: int, present: int, reach: float, dtype: Any
+) -> str:
     """Fit a linear learner to blocks of coded rows; returns what was done, in words, for the plan.
 
     sums  Σ ω of each class;  rows, present  how many rows there are, and how many of them have ω > 0
-    dtype  of the fitted vectors
+    reach  the largest x·x;  dtype  of the fitted vectors
     """
     lam, total = float(learner.lam_ or 0.0), float(sums.sum())
     columns = [
@@ -32,6 +34,7 @@ def fit_in_passes(learner: SDCA, blocks: Passes, classes: Array, sums: Array, ro
     ]
     method, found = _solve(learner, blocks, columns)
     _keep(learner, found, classes, blocks.width, rows, lam, np.dtype(dtype))
+    learner._reach = reach
     return f"{method}, {learner.n_iter_} passes over the rows"
 
 

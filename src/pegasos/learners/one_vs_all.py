@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pegasos.engine.distances import Pairs, fill_matrix
+from pegasos.engine.distances import Pairs, fill_matrix, squared_norms
 from pegasos.engine.kernels import Kernel
 from pegasos.engine.mapped_rows import MappedRows
 from pegasos.engine.solvers import Solver
@@ -33,6 +33,27 @@ def is_linear(estimator: Any) -> bool:
     return True
 
 
+class NotFinite(ValueError):  # noqa: N818 - it names what the scores are
+    """Rows of finite numbers to which a model gives scores that are not; `rows` are their places.
+
+    square, reach  the squared length of the first of them, and of the longest row in training (None: not known)
+    """
+
+    def __init__(self, rows: Array, square: float, reach: float | None) -> None:
+        super().__init__(rows, square, reach)
+        self.rows, self.square, self.reach = rows, square, reach
+
+    @property
+    def far_away(self) -> bool:
+        """Whether the row is longer than any that the model has learned from."""
+        return self.reach is None or not self.square <= 1.001 * self.reach
+
+    def __str__(self) -> str:
+        others = f", nor have {len(self.rows) - 1} others" if len(self.rows) > 1 else ""
+        why = "it is larger than any row in training" if self.far_away else "what was learned is damaged"
+        return f"row {self.rows[0]} has no finite score{others}: {why}. Check the numbers in this row, or scale as in training."
+
+
 def resume(walk: Walk, saved: dict[str, Any]) -> None:
     """Go on with a walk; sums for averages and norms for projection must have been kept from the first step on."""
     for option, key, needed in (("average", "sums", walk.method.averaging), ("projection", "norm", walk.method.projecting)):
@@ -53,6 +74,8 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     kernel_: Any
     _saved: Any
     _mark: str | None
+    #: The largest x·x of a training row (of a precomputed kernel its largest number); None where it is not known.
+    _reach: float | None = None
 
     def check_parameters(self) -> None:
         """Raise ValueError where a parameter makes no sense; set `lam_`."""
@@ -139,6 +162,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         """Set the fitted attributes from the predictors (vectors and bias) at the checkpoints and, as the last, of the model."""
         self.plan_, self.checkpoints_ = task.plan, checkpoints
         self._m, self._constant = task.m, task.constant
+        self._reach = _joined_reach(_reach_of(task), self._reach if self._mark == OTHER_ROWS else 0.0)
         vectors = np.stack([stage[0] for stage in stages])
         if not np.isfinite(vectors).all():
             raise ValueError(
@@ -164,16 +188,17 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         """Scores: (rows,) for two classes, positive for classes_[1]; (rows, classes) for more."""
         check_is_fitted(self)
         X = self._read_new(X)
-        return self._shaped(self._products(X, self._vectors) + self.intercept_)
+        return self._shaped(self._scores(X, self._vectors, self.intercept_))
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
         """The scores at each of `checkpoints`, as separate fits that ended there would give them."""
         check_is_fitted(self)
         X = self._read_new(X)
         stages, columns, width = self._stage_vectors.shape
-        products = self._products(X, self._stage_vectors.reshape(stages * columns, width))
-        for number, bias in enumerate(self._stage_bias):
-            yield self._shaped(products[:, number * columns : (number + 1) * columns] + bias)
+        scores = self._scores(X, self._stage_vectors.reshape(stages * columns, width), self._stage_bias.reshape(-1))
+        scores = scores.reshape(X.shape[0], stages, columns)
+        for number in range(stages):
+            yield self._shaped(scores[:, number])
 
     def predict(self, X: Any) -> Array:
         """The class of each row."""
@@ -194,6 +219,18 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     @property
     def _vectors(self) -> Array:
         return self.coef_ if hasattr(self, "coef_") else self.dual_coef_
+
+    def _scores(self, X: Any, vectors: Array, bias: Array) -> Array:
+        """Finite scores of all rows, or NotFinite."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._products(X, vectors) + bias
+        if not np.isfinite(scores).all():
+            rows = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+            row = X[rows[:1]]
+            precomputed = hasattr(self, "kernel_") and self.kernel_ == PRECOMPUTED
+            square = np.abs(row).max() if precomputed else squared_norms(np.asarray(row) if isinstance(X, MappedRows) else row)[0]
+            raise NotFinite(rows, float(square), self._reach)
+        return scores
 
     @staticmethod
     def _shaped(scores: Array) -> Array:
@@ -216,11 +253,36 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
 
 def kernel_columns(kernel: Kernel, support: Any, X: Any) -> Array:
-    """K(support, X): distances are centred at the support vectors, so that a row's scores do not depend on its neighbours."""
-    if kernel.measure is None:
-        return kernel(X.astype(support.dtype, copy=False), support).T
-    kernel.check_range(X.astype(support.dtype, copy=False))
-    return fill_matrix(Pairs(kernel.measure, support, X), kernel.transform)
+    """K(support, X): distances are centred at the support vectors, so that a row's scores do not depend on its neighbours.
+
+    Rows too far away for their distances to be numbers get NaN.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        X = X.astype(support.dtype, copy=False)
+        if kernel.measure is None:
+            return kernel(X, support).T
+        if kernel.measure != "squared":
+            return fill_matrix(Pairs(kernel.measure, support, X), kernel.transform)
+        beyond = ~(squared_norms(X) <= np.finfo(X.dtype).max / 32)
+        if not beyond.any():
+            return fill_matrix(Pairs(kernel.measure, support, X), kernel.transform)
+        values = np.full((support.shape[0], X.shape[0]), np.nan, dtype=support.dtype)
+        values[:, ~beyond] = fill_matrix(Pairs(kernel.measure, support, X[~beyond]), kernel.transform)
+        return values
+
+
+def _reach_of(task: Task) -> float | None:
+    """The largest x·x of the rows of a task."""
+    if task.kernel == PRECOMPUTED:
+        largest = float(np.abs(task.X).max(initial=0))
+    else:
+        largest = float((task.rows.diagonal if task.kernel is None else squared_norms(task.X)).max(initial=0))
+    return largest if np.isfinite(largest) else None
+
+
+def _joined_reach(*each: float | None) -> float | None:
+    known = [reach for reach in each if reach is not None]
+    return max(known) if len(known) == len(each) else None
 
 
 def probabilities(scores: Array) -> Array:

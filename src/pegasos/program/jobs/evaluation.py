@@ -10,6 +10,7 @@ import numpy as np
 from pegasos.program.jobs.model_cards import SavedModel, fingerprint
 from pegasos.program.records.models import ModelCard
 from pegasos.program.records.runs import Confusion, ErrorCount, EvaluationRecord
+from pegasos.program.scoring import labels_of
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.labels import distinct_texts, label_texts
 from pegasos.program.tables.row_hashes import hash_rows, split_known
@@ -32,7 +33,7 @@ def evaluate(path: str, data: str, reading: ReadingOptions, memory: str | None) 
                 named = "labels" if label is None else f"column {label!r}, as the label was called in training"
                 raise BadData(f"{data} has no {named}: say with --label which column holds the labels.")
             truth.append(_codes(part.y, names))
-            guesses.append(_codes(saved.model.estimator.predict(part.X), names))
+            guesses.append(_codes(labels_of(saved.model.estimator, part, saved.name), names))
             if trained is not None:
                 hashes.append(hash_rows(part.X, part.y))
             groups.append(np.zeros(len(part), dtype=bool) if part.test is None else part.test)

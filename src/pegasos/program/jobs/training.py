@@ -18,6 +18,7 @@ from pegasos.program.pipelines import check_expansion, chosen_scale, learned_row
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import TrainRecord, learner_facts
 from pegasos.program.records.runs import ErrorCount
+from pegasos.program.scoring import labels_of
 from pegasos.program.tables.dataset import Dataset, TooLarge
 from pegasos.program.tables.named_sets import SETS
 from pegasos.program.tables.shards import is_pattern
@@ -72,7 +73,7 @@ def errors_of(estimator: Any, dataset: Dataset, split: Split) -> dict[str, Error
     for name, rows in (("training", split.train), ("test", split.test)):
         if len(rows):
             with console.working(f"predicting {len(rows)} {name} rows"):
-                found[name] = ErrorCount.of(dataset.labels[rows], estimator.predict(dataset.X[rows]))
+                found[name] = ErrorCount.of(dataset.labels[rows], labels_of(estimator, take(dataset, rows)))
     return found
 
 

@@ -19,7 +19,7 @@ def fit_to_file(learner: SDCA, rows: PreparedRows, classes: Array, sums: Array, 
     """Fit a linear SDCA; `sums` are Σ ω of each class, `present` is the number of rows with ω > 0."""
     learner.check_parameters()
     with FileBlocks(rows) as blocks:
-        done = fit_in_passes(learner, blocks, classes, sums, rows.count, present, np.float64)
+        done = fit_in_passes(learner, blocks, classes, sums, rows.count, present, rows.reach, np.float64)
     budget = budget_bytes(learner.memory)
     learner.plan_ = Plan("dense", "by blocks", 0, 0, budget, blas_threads(), "rows in a file of float32", done)
     warn_if_late(learner, single=True)

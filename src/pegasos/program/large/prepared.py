@@ -11,6 +11,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from pegasos.engine.distances import squared_norms
 from pegasos.engine.passes import LabelledBlocks
 from pegasos.engine.row_blocks import Block
 from pegasos.program.files import temporary_folder
@@ -30,6 +31,8 @@ class PreparedRows:
 
     def __init__(self, folder: Path, name: str, width: int) -> None:
         self.width, self.count = width, 0
+        #: The largest x·x so far.
+        self.reach = 0.0
         self._paths = [folder / f"{name}.{part}" for part in ("rows", "codes", "weights")]
         self._types: list[Any] = [np.float32, np.int64, np.float64]
         self._files: list[IO[bytes]] = [path.open("wb") for path in self._paths]
@@ -38,6 +41,7 @@ class PreparedRows:
         for file, values, dtype in zip(self._files, (X, codes, weights), self._types, strict=True):
             file.write(np.ascontiguousarray(values, dtype).data)
         self.count += len(codes)
+        self.reach = max(self.reach, float(squared_norms(X).max(initial=0)))
 
     def close(self) -> None:
         for file in self._files:

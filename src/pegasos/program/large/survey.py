@@ -12,6 +12,7 @@ import numpy as np
 from pegasos.program.tables.dataset import NUMBER, TEXT, BadData, Column, Dataset, NotNumber
 from pegasos.program.tables.labels import check_classes, label_texts
 from pegasos.program.tables.messages import shown
+from pegasos.program.tables.sizes import check_sizes
 
 Array = np.ndarray[Any, Any]
 
@@ -83,6 +84,7 @@ class Survey:
         """Some rows, and which of them are set aside."""
         if part.y is None:
             raise BadData(f"{part.name}: rows from number {self.rows + 1} on have no label.")
+        check_sizes(part)
         texts = label_texts(part.y)
         self._kinds.add(part.y.dtype.kind)
         for counter, some in ((self.labels, texts), (self.trained, texts[~test])):

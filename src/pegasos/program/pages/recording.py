@@ -14,6 +14,7 @@ from pegasos.program.pages.wording import kernel_text
 from pegasos.program.records.models import learner_facts
 from pegasos.program.records.pages import DataRecord, ExperimentRecord, KeptCell, ModelRecord, PageRecord, RowsRecord
 from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, best_of_families, cell_records
+from pegasos.program.scoring import scores_of
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.anatomy import anatomy
@@ -132,10 +133,11 @@ def record_model(
     def encode(labels: Array) -> Array:
         return np.array([place[label] for label in labels.tolist()], dtype=int)
 
-    codes, predicted = _codes(dataset), encode(np.asarray(estimator.predict(dataset.X)))
+    found = scores_of(estimator, dataset)
+    codes, predicted = _codes(dataset), encode(learner.labels_of(found))
     wrong, scores = predicted != codes, None
     if known == names:
-        scores = np.asarray(estimator.decision_function(dataset.X), dtype=np.float64).reshape(len(codes), -1)
+        scores = found.astype(np.float64).reshape(len(codes), -1)
     rows, keeper = _rows(dataset, codes, wrong, positions, tsne)
     listed = mistakes.worst(codes, predicted, scores)
     boundary, reason = row_samples.boundary(estimator, dataset, codes, encode)

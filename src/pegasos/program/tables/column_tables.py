@@ -54,7 +54,7 @@ def dataset(table: Table, roles: Roles, options: ReadOptions, notes: list[str]) 
     def full(part: str, place: int, series: pl.Series) -> Array:
         return table.values(series, f"the {part} (column {shown(names[place])}) is missing.")
 
-    found = Dataset(table.file, None, [], notes=[*notes, *([roles.note] if roles.note else [])])
+    found = Dataset(table.file, None, [], where=table.where, notes=[*notes, *([roles.note] if roles.note else [])])
     if (place := roles.label) is not None:
         found.label_name, labels = names[place], full("label", place, _labels(table, place))
         found.y = checked_labels(labels, names[place], table.file, table.where)
@@ -179,7 +179,7 @@ def chunk(table: Table, roles: Roles, wanted: Wanted) -> Dataset:
     for each in series if not wanted.frame else ():
         if each.null_count():
             table.values(each, f"column {shown(each.name)} has no number; the model was trained without missing values.")
-    return Dataset(table.file, pl.DataFrame(series) if wanted.frame else rows_of(series), wanted.columns, y, label)
+    return Dataset(table.file, pl.DataFrame(series) if wanted.frame else rows_of(series), wanted.columns, y, label, where=table.where)
 
 
 def _as_wanted(table: Table, place: int, column: Column) -> pl.Series:

@@ -13,6 +13,7 @@ from pegasos.program.tables.formats import Format, chosen
 from pegasos.program.tables.messages import plain
 from pegasos.program.tables.read_options import Outline, ReadOptions, Wanted
 from pegasos.program.tables.shards import Shards, opened_shards
+from pegasos.program.tables.sizes import check_sizes
 
 _DEFAULT = ReadOptions()
 
@@ -37,6 +38,7 @@ def read(source: str | Path, options: ReadOptions = _DEFAULT) -> Dataset:
     """
     with _format(source, options, "") as (found, form):
         dataset = form.read(found, options)
+        check_sizes(dataset)
         dataset.notes[:0] = found.notes()
         return dataset
 
