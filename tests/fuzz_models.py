@@ -439,14 +439,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep", type=Path, help="a folder for files that fail")
+    parser.add_argument("--keep", type=Path, help="a folder (which exists) for files that fail")
+    parser.add_argument("--mutated", action="store_true", help="without the files that were made to harm")
     options = parser.parse_args()
     files = seeds()
     context = multiprocessing.get_context("spawn")  # a process of its own: its memory is that of reading alone
     queue = context.Queue()
     with tempfile.TemporaryDirectory() as folder:
         marker = Path(folder) / "marker"
-        made = written(files, Path(folder), marker)
+        made = [] if options.mutated else written(files, Path(folder), marker)
         begin = time.perf_counter()
         arguments = (queue, files, made, options.count, options.seed, options.keep or Path(folder), marker)
         worker = context.Process(target=_worker, args=arguments)

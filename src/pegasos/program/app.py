@@ -79,6 +79,12 @@ def build() -> typer.Typer:
     return program
 
 
+@functools.cache
+def _program() -> Any:
+    """The same as a command that can be called, made once: to read all signatures takes longer than many a command."""
+    return typer.main.get_command(build())
+
+
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run a command and end the process with its exit code."""
     _mend_streams()
@@ -131,7 +137,7 @@ def run(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     console.state.arguments = list(arguments)
     try:
-        result = build()(arguments or ["--help"], standalone_mode=False, prog_name="pegasos")
+        result = _program()(arguments or ["--help"], standalone_mode=False, prog_name="pegasos")
     except _Unreadable as error:
         path = "pegasos" if error.ctx is None else error.ctx.command_path
         console.complain(f"{error.format_message()}\nTry '{path} --help'.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers as numeric
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from pegasos.learners.one_vs_all import NotFinite
 from pegasos.program.errors import BadModel
-from pegasos.program.tables.dataset import NUMBER, BadData, Dataset
+from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.messages import plain, shown
 from pegasos.search.anatomy import anatomy
 
@@ -105,11 +106,7 @@ def _step_that_fails(estimator: Any, X: Any) -> Any:
 
 def _largest(dataset: Dataset, row: int) -> tuple[str, float]:
     """The column with the largest number of a row, and the number."""
-    if dataset.has_frame:
-        values = [dataset.X[row, place] if column.kind == NUMBER else None for place, column in enumerate(dataset.columns)]
-        numbers = np.array([0.0 if value is None else float(value) for value in values])
-    else:
-        line = dataset.X[row : row + 1]
-        numbers = np.asarray(line.toarray() if sparse.issparse(line) else line, dtype=np.float64)[0]
-    place = int(np.abs(numbers).argmax())
-    return dataset.columns[place].name, float(numbers[place])
+    line = dataset.X[row].toarray()[0] if sparse.issparse(dataset.X) else dataset.X.row(row) if dataset.has_frame else dataset.X[row]
+    numbers = [float(value) if isinstance(value, numeric.Real) and value == value else 0.0 for value in line]
+    place = max(range(len(numbers)), key=lambda place: abs(numbers[place]))
+    return dataset.columns[place].name, numbers[place]
