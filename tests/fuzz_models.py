@@ -365,8 +365,17 @@ def command(*arguments: Any, check: bool = True) -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
-def run(files: list[bytes], made: list[tuple[str, Path]], count: int, seed: int, folder: Path, marker: Path) -> dict[str, Any]:
-    """The whole files, those that were `made` to harm, then mutated ones until there are `count`."""
+def run(
+    files: list[bytes],
+    made: list[tuple[str, Path]],
+    count: int,
+    seed: int,
+    folder: Path,
+    marker: Path,
+    seconds: float = math.inf,
+) -> dict[str, Any]:
+    """The whole files, those that were `made` to harm, then mutated ones until there are `count`, or the seconds are over."""
+    until = time.monotonic() + seconds
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     path, random, data = folder / "case.model", np.random.default_rng(seed), tables(files, folder)
@@ -387,7 +396,7 @@ def run(files: list[bytes], made: list[tuple[str, Path]], count: int, seed: int,
             yield name, path, data[place] if random.random() < COMMANDS else None, random.random() < PAGES
 
     for name, case, table, page in cases():
-        if done >= count:
+        if done >= count or time.monotonic() > until:
             break
         done += 1
         before, begin = peak_memory(reset=True), time.perf_counter()
@@ -440,6 +449,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, help="a folder (which exists) for files that fail")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="end after so many, with however many files")
     parser.add_argument("--mutated", action="store_true", help="without the files that were made to harm")
     options = parser.parse_args()
     files = seeds()
@@ -449,7 +459,7 @@ def main() -> None:
         marker = Path(folder) / "marker"
         made = [] if options.mutated else written(files, Path(folder), marker)
         begin = time.perf_counter()
-        arguments = (queue, files, made, options.count, options.seed, options.keep or Path(folder), marker)
+        arguments = (queue, files, made, options.count, options.seed, options.keep or Path(folder), marker, options.seconds)
         worker = context.Process(target=_worker, args=arguments)
         worker.start()
         while worker.is_alive() and queue.empty():

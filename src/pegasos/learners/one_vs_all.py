@@ -15,6 +15,7 @@ from pegasos.engine.mapped_rows import MappedRows
 from pegasos.engine.solvers import Solver
 from pegasos.engine.walk import Walk
 from pegasos.learners.catalogue import Declaration
+from pegasos.learners.scaling import warn_if_badly_scaled
 from pegasos.learners.task import PRECOMPUTED, Task, combined_weights, encode_classes, fingerprint, is_precomputed, open_task
 
 Array = np.ndarray[Any, Any]
@@ -123,6 +124,8 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             self.__dict__.update(before)  # a refusal leaves the model as it was
             raise ValueError("warm_start goes on with the same rows and classes; refit with warm_start=False for other data.")
         self.classes_ = classes
+        if not isinstance(X, MappedRows):
+            warn_if_badly_scaled(self, X)
         return open_task(self, X, codes, combined_weights(sample_weight, self.class_weight, classes, codes, X), len(classes))
 
     def _read_rows(self, X: Any, y: Any) -> tuple[Any, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import math
 import os
 import pkgutil
 import signal
@@ -29,6 +30,11 @@ ERROR, USAGE, BAD_DATA, BAD_MODEL, INTERRUPTED = 1, 2, 3, 4, 130
 
 #: What typer raises for a call that it cannot read: in some versions a class of click, in others one of its own.
 _Unreadable: Any = typer.BadParameter.__mro__[1]
+
+_NO_MEMORY = "not enough memory. Give a smaller --memory, fewer rows, or a machine with more."
+_LIMITED = "This shell limits it: `ulimit -v` should say unlimited"
+#: Bytes that NumPy, SciPy, Numba and Polars map without trouble, with all their threads; and what they cannot do without.
+_ADDRESS_SPACE, _LEAST_ADDRESS_SPACE = 4 * 2**30, 2**30
 
 _HELP = """Linear predictors and their kernel versions: Perceptron, Pegasos, SDCA.
 
@@ -153,6 +159,8 @@ def _guarded(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def run(**values: Any) -> None:
         try:
+            if _address_space() < _LEAST_ADDRESS_SPACE:  # OpenBLAS would try forever
+                raise MemoryError
             command(**values)
         except (typer.Exit, _Unreadable):
             raise
@@ -175,20 +183,25 @@ def _abandon_output() -> None:
 
 def _explain(error: Exception) -> int:
     """Say what went wrong; answers the exit code."""
-    from pegasos.program.tables.dataset import BadData
-
+    try:
+        from pegasos.program.tables.dataset import BadData
+    except MemoryError:
+        console.complain(_NO_MEMORY)
+        return ERROR
     if isinstance(error, BrokenPipeError):  # the reader of our output has gone, for example `head`
         _abandon_output()
         return ERROR
     text = str(error)
     if isinstance(error, MemoryError):
-        text = "not enough memory. Give a smaller --memory, fewer rows, or a machine with more."
+        text = f"{_NO_MEMORY} {_LIMITED}." if _address_space() < _ADDRESS_SPACE else _NO_MEMORY
     elif isinstance(error, TimeoutError):
         text = _in_options(error)
     elif isinstance(error, OSError):
         text = _system_words(error)
     elif isinstance(error, ModuleNotFoundError):
         text = f"the package {error.name!r} is needed for this: pip install 'pegasos[all]'"
+    elif not isinstance(error, ValueError) and _address_space() < _ADDRESS_SPACE:
+        text = f"{_NO_MEMORY} {_LIMITED} ({type(error).__name__}: {error})."
     elif not isinstance(error, ValueError):
         text = f"unexpected {type(error).__name__}: {error}. Please report it; --debug shows where it was."
     console.complain(text)
@@ -196,9 +209,18 @@ def _explain(error: Exception) -> int:
     return next((code for kind, code in codes.items() if isinstance(error, kind)), ERROR)
 
 
+def _address_space() -> float:
+    """Bytes that the shell lets us map: with too few the libraries fail while they are loaded, in ways of their own."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return math.inf
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return math.inf if limit == resource.RLIM_INFINITY else limit
+
+
 def _system_words(error: OSError) -> str:
     """What the system refused, and what to do where that is known."""
-    named = "standard output" if error.filename is None else error.filename
     if not files.is_full(error):
         from pegasos.search.store import StoreFailure
 
@@ -206,12 +228,14 @@ def _system_words(error: OSError) -> str:
             return str(error)
         return f"{error.strerror or error}{'' if error.filename is None else f': {error.filename}'}"
     if isinstance(error, files.NoSpace) and error.temporary:
-        return f"no space left for temporary files in {named}: make room, or set TMPDIR to a folder on another disk."
+        return f"no space left for temporary files in {error.filename}: make room, or set TMPDIR to a folder on another disk."
+    if error.filename is None:
+        return "no space left where the results are written, which are not complete. Make room, and give the same command again."
     if isinstance(error, files.NoSpace) and error.resumed is not None:
         kept = f"finished settings are kept in {error.resumed}. Make room and give the same command again: it goes on from there."
     else:
         kept = "nothing is left of it; what was there before is as it was. Make room, or choose another disk, and try again."
-    return f"no space left for {named}: {kept}"
+    return f"no space left for {error.filename}: {kept}"
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -221,6 +245,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def _in_options(problem: Exception) -> str:
     """An error or warning of the library in the words of the command line: what happened, and which option helps."""
     from pegasos.learners.convergence import CellsNotConverged, NotConverged  # heavy, and loaded if they raised or warned
+    from pegasos.learners.scaling import BadlyScaled
     from pegasos.search.sweep import OutOfTime
 
     if isinstance(problem, NotConverged):
@@ -229,6 +254,8 @@ def _in_options(problem: Exception) -> str:
             f"{problem.fact} (--tol {problem.tolerance:g}) for {problem.late} of {problem.columns} predictors. "
             f"Raise --epochs or --lam, scale the features, or accept a larger --tol{precision}."
         )
+    if isinstance(problem, BadlyScaled):
+        return f"{problem.fact}: it learns from the large columns only. Use --scale standardize, or -m sdca."
     if isinstance(problem, CellsNotConverged):
         return f"{problem.fact} (see gap in results.csv): raise --epochs or --tol."
     if isinstance(problem, OutOfTime):

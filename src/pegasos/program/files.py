@@ -35,7 +35,7 @@ def is_full(error: BaseException) -> bool:
 
 
 @contextlib.contextmanager
-def _space_for(path: Path, *, temporary: bool = False) -> Iterator[None]:
+def space_for(path: Path, *, temporary: bool = False) -> Iterator[None]:
     """A full disk is told with the name of what is written."""
     try:
         yield
@@ -70,7 +70,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     unfinished = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
     _at_work.add(unfinished)
     try:
-        with _space_for(Path(path)):
+        with space_for(Path(path)):
             # The system applies the umask to 0o666, as to any new file; who would guess the name finds it taken.
             os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
             yield unfinished
@@ -89,7 +89,7 @@ def temporary_folder() -> Iterator[Path]:
     folder = where / f"pegasos-{secrets.token_hex(6)}"
     _at_work.add(folder)
     try:
-        with _space_for(where, temporary=True):
+        with space_for(where, temporary=True):
             folder.mkdir(mode=0o700)
             yield folder
     finally:

@@ -75,6 +75,12 @@ def _blamed(estimator: Any, dataset: Dataset, row: int, error: ValueError, model
     """What to say of a row that gets no finite score."""
     step = _step_that_fails(estimator, dataset.X[row : row + 1])
     if step is None and not isinstance(error, NotFinite):
+        if len(dataset) > 1 and all(
+            _fails(estimator, dataset.X[place : place + 1]) for place in (0, len(dataset) // 2, -1 % len(dataset))
+        ):
+            return BadModel(
+                f"{model} cannot predict any of these rows ({plain(error)}): the file is damaged. Fit the model again."
+            )
         return BadData(f"{dataset.at(row)}: {plain(error)}")  # such as a word that the model does not know
     column, value = _largest(dataset, row)
     far = error.far_away if isinstance(error, NotFinite) else isinstance(step, PolynomialFeatures)
@@ -82,7 +88,7 @@ def _blamed(estimator: Any, dataset: Dataset, row: int, error: ValueError, model
     if far or abs(value) > _BEYOND:
         return BadData(
             f"{dataset.at(row)}, column {shown(column)}: {value:g} is too far from what the model was trained on; {how}. "
-            "Correct the number, or leave the row out."
+            f"Correct the number, or leave the row out{'' if abs(value) > _BEYOND else '; if it is right, the model file is damaged'}."
         )
     return BadModel(
         f"{model} is damaged: {dataset.at(row)} is no larger than rows of training, but {how}. Fit the model again and save it."
@@ -106,7 +112,9 @@ def _step_that_fails(estimator: Any, X: Any) -> Any:
 
 def _largest(dataset: Dataset, row: int) -> tuple[str, float]:
     """The column with the largest number of a row, and the number."""
-    line = dataset.X[row].toarray()[0] if sparse.issparse(dataset.X) else dataset.X.row(row) if dataset.has_frame else dataset.X[row]
+    line = (
+        dataset.X[row].toarray()[0] if sparse.issparse(dataset.X) else dataset.X.row(row) if dataset.has_frame else dataset.X[row]
+    )
     numbers = [float(value) if isinstance(value, numeric.Real) and value == value else 0.0 for value in line]
     place = max(range(len(numbers)), key=lambda place: abs(numbers[place]))
     return dataset.columns[place].name, numbers[place]

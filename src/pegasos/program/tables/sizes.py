@@ -35,4 +35,6 @@ def _beyond(low: Any, high: Any) -> bool:
 def _refused(dataset: Dataset, row: int, place: int) -> BadData:
     value, name = float(dataset.X[row, place]), dataset.columns[place].name
     remedy = "Correct it, leave it empty if it is not known, or divide the column by a constant"
-    return BadData(f"{dataset.at(row)}, column {shown(name)}: {value:g} is too large to learn from (at most {LARGEST:g}). {remedy}.")
+    return BadData(
+        f"{dataset.at(row)}, column {shown(name)}: {value:g} is too large to learn from (at most {LARGEST:g}). {remedy}."
+    )

@@ -66,6 +66,8 @@ class Source:
 def opened(source: str | Path) -> Iterator[Source]:
     """A source, from a path or "-" for standard input; what cannot be read twice is kept in a temporary file meanwhile."""
     if str(source) == "-":
+        if sys.stdin is None:
+            raise BadData("standard input is closed: give the name of a file instead of -, or send data to it.")
         with _spooled(sys.stdin.buffer) as path:
             yield _checked(path, "standard input")
         return
