@@ -165,7 +165,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         """Set the fitted attributes from the predictors (vectors and bias) at the checkpoints and, as the last, of the model."""
         self.plan_, self.checkpoints_ = task.plan, checkpoints
         self._m, self._constant = task.m, task.constant
-        self._reach = _joined_reach(_reach_of(task), self._reach if self._mark == OTHER_ROWS else 0.0)
+        self._reach = _joined_reach(_reach_of(task), vars(self).get("_reach", 0.0) if self._mark == OTHER_ROWS else 0.0)
         vectors = np.stack([stage[0] for stage in stages])
         if not np.isfinite(vectors).all():
             raise ValueError(
