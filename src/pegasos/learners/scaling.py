@@ -1,4 +1,4 @@
-"""Columns of very different sizes: one step size for all of them learns from the largest only. A warning, before the first step."""
+"""Columns of very different sizes: one step size for all learns from the largest only. A warning, before the first step."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from scipy import sparse
 MOST = 1e3
 
 
-class BadlyScaled(UserWarning):  # noqa: N818 - it names what the columns are
-    """Columns whose largest numbers differ by `ratio`: `large` and `small` are two of them, `learner` is who cannot cope with it."""
+class BadlyScaled(UserWarning):
+    """Columns whose largest numbers differ by `ratio`: `large` and `small` are two of them, `learner` cannot cope with it."""
 
     def __init__(self, learner: str, ratio: float, large: int, small: int) -> None:
         super().__init__(learner, ratio, large, small)

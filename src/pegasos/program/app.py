@@ -111,7 +111,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _mend_streams() -> None:
-    """Standard streams that can be written to, whatever they are: a λ must not be an error anywhere, nor a stream that is closed."""
+    """Standard streams that can be written to: a λ must not be an error anywhere, nor a stream that is closed."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

@@ -18,7 +18,7 @@ FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)
 _at_work: set[Path] = set()
 
 
-class NoSpace(OSError):
+class NoSpace(OSError):  # noqa: N818 - what it says
     """No space left for `filename`; of a run that can be resumed, `resumed` is the folder in which finished work is kept.
 
     temporary: what is written is of no use to the user, who may move it elsewhere with TMPDIR
@@ -26,7 +26,8 @@ class NoSpace(OSError):
 
     def __init__(self, error: OSError, path: str | os.PathLike[str], *, temporary: bool = False) -> None:
         super().__init__(error.errno, error.strerror, os.fspath(path))
-        self.temporary, self.resumed = temporary, None
+        self.temporary = temporary
+        self.resumed: str | None = None
 
 
 def is_full(error: BaseException) -> bool:

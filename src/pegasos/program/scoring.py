@@ -85,10 +85,11 @@ def _blamed(estimator: Any, dataset: Dataset, row: int, error: ValueError, model
     column, value = _largest(dataset, row)
     far = error.far_away if isinstance(error, NotFinite) else isinstance(step, PolynomialFeatures)
     how = "it has no finite score" if step is None else f"{type(step).__name__} makes of it what is no finite number"
+    doubt = "" if abs(value) > _BEYOND else "; if it is right, the model file is damaged"
     if far or abs(value) > _BEYOND:
         return BadData(
             f"{dataset.at(row)}, column {shown(column)}: {value:g} is too far from what the model was trained on; {how}. "
-            f"Correct the number, or leave the row out{'' if abs(value) > _BEYOND else '; if it is right, the model file is damaged'}."
+            f"Correct the number, or leave the row out{doubt}."
         )
     return BadModel(
         f"{model} is damaged: {dataset.at(row)} is no larger than rows of training, but {how}. Fit the model again and save it."

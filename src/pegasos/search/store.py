@@ -65,7 +65,7 @@ class OtherQuestion(ValueError):  # noqa: N818 - it names what a store was asked
         )
 
 
-class StoreFailure(OSError):
+class StoreFailure(OSError):  # noqa: N818 - what it is
     """A store that cannot be read or written: `errno` tells why (full, in use, forbidden, damaged: EILSEQ), `filename` which."""
 
     def __init__(self, number: int, path: Path, detail: object = "") -> None:

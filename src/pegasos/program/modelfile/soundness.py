@@ -1,7 +1,7 @@
 """Whether the numbers of a part can be what a fit has left: then rows of the size seen in training get finite numbers.
 
-What is kept twice must agree (a scaler's deviation and variance), and bounds must hold: |w·x| <= |w||x|, |K(x, z)| at its largest for
-the longest row of training. It is asked once, when a part is built; a row from far away is another matter, and is told when it comes.
+What is kept twice must agree (a scaler's deviation and variance), and bounds must hold: |w·x| <= |w||x|, |K(x, z)| at its largest
+for the longest row of training. It is asked once, when a part is built; a row from far away is told when it comes.
 """
 
 from __future__ import annotations

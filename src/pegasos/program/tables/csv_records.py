@@ -25,7 +25,7 @@ SEPARATORS = ("\t", ";", "|", ",", " ")
 SAMPLE_BYTES, _SAMPLE_RECORDS = 2**20, 200
 #: A quote within a field, where quoted fields are empty.
 _STRAY = re.compile(r'[^\s;|,]""|""[^\s;|,]')
-#: Characters of a field: a longer one is no number and no category. Python's own reader stops there, and so do we in columns that count.
+#: Characters of a field in a column that counts: a longer one is no number and no category. Python's own reader stops there, too.
 LONGEST_FIELD = 131_072
 _BLANK = re.compile(rb"(?:\A|\n)[ \t\r]*+\n")
 _QUOTED = re.compile(rb'"[^"]*+(?:""[^"]*+)*+"')
@@ -133,7 +133,7 @@ def _check_lengths(file: str, chunk: Chunk, separator: str, names: list[str], fr
             row = int((frame[place].str.len_chars() > LONGEST_FIELD).arg_true()[0])
             line, name = next(itertools.islice(records(chunk, separator), row, None))[0], names[int(place)]
             raise BadData(
-                f"{file}, line {line}, column {shown(name)}: a field of {longest:,} characters; at most {LONGEST_FIELD:,} are read. "
+                f"{file}, line {line}, column {shown(name)}: {longest:,} characters in a field; {LONGEST_FIELD:,} are the most. "
                 f"Is a quote opened and never closed? If not, shorten it, or leave the column out: --drop {plain(name, 40)}."
             )
 
