@@ -48,6 +48,10 @@ class Lines(Protocol):
     #: How many threads may ask at once (None: any number).
     most_workers: int | None
 
+    @property
+    def rows(self) -> Any:
+        """The rows whose lines these are, as they are cheapest to ask for a sample."""
+
     def within(self, index: Array, constant: float, factor: float, kind: Any) -> SetKernel:
         """The kernel between these rows, with the constant feature, times a factor, in this dtype."""
 
@@ -79,6 +83,10 @@ class ExplicitLines:
     def __init__(self, rows: ExplicitRows) -> None:
         self._rows = rows
 
+    @property
+    def rows(self) -> ExplicitRows:
+        return self._rows
+
     def scores_of(self, index: Array, coefficients: Array) -> Array:
         return _added_to_zero(self, index, coefficients, self._rows.count)
 
@@ -107,6 +115,10 @@ class StoredLines:
         self._values = values
         self._capacity, self._width = values.shape
         self._thread = threading.local()
+
+    @property
+    def rows(self) -> Any:
+        return GramRows(self._values)
 
     def scores_of(self, index: Array, coefficients: Array) -> Array:
         return _added_to_zero(self, index, coefficients, self._width)
@@ -182,6 +194,10 @@ class KeptLines(StoredLines):
         self._used = np.full(self._capacity, -1, dtype=np.int64)
         self._time = 0
         self.most_workers = rows.most_workers
+
+    @property
+    def rows(self) -> KernelRows:
+        return self._rows
 
     def scores_of(self, index: Array, coefficients: Array) -> Array:
         return scores_by_symmetry(self._exact_rows, index, coefficients)
