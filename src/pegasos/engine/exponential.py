@@ -40,7 +40,7 @@ def power_of_two(typing: Any, shifted: Any) -> Any:
 
 
 @partial(compiled, fused=True)
-def _decay_double(values: NDArray[np.float64], factor: float, smallest: float) -> None:
+def _decay_double(values: NDArray[Any], factor: Any, smallest: Any) -> None:
     """values become exp(factor values), and 0 where that is below the normal numbers."""
     magic = 6755399441055744.0
     for k in range(values.size):
@@ -64,7 +64,7 @@ def _decay_double(values: NDArray[np.float64], factor: float, smallest: float) -
 
 
 @partial(compiled, fused=True)
-def _decay_single(values: NDArray[np.float32], factor: Any, smallest: Any) -> None:
+def _decay_single(values: NDArray[Any], factor: Any, smallest: Any) -> None:
     """The same in float32."""
     magic = np.float32(12582912.0)
     for k in range(values.size):

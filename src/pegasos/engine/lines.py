@@ -7,6 +7,7 @@ row and all rows) come from a stored matrix, or are computed when first needed a
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -62,16 +63,26 @@ class Lines(Protocol):
         """coefficients·K[index] of all rows, in the precision of the rows; no line is kept for it."""
 
 
-@compiled
+@partial(compiled, fused=True)
 def add_segments(slots: Array, changes: Array, values: Array, start: int, stop: int, scores: Array) -> None:
-    """scores[j, start:stop] += changes[j, r] values[slots[r], start:stop], line by line."""
-    for r in range(slots.size):
-        line = values[slots[r]]
-        for j in range(changes.shape[0]):
-            change = changes[j, r]
-            if change != 0.0:
-                for q in range(start, stop):
-                    scores[j, q] += change * line[q]
+    """scores[j, start:stop] += changes[j, r] values[slots[r], start:stop], four lines at a time: scores are touched less often."""
+    used = np.empty(slots.size, dtype=np.int64)
+    for j in range(changes.shape[0]):
+        own, target, count = changes[j], scores[j], 0
+        for r in range(slots.size):
+            if own[r] != 0.0:
+                used[count] = r
+                count += 1
+        whole = count - count % 4
+        for k in range(0, whole, 4):
+            p, q, r, s = used[k], used[k + 1], used[k + 2], used[k + 3]
+            first, second, third, fourth = values[slots[p]], values[slots[q]], values[slots[r]], values[slots[s]]
+            for i in range(start, stop):
+                target[i] += (own[p] * first[i] + own[q] * second[i]) + (own[r] * third[i] + own[s] * fourth[i])
+        for k in range(whole, count):
+            change, line = own[used[k]], values[slots[used[k]]]
+            for i in range(start, stop):
+                target[i] += change * line[i]
 
 
 class ExplicitLines:

@@ -96,7 +96,8 @@ def run_blocks(
 
 def _run_together(blocks: Iterator[tuple[slice, slice]], work: Callable[[slice, slice], None], workers: int) -> None:
     """This thread and others take block after block; the first error ends all, and so does Ctrl-C, after the blocks under way."""
-    lock, errors = threading.Lock(), []
+    lock = threading.Lock()
+    errors: list[BaseException] = []
 
     def take() -> None:
         try:
