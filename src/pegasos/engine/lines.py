@@ -65,7 +65,7 @@ class Lines(Protocol):
 
 @partial(compiled, fused=True)
 def add_segments(slots: Array, changes: Array, values: Array, start: int, stop: int, scores: Array) -> None:
-    """scores[j, start:stop] += changes[j, r] values[slots[r], start:stop], four lines at a time: scores are touched less often."""
+    """scores[j, start:stop] += changes[j, r] values[slots[r], start:stop], four lines at a time: scores are touched less."""
     used = np.empty(slots.size, dtype=np.int64)
     for j in range(changes.shape[0]):
         own, target, count = changes[j], scores[j], 0
