@@ -10,8 +10,10 @@ import { makeProblem } from "./walk.js";
 import { Optimum } from "./optimum.js";
 
 const STILL_AFTER = 160; // milliseconds without a change: then everything is drawn in full
+// Points of the curves, and steps at the start that all have one; while something moves as many as cost so much.
 const CURVE_POINTS = 80;
-const CURVE_COST = 3e6; // multiplications that curves may cost while something moves
+const FIRST_STEPS = 10;
+const CURVE_COST = 1.2e6;
 
 export class App {
   constructor(given, shown, say) {
@@ -148,9 +150,10 @@ export class App {
   makeRun(spec) {
     const problem = this.problemOf(spec);
     if (!problem) return null;
-    const cost = problem.signs.length * problem.m * (3 * problem.m + this.source.fresh.length);
-    const points = this.moving ? Math.min(Math.max(Math.floor(CURVE_COST / cost / this.names.length), 6), CURVE_POINTS) : CURVE_POINTS;
-    return new Run(problem, spec, this.scene.seed, this.source.fresh, points);
+    const given = [problem, spec, this.scene.seed, this.source.fresh];
+    if (!this.moving) return new Run(...given, CURVE_POINTS, FIRST_STEPS);
+    const cost = problem.signs.length * problem.m * (problem.m / 2 + this.source.fresh.length) * this.names.length;
+    return new Run(...given, Math.min(Math.max(Math.floor(CURVE_COST / cost), 4), CURVE_POINTS));
   }
 
   // Kernel matrices are kept as long as points and kernel stay what they are.

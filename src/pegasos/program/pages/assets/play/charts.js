@@ -19,7 +19,7 @@ function open(canvas, colours) {
 export function ticks(most, count) {
   const rough = most / count;
   const unit = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * unit).find((size) => size >= rough * 0.999);
+  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * unit).find((size) => size >= rough * 0.999);
   return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, k) => k * step);
 }
 
@@ -29,7 +29,7 @@ function axes(context, box, mostX, mostY, colours, form) {
   context.textBaseline = "middle";
   context.textAlign = "right";
   Object.assign(context, { strokeStyle: colours.line, lineWidth: 1 });
-  for (const value of ticks(mostY, 3)) {
+  for (const value of ticks(mostY, 4)) {
     const y = box.y(value);
     context.beginPath();
     context.moveTo(box.left, y);
@@ -38,7 +38,7 @@ function axes(context, box, mostX, mostY, colours, form) {
     context.fillText(form(value), box.left - 7, y);
   }
   context.textBaseline = "top";
-  const all = ticks(mostX, box.right - box.left > 300 ? 5 : 3);
+  const all = ticks(mostX, 4);
   all.forEach((value, k) => {
     context.textAlign = k === 0 ? "left" : box.x(value) > box.right - 16 ? "right" : "center";
     context.fillText(value >= 10000 ? `${value / 1000} k` : brief(value), box.x(value), box.bottom + 7);
@@ -98,9 +98,11 @@ export function drawBars(canvas, colours, { bars, limit, marked }) {
   const both = bars.some(({ value }) => value < 0);
   const y = (value) => (both ? (top + bottom) / 2 - ((bottom - top) / 2) * (value / scale) : bottom - (bottom - top) * (value / scale));
   const step = (right - left) / Math.max(bars.length, 1);
+  const gap = step > 4 ? 1 : 0;
   bars.forEach(({ value, colour }, i) => {
+    const [from, to] = [Math.round(left + i * step), Math.round(left + (i + 1) * step)]; // whole pixels: no moiré
     context.fillStyle = colour;
-    context.fillRect(left + i * step, Math.min(y(0), y(value)), Math.max(step - (step > 4 ? 1.5 : 0.3), 0.8), Math.abs(y(value) - y(0)));
+    context.fillRect(from, Math.min(y(0), y(value)), Math.max(to - from - gap, 1), Math.abs(y(value) - y(0)));
   });
   context.fillStyle = colours.ink;
   for (const i of marked) {
@@ -124,6 +126,6 @@ export function drawBars(canvas, colours, { bars, limit, marked }) {
   context.fillText("0", left - 7, y(0) - (both ? 0 : 5));
   if (limit && limit <= scale) {
     line(limit, [5, 4]);
-    context.fillText("C", left - 7, y(limit));
+    if (y(0) - y(limit) > 16) context.fillText("C", left - 7, y(limit));
   } else context.fillText(brief(most), left - 7, y(most));
 }

@@ -74,7 +74,9 @@ export function makeSlider(id, moved, settled) {
     }
     // A slider that is held keeps its place: what it means may be rounded.
     if (declared.read(Number(input.value)) !== value) input.value = slider.place(value);
-    output.innerHTML = slider.form(value) + beside;
+    const html = slider.form(value) + beside;
+    if (output.shown === html) return;
+    output.innerHTML = output.shown = html;
     input.setAttribute("aria-valuetext", output.textContent);
   };
   return { row, show };
@@ -94,7 +96,7 @@ export function makeList(id, title, chosen) {
       shown = names;
       list.replaceChildren(...Object.entries(options).map(([name, text]) => new Option(text, name)));
     }
-    list.value = String(value);
+    if (list.value !== String(value)) list.value = String(value);
   };
   return { row, show };
 }

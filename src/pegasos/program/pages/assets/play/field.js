@@ -2,7 +2,7 @@
 
 // What one kernel value on the grid costs, against one multiplication.
 const COSTS = { linear: 0.01, gaussian: 1, laplacian: 1, polynomial: 6, exponential: 14 };
-const SPACINGS = [4, 5, 6, 8, 10, 12, 16, 20];
+const SPACINGS = [5, 6, 8, 10, 12, 16, 20];
 
 // The finest grid (pixels between its lines) whose scores cost no more than the budget.
 export function spacing(width, height, support, kernelName, budget) {
@@ -23,7 +23,7 @@ export function makeGrid(view, width, height, pixels) {
 export function scoreField(problem, kernelName, c, grid) {
   const { points, kernel, constant } = problem;
   const { columns, rows, xs, ys } = grid;
-  const field = new Float32Array(columns * rows);
+  const field = new Float64Array(columns * rows);
   if (kernelName === "linear") return linearField(points, c, grid, field);
   const across = new Float64Array(columns);
   for (let i = 0; i < points.length; i++) {
@@ -34,7 +34,7 @@ export function scoreField(problem, kernelName, c, grid) {
       for (let k = 0; k < columns; k++) across[k] = weight * kernel.factor(xs[k] - x);
       for (let row = 0, at = 0; row < rows; row++) {
         const down = kernel.factor(ys[row] - y);
-        if (down < 1e-9) at += columns;
+        if (down < 1e-150) at += columns;
         else for (let k = 0; k < columns; k++, at++) field[at] += down * across[k];
       }
     } else {
@@ -69,26 +69,53 @@ export function lead(fields, j) {
 // The corners of a square whose score is above the level, as a number, and the sides that the line crosses.
 const CROSSED = [[], [[3, 0]], [[0, 1]], [[3, 1]], [[1, 2]], [[3, 0], [1, 2]], [[0, 2]], [[3, 2]]];
 
-// Segments (x, y, x, y in pixels) of the line on which the field has this level.
+// Lines [x, y, x, y, ...] in pixels on which the field has this level.
 export function contour(field, { columns, rows, pixels }, level) {
-  const segments = [];
+  const places = new Map(); // from a side of a square, by its number, to the place where a line crosses it
+  const links = new Map(); // and to the one or two sides that a line reaches from there
+  const link = (from, to) => (links.has(from) ? links.get(from).push(to) : links.set(from, [to]));
   for (let row = 0; row + 1 < rows; row++) {
     for (let k = 0; k + 1 < columns; k++) {
       const at = row * columns + k;
-      const [a, b, c, d] = [field[at] - level, field[at + 1] - level, field[at + columns + 1] - level, field[at + columns] - level];
+      const a = field[at] - level;
+      const b = field[at + 1] - level;
+      const c = field[at + columns + 1] - level;
+      const d = field[at + columns] - level;
       const inside = (a > 0 ? 1 : 0) | (b > 0 ? 2 : 0) | (c > 0 ? 4 : 0) | (d > 0 ? 8 : 0);
       if (inside === 0 || inside === 15) continue;
-      const side = (number) => {
-        if (number === 0) return [k + a / (a - b), row];
-        if (number === 1) return [k + 1, row + b / (b - c)];
-        if (number === 2) return [k + d / (d - c), row + 1];
+      const numbers = [2 * at, 2 * at + 3, 2 * (at + columns), 2 * at + 1];
+      const cross = (side) => {
+        if (side === 0) return [k + a / (a - b), row];
+        if (side === 1) return [k + 1, row + b / (b - c)];
+        if (side === 2) return [k + d / (d - c), row + 1];
         return [k, row + a / (a - d)];
       };
-      for (const [from, to] of CROSSED[inside < 8 ? inside : 15 - inside]) {
-        const [one, two] = [side(from), side(to)];
-        segments.push(one[0] * pixels, one[1] * pixels, two[0] * pixels, two[1] * pixels);
+      for (const ends of CROSSED[inside < 8 ? inside : 15 - inside]) {
+        for (const side of ends) places.set(numbers[side], cross(side));
+        link(numbers[ends[0]], numbers[ends[1]]);
+        link(numbers[ends[1]], numbers[ends[0]]);
       }
     }
   }
-  return segments;
+  return joined(places, links, pixels);
+}
+
+// Whole lines, so that dashes run along them: first those with two ends, then those that are closed.
+function joined(places, links, pixels) {
+  const lines = [];
+  const follow = (start) => {
+    const line = [];
+    let at = start;
+    while (at !== undefined) {
+      const [x, y] = places.get(at);
+      line.push(x * pixels, y * pixels);
+      const next = links.get(at).pop();
+      if (next !== undefined) links.get(next).splice(links.get(next).indexOf(at), 1);
+      at = next;
+    }
+    lines.push(line);
+  };
+  for (const [side, ends] of links) if (ends.length === 1) follow(side);
+  for (const [side, ends] of links) if (ends.length) follow(side);
+  return lines;
 }

@@ -7,9 +7,9 @@ export function short(value) {
   if (value === null || value === undefined) return "–";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   const size = Math.abs(value);
-  let text = size !== 0 && (size < 1e-3 || size >= 1e5) ? value.toExponential(1) : String(Number(value.toPrecision(3)));
+  let text = size !== 0 && (size < 1e-4 || size >= 1e5) ? value.toExponential(1).replace(".0e", "e") : String(Number(value.toPrecision(3)));
   text = text.replace(/e\+?(-?)(\d+)$/, (_, sign, digits) => `·10<sup>${sign ? "−" : ""}${digits}</sup>`);
-  return text.replace(/^-/, "−");
+  return text.replace(/^(-?)1·10/, "$110").replace(/^-/, "−");
 }
 
 const signed = (value) => (value > 0 ? "+1" : "−1");

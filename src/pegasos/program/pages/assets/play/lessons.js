@@ -27,7 +27,7 @@ export const LESSONS = [
     scene: { set: "xor", n: 80, noise: 0.08 },
     a: { model: "perceptron", kernel: "linear", average: 0, count: 50 },
     b: { model: "perceptron", kernel: "linear", average: 1, count: 50 },
-    view: { t: 37, speed: 20 },
+    view: { t: 1600, speed: 20 },
   },
   {
     title: "A kernel bends the line",
@@ -41,8 +41,8 @@ export const LESSONS = [
     title: "What λ does",
     text: "A large λ wants a short w: wide margins (dotted), and nearly every example is a support vector. A small λ (large C) pays for each mistake instead, and the boundary follows single points.",
     scene: { set: "moons", n: 120, noise: 0.3 },
-    a: { model: "sdca", lam: 0.3, variance: 0.25 },
-    b: { model: "sdca", lam: 0.0003, variance: 0.25, count: 200 },
+    a: { model: "sdca", lam: 0.03, variance: 0.25, count: 100 },
+    b: { model: "sdca", lam: 0.0003, variance: 0.25, count: 100 },
   },
   {
     title: "A width that is too narrow",
@@ -95,9 +95,10 @@ export const LESSONS = [
   },
   {
     title: "Overfitting, seen on fresh points",
-    text: "Polynomials of degree 7 on 40 noisy points: the longer SDCA works, the fewer training errors, and the more on fresh points. Raise λ, or take more points.",
-    scene: { set: "circles", n: 40, noise: 0.5, sample: 3 },
-    a: { model: "sdca", kernel: "polynomial", degree: 7, coef0: 1, lam: 0.00001, count: 200 },
+    text: "On 40 noisy points A makes no training error and many on fresh points: it has learned the noise. B errs in training, and less on what it has never seen.",
+    scene: { set: "circles", n: 40, noise: 0.45, sample: 3 },
+    a: { model: "sdca", variance: 0.05, lam: 0.0001, count: 60 },
+    b: { model: "sdca", variance: 0.5, lam: 0.02, count: 60 },
   },
 ];
 

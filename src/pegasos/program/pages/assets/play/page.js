@@ -21,7 +21,6 @@ export class Page {
     this.classes = Math.max(LEAST_CLASSES, given ? given.classes.length : 0);
     this.system = window.matchMedia("(prefers-color-scheme: dark)");
     this.system.addEventListener("change", () => this.setTheme(this.system.matches ? "dark" : "light"));
-    this.printed = window.matchMedia("print");
     this.spoken = "";
     this.planes = ["a", "b"].map((name) => new Plane(byId(`plane-${name}`)));
     this.app = new App(given, () => this.show(), (words) => this.say(words));
@@ -75,7 +74,9 @@ export class Page {
     byId("classes").innerHTML = Array.from({ length: this.classes }, (_, c) => `<button type="button" data-action="class-${c}"></button>`).join("");
     byId("lesson").replaceChildren(new Option("A lesson …", ""), ...LESSONS.map(({ title }, k) => new Option(`${k + 1}. ${title}`, k)));
     byId("lesson").addEventListener("change", (event) => event.target.value !== "" && this.app.openLesson(Number(event.target.value)));
+    this.buttons = {};
     for (const button of document.querySelectorAll("[data-action]")) {
+      this.buttons[button.dataset.action] = button;
       const { key, title, run } = this.actions[button.dataset.action];
       Object.assign(button, { title: `${title} (${keyName(key)})` });
       button.setAttribute("aria-keyshortcuts", key === " " ? "Space" : /^[A-Z]$/.test(key) ? `Shift+${key}` : key);
@@ -217,6 +218,7 @@ export class Page {
 
   setTheme(theme) {
     this.theme = theme;
+    byId("theme").textContent = theme === "dark" ? "Light" : "Dark";
     const { style } = document.documentElement;
     style.colorScheme = theme;
     for (const [name, colour] of Object.entries(THEMES[theme])) style.setProperty(`--${name}`, colour);
@@ -287,7 +289,7 @@ export class Page {
     const loss = spec.model === "perceptron" ? "" : `, ${spec.loss}`;
     const letter = this.app.scene.compare ? `<b class="letter ${k ? "other" : ""}">${k ? "B" : "A"}</b> ` : "";
     const strength = spec.model === "perceptron" ? "" : `, <i>λ</i> = ${short(spec.lam)}`;
-    return `${letter}${words}${loss}, ${spec.kernel}${strength}<span class="errors">${errorWords({ now })}</span>`;
+    return `<span>${letter}${words}${loss}, ${spec.kernel}${strength}</span><span class="errors">${errorWords({ now })}</span>`;
   }
 
   showRun(shown) {
@@ -338,17 +340,23 @@ export class Page {
       else control.show(sliderOf(name, spec), spec[name], this.beside(name, spec));
     }
     byId("tabs").hidden = !scene.compare;
-    for (const name of ["a", "b"]) byId(`tab-${name}`).setAttribute("aria-pressed", app.learner === name);
+    for (const name of ["a", "b"]) this.mark(byId(`tab-${name}`), app.learner === name);
     const pressed = { add: app.tool === "add", paint: app.tool === "paint", erase: app.tool === "erase", compare: scene.compare, optimum: view.optimum };
     for (let c = 0; c < this.classes; c++) pressed[`class-${c}`] = app.klass === c;
-    for (const set of [...Object.keys(SETS), "data"]) pressed[`set-${set}`] = scene.set === set;
-    for (const [id, value] of Object.entries(pressed)) {
-      for (const button of document.querySelectorAll(`[data-action="${id}"]`)) button.setAttribute("aria-pressed", value);
-    }
+    for (const set of [...Object.keys(SETS), "data"]) pressed[`set-${set}`] = scene.set === set && (!scene.points || !scene.points.length);
+    for (const [id, value] of Object.entries(pressed)) if (this.buttons[id]) this.mark(this.buttons[id], value);
+    byId("sample").hidden = scene.set === "empty" || scene.set === "data";
     byId("notes").hidden = scene.set !== "data";
     if (scene.set === "data") byId("notes").textContent = this.given.notes.join("; ");
     this.showTime();
     this.showLesson();
+  }
+
+  // Elements are touched only where something changed: a frame has better things to do.
+  mark(button, pressed) {
+    if (button.pressed === pressed) return;
+    button.pressed = pressed;
+    button.setAttribute("aria-pressed", pressed);
   }
 
   beside(name, spec) {
@@ -377,7 +385,7 @@ export class Page {
     byId("lesson").value = lesson === null ? "" : lesson;
     byId("lesson-line").hidden = lesson === null;
     if (lesson === null) return;
-    this.put("lesson-title", LESSONS[lesson].title);
+    this.put("lesson-title", `${LESSONS[lesson].title}.`);
     this.put("lesson-text", LESSONS[lesson].text);
   }
 }

@@ -3,11 +3,11 @@
 export const THEMES = {
   light: {
     ink: "#16202c", soft: "#536070", line: "#d9dfe6", paper: "#ffffff", raised: "#f5f7f9", accent: "#0b5fa5",
-    other: "#8a2be2", good: "#14713f", warn: "#8a4b00", plane: "#ffffff", ring: "#000000",
+    other: "#00797f", good: "#14713f", warn: "#8a4b00", plane: "#ffffff", optimum: "#7a1fa2", ring: "#000000",
   },
   dark: {
     ink: "#eef2f6", soft: "#aab5c2", line: "#343e4a", paper: "#0f1318", raised: "#1a2029", accent: "#7cbcf5",
-    other: "#c9a1ff", good: "#6fd3a0", warn: "#f3cf93", plane: "#0b0e12", ring: "#ffffff",
+    other: "#4dd0e1", good: "#6fd3a0", warn: "#f3cf93", plane: "#0b0e12", optimum: "#f0a8ff", ring: "#ffffff",
   },
 };
 

@@ -4,7 +4,10 @@ import { brief, drawBars, drawCurves } from "./charts.js";
 import { short } from "./formula.js";
 import { classColour, THEMES } from "./palette.js";
 
-const percent = (share) => `${Number((100 * share).toPrecision(share > 0.1 ? 3 : 2))}\u00a0%`;
+const percent = (share) => {
+  if (share > 0 && share < 1e-5) return "below 0.001\u00a0%";
+  return `${Number((100 * Math.max(share, 0)).toPrecision(share > 0.1 ? 3 : 2))}\u00a0%`;
+};
 const DASHES = [6, 5];
 
 // The records of a run up to now, and now itself.
@@ -27,18 +30,18 @@ export function drawObjective(canvas, theme, all, optima, total) {
     const points = records.map(({ t, primal }) => [t, primal]);
     curves.push({ points, colour, down: bound.length ? bound : null });
     if (bound.length) curves.push({ points: bound, colour, width: 1.5, dashes: [2, 4] });
-    if (best[k]) curves.push({ points: [[0, best[k].primal], [total, best[k].primal]], colour: THEMES[theme].accent, dashes: [9, 6], width: 1.8 });
+    if (best[k]) curves.push({ points: [[0, best[k].primal], [total, best[k].primal]], colour: THEMES[theme].optimum, dashes: [9, 6], width: 2 });
   });
   drawCurves(canvas, THEMES[theme], { curves, mostX: Math.max(total, 1), mostY: topOf(all, best), now: all[0].now.t });
 }
 
 export function objectiveWords({ run, now }, optimum) {
-  if (!run.certified) return `loss ${brief(now.primal)}; no bound: nothing is regularized`;
+  if (!run.certified) return `loss ${brief(now.primal)} · no bound without λ`;
   const gap = percent((now.primal - now.bound) / now.primal);
-  const words = `${brief(now.primal)}, at least ${brief(Math.max(0, now.bound))} is certain: gap <strong>${gap}</strong>`;
+  const words = `${brief(now.primal)} · bound ${brief(Math.max(0, now.bound))} · gap <strong>${gap}</strong>`;
   if (!optimum || !Number.isFinite(optimum.best.primal)) return words;
-  const how = optimum.reached ? "" : optimum.done ? ` (only to ${percent(optimum.gap)})` : " (at work)";
-  return `${words}; optimum ${brief(optimum.best.primal)}${how}`;
+  const how = optimum.reached ? "" : optimum.done ? ` (±${percent(optimum.gap)})` : " …";
+  return `${words} · best ${brief(optimum.best.primal)}${how}`;
 }
 
 export function drawErrors(canvas, theme, all, total) {
@@ -48,7 +51,8 @@ export function drawErrors(canvas, theme, all, total) {
     const records = curveOf(run, now);
     curves.push({ points: records.map(({ t, training }) => [t, training]), colour });
     if (now.fresh !== null) curves.push({ points: records.map(({ t, fresh }) => [t, fresh]), colour, dashes: DASHES });
-    most = Math.max(most, ...records.flatMap(({ training, fresh }) => [training, fresh ?? 0]));
+    const settled = records.filter(({ t }) => t === now.t || t > total / 50); // the first steps know nothing yet
+    most = Math.max(most, ...settled.flatMap(({ training, fresh }) => [training, fresh ?? 0]));
   }
   const form = (value) => `${brief(100 * value)}\u00a0%`;
   drawCurves(canvas, THEMES[theme], { curves, mostX: Math.max(total, 1), mostY: 1.08 * most, now: all[0].now.t, form });

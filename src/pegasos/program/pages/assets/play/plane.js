@@ -4,7 +4,7 @@ import { contour, lead, makeGrid, scoreField, spacing } from "./field.js";
 import { channels, classColour, THEMES, trace } from "./palette.js";
 
 const HALF_WINDOW = 2.45;
-const BUDGET = { moving: 1.5e6, still: 1.2e7 };
+const BUDGET = { moving: 6e5, still: 1.2e7 };
 
 export class Plane {
   constructor(canvas) {
@@ -56,20 +56,19 @@ export class Plane {
     const budget = BUDGET[shown.moving ? "moving" : "still"];
     const grid = makeGrid(this.view, this.width, this.height, spacing(this.width, this.height, support, spec.kernel, budget));
     const fields = shown.c.map((c) => scoreField(problem, spec.kernel, c, grid));
-    this.shade(fields, grid, problem.classes, shown.theme, spec.model === "perceptron");
+    this.shade(fields, grid, problem.classes, shown.theme, spec.model === "perceptron", shown.moving ? 4 : 2);
     const leads = fields.length === 1 ? fields : fields.map((_, j) => lead(fields, j));
-    const boundary = leads.map((field) => contour(field, grid, 0));
+    const boundary = leads.flatMap((field) => contour(field, grid, 0));
     if (shown.stepped && this.boundary) this.stroke(this.boundary, colours.soft, 1.5, [2, 4]);
     if (fields.length === 1 && spec.model !== "perceptron") {
-      this.stroke([contour(fields[0], grid, 1), contour(fields[0], grid, -1)], colours.ink, 1.2, [1.5, 4]);
+      this.stroke([...contour(fields[0], grid, 1), ...contour(fields[0], grid, -1)], colours.ink, 1.6, [0.5, 4.5]);
     }
     this.stroke(boundary, colours.ink, 2.6, []);
     this.boundary = boundary;
     if (shown.optimum) {
       const best = shown.optimum.map((c) => scoreField(problem, spec.kernel, c, grid));
       const edges = best.length === 1 ? best : best.map((_, j) => lead(best, j));
-      this.stroke(edges.map((field) => contour(field, grid, 0)), colours.plane, 5, []);
-      this.stroke(edges.map((field) => contour(field, grid, 0)), colours.accent, 2.6, [9, 6]);
+      this.stroke(edges.flatMap((field) => contour(field, grid, 0)), colours.optimum, 3.4, [10, 8]);
     }
   }
 
@@ -77,10 +76,7 @@ export class Plane {
     const { context } = this;
     context.beginPath();
     for (const line of lines) {
-      for (let at = 0; at < line.length; at += 4) {
-        context.moveTo(line[at], line[at + 1]);
-        context.lineTo(line[at + 2], line[at + 3]);
-      }
+      for (let at = 0; at < line.length; at += 2) context[at ? "lineTo" : "moveTo"](line[at], line[at + 1]);
     }
     Object.assign(context, { strokeStyle: colour, lineWidth: width, lineCap: "round" });
     context.setLineDash(dashes);
@@ -88,45 +84,41 @@ export class Plane {
     context.setLineDash([]);
   }
 
-  // Regions in the colours of their classes, the stronger the further the score is from a change: one pixel for two.
-  shade(fields, grid, classes, theme, scaleFree) {
-    const [width, height] = [Math.ceil(this.width / 2), Math.ceil(this.height / 2)];
+  // Regions in the colours of their classes, the stronger the further the score is from a change; one dot for `size` pixels.
+  shade(fields, grid, classes, theme, scaleFree, size) {
+    const [width, height] = [Math.ceil(this.width / size), Math.ceil(this.height / size)];
     if (this.shades.width !== width || this.shades.height !== height) {
       [this.shades.width, this.shades.height] = [width, height];
       this.image = this.shades.getContext("2d").createImageData(width, height);
+      this.dots = new Uint32Array(this.image.data.buffer);
     }
-    const { data } = this.image;
-    const colours = classes.map((c) => channels(classColour(c, theme)));
-    const unit = scaleFree ? Math.max(...fields.map(spread)) || 1 : 1;
-    const { columns, pixels } = grid;
-    const values = new Float64Array(fields.length);
+    const unit = 1.6 * (scaleFree ? Math.max(...fields.map(spread)) || 1 : 1);
+    const inks = classes.map((c) => strengths(channels(classColour(c, theme))));
+    const { dots } = this;
+    const line = fields.map(() => new Float64Array(grid.columns));
     for (let py = 0, to = 0; py < height; py++) {
-      const row = (2 * py) / pixels;
-      const top = Math.floor(row);
-      const down = row - top;
-      for (let px = 0; px < width; px++, to += 4) {
-        const column = (2 * px) / pixels;
-        const left = Math.floor(column);
+      mixRows(fields, grid, (size * (py + 0.5)) / grid.pixels, line);
+      for (let px = 0; px < width; px++, to++) {
+        const column = (size * (px + 0.5)) / grid.pixels;
+        const left = column | 0;
         const right = column - left;
-        const at = top * columns + left;
-        for (let j = 0; j < fields.length; j++) {
-          const field = fields[j];
-          const upper = field[at] + right * (field[at + 1] - field[at]);
-          const below = at + columns < field.length ? at + columns : at;
-          const lower = field[below] + right * (field[below + 1] - field[below]);
-          values[j] = upper + down * (lower - upper);
+        let [best, value, second] = [0, -Infinity, -Infinity];
+        for (let j = 0; j < line.length; j++) {
+          const score = line[j][left] + right * (line[j][left + 1] - line[j][left]);
+          if (score > value) {
+            second = value;
+            value = score;
+            best = j;
+          } else if (score > second) second = score;
         }
-        const [winner, distance] = winning(values);
-        const [r, g, b] = colours[winner];
-        data[to] = r;
-        data[to + 1] = g;
-        data[to + 2] = b;
-        data[to + 3] = 36 + 92 * Math.min(1, distance / unit / 1.6);
+        let distance = value - second;
+        if (line.length === 1) [best, distance] = value > 0 ? [1, value] : [0, -value];
+        dots[to] = inks[best][Math.min(LEVELS, (LEVELS * distance) / unit) | 0];
       }
     }
     this.shades.getContext("2d").putImageData(this.image, 0, 0);
     this.context.imageSmoothingEnabled = true;
-    this.context.drawImage(this.shades, 0, 0, 2 * width, 2 * height);
+    this.context.drawImage(this.shades, 0, 0, size * width, size * height);
   }
 
   drawPoints({ points, theme, c, run, drawn, changed, selected }, colours) {
@@ -137,7 +129,7 @@ export class Plane {
     points.forEach((point, i) => {
       const [x, y] = this.toScreen(point);
       const supports = sizes[i] > 1e-12 * largest && run;
-      trace(context, point.c, x, y, supports ? small + 5 * Math.sqrt(sizes[i] / largest) : small);
+      trace(context, point.c, x, y, supports ? small + 4.2 * Math.sqrt(sizes[i] / largest) : small);
       context.globalAlpha = supports || !run ? 1 : 0.75;
       context.fillStyle = classColour(point.c, theme);
       context.fill();
@@ -185,15 +177,20 @@ export class Plane {
   }
 }
 
-// The class that wins, and by how much: over zero for one predictor, over the second for several.
-function winning(values) {
-  if (values.length === 1) return values[0] > 0 ? [1, values[0]] : [0, -values[0]];
-  let [best, second] = [0, -Infinity];
-  for (let j = 1; j < values.length; j++) {
-    if (values[j] > values[best]) [second, best] = [values[best], j];
-    else if (values[j] > second) second = values[j];
-  }
-  return [best, values[best] - second];
+// A colour in growing strength, as the numbers that an image holds (red lowest).
+const LEVELS = 63;
+function strengths([r, g, b]) {
+  return Uint32Array.from({ length: LEVELS + 1 }, (_, k) => (((36 + (92 * k) / LEVELS) << 24) | (b << 16) | (g << 8) | r) >>> 0);
+}
+
+// The fields along a line between two rows of the grid.
+function mixRows(fields, { columns, rows }, row, line) {
+  const top = Math.min(row | 0, rows - 2);
+  const down = Math.min(row - top, 1);
+  fields.forEach((field, j) => {
+    const mixed = line[j];
+    for (let k = 0, at = top * columns; k < columns; k++, at++) mixed[k] = field[at] + down * (field[at + columns] - field[at]);
+  });
 }
 
 // A typical size of scores that have no unit of their own.

@@ -1,7 +1,7 @@
 // A run: a walk together with what turns its raw vectors into predictors, at any step, and the curves on the way.
 
 import { certify } from "./certificate.js";
-import { crossGram, product, scoresOf } from "./kernels.js";
+import { crossGram, scoresOf } from "./kernels.js";
 import { LOSSES } from "./losses.js";
 import { Walk } from "./walk.js";
 
@@ -12,12 +12,13 @@ export function plannedSteps(spec, m) {
 }
 
 export class Run {
-  // `fresh`: points that take no part in learning; `points`: how many points the curves have.
-  constructor(problem, spec, seed, fresh, points) {
+  // `fresh`: points that take no part in learning; `points`: how many points the curves have, `first`: steps that all have one.
+  constructor(problem, spec, seed, fresh, points, first = 0) {
     this.problem = problem;
     this.spec = spec;
     this.seed = seed;
     this.fresh = fresh;
+    this.first = first;
     this.total = plannedSteps(spec, problem.m);
     this.every = Math.max(1, Math.ceil(this.total / points));
     this.freshK = crossGram(fresh, problem.points, problem.kernel, problem.constant);
@@ -30,6 +31,7 @@ export class Run {
     this.lag = this.share > 0 && this.share < 1 ? new Walk(this.problem, this.spec, this.seed) : null;
     this.records = [];
     this.bound = -Infinity;
+    this.record();
   }
 
   get t() {
@@ -50,7 +52,7 @@ export class Run {
     if (goal < this.t) this.restart();
     while (this.t < goal) {
       this.lead.step();
-      if (this.t % this.every === 0 || this.t === this.total) this.record();
+      if (this.t % this.every === 0 || this.t <= this.first || this.t === this.total) this.record();
     }
   }
 
@@ -58,25 +60,26 @@ export class Run {
     this.records.push(this.evaluate(this.predictor()));
   }
 
-  // The coefficients of each predictor: f_j(x) = Σ_i c_ji K(x_i, x).
-  predictor() {
+  // The coefficients of each predictor, f_j(x) = Σ_i c_ji K(x_i, x); or its scores on the points.
+  predictor(ofScores = false) {
     const { lead } = this;
     const t = lead.t;
-    if (t === 0) return lead.coefficients.map((c) => c.slice());
+    const raw = ofScores ? lead.scores : lead.coefficients;
+    if (t === 0) return raw.map((c) => c.slice());
     const start = this.share ? t - Math.ceil(this.share * t) : t;
     if (this.lag) while (this.lag.t < start) this.lag.step();
-    return lead.coefficients.map((c, j) => {
+    return raw.map((c, j) => {
       if (!this.share) return lead.model === "pegasos" ? c.map((value) => value / (lead.param * t)) : c.slice();
-      const before = this.lag && start > 0 ? this.lag.sums(j) : null;
+      const before = this.lag && start > 0 ? this.lag.sums(j, ofScores) : null;
       const scale = lead.model === "pegasos" ? lead.param * (t - start) : lead.clock[j];
-      return lead.sums(j).map((value, i) => (before ? value - before[i] : value) / scale);
+      return lead.sums(j, ofScores).map((value, i) => (before ? value - before[i] : value) / scale);
     });
   }
 
-  // Objective, bound and errors of a predictor, summed over the classes; the bound is the best so far.
+  // Objective, bound and errors of the present predictor c, summed over the classes; the bound is the best so far.
   evaluate(c) {
     const { problem, spec } = this;
-    const scores = c.map((each) => product(problem.K, each));
+    const scores = this.predictor(true);
     const found = { t: this.t, training: this.errors(scores, problem.points), fresh: null, primal: 0, bound: null };
     if (this.fresh.length) found.fresh = this.errors(c.map((each) => scoresOf(this.freshK, each)), this.fresh);
     if (!this.certified) {

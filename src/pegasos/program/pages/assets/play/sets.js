@@ -3,7 +3,7 @@
 import { Random } from "./random.js";
 
 const FRESH = 400;
-const THIRDS = [[-1.5, -0.9], [1.5, -0.9], [0, 1.4]];
+const THIRDS = [[-1.4, -0.75], [1.4, -0.75], [0, 1.25]];
 
 // Each gives one point of a class around 0, without noise, and how much noise it usually has.
 const DRAWN = {
@@ -13,7 +13,7 @@ const DRAWN = {
     classes: 2,
     place: (c, random) => {
       const angle = Math.PI * random.uniform();
-      return c ? [0.65 - 1.3 * Math.cos(angle), 0.35 - 1.3 * Math.sin(angle)] : [1.3 * Math.cos(angle) - 0.65, 1.3 * Math.sin(angle) - 0.35];
+      return c ? [0.6 - 1.2 * Math.cos(angle), 0.3 - 1.2 * Math.sin(angle)] : [1.2 * Math.cos(angle) - 0.6, 1.2 * Math.sin(angle) - 0.3];
     },
   },
   circles: {

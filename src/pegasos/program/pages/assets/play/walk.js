@@ -27,7 +27,10 @@ export class Walk {
     this.draws = sharedDraws(spec.sampling, m, seed);
     this.t = 0;
     const zeros = () => signs.map(() => new Float64Array(m));
-    [this.coefficients, this.scores, this.past] = [zeros(), zeros(), zeros()];
+    [this.coefficients, this.scores] = [zeros(), zeros()];
+    // For means: each change times the clock at its time, of coefficients and of scores.
+    this.averages = spec.model !== "sdca" && spec.average > 0;
+    [this.past, this.pastScores] = this.averages ? [zeros(), zeros()] : [[], []];
     this.clock = signs.map(() => 0);
     this.mistakes = signs.map(() => 0);
     this.resting = signs.map(() => false);
@@ -61,9 +64,13 @@ export class Walk {
     const { m, K } = this.problem;
     const scores = this.scores[j];
     this.coefficients[j][i] += u;
-    this.past[j][i] += u * this.clock[j];
     this.mistakes[j] += 1;
     for (let r = 0, at = i * m; r < m; r++, at++) scores[r] += u * K[at];
+    if (!this.averages) return;
+    const before = this.pastScores[j];
+    const weight = u * this.clock[j];
+    this.past[j][i] += weight;
+    for (let r = 0, at = i * m; r < m; r++, at++) before[r] += weight * K[at];
   }
 
   // A Perceptron that made no mistake in an epoch rests from then on.
@@ -76,8 +83,9 @@ export class Walk {
     return this.resting.every(Boolean);
   }
 
-  // Σ c_τ V_τ over the steps so far, c_τ = 1/τ (Pegasos) or 1 (Perceptron).
-  sums(j) {
-    return this.coefficients[j].map((value, i) => this.clock[j] * value - this.past[j][i]);
+  // Σ c_τ V_τ over the steps so far, c_τ = 1/τ (Pegasos) or 1 (Perceptron), of the coefficients or of the scores.
+  sums(j, ofScores) {
+    const [now, past] = ofScores ? [this.scores[j], this.pastScores[j]] : [this.coefficients[j], this.past[j]];
+    return now.map((value, i) => this.clock[j] * value - past[i]);
   }
 }
