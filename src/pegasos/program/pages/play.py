@@ -62,7 +62,10 @@ def points_of(dataset: Dataset) -> dict[str, Any]:
         notes.append(f"{len(found.rows):,} of {found.of:,} rows")
     places = _in_window(np.asarray(found.places, dtype=np.float64), apart=two)
     order = np.random.default_rng(0).permutation(len(places))
-    points = [{"x": x, "y": y, "c": code} for (x, y), code in zip(places[order].tolist(), codes[found.rows][order].tolist(), strict=True)]
+    points = [
+        {"x": x, "y": y, "c": code}
+        for (x, y), code in zip(places[order].tolist(), codes[found.rows][order].tolist(), strict=True)
+    ]
     names = [str(name) for name in label_texts(classes)]
     return {"name": dataset.name, "points": points, "classes": names, "n": min(USUAL_POINTS, len(points)), "notes": notes}
 

@@ -10,7 +10,7 @@ function openSet(app, set, given) {
   const usual = set === "data" ? { n: Math.min(given.n, given.points.length) } : { noise: SETS[set].noise };
   app.closeChange();
   app.change({ set, points: set === "empty" ? [] : null, ...usual }, null);
-  app.say(`${set === "data" ? given.name : SETS[set].title}: ${app.scenePoints().length} points.`);
+  app.say(`${set === "data" ? given.name : SETS[set].title}: ${app.points.length} points.`);
 }
 
 // id: {key, title, run}; `page` are the few things that only the page itself can do.

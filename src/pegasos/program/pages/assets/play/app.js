@@ -27,6 +27,7 @@ export class App {
     this.lastChange = -Infinity;
     this.waiting = false;
     this.stepped = false;
+    this.gather();
     this.rebuild();
   }
 
@@ -58,6 +59,14 @@ export class App {
     this.touched();
   }
 
+  // The points as they are by now: those of the scene, or of its set.
+  gather() {
+    const { scene } = this;
+    const made = [scene.set, scene.n, scene.noise, scene.sample].join();
+    if (made !== this.made) [this.made, this.drawn] = [made, makeSet(scene, this.given)];
+    this.source = { points: scene.points || this.drawn.points, fresh: this.drawn.fresh };
+  }
+
   changeLearner(part) {
     const name = this.learner;
     const next = sensible({ ...this.scene[name], ...part });
@@ -83,16 +92,13 @@ export class App {
 
   undo(direction) {
     const done = this.history[direction]();
-    this.say(done ? `${direction === "undo" ? "Undone" : "Done again"}; ${this.scenePoints().length} points.` : `Nothing to ${direction}.`);
     if (done) this.touched();
-  }
-
-  scenePoints() {
-    return this.scene.points || makeSet(this.scene, this.given).points;
+    this.say(done ? `${direction === "undo" ? "Undone" : "Done again"}; ${this.points.length} points.` : `Nothing to ${direction}.`);
   }
 
   touched() {
     this.lastChange = performance.now();
+    this.gather();
     this.stale = true;
     this.stepped = false;
     this.wake();
@@ -107,8 +113,8 @@ export class App {
     this.history.change(scene, null);
     this.view = { ...view };
     Object.assign(this, { lesson, learner: "a", cursor: null, selected: null });
-    this.rebuild();
     this.touched();
+    this.rebuild();
   }
 
   openLesson(number) {
@@ -138,9 +144,6 @@ export class App {
   // All runs anew, to the step at which they stood; one that stood at its end goes to its end.
   rebuild() {
     const { scene } = this;
-    const made = [scene.set, scene.n, scene.noise, scene.sample].join();
-    if (made !== this.made) [this.made, this.drawn] = [made, makeSet(scene, this.given)];
-    this.source = { points: scene.points || this.drawn.points, fresh: this.drawn.fresh };
     this.runs = this.names.map((name) => this.makeRun(scene[name])).filter(Boolean);
     for (const run of this.runs) run.goTo(this.view.t);
     this.stale = false;
