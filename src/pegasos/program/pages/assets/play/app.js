@@ -13,7 +13,7 @@ const STILL_AFTER = 160; // milliseconds without a change: then everything is dr
 // Points of the curves, and steps at the start that all have one; while something moves as many as cost so much.
 const CURVE_POINTS = 80;
 const FIRST_STEPS = 10;
-const CURVE_COST = 1.2e6;
+const CURVE_COST = 4e5;
 
 export class App {
   constructor(given, shown, say) {

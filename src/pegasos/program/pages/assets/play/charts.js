@@ -1,13 +1,12 @@
 // Small charts on a canvas: curves over the steps, and coefficients as bars.
 
+import { fitted } from "./sizes.js";
+
 const FONT = '13px system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
 const MARGIN = { left: 46, right: 12, top: 10, bottom: 24 };
 
 function open(canvas, colours) {
-  const { clientWidth: width, clientHeight: height } = canvas;
-  const ratio = Math.min(window.devicePixelRatio || 1, 2);
-  if (canvas.width !== Math.round(width * ratio)) canvas.width = Math.round(width * ratio);
-  if (canvas.height !== Math.round(height * ratio)) canvas.height = Math.round(height * ratio);
+  const { width, height, ratio } = fitted(canvas);
   const context = canvas.getContext("2d");
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, width, height);
@@ -38,7 +37,7 @@ function axes(context, box, mostX, mostY, colours, form) {
     context.fillText(form(value), box.left - 7, y);
   }
   context.textBaseline = "top";
-  const all = ticks(mostX, 4);
+  const all = ticks(mostX, box.right - box.left < 230 ? 2 : 4);
   all.forEach((value, k) => {
     context.textAlign = k === 0 ? "left" : box.x(value) > box.right - 16 ? "right" : "center";
     context.fillText(value >= 10000 ? `${value / 1000} k` : brief(value), box.x(value), box.bottom + 7);

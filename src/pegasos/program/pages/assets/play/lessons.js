@@ -39,7 +39,7 @@ export const LESSONS = [
   },
   {
     title: "What λ does",
-    text: "A large λ wants a short w: wide margins (dotted), and nearly every example is a support vector. A small λ (large C) pays for each mistake instead, and the boundary follows single points.",
+    text: "A large λ wants a short w: wide margins (dotted), and half of the examples hold them up. A small λ (large C) pays for each mistake instead, and the boundary follows single points.",
     scene: { set: "moons", n: 120, noise: 0.3 },
     a: { model: "sdca", lam: 0.03, variance: 0.25, count: 100 },
     b: { model: "sdca", lam: 0.0003, variance: 0.25, count: 100 },
@@ -52,14 +52,14 @@ export const LESSONS = [
   },
   {
     title: "Hinge against logistic",
-    text: "The hinge loss forgets examples beyond their margin: few coefficients remain. The logistic loss never forgets, all bars stay; both draw nearly the same line.",
+    text: "The hinge loss forgets examples beyond their margin: few coefficients remain. The logistic loss never forgets, all bars stay; both err about equally often.",
     scene: { set: "pair", n: 100, noise: 0.6 },
     a: { model: "sdca", loss: "hinge", kernel: "linear", lam: 0.01 },
     b: { model: "sdca", loss: "logistic", kernel: "linear", lam: 0.01 },
   },
   {
     title: "Uniform draws against permutations",
-    text: "After one epoch of independent draws about a third of the examples was never seen. A permutation sees each one once, and its objective falls more evenly.",
+    text: "After one epoch of independent draws about a third of the examples was never seen. A permutation sees each one once, and here its objective stays ahead.",
     scene: { set: "moons", n: 100, noise: 0.25 },
     a: { sampling: "uniform", lam: 0.01, average: 0, count: 8 },
     b: { sampling: "permutation", lam: 0.01, average: 0, count: 8 },
@@ -68,9 +68,9 @@ export const LESSONS = [
   {
     title: "Averaging",
     text: "The last vector jumps with every example that it saw last. The mean over the last half of all steps hardly moves, and its objective is lower.",
-    scene: { set: "moons", n: 120, noise: 0.35 },
-    a: { average: 0, lam: 0.003, count: 20 },
-    b: { average: 0.5, lam: 0.003, count: 20 },
+    scene: { set: "pair", n: 120, noise: 0.9 },
+    a: { kernel: "linear", average: 0, lam: 0.003, count: 20 },
+    b: { kernel: "linear", average: 0.5, lam: 0.003, count: 20 },
     view: { speed: 60 },
   },
   {

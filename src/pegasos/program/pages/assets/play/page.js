@@ -10,6 +10,7 @@ import { className, icon, THEMES } from "./palette.js";
 import { coefficientWords, drawCoefficients, drawErrors, drawObjective, errorWords, objectiveWords } from "./pictures.js";
 import { Plane } from "./plane.js";
 import { SETS } from "./sets.js";
+import { watchSizes } from "./sizes.js";
 
 const byId = (id) => document.getElementById(id);
 const SPEEDS = [1, 2, 5, 10, 20, 30, 50, 100, 200, 500, 1000, 2000, 5000];
@@ -21,7 +22,7 @@ export class Page {
     this.classes = Math.max(LEAST_CLASSES, given ? given.classes.length : 0);
     this.system = window.matchMedia("(prefers-color-scheme: dark)");
     this.system.addEventListener("change", () => this.setTheme(this.system.matches ? "dark" : "light"));
-    this.spoken = "";
+    this.beat = 0;
     this.planes = ["a", "b"].map((name) => new Plane(byId(`plane-${name}`)));
     this.app = new App(given, () => this.show(), (words) => this.say(words));
     this.actions = makeActions(this.app, this);
@@ -50,8 +51,7 @@ export class Page {
   }
 
   listenToWindow() {
-    new ResizeObserver(() => this.app.wake()).observe(byId("stage"));
-    new ResizeObserver(() => this.app.wake()).observe(byId("pictures"));
+    watchSizes(document.querySelectorAll("canvas"), () => this.app.wake());
     window.addEventListener("hashchange", () => {
       if (location.hash !== this.ownAddress) this.app.restore(location.hash);
     });
@@ -240,7 +240,6 @@ export class Page {
   }
 
   say(words) {
-    this.spoken = words;
     byId("said").textContent = words;
   }
 
@@ -255,11 +254,15 @@ export class Page {
     byId("too-few").hidden = app.runs.length > 0;
     const shown = app.runs.map((run, k) => {
       const c = run.predictor();
-      return { run, c, now: run.evaluate(c), colour: THEMES[this.theme][k ? "other" : "ink"] };
+      return { run, c, colour: THEMES[this.theme][k ? "other" : "ink"] };
     });
     this.planes.forEach((plane, k) => (k === 0 || compare) && this.showPlane(plane, shown[k], k));
+    // While something moves the plane comes first: pictures and words follow in every third frame.
+    this.beat = app.moving ? (this.beat + 1) % 3 : 0;
+    if (this.beat) return;
     byId("pictures").classList.toggle("nothing", !shown.length);
     byId("rule").hidden = !shown.length;
+    for (const each of shown) each.now = each.run.evaluate(each.c);
     if (shown.length) this.showRun(shown);
   }
 
@@ -280,7 +283,6 @@ export class Page {
       cursor: app.cursor,
       selected: app.selected,
     });
-    if (shown) byId(`caption-${k ? "b" : "a"}`).innerHTML = this.captionOf(shown, k);
   }
 
   captionOf({ run, now }, k) {
@@ -298,6 +300,7 @@ export class Page {
     const optima = shown.map(({ run }, k) => app.optimumOf(run, k));
     const columns = active.run.problem.owners;
     const j = app.view.column % columns.length;
+    shown.forEach((each, k) => this.put(`caption-${k ? "b" : "a"}`, this.captionOf(each, k)));
     drawObjective(byId("objective"), this.theme, shown, optima, app.total);
     drawErrors(byId("errors"), this.theme, shown, app.total);
     drawCoefficients(byId("coefficients"), this.theme, active, j);
@@ -369,20 +372,22 @@ export class Page {
   showTime() {
     const { app } = this;
     const position = byId("position");
-    position.max = app.total;
-    position.value = app.t;
+    if (Number(position.max) !== app.total) position.max = app.total;
+    if (Number(position.value) !== app.t) position.value = app.t;
     const epochs = app.runs[0] ? (app.t * app.runs[0].lead.batch) / app.runs[0].problem.m : 0;
     this.put("time", `step <b>${app.t.toLocaleString("en")}</b> of ${app.total.toLocaleString("en")}<span class="beside">epoch ${epochs.toFixed(1)}</span>`);
-    position.setAttribute("aria-valuetext", `step ${app.t} of ${app.total}`);
+    const words = `step ${app.t} of ${app.total}`;
+    if (position.ariaValueText !== words) position.ariaValueText = words;
     byId("play").classList.toggle("playing", app.playing);
-    byId("play-word").textContent = app.playing ? "Pause" : "Play";
-    byId("speed").value = SPEEDS.findIndex((speed) => speed >= app.view.speed);
+    this.put("play-word", app.playing ? "Pause" : "Play");
+    const place = SPEEDS.findIndex((speed) => speed >= app.view.speed);
+    if (Number(byId("speed").value) !== place) byId("speed").value = place;
     this.put("speed-words", `${app.view.speed.toLocaleString("en")} / s`);
   }
 
   showLesson() {
     const { lesson } = this.app;
-    byId("lesson").value = lesson === null ? "" : lesson;
+    if (byId("lesson").value !== String(lesson ?? "")) byId("lesson").value = lesson ?? "";
     byId("lesson-line").hidden = lesson === null;
     if (lesson === null) return;
     this.put("lesson-title", `${LESSONS[lesson].title}.`);

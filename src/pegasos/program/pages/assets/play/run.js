@@ -1,7 +1,7 @@
 // A run: a walk together with what turns its raw vectors into predictors, at any step, and the curves on the way.
 
 import { certify } from "./certificate.js";
-import { crossGram, scoresOf } from "./kernels.js";
+import { crossGram, product, scoresOf } from "./kernels.js";
 import { LOSSES } from "./losses.js";
 import { Walk } from "./walk.js";
 
@@ -60,26 +60,25 @@ export class Run {
     this.records.push(this.evaluate(this.predictor()));
   }
 
-  // The coefficients of each predictor, f_j(x) = Σ_i c_ji K(x_i, x); or its scores on the points.
-  predictor(ofScores = false) {
+  // The coefficients of each predictor: f_j(x) = Σ_i c_ji K(x_i, x).
+  predictor() {
     const { lead } = this;
     const t = lead.t;
-    const raw = ofScores ? lead.scores : lead.coefficients;
-    if (t === 0) return raw.map((c) => c.slice());
+    if (t === 0) return lead.coefficients.map((c) => c.slice());
     const start = this.share ? t - Math.ceil(this.share * t) : t;
     if (this.lag) while (this.lag.t < start) this.lag.step();
-    return raw.map((c, j) => {
+    return lead.coefficients.map((c, j) => {
       if (!this.share) return lead.model === "pegasos" ? c.map((value) => value / (lead.param * t)) : c.slice();
-      const before = this.lag && start > 0 ? this.lag.sums(j, ofScores) : null;
+      const before = this.lag && start > 0 ? this.lag.sums(j) : null;
       const scale = lead.model === "pegasos" ? lead.param * (t - start) : lead.clock[j];
-      return lead.sums(j, ofScores).map((value, i) => (before ? value - before[i] : value) / scale);
+      return lead.sums(j).map((value, i) => (before ? value - before[i] : value) / scale);
     });
   }
 
-  // Objective, bound and errors of the present predictor c, summed over the classes; the bound is the best so far.
+  // Objective, bound and errors of a predictor c, summed over the classes; the bound is the best so far.
   evaluate(c) {
     const { problem, spec } = this;
-    const scores = this.predictor(true);
+    const scores = c.map((each) => product(problem.K, each));
     const found = { t: this.t, training: this.errors(scores, problem.points), fresh: null, primal: 0, bound: null };
     if (this.fresh.length) found.fresh = this.errors(c.map((each) => scoresOf(this.freshK, each)), this.fresh);
     if (!this.certified) {

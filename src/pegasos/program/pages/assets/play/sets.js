@@ -2,7 +2,7 @@
 
 import { Random } from "./random.js";
 
-const FRESH = 400;
+const FRESH = 200;
 const THIRDS = [[-1.4, -0.75], [1.4, -0.75], [0, 1.25]];
 
 // Each gives one point of a class around 0, without noise, and how much noise it usually has.

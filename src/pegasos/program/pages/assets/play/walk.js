@@ -28,49 +28,55 @@ export class Walk {
     this.t = 0;
     const zeros = () => signs.map(() => new Float64Array(m));
     [this.coefficients, this.scores] = [zeros(), zeros()];
-    // For means: each change times the clock at its time, of coefficients and of scores.
-    this.averages = spec.model !== "sdca" && spec.average > 0;
-    [this.past, this.pastScores] = this.averages ? [zeros(), zeros()] : [[], []];
+    this.past = zeros(); // each change times the clock at its time, for means
     this.clock = signs.map(() => 0);
     this.mistakes = signs.map(() => 0);
     this.resting = signs.map(() => false);
-    this.last = null;
+    this.drawn = new Int32Array(this.batch);
+    [this.tested, this.own, this.answers] = [0, 1, 2].map(() => new Float64Array(this.batch * signs.length));
   }
 
   // One step: the answers of all predictors at the drawn examples, all against the same vectors; then the changes.
   step() {
     const { m, K, signs } = this.problem;
+    const { batch, drawn, tested, own, answers } = this;
+    const columns = signs.length;
     const t = ++this.t;
-    const drawn = [];
-    const answers = [];
-    for (let k = 0; k < this.batch; k++) {
-      const i = this.draws.at((t - 1) * this.batch + k);
-      drawn.push(i);
-      for (let j = 0; j < signs.length; j++) {
-        if (this.resting[j]) continue;
-        const [y, s, kii] = [signs[j][i], this.scores[j][i], K[i * m + i]];
-        const own = y * this.coefficients[j][i];
-        const u = change(this.model, this.loss, s, y, own, kii, t, this.param);
-        answers.push({ i, j, y, s, own, kii, u });
+    for (let k = 0; k < batch; k++) {
+      const i = (drawn[k] = this.draws.at((t - 1) * batch + k));
+      for (let j = 0, at = k * columns; j < columns; j++, at++) {
+        const y = signs[j][i];
+        tested[at] = this.scores[j][i];
+        own[at] = y * this.coefficients[j][i];
+        answers[at] = this.resting[j] ? NaN : change(this.model, this.loss, tested[at], y, own[at], K[i * m + i], t, this.param);
       }
     }
-    for (const { i, j, u } of answers) if (u !== 0) this.add(j, i, u);
-    for (let j = 0; j < signs.length; j++) if (!this.resting[j]) this.clock[j] += tick(this.model, t);
+    for (let at = 0; at < batch * columns; at++) {
+      if (answers[at]) this.add(at % columns, drawn[Math.floor(at / columns)], answers[at]);
+    }
+    for (let j = 0; j < columns; j++) if (!this.resting[j]) this.clock[j] += tick(this.model, t);
     if (this.model === "perceptron" && t % m === 0) this.rest();
-    this.last = { t, drawn, answers };
+  }
+
+  // The last step: which examples were drawn, and for each predictor that did not rest what it read and answered.
+  get last() {
+    if (!this.t) return null;
+    const { m, K, signs } = this.problem;
+    const answers = [];
+    this.answers.forEach((u, at) => {
+      const [i, j] = [this.drawn[Math.floor(at / signs.length)], at % signs.length];
+      if (!Number.isNaN(u)) answers.push({ i, j, y: signs[j][i], s: this.tested[at], own: this.own[at], kii: K[i * m + i], u });
+    });
+    return { t: this.t, drawn: [...this.drawn], answers };
   }
 
   add(j, i, u) {
     const { m, K } = this.problem;
     const scores = this.scores[j];
     this.coefficients[j][i] += u;
+    this.past[j][i] += u * this.clock[j];
     this.mistakes[j] += 1;
     for (let r = 0, at = i * m; r < m; r++, at++) scores[r] += u * K[at];
-    if (!this.averages) return;
-    const before = this.pastScores[j];
-    const weight = u * this.clock[j];
-    this.past[j][i] += weight;
-    for (let r = 0, at = i * m; r < m; r++, at++) before[r] += weight * K[at];
   }
 
   // A Perceptron that made no mistake in an epoch rests from then on.
@@ -83,9 +89,8 @@ export class Walk {
     return this.resting.every(Boolean);
   }
 
-  // Σ c_τ V_τ over the steps so far, c_τ = 1/τ (Pegasos) or 1 (Perceptron), of the coefficients or of the scores.
-  sums(j, ofScores) {
-    const [now, past] = ofScores ? [this.scores[j], this.pastScores[j]] : [this.coefficients[j], this.past[j]];
-    return now.map((value, i) => this.clock[j] * value - past[i]);
+  // Σ c_τ V_τ over the steps so far, c_τ = 1/τ (Pegasos) or 1 (Perceptron).
+  sums(j) {
+    return this.coefficients[j].map((value, i) => this.clock[j] * value - this.past[j][i]);
   }
 }
