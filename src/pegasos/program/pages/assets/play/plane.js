@@ -93,13 +93,14 @@ export class Plane {
     const unit = 1.6 * (scaleFree ? Math.max(...fields.map(spread)) || 1 : 1);
     const inks = classes.map((c) => strengths(channels(classColour(c, theme)), channels(THEMES[theme].plane)));
     const { dots } = this;
+    const last = grid.columns - 2;
     const line = fields.map(() => new Float64Array(grid.columns));
     for (let py = 0, to = 0; py < height; py++) {
       mixRows(fields, grid, (size * (py + 0.5)) / grid.pixels, line);
       for (let px = 0; px < width; px++, to++) {
         const column = (size * (px + 0.5)) / grid.pixels;
-        const left = column | 0;
-        const right = column - left;
+        const left = Math.min(column | 0, last);
+        const right = Math.min(column - left, 1);
         let [best, value, second] = [0, -Infinity, -Infinity];
         for (let j = 0; j < line.length; j++) {
           const score = line[j][left] + right * (line[j][left + 1] - line[j][left]);
