@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from browsing import open_page, until
 from command_line import fine
 from pegasos.engine.draws import SAMPLINGS, Draws
 from pegasos.kernels import Exponential, Gaussian, Laplacian, Linear, Polynomial
-from pegasos.program.pages.play import play
+from pegasos.program.pages.play_page import play
 from pegasos.program.pages.rendering import joined_modules
 from pegasos.program.tables.dataset import BadData
 
@@ -388,8 +389,13 @@ def test_modules_are_joined_each_once_and_after_what_they_need():
     assert script.index("class Random") < script.index("class Draws") < script.index("class Walk") < script.index("class App")
 
 
+def test_the_page_in_the_documents_is_the_present_one():
+    kept = Path(__file__).parents[1] / "docs" / "play.html"
+    assert kept.read_text(encoding="utf-8") == play().html, "run `make play`"
+
+
 def test_two_features_keep_their_names_and_more_classes_than_colours_are_left_out():
-    from pegasos.program.pages.play import points_of
+    from pegasos.program.pages.play_page import points_of
     from pegasos.program.tables.dataset import Column, Dataset
 
     random = np.random.default_rng(1)

@@ -33,7 +33,7 @@ def command(
     from pegasos.program.jobs import outputs
     from pegasos.program.jobs.datasets import load
     from pegasos.program.jobs.views import give
-    from pegasos.program.pages.play import play
+    from pegasos.program.pages.play_page import play
 
     outputs.check_file(out, *([] if data is None else [data]))
     page = play(None if data is None else load(data, reading))

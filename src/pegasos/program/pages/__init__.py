@@ -4,7 +4,7 @@ pegasos.report(sweep).save("report.html")
 """
 
 from pegasos.program.pages.page import report, write_report
-from pegasos.program.pages.play import play
+from pegasos.program.pages.play_page import play
 from pegasos.program.pages.recording import join_experiments, record_experiment, record_model, record_sweep
 from pegasos.program.pages.run_folders import save_record
 
