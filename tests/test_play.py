@@ -255,6 +255,24 @@ def test_points_by_pointer(opened):
     until(opened, "return play.app.points.length === 1 && !document.getElementById('too-few').hidden")
 
 
+def test_a_finger_adds_and_moves_a_point(browser, page):
+    open_page(browser, page, 390, 844)
+    until(browser, READY)
+    before = points(browser)
+    box = browser.execute_script("const b = document.getElementById('plane-a').getBoundingClientRect(); return [b.left, b.top]")
+    touch = [{"x": box[0] + 40, "y": box[1] + 40}]
+    browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": touch})
+    until(browser, f"return play.app.points.length === {len(before) + 1}")
+    first = points(browser)[-1]
+    for step in (20, 40, 60):
+        moved = [{"x": touch[0]["x"] + step, "y": touch[0]["y"]}]
+        browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": moved})
+    browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    until(browser, f"return play.app.points[{len(before)}].x > {first[0]} + 0.3")
+    assert points(browser)[:-1] == before
+    assert not browser.get_log("browser")
+
+
 def test_points_by_keyboard_alone(opened):
     from selenium.webdriver import ActionChains, Keys
 

@@ -15,7 +15,7 @@ def command(
     reading: ReadingOptions,
     talking: OutputOptions,
     data: Annotated[
-        str | None, typer.Argument(metavar="[DATA]", help="Labelled rows for its points: a file, a folder, or a named set.")
+        str | None, typer.Argument(metavar="DATA", help="Labelled rows for its points: a file, a folder, or a named set.")
     ] = None,
     out: Annotated[str, option("FILE", "The page.", "--out", "-o")] = "play.html",
 ) -> None:

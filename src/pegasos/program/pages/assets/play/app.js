@@ -90,6 +90,19 @@ export class App {
     if (told) this.say(`Point ${told}; ${points.length} points.`);
   }
 
+  // The keyboard's place in the plane, and the point that is chosen there.
+  moveCursor(cursor, selected) {
+    Object.assign(this, { cursor, selected });
+    const chosen = selected === null ? "" : `Point ${selected + 1} of ${this.points.length}, ${className(this.points[selected].c)}, `;
+    if (cursor) this.say(`${chosen}at ${cursor.x}, ${cursor.y}.`);
+    this.wake();
+  }
+
+  hideCursor() {
+    [this.cursor, this.selected] = [null, null];
+    this.wake();
+  }
+
   undo(direction) {
     const done = this.history[direction]();
     if (done) this.touched();

@@ -28,26 +28,10 @@ export class Page {
     this.actions = makeActions(this.app, this);
     this.buildButtons();
     this.buildControls();
-    for (const plane of this.planes) listenToPointer(plane, this.editor());
-    listenToKeys(this.editor(), this.actions);
+    for (const plane of this.planes) listenToPointer(plane, this.app);
+    listenToKeys(this.app, this.actions);
     this.setTheme(this.system.matches ? "dark" : "light");
     this.listenToWindow();
-  }
-
-  // What editing may do: the application, and the cursor.
-  editor() {
-    if (this.edits) return this.edits;
-    const { app } = this;
-    app.hideCursor = () => {
-      [app.cursor, app.selected] = [null, null];
-    };
-    app.moveCursor = (cursor, selected) => {
-      Object.assign(app, { cursor, selected });
-      const chosen = selected === null ? "" : `Point ${selected + 1} of ${app.points.length}, ${className(app.points[selected].c)}, `;
-      if (cursor) this.say(`${chosen}at ${cursor.x}, ${cursor.y}.`);
-      app.wake();
-    };
-    return (this.edits = app);
   }
 
   listenToWindow() {
@@ -62,7 +46,7 @@ export class Page {
       this.show();
     });
     window.addEventListener("afterprint", () => this.setTheme(this.onScreen));
-    for (const plane of this.planes) plane.canvas.addEventListener("blur", () => this.app.hideCursor() || this.app.wake());
+    for (const plane of this.planes) plane.canvas.addEventListener("blur", () => this.app.hideCursor());
   }
 
   // -- building ------------------------------------------------------------------------------------------------------
