@@ -128,13 +128,13 @@ def test_words_that_come_late_and_disks_that_are_full(place: Path, monkeypatch: 
 def test_an_interrupted_fit_leaves_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
-    def interrupt(*given: object) -> None:
+    def interrupt(*given: object, **more: object) -> None:
         seen.extend((place / "temporary").rglob("*.rows"))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pegasos.program.jobs.large_training.fit_to_file", interrupt)
+    monkeypatch.setattr("pegasos.program.jobs.large_training.fit_to_files", interrupt)
     answer = call("train", _written(numbers(900), "csv"), "--memory", "15kB", "-o", "large.model")
-    assert answer.code == 130 and len(seen) == 2 and not list((place / "temporary").iterdir())
+    assert answer.code == 130 and len(seen) == 3 and not list((place / "temporary").iterdir())
 
 
 def test_statistics_of_parts_are_those_of_the_whole() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import shlex
 import time
 import warnings
 from dataclasses import dataclass, replace
@@ -117,7 +116,7 @@ def tune(job: TuneJob) -> TuneRecord:
         folder=job.folder,
         model=str(folder / "best.model"),
         page=str(folder / "report.html") if job.page else None,
-        command=shlex.join(["pegasos", *console.state.arguments]),
+        command=console.command_line(),
         seconds=round(time.perf_counter() - begin, 2),
     )
     found = {name: getattr(record, name) for name in ("scoring", "honest", "errors", "seconds")}

@@ -27,6 +27,9 @@ Data = Annotated[
 ]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file that train or tune wrote.")]
 Memory = Annotated[str | None, option("SIZE", "Limit such as 2GB for the model and a chunk of rows.")]
+DataMemory = Annotated[
+    str | None, option("SIZE", "Limit such as 2GB for the data. Default: half of what is free. Larger: one pass.")
+]
 _Many = list[str]
 MODEL_NAMES = ", ".join(MODELS)
 
