@@ -29,6 +29,10 @@ def command(
     refit_all: Annotated[
         bool, option(None, "Refit the choice on all rows, once its test error is told.", "--refit-all/--no-refit-all")
     ] = True,
+    sample: Annotated[
+        int | None,
+        option("ROWS", "Rows to compare settings on where a table does not fit into --memory. Default: 20,000 at most.", min=100),
+    ] = None,
     page: Annotated[bool, option(None, "Write DIR/report.html, which shows the run.", "--page/--no-page")] = True,
     out: Annotated[str | None, option("DIR", "Folder of the run. Default: runs/ + DATA's name.", "--out", "-o")] = None,
 ) -> None:
@@ -52,7 +56,8 @@ def command(
     from pegasos.program.records.codec import to_json
 
     folder = out if out is not None else f"runs/{stem(data)}"
-    found = tune(TuneJob(data, folder, list(model), cv, scoring, jobs, max_time, learning, reading, running, page, refit_all))
+    job = TuneJob(data, folder, list(model), cv, scoring, jobs, max_time, learning, reading, running, page, refit_all, sample)
+    found = tune(job)
     if talking.as_json:
         console.show_json({**to_json(found), "choice": to_json(found.choice)})
     else:

@@ -26,6 +26,10 @@ _BESIDE = 16
 _SPARED = 100 * 10**6
 
 
+class NoRoom(BadData):
+    """Prepared rows do not fit on the disk."""
+
+
 class PreparedRows:
     """Rows of one kind (training or test) in files: features as float32, the code of the class, the weight."""
 
@@ -144,5 +148,5 @@ def workplace(needed: int) -> Iterator[Path]:
         free = shutil.disk_usage(folder).free
         if needed + _SPARED > free:
             where = f"{plain(Path(folder).parent)} has {size(free)} free"
-            raise BadData(f"the prepared rows take {size(needed)} on disk, but {where}; set TMPDIR to a larger place.")
+            raise NoRoom(f"the prepared rows take {size(needed)} on disk, but {where}; set TMPDIR to a larger place.")
         yield Path(folder)

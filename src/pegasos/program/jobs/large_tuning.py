@@ -1,0 +1,206 @@
+"""`tune` where the rows do not fit into memory: a search on a sample of them, then its choice on all rows, in passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from pegasos.engine.interruption import Interrupted
+from pegasos.engine.kernels import as_kernel
+from pegasos.learners.catalogue import MODELS, SDCA, make_learner
+from pegasos.nystroem import Nystroem
+from pegasos.program.grids import SOLVED_ROWS
+from pegasos.program.jobs import tuning
+from pegasos.program.jobs.large_tables import LargeTable
+from pegasos.program.jobs.large_training import chosen_scale
+from pegasos.program.jobs.prepared_tables import PreparedTable, count_errors, prepared, save_large
+from pegasos.program.jobs.tuning import TuneJob
+from pegasos.program.large.optimum import fit_to_files
+from pegasos.program.large.preparation import fitted_pipeline
+from pegasos.program.large.prepared import NoRoom
+from pegasos.program.large.survey import Survey
+from pegasos.program.pages.wording import whole_words
+from pegasos.program.records.runs import Compared, ErrorCount, TuneRecord, WholeRecord, cell_records
+from pegasos.program.tables.dataset import Dataset
+from pegasos.program.tables.labels import label_texts
+from pegasos.program.tables.read_options import Outline
+from pegasos.program.tables.row_hashes import hash_rows
+from pegasos.program.terminal import console, option_values
+from pegasos.program.terminal.reproduction import expansion_degree, landmarks_of
+from pegasos.search.racing import limited
+from pegasos.search.settings import Setting
+
+Array = np.ndarray[Any, Any]
+
+#: The share of training rows by which λ are compared again, and the numbers rows x features² up to which a fit is cheap
+#: enough for that: about a second a pass.
+COMPARED, CHEAP = 0.1, 1e11
+#: Bytes that the search has at least: kernels need a few even for few rows.
+LEAST_MEMORY = 64 * 10**6
+TRAINING, APART, TEST = range(3)
+
+
+@dataclass(frozen=True)
+class Told:
+    """A model that does not know the test rows, its errors, and how it came; then the model that is kept, and what it knows."""
+
+    errors: dict[str, ErrorCount]
+    fitted_rows: int
+    whole: WholeRecord
+    kept: Any
+    kept_rows: int
+    known: tuple[str, Array | None]
+
+
+def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None) -> TuneRecord:
+    """Search on a sample, learn the choice from all rows, write the folder, and answer what was found."""
+    table = LargeTable(job.data, job.reading, job.running, outline)
+    table.check(job.learning)
+    console.say(f"{table.about}: settings are compared on a sample of its rows, then the best one learns from all of them")
+    sample = table.sample(job.sample or SOLVED_ROWS)
+    found = table.look(sample)
+    rows, places = table.sampled(found, sample)
+    console.say(f"sample: {len(rows)} of {found.training} training rows, drawn over all files by --seed {job.running.seed}")
+    memory = f"{max(table.budget, LEAST_MEMORY)}B"
+    search, _, learned = tuning.explore(replace(job, running=replace(job.running, memory=memory)), rows, until)
+    told = _on_all_rows(job, table, found, search, rows, until)
+    record = tuning.make_record(
+        job,
+        search,
+        cell_records(search, learned, errors=job.scoring == "accuracy"),
+        begin,
+        data=table.data,
+        training_rows=found.training,
+        test_rows=found.rows - found.training,
+        split="random, row by row" if table.share else "none set aside",
+        scale=chosen_scale(found, job.learning.scale),
+        decision=tuning.decided(
+            job, search, told.fitted_rows, told.kept_rows, _refits(job, table) and told.whole.how != "sample"
+        ),
+        errors=told.errors,
+        whole=told.whole,
+    )
+    facts = tuning.facts_of_card(record, search)
+    save_large(record.model, table, found, told.kept, told.known, told.kept_rows, **facts)
+    page = replace(rows, notes=[*whole_words(told.whole, found.training), *rows.notes])
+    tuning.write_run(record, search, page, places, job)
+    return record
+
+
+def _refits(job: TuneJob, table: LargeTable) -> bool:
+    return job.refit_all and table.share > 0
+
+
+def _on_all_rows(job: TuneJob, table: LargeTable, found: Survey, search: Any, rows: Dataset, until: float | None) -> Told:
+    """The choice learned from all rows; where that cannot be, the model of the sample, and why."""
+    setting = search.settings_[search.best_index_]
+    loss = MODELS[setting.model][1].fixed.get("loss")
+    model = next((model.name for model in SDCA.models if model.fixed["loss"] == loss), None)
+    why = f"{setting.model} does not learn in passes; sdca and sdca-logistic do"
+    if model is not None:
+        try:
+            with limited(until):
+                return _in_passes(job, table, found, search, setting, model, rows)
+        except NoRoom as error:
+            why = str(error).rstrip(".")
+        except Interrupted:
+            why = "time was up before all rows were learned"
+    console.say(f"the model of the sample is kept: {why}")
+    errors = {
+        "training": ErrorCount.of(rows.labels, search.best_estimator_.predict(rows.X)),
+        **_stream_errors(table, found, search),
+    }
+    whole = WholeRecord(len(rows), "sample", why, setting.model, setting.lam)
+    return Told(errors, len(rows), whole, search.best_estimator_, len(rows), ("not kept", hash_rows(rows.X, rows.y)))
+
+
+def _in_passes(job: TuneJob, table: LargeTable, found: Survey, search: Any, setting: Setting, model: str, rows: Dataset) -> Told:
+    """Prepared rows in files, a λ for all rows, the errors, and a refit on all rows."""
+    nystroem, share = _landmarks(job, setting), len(rows) / found.training
+    assert setting.lam is not None  # both models that learn in passes have one
+    given = option_values.grids(job.learning, len(rows), found.classes)
+    settings: dict[str, Any] = {name: given[name][0] for name in ("class_weight", "tol") if name in given}
+    learner = make_learner(model, {**settings, "seed": job.running.seed, "memory": job.running.memory})
+    scale, degree = job.learning.scale, expansion_degree(setting)
+    estimator, width = fitted_pipeline(found, learner, scale, degree, nystroem, None if nystroem is None else rows.X)
+    if nystroem is not None:
+        console.say(f"a kernel won: all rows are learned through {len(nystroem.landmarks_)} landmarks (Nyström features)")
+    cheap = found.training * width**2 <= CHEAP and share < 1.0
+    with prepared(table, found, estimator, width, COMPARED if cheap else 0.0) as files:
+        compared = list(_compared(job, learner, files, setting.lam, share)) if cheap else []
+        best = min(compared, key=lambda each: (each.errors.error, -each.lam), default=None)
+        lam = setting.lam * share**0.5 if best is None else best.lam
+        with console.working(f"training {model} on {found.training} rows", "passes"):
+            _fit(job, learner, files, lam, TRAINING, APART)
+        with console.working("counting errors"):
+            errors = count_errors(learner, training=[files.train, files.compare], test=[files.test])
+        whole = WholeRecord(
+            len(rows),
+            "passes" if nystroem is None else "landmarks",
+            None,
+            model,
+            lam,
+            1.0 / (lam * found.training),
+            None if nystroem is None else len(nystroem.landmarks_),
+            int(learner.n_iter_),
+            float(learner.gap_),
+            compared,
+        )
+        kept, count = _refitted(job, table, found, estimator, files, lam)
+        return Told(errors, found.training, whole, kept, count, files.known(everything=kept is not estimator))
+
+
+def _landmarks(job: TuneJob, setting: Setting) -> Nystroem | None:
+    """Nyström features for a kernel: as the setting has them, or the usual number."""
+    part = landmarks_of(setting)
+    kernel = setting.kernel if part is None else as_kernel(part.get("kernel", Nystroem().kernel))
+    if kernel is None:
+        return None
+    many = Nystroem().landmarks if part is None else part.get("landmarks", Nystroem().landmarks)
+    return Nystroem(kernel, many, memory=job.running.memory, random_state=job.running.seed)
+
+
+def _fit(job: TuneJob, learner: Any, files: PreparedTable, lam: float, *numbers: int) -> None:
+    fit_to_files(learner.set_params(lam=lam), *files.learned(*numbers), cluster=job.cluster)
+
+
+def _compared(job: TuneJob, learner: Any, files: PreparedTable, lam: float, share: float) -> Iterator[Compared]:
+    """The same λ, the same C, and what lies between: which of them suits many times the rows is asked of rows kept apart."""
+    for each in (lam, lam * share**0.5, lam * share):
+        candidate = clone(learner)
+        with console.working(f"comparing λ = {each:.3g} on {files.train.count} rows", "passes"):
+            _fit(job, candidate, files, each, TRAINING)
+            yield Compared(each, count_errors(candidate, apart=[files.compare])["apart"])
+
+
+def _refitted(
+    job: TuneJob, table: LargeTable, found: Survey, estimator: Any, files: PreparedTable, lam: float
+) -> tuple[Any, int]:
+    """The model that is kept, and how many rows it knows: all of them if time allows; the steps stay those of training rows."""
+    if not _refits(job, table):
+        return estimator, found.training
+    last = clone(estimator.steps[-1][1])
+    try:
+        with console.working(f"refitting on all {found.rows} rows", "passes"):
+            _fit(job, last, files, lam, TRAINING, APART, TEST)
+    except Interrupted:
+        return estimator, found.training
+    return Pipeline([*estimator.steps[:-1], (estimator.steps[-1][0], last)]), found.rows
+
+
+def _stream_errors(table: LargeTable, found: Survey, search: Any) -> dict[str, ErrorCount]:
+    """Errors of the sample's model on all test rows, as they come by."""
+    draw, rows, mistakes = table.draw(), 0, 0
+    with console.working(f"predicting test rows of {table.data}", "rows", found.rows) as progress:
+        for part in progress.counting(table.parts(found.features, found.needs_frame)):
+            test = np.flatnonzero(draw.test(len(part)))
+            X, _ = table.weighed(part.X, None)
+            if len(test):
+                guesses = search.best_estimator_.predict(X[test])
+                rows, mistakes = rows + len(test), mistakes + int((label_texts(guesses) != label_texts(part.labels[test])).sum())
+    return {"test": ErrorCount.counted(rows, mistakes)} if rows else {}
