@@ -9,15 +9,16 @@ from typing import Any
 from pegasos.engine.landmarks import SAMPLE
 from pegasos.learners.catalogue import SDCA, make_learner
 from pegasos.nystroem import Nystroem
+from pegasos.program.jobs.clusters import cluster_of
 from pegasos.program.jobs.large_tables import LargeTable
 from pegasos.program.jobs.prepared_tables import count_errors, prepared, save_large
-from pegasos.program.large.optimum import Cluster, fit_to_files
+from pegasos.program.large.optimum import fit_to_files
 from pegasos.program.large.preparation import fitted_pipeline
 from pegasos.program.large.survey import Survey
 from pegasos.program.records.models import TrainRecord, learner_facts
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.terminal import console, option_values
-from pegasos.program.terminal.options import LearningOptions
+from pegasos.program.terminal.options import HERE, ClusterOptions, LearningOptions
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class LargeJob:
     model: str
     path: str
     learning: LearningOptions
-    cluster: Cluster | None = None
+    where: ClusterOptions = HERE
 
     def check(self) -> None:
         """Refuse what needs all rows at once, with the way out."""
@@ -51,8 +52,9 @@ def train_large(job: LargeJob) -> TrainRecord:
     learner, estimator, width = _made(job, found, landmarks, None if sample is None else table.sampled(found, sample)[0].X)
     console.say(f"scale: {chosen_scale(found, job.learning.scale)}")
     with prepared(table, found, estimator, width) as rows:
-        with console.working(f"training {job.model} on {found.training} rows", "passes"):
-            fit_to_files(learner, *rows.learned(0), cluster=job.cluster)
+        about = f"training {job.model} on {found.training} rows"
+        with cluster_of(job.where, table.running.memory) as cluster, console.working(about, "passes"):
+            fit_to_files(learner, *rows.learned(0), cluster=cluster)
         with console.working("counting errors"):
             errors = count_errors(learner, training=[rows.train], test=[rows.test])
         known = rows.known()

@@ -16,11 +16,12 @@ from pegasos.learners.catalogue import MODELS, SDCA, make_learner
 from pegasos.nystroem import Nystroem
 from pegasos.program.grids import SOLVED_ROWS
 from pegasos.program.jobs import tuning
+from pegasos.program.jobs.clusters import cluster_of
 from pegasos.program.jobs.large_tables import LargeTable
 from pegasos.program.jobs.large_training import chosen_scale
 from pegasos.program.jobs.prepared_tables import PreparedTable, count_errors, prepared, save_large
 from pegasos.program.jobs.tuning import TuneJob
-from pegasos.program.large.optimum import fit_to_files
+from pegasos.program.large.optimum import Cluster, fit_to_files
 from pegasos.program.large.preparation import fitted_pipeline
 from pegasos.program.large.prepared import NoRoom
 from pegasos.program.large.survey import Survey
@@ -67,8 +68,10 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
     rows, places = table.sampled(found, sample)
     console.say(f"sample: {len(rows)} of {found.training} training rows, drawn over all files by --seed {job.running.seed}")
     memory = f"{max(table.budget, LEAST_MEMORY)}B"
-    search, _, learned = tuning.explore(replace(job, running=replace(job.running, memory=memory)), rows, until)
-    told = _on_all_rows(job, table, found, search, rows, until)
+    with cluster_of(job.where, job.running.memory) as cluster:
+        searched = replace(job, running=replace(job.running, memory=memory))
+        search, _, learned = tuning.explore(searched, rows, until, cluster)
+        told = _Whole(job, table, found, search, rows, cluster).learned(until)
     record = tuning.make_record(
         job,
         search,
@@ -96,63 +99,106 @@ def _refits(job: TuneJob, table: LargeTable) -> bool:
     return job.refit_all and table.share > 0
 
 
-def _on_all_rows(job: TuneJob, table: LargeTable, found: Survey, search: Any, rows: Dataset, until: float | None) -> Told:
-    """The choice learned from all rows; where that cannot be, the model of the sample, and why."""
-    setting = search.settings_[search.best_index_]
-    loss = MODELS[setting.model][1].fixed.get("loss")
-    model = next((model.name for model in SDCA.models if model.fixed["loss"] == loss), None)
-    why = f"{setting.model} does not learn in passes; sdca and sdca-logistic do"
-    if model is not None:
+@dataclass(frozen=True)
+class _Whole:
+    """The choice of a search on a sample, on its way to all rows."""
+
+    job: TuneJob
+    table: LargeTable
+    found: Survey
+    search: Any
+    rows: Dataset
+    cluster: Cluster | None
+
+    @property
+    def setting(self) -> Setting:
+        return self.search.settings_[self.search.best_index_]
+
+    def learned(self, until: float | None) -> Told:
+        """The choice learned from all rows; where that cannot be, the model of the sample, and why."""
+        loss = MODELS[self.setting.model][1].fixed.get("loss")
+        model = next((model.name for model in SDCA.models if model.fixed["loss"] == loss), None)
+        why = f"{self.setting.model} does not learn in passes; sdca and sdca-logistic do"
+        if model is not None:
+            try:
+                with limited(until):
+                    return self._in_passes(model)
+            except NoRoom as error:
+                why = str(error).rstrip(".")
+            except Interrupted:
+                why = "time was up before all rows were learned"
+        console.say(f"the model of the sample is kept: {why}")
+        return self._of_sample(why)
+
+    def _of_sample(self, why: str) -> Told:
+        model, rows = self.search.best_estimator_, self.rows
+        errors = {"training": ErrorCount.of(rows.labels, model.predict(rows.X)), **_stream_errors(self.table, self.found, model)}
+        whole = WholeRecord(len(rows), "sample", why, self.setting.model, self.setting.lam)
+        return Told(errors, len(rows), whole, model, len(rows), ("not kept", hash_rows(rows.X, rows.y)))
+
+    def _in_passes(self, model: str) -> Told:
+        """Prepared rows in files, a λ for all rows, the errors, and a refit on all rows."""
+        found, setting, share = self.found, self.setting, len(self.rows) / self.found.training
+        assert setting.lam is not None  # both models that learn in passes have one
+        nystroem = _landmarks(self.job, setting)
+        learner, estimator, width = self._pipeline(model, nystroem)
+        cheap = found.training * width**2 <= CHEAP and share < 1.0
+        with prepared(self.table, found, estimator, width, COMPARED if cheap else 0.0) as files:
+            compared = list(self._compared(learner, files, setting.lam, share)) if cheap else []
+            best = min(compared, key=lambda each: (each.errors.error, -each.lam), default=None)
+            lam = setting.lam * share**0.5 if best is None else best.lam
+            with console.working(f"training {model} on {found.training} rows", "passes"):
+                self._fit(learner, files, lam, TRAINING, APART)
+            with console.working("counting errors"):
+                errors = count_errors(learner, training=[files.train, files.compare], test=[files.test])
+            whole = WholeRecord(
+                sample=len(self.rows),
+                how="passes" if nystroem is None else "landmarks",
+                model=model,
+                lam=lam,
+                cost=1.0 / (lam * found.training),
+                landmarks=None if nystroem is None else len(nystroem.landmarks_),
+                passes=int(learner.n_iter_),
+                gap=float(learner.gap_),
+                compared=compared,
+            )
+            kept, count = self._refitted(estimator, files, lam)
+            return Told(errors, found.training, whole, kept, count, files.known(everything=kept is not estimator))
+
+    def _pipeline(self, model: str, nystroem: Nystroem | None) -> tuple[Any, Any, int]:
+        job, found = self.job, self.found
+        given = option_values.grids(job.learning, len(self.rows), found.classes)
+        settings: dict[str, Any] = {name: given[name][0] for name in ("class_weight", "tol") if name in given}
+        learner = make_learner(model, {**settings, "seed": job.running.seed, "memory": job.running.memory})
+        sample = None if nystroem is None else self.rows.X
+        estimator, width = fitted_pipeline(found, learner, job.learning.scale, expansion_degree(self.setting), nystroem, sample)
+        if nystroem is not None:
+            console.say(f"a kernel won: all rows are learned through {len(nystroem.landmarks_)} landmarks (Nyström features)")
+        return learner, estimator, width
+
+    def _compared(self, learner: Any, files: PreparedTable, lam: float, share: float) -> Iterator[Compared]:
+        """The same λ, the same C, and what lies between: which of them suits many times the rows is asked of rows kept apart."""
+        for each in (lam, lam * share**0.5, lam * share):
+            candidate = clone(learner)
+            with console.working(f"comparing λ = {each:.3g} on {files.train.count} rows", "passes"):
+                self._fit(candidate, files, each, TRAINING)
+                yield Compared(each, count_errors(candidate, apart=[files.compare])["apart"])
+
+    def _refitted(self, estimator: Any, files: PreparedTable, lam: float) -> tuple[Any, int]:
+        """The model that is kept, and how many rows it knows: all, if time allows; the steps stay those of training rows."""
+        if not _refits(self.job, self.table):
+            return estimator, self.found.training
+        *steps, (name, learner) = estimator.steps
+        last = clone(learner)
         try:
-            with limited(until):
-                return _in_passes(job, table, found, search, setting, model, rows)
-        except NoRoom as error:
-            why = str(error).rstrip(".")
+            with console.working(f"refitting on all {self.found.rows} rows", "passes"):
+                self._fit(last, files, lam, TRAINING, APART, TEST)
         except Interrupted:
-            why = "time was up before all rows were learned"
-    console.say(f"the model of the sample is kept: {why}")
-    errors = {
-        "training": ErrorCount.of(rows.labels, search.best_estimator_.predict(rows.X)),
-        **_stream_errors(table, found, search),
-    }
-    whole = WholeRecord(len(rows), "sample", why, setting.model, setting.lam)
-    return Told(errors, len(rows), whole, search.best_estimator_, len(rows), ("not kept", hash_rows(rows.X, rows.y)))
+            return estimator, self.found.training
+        return Pipeline([*steps, (name, last)]), self.found.rows
 
-
-def _in_passes(job: TuneJob, table: LargeTable, found: Survey, search: Any, setting: Setting, model: str, rows: Dataset) -> Told:
-    """Prepared rows in files, a λ for all rows, the errors, and a refit on all rows."""
-    nystroem, share = _landmarks(job, setting), len(rows) / found.training
-    assert setting.lam is not None  # both models that learn in passes have one
-    given = option_values.grids(job.learning, len(rows), found.classes)
-    settings: dict[str, Any] = {name: given[name][0] for name in ("class_weight", "tol") if name in given}
-    learner = make_learner(model, {**settings, "seed": job.running.seed, "memory": job.running.memory})
-    scale, degree = job.learning.scale, expansion_degree(setting)
-    estimator, width = fitted_pipeline(found, learner, scale, degree, nystroem, None if nystroem is None else rows.X)
-    if nystroem is not None:
-        console.say(f"a kernel won: all rows are learned through {len(nystroem.landmarks_)} landmarks (Nyström features)")
-    cheap = found.training * width**2 <= CHEAP and share < 1.0
-    with prepared(table, found, estimator, width, COMPARED if cheap else 0.0) as files:
-        compared = list(_compared(job, learner, files, setting.lam, share)) if cheap else []
-        best = min(compared, key=lambda each: (each.errors.error, -each.lam), default=None)
-        lam = setting.lam * share**0.5 if best is None else best.lam
-        with console.working(f"training {model} on {found.training} rows", "passes"):
-            _fit(job, learner, files, lam, TRAINING, APART)
-        with console.working("counting errors"):
-            errors = count_errors(learner, training=[files.train, files.compare], test=[files.test])
-        whole = WholeRecord(
-            len(rows),
-            "passes" if nystroem is None else "landmarks",
-            None,
-            model,
-            lam,
-            1.0 / (lam * found.training),
-            None if nystroem is None else len(nystroem.landmarks_),
-            int(learner.n_iter_),
-            float(learner.gap_),
-            compared,
-        )
-        kept, count = _refitted(job, table, found, estimator, files, lam)
-        return Told(errors, found.training, whole, kept, count, files.known(everything=kept is not estimator))
+    def _fit(self, learner: Any, files: PreparedTable, lam: float, *numbers: int) -> None:
+        fit_to_files(learner.set_params(lam=lam), *files.learned(*numbers), cluster=self.cluster)
 
 
 def _landmarks(job: TuneJob, setting: Setting) -> Nystroem | None:
@@ -165,35 +211,7 @@ def _landmarks(job: TuneJob, setting: Setting) -> Nystroem | None:
     return Nystroem(kernel, many, memory=job.running.memory, random_state=job.running.seed)
 
 
-def _fit(job: TuneJob, learner: Any, files: PreparedTable, lam: float, *numbers: int) -> None:
-    fit_to_files(learner.set_params(lam=lam), *files.learned(*numbers), cluster=job.cluster)
-
-
-def _compared(job: TuneJob, learner: Any, files: PreparedTable, lam: float, share: float) -> Iterator[Compared]:
-    """The same λ, the same C, and what lies between: which of them suits many times the rows is asked of rows kept apart."""
-    for each in (lam, lam * share**0.5, lam * share):
-        candidate = clone(learner)
-        with console.working(f"comparing λ = {each:.3g} on {files.train.count} rows", "passes"):
-            _fit(job, candidate, files, each, TRAINING)
-            yield Compared(each, count_errors(candidate, apart=[files.compare])["apart"])
-
-
-def _refitted(
-    job: TuneJob, table: LargeTable, found: Survey, estimator: Any, files: PreparedTable, lam: float
-) -> tuple[Any, int]:
-    """The model that is kept, and how many rows it knows: all of them if time allows; the steps stay those of training rows."""
-    if not _refits(job, table):
-        return estimator, found.training
-    last = clone(estimator.steps[-1][1])
-    try:
-        with console.working(f"refitting on all {found.rows} rows", "passes"):
-            _fit(job, last, files, lam, TRAINING, APART, TEST)
-    except Interrupted:
-        return estimator, found.training
-    return Pipeline([*estimator.steps[:-1], (estimator.steps[-1][0], last)]), found.rows
-
-
-def _stream_errors(table: LargeTable, found: Survey, search: Any) -> dict[str, ErrorCount]:
+def _stream_errors(table: LargeTable, found: Survey, model: Any) -> dict[str, ErrorCount]:
     """Errors of the sample's model on all test rows, as they come by."""
     draw, rows, mistakes = table.draw(), 0, 0
     with console.working(f"predicting test rows of {table.data}", "rows", found.rows) as progress:
@@ -201,6 +219,6 @@ def _stream_errors(table: LargeTable, found: Survey, search: Any) -> dict[str, E
             test = np.flatnonzero(draw.test(len(part)))
             X, _ = table.weighed(part.X, None)
             if len(test):
-                guesses = search.best_estimator_.predict(X[test])
+                guesses = model.predict(X[test])
                 rows, mistakes = rows + len(test), mistakes + int((label_texts(guesses) != label_texts(part.labels[test])).sum())
     return {"test": ErrorCount.counted(rows, mistakes)} if rows else {}

@@ -22,6 +22,7 @@ from pegasos.program.errors import UsageError
 from pegasos.program.files import write_text
 from pegasos.program.grids import GridRequest, default_models, make_grid
 from pegasos.program.jobs import outputs, training
+from pegasos.program.jobs.clusters import check_cluster, cluster_of
 from pegasos.program.jobs.datasets import Split, load_or_outline, split_rows, take
 from pegasos.program.large.optimum import Cluster
 from pegasos.program.pages import record_sweep, save_record, write_report
@@ -31,7 +32,7 @@ from pegasos.program.records.runs import CellRecord, Decision, TuneRecord, cell_
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.read_options import Outline
 from pegasos.program.terminal import console, option_values
-from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
+from pegasos.program.terminal.options import HERE, ClusterOptions, LearningOptions, ReadingOptions, RunningOptions
 from pegasos.program.terminal.reproduction import effective_kernel, expansion_degree, landmarks_of
 from pegasos.search.advice import SweepWarning
 from pegasos.search.racing import RacingCV, limited
@@ -61,7 +62,7 @@ class TuneJob:
     refit_all: bool = True
     #: Rows to search on where the table does not fit into memory.
     sample: int | None = None
-    cluster: Cluster | None = None
+    where: ClusterOptions = HERE
 
     @property
     def asks_for_a_grid(self) -> bool:
@@ -78,6 +79,7 @@ def tune(job: TuneJob) -> TuneRecord:
     option_values.check(job.models, job.learning, job.running.memory)
     if job.scoring not in get_scorer_names():
         raise UsageError(f"--scoring {job.scoring!r} is no scorer of scikit-learn, such as accuracy or f1_macro.")
+    check_cluster(job.where)
     until = None if job.max_time is None else begin_clock + job.max_time
     dataset = load_or_outline(job.data, job.reading, job.running.memory)
     if isinstance(dataset, Outline):
@@ -86,7 +88,8 @@ def tune(job: TuneJob) -> TuneRecord:
         return tune_large(job, dataset, begin, until)
     split = split_rows(dataset, job.running.test_size, job.running.seed)
     rows = take(dataset, split.train)
-    search, recipe, learned = explore(job, rows, until)
+    with cluster_of(job.where) as cluster:
+        search, recipe, learned = explore(job, rows, until, cluster)
     errors = training.errors_of(search.best_estimator_, dataset, split)
     model, known = _refit_all(job, search, recipe, dataset, split, until)
     saved = search.refit_rows_ if model is search.best_estimator_ else len(known)
@@ -109,7 +112,7 @@ def tune(job: TuneJob) -> TuneRecord:
     return record
 
 
-def explore(job: TuneJob, rows: Dataset, until: float | None) -> tuple[Any, Recipe, int]:
+def explore(job: TuneJob, rows: Dataset, until: float | None, cluster: Cluster | None) -> tuple[Any, Recipe, int]:
     """The search on these rows, the pipeline that was searched over, and how many rows a learner sees."""
     models = job.models or (["sdca"] if job.learning.landmarks else default_models(len(rows)))
     nystroem = Nystroem(memory=job.running.memory, random_state=job.running.seed) if job.learning.landmarks else None
@@ -118,7 +121,7 @@ def explore(job: TuneJob, rows: Dataset, until: float | None) -> tuple[Any, Reci
     request = _request(job, models, rows, learned)
     for degree in request.expand:
         check_expansion(rows, degree)
-    return _search(job, recipe, make_grid(request, recipe, rows), rows, until), recipe, learned
+    return _search(job, recipe, make_grid(request, recipe, rows), rows, until, cluster), recipe, learned
 
 
 def decided(job: TuneJob, search: Any, fitted_rows: int, saved_rows: int, all_wanted: bool) -> Decision:
@@ -205,7 +208,9 @@ def _request(job: TuneJob, models: list[str], rows: Dataset, learned: int) -> Gr
     return GridRequest(models, values.pop("kernel", []), expand, values, job.running.seed, job.running.memory, landmarks)
 
 
-def _search(job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows: Dataset, until: float | None) -> Any:
+def _search(
+    job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows: Dataset, until: float | None, cluster: Cluster | None
+) -> Any:
     groups = {} if rows.groups is None else {"groups": rows.groups}
     search = RacingCV(
         recipe.estimator,
@@ -215,7 +220,7 @@ def _search(job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows
         n_jobs=job.jobs,
         store=job.folder,
         memory=job.running.memory,
-        client=None if job.cluster is None else job.cluster.client,
+        client=None if cluster is None else cluster.client,
         max_time=None if until is None else max(1e-9, TOLD_SHARE * (until - time.monotonic())),
         verbose=0 if console.state.quiet else 1,
         narrow=not job.asks_for_a_grid,
