@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
+import signal
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,6 +28,8 @@ Array = np.ndarray[Any, Any]
 
 #: Seconds in which a scheduler must answer, and in which a cluster of our own must be gone.
 _ANSWER_SECONDS, _CLOSE_SECONDS = 5, 2
+#: What a worker does first: Ctrl-C on a terminal reaches all its processes, and this one is told by us when to end.
+_DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 #: Bytes of a block that goes to the workers.
 _BLOCK_BYTES = 32 * 2**20
 
@@ -48,8 +53,12 @@ def check_cluster(options: ClusterOptions) -> None:
         with console.working("looking for the cluster"):
             asyncio.run(call())
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        todo = "start one with `dask scheduler`, or use --workers N"
-        raise ConnectionError(f"no Dask scheduler answers at {plain(address)}: {todo}.") from error
+        raise _no_answer(address) from error
+
+
+def _no_answer(address: str) -> ConnectionError:
+    todo = "start one with `dask scheduler`, or use --workers N"
+    return ConnectionError(f"no Dask scheduler answers at {plain(address)}: {todo}.")
 
 
 @contextlib.contextmanager
@@ -84,10 +93,12 @@ def _client(options: ClusterOptions) -> Iterator[Any]:
     """A connection that ends with the block; processes of our own end with it, too."""
     from distributed import Client, LocalCluster
 
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told once, by us
     with contextlib.ExitStack() as stack:
+        stack.callback(logging.disable, logging.root.manager.disable)
+        logging.disable(logging.CRITICAL)  # what goes wrong is told once, by us
         where: Any = options.cluster
         if where is None:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pegasos-", ignore_cleanup_errors=True))
             with console.working(f"starting {options.workers} workers"):
                 where = LocalCluster(
                     n_workers=options.workers,
@@ -95,12 +106,32 @@ def _client(options: ClusterOptions) -> Iterator[Any]:
                     processes=True,
                     host="127.0.0.1",
                     dashboard_address="127.0.0.1:0",
+                    local_directory=folder,
                     silence_logs=logging.CRITICAL,
+                    preload=[_DEAF],
                 )
-            stack.callback(where.close, timeout=_CLOSE_SECONDS)
-        client = Client(where, timeout=_ANSWER_SECONDS, set_as_default=False)
-        stack.callback(client.close, timeout=_CLOSE_SECONDS)
+            stack.callback(_end, where)
+        try:
+            client = Client(where, timeout=_ANSWER_SECONDS, set_as_default=False)
+        except OSError as error:
+            raise _no_answer(options.cluster or "this machine") from error
+        stack.callback(_close, client)
         yield client
+
+
+def _close(opened: Any) -> None:
+    with contextlib.suppress(Exception):  # it may be gone already
+        opened.close(timeout=_CLOSE_SECONDS)
+
+
+def _end(local: Any) -> None:
+    """End the processes of a cluster at once: it would wait for those that are at work on what nobody wants any more."""
+    for nanny in local.workers.values():
+        nanny.auto_restart = False
+        with contextlib.suppress(OSError):
+            if nanny.pid:
+                os.kill(nanny.pid, signal.SIGKILL)
+    _close(local)
 
 
 def check_learning(model: str, learning: LearningOptions) -> None:

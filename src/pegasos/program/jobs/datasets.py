@@ -17,7 +17,7 @@ from pegasos.engine.memory import parse_bytes
 from pegasos.program.errors import UsageError
 from pegasos.program.modelfile.container import begins_like_model
 from pegasos.program.tables.column_roles import places_of
-from pegasos.program.tables.dataset import BadData, Column, Dataset, TooLarge
+from pegasos.program.tables.dataset import BadData, Column, Dataset, TooLarge, holds_words
 from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.messages import near, plain
 from pegasos.program.tables.named_sets import SETS, load_set
@@ -60,18 +60,33 @@ def with_labels_or_without(source: str, reading: ReadingOptions, read: Callable[
         return found
 
 
-def load_or_outline(source: str, reading: ReadingOptions, memory: str | None = None, labelled: bool = True) -> Dataset | Outline:
-    """The whole data set; of a table that does not fit into memory what its first rows tell."""
+def load_or_outline(
+    source: str, reading: ReadingOptions, memory: str | None = None, *, labelled: bool = True, encoded: bool = True
+) -> Dataset | Outline:
+    """The whole data set; of a table that does not fit into memory, as it is or `encoded`, what its first rows tell."""
     found = too_large(source, reading, memory, labelled=labelled)
     if found is not None:
         return found
     try:
-        return load(source, reading, memory, labelled)
+        dataset = load(source, reading, memory, labelled)
     except TooLarge:
         found = too_large(source, reading, memory, sure=True, labelled=labelled)
         if found is None:
             raise
         return found
+    needed = _encoded_bytes(dataset) if encoded else 0
+    if needed > read_options(reading, memory).allowed():
+        found = too_large(source, reading, memory, sure=True, labelled=labelled)
+        return dataset if found is None else replace(found, bytes=needed, notes=[])  # they were shown
+    return dataset
+
+
+def _encoded_bytes(dataset: Dataset) -> int:
+    """What a table of words takes when each has a column of its own; 0 where nothing is encoded."""
+    if not dataset.has_frame:
+        return 0
+    words = [series.n_unique() for series in dataset.X.get_columns() if holds_words(series)]
+    return 8 * len(dataset) * (dataset.X.shape[1] - len(words) + sum(words))
 
 
 def load(source: str, reading: ReadingOptions, memory: str | None = None, labelled: bool = True) -> Dataset:

@@ -18,7 +18,7 @@ def described(data: str, reading: ReadingOptions, memory: str | None, outlier: f
     option_values.check_memory(memory)
 
     def read(labelled: bool) -> Description:
-        found = load_or_outline(data, reading, memory, labelled)
+        found = load_or_outline(data, reading, memory, labelled=labelled, encoded=False)
         if isinstance(found, Outline):
             return _large(LargeTable(data, reading, RunningOptions(memory=memory), found), outlier)
         return describe(found, outlier)

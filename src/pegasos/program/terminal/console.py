@@ -147,7 +147,8 @@ def working(what: str, counted: str = "", total: int = 0) -> Iterator[Progress]:
     def tick() -> None:
         while not done.wait(0.5):
             seconds = time.monotonic() - begin
-            count = f", {len(heard)} {counted}" if counted and heard else progress.line(counted, seconds)
+            passes = counted.removesuffix("es") if len(heard) == 1 else counted
+            count = f", {len(heard)} {passes}" if counted and heard else progress.line(counted, seconds)
             text = f"{_safe(what)} … {seconds:.0f} s{count}{gap_line(heard)}"
             print(f"\r\x1b[K{text[: _columns() - 1]}", end="", file=sys.stderr, flush=True)
 
