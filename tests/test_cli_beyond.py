@@ -279,8 +279,16 @@ def test_sparse_rows_have_the_same_optimum_as_in_memory(width: int, options: tup
         np.testing.assert_allclose(large.steps[0][1].scale_, deviations, rtol=1e-9)
 
 
-def test_sparse_rows_are_described_in_memory_only(place: Path) -> None:
-    X, y = sparse.random(300, 50, 0.1, "csr", random_state=0), np.arange(300) % 2
-    dump_svmlight_file(X, y, "rows.svm", zero_based=False)
-    answer = call("describe", "rows.svm", "--memory", "5kB")
-    assert answer.code == 3 and "sparse rows are described in memory" in answer.err
+def test_sparse_rows_are_described_in_one_pass(place: Path) -> None:
+    X, y = np.round(sparse.random(3000, 20, 0.3, random_state=0).toarray(), 3), np.arange(3000) % 3
+    X[:, 4] = 0.5  # constant
+    dump_svmlight_file(sparse.csr_matrix(X), y, "rows.svm", zero_based=False)
+    exact, answer = fine("describe", "rows.svm", "--json").json, fine("describe", "rows.svm", "--memory", "20kB", "--json")
+    found = answer.json
+    assert "described in one pass" in answer.err and "a sample of 100 of 3000 rows" in " ".join(found["notes"])
+    same = ("rows", "features", "sparse", "density", "classes", "constant")
+    assert {name: found[name] for name in same} == {name: exact[name] for name in same}
+    for mine, theirs in zip(found["columns"], exact["columns"], strict=True):
+        for name in ("mean", "std", "min", "max"):
+            assert mine[name] == pytest.approx(theirs[name], rel=1e-9), name
+        assert abs(mine["median"] - theirs["median"]) <= 0.2

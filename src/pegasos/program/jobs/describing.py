@@ -5,7 +5,7 @@ from __future__ import annotations
 from pegasos.program.jobs.datasets import load_or_outline, with_labels_or_without
 from pegasos.program.jobs.large_tables import LargeTable
 from pegasos.program.large.description import describe_stream
-from pegasos.program.tables.dataset import BadData
+from pegasos.program.large.sparse_description import describe_sparse_stream
 from pegasos.program.tables.description import Description
 from pegasos.program.tables.read_options import Outline
 from pegasos.program.tables.statistics import describe
@@ -28,11 +28,11 @@ def described(data: str, reading: ReadingOptions, memory: str | None, outlier: f
 
 def _large(table: LargeTable, outlier: float) -> Description:
     outline = table.outline
-    if outline.sparse:
-        raise BadData(f"{table.about}: sparse rows are described in memory. Give it more --memory, or some of its files.")
     console.say(f"{table.about}: it is described in one pass")
     for note in outline.notes:
         console.say(note)
     with console.working(f"one pass over {table.data}", counted="rows") as progress:
-        parts = progress.counting(table.parts(outline.columns, True, weighed=False))
+        parts = progress.counting(table.parts(outline.columns, not outline.sparse, weighed=False))
+        if outline.sparse:
+            return describe_sparse_stream(table.data, parts, outlier, table.budget)
         return describe_stream(table.data, outline.columns, parts, outline.label, outlier, table.budget)

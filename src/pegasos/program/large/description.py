@@ -33,8 +33,8 @@ Array = np.ndarray[Any, Any]
 #: Features up to which all rows are counted for correlations.
 PAIRED_FEATURES = 100
 #: Shares of the memory for the sample, of which twice as many rows are held, and for hashes of rows, which are sorted.
-_SAMPLE_SHARE, _HASH_SHARE = 1 / 12, 1 / 6
-_WORD_BYTES, _HASH_BYTES = 32, 48
+SAMPLE_SHARE, HASH_SHARE = 1 / 12, 1 / 6
+_WORD_BYTES, HASH_BYTES = 32, 48
 #: Distinct words that are counted one by one in each column.
 COUNTED_WORDS = 50_000
 
@@ -83,8 +83,8 @@ class Stream:
     def __init__(self, columns: list[Column], budget: int, seed: int = 0) -> None:
         width = sum(8 if column.kind == NUMBER else _WORD_BYTES for column in columns)
         self.columns = columns
-        self.sample = Sample(seed, min(QUARTILE_ROWS, max(100, int(_SAMPLE_SHARE * budget / width))))
-        self.hashes = HashSample(max(1000, int(_HASH_SHARE * budget / _HASH_BYTES)))
+        self.sample = Sample(seed, min(QUARTILE_ROWS, max(100, int(SAMPLE_SHARE * budget / width))))
+        self.hashes = HashSample(max(1000, int(HASH_SHARE * budget / HASH_BYTES)))
         self.numbers = {column.name: Numbers() for column in columns if column.kind == NUMBER}
         self.words = {column.name: Words(COUNTED_WORDS) for column in columns if column.kind == TEXT}
         self.missing: Counter[str] = Counter()
@@ -141,7 +141,9 @@ class Stream:
         if not self.sample.whole:
             found.notes.append(f"Quartiles and outliers are estimated from a sample of {rows.height} of {self.rows} rows.")
         self._correlate(found, rows)
-        self._count_repeats(found)
+        count_repeats(found, self.hashes)
+        if many := [name for name, words in self.words.items() if words.each > 1]:
+            found.notes.append(f"How many different words there are is estimated for {listed(many)}.")
         found.advice = list(advise(found, False))
         return found
 
@@ -174,16 +176,16 @@ class Stream:
             if not self.sample.whole:
                 found.notes.append(f"Correlations of so many features come from the same sample of {rows.height} rows.")
 
-    def _count_repeats(self, found: Description) -> None:
-        hashes = self.hashes.rows()
-        alone, together = (len(np.unique(hashes[:, place])) for place in (0, 1))
-        found.duplicates = self.hashes.each * (len(hashes) - together)
-        found.contradictions = self.hashes.each * (together - alone)
-        if self.hashes.each > 1:
-            share = f"one in {self.hashes.each} of the hashes of rows"
-            found.notes.append(f"Repeats are estimated from {share}: memory has no room for all of them.")
-        if many := [name for name, words in self.words.items() if words.each > 1]:
-            found.notes.append(f"How many different words there are is estimated for {listed(many)}.")
+
+def count_repeats(found: Description, sample: HashSample) -> None:
+    """Rows that repeat others, from hashes of their features and of their features with the label."""
+    hashes = sample.rows()
+    alone, together = (len(np.unique(hashes[:, place])) for place in (0, 1))
+    found.duplicates = sample.each * (len(hashes) - together)
+    found.contradictions = sample.each * (together - alone)
+    if sample.each > 1:
+        share = f"one in {sample.each} of the hashes of rows"
+        found.notes.append(f"Repeats are estimated from {share}: memory has no room for all of them.")
 
 
 def describe_stream(
