@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +27,6 @@ from pegasos.program.tables.statistics import describe
 
 #: A grid that takes no time.
 QUICK = ("--cv", 2, "--lam", "1e-3,1e-1")
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to be in, and one for temporary files, which must be empty in the end."""
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def shards(frame: pl.DataFrame, count: int = 3) -> Path:

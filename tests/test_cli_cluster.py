@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,15 +38,6 @@ def cluster() -> Iterator[LocalCluster]:
         silence_logs=logging.CRITICAL,
     ) as made:
         yield made
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to be in, and one for temporary files, which must be empty in the end."""
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def holds(folder: Path, words: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -36,15 +35,6 @@ def _written(frame: pl.DataFrame, kind: str) -> Path:
     for part in range(3):
         frame[part * 300 : (part + 1) * 300].write_csv(folder / f"{part}.csv")
     return folder
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to be in, and one for temporary files, which must be empty in the end."""
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.mark.parametrize(("kind", "frame", "options"), SETTINGS)

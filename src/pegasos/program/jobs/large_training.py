@@ -59,7 +59,7 @@ def train_large(job: LargeJob) -> TrainRecord:
             errors = count_errors(learner, training=[rows.train], test=[rows.test])
         known = rows.known()
     seconds = round(time.perf_counter() - begin, 2)
-    save_large(job.path, table, found, estimator, known, found.training, errors=errors, seconds=seconds)
+    save_large(job.path, table, found, estimator, known, errors=errors, seconds=seconds)
     return TrainRecord(job.path, table.data, learner_facts(estimator, found.training), errors, seconds)
 
 

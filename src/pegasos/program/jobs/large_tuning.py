@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +21,7 @@ from pegasos.program.jobs import tuning
 from pegasos.program.jobs.clusters import cluster_of
 from pegasos.program.jobs.large_tables import LargeTable
 from pegasos.program.jobs.large_training import chosen_scale
-from pegasos.program.jobs.prepared_tables import PreparedTable, count_errors, prepared, save_large
+from pegasos.program.jobs.prepared_tables import Known, PreparedTable, count_errors, prepared, save_large
 from pegasos.program.jobs.tuning import TuneJob
 from pegasos.program.large.optimum import Cluster, fit_to_files
 from pegasos.program.large.preparation import fitted_pipeline
@@ -43,6 +45,8 @@ Array = np.ndarray[Any, Any]
 COMPARED, CHEAP = 0.1, 1e11
 #: Bytes that the search has at least: kernels need a few even for few rows.
 LEAST_MEMORY = 64 * 10**6
+#: The share of --max-time that is left for all rows when the search begins.
+ALL_ROWS_SHARE = 0.5
 TRAINING, APART, TEST = range(3)
 
 
@@ -54,8 +58,7 @@ class Told:
     fitted_rows: int
     whole: WholeRecord
     kept: Any
-    kept_rows: int
-    known: tuple[str, Array | None]
+    known: Known
 
 
 def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None) -> TuneRecord:
@@ -70,7 +73,7 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
     memory = f"{max(table.budget, LEAST_MEMORY)}B"
     with cluster_of(job.where, job.running.memory) as cluster:
         searched = replace(job, running=replace(job.running, memory=memory))
-        search, _, learned = tuning.explore(searched, rows, until, cluster)
+        search, _, learned = tuning.explore(searched, rows, _until_search(until), cluster)
         told = _Whole(job, table, found, search, rows, cluster).learned(until)
     record = tuning.make_record(
         job,
@@ -83,16 +86,21 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
         split="random, row by row" if table.share else "none set aside",
         scale=chosen_scale(found, job.learning.scale),
         decision=tuning.decided(
-            job, search, told.fitted_rows, told.kept_rows, _refits(job, table) and told.whole.how != "sample"
+            job, search, told.fitted_rows, told.known.rows, _refits(job, table) and told.whole.how != "sample"
         ),
         errors=told.errors,
         whole=told.whole,
     )
     facts = tuning.facts_of_card(record, search)
-    save_large(record.model, table, found, told.kept, told.known, told.kept_rows, **facts)
+    save_large(record.model, table, found, told.kept, told.known, **facts)
     page = replace(rows, notes=[*whole_words(told.whole, found.training), *rows.notes])
     tuning.write_run(record, search, page, places, job)
     return record
+
+
+def _until_search(until: float | None) -> float | None:
+    """Until when the search may go on: all rows need their time, too."""
+    return None if until is None else until - ALL_ROWS_SHARE * max(0.0, until - time.monotonic())
 
 
 def _refits(job: TuneJob, table: LargeTable) -> bool:
@@ -134,7 +142,8 @@ class _Whole:
         model, rows = self.search.best_estimator_, self.rows
         errors = {"training": ErrorCount.of(rows.labels, model.predict(rows.X)), **_stream_errors(self.table, self.found, model)}
         whole = WholeRecord(len(rows), "sample", why, self.setting.model, self.setting.lam)
-        return Told(errors, len(rows), whole, model, len(rows), ("not kept", hash_rows(rows.X, rows.y)))
+        known = Known(Counter(label_texts(rows.labels).tolist()), hash_rows(rows.X, rows.y))
+        return Told(errors, len(rows), whole, model, known)
 
     def _in_passes(self, model: str) -> Told:
         """Prepared rows in files, a λ for all rows, the errors, and a refit on all rows."""
@@ -162,8 +171,8 @@ class _Whole:
                 gap=float(learner.gap_),
                 compared=compared,
             )
-            kept, count = self._refitted(estimator, files, lam)
-            return Told(errors, found.training, whole, kept, count, files.known(everything=kept is not estimator))
+            kept = self._refitted(estimator, files, lam)
+            return Told(errors, found.training, whole, kept, files.known(everything=kept is not estimator))
 
     def _pipeline(self, model: str, nystroem: Nystroem | None) -> tuple[Any, Any, int]:
         job, found = self.job, self.found
@@ -184,18 +193,18 @@ class _Whole:
                 self._fit(candidate, files, each, TRAINING)
                 yield Compared(each, count_errors(candidate, apart=[files.compare])["apart"])
 
-    def _refitted(self, estimator: Any, files: PreparedTable, lam: float) -> tuple[Any, int]:
-        """The model that is kept, and how many rows it knows: all, if time allows; the steps stay those of training rows."""
+    def _refitted(self, estimator: Any, files: PreparedTable, lam: float) -> Any:
+        """The model that is kept: of all rows, if that was asked for and time allows. The steps stay those of training rows."""
         if not _refits(self.job, self.table):
-            return estimator, self.found.training
+            return estimator
         *steps, (name, learner) = estimator.steps
         last = clone(learner)
         try:
             with console.working(f"refitting on all {self.found.rows} rows", "passes"):
                 self._fit(last, files, lam, TRAINING, APART, TEST)
         except Interrupted:
-            return estimator, self.found.training
-        return Pipeline([*steps, (name, last)]), self.found.rows
+            return estimator
+        return Pipeline([*steps, (name, last)])
 
     def _fit(self, learner: Any, files: PreparedTable, lam: float, *numbers: int) -> None:
         fit_to_files(learner.set_params(lam=lam), *files.learned(*numbers), cluster=self.cluster)

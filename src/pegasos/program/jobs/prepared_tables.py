@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -105,13 +107,14 @@ class PreparedTable:
         files = [self.files[number] for number in numbers]
         return files, self.classes, self.sums[list(numbers)].sum(axis=0), int(self.present[list(numbers)].sum())
 
-    def known(self, everything: bool = False) -> tuple[str, Array | None]:
-        """One text for all rows, and hashes of training rows, or of everything; None where there was no room for them."""
+    def known(self, everything: bool = False) -> Known:
+        """The training rows, or everything, as what a model knows."""
+        classes = self.found.labels.counts if everything else self.found.trained
         if self.hashes is None:
             console.say("the model file keeps no hashes of so many rows: `run` cannot tell training rows from others")
-            return "not kept", None
+            return Known(classes, None)
         hashes = np.concatenate(self.hashes)
-        return fingerprint(hashes), hashes if everything else hashes[~np.concatenate(self._tests)]
+        return Known(classes, hashes if everything else hashes[~np.concatenate(self._tests)], fingerprint(hashes))
 
 
 @contextlib.contextmanager
@@ -154,23 +157,33 @@ def count_errors(learner: Any, **kinds: Sequence[PreparedRows]) -> dict[str, Err
     return found
 
 
-def save_large(
-    path: str, table: LargeTable, found: Survey, estimator: Any, known: tuple[str, Array | None], learned: int, **more: Any
-) -> None:
-    """A model file with its card; `known`: one text for all rows, and hashes of those that the model knows."""
-    mark, hashes = known
+@dataclass(frozen=True)
+class Known:
+    """The rows that a model knows: how many of each class, hashes of them if there was room, and one text for the whole table."""
+
+    classes: Counter[str]
+    hashes: Array | None
+    mark: str = "not kept"
+
+    @property
+    def rows(self) -> int:
+        return self.classes.total()
+
+
+def save_large(path: str, table: LargeTable, found: Survey, estimator: Any, known: Known, **more: Any) -> None:
+    """A model file with its card."""
     test, kind = found.rows - found.training, "random, row by row" if table.share else "none set aside"
     texts = label_texts(found.classes).tolist()
     card = ModelCard(
         columns=found.features,
         frame=found.needs_frame,
         label=table.outline.label,
-        data=CardData(table.data, found.rows, mark),
-        classes={str(label): found.trained[text] for label, text in zip(found.classes, texts, strict=True)},
-        split=CardSplit(kind, table.running.seed, table.share, found.training, test, learned),
+        data=CardData(table.data, found.rows, known.mark),
+        classes={str(label): known.classes[text] for label, text in zip(found.classes, texts, strict=True)},
+        split=CardSplit(kind, table.running.seed, table.share, found.training, test, known.rows),
         **more,
         command=console.command_line(),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    save(estimator, path, card=to_json(card), rows=hashes)
+    save(estimator, path, card=to_json(card), rows=known.hashes)

@@ -15,7 +15,7 @@ import numpy as np
 
 from pegasos.engine.threads import single_threaded_blas
 from pegasos.program.large.sample import Sample
-from pegasos.program.large.survey import LabelCounts, Numbers
+from pegasos.program.large.survey import LabelCounts, Numbers, telling_of_words
 from pegasos.program.tables.dataset import NUMBER, TEXT, BadData, Column, Dataset
 from pegasos.program.tables.description import Description, Feature, advise
 from pegasos.program.tables.messages import listed, shown
@@ -193,7 +193,7 @@ def describe_stream(
 ) -> Description:
     """Describe rows that come by once; `parts` are frames with exactly these columns, and labels if there is a name for them."""
     found = Stream(columns, budget)
-    with single_threaded_blas():
+    with telling_of_words(), single_threaded_blas():
         for part in parts:
             found.see(part)
     if not found.rows:

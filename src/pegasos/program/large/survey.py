@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -184,17 +185,24 @@ class Survey:
             raise BadData(f"{self.file}: column {shown(label)} holds {only}; two classes are needed.")
 
 
+@contextlib.contextmanager
+def telling_of_words() -> Iterator[None]:
+    """A word in a column that the first rows show as numbers: how it can be read."""
+    try:
+        yield
+    except NotNumber as error:
+        todo = f"Its first rows show numbers in this column; if it holds categories, use --text {error.column}."
+        raise BadData(f"{error} {todo}") from error
+
+
 def survey(found: Survey, parts: Iterator[Dataset], draw: Draw, label: str, *others: Callable[[Dataset, Array], None]) -> None:
     """One pass over the rows, which are frames that begin with the survey's columns, or sparse; `others` see them, too."""
-    try:
+    with telling_of_words():
         for part in parts:
             test = draw.test(len(part))
             found.see(part, test)
             for other in others:
                 other(part, test)
-    except NotNumber as error:
-        todo = f"Its first rows show numbers in this column; if it holds categories, use --text {error.column}."
-        raise BadData(f"{error} {todo}") from error
     if not found.rows:
         raise BadData(f"{found.file} has no rows.")
     found.check(label)
