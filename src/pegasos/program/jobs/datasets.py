@@ -31,7 +31,7 @@ Array = np.ndarray[Any, Any]
 
 USUAL_TEST_SIZE = 0.2
 #: A file that is so many times smaller than the memory is read without asking how large its table will be.
-_MOST_SWELL = 30
+_MOST_SWELL = 100
 
 
 def read_options(reading: ReadingOptions, memory: str | None = None, labelled: bool = True) -> ReadOptions:

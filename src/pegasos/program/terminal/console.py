@@ -149,8 +149,8 @@ def working(what: str, counted: str = "", total: int = 0) -> Iterator[Progress]:
             seconds = time.monotonic() - begin
             passes = counted.removesuffix("es") if len(heard) == 1 else counted
             count = f", {len(heard)} {passes}" if counted and heard else progress.line(counted, seconds)
-            text = f"{_safe(what)} … {seconds:.0f} s{count}{gap_line(heard)}"
-            print(f"\r\x1b[K{text[: _columns() - 1]}", end="", file=sys.stderr, flush=True)
+            line = _line(_safe(what), f" {seconds:.0f} s{count}{gap_line(heard)}")
+            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 
     thread = threading.Thread(target=tick, daemon=True)
     thread.start()
@@ -163,9 +163,10 @@ def working(what: str, counted: str = "", total: int = 0) -> Iterator[Progress]:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def _columns() -> int:
-    """How wide the terminal is: a longer line would stay where it is and be written again below."""
-    return shutil.get_terminal_size().columns
+def _line(what: str, how_far: str) -> str:
+    """One line of the terminal: a longer one would stay where it is and be written again below. How far it is comes first."""
+    room = shutil.get_terminal_size().columns - 3
+    return f"{what[: max(10, room - len(how_far))]} …{how_far}"[: room + 2]
 
 
 def gap_line(heard: list[tuple[float, float, float]]) -> str:
