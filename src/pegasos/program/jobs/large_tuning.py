@@ -43,8 +43,8 @@ Array = np.ndarray[Any, Any]
 #: The share of training rows by which λ are compared again, and the numbers rows x features² up to which a fit is cheap
 #: enough for that: about a second a pass.
 COMPARED, CHEAP = 0.1, 1e11
-#: Bytes that the search has at least: kernels need a few even for few rows.
-LEAST_MEMORY = 64 * 10**6
+#: The share of the memory for the search beside its rows, and the bytes that it has at least: kernels need a few in any case.
+SEARCH_SHARE, LEAST_MEMORY = 0.5, 64 * 10**6
 #: The share of --max-time that is left for all rows when the search begins.
 ALL_ROWS_SHARE = 0.5
 TRAINING, APART, TEST = range(3)
@@ -70,7 +70,7 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
     found = table.look(sample)
     rows, places = table.sampled(found, sample)
     console.say(f"sample: {len(rows)} of {found.training} training rows, drawn over all files by --seed {job.running.seed}")
-    memory = f"{max(table.budget, LEAST_MEMORY)}B"
+    memory = f"{max(int(SEARCH_SHARE * table.budget), LEAST_MEMORY)}B"
     with cluster_of(job.where, job.running.memory) as cluster:
         searched = replace(job, running=replace(job.running, memory=memory))
         search, _, learned = tuning.explore(searched, rows, _until_search(until), cluster)
