@@ -4,7 +4,15 @@ import shlex
 from typing import TYPE_CHECKING, Annotated
 
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import Data, LearningOptions, OutputOptions, ReadingOptions, RunningOptions, option
+from pegasos.program.terminal.options import (
+    ClusterOptions,
+    Data,
+    LearningOptions,
+    OutputOptions,
+    ReadingOptions,
+    RunningOptions,
+    option,
+)
 
 if TYPE_CHECKING:
     from pegasos.program.records.runs import TuneRecord
@@ -18,6 +26,7 @@ def command(
     learning: LearningOptions,
     reading: ReadingOptions,
     running: RunningOptions,
+    where: ClusterOptions,
     talking: OutputOptions,
     model: Annotated[
         list[str], option("MODEL", "As in train; repeatable. Default: sdca; pegasos above 20,000 rows.", "--model", "-m")
@@ -29,6 +38,10 @@ def command(
     refit_all: Annotated[
         bool, option(None, "Refit the choice on all rows, once its test error is told.", "--refit-all/--no-refit-all")
     ] = True,
+    sample: Annotated[
+        int | None,
+        option("ROWS", "Rows to compare settings on where a table does not fit into --memory. Default: 20,000 at most.", min=100),
+    ] = None,
     page: Annotated[bool, option(None, "Write DIR/report.html, which shows the run.", "--page/--no-page")] = True,
     out: Annotated[str | None, option("DIR", "Folder of the run. Default: runs/ + DATA's name.", "--out", "-o")] = None,
 ) -> None:
@@ -45,6 +58,10 @@ def command(
     predictors race over λ and widths: what is clearly behind ends early. What is asked for is run on every fold. The folder
     keeps what is done: the same command goes on after an interruption, and a changed grid uses what is there. DIR/best.model is
     the model, DIR/results.csv every cell, DIR/report.html a page that shows them.
+
+    Of a table that does not fit into --memory a sample is searched (--sample), drawn over all files; its choice then learns from
+    all rows as in train, a kernel through landmarks, and its error on all rows set aside is told. --cluster or --workers: folds
+    and kernels are tried by the workers of a Dask cluster; no result changes.
     """
     from pegasos.program.jobs.training import stem
     from pegasos.program.jobs.tuning import TuneJob, tune
@@ -52,7 +69,8 @@ def command(
     from pegasos.program.records.codec import to_json
 
     folder = out if out is not None else f"runs/{stem(data)}"
-    found = tune(TuneJob(data, folder, list(model), cv, scoring, jobs, max_time, learning, reading, running, page, refit_all))
+    asked = (learning, reading, running, page, refit_all, sample, where)
+    found = tune(TuneJob(data, folder, list(model), cv, scoring, jobs, max_time, *asked))
     if talking.as_json:
         console.show_json({**to_json(found), "choice": to_json(found.choice)})
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,7 +42,7 @@ def make_card(dataset: Dataset, split: Split, known: Array, learned: int, **foun
         classes={str(label): int(count) for label, count in zip(labels, counts, strict=True)},
         split=CardSplit(split.kind, split.seed, split.test_size, len(split.train), len(split.test), learned),
         **found,
-        command=shlex.join(["pegasos", *console.state.arguments]),
+        command=console.command_line(),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
     return card, hashes[known]

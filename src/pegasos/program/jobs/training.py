@@ -11,41 +11,46 @@ import numpy as np
 from pegasos.learners.catalogue import make_learner
 from pegasos.nystroem import Nystroem
 from pegasos.program.jobs import outputs
-from pegasos.program.jobs.datasets import Split, check_source, load, split_rows, take, too_large
+from pegasos.program.jobs.clusters import check_cluster, check_learning, cluster_of, fit_on_cluster
+from pegasos.program.jobs.datasets import Split, check_source, load_or_outline, split_rows, take
 from pegasos.program.jobs.model_cards import make_card
 from pegasos.program.modelfile import save
 from pegasos.program.pipelines import check_expansion, chosen_scale, learned_rows, make_recipe
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import TrainRecord, learner_facts
 from pegasos.program.records.runs import ErrorCount
-from pegasos.program.tables.dataset import Dataset, TooLarge
+from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.named_sets import SETS
+from pegasos.program.tables.read_options import Outline
 from pegasos.program.tables.shards import is_pattern
 from pegasos.program.terminal import console, option_values
-from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
+from pegasos.program.terminal.options import HERE, ClusterOptions, LearningOptions, ReadingOptions, RunningOptions
 from pegasos.search.anatomy import anatomy
 
 
 def train(
-    data: str, model: str, path: str, learning: LearningOptions, reading: ReadingOptions, running: RunningOptions
+    data: str,
+    model: str,
+    path: str,
+    learning: LearningOptions,
+    reading: ReadingOptions,
+    running: RunningOptions,
+    where: ClusterOptions = HERE,
 ) -> TrainRecord:
     """Train one model, save it, and answer what was found."""
     begin = time.perf_counter()
     option_values.single(option_values.check([model], learning, running.memory))
     check_source(data)
     outputs.check_file(path, data, model=True)
-    outline = too_large(data, reading, running.memory)
-    if outline is None:
-        try:
-            dataset = load(data, reading, running.memory)
-        except TooLarge:
-            outline = too_large(data, reading, running.memory, sure=True)
-            if outline is None:
-                raise
-    if outline is not None:
+    if where.asked:
+        check_learning(model, learning)
+        check_cluster(where)
+    dataset = load_or_outline(data, reading, running.memory)
+    if isinstance(dataset, Outline):
+        from pegasos.program.jobs.large_tables import LargeTable
         from pegasos.program.jobs.large_training import LargeJob, train_large
 
-        return train_large(LargeJob(data, model, path, learning, reading, running, outline))
+        return train_large(LargeJob(LargeTable(data, reading, running, dataset), model, path, learning, where))
     split = split_rows(dataset, running.test_size, running.seed)
     rows = take(dataset, split.train)
     (expand,) = option_values.parse_expand(learning.expand)
@@ -58,8 +63,11 @@ def train(
     learner = make_learner(model, {**settings, "seed": running.seed, "memory": running.memory})
     recipe = make_recipe(rows, learner, learning.scale, expand, learning.drop_outliers, nystroem)
     console.say(f"scale: {chosen_scale(rows, learning.scale)}")
-    with console.working(f"training {model} on {len(rows)} rows"):
-        recipe.estimator.fit(rows.X, rows.y, **recipe.weights_of(rows))
+    with cluster_of(where, running.memory) as cluster, console.working(f"training {model} on {len(rows)} rows"):
+        if cluster is None:
+            recipe.estimator.fit(rows.X, rows.y, **recipe.weights_of(rows))
+        else:
+            fit_on_cluster(recipe.estimator, rows, cluster)
     errors = errors_of(recipe.estimator, dataset, split)
     seconds = round(time.perf_counter() - begin, 2)
     learned = save_model(recipe.estimator, path, dataset, split, errors=errors, seconds=seconds)

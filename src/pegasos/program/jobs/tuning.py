@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import shlex
 import time
 import warnings
 from dataclasses import dataclass, replace
@@ -23,14 +22,17 @@ from pegasos.program.errors import UsageError
 from pegasos.program.files import write_text
 from pegasos.program.grids import GridRequest, default_models, make_grid
 from pegasos.program.jobs import outputs, training
-from pegasos.program.jobs.datasets import Split, load, split_rows, take
+from pegasos.program.jobs.clusters import check_cluster, cluster_of
+from pegasos.program.jobs.datasets import Split, load_or_outline, split_rows, take
+from pegasos.program.large.optimum import Cluster
 from pegasos.program.pages import record_sweep, save_record, write_report
 from pegasos.program.pipelines import Recipe, check_expansion, chosen_scale, learned_rows, make_recipe
 from pegasos.program.records.codec import save
-from pegasos.program.records.runs import Decision, TuneRecord, cell_records
+from pegasos.program.records.runs import CellRecord, Decision, TuneRecord, cell_records
 from pegasos.program.tables.dataset import BadData, Dataset
+from pegasos.program.tables.read_options import Outline
 from pegasos.program.terminal import console, option_values
-from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
+from pegasos.program.terminal.options import HERE, ClusterOptions, LearningOptions, ReadingOptions, RunningOptions
 from pegasos.program.terminal.reproduction import effective_kernel, expansion_degree, landmarks_of
 from pegasos.search.advice import SweepWarning
 from pegasos.search.racing import RacingCV, limited
@@ -58,6 +60,9 @@ class TuneJob:
     running: RunningOptions
     page: bool = True
     refit_all: bool = True
+    #: Rows to search on where the table does not fit into memory.
+    sample: int | None = None
+    where: ClusterOptions = HERE
 
     @property
     def asks_for_a_grid(self) -> bool:
@@ -74,9 +79,41 @@ def tune(job: TuneJob) -> TuneRecord:
     option_values.check(job.models, job.learning, job.running.memory)
     if job.scoring not in get_scorer_names():
         raise UsageError(f"--scoring {job.scoring!r} is no scorer of scikit-learn, such as accuracy or f1_macro.")
-    dataset = load(job.data, job.reading, job.running.memory)
+    check_cluster(job.where)
+    until = None if job.max_time is None else begin_clock + job.max_time
+    dataset = load_or_outline(job.data, job.reading, job.running.memory)
+    if isinstance(dataset, Outline):
+        from pegasos.program.jobs.large_tuning import tune_large
+
+        return tune_large(job, dataset, begin, until)
     split = split_rows(dataset, job.running.test_size, job.running.seed)
     rows = take(dataset, split.train)
+    with cluster_of(job.where) as cluster:
+        search, recipe, learned = explore(job, rows, until, cluster)
+    errors = training.errors_of(search.best_estimator_, dataset, split)
+    model, known = _refit_all(job, search, recipe, dataset, split, until)
+    saved = search.refit_rows_ if model is search.best_estimator_ else len(known)
+    decision = decided(job, search, search.refit_rows_, saved, job.refit_all and len(split.test) > 0)
+    record = make_record(
+        job,
+        search,
+        cell_records(search, learned, errors=job.scoring == "accuracy"),
+        begin,
+        data=dataset.name,
+        training_rows=len(split.train),
+        test_rows=len(split.test),
+        split=split.kind,
+        scale=chosen_scale(rows, job.learning.scale),
+        decision=decision,
+        errors=errors,
+    )
+    training.save_model(model, record.model, dataset, split, known, **facts_of_card(record, search))
+    write_run(record, search, rows, split.train, job)
+    return record
+
+
+def explore(job: TuneJob, rows: Dataset, until: float | None, cluster: Cluster | None) -> tuple[Any, Recipe, int]:
+    """The search on these rows, the pipeline that was searched over, and how many rows a learner sees."""
     models = job.models or (["sdca"] if job.learning.landmarks else default_models(len(rows)))
     nystroem = Nystroem(memory=job.running.memory, random_state=job.running.seed) if job.learning.landmarks else None
     recipe = make_recipe(rows, make_learner(models[0], {}), job.learning.scale, None, job.learning.drop_outliers, nystroem)
@@ -84,51 +121,50 @@ def tune(job: TuneJob) -> TuneRecord:
     request = _request(job, models, rows, learned)
     for degree in request.expand:
         check_expansion(rows, degree)
-    until = None if job.max_time is None else begin_clock + job.max_time
-    search = _search(job, recipe, make_grid(request, recipe, rows), rows, until)
-    errors = training.errors_of(search.best_estimator_, dataset, split)
-    model, known = _refit_all(job, search, recipe, dataset, split, until)
+    return _search(job, recipe, make_grid(request, recipe, rows), rows, until, cluster), recipe, learned
+
+
+def decided(job: TuneJob, search: Any, fitted_rows: int, saved_rows: int, all_wanted: bool) -> Decision:
+    return Decision(search.decided_by_, job.cv, job.max_time, fitted_rows, saved_rows, all_wanted)
+
+
+def make_record(job: TuneJob, search: Any, cells: list[CellRecord], begin: float, **found: Any) -> TuneRecord:
+    """What a run found; `found`: what is known of rows, errors and the model that is kept."""
     folder = Path(job.folder)
-    record = TuneRecord(
-        data=dataset.name,
+    return TuneRecord(
         source=job.data,
-        training_rows=len(split.train),
-        test_rows=len(split.test),
-        split=split.kind,
-        scale=chosen_scale(rows, job.learning.scale),
         folds=int(search.n_splits_),
         scoring=job.scoring,
         complete=bool(search.completed_),
-        decision=Decision(
-            by=search.decided_by_,
-            asked_folds=job.cv,
-            max_time=job.max_time,
-            fitted_rows=search.refit_rows_,
-            saved_rows=search.refit_rows_ if model is search.best_estimator_ else len(known),
-            all_wanted=job.refit_all and len(split.test) > 0,
-        ),
         seed=job.running.seed,
-        cells=cell_records(search, learned, errors=job.scoring == "accuracy"),
+        cells=cells,
         best=int(search.best_index_),
         simplest=search.simplest_index_,
         honest=search.honest_estimate(),
-        errors=errors,
         advice=search.advice_,
         folder=job.folder,
         model=str(folder / "best.model"),
         page=str(folder / "report.html") if job.page else None,
-        command=shlex.join(["pegasos", *console.state.arguments]),
+        command=console.command_line(),
         seconds=round(time.perf_counter() - begin, 2),
+        **found,
     )
+
+
+def facts_of_card(record: TuneRecord, search: Any) -> dict[str, Any]:
+    """What the card of the saved model says of the choice."""
     found = {name: getattr(record, name) for name in ("scoring", "honest", "errors", "seconds")}
-    score = float(search.best_score_)
     refitted = record.decision.saved_rows if record.decision.refitted else None
-    training.save_model(model, record.model, dataset, split, known, score=score, refitted_rows=refitted, **found)
+    return {**found, "score": float(search.best_score_), "refitted_rows": refitted}
+
+
+def write_run(record: TuneRecord, search: Any, rows: Dataset, positions: Any, job: TuneJob) -> None:
+    """The files of a run beside the model: summary.json, results.csv, and the page."""
+    folder = Path(record.folder)
     save(folder / "summary.json", record)
     _write_cells(folder / "results.csv", record)
     if job.page:
-        _write_page(record, search, rows, split.train, job)
-    return record
+        _write_page(record, search, rows, positions, job)
 
 
 def _write_page(record: TuneRecord, search: Any, rows: Dataset, positions: Any, job: TuneJob) -> None:
@@ -172,7 +208,9 @@ def _request(job: TuneJob, models: list[str], rows: Dataset, learned: int) -> Gr
     return GridRequest(models, values.pop("kernel", []), expand, values, job.running.seed, job.running.memory, landmarks)
 
 
-def _search(job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows: Dataset, until: float | None) -> Any:
+def _search(
+    job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows: Dataset, until: float | None, cluster: Cluster | None
+) -> Any:
     groups = {} if rows.groups is None else {"groups": rows.groups}
     search = RacingCV(
         recipe.estimator,
@@ -182,6 +220,7 @@ def _search(job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows
         n_jobs=job.jobs,
         store=job.folder,
         memory=job.running.memory,
+        client=None if cluster is None else cluster.client,
         max_time=None if until is None else max(1e-9, TOLD_SHARE * (until - time.monotonic())),
         verbose=0 if console.state.quiet else 1,
         narrow=not job.asks_for_a_grid,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.program.pages.wording import decision_words
+from pegasos.program.pages.wording import decision_words, whole_words
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import LearnerFacts
 from pegasos.program.records.runs import CellRecord, Confusion, ErrorCount, TuneRecord
@@ -92,7 +92,9 @@ def show_tune(found: TuneRecord) -> None:
     show_errors(found.errors)
     for advice in found.advice:
         console.show(f"advice: {advice_words(advice)}")
-    console.show("", *decision_words(found.decision, found.folds, found.training_rows, found.cells))
+    known = found.training_rows if found.whole is None else found.decision.fitted_rows
+    console.show("", *whole_words(found.whole, found.training_rows))
+    console.show(*decision_words(found.decision, found.folds, known, found.cells))
     if found.page is not None:
         console.show("", f"page:  {found.page}")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pegasos.engine.kernels import KERNELS, DistanceKernel, Kernel
 from pegasos.program.records.pages import DataRecord
-from pegasos.program.records.runs import CellRecord, Decision
+from pegasos.program.records.runs import CellRecord, Decision, WholeRecord
 from pegasos.search.narrowing import Ended
 from pegasos.search.settings import Opaque, Part, Setting, Table
 
@@ -163,6 +163,24 @@ def decision_words(decision: Decision, folds: int, training_rows: int, cells: li
         lines.append(f"{late}: the saved model was not refitted on all rows, it knows training rows only.")
     else:
         lines.append("The saved model is the one whose errors are told: it knows training rows only.")
+    return lines
+
+
+def whole_words(whole: WholeRecord | None, training_rows: int) -> list[str]:
+    """Of a table beyond memory: on what the settings were compared, and how all rows were learned."""
+    if whole is None:
+        return []
+    lines = [f"Settings were compared on a sample of {whole.sample:,} of {training_rows:,} training rows, drawn over all files."]
+    if whole.how == "sample":
+        return [*lines, f"The saved model knows the sample only: {whole.why}."]
+    kernel = "" if whole.landmarks is None else f" Its kernel is made of {count(whole.landmarks, 'landmark')} (Nyström)."
+    passes = f"{count(whole.passes or 0, 'pass')}, certified gap {whole.gap or 0.0:.2g}"
+    lines.append(
+        f"All training rows were learned by {whole.model}: λ = {whole.lam:.3g}{cost_text(whole.cost)}, {passes}.{kernel}"
+    )
+    if whole.compared:
+        tried = ", ".join(f"{each.lam:.3g} ({percent(each.errors.error)})" for each in whole.compared)
+        lines.append(f"λ was compared again on {whole.compared[0].errors.rows:,} training rows kept apart: {tried}.")
     return lines
 
 

@@ -117,6 +117,34 @@ class Decision:
 
 
 @dataclass(frozen=True)
+class Compared:
+    """A λ that was tried on many rows, and its errors on training rows that were kept apart for that."""
+
+    lam: float
+    errors: ErrorCount
+
+
+@dataclass(frozen=True)
+class WholeRecord:
+    """What became of a choice that was made on a sample of a table beyond memory.
+
+    `how`: all rows were learned in "passes", or through "landmarks" of the kernel; if neither could be, the model of the "sample"
+    was kept, and `why` says why. `lam` is the λ on all rows, chosen among `compared` where there are any.
+    """
+
+    sample: int
+    how: str
+    why: str | None = None
+    model: str | None = None
+    lam: float | None = None
+    cost: float | None = None
+    landmarks: int | None = None
+    passes: int | None = None
+    gap: float | None = None
+    compared: list[Compared] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class TuneRecord:
     """summary.json: the run, its cells, the choice and what it is worth."""
 
@@ -142,6 +170,8 @@ class TuneRecord:
     page: str | None
     command: str
     seconds: float
+    #: Of a table beyond memory: what was searched, and what all rows gave.
+    whole: WholeRecord | None = None
 
     @property
     def choice(self) -> CellRecord:

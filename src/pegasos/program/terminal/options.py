@@ -27,6 +27,9 @@ Data = Annotated[
 ]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file that train or tune wrote.")]
 Memory = Annotated[str | None, option("SIZE", "Limit such as 2GB for the model and a chunk of rows.")]
+DataMemory = Annotated[
+    str | None, option("SIZE", "Limit such as 2GB for the data. Default: half of what is free. Larger: one pass.")
+]
 _Many = list[str]
 MODEL_NAMES = ", ".join(MODELS)
 
@@ -92,8 +95,26 @@ class RunningOptions:
     seed: Annotated[int, option("N", "Seed of splits and draws.", min=0, max=2**32 - 1)] = 0
     memory: Annotated[
         str | None,
-        option("SIZE", "Limit such as 2GB for data and engine. Default: half of what is free. Larger: passes (train, sdca)."),
+        option("SIZE", "Limit such as 2GB for data and engine. Default: half of what is free. Larger: passes (see above)."),
     ] = None
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Where the work is done, if not in this process."""
+
+    cluster: Annotated[
+        str | None, option("ADDRESS", "A running Dask scheduler, such as tcp://host:8786, whose workers do the work.")
+    ] = None
+    workers: Annotated[int | None, option("N", "Do the work in N processes of this machine (Dask).", min=1)] = None
+
+    @property
+    def asked(self) -> bool:
+        return self.cluster is not None or self.workers is not None
+
+
+#: No cluster.
+HERE = ClusterOptions()
 
 
 @dataclass(frozen=True)
@@ -109,7 +130,7 @@ class OutputOptions:
         console.state.debug |= self.debug
 
 
-GROUPS = (ReadingOptions, LearningOptions, RunningOptions, OutputOptions)
+GROUPS = (ReadingOptions, LearningOptions, RunningOptions, ClusterOptions, OutputOptions)
 
 
 def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
