@@ -32,8 +32,7 @@ from sklearn.preprocessing import StandardScaler
 
 import pegasos
 from pegasos import SDCA, Pegasos, SweepCV
-from pegasos.dask import DaskSDCA
-from pegasos.dask.passes import ClusterLost
+from pegasos.dask import ClusterLost, DaskSDCA
 from pegasos.engine.interruption import Interrupted, interruptible, listening
 from pegasos.kernels import Gaussian
 

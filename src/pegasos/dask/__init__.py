@@ -7,5 +7,7 @@ except ImportError as error:
     raise ImportError("pegasos.dask needs Dask: pip install 'pegasos[dask]'") from error
 
 from pegasos.dask.sdca import DaskSDCA
+from pegasos.dask.sweep import DaskSweepCV
+from pegasos.learners.cluster_tasks import ClusterLost
 
-__all__ = ["DaskSDCA"]
+__all__ = ["ClusterLost", "DaskSDCA", "DaskSweepCV"]

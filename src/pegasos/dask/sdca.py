@@ -10,8 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.dask import prediction
-from pegasos.dask.table import open_table
-from pegasos.engine.plan import Plan
+from pegasos.dask.table import Table, class_weights, open_table, rows_with_weight
 from pegasos.learners.connected import Connected
 from pegasos.learners.from_passes import fit_in_passes, warn_if_late
 from pegasos.learners.regularized import gives_probabilities
@@ -106,11 +105,16 @@ class DaskSDCA(Connected, SDCA):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DaskSDCA:
         """Learn from Dask arrays (dense or CSR blocks), Dask DataFrames or lists of delayed parts; all with the same blocks."""
         self.check_parameters()
-        table = open_table(current_client(self.client), X, y, sample_weight, self.class_weight, self.memory)
-        done = fit_in_passes(self, table.passes, table.classes, table.sums, table.rows, table.present, table.dtype)
-        place = "kept on the workers" if table.kept else "made again from their source in every pass"
-        kind = "csr" if table.sparse else "dense"
-        self.plan_ = Plan(kind, "by blocks", 0, table.bytes, table.budget, 1, f"blocks {place}", done)
+        table = open_table(current_client(self.client), X, y, sample_weight, self.memory)
+        return self.fit_table(table, X)
+
+    def fit_table(self, table: Table, X: Any) -> DaskSDCA:
+        """Learn from rows that were checked and described already; X are the same rows as they were handed in."""
+        self.check_parameters()
+        each = class_weights(self.class_weight, table.classes, table.whole)
+        present = rows_with_weight(table.whole, each)
+        done = fit_in_passes(self, table.passes, table.classes, table.whole.sums, table.rows, present, table.dtype, each)
+        self.plan_ = table.plan(done)
         self._name_features(X)
         warn_if_late(self, self.coef_.dtype == np.float32)
         return self
