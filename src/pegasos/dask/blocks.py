@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import dask
 import numpy as np
 from dask.delayed import Delayed
 from distributed import Future
@@ -54,7 +55,7 @@ class DrawnFolds:
     In every block each class is dealt out to the folds by turns, in a random order and from a random fold on.
 
     >>> DrawnFolds(3, seed=0).of_block(0, np.array(["a", "b", "a", "a", "b", "b"]))
-    array([2, 1, 1, 0, 2, 0], dtype=int16)
+    array([2, 2, 1, 0, 1, 0], dtype=int16)
     """
 
     count: int
@@ -86,23 +87,53 @@ class Described:
 # What is handed in ----------------------------------------------------------------------------------------------------
 
 
-def split(X: Any, y: Any, sample_weight: Any, folds: Any = None) -> list[tuple[Any, ...]]:
+def split(X: Any, y: Any = None, sample_weight: Any = None, folds: Any = None) -> list[tuple[Any, ...]]:
     """The blocks of X with those of y, weights and folds (None where there are none); each a lazy object or a future."""
     beside = {"y": y, "sample_weight": sample_weight, "cv": folds}
     if is_array(X):
         X = one_block_wide(X)
         beside = {name: _like(X, values, name) for name, values in beside.items()}
-    first = _pieces(X, "X")
-    if not first:
+    given = {"X": X, **{name: values for name, values in beside.items() if is_frame(values) and is_frame(X)}}
+    found = _partitions(given) if len(given) > 1 else {"X": _pieces(X, "X")}
+    blocks = len(found["X"])
+    if not blocks:
         raise ValueError("X has no blocks: nothing could be learned.")
-    found = [first]
     for name, values in beside.items():
-        alike = isinstance(values, DrawnFolds) or (values is None and name != "y")
-        pieces = [values] * len(first) if alike else _pieces(values, name)
-        if len(pieces) != len(first):
-            raise ValueError(f"X has {len(first)} blocks, {name} has {len(pieces)}: they must have the same blocks of rows.")
-        found.append(pieces)
-    return list(zip(*found, strict=True))
+        if name not in found:
+            alike = values is None or isinstance(values, DrawnFolds)
+            found[name] = [values] * blocks if alike else _pieces(values, name)
+        _same_blocks(blocks, name, len(found[name]))
+    return list(zip(found["X"], *(found[name] for name in beside), strict=True))
+
+
+def _same_blocks(blocks: int, name: str, found: int) -> None:
+    if found != blocks:
+        raise ValueError(f"X has {blocks} blocks, {name} has {found}: they must have the same blocks of rows.")
+
+
+def _partitions(frames: dict[str, Any]) -> dict[str, list[Any]]:
+    """The partitions of frames, taken together: Dask may join small files of a frame with few columns, and not of its neighbour."""
+    import dask.dataframe as dd
+    import pandas as pd
+
+    for name, frame in frames.items():
+        _same_blocks(frames["X"].npartitions, name, frame.npartitions)
+    nothing = pd.Series([], dtype=object)
+    together = dd.map_partitions(_side_by_side, *frames.values(), align_dataframes=False, meta=nothing).to_delayed()
+    return {name: [dask.delayed(_part)(each, place) for each in together] for place, name in enumerate(frames)}
+
+
+def _side_by_side(*parts: Any) -> Any:
+    import pandas as pd
+
+    found = pd.Series([None] * len(parts), dtype=object)
+    for place, part in enumerate(parts):
+        found.iat[place] = part
+    return found
+
+
+def _part(parts: Any, place: int) -> Any:
+    return parts.iat[place]
 
 
 def one_block_wide(X: Any) -> Any:
@@ -138,7 +169,9 @@ def _pieces(values: Any, name: str) -> list[Any]:
     if is_pieces(values):
         return list(values)
     if hasattr(values, "to_delayed"):
-        return list(np.ravel(np.array(values.to_delayed(), dtype=object)))
+        # as they are: optimized, a frame may have fewer partitions than it says
+        lazy = values.to_delayed(optimize_graph=False) if is_frame(values) else values.to_delayed()
+        return list(np.ravel(np.array(lazy, dtype=object)))
     raise TypeError(
         f"{name} must be a Dask array, a Dask DataFrame (or Series) or a list of delayed parts, got {type(values).__name__}. "
         "Rows that fit into memory are SDCA's; or wrap them: dask.array.from_array(rows, chunks=(100_000, -1))."
@@ -149,8 +182,20 @@ def is_array(values: Any) -> bool:
     return hasattr(values, "to_delayed") and hasattr(values, "chunks") and hasattr(values, "numblocks")
 
 
+def is_frame(values: Any) -> bool:
+    return hasattr(values, "to_dask_array")
+
+
 def is_pieces(values: Any) -> bool:
     return isinstance(values, list | tuple) and bool(len(values)) and isinstance(values[0], Delayed | Future)
+
+
+def name_features(estimator: Any, X: Any) -> None:
+    """Set feature_names_in_ where all columns of a frame have names of text."""
+    estimator.__dict__.pop("feature_names_in_", None)
+    names = getattr(X, "columns", None)
+    if names is not None and all(isinstance(name, str) for name in names):
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)
 
 
 def known_bytes(X: Any) -> float:

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import clone
 
 from pegasos.dask.blocks import Counted, DrawnFolds
-from pegasos.dask.sdca import DaskSDCA, current_client
+from pegasos.dask.connection import current_client
+from pegasos.dask.sdca import DaskSDCA
 from pegasos.dask.table import Table, class_weights, open_table, rows_with_weight
 from pegasos.dask.tally import FoldPredictors, Scorer, tally
 from pegasos.engine.passes import Certified, Column
@@ -23,7 +24,7 @@ from pegasos.search.grid import Cell, make_cells
 from pegasos.search.settings import Setting
 
 Array = np.ndarray[Any, Any]
-#: Cells whose fits share passes, the largest λ first, and what each found: folds x classes.
+#: What each cell found: folds x predictors.
 Answers = dict[int, list[list[Certified]]]
 
 
@@ -42,18 +43,19 @@ class DaskSweepCV(CellSearch):
     ----------
     estimator : a `DaskSDCA`. param_grid : any of its parameters; cells that differ in `lam` only share passes.
     cv : how many folds; or the fold of each row (0, 1, ...; -1: in every training part, never tested) in the blocks of y.
-    scoring : as in GridSearchCV, of metrics of labels alone, such as "accuracy" (None), "balanced_accuracy" or "f1_macro": all that
-        is known are counts of labels.
+    scoring : as in GridSearchCV, of metrics of labels alone, such as "accuracy" (None), "balanced_accuracy" or "f1_macro": counts
+        of labels are all that is known.
     refit, return_train_score : as in GridSearchCV; the refit is a DaskSDCA on all rows.
     random_state : the seed of the folds.
     client : the distributed.Client; None: that of the estimator, or the current one.
 
     Attributes
     ----------
-    cv_results_, best_index_, best_params_, best_score_, best_estimator_, n_splits_, ... : as in GridSearchCV; cv_results_ also has
-        split0_gap, ... (largest relative duality gap of a column) and mean_gap.
+    cv_results_, best_index_, best_params_, best_score_, best_estimator_, n_splits_, ... : as in GridSearchCV. cv_results_ also
+        has split0_gap, ... (largest relative duality gap of a column) and mean_gap.
     simplest_index_, advice_, settings_, cells_ : as in `SweepCV`.
-    counts_ : how often rows of a class got a label (cells x folds x classes x classes).
+    objective_, dual_objective_ : P and D of each predictor, cells x folds x predictors (nan: no such class in the training part).
+    counts_ : how often test rows of a class got a label (cells x folds x classes x classes).
     passes_ : over the rows, the refit not counted. plan_ : where rows came from. time_ : seconds of the sweep itself.
 
     Examples
@@ -64,8 +66,8 @@ class DaskSweepCV(CellSearch):
     >>> X, y = load_digits(return_X_y=True)
     >>> with Client(processes=False, n_workers=1, dashboard_address=None) as client:
     ...     X = da.from_array(X / 16, chunks=(600, -1))
-    ...     sweep = DaskSweepCV(DaskSDCA("logistic"), {"lam": [1e-4, 1e-3, 1e-2]}, cv=3).fit(X, y)
-    >>> sweep.best_params_, round(sweep.best_score_, 2)
+    ...     sweep = DaskSweepCV(DaskSDCA("logistic"), {"lam": [1e-5, 1e-4, 1e-3]}, cv=3).fit(X, y)
+    >>> sweep.best_params_, round(float(sweep.best_score_), 2)
     ({'lam': 0.0001}, 0.96)
     """
 
@@ -95,6 +97,8 @@ class DaskSweepCV(CellSearch):
         client = current_client(self.client if self.client is not None else self.estimator.client)
         table = open_table(client, X, y, sample_weight, self.estimator.memory, self._folds())
         self.n_splits_ = len(table.training)
+        if not self.n_splits_:
+            raise ValueError("cv has no folds: all its numbers are -1.")
         answers = self._run(cells, table)
         counts = self._count(table, answers)
         self.time_ = time.perf_counter() - begin
@@ -128,7 +132,7 @@ class DaskSweepCV(CellSearch):
             begin = time.perf_counter()
             group.sort(key=lambda cell: -float(cell.learner.lam_ or 0.0))
             folds = [_chains(group, table, fold, counted) for fold, counted in enumerate(table.training)]
-            method, found = solve(group[0].learner, table.passes, [chain for chains in folds for chain in chains])  # type: ignore[arg-type]
+            method, found = solve(group[0].learner, table.passes, [chain for chains in folds for chain in chains])
             methods.append(method)
             self.passes_ += max(sum(len(each.curve) for each in chain) for chain in found)
             rest = iter(found)
@@ -167,16 +171,27 @@ class DaskSweepCV(CellSearch):
         gaps = np.array([[max(each.relative for each in fold) for fold in answers[cell.number]] for cell in cells])
         results |= {f"split{fold}_gap": gaps[:, fold] for fold in range(self.n_splits_)}
         results["mean_gap"] = gaps.mean(axis=1)
-        self.counts_, self.classes_seen_ = tested.astype(np.int64), table.classes
+        self.counts_ = tested.astype(np.int64)
+        self._keep_certificates(cells, table, answers)
         self.cells_, self.settings_ = cells, [cell.setting for cell in cells]
         self.multimetric_ = isinstance(out[0]["test_scores"], dict)
         if callable(self.scoring) and self.multimetric_:
             self._check_refit_for_multimetric(out[0]["test_scores"])
             metric = self.refit
         self._choose_best(cells, results, metric)
-        late = int((gaps > np.array([[cell.learner.tol] for cell in cells])).any(axis=1).sum())  # type: ignore[attr-defined]
+        late = int((gaps > np.array([[cell.learner.tol] for cell in cells])).any(axis=1).sum())
         if late:
             warn_user(CellsNotConverged(late, len(cells)))
+
+    def _keep_certificates(self, cells: list[Cell], table: Table, answers: Answers) -> None:
+        columns = len(column_codes(len(table.classes)))
+        self.objective_, self.dual_objective_ = np.full((2, len(cells), self.n_splits_, columns), np.nan)
+        for cell in cells:
+            for fold, counted in enumerate(table.training):
+                own, lam = answers[cell.number][fold], float(cell.learner.lam_ or 0.0)
+                places = _codes(counted) if columns > 1 else np.array([0])
+                self.objective_[cell.number, fold, places] = [lam * each.primal for each in own]
+                self.dual_objective_[cell.number, fold, places] = [lam * each.bound for each in own]
 
 
 def _check(cells: list[Cell]) -> None:
@@ -190,10 +205,17 @@ def _check(cells: list[Cell]) -> None:
 
 def _chains(group: list[Cell], table: Table, fold: int, counted: Counted) -> list[list[Column]]:
     """For each class in the training part of a fold: its predictors, one for each λ."""
-    present = np.flatnonzero(counted.counts)
+    present = table.classes[counted.counts > 0]
     if len(present) < 2:
-        raise ValueError(f"fold {fold}: its training part has one class only ({table.classes[present][0]!r}). Use fewer folds.")
-    each = class_weights(group[0].learner.class_weight, table.classes, counted)  # type: ignore[attr-defined]
-    codes, rows = present[column_codes(len(present))], rows_with_weight(counted, each)
+        found = f"one class only ({present[0]!r})" if len(present) else "no rows"
+        raise ValueError(f"the training part of fold {fold} has {found}: use other folds.")
+    each = class_weights(group[0].learner.class_weight, table.classes, counted)
+    codes, rows = _codes(counted), rows_with_weight(counted, each)
     lams = [float(cell.learner.lam_ or 0.0) for cell in group]
     return [list(chain) for chain in zip(*(predictors(lam, codes, counted.sums, rows, each, fold) for lam in lams), strict=True)]
+
+
+def _codes(counted: Counted) -> Array:
+    """The class codes that get a predictor."""
+    present = np.flatnonzero(counted.counts)
+    return np.asarray(present[column_codes(len(present))])

@@ -57,6 +57,8 @@ def open_table(client: Client, X: Any, y: Any, sample_weight: Any, memory: Any, 
 
     folds  None, `DrawnFolds`, or the folds of all rows in the blocks of X
     """
+    if y is None:
+        raise ValueError("y is None: a classifier needs labels.")
     pieces = blocks.split(X, y, sample_weight, folds)
     lazy = [dask.delayed(blocks.read, pure=False)(number, *piece) for number, piece in enumerate(pieces)]
     budget = _budget(client, memory)

@@ -140,4 +140,6 @@ def follow(
 
 
 def _ended(search: Search, tol: float, most: int) -> bool:
-    return search.trivial or bool(search.curve and (search.relative <= tol or search.since > PATIENCE or len(search.curve) >= most))
+    return search.trivial or bool(
+        search.curve and (search.relative <= tol or search.since > PATIENCE or len(search.curve) >= most)
+    )
