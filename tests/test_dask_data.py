@@ -82,7 +82,6 @@ LABELS = {
     "whole floats": lambda codes: codes.astype(np.float32),
     "text": lambda codes: np.array(["a", "bb", "ccc"])[codes],
     "objects": lambda codes: np.array(["a", "bb", "ccc"], dtype=object)[codes],
-    "bytes": lambda codes: np.array([b"a", b"bb", b"ccc"])[codes],
     "categories": lambda codes: pd.Series(pd.Categorical.from_codes(codes, ["a", "bb", "ccc"])),
 }
 
@@ -132,7 +131,9 @@ def test_features_on_a_cluster_are_the_local_ones(rows: Any, client: Client, tmp
     assert isinstance(lazy, da.Array)
     assert lazy.shape == (600, local.weights_.shape[1])
     assert lazy.dtype == np.float32
-    assert_array_equal(client.gather(client.compute(lazy)), local.transform(X))
+    assert_allclose(
+        client.gather(client.compute(lazy)), local.transform(X), atol=1e-5
+    )  # products of other shapes round otherwise
     expected = SDCA("logistic", 1e-3).fit(local.transform(X), y)
     assert learner.gap_ <= learner.tol
     assert np.all(learner.dual_objective_ <= expected.objective_ * (1 + 1e-12))

@@ -112,7 +112,7 @@ def _same_blocks(blocks: int, name: str, found: int) -> None:
 
 
 def _partitions(frames: dict[str, Any]) -> dict[str, list[Any]]:
-    """The partitions of frames, taken together: Dask may join small files of a frame with few columns, and not of its neighbour."""
+    """The partitions of frames, taken together: Dask may join small files of a frame with few columns, not of another."""
     import dask.dataframe as dd
     import pandas as pd
 
