@@ -26,9 +26,9 @@ class DaskNystroem(Connected, Nystroem):
     """`Nystroem` for rows on a Dask cluster: φ(x) = Wᵀ K(landmarks, x), lazily and block by block.
 
     Landmarks (and widths such as "scale") come from a sample of at most 20,000 rows (or as many as there are landmarks), drawn
-    from all blocks; a table that is not larger gives the landmarks of `Nystroem`. A `DaskSDCA` behind it keeps the features on the
-    workers if they fit there, or has them made again in every pass; its certificate is about these features. The same blocks give
-    the same bits on any number of workers.
+    from all blocks; a table that is not larger gives the landmarks of `Nystroem`. A `DaskSDCA` behind it keeps the features on
+    the workers if they fit there, or has them made again in every pass; its certificate is about these features. The same blocks
+    give the same bits on any number of workers.
 
     Parameters
     ----------
