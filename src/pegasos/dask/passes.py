@@ -11,7 +11,9 @@ from distributed import Client, Future
 
 from pegasos.dask import blocks
 from pegasos.engine.row_blocks import Part
-from pegasos.learners.cluster_tasks import guarded, results_of
+from pegasos.learners.cluster_tasks import ClusterLost, guarded, results_of
+
+__all__ = ["ClusterLost", "ClusterPasses", "guarded"]
 
 #: Parts that one task adds up.
 FAN_IN = 8
@@ -24,11 +26,13 @@ class ClusterPasses:
 
     def __init__(self, client: Client, coded: Sequence[Any], width: int, kept: bool) -> None:
         self.client, self.width = client, width
+        self.count = 0
         self._coded, self._kept = list(coded), kept
 
     def map_sum(self, work: Any, *arguments: Any) -> Part:
         """work(block, *arguments) for all blocks, and the sums over them."""
         client = self.client
+        self.count += 1
         everything: list[Future] = []
         with guarded(client, everything):
             held: Any = (work, arguments)

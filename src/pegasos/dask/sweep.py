@@ -99,8 +99,10 @@ class DaskSweepCV(CellSearch):
         self.n_splits_ = len(table.training)
         if not self.n_splits_:
             raise ValueError("cv has no folds: all its numbers are -1.")
-        answers = self._run(cells, table)
+        answers, methods = self._run(cells, table)
         counts = self._count(table, answers)
+        self.passes_ = 1 + table.passes.count  # the first one counted classes
+        self.plan_ = table.plan(f"{methods}, {self.passes_} passes over the rows")
         self.time_ = time.perf_counter() - begin
         self._choose(cells, table, answers, counts, Scorer(scorers, table.classes), metric)
         self.scorer_ = getattr(scorers, "_scorers", scorers)
@@ -120,13 +122,13 @@ class DaskSweepCV(CellSearch):
             raise ValueError(f"cv={self.cv}: there must be at least 2 folds.")
         return DrawnFolds(int(self.cv), draw_seed(self.random_state))
 
-    def _run(self, cells: list[Cell], table: Table) -> Answers:
-        """The predictors of all cells, folds and classes."""
+    def _run(self, cells: list[Cell], table: Table) -> tuple[Answers, str]:
+        """The predictors of all cells, folds and classes; and how they were found, in words."""
         groups: dict[Setting, list[Cell]] = {}
         for cell in cells:
             groups.setdefault(replace(cell.setting, lam=None), []).append(cell)
         answers: Answers = {}
-        self.passes_, self._seconds = 2, {}  # the first one, which counts classes, and the last one, which counts labels
+        self._seconds: dict[int, float] = {}
         methods = []
         for group in groups.values():
             begin = time.perf_counter()
@@ -134,14 +136,12 @@ class DaskSweepCV(CellSearch):
             folds = [_chains(group, table, fold, counted) for fold, counted in enumerate(table.training)]
             method, found = solve(group[0].learner, table.passes, [chain for chains in folds for chain in chains])
             methods.append(method)
-            self.passes_ += max(sum(len(each.curve) for each in chain) for chain in found)
             rest = iter(found)
             by_fold = [[next(rest) for _ in chains] for chains in folds]
             for place, cell in enumerate(group):
                 answers[cell.number] = [[chain[place] for chain in chains] for chains in by_fold]
                 self._seconds[cell.number] = (time.perf_counter() - begin) / len(group) / len(folds)
-        self.plan_ = table.plan(f"{', '.join(dict.fromkeys(methods))}, {self.passes_} passes over the rows")
-        return answers
+        return answers, ", ".join(dict.fromkeys(methods))
 
     def _count(self, table: Table, answers: Answers) -> tuple[Array, Array | None]:
         """How often rows of a class got a label, in test parts and (if asked for) in training parts."""
