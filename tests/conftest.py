@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -35,3 +36,26 @@ def client(cluster: LocalCluster) -> Iterator[Client]:
 
     with Client(cluster, set_as_default=False) as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A real browser: headless Chromium. Tests that need it are skipped where it or its driver is not installed."""
+    pytest.importorskip("selenium", reason="the browser tests need selenium: pip install selenium")
+    from selenium.webdriver import Chrome, ChromeOptions
+    from selenium.webdriver.chrome.service import Service
+
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("needs chromium and chromedriver (Debian: apt-get install chromium chromium-driver)")
+    options = ChromeOptions()
+    options.binary_location = program
+    quiet = ["background-networking", "component-update", "sync", "gpu", "dev-shm-usage"]
+    for flag in ("headless=new", "no-sandbox", "no-first-run", *(f"disable-{each}" for each in quiet)):
+        options.add_argument(f"--{flag}")
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('chromium')}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    chrome = Chrome(options=options, service=Service(driver))
+    yield chrome
+    chrome.quit()

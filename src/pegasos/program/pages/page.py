@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import html as escaping
 import re
 from pathlib import Path
 from typing import Any
 
-from pegasos.program.files import write_text
 from pegasos.program.pages import model_page, rendering, study_page, sweep_page
 from pegasos.program.pages.blocks import Block, Section, Table
+from pegasos.program.pages.html_page import HtmlPage
 from pegasos.program.pages.recording import record_model, record_sweep
 from pegasos.program.pages.row_samples import as_dataset
 from pegasos.program.pages.run_folders import read_model_file, read_run
@@ -22,25 +21,12 @@ from pegasos.search.sweep import SweepCV
 _ON_PAPER = {"background": "white", "font": "sans-serif", "view": {"stroke": None}, "axis": {"gridOpacity": 0.4}}
 
 
-class Page:
+class Page(HtmlPage):
     """One report: `html`, `save(path)` for the page alone, `write(folder)` with tables and figures beside it."""
 
     def __init__(self, title: str, subtitle: str, sections: list[Section], data: dict[str, Any]) -> None:
-        self.title, self.sections = title, sections
-        self.html = rendering.render(title, subtitle, sections, data)
-
-    def __repr__(self) -> str:
-        return f"Page({self.title!r}, {len(self.html) / 1e6:.1f} MB)"
-
-    def _repr_html_(self) -> str:
-        """For Jupyter: in a frame of its own, so that neither page's styles and scripts touch the other's."""
-        frame = 'style="width:100%;height:820px;border:0" sandbox="allow-scripts"'
-        return f'<iframe srcdoc="{escaping.escape(self.html)}" {frame} title="{escaping.escape(self.title)}"></iframe>'
-
-    def save(self, path: str | Path) -> Path:
-        """Write the page, complete or not at all."""
-        write_text(path, self.html)
-        return Path(path)
+        super().__init__(title, rendering.render(title, subtitle, sections, data))
+        self.sections = sections
 
     def write(self, folder: str | Path, figures: bool = False, name: str = "report.html") -> Path:
         """The page; and with `figures`, in a folder beside it, charts as PNG, SVG and PDF, tables as CSV, Markdown and LaTeX."""
