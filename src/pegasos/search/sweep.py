@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import GridSearchCV, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from pegasos.learners.connected import Connected
 from pegasos.learners.convergence import CellsNotConverged
 from pegasos.learners.task import draw_seed
-from pegasos.search.advice import SweepWarning, advise, complexity, warn_user
+from pegasos.search.advice import warn_user
 from pegasos.search.callbacks import Hooks, with_callbacks
+from pegasos.search.choosing import CellSearch
 from pegasos.search.cluster import run_on_cluster
-from pegasos.search.estimates import Estimate, bootstrap_choice, held_out, mcnemar, one_standard_error
+from pegasos.search.estimates import Estimate, bootstrap_choice, held_out, mcnemar
 from pegasos.search.grid import Cell, Group, make_cells, make_groups
 from pegasos.search.progress import Progress
 from pegasos.search.results import Table
@@ -55,7 +55,7 @@ class Work:
     hooks: Hooks
 
 
-class SweepCV(Connected, GridSearchCV):
+class SweepCV(CellSearch):
     """All settings of a grid by cross-validation, in one walk for each kernel and fold.
 
     The interface is GridSearchCV's; the estimator is Pegasos, Perceptron or SDCA, alone, at the end of a Pipeline, or inside
@@ -295,32 +295,12 @@ class SweepCV(Connected, GridSearchCV):
         if callable(self.scoring) and self.multimetric_:
             self._check_refit_for_multimetric(first)
             metric = self.refit
-        self.cv_results_ = results
         self._wrong = np.where(table.labels < 0, -1, table.labels != codes)[complete].astype(np.int8)
         self._position = {int(number): row for row, number in enumerate(np.flatnonzero(complete))}
-        if self.refit or not self.multimetric_:
-            self.best_index_ = self._select_best_index(self.refit, metric, results)
-            if not callable(self.refit):
-                self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
-                self._look_closer(cells, results, metric)
-            self.best_params_ = results["params"][self.best_index_]
+        self._choose_best(cells, results, metric)
         late = int((table.gaps > table.tolerances[:, None]).any(axis=1).sum())
         if late:
             warn_user(CellsNotConverged(late, len(cells)))
-
-    def _look_closer(self, cells: list[Cell], results: dict[str, Any], metric: Any) -> None:
-        """The simplest cell that is as good, and what the place of the best one in the grid suggests."""
-        mean = results[f"mean_test_{metric}"]
-        folds = np.column_stack([results[f"split{fold}_test_{metric}"] for fold in range(self.n_splits_)])
-        known = np.flatnonzero(np.isfinite(mean))
-        order = [complexity(cells[number], results["mean_support_vectors"][number]) for number in known]
-        self.simplest_index_ = int(known[one_standard_error(-mean[known], folds[known], order)])
-        self.advice_ = advise(cells, self._means_for_advice(mean), folds, self.best_index_)
-        for advice in self.advice_:
-            warn_user(SweepWarning(advice))
-
-    def _means_for_advice(self, mean: Array) -> Array:
-        return mean
 
     def _refit(self, X: Any, y: Any, cells: list[Cell], fit_params: Any) -> None:
         begin = time.perf_counter()
