@@ -44,7 +44,9 @@ METRICS = {
     for kind in (
         Kind("error", "share of rows with a wrong label", True, LABELS, "1 - accuracy", percent=True),
         Kind("balanced-error", "mean over classes of the error in each", True, LABELS, "1 - balanced_accuracy", percent=True),
-        Kind("f1", "2 pr/(p + r), precision p and recall r of the positive class", False, LABELS, "f1", one_class=True, binary=True),
+        Kind(
+            "f1", "2 pr/(p + r), precision p and recall r of the positive class", False, LABELS, "f1", one_class=True, binary=True
+        ),
         Kind("f1-macro", "mean over classes of their F1", False, LABELS, "f1_macro"),
         Kind("roc-auc", "chance that a positive row scores above a negative one", False, SCORES, "roc_auc", one_class=True),
         Kind("average-precision", "mean precision over all recalls", False, SCORES, "average_precision", one_class=True),
@@ -76,6 +78,14 @@ def measure_of(scoring: Any) -> Measure:
     if metric is not None:
         return Measure(metric.name, metric.kind.least, metric.kind.percent)
     return Measure(scoring if isinstance(scoring, str) else "score", least=False, percent=False)
+
+
+def shown_value(scoring: Any, score: float) -> float:
+    """A scorer's score as people read it: accuracy as error, the negative score of a loss as the loss."""
+    if scoring is None or scoring == "accuracy":
+        return 1 - score
+    metric = as_metric(scoring)
+    return -score if metric is not None and metric.kind.least else score
 
 
 def as_metric(scoring: Any) -> Metric | None:

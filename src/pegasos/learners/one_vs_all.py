@@ -184,6 +184,10 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         index = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[index])
 
+    def probabilities_of(self, scores: Array) -> Array:
+        """The probabilities that these values of `decision_function` mean, where there are any."""
+        return probabilities(scores)
+
     def _read_new(self, X: Any) -> Any:
         if isinstance(X, MappedRows):
             if X.shape[1] != self.n_features_in_:

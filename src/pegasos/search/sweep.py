@@ -17,11 +17,14 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from pegasos.learners.connected import Connected
 from pegasos.learners.convergence import CellsNotConverged
+from pegasos.learners.one_vs_all import probabilities
 from pegasos.learners.task import draw_seed
+from pegasos.metrics import PROBABILITIES, Answers, Metric, answers, as_metric
 from pegasos.search.advice import SweepWarning, advise, complexity, warn_user
 from pegasos.search.callbacks import Hooks, with_callbacks
 from pegasos.search.cluster import run_on_cluster
 from pegasos.search.estimates import Estimate, bootstrap_choice, held_out, mcnemar, one_standard_error
+from pegasos.search.figures import Figure, measured
 from pegasos.search.grid import Cell, Group, make_cells, make_groups
 from pegasos.search.progress import Progress
 from pegasos.search.results import Table
@@ -65,7 +68,9 @@ class SweepCV(Connected, GridSearchCV):
 
     Parameters
     ----------
-    estimator, param_grid, cv, scoring, refit, return_train_score : as in GridSearchCV.
+    estimator, param_grid, cv, refit, return_train_score : as in GridSearchCV.
+    scoring : as in GridSearchCV; or a `pegasos.metrics.Metric`, or the name of one ("balanced-error", "f1" whatever the labels
+        are called, "average-precision", ...). As with all scorers more is better, so losses are negative.
     n_jobs : threads; None means as many as BLAS may use. It never changes a result.
     store : a folder in which finished cells are kept: the same call goes on where a killed one was, a changed grid uses
         what is there.
@@ -86,7 +91,7 @@ class SweepCV(Connected, GridSearchCV):
     settings_ : the `Setting` of each cell, the same thing for equal fits. cells_ : the cells with their estimators.
     labels_ : out-of-fold codes of the sorted classes, cells x rows (-1 where a row was never tested).
     seed_ : the seed of all draws. plan_ : where rows came from. time_ : seconds of the sweep itself.
-    completed_ : False if time was up before all cells were done.
+    completed_ : False if time was up before all cells were done. metric_ : the Metric of `scoring`, with its positive class.
 
     Examples
     --------
@@ -140,6 +145,8 @@ class SweepCV(Connected, GridSearchCV):
         self.n_splits_ = self._checked_cv_orig.get_n_splits(X, y, **routed.splitter.split)
         splits = [(np.asarray(a), np.asarray(b)) for a, b in self._checked_cv_orig.split(X, y, **routed.splitter.split)]
         cells = make_cells(self.estimator, self.param_grid)
+        self.metric_ = _settled(scorers, y, cells)
+        scorers = self.metric_ or scorers
         self.seed_ = self._fix_seed(cells)
         classes, codes = np.unique(np.asarray(y), return_inverse=True)
         if len(classes) < 2:
@@ -153,6 +160,11 @@ class SweepCV(Connected, GridSearchCV):
             self._refit(X, y, cells, routed.estimator.fit)
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         return self
+
+    def _get_scorers(self) -> Any:
+        """scikit-learn's, and metrics of ours by name."""
+        metric = as_metric(self.scoring)
+        return super()._get_scorers() if metric is None else (metric, "score")
 
     # -- after the fit -----------------------------------------------------------------------------------------------
 
@@ -182,6 +194,26 @@ class SweepCV(Connected, GridSearchCV):
         for test, values in parts.values():
             scores[test] = values
         return scores
+
+    def out_of_fold_answers(self, cell: int) -> Answers:
+        """What a leading cell answers on the rows that it was tested on, each by a model that did not learn from it."""
+        check_is_fitted(self, "cv_results_")
+        tested = np.flatnonzero(self.labels_[cell] >= 0)
+        scores = self.out_of_fold_scores(cell)[tested] if cell in self._scores else None
+        scores = scores[:, 0] if scores is not None and scores.shape[1] == 1 else scores
+        p = probabilities(scores) if scores is not None and self.cells_[cell].learner.has_probabilities else None
+        codes = self._truth[tested], self.labels_[cell, tested]
+        return answers(self._classes, *(self._classes[each] for each in codes), scores, p)
+
+    def figure(self, metric: Any = None) -> Figure:
+        """A metric (by default that of `scoring`, else the error) of the choice out of fold, with its noise, and beside it what
+        always guessing would give.
+
+        The choice was made on the same rows, so it is optimistic; `better` asks for more than that.
+        """
+        check_is_fitted(self, "cv_results_")
+        wanted = as_metric(metric) or self.metric_ or Metric("error")
+        return measured(wanted.settled(self._classes[self._truth]), self.out_of_fold_answers(self.best_index_))
 
     def compare(self, first: int, second: int) -> float:
         """Exact McNemar test: the p-value of "cells `first` and `second` err equally often", from their out-of-fold labels."""
@@ -289,7 +321,7 @@ class SweepCV(Connected, GridSearchCV):
         results["mean_support_vectors"] = table.support.mean(axis=1)
         results["mean_gap"] = table.gaps.mean(axis=1)
         self.labels_, self.cells_, self.settings_ = table.labels, cells, [cell.setting for cell in cells]
-        self._scores = table.scores
+        self._scores, self._classes, self._truth = table.scores, table.classes, codes
         first = table.first_scores()
         self.multimetric_ = isinstance(first, dict)
         if callable(self.scoring) and self.multimetric_:
@@ -330,6 +362,17 @@ class SweepCV(Connected, GridSearchCV):
         self.refit_time_ = time.perf_counter() - begin
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+
+def _settled(scorers: Any, y: Any, cells: list[Cell]) -> Metric | None:
+    """The metric that cells are compared by, if it is one of ours, with its positive class."""
+    if not isinstance(scorers, Metric):
+        return None
+    if scorers.kind.needs == PROBABILITIES and not all(cell.learner.has_probabilities for cell in cells):
+        raise ValueError(
+            f"{scorers.name} needs probabilities, which models with the hinge loss do not have: take loss='logistic'."
+        )
+    return scorers.settled(y)
 
 
 def _sample_weight(fit_params: dict[str, Any]) -> Array | None:

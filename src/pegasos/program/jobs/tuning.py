@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics import get_scorer_names
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from pegasos.engine.interruption import Interrupted
-from pegasos.learners.catalogue import make_learner
+from pegasos.learners.catalogue import MODELS, make_learner
+from pegasos.metrics import LABELS, METRICS, PROBABILITIES, Metric
 from pegasos.nystroem import Nystroem
 from pegasos.program.errors import UsageError
 from pegasos.program.files import write_text
@@ -27,10 +27,12 @@ from pegasos.program.jobs.datasets import Split, load, split_rows, take
 from pegasos.program.pages import record_sweep, save_record, write_report
 from pegasos.program.pipelines import Recipe, check_expansion, chosen_scale, learned_rows, make_recipe
 from pegasos.program.records.codec import save
-from pegasos.program.records.runs import Decision, TuneRecord, cell_records
+from pegasos.program.records.runs import Decision, TuneRecord, cell_records, out_of_fold
 from pegasos.program.tables.dataset import BadData, Dataset
-from pegasos.program.terminal import console, option_values
-from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
+from pegasos.program.tables.description import fitting_words, guessing_words, is_unbalanced
+from pegasos.program.tables.labels import label_text
+from pegasos.program.terminal import console, judging_values, option_values
+from pegasos.program.terminal.options import JudgingOptions, LearningOptions, ReadingOptions, RunningOptions
 from pegasos.program.terminal.reproduction import effective_kernel, expansion_degree, landmarks_of
 from pegasos.search.advice import SweepWarning
 from pegasos.search.racing import RacingCV, limited
@@ -50,7 +52,7 @@ class TuneJob:
     folder: str
     models: list[str]
     cv: int
-    scoring: str
+    judging: JudgingOptions
     jobs: int | None
     max_time: float | None
     learning: LearningOptions
@@ -61,10 +63,10 @@ class TuneJob:
 
     @property
     def asks_for_a_grid(self) -> bool:
-        """Whether settings were listed, or another score: then every one of them is run on every fold."""
+        """Whether settings were listed, or a score of scikit-learn's: then every one of them is run on every fold."""
         listed = (self.learning.kernel, self.learning.lam, self.learning.cost, self.learning.n_iter, self.learning.epochs)
         several = any("," in (each or "") for each in (self.learning.average, self.learning.expand, self.learning.landmarks))
-        return any(listed) or several or self.scoring != "accuracy"
+        return any(listed) or several or judging_values.check(self.judging) not in METRICS
 
 
 def tune(job: TuneJob) -> TuneRecord:
@@ -72,21 +74,21 @@ def tune(job: TuneJob) -> TuneRecord:
     begin, begin_clock = time.perf_counter(), time.monotonic()
     outputs.check_folder(job.folder)
     option_values.check(job.models, job.learning, job.running.memory)
-    if job.scoring not in get_scorer_names():
-        raise UsageError(f"--scoring {job.scoring!r} is no scorer of scikit-learn, such as accuracy or f1_macro.")
+    name = judging_values.check(job.judging)
     dataset = load(job.data, job.reading, job.running.memory)
     split = split_rows(dataset, job.running.test_size, job.running.seed)
     rows = take(dataset, split.train)
-    models = job.models or (["sdca"] if job.learning.landmarks else default_models(len(rows)))
+    metric = _metric(job, rows)
+    models = _models(job, metric, len(rows))
     nystroem = Nystroem(memory=job.running.memory, random_state=job.running.seed) if job.learning.landmarks else None
     recipe = make_recipe(rows, make_learner(models[0], {}), job.learning.scale, None, job.learning.drop_outliers, nystroem)
     learned = learned_rows(rows, job.learning.drop_outliers)
-    request = _request(job, models, rows, learned)
+    request = _request(job, metric, models, rows, learned)
     for degree in request.expand:
         check_expansion(rows, degree)
     until = None if job.max_time is None else begin_clock + job.max_time
-    search = _search(job, recipe, make_grid(request, recipe, rows), rows, until)
-    errors = training.errors_of(search.best_estimator_, dataset, split)
+    search = _search(job, metric, recipe, make_grid(request, recipe, rows), rows, until)
+    errors, figures = training.judged(search.best_estimator_, dataset, split, metric)
     model, known = _refit_all(job, search, recipe, dataset, split, until)
     folder = Path(job.folder)
     record = TuneRecord(
@@ -97,7 +99,8 @@ def tune(job: TuneJob) -> TuneRecord:
         split=split.kind,
         scale=chosen_scale(rows, job.learning.scale),
         folds=int(search.n_splits_),
-        scoring=job.scoring,
+        metric=name,
+        positive=None if metric is None or metric.positive is None else label_text(metric.positive),
         complete=bool(search.completed_),
         decision=Decision(
             by=search.decided_by_,
@@ -106,13 +109,15 @@ def tune(job: TuneJob) -> TuneRecord:
             fitted_rows=search.refit_rows_,
             saved_rows=search.refit_rows_ if model is search.best_estimator_ else len(known),
             all_wanted=job.refit_all and len(split.test) > 0,
+            split=split.kind,
         ),
         seed=job.running.seed,
-        cells=cell_records(search, learned, errors=job.scoring == "accuracy"),
+        cells=cell_records(search, learned, scoring=search.scoring),
         best=int(search.best_index_),
         simplest=search.simplest_index_,
         honest=search.honest_estimate(),
         errors=errors,
+        figures={**out_of_fold(search), **figures},
         advice=search.advice_,
         folder=job.folder,
         model=str(folder / "best.model"),
@@ -120,10 +125,11 @@ def tune(job: TuneJob) -> TuneRecord:
         command=shlex.join(["pegasos", *console.state.arguments]),
         seconds=round(time.perf_counter() - begin, 2),
     )
-    found = {name: getattr(record, name) for name in ("scoring", "honest", "errors", "seconds")}
-    score = float(search.best_score_)
+    found = {name: getattr(record, name) for name in ("metric", "positive", "figures", "honest", "errors", "seconds")}
+    found["costs"] = [] if metric is None else [(label_text(a), label_text(b), cost) for a, b, cost in metric.costs]
     refitted = record.decision.saved_rows if record.decision.refitted else None
-    training.save_model(model, record.model, dataset, split, known, score=score, refitted_rows=refitted, **found)
+    value = record.choice.value
+    training.save_model(model, record.model, dataset, split, known, value=value, refitted_rows=refitted, **found)
     save(folder / "summary.json", record)
     _write_cells(folder / "results.csv", record)
     if job.page:
@@ -135,7 +141,7 @@ def _write_page(record: TuneRecord, search: Any, rows: Dataset, positions: Any, 
     """report.json, which has all that the page needs, and report.html, which is written from the folder alone."""
     size = job.running.test_size
     options = [*as_arguments(job.reading), *([] if size is None else ["--test-size", f"{size:g}"])]  # of every command line
-    names = ("source", "command", "errors", "honest", "advice", "seconds", "decision")
+    names = ("source", "command", "errors", "honest", "advice", "seconds", "decision", "positive", "figures")
     found = {name: getattr(record, name) for name in names}
     with console.working("writing the page"):
         # A map by t-SNE takes seconds: where the search took less, principal components are drawn.
@@ -163,22 +169,56 @@ def as_arguments(reading: ReadingOptions) -> list[str]:
     return arguments
 
 
-def _request(job: TuneJob, models: list[str], rows: Dataset, learned: int) -> GridRequest:
+def _metric(job: TuneJob, rows: Dataset) -> Metric | None:
+    """What settings are compared by; and where classes are unbalanced and nothing was asked for, what might fit better."""
+    classes, counts = np.unique(rows.labels, return_counts=True)
+    found = judging_values.make_metric(job.judging, classes)
+    try:
+        metric = None if found is None else found.settled(rows.labels)
+    except ValueError as error:
+        raise UsageError(f"--metric {judging_values.check(job.judging)}: {error}") from None
+    if metric is not None and metric.name == "error" and is_unbalanced(counts):
+        common = label_text(classes[counts.argmax()])
+        console.say(f"note: {guessing_words(common, 1 - counts.max() / counts.sum())}; {fitting_words(len(classes))}.")
+    return metric
+
+
+def _models(job: TuneJob, metric: Metric | None, rows: int) -> list[str]:
+    """The models to compare: those with probabilities where the metric needs them."""
+    wanted = metric is not None and metric.kind.needs == PROBABILITIES
+    having = [model for model, (_, each) in MODELS.items() if each.fixed.get("loss") == "logistic"]
+    for model in job.models if wanted else ():
+        if model not in having:
+            assert metric is not None
+            raise UsageError(
+                f"--metric {metric.name} needs probabilities, which {model} does not have: -m {' or '.join(having)}."
+            )
+    return job.models or default_models(0 if job.learning.landmarks else rows, wanted)
+
+
+def _request(job: TuneJob, metric: Metric | None, models: list[str], rows: Dataset, learned: int) -> GridRequest:
     values = option_values.grids(job.learning, learned, np.unique(rows.labels))
-    for model in models:
-        option_values.refuse_unknown(model, values)
+    for note in option_values.refuse_unknown(models, values):
+        console.say(f"note: {note}")
+    counts = np.unique(rows.labels, return_counts=True)[1]
+    if metric is not None and metric.kind.needs == LABELS and metric.name != "error" and is_unbalanced(counts):
+        values.setdefault("class_weight", [None, "balanced"])
     expand = option_values.parse_expand(job.learning.expand)
     landmarks = option_values.parse_landmarks(job.learning.landmarks)
     return GridRequest(models, values.pop("kernel", []), expand, values, job.running.seed, job.running.memory, landmarks)
 
 
-def _search(job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows: Dataset, until: float | None) -> Any:
+def _search(
+    job: TuneJob, metric: Metric | None, recipe: Recipe, grid: list[dict[str, list[Any]]], rows: Dataset, until: float | None
+) -> Any:
     groups = {} if rows.groups is None else {"groups": rows.groups}
+    scoring = judging_values.check(job.judging) if metric is None else metric
+    scoring = None if metric is not None and metric.name == "error" else scoring  # the learners' own score is that, and quicker
     search = RacingCV(
         recipe.estimator,
         grid,
         cv=_folds(job, rows),
-        scoring=None if job.scoring == "accuracy" else job.scoring,  # the learners' own score is that, and quicker
+        scoring=scoring,
         n_jobs=job.jobs,
         store=job.folder,
         memory=job.running.memory,
@@ -196,9 +236,9 @@ def _search(job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows
             remedy = "give another folder with -o, or delete it if no longer wanted"
             raise UsageError(f"{job.folder} keeps a run on other {', '.join(error.different)}: {remedy}.") from error
         except ValueError as error:
-            if job.scoring == "accuracy":
+            if metric is not None:
                 raise
-            raise UsageError(f"--scoring {job.scoring} does not work here: {error}") from error
+            raise UsageError(f"--metric {scoring} does not work here: {error}") from error
 
 
 def _refit_all(job: TuneJob, search: Any, recipe: Recipe, dataset: Dataset, split: Split, until: float | None) -> tuple[Any, Any]:
@@ -238,7 +278,7 @@ def _write_cells(path: Path, record: TuneRecord) -> None:
         line |= {"expand": expansion_degree(setting), "lam": setting.lam, "C": cell.cost}
         line |= {} if setting.stop is None else {setting.stop.name: setting.stop.count}
         line |= {name: value for name, value in setting.options if isinstance(value, str | float | int)}
-        line |= {"error" if record.counts_errors else record.scoring: cell.value, "deviation": cell.deviation}
+        line |= {record.measure.name: cell.value, "deviation": cell.deviation}
         line |= {"folds": sum(fold is not None for fold in cell.folds)}
         line |= {"support_vectors": cell.support_vectors, "gap": cell.gap}
         if cell.ended is not None:

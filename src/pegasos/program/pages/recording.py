@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.metrics import measure_of
 from pegasos.program.pages import mistakes, row_samples
 from pegasos.program.pages.fitted_facts import curves, made, weights
 from pegasos.program.pages.wording import kernel_text
 from pegasos.program.records.models import learner_facts
 from pegasos.program.records.pages import DataRecord, ExperimentRecord, KeptCell, ModelRecord, PageRecord, RowsRecord
-from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, best_of_families, cell_records
+from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, best_of_families, cell_records, out_of_fold
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.anatomy import anatomy
 from pegasos.search.estimates import Estimate, held_out
+from pegasos.search.figures import Figure
 from pegasos.search.settings import Setting
 
 Array = np.ndarray[Any, Any]
@@ -39,27 +41,33 @@ def record_sweep(
     advice: Iterable[Any] | None = None,
     seconds: float | None = None,
     decision: Decision | None = None,
+    positive: str | None = None,
+    figures: dict[str, Figure] | None = None,
     tsne: bool = True,
 ) -> PageRecord:
     """Everything about a fitted SweepCV.
 
     dataset: the rows it was fitted to (None: a page without confusions). source: the data as a command line names them;
     options: further options of every command line, such as --label; positions: each row's place in the source;
-    errors, honest, decision: what `tune` knows already; advice: replaces the sweep's own; tsne: False draws a faster map.
+    errors, honest, decision, positive, figures: what `tune` knows already; advice: replaces the sweep's own; tsne: False draws a faster map.
     """
-    metric, counts_errors = _metric(search), search.scoring in (None, "accuracy")
-    name = search.scoring if isinstance(search.scoring, str) else metric
-    cells = cell_records(search, search.labels_.shape[1], metric, counts_errors)
+    metric, scoring = _metric(search), search.scoring
+    if search.multimetric_:
+        scoring = scoring.get(metric) if isinstance(scoring, dict) else metric
+    measure = measure_of(scoring)
+    cells = cell_records(search, search.labels_.shape[1], metric, scoring)
     best, model = _best(search, metric), getattr(search, "best_estimator_", None)
-    if honest is None and counts_errors:
+    if honest is None and measure.name == "error":
         rounds = int(np.clip(2e7 / search.labels_.shape[1], 50, 1000))  # each round draws all rows anew
         honest = search.honest_estimate(rounds=rounds)
-    took, measure = search.time_ if seconds is None else seconds, "error" if counts_errors else name
+    took = search.time_ if seconds is None else seconds
     record = PageRecord(
         kind="tune",
         data=_data(dataset, source),
         made=made(),
         measure=measure,
+        positive=positive,
+        figures=out_of_fold(search) if figures is None else figures,
         command=command,
         options=list(options),
         seed=search.seed_,
@@ -91,7 +99,7 @@ def record_experiment(search: Any, dataset: Dataset, experiment: str, seed: int 
     The study lists its cells itself, and finds those of which predictions were kept by their settings.
     """
     metric = _metric(search)
-    cells, best = cell_records(search, len(dataset), metric, errors=True), _best(search, metric)
+    cells, best = cell_records(search, len(dataset), metric), _best(search, metric)
     simplest = getattr(search, "simplest_index_", best)
     record = PageRecord("study", _data(dataset, None), made(), seed=seed, cells=cells, best=best, simplest=simplest)
     kept, rows = _kept(search, record, dataset, None, tsne=False)
@@ -140,7 +148,8 @@ def record_model(
     listed = mistakes.worst(codes, predicted, scores)
     boundary, reason = row_samples.boundary(estimator, dataset, codes, encode)
     estimate = held_out(wrong)
-    errors = {"these rows": ErrorCount(len(codes), int(wrong.sum()), estimate.error, estimate.low, estimate.high)}
+    guess = float(np.mean(codes != np.bincount(codes).argmax()))
+    errors = {"these rows": ErrorCount(len(codes), int(wrong.sum()), estimate.error, estimate.low, estimate.high, guess)}
     kept = {"0": KeptCell(mistakes.confusion(codes, predicted, len(names)), listed)}
     rows = replace(rows, shown={str(each.row): keeper.one(each.row) for each in listed})
     data = replace(record.data, classes=names, counts=[*record.data.counts, *[0] * len(more)])
@@ -177,9 +186,9 @@ def _kept(
     search: Any, record: PageRecord, dataset: Dataset, positions: Array | None, tsne: bool
 ) -> tuple[dict[str, KeptCell], RowsRecord]:
     """Confusions of as many cells as the page's size allows, the best first, and mistakes of the leading ones."""
-    codes, count, errors = _codes(dataset), len(record.data.classes), record.measure == "error"
-    ranked = best_of_families(record.cells, lambda cell: cell.number, lambda cell: cell.value, errors)
-    leading = _leading(ranked, record, errors)
+    codes, count, least = _codes(dataset), len(record.data.classes), record.measure.least
+    ranked = best_of_families(record.cells, lambda cell: cell.number, lambda cell: cell.value, least)
+    leading = _leading(ranked, record, least)
     wrong = (search.labels_ != codes) & (search.labels_ >= 0)  # rows that were never tested are not mistakes
     rows, keeper = _rows(dataset, codes, wrong[record.best], positions, tsne)
     hard = wrong[[cell.number for cell in ranked[:50]]].mean(axis=0)
@@ -197,9 +206,9 @@ def _kept(
     return kept, rows
 
 
-def _leading(ranked: list[CellRecord], record: PageRecord, errors: bool) -> list[int]:
+def _leading(ranked: list[CellRecord], record: PageRecord, least: bool) -> list[int]:
     """The choice, the simplest one, the best of each model and kernel, then the next best."""
-    families = best_of_families(ranked, lambda cell: (cell.setting.model, cell.setting.kernel), lambda cell: cell.value, errors)
+    families = best_of_families(ranked, lambda cell: (cell.setting.model, cell.setting.kernel), lambda cell: cell.value, least)
     order = [record.best, record.simplest, *(cell.number for cell in (*families[: LEADING - 4], *ranked))]
     return list(dict.fromkeys(order))[:LEADING]
 

@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+from pegasos.metrics import measure_of
 from pegasos.program.pages import row_charts as draw
 from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text, Tiles, columns
 from pegasos.program.pages.grid_views import Grid, Point
@@ -34,7 +35,7 @@ def build(study: StudyRecord, record: PageRecord | None) -> tuple[str, str, list
     data, grid_blocks, panel = scripts_data(record), list[Block](), list[Block]()
     if best is not None:
         spread = "seeds" if len(study.seeds) > 1 else "one seed"
-        grid = Grid(points, "error", best.number, best.number, "least error", "test rows", spread)
+        grid = Grid(points, measure_of(None), best.number, best.number, "least error", "test rows", spread)
         grid_blocks = [explorer(grid, bool(record.kept))]
         data["grid"] = grid.described
     if record.kept:

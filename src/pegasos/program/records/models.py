@@ -16,6 +16,7 @@ from pegasos.program.records.runs import ErrorCount
 from pegasos.program.tables.dataset import Column
 from pegasos.search.anatomy import anatomy
 from pegasos.search.estimates import Estimate
+from pegasos.search.figures import Figure
 
 
 @dataclass(frozen=True)
@@ -108,9 +109,13 @@ class ModelCard:
     errors: dict[str, ErrorCount] = field(default_factory=dict)
     #: The model was refitted on so many rows after its errors had been counted, test rows among them.
     refitted_rows: int | None = None
-    #: Of a choice among settings: its cross-validated score, the scorer, and the estimate that corrects for the choice.
-    score: float | None = None
-    scoring: str | None = None
+    #: Of a choice among settings: its cross-validated value of the metric, which metric, the class that it looks at, figures of it
+    #: beside what guessing gives, and the estimate of the error that corrects for the choice.
+    value: float | None = None
+    metric: str | None = None
+    positive: str | None = None
+    costs: list[tuple[str, str, float]] = field(default_factory=list)
+    figures: dict[str, Figure] = field(default_factory=dict)
     honest: Estimate | None = None
     command: str | None = None
     created: str | None = None

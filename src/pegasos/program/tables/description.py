@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from pegasos.program.tables.dataset import NUMBER, TEXT
 from pegasos.program.tables.messages import listed
+
+#: So many times the rows of the rarest class make a table unbalanced.
+UNBALANCED = 3
 
 
 @dataclass
@@ -69,19 +72,40 @@ def advise(found: Description, image: bool) -> Iterator[str]:
     yield _advise_scaling(found, image)
     if found.classes:
         (most, many), (least, few) = found.classes[0], found.classes[-1]
-        yield f"Classes: always guessing {most!r} errs on {found.guessing_error:.1%}; a learner must do better than that."
+        assert found.guessing_error is not None
+        yield f"Classes: {guessing_words(most, found.guessing_error)}; a learner must do better than that."
         if len(found.classes) == 1:
             yield f"Classes: all labels are {most!r}; there is nothing to tell apart."
         elif len(found.classes) > max(50, found.rows // 10):
             yield f"Classes: {len(found.classes)} distinct labels or more in {found.rows} rows; is the label a number to predict?"
-        elif many >= 3 * few:
-            todo = "stratify the folds, read the error of each class, and try class_weight='balanced'"
-            yield f"Classes: {most!r} has {many / few:.0f} times the rows of {least!r}; {todo}."
+        elif is_unbalanced([many, few]):
+            yield f"Classes: {most!r} has {many / few:.0f} times the rows of {least!r}; {fitting_words(len(found.classes))}."
     yield from _advise_oddities(found, image)
     gigabytes = 4 * found.rows**2 / 1e9
     much = f"{gigabytes:.3g} GB" if gigabytes >= 0.1 else f"{1000 * gigabytes:.3g} MB"
     size = f"Size: the whole kernel matrix, {found.rows} x {found.rows} in float32, would take {much}"
     yield size + ("." if gigabytes < 1 else "; where memory is short, its rows are computed as they are needed, more slowly.")
+
+
+def guessing_words(label: str, error: float) -> str:
+    """What always answering the most frequent class would give.
+
+    >>> guessing_words("stayed", 0.0985)
+    "always guessing 'stayed' errs on 9.85 %"
+    """
+    return f"always guessing {label!r} errs on {100 * error:.2f} %"
+
+
+def is_unbalanced(counts: Iterable[int]) -> bool:
+    """Whether a class has so many more rows than another that the error says little about the rare one."""
+    counts = list(counts)
+    return max(counts) >= UNBALANCED * min(counts)
+
+
+def fitting_words(classes: int) -> str:
+    """What to choose by where classes are unbalanced."""
+    names = "balanced-error, f1 or average-precision" if classes == 2 else "balanced-error or f1-macro"
+    return f"where rare classes matter choose by --metric {names}, and compare --class-weight none,balanced"
 
 
 def _advise_scaling(found: Description, image: bool) -> str:
