@@ -69,7 +69,7 @@ def test_classes_and_the_error_of_guessing():
     found = describe(dataset(np.arange(10.0)[:, None], [1.0] * 8 + [-1.0, 3.0]))
     assert found.classes == [("1", 8), ("-1", 1), ("3", 1)]
     assert found.largest_share == 0.8 and found.guessing_error == pytest.approx(0.2)
-    assert "always guessing '1' errs on 20.0%" in said(found) and "'1' has 8 times the rows of '3'" in said(found)
+    assert "always guessing '1' errs on 20.00 %" in said(found) and "'1' has 8 times the rows of '3'" in said(found)
     one = describe(dataset(np.arange(10.0)[:, None], np.array(["a"] * 10, dtype=object)))
     assert "all labels are 'a'" in said(one)
     many = describe(dataset(np.arange(2000.0)[:, None], np.arange(2000)))

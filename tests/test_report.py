@@ -18,6 +18,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 import pegasos.program.pages
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV, save
 from pegasos.kernels import Exponential, Gaussian, Kernel, Polynomial
+from pegasos.metrics import Measure
 from pegasos.program.pages import (
     join_experiments,
     record_experiment,
@@ -176,7 +177,7 @@ def test_sweep_without_rows_or_store(sweep, digits):
 def test_other_scores_are_shown_as_they_are(digits):
     search = SweepCV(Perceptron(random_state=0), {"epochs": [1, 3]}, cv=3, scoring="f1_macro").fit(digits.X, digits.y)
     found = record_sweep(search, digits, tsne=False)
-    assert found.measure == "f1_macro"
+    assert found.measure == Measure("f1_macro", least=False, percent=False)
     assert found.cells[0].value == pytest.approx(search.cv_results_["mean_test_score"][0], abs=1e-6)
     assert "Cross-validated f1_macro" in make_page(found).html
 
@@ -307,7 +308,8 @@ def test_run_folder_of_tune_without_a_page_record(tmp_path):
         "folds": 5,
     }
     made |= {
-        "scoring": "accuracy",
+        "metric": "error",
+        "figures": {},
         "complete": True,
         "seed": 0,
         "cells": cells,
@@ -481,7 +483,7 @@ def test_kernels_in_short():
 def grid_of(settings, values=None):
     values = values or [0.1 + k / 100 for k in range(len(settings))]
     cells = [CellRecord(k, setting, value, 0.01) for k, (setting, value) in enumerate(zip(settings, values, strict=True))]
-    return Grid(points_of(cells, [""] * len(cells)), "error", 0, 0)
+    return Grid(points_of(cells, [""] * len(cells)), Measure("error"), 0, 0)
 
 
 def test_kernels_on_an_axis_stand_by_name_then_number():

@@ -74,9 +74,10 @@ def measure_of(scoring: Any) -> Measure:
     """How to read what was asked for: one of ours, accuracy (which is shown as error), or a scorer of scikit-learn."""
     if scoring is None or scoring == "accuracy":
         return Measure("error")
-    metric = as_metric(scoring)
-    if metric is not None:
-        return Measure(metric.name, metric.kind.least, metric.kind.percent)
+    name = scoring.name if isinstance(scoring, Metric) else scoring
+    kind = METRICS.get(name) if isinstance(name, str) else None
+    if kind is not None:
+        return Measure(kind.name, kind.least, kind.percent)
     return Measure(scoring if isinstance(scoring, str) else "score", least=False, percent=False)
 
 
@@ -97,7 +98,7 @@ def as_metric(scoring: Any) -> Metric | None:
 
 @dataclass(frozen=True)
 class Answers:
-    """What a model says about rows: codes of sorted classes, and scores or probabilities (rows x classes) where they are needed."""
+    """What a model says about rows: codes of sorted classes; scores and probabilities (rows x classes) where they are needed."""
 
     classes: Array
     truth: Array

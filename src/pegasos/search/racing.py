@@ -72,7 +72,7 @@ class RacingCV(SweepCV):
 
     Attributes
     ----------
-    ended_ : by number of a cell that ended early, its `Ended`: error (or metric) and the leader's on the same rows; its mean is nan.
+    ended_ : by number of a cell that ended early, its `Ended`: its error (or metric) and the leader's; its mean is nan.
     n_splits_ : folds on which the choice was made; fewer than asked for where time was up.
     decided_by_ : "folds", or "look" where time was up before a fold was done. refit_rows_ : rows that best_estimator_ knows.
     The others are those of SweepCV.

@@ -49,7 +49,8 @@ def record_sweep(
 
     dataset: the rows it was fitted to (None: a page without confusions). source: the data as a command line names them;
     options: further options of every command line, such as --label; positions: each row's place in the source;
-    errors, honest, decision, positive, figures: what `tune` knows already; advice: replaces the sweep's own; tsne: False draws a faster map.
+    errors, honest, decision, positive, figures: what `tune` knows already; advice: replaces the sweep's own;
+    tsne: False draws a faster map.
     """
     metric, scoring = _metric(search), search.scoring
     if search.multimetric_:

@@ -109,8 +109,8 @@ class ModelCard:
     errors: dict[str, ErrorCount] = field(default_factory=dict)
     #: The model was refitted on so many rows after its errors had been counted, test rows among them.
     refitted_rows: int | None = None
-    #: Of a choice among settings: its cross-validated value of the metric, which metric, the class that it looks at, figures of it
-    #: beside what guessing gives, and the estimate of the error that corrects for the choice.
+    #: Of a choice among settings: its cross-validated value of the metric, which metric, the class that it looks at, costs,
+    #: figures beside what guessing gives, and the estimate of the error that corrects for the choice.
     value: float | None = None
     metric: str | None = None
     positive: str | None = None
