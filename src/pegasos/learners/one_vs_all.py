@@ -169,6 +169,13 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
         """The scores at each of `checkpoints`, as separate fits that ended there would give them."""
         check_is_fitted(self)
+        if not self.checkpoints_:
+            raise ValueError(
+                "there are no stages: they are kept at `checkpoints`, which was not given when this model was fitted."
+            )
+        return self._staged(X)
+
+    def _staged(self, X: Any) -> Iterator[Array]:
         X = self._read_new(X)
         stages, columns, width = self._stage_vectors.shape
         products = self._products(X, self._stage_vectors.reshape(stages * columns, width))

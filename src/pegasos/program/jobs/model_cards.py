@@ -20,7 +20,7 @@ from pegasos.program.errors import BadModel, NotAModel
 from pegasos.program.jobs.datasets import Split, chunks
 from pegasos.program.modelfile import Model, read_model
 from pegasos.program.records.models import CardData, CardSplit, ModelCard
-from pegasos.program.tables.dataset import NUMBER, TEXT, Column, Dataset
+from pegasos.program.tables.dataset import DATE, NUMBER, TEXT, Column, Dataset
 from pegasos.program.tables.messages import near
 from pegasos.program.tables.row_hashes import hash_rows
 from pegasos.program.terminal import console
@@ -88,7 +88,7 @@ class SavedModel:
             names = model.feature_names or [f"x{place + 1}" for place in range(model.n_features)]
             words = set(self._words())
             return [Column(name, TEXT if name in words else NUMBER) for name in names]
-        if listed is None or not all(column.kind in (NUMBER, TEXT) for column in listed):
+        if listed is None or not all(column.kind in (NUMBER, TEXT, DATE) for column in listed):
             raise BadModel(f"{self.path!r}: its list of columns is damaged.")
         if len(listed) != model.n_features:
             raise BadModel(f"{self.path!r}: it lists {len(listed)} columns, but its first step takes {model.n_features}.")

@@ -41,6 +41,7 @@ def record_sweep(
     advice: Iterable[Any] | None = None,
     seconds: float | None = None,
     decision: Decision | None = None,
+    rows: Any = None,
     positive: str | None = None,
     figures: dict[str, Figure] | None = None,
     tsne: bool = True,
@@ -122,9 +123,14 @@ def record_model(
     command: str | None = None,
     seconds: float | None = None,
     positions: Array | None = None,
+    rows: Any = None,
     tsne: bool = True,
 ) -> PageRecord:
-    """Everything about one fitted learner or pipeline, on rows with labels if there are any; as in `record_sweep`."""
+    """Everything about one fitted learner or pipeline, on rows with labels if there are any; as in `record_sweep`.
+
+    rows: the same rows as the estimator takes them, where the dataset holds them otherwise.
+    """
+    given = None if dataset is None else dataset.X if rows is None else rows
     learner: Any = anatomy(estimator, fitted=True).learner
     kernel = kernel_text(None if learner.kernel is None else learner.kernel_)
     model = ModelRecord(Setting.of(estimator), learner_facts(estimator), kernel, weights(estimator, learner))
@@ -141,20 +147,20 @@ def record_model(
     def encode(labels: Array) -> Array:
         return np.array([place[label] for label in labels.tolist()], dtype=int)
 
-    codes, predicted = _codes(dataset), encode(np.asarray(estimator.predict(dataset.X)))
+    codes, predicted = _codes(dataset), encode(np.asarray(estimator.predict(given)))
     wrong, scores = predicted != codes, None
     if known == names:
-        scores = np.asarray(estimator.decision_function(dataset.X), dtype=np.float64).reshape(len(codes), -1)
-    rows, keeper = _rows(dataset, codes, wrong, positions, tsne)
+        scores = np.asarray(estimator.decision_function(given), dtype=np.float64).reshape(len(codes), -1)
+    shown, keeper = _rows(dataset, codes, wrong, positions, tsne)
     listed = mistakes.worst(codes, predicted, scores)
     boundary, reason = row_samples.boundary(estimator, dataset, codes, encode)
     estimate = held_out(wrong)
     guess = float(np.mean(codes != np.bincount(codes).argmax()))
     errors = {"these rows": ErrorCount(len(codes), int(wrong.sum()), estimate.error, estimate.low, estimate.high, guess)}
     kept = {"0": KeptCell(mistakes.confusion(codes, predicted, len(names)), listed)}
-    rows = replace(rows, shown={str(each.row): keeper.one(each.row) for each in listed})
+    shown = replace(shown, shown={str(each.row): keeper.one(each.row) for each in listed})
     data = replace(record.data, classes=names, counts=[*record.data.counts, *[0] * len(more)])
-    return replace(record, data=data, errors=errors, kept=kept, rows=rows, boundary=boundary, no_boundary=reason)
+    return replace(record, data=data, errors=errors, kept=kept, rows=shown, boundary=boundary, no_boundary=reason)
 
 
 # -- parts -----------------------------------------------------------------------------------------------------------
@@ -177,7 +183,10 @@ def _rows(dataset: Dataset, codes: Array, wrong: Array, positions: Any, tsne: bo
     statistics, order = row_samples.statistics(dataset, codes)
     columns, names = sorted(order[: mistakes.VALUES]), row_samples.feature_names(dataset)
     keeper = mistakes.RowKeeper(dataset, np.array(columns, dtype=int), positions)
-    record = RowsRecord(row_samples.place(dataset, codes, wrong, tsne), statistics, keeper.shape)
+    place = row_samples.place(dataset, codes, wrong, tsne)
+    if place is not None and positions is not None:
+        place = replace(place, rows=np.asarray(positions)[place.rows].tolist())
+    record = RowsRecord(place, statistics, keeper.shape)
     if keeper.shape is None:
         return replace(record, columns=[names[j] for j in columns]), keeper
     return replace(record, means=[keeper.picture(each) for each in row_samples.class_means(dataset, codes)]), keeper
