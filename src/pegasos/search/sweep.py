@@ -87,7 +87,7 @@ class SweepCV(Connected, GridSearchCV):
     cv_results_, best_index_, best_params_, best_score_, best_estimator_, n_splits_, ... : as in GridSearchCV; best_score_ is
         optimistic, because the cell was chosen by it: see `honest_estimate`.
     cv_results_ also has mean_support_vectors and mean_gap (SDCA's largest relative duality gap).
-    simplest_index_ : the simplest cell within one standard error of the best. advice_ : what the grid suggests to change.
+    simplest_index_ : the simplest (smoothest) cell within one standard error of the best. advice_ : what the grid suggests to change.
     settings_ : the `Setting` of each cell, the same thing for equal fits. cells_ : the cells with their estimators.
     labels_ : out-of-fold codes of the sorted classes, cells x rows (-1 where a row was never tested).
     seed_ : the seed of all draws. plan_ : where rows came from. time_ : seconds of the sweep itself.
@@ -345,8 +345,9 @@ class SweepCV(Connected, GridSearchCV):
         mean = results[f"mean_test_{metric}"]
         folds = np.column_stack([results[f"split{fold}_test_{metric}"] for fold in range(self.n_splits_)])
         known = np.flatnonzero(np.isfinite(mean))
-        order = [complexity(cells[number], results["mean_support_vectors"][number]) for number in known]
-        self.simplest_index_ = int(known[one_standard_error(-mean[known], folds[known], order)])
+        order = [complexity(cells[number], cells[self.best_index_]) for number in known]
+        best = int(np.flatnonzero(known == self.best_index_)[0])
+        self.simplest_index_ = int(known[one_standard_error(-mean[known], folds[known], order, best)])
         self.advice_ = advise(cells, self._means_for_advice(mean), folds, self.best_index_)
         for advice in self.advice_:
             warn_user(SweepWarning(advice))

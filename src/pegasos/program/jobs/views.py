@@ -107,7 +107,7 @@ def show_tune(found: TuneRecord) -> None:
         console.show(f"... and {len(leading) - _SHOWN_FAMILIES} more in {Path(found.folder) / 'results.csv'}")
     console.show("", f"choice:  {cell_words(found.choice)}")
     if found.simplest != found.best:
-        console.show(f"simpler: {cell_words(found.cells[found.simplest])} is within one standard error")
+        console.show(f"simpler: {cell_words(found.cells[found.simplest])}: smoother, and within one standard error")
     value = f"{measure.name + ':':<8} {_shown(found.choice.value, measure)} {found.decision.how}, optimistic"
     if measure.name == "error":
         honest = found.honest

@@ -15,7 +15,7 @@ from pegasos.program.pages.grid_views import Grid, Point
 from pegasos.program.pages.mistakes import PIXELS
 from pegasos.program.pages.shared_sections import PLACES, class_map, class_rows, feature_section, map_section
 from pegasos.program.pages.sweep_page import confusion_panel, explorer, scripts_data
-from pegasos.program.pages.wording import count, duration, is_number, named_values, title_of
+from pegasos.program.pages.wording import count, duration, is_number, named_values, title_of, value_text
 from pegasos.program.records.pages import DataRecord, KeptCell, PageRecord
 from pegasos.program.records.runs import best_of_families
 from pegasos.program.records.studies import ExtraRecord, StudyCell, StudyRecord
@@ -45,6 +45,7 @@ def build(study: StudyRecord, record: PageRecord | None) -> tuple[str, str, list
     sections = [
         Section("summary", "Summary", _summary(study)),
         Section("printed", "Printed and ours", _printed(study)),
+        Section("compared", "The best of each", _compared(study)),
         Section("claims", "Claims", _claims(study)),
         Section("grid", "The grid", grid_blocks),
         Section("cell", "The chosen setting", panel),
@@ -125,6 +126,21 @@ def _printed(study: StudyRecord) -> list[Block]:
         listed = [*listed, ("chosen", "", "text")]
         blocks.append(Table("readings-all", "All readings", listed, readings, filter_by="group", folded=True))
     return blocks
+
+
+def _compared(study: StudyRecord) -> list[Block]:
+    """The best setting of every experiment side by side, where a study reproduces no report."""
+    tested = [cell for cell in study.cells if cell.split != "train"]
+    best = best_of_families(tested, lambda cell: cell.experiment, lambda cell: cell.error)
+    if study.numbers or len(best) < 2:
+        return []
+    names = dict.fromkeys(name for cell in best for name in cell.words())
+    listed = columns("text", **{name: title_of(name) for name in names})
+    listed += columns("percent", error="error", spread="± seeds")
+    rows = [{**{name: value_text(value) for name, value in cell.words().items()}, **vars(cell)} for cell in best]
+    return [
+        Table("compared", "The best of each", listed, [{**row, **cell.words()} for row, cell in zip(rows, best, strict=True)])
+    ]
 
 
 def _claims(study: StudyRecord) -> list[Block]:

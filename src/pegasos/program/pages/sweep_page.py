@@ -11,7 +11,7 @@ from pegasos.program.pages.shared_sections import common_sections, error_table, 
 from pegasos.program.pages.wording import count, is_number, score_text, value_text
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.pages import PageRecord
-from pegasos.program.records.runs import OUT_OF_FOLD
+from pegasos.program.records.runs import OUT_OF_FOLD, leading_cells
 from pegasos.program.terminal.reproduction import command_line
 
 #: Rows that a table of cells may have.
@@ -25,7 +25,9 @@ def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
     reason = "The rows were not given to this page, so it has no confusion matrix: pegasos.report(sweep, X, y) shows them."
     panel: list[Block] = [confusion_panel(record)] if record.kept else [Text(reason, small=True)]
     chosen = next(cell for cell in record.cells if cell.number == record.best)
-    best = cell_table(grid, grid.families(30), "families", "The best of each family")
+    leading = {cell.number: place for place, cell in enumerate(leading_cells(record.cells, record.measure.least))}
+    firsts = sorted((point for point in grid.points if point.number in leading), key=lambda point: leading[point.number])
+    best = cell_table(grid, firsts, "families", "The best of each family")
     sections = [
         Section("summary", "Summary", _summary(record, grid)),
         Section("grid", "The grid", [explorer(grid, bool(record.kept))]),
@@ -72,7 +74,11 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
     blocks: list[Block] = [*(Text(line, warning=True) for line in verdicts if line), Tiles(tiles)]
     if simplest is not best:
         simpler = f"{texts[simplest.number]} ({score_text(simplest.value, measure)})"
-        blocks.append(Text(f"Simpler, and within one standard error of the choice: {simpler}."))
+        blocks.append(
+            Text(
+                f"Simpler (smoother: a larger λ, a wider kernel, fewer terms) and within one standard error of the choice: {simpler}."
+            )
+        )
     if record.decision is not None:
         known = record.data.rows or record.decision.fitted_rows
         told = wording.decision_words(record.decision, record.folds, known, record.cells)

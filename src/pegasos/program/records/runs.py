@@ -173,15 +173,7 @@ class TuneRecord:
         return self.figures[OUT_OF_FOLD].better if OUT_OF_FOLD in self.figures else None
 
     def leading(self) -> list[CellRecord]:
-        """The best cell of each model, kind of kernel and preparation, the best of them first; then families that ended early."""
-
-        def family(cell: CellRecord) -> Any:
-            return cell.setting.model, type(cell.setting.kernel), cell.setting.preparation
-
-        found = best_of_families(self.cells, family, lambda cell: cell.value, least=self.measure.least)
-        known = {family(cell) for cell in found}
-        others = [cell for cell in self.cells if cell.ended is not None and family(cell) not in known]
-        return found + best_of_families(others, family, lambda cell: None if cell.ended is None else cell.ended.behind)
+        return leading_cells(self.cells, self.measure.least)
 
 
 @dataclass(frozen=True)
@@ -197,6 +189,18 @@ class EvaluationRecord:
     metric: str
     positive: str | None
     figures: dict[str, Figure]
+
+
+def leading_cells(cells: list[CellRecord], least: bool) -> list[CellRecord]:
+    """The best cell of each model, kind of kernel and preparation, the best of them first; then families that ended early."""
+
+    def family(cell: CellRecord) -> Any:
+        return cell.setting.model, type(cell.setting.kernel), cell.setting.preparation
+
+    found = best_of_families(cells, family, lambda cell: cell.value, least)
+    known = {family(cell) for cell in found}
+    others = [cell for cell in cells if cell.ended is not None and family(cell) not in known]
+    return found + best_of_families(others, family, lambda cell: None if cell.ended is None else cell.ended.behind)
 
 
 def best_of_families(

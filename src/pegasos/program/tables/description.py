@@ -112,7 +112,7 @@ def _advise_scaling(found: Description, image: bool) -> str:
     numbers = [f for f in found.columns if f.std and math.isfinite(f.std)]
     if found.sparse:
         why = f"rows are sparse ({found.density:.2%} of the numbers are not zero) and moving their means would fill them"
-        return f"Scaling: none; {why}. Scale rows to length 1 or columns by their largest value where needed."
+        return f"Scaling: --scale none, which is the default for such rows; {why}."
     if not numbers:
         return "Scaling: none; there are no numbers that vary."
     low, high = min(f.min or 0.0 for f in numbers), max(f.max or 0.0 for f in numbers)
@@ -126,9 +126,11 @@ def _advise_scaling(found: Description, image: bool) -> str:
     far = max(numbers, key=lambda f: abs(f.mean or 0.0) / (f.std or 1.0))
     if factor >= 2:
         ends = f"{narrow.name} {narrow.std:.3g}, {wide.name} {wide.std:.3g}"
-        return f"Scaling: standardize; deviations differ by a factor of {factor:.3g} ({ends})."
+        return f"Scaling: --scale standardize, which is the default; deviations differ by a factor of {factor:.3g} ({ends})."
     if abs(far.mean or 0.0) >= 3 * (far.std or 0.0):
-        return f"Scaling: standardize; {far.name} lies far from zero ({far.mean:.3g} ± {far.std:.3g})."
+        return (
+            f"Scaling: --scale standardize, which is the default; {far.name} lies far from zero ({far.mean:.3g} ± {far.std:.3g})."
+        )
     return f"Scaling: not needed; deviations differ by a factor of {factor:.3g} only."
 
 
@@ -137,18 +139,18 @@ def _advise_oddities(found: Description, image: bool) -> Iterator[str]:
         each = math.erfc(found.outlier / math.sqrt(2))
         normal = found.rows * -math.expm1(sum(f.kind == NUMBER for f in found.columns) * math.log1p(-each))
         share = f"{found.outlier_rows} of {found.rows} rows ({found.outlier_rows / found.rows:.2%})"
-        advice = f"independent normal features would give about {normal:.0f}. Look at them before you drop any."
+        advice = f"independent normal features would give about {normal:.0f}. Look at them before you leave any out with --drop-outliers."
         if image or found.sparse:
             advice = "that means little where most values are the same, as in images and sparse rows."
         yield f"Outliers: {share} have a value with |z| >= {found.outlier:g}; {advice}"
     if found.missing:
         also = " (one more category for words)" if any(f.kind == TEXT and f.missing for f in found.columns) else ""
-        yield f"Missing: {found.missing} values in {found.rows_with_missing} rows; they must be filled in{also} before learning."
+        yield f"Missing: {found.missing} values in {found.rows_with_missing} rows; train and tune fill them in{also}, and refuse them with --strict."
     if words := [f for f in found.columns if f.kind == TEXT]:
         widest = max(words, key=lambda f: f.distinct or 0)
         yield f"Words: columns of words become one column a word; the most, {widest.distinct}, has {widest.name}."
     if found.constant:
-        yield f"Constant: {len(found.constant)} of the features never change ({listed(found.constant, 5)}); they may be left out."
+        yield f"Constant: {len(found.constant)} of the features never change ({listed(found.constant, 5)}); they may be left out with --drop."
     if not image and (same := [f"{a} and {b} (r = {r:.3f})" for a, b, r in found.correlations if abs(r) >= 0.95]):
         yield f"Correlations: nearly the same are {listed(same, 3)}."
     if found.duplicates or found.contradictions:
