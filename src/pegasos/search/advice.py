@@ -69,7 +69,7 @@ _UNKNOWN = 3.0
 
 
 def _roughness(kernel: Any) -> tuple[float, float]:
-    """Linear, polynomial by degree, of a distance by width; widths that follow the data are not compared with numbers."""
+    """Linear, polynomial by degree, of a distance by width."""
     if kernel is None:
         return 0.0, 0.0
     if isinstance(kernel, Polynomial):

@@ -87,7 +87,7 @@ class SweepCV(Connected, GridSearchCV):
     cv_results_, best_index_, best_params_, best_score_, best_estimator_, n_splits_, ... : as in GridSearchCV; best_score_ is
         optimistic, because the cell was chosen by it: see `honest_estimate`.
     cv_results_ also has mean_support_vectors and mean_gap (SDCA's largest relative duality gap).
-    simplest_index_ : the simplest (smoothest) cell within one standard error of the best. advice_ : what the grid suggests to change.
+    simplest_index_ : the simplest (smoothest) cell within one standard error of the best. advice_ : how to change the grid.
     settings_ : the `Setting` of each cell, the same thing for equal fits. cells_ : the cells with their estimators.
     labels_ : out-of-fold codes of the sorted classes, cells x rows (-1 where a row was never tested).
     seed_ : the seed of all draws. plan_ : where rows came from. time_ : seconds of the sweep itself.

@@ -15,7 +15,7 @@ from pegasos.program.pages.grid_views import Grid, Point
 from pegasos.program.pages.mistakes import PIXELS
 from pegasos.program.pages.shared_sections import PLACES, class_map, class_rows, feature_section, map_section
 from pegasos.program.pages.sweep_page import confusion_panel, explorer, scripts_data
-from pegasos.program.pages.wording import count, duration, is_number, named_values, title_of, value_text
+from pegasos.program.pages.wording import count, duration, is_number, named_values, title_of
 from pegasos.program.records.pages import DataRecord, KeptCell, PageRecord
 from pegasos.program.records.runs import best_of_families
 from pegasos.program.records.studies import ExtraRecord, StudyCell, StudyRecord
@@ -137,10 +137,7 @@ def _compared(study: StudyRecord) -> list[Block]:
     names = dict.fromkeys(name for cell in best for name in cell.words())
     listed = columns("text", **{name: title_of(name) for name in names})
     listed += columns("percent", error="error", spread="± seeds")
-    rows = [{**{name: value_text(value) for name, value in cell.words().items()}, **vars(cell)} for cell in best]
-    return [
-        Table("compared", "The best of each", listed, [{**row, **cell.words()} for row, cell in zip(rows, best, strict=True)])
-    ]
+    return [Table("compared", "The best of each", listed, [cell.row() for cell in best])]
 
 
 def _claims(study: StudyRecord) -> list[Block]:

@@ -74,11 +74,8 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
     blocks: list[Block] = [*(Text(line, warning=True) for line in verdicts if line), Tiles(tiles)]
     if simplest is not best:
         simpler = f"{texts[simplest.number]} ({score_text(simplest.value, measure)})"
-        blocks.append(
-            Text(
-                f"Simpler (smoother: a larger λ, a wider kernel, fewer terms) and within one standard error of the choice: {simpler}."
-            )
-        )
+        how = "Simpler (smoother: a larger λ, a wider kernel, fewer terms), and within one standard error of the choice"
+        blocks.append(Text(f"{how}: {simpler}."))
     if record.decision is not None:
         known = record.data.rows or record.decision.fitted_rows
         told = wording.decision_words(record.decision, record.folds, known, record.cells)

@@ -139,18 +139,20 @@ def _advise_oddities(found: Description, image: bool) -> Iterator[str]:
         each = math.erfc(found.outlier / math.sqrt(2))
         normal = found.rows * -math.expm1(sum(f.kind == NUMBER for f in found.columns) * math.log1p(-each))
         share = f"{found.outlier_rows} of {found.rows} rows ({found.outlier_rows / found.rows:.2%})"
-        advice = f"independent normal features would give about {normal:.0f}. Look at them before you leave any out with --drop-outliers."
+        advice = f"independent normal features would give about {normal:.0f}. Look at them before --drop-outliers."
         if image or found.sparse:
             advice = "that means little where most values are the same, as in images and sparse rows."
         yield f"Outliers: {share} have a value with |z| >= {found.outlier:g}; {advice}"
     if found.missing:
         also = " (one more category for words)" if any(f.kind == TEXT and f.missing for f in found.columns) else ""
-        yield f"Missing: {found.missing} values in {found.rows_with_missing} rows; train and tune fill them in{also}, and refuse them with --strict."
+        there = f"{found.missing} values in {found.rows_with_missing} rows"
+        yield f"Missing: {there}; train and tune fill them in{also}, and refuse them with --strict."
     if words := [f for f in found.columns if f.kind == TEXT]:
         widest = max(words, key=lambda f: f.distinct or 0)
         yield f"Words: columns of words become one column a word; the most, {widest.distinct}, has {widest.name}."
     if found.constant:
-        yield f"Constant: {len(found.constant)} of the features never change ({listed(found.constant, 5)}); they may be left out with --drop."
+        names = listed(found.constant, 5)
+        yield f"Constant: {len(found.constant)} of the features never change ({names}); they may be left out with --drop."
     if not image and (same := [f"{a} and {b} (r = {r:.3f})" for a, b, r in found.correlations if abs(r) >= 0.95]):
         yield f"Correlations: nearly the same are {listed(same, 3)}."
     if found.duplicates or found.contradictions:
