@@ -21,8 +21,10 @@ from pegasos.learners.one_vs_all import probabilities
 from pegasos.learners.task import draw_seed
 from pegasos.metrics import PROBABILITIES, Answers, Metric, answers, as_metric
 from pegasos.search.advice import SweepWarning, advise, complexity, warn_user
+from pegasos.search.anatomy import anatomy
 from pegasos.search.callbacks import Hooks, with_callbacks
 from pegasos.search.cluster import run_on_cluster
+from pegasos.search.decisions import Aim, Calibrated, Threshold, choose_calibration, choose_threshold
 from pegasos.search.estimates import Estimate, bootstrap_choice, held_out, mcnemar, one_standard_error
 from pegasos.search.figures import Figure, measured
 from pegasos.search.grid import Cell, Group, make_cells, make_groups
@@ -158,6 +160,7 @@ class SweepCV(Connected, GridSearchCV):
         self._choose(cells, table, metric, codes.reshape(-1))
         if self.refit:
             self._refit(X, y, cells, routed.estimator.fit)
+        self._cut = 0.0
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         return self
 
@@ -202,8 +205,10 @@ class SweepCV(Connected, GridSearchCV):
         scores = self.out_of_fold_scores(cell)[tested] if cell in self._scores else None
         scores = scores[:, 0] if scores is not None and scores.shape[1] == 1 else scores
         p = probabilities(scores) if scores is not None and self.cells_[cell].learner.has_probabilities else None
-        codes = self._truth[tested], self.labels_[cell, tested]
-        return answers(self._classes, *(self._classes[each] for each in codes), scores, p)
+        labels = self.labels_[cell, tested]
+        if cell == getattr(self, "best_index_", None) and getattr(self, "_cut", 0.0) and scores is not None:
+            labels = (scores > self._cut).astype(np.intp)  # as the choice decides, now that a threshold was chosen
+        return answers(self._classes, self._classes[self._truth[tested]], self._classes[labels], scores, p)
 
     def figure(self, metric: Any = None) -> Figure:
         """A metric (by default that of `scoring`, else the error) of the choice out of fold, with its noise, and beside it what
@@ -214,6 +219,49 @@ class SweepCV(Connected, GridSearchCV):
         check_is_fitted(self, "cv_results_")
         wanted = as_metric(metric) or self.metric_ or Metric("error")
         return measured(wanted.settled(self._classes[self._truth]), self.out_of_fold_answers(self.best_index_))
+
+    def calibrate(self) -> Calibrated:
+        """Give `best_estimator_` probabilities that mean something: predict_proba exists afterwards, whatever the loss.
+
+        Sigmoid or isotonic steps, whichever has the smaller Brier score in cross-validation over the out-of-fold scores of the
+        choice; the own probabilities of a logistic model stay where neither is better.
+        """
+        scores, codes = self._scored()
+        learner = anatomy(self.best_estimator_, fitted=True).learner
+        own = probabilities(scores) if self.cells_[self.best_index_].learner.has_probabilities else None
+        self.calibrated_ = choose_calibration(scores, codes, own)
+        learner.calibration_ = self.calibrated_.calibration
+        return self.calibrated_
+
+    def choose_threshold(self, aim: Aim) -> Threshold:
+        """Let `best_estimator_` call rows positive from that score on which is best for the aim, on out-of-fold scores.
+
+        For two classes. The positive class is that of the aim's metric, or of `scoring`, else the usual one (see Metric).
+        """
+        scores, codes = self._scored()
+        if len(self._classes) != 2:
+            raise ValueError(f"a threshold is for two classes; there are {len(self._classes)}.")
+        sign = 1 if self._positive(aim) == self._classes[1] else -1
+        found = choose_threshold(aim, sign * scores, codes == (1 if sign > 0 else 0))
+        self.threshold_ = found
+        self._cut = sign * found.value
+        anatomy(self.best_estimator_, fitted=True).learner.threshold_ = self._cut
+        return found
+
+    def _positive(self, aim: Aim | None = None) -> Any:
+        """The class that is looked at."""
+        for metric in (None if aim is None else aim.metric, self.metric_):
+            if metric is not None and metric.positive is not None:
+                return metric.positive
+        return Metric("f1").settled(self._classes[self._truth]).positive
+
+    def _scored(self) -> tuple[Array, Array]:
+        """Scores and codes of the rows that the choice was tested on."""
+        check_is_fitted(self, "best_estimator_")
+        scores = self.out_of_fold_scores(self.best_index_)
+        tested = np.isfinite(scores).all(axis=1)
+        scores = scores[tested]
+        return scores[:, 0] if scores.shape[1] == 1 else scores, self._truth[tested]
 
     def compare(self, first: int, second: int) -> float:
         """Exact McNemar test: the p-value of "cells `first` and `second` err equally often", from their out-of-fold labels."""

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from pegasos.learners.one_vs_all import probabilities
+from pegasos.learners.catalogue import model_of
 from pegasos.program.errors import UsageError
 from pegasos.program.jobs import outputs
 from pegasos.program.jobs.model_cards import SavedModel
@@ -44,14 +44,15 @@ def _columns(model: Model, what: str) -> tuple[list[str], Callable[[Any], list[l
     if what == "labels":
         return ["label"], lambda X: [estimator.predict(X).tolist()]
     if what == "probabilities" and not learner.has_probabilities:
-        raise UsageError("this model has no probabilities: they exist for logistic models; --what scores works for all.")
+        having = "logistic models have, and those that `pegasos tune` chose and calibrated; --what scores works for all"
+        raise UsageError(f"this model ({model_of(learner).name}) has no probabilities: {having}.")
     classes = model.classes.tolist()
     binary = what == "scores" and len(classes) == 2
     names = ["score"] if binary else [f"{'score' if what == 'scores' else 'p'}_{label}" for label in classes]
 
     def fill(X: Any) -> list[list[Any]]:
         scores = estimator.decision_function(X)  # once: with a kernel they are nearly all of the work
-        values = probabilities(scores) if what == "probabilities" else scores
+        values = learner.probabilities_of(scores) if what == "probabilities" else scores
         return [learner.labels_of(scores).tolist(), *(column.tolist() for column in values.reshape(len(values), -1).T)]
 
     return ["label", *names], fill
