@@ -37,6 +37,13 @@ class Calibration:
         total = each.sum(axis=1, keepdims=True)
         return np.where(total > 0, each / np.where(total > 0, total, 1.0), 1 / each.shape[1])
 
+    def rescaled(self, slopes: Array, offsets: Array) -> Calibration:
+        """The same map for scores s of another model, where slope s + offset (one each a column) are the scores of this one."""
+        pairs = zip(self.columns, slopes, offsets, strict=True)
+        if self.kind == SIGMOID:
+            return Calibration(self.kind, tuple(np.array([c[0] * a, c[0] * b + c[1]]) for c, a, b in pairs))
+        return Calibration(self.kind, tuple(np.column_stack([(c[:, 0] - b) / a, c[:, 1]]) for c, a, b in pairs))
+
     def _one(self, column: Array, scores: Array) -> Array:
         if self.kind == SIGMOID:
             return np.asarray(expit(column[0] * scores + column[1]))

@@ -56,6 +56,26 @@ def choose_calibration(scores: Array, codes: Array, own: Array | None = None) ->
     return Calibrated(None if best == OWN else fit_calibration(best, scores, codes), best, briers, found[best])
 
 
+def carry_over(known: Any, fresh: Any, scores: Array, others: Array) -> None:
+    """Give a learner that was fitted to more rows what out-of-fold scores taught of another: calibration and threshold.
+
+    Both learners' scores of the same rows tell how far their scales differ, which a line brings together: with few rows of a
+    class and much regularization scores may be nearly the same for all rows, and small shifts would change every decision.
+    """
+    if known.calibration_ is None and not known.threshold_:
+        return
+    scores, others = (np.asarray(each, dtype=np.float64).reshape(len(each), -1) for each in (scores, others))
+    varies = others.std(axis=0) > 0
+    together = ((others - others.mean(axis=0)) * (scores - scores.mean(axis=0))).mean(axis=0)
+    slopes = together / np.where(varies, others.var(axis=0), 1.0)
+    slopes = np.where(slopes > 0, slopes, 1.0)  # scores that do not grow together have no common scale
+    offsets = scores.mean(axis=0) - slopes * others.mean(axis=0)
+    if known.calibration_ is not None:
+        fresh.calibration_ = known.calibration_.rescaled(slopes, offsets)
+    if known.threshold_:
+        fresh.threshold_ = float((known.threshold_ - offsets[0]) / slopes[0])
+
+
 def reliability(p: Array, true: Array, bins: int = 10) -> list[tuple[float, float, int]]:
     """Mean probability, share that was true, and rows, for bins of equally many rows.
 
@@ -74,14 +94,14 @@ def expected_calibration_error(bins: list[tuple[float, float, int]]) -> float:
 
 @dataclass(frozen=True)
 class Aim:
-    """What a threshold is chosen for: a metric, or "precision" or "recall" of at least so much."""
+    """What a threshold is chosen for: a metric; or, with a wish, "precision" or "recall" of at least so much of its class."""
 
     metric: Metric | None = None
     wish: str | None = None
     least: float = 0.0
 
     def __str__(self) -> str:
-        return self.metric.name if self.metric is not None else f"{self.wish} >= {self.least:g}"
+        return f"{self.wish} >= {self.least:g}" if self.wish is not None or self.metric is None else self.metric.name
 
 
 @dataclass(frozen=True)
@@ -94,6 +114,8 @@ class Threshold:
     aim: str
     precision: float
     recall: float
+    #: The share of rows above it.
+    share: float
 
 
 def choose_threshold(aim: Aim, scores: Array, positive: Array) -> Threshold:
@@ -116,7 +138,8 @@ def choose_threshold(aim: Aim, scores: Array, positive: Array) -> Threshold:
             drawn.append(again.thresholds[place])
     low, high = np.quantile(drawn, [0.025, 0.975]) if drawn else (np.nan, np.nan)
     found = float(rates.thresholds[best]), float(low), float(high), str(aim)
-    return Threshold(*found, float(np.nan_to_num(rates.precision[best])), float(rates.recall[best]))
+    share = float((rates.hits[best] + rates.alarms[best]) / (rates.positives + rates.negatives))
+    return Threshold(*found, float(np.nan_to_num(rates.precision[best])), float(rates.recall[best]), share)
 
 
 @dataclass(frozen=True)
@@ -154,7 +177,8 @@ class Rates:
 
 def _best(aim: Aim, rates: Rates) -> int | None:
     """The place of the best threshold; of equal ones the middle one. None where a wish cannot be had."""
-    if aim.metric is not None:
+    if aim.wish is None:
+        assert aim.metric is not None
         values = _LOSSES[aim.metric.name](rates, aim.metric)
     else:
         asked, other = (rates.precision, rates.recall) if aim.wish == "precision" else (rates.recall, rates.precision)

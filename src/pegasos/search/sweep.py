@@ -226,7 +226,7 @@ class SweepCV(Connected, GridSearchCV):
         Sigmoid or isotonic steps, whichever has the smaller Brier score in cross-validation over the out-of-fold scores of the
         choice; the own probabilities of a logistic model stay where neither is better.
         """
-        scores, codes = self._scored()
+        scores, codes = self.scored()
         learner = anatomy(self.best_estimator_, fitted=True).learner
         own = probabilities(scores) if self.cells_[self.best_index_].learner.has_probabilities else None
         self.calibrated_ = choose_calibration(scores, codes, own)
@@ -238,24 +238,24 @@ class SweepCV(Connected, GridSearchCV):
 
         For two classes. The positive class is that of the aim's metric, or of `scoring`, else the usual one (see Metric).
         """
-        scores, codes = self._scored()
+        scores, codes = self.scored()
         if len(self._classes) != 2:
             raise ValueError(f"a threshold is for two classes; there are {len(self._classes)}.")
-        sign = 1 if self._positive(aim) == self._classes[1] else -1
+        sign = 1 if self.positive(aim) == self._classes[1] else -1
         found = choose_threshold(aim, sign * scores, codes == (1 if sign > 0 else 0))
         self.threshold_ = found
         self._cut = sign * found.value
         anatomy(self.best_estimator_, fitted=True).learner.threshold_ = self._cut
         return found
 
-    def _positive(self, aim: Aim | None = None) -> Any:
-        """The class that is looked at."""
+    def positive(self, aim: Aim | None = None) -> Any:
+        """The class that is looked at: that of an aim, of `scoring`, else the usual one of two (None of more)."""
         for metric in (None if aim is None else aim.metric, self.metric_):
             if metric is not None and metric.positive is not None:
                 return metric.positive
-        return Metric("f1").settled(self._classes[self._truth]).positive
+        return None if len(self._classes) > 2 else Metric("f1").settled(self._classes[self._truth]).positive
 
-    def _scored(self) -> tuple[Array, Array]:
+    def scored(self) -> tuple[Array, Array]:
         """Scores and codes of the rows that the choice was tested on."""
         check_is_fitted(self, "best_estimator_")
         scores = self.out_of_fold_scores(self.best_index_)

@@ -32,6 +32,10 @@ def command(
         list[str], option("MODEL", "As in train; repeatable. Default: sdca; pegasos above 20,000 rows.", "--model", "-m")
     ] = [],  # noqa: B006 - typer copies it
     cv: Annotated[int, option("K", "Folds, by class (and by group).", min=2)] = 5,
+    threshold: Annotated[
+        str | None,
+        option("AIM", "For two classes: choose from which score on a row is positive; f1, cost, ..., precision=0.9, recall=0.8."),
+    ] = None,
     jobs: Annotated[int | None, option("N", "Threads. It never changes a result.", min=1)] = None,
     max_time: Annotated[float | None, option("SECONDS", "Aim to be done by then, with the best that was found so far.")] = None,
     refit_all: Annotated[
@@ -48,6 +52,7 @@ def command(
       pegasos tune my.csv --kernel gaussian:0.1s:10s:7 --lam 1e-6:1e-2:9 -o runs/mine
       pegasos tune my.csv -m pegasos -m perceptron --kernel polynomial:2,3 --n-iter 1000,10000
       pegasos tune churn.csv --metric average-precision --positive churned
+      pegasos tune churn.csv --threshold precision=0.8 --positive churned
       pegasos tune fraud.csv --cost 'fraud>ok:20,ok>fraud:1'
 
     Some rows are set aside first (--test-size, or the file's own test group) and take no part in the choice; when its error on
@@ -62,7 +67,8 @@ def command(
     from pegasos.program.records.codec import to_json
 
     folder = out if out is not None else f"runs/{stem(data)}"
-    found = tune(TuneJob(data, folder, list(model), cv, judging, jobs, max_time, learning, reading, running, page, refit_all))
+    job = TuneJob(data, folder, list(model), cv, judging, jobs, max_time, learning, reading, running, page, refit_all, threshold)
+    found = tune(job)
     if talking.as_json:
         console.show_json({**to_json(found), "choice": to_json(found.choice), "better_than_guessing": found.better_than_guessing})
     else:

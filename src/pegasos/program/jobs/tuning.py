@@ -27,6 +27,7 @@ from pegasos.program.jobs.datasets import Split, load, split_rows, take
 from pegasos.program.pages import record_sweep, save_record, write_report
 from pegasos.program.pipelines import Recipe, check_expansion, chosen_scale, learned_rows, make_recipe
 from pegasos.program.records.codec import save
+from pegasos.program.records.decisions import CalibrationRecord, calibration_record
 from pegasos.program.records.runs import Decision, TuneRecord, cell_records, out_of_fold
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.description import fitting_words, guessing_words, is_unbalanced
@@ -35,11 +36,15 @@ from pegasos.program.terminal import console, judging_values, option_values
 from pegasos.program.terminal.options import JudgingOptions, LearningOptions, ReadingOptions, RunningOptions
 from pegasos.program.terminal.reproduction import effective_kernel, expansion_degree, landmarks_of
 from pegasos.search.advice import SweepWarning
+from pegasos.search.anatomy import anatomy
+from pegasos.search.decisions import Aim, Threshold, carry_over
 from pegasos.search.racing import RacingCV, limited
 from pegasos.search.store import OtherQuestion
 
 #: The share of --max-time after which the model whose error is told should be there; what is left is for the refit on all rows.
 TOLD_SHARE = 0.8
+#: Rows that tell how the scores of the refitted model compare with those before.
+SCALE_ROWS = 2000
 #: Seconds of search from which the page's map may take some, too.
 MAP_SECONDS = 10.0
 
@@ -60,6 +65,8 @@ class TuneJob:
     running: RunningOptions
     page: bool = True
     refit_all: bool = True
+    #: What the threshold is chosen for, as the option says it.
+    threshold: str | None = None
 
     @property
     def asks_for_a_grid(self) -> bool:
@@ -74,11 +81,12 @@ def tune(job: TuneJob) -> TuneRecord:
     begin, begin_clock = time.perf_counter(), time.monotonic()
     outputs.check_folder(job.folder)
     option_values.check(job.models, job.learning, job.running.memory)
-    name = judging_values.check(job.judging)
+    name = judging_values.check(job.judging, job.threshold)
     dataset = load(job.data, job.reading, job.running.memory)
     split = split_rows(dataset, job.running.test_size, job.running.seed)
     rows = take(dataset, split.train)
     metric = _metric(job, rows)
+    aim = None if job.threshold is None else judging_values.make_aim(job.threshold, job.judging, rows.labels)
     models = _models(job, metric, len(rows))
     nystroem = Nystroem(memory=job.running.memory, random_state=job.running.seed) if job.learning.landmarks else None
     recipe = make_recipe(rows, make_learner(models[0], {}), job.learning.scale, None, job.learning.drop_outliers, nystroem)
@@ -88,6 +96,7 @@ def tune(job: TuneJob) -> TuneRecord:
         check_expansion(rows, degree)
     until = None if job.max_time is None else begin_clock + job.max_time
     search = _search(job, metric, recipe, make_grid(request, recipe, rows), rows, until)
+    calibration, threshold = _decide(search, aim)
     errors, figures = training.judged(search.best_estimator_, dataset, split, metric)
     model, known = _refit_all(job, search, recipe, dataset, split, until)
     folder = Path(job.folder)
@@ -118,6 +127,8 @@ def tune(job: TuneJob) -> TuneRecord:
         honest=search.honest_estimate(),
         errors=errors,
         figures={**out_of_fold(search), **figures},
+        calibration=calibration,
+        threshold=threshold,
         advice=search.advice_,
         folder=job.folder,
         model=str(folder / "best.model"),
@@ -126,6 +137,7 @@ def tune(job: TuneJob) -> TuneRecord:
         seconds=round(time.perf_counter() - begin, 2),
     )
     found = {name: getattr(record, name) for name in ("metric", "positive", "figures", "honest", "errors", "seconds")}
+    found |= {"calibration": None if calibration is None else calibration.kind, "threshold": threshold}
     found["costs"] = [] if metric is None else [(label_text(a), label_text(b), cost) for a, b, cost in metric.costs]
     refitted = record.decision.saved_rows if record.decision.refitted else None
     value = record.choice.value
@@ -141,7 +153,19 @@ def _write_page(record: TuneRecord, search: Any, rows: Dataset, positions: Any, 
     """report.json, which has all that the page needs, and report.html, which is written from the folder alone."""
     size = job.running.test_size
     options = [*as_arguments(job.reading), *([] if size is None else ["--test-size", f"{size:g}"])]  # of every command line
-    names = ("source", "command", "errors", "honest", "advice", "seconds", "decision", "positive", "figures")
+    names = (
+        "source",
+        "command",
+        "errors",
+        "honest",
+        "advice",
+        "seconds",
+        "decision",
+        "positive",
+        "figures",
+        "calibration",
+        "threshold",
+    )
     found = {name: getattr(record, name) for name in names}
     with console.working("writing the page"):
         # A map by t-SNE takes seconds: where the search took less, principal components are drawn.
@@ -241,6 +265,23 @@ def _search(
             raise UsageError(f"--metric {scoring} does not work here: {error}") from error
 
 
+def _decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Threshold | None]:
+    """Calibrate the choice, and choose its threshold if one is wished for; both where its out-of-fold scores allow it."""
+    calibration = None
+    try:
+        _, codes = search.scored()
+        classes = search.best_estimator_.classes_
+        calibration = calibration_record(search.calibrate(), codes, classes, search.positive(aim))
+    except ValueError as error:
+        console.say(f"note: no probabilities: {error}")
+    if aim is None:
+        return calibration, None
+    try:
+        return calibration, search.choose_threshold(aim)
+    except ValueError as error:
+        raise UsageError(f"--threshold: {error}") from None
+
+
 def _refit_all(job: TuneJob, search: Any, recipe: Recipe, dataset: Dataset, split: Split, until: float | None) -> tuple[Any, Any]:
     """The model that is kept, and the rows that it knows: all of them, as their errors have been counted; if time allows."""
     everyone = np.sort(np.concatenate([split.train, split.test]))
@@ -250,7 +291,11 @@ def _refit_all(job: TuneJob, search: Any, recipe: Recipe, dataset: Dataset, spli
     model = clone(search.best_estimator_)
     try:
         with limited(until), console.working(f"refitting on all {len(rows)} rows"):
-            return model.fit(rows.X, rows.y, **recipe.weights_of(rows)), everyone
+            model.fit(rows.X, rows.y, **recipe.weights_of(rows))
+            both = search.best_estimator_, model
+            some = dataset.X[np.sort(np.random.default_rng(0).permutation(split.train)[:SCALE_ROWS])]
+            carry_over(*(anatomy(each, fitted=True).learner for each in both), *(each.decision_function(some) for each in both))
+            return model, everyone
     except Interrupted:
         return search.best_estimator_, split.train
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.metrics import Measure
-from pegasos.program.pages.wording import decision_words, guess_words, score_text, unlike_words, verdict_words
+from pegasos.program.pages.wording import decision_lines, decision_words, guess_words, score_text, unlike_words, verdict_words
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import LearnerFacts
 from pegasos.program.records.runs import OUT_OF_FOLD, CellRecord, Confusion, ErrorCount, TuneRecord
@@ -124,6 +124,7 @@ def show_tune(found: TuneRecord) -> None:
         show_figures(found.figures, measure, found.positive)
         console.show()
     show_errors(found.errors)
+    console.show(*decision_lines(found.calibration, found.threshold))
     for advice in found.advice:
         console.show(f"advice: {advice_words(advice)}")
     console.show("", *decision_words(found.decision, found.folds, found.training_rows, found.cells))

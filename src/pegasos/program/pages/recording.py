@@ -12,12 +12,14 @@ from pegasos.metrics import measure_of
 from pegasos.program.pages import mistakes, row_samples
 from pegasos.program.pages.fitted_facts import curves, made, weights
 from pegasos.program.pages.wording import kernel_text
+from pegasos.program.records.decisions import CalibrationRecord, RatesRecord, rates_record
 from pegasos.program.records.models import learner_facts
 from pegasos.program.records.pages import DataRecord, ExperimentRecord, KeptCell, ModelRecord, PageRecord, RowsRecord
 from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, best_of_families, cell_records, out_of_fold
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.anatomy import anatomy
+from pegasos.search.decisions import Threshold
 from pegasos.search.estimates import Estimate, held_out
 from pegasos.search.figures import Figure
 from pegasos.search.settings import Setting
@@ -44,14 +46,16 @@ def record_sweep(
     rows: Any = None,
     positive: str | None = None,
     figures: dict[str, Figure] | None = None,
+    calibration: CalibrationRecord | None = None,
+    threshold: Threshold | None = None,
     tsne: bool = True,
 ) -> PageRecord:
     """Everything about a fitted SweepCV.
 
     dataset: the rows it was fitted to (None: a page without confusions). source: the data as a command line names them;
     options: further options of every command line, such as --label; positions: each row's place in the source;
-    errors, honest, decision, positive, figures: what `tune` knows already; advice: replaces the sweep's own;
-    tsne: False draws a faster map.
+    errors, honest, decision, positive, figures, calibration, threshold: what `tune` knows already; advice: replaces the
+    sweep's own; tsne: False draws a faster map.
     """
     metric, scoring = _metric(search), search.scoring
     if search.multimetric_:
@@ -70,6 +74,9 @@ def record_sweep(
         measure=measure,
         positive=positive,
         figures=out_of_fold(search) if figures is None else figures,
+        calibration=calibration,
+        threshold=threshold,
+        rates=_rates(search, threshold),
         command=command,
         options=list(options),
         seed=search.seed_,
@@ -229,6 +236,19 @@ def _scores(search: Any, number: int, classes: int) -> Array | None:
     except ValueError:
         return None
     return scores if scores.shape[1] in (classes, 1) else None
+
+
+def _rates(search: Any, threshold: Threshold | None) -> RatesRecord | None:
+    """What thresholds would give, for two classes whose out-of-fold scores were kept."""
+    try:
+        scores, codes = search.scored()
+    except (ValueError, AttributeError):  # without a refit there is no choice to look at
+        return None
+    if scores.ndim > 1:
+        return None
+    classes = search.best_estimator_.classes_
+    cut, aim = (0.0, None) if threshold is None else (threshold.value, threshold.aim)
+    return rates_record(scores, codes, classes, search.positive(), cut, aim)
 
 
 def _metric(search: Any) -> str:

@@ -50,6 +50,8 @@ def _of_summary(found: TuneRecord) -> PageRecord:
         measure=found.measure,
         positive=found.positive,
         figures=found.figures,
+        calibration=found.calibration,
+        threshold=found.threshold,
         command=found.command,
         seed=found.seed,
         seconds=found.seconds,

@@ -7,8 +7,10 @@ from typing import Any
 
 from pegasos.engine.kernels import KERNELS, DistanceKernel, Kernel
 from pegasos.metrics import METRICS, PROBABILITIES, Measure
+from pegasos.program.records.decisions import CalibrationRecord
 from pegasos.program.records.pages import DataRecord
 from pegasos.program.records.runs import CellRecord, Decision, ErrorCount
+from pegasos.search.decisions import Threshold
 from pegasos.search.estimates import Estimate
 from pegasos.search.figures import Figure
 from pegasos.search.narrowing import Ended
@@ -186,6 +188,22 @@ def verdict_words(figure: Figure | None, measure: Measure) -> str | None:
     how = "better by no more than noise" if ahead else "not better"
     value = f"{measure.name} {score_text(figure.value, measure)} on {figure.rows:,} rows that it did not learn from"
     return f"This model is no better than guessing: {value}, {how} than {guess_words(figure, measure)}."
+
+
+def decision_lines(calibration: CalibrationRecord | None, threshold: Threshold | None) -> list[str]:
+    """How scores became probabilities, and where the threshold is."""
+    lines = []
+    if calibration is not None:
+        brier, chance = calibration.briers[calibration.kind], f"{calibration.by_chance:.3f} by chance alone"
+        lines.append(
+            f"probabilities: {calibration.words}, Brier score {brier:.4f}; "
+            f"on average {calibration.error:.3f} from the shares that came true ({chance})"
+        )
+    if threshold is not None:
+        at = f"score {threshold.value:.6g} (95 %: {threshold.low:.6g} to {threshold.high:.6g}) for {threshold.aim}"
+        rates = f"precision {threshold.precision:.3f}, recall {threshold.recall:.3f}"
+        lines.append(f"threshold: {at}; out of fold {100 * threshold.share:.1f} % of rows are above it: {rates}")
+    return lines
 
 
 def unlike_words(honest: Estimate | None, test: ErrorCount | None, split: str) -> str | None:

@@ -15,6 +15,7 @@ from pegasos.program.records.codec import OtherVersion, from_json
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.tables.dataset import Column
 from pegasos.search.anatomy import anatomy
+from pegasos.search.decisions import Threshold
 from pegasos.search.estimates import Estimate
 from pegasos.search.figures import Figure
 
@@ -117,6 +118,9 @@ class ModelCard:
     costs: list[tuple[str, str, float]] = field(default_factory=list)
     figures: dict[str, Figure] = field(default_factory=dict)
     honest: Estimate | None = None
+    #: How its scores became probabilities, and what its threshold was chosen for.
+    calibration: str | None = None
+    threshold: Threshold | None = None
     command: str | None = None
     created: str | None = None
     seconds: float | None = None

@@ -12,8 +12,10 @@ import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from pegasos.metrics import Measure, measure_of, shown_value
+from pegasos.program.records.decisions import CalibrationRecord
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.advice import Advice
+from pegasos.search.decisions import Threshold
 from pegasos.search.estimates import Estimate, held_out
 from pegasos.search.figures import Figure
 from pegasos.search.narrowing import Ended
@@ -152,6 +154,9 @@ class TuneRecord:
     #: The metric beside what guessing would give: of the choice out of fold, and on training and test rows; none for scorers of
     #: scikit-learn.
     figures: dict[str, Figure]
+    #: How scores became probabilities, and the score from which on rows are called positive; None where that was not done.
+    calibration: CalibrationRecord | None
+    threshold: Threshold | None
     advice: list[Advice]
     folder: str
     model: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from pegasos.program.tables.labels import label_text, label_texts
 from pegasos.program.tables.messages import near
 from pegasos.program.terminal.grammar import parse_numbers
 from pegasos.program.terminal.options import JudgingOptions
+from pegasos.search.decisions import AIMS, WISHES, Aim
 
 
-def check(judging: JudgingOptions) -> str:
-    """The name of what was asked for, before any data are read."""
+def check(judging: JudgingOptions, threshold: str | None = None) -> str:
+    """The name of what was asked for, before any data are read; `threshold` is what a threshold is wished for, if one is."""
+    if threshold is not None:
+        _wish(threshold)
     name = judging.metric or ("cost" if judging.costs else "error")
     name = "error" if name == "accuracy" else name
     if judging.costs is not None and name != "cost":
@@ -25,7 +29,7 @@ def check(judging: JudgingOptions) -> str:
     if name == "cost" and judging.costs is None:
         raise UsageError("--metric cost needs --cost 'true>answered:cost,...' or a CSV file of costs.")
     if name in METRICS:
-        if judging.positive is not None and not METRICS[name].one_class:
+        if judging.positive is not None and not METRICS[name].one_class and threshold is None:
             looking = ", ".join(each for each, kind in METRICS.items() if kind.one_class)
             raise UsageError(f"--positive is for metrics that look at one class, {looking}; {name} looks at all of them.")
         return name
@@ -54,7 +58,36 @@ def make_metric(judging: JudgingOptions, classes: Any) -> Metric | None:
 
     listed = [] if judging.costs is None else parse_costs(judging.costs)
     costs = tuple((label(true, "--cost"), label(answered, "--cost"), cost) for true, answered, cost in listed)
-    return Metric(name, None if judging.positive is None else label(judging.positive, "--positive"), costs)
+    positive = None if judging.positive is None else label(judging.positive, "--positive")
+    return Metric(name, positive if METRICS[name].one_class else None, costs)
+
+
+def make_aim(threshold: str, judging: JudgingOptions, y: Any) -> Aim:
+    """What a threshold is chosen for in a table with these labels."""
+    name, least = _wish(threshold)
+    if len(np.unique(y)) != 2:
+        raise UsageError(f"--threshold is for two classes, and there are {len(np.unique(y))}.")
+    looking = make_metric(replace(judging, metric="f1", costs=None), np.unique(y))
+    assert looking is not None
+    positive = looking.settled(y).positive
+    if name in WISHES:
+        return Aim(Metric("f1", positive), name, least)
+    asked = make_metric(replace(judging, metric=name, positive=None), np.unique(y))
+    assert asked is not None
+    return Aim(replace(asked, positive=positive))
+
+
+def _wish(threshold: str) -> tuple[str, float]:
+    """A metric, or precision or recall and how much of it."""
+    name, sign, value = threshold.partition("=")
+    if name in AIMS and not sign:
+        return name, 0.0
+    if name in WISHES and sign:
+        least = parse_numbers(value, "--threshold")[0]
+        if 0 < least <= 1:
+            return name, least
+    form = f"{', '.join(AIMS)}, precision=0.9 or recall=0.8"
+    raise UsageError(f"--threshold {threshold!r}: write {form}.")
 
 
 def parse_costs(text: str) -> list[tuple[str, str, float]]:
