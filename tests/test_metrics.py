@@ -132,6 +132,7 @@ def unbalanced(rows: int = 900):
     return X, np.array(["stayed", "churned"])[y]
 
 
+PRECISION = theirs.make_scorer(theirs.average_precision_score, response_method="decision_function", pos_label="stayed")
 GRID = {"lam": [1e-3, 1e-1, 1.0], "class_weight": [None, "balanced"]}
 
 
@@ -141,7 +142,7 @@ GRID = {"lam": [1e-3, 1e-1, 1.0], "class_weight": [None, "balanced"]}
         ("balanced-error", "balanced_accuracy"),
         ("f1", theirs.make_scorer(theirs.f1_score, pos_label="churned")),
         ("roc-auc", "roc_auc"),
-        (Metric("average-precision", positive="stayed"), "average_precision"),
+        (Metric("average-precision", positive="stayed"), PRECISION),
     ],
 )
 def test_a_sweep_takes_our_names(ours, scorer):
@@ -156,6 +157,7 @@ def test_a_sweep_takes_our_names(ours, scorer):
 
 def test_probabilities_are_asked_for_before_anything_is_fitted():
     X, y = unbalanced(60)
+    y = (y == "churned").astype(int)
     with pytest.raises(ValueError, match="brier needs probabilities"):
         SweepCV(SDCA(), {"lam": [1.0]}, cv=3, scoring="brier").fit(X, y)
     found = SweepCV(SDCA("logistic", random_state=0), {"lam": [1.0, 1e-2]}, cv=3, scoring="brier").fit(X, y)

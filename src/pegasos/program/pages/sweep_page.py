@@ -6,6 +6,7 @@ from typing import Any
 
 from pegasos.program.pages import grid_charts, wording
 from pegasos.program.pages.blocks import Block, Explorer, Panel, Section, Table, Text, Tiles, columns
+from pegasos.program.pages.decision_section import decision_blocks
 from pegasos.program.pages.grid_views import Grid, Point, points_of
 from pegasos.program.pages.shared_sections import common_sections, error_table, figure_table, honest_tile
 from pegasos.program.pages.wording import count, is_number, score_text, value_text
@@ -24,6 +25,10 @@ def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
     grid = Grid(points_of(record.cells, commands), record.measure, record.best, record.simplest)
     reason = "The rows were not given to this page, so it has no confusion matrix: pegasos.report(sweep, X, y) shows them."
     panel: list[Block] = [confusion_panel(record)] if record.kept else [Text(reason, small=True)]
+    if record.threshold is not None:
+        panel.insert(
+            0, Text("Confusions of a cell are those at score 0; below, thresholds show those of the choice.", small=True)
+        )
     chosen = next(cell for cell in record.cells if cell.number == record.best)
     leading = {cell.number: place for place, cell in enumerate(leading_cells(record.cells, record.measure.least))}
     firsts = sorted((point for point in grid.points if point.number in leading), key=lambda point: leading[point.number])
@@ -33,6 +38,7 @@ def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
         Section("grid", "The grid", [explorer(grid, bool(record.kept))]),
         Section("cell", "The chosen setting", panel),
         Section("families", "The best of each family", [best]),
+        Section("decisions", "Probabilities and thresholds", decision_blocks(record)),
         *common_sections(record, chosen.setting),
     ]
     ended = sum(cell.ended is not None for cell in record.cells)
@@ -68,6 +74,7 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
         )
     if test is not None and test.error is not None:
         counted = f"{test.mistakes} of {test.rows:,} rows that took no part; {wording.interval(test.low, test.high)}"
+        counted += "" if test.guess is None else f"; always guessing: {wording.percent(test.guess)}"
         tiles.append(("Test error", wording.percent(test.error), counted))
     split = "" if record.decision is None else record.decision.split
     verdicts = wording.verdict_words(choice, measure), wording.unlike_words(record.honest, test, split)
