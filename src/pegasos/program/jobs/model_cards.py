@@ -99,9 +99,9 @@ class SavedModel:
         """Whether the model takes a table with names, because it has words or gaps to encode."""
         return self._encoder() is not None if self.card.columns is None else self.card.frame
 
-    def rows(self, data: str, reading: ReadingOptions) -> Iterator[Dataset]:
-        """The rows of a file or a set with the model's columns, some at a time."""
-        return chunks(data, self.columns, self.wants_frame, self.card.label, reading, self.memory)
+    def rows(self, data: str, reading: ReadingOptions, keep: tuple[str, ...] = ()) -> Iterator[Dataset]:
+        """The rows of a file or a set with the model's columns, some at a time; and columns that are carried along."""
+        return chunks(data, self.columns, self.wants_frame, self.card.label, reading, self.memory, keep)
 
     def _encoder(self) -> ColumnTransformer | None:
         """The step that takes columns apart by name, if the model begins with one."""

@@ -18,8 +18,17 @@ from pegasos.program.terminal.options import ReadingOptions
 from pegasos.search.anatomy import anatomy
 
 
-def predict(path: str, data: str, out: str, what: str, as_json: bool, reading: ReadingOptions, memory: str | None) -> int:
-    """Write a line for each row of `data`; answers how many there were."""
+def predict(
+    path: str,
+    data: str,
+    out: str,
+    what: str,
+    as_json: bool,
+    reading: ReadingOptions,
+    memory: str | None,
+    keep: tuple[str, ...] = (),
+) -> int:
+    """Write a line for each row of `data`, with the columns that are to be kept first; answers how many there were."""
     if what not in ("labels", "scores", "probabilities"):
         raise UsageError(f"--what must be labels, scores or probabilities, got {what!r}.")
     option_values.check_memory(memory)
@@ -27,13 +36,16 @@ def predict(path: str, data: str, out: str, what: str, as_json: bool, reading: R
         outputs.check_file(out, path, data)
     saved = SavedModel.open(path, memory)
     head, columns_of_rows = _columns(saved.model, what)
-    parts = saved.rows(data, reading)
+    parts = saved.rows(data, reading, keep)
     first = list(itertools.islice(parts, 1))  # whatever is wrong with the data shows before anything is written
+    if keep and any(not part.kept for part in first):
+        raise UsageError(f"--keep is for tables with named columns (CSV, Parquet), and {data} is none.")
+    head = [*(first[0].kept if first else keep), *head]
     count = 0
     with outputs.open_output(out) as file, console.working(f"predicting {data}"):
         write = _json_lines(file, head) if as_json else _csv_lines(file, head)
         for part in itertools.chain(first, parts):
-            write(columns_of_rows(part.X))
+            write([*part.kept.values(), *columns_of_rows(part.X)])
             count += len(part)
     return count
 

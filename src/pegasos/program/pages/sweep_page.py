@@ -26,9 +26,7 @@ def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
     reason = "The rows were not given to this page, so it has no confusion matrix: pegasos.report(sweep, X, y) shows them."
     panel: list[Block] = [confusion_panel(record)] if record.kept else [Text(reason, small=True)]
     if record.threshold is not None:
-        panel.insert(
-            0, Text("Confusions of a cell are those at score 0; below, thresholds show those of the choice.", small=True)
-        )
+        panel.insert(0, Text("Confusions of a cell are those at score 0; further below thresholds have theirs.", small=True))
     chosen = next(cell for cell in record.cells if cell.number == record.best)
     leading = {cell.number: place for place, cell in enumerate(leading_cells(record.cells, record.measure.least))}
     firsts = sorted((point for point in grid.points if point.number in leading), key=lambda point: leading[point.number])

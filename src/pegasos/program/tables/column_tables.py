@@ -193,7 +193,8 @@ def chunk(table: Table, roles: Roles, wanted: Wanted) -> Dataset:
     for each in series if not wanted.frame else ():
         if each.null_count():
             table.values(each, f"column {shown(each.name)} has no number; the model was trained without missing values.")
-    return Dataset(table.file, pl.DataFrame(series) if wanted.frame else rows_of(series), wanted.columns, y, label)
+    kept = {table.names[place]: table.columns[place].to_list() for place in roles.kept}
+    return Dataset(table.file, pl.DataFrame(series) if wanted.frame else rows_of(series), wanted.columns, y, label, kept=kept)
 
 
 def _as_wanted(table: Table, place: int, column: Column) -> pl.Series:

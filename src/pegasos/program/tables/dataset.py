@@ -72,6 +72,8 @@ class Dataset:
     weights: Array | None = None
     #: True for the rows of the file's own test group; None where the file has none.
     test: Array | None = None
+    #: Columns that are carried along with predictions, as they stand in the file.
+    kept: dict[str, list[Any]] = field(default_factory=dict)
     #: Height and width where a row is an image.
     image: tuple[int, int] | None = None
     #: What a person should know: which column was taken as the label, what is imputed or encoded, what looks odd.
