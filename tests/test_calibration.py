@@ -71,6 +71,7 @@ def sets():
     yield "unbalanced", *table(4000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "X", "y"), list(sets()), ids=lambda value: value if isinstance(value, str) else "")
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_calibrated_probabilities_mean_what_they_say(name, X, y, loss):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pegasos.program.records.runs import EvaluationRecord, TuneRecord
 
 PLACE = 80
-SHORT = "A tour in less than a minute."
+SHORT = "A tour in a minute or two."
 
 _SETS = ("digits", "quadric")
 _MODELS = ["perceptron", "pegasos", "logistic", "sdca"]
@@ -27,7 +27,7 @@ def command(
     talking: OutputOptions,
     out: Annotated[str, option("DIR", "Folder of the runs and of the report.", "--out", "-o")] = "runs/demo",
 ) -> None:
-    """A tour in less than a minute: tune every kind of model on two small sets, save the best, and run it.
+    """A tour in a minute or two: tune every kind of model on two small sets, save the best, and run it.
 
     \b
     Examples:

@@ -69,11 +69,16 @@ class TuneJob:
     threshold: str | None = None
 
     @property
+    def metric(self) -> str:
+        """What settings are compared by, by name."""
+        return judging_values.check(self.judging, self.threshold)
+
+    @property
     def asks_for_a_grid(self) -> bool:
         """Whether settings were listed, or a score of scikit-learn's: then every one of them is run on every fold."""
         listed = (self.learning.kernel, self.learning.lam, self.learning.cost, self.learning.n_iter, self.learning.epochs)
         several = any("," in (each or "") for each in (self.learning.average, self.learning.expand, self.learning.landmarks))
-        return any(listed) or several or judging_values.check(self.judging) not in METRICS
+        return any(listed) or several or self.metric not in METRICS
 
 
 def tune(job: TuneJob) -> TuneRecord:
@@ -81,7 +86,7 @@ def tune(job: TuneJob) -> TuneRecord:
     begin, begin_clock = time.perf_counter(), time.monotonic()
     outputs.check_folder(job.folder)
     option_values.check(job.models, job.learning, job.running.memory)
-    name = judging_values.check(job.judging, job.threshold)
+    name = job.metric
     dataset = load(job.data, job.reading, job.running.memory)
     split = split_rows(dataset, job.running.test_size, job.running.seed)
     rows = take(dataset, split.train)
@@ -196,11 +201,11 @@ def as_arguments(reading: ReadingOptions) -> list[str]:
 def _metric(job: TuneJob, rows: Dataset) -> Metric | None:
     """What settings are compared by; and where classes are unbalanced and nothing was asked for, what might fit better."""
     classes, counts = np.unique(rows.labels, return_counts=True)
-    found = judging_values.make_metric(job.judging, classes)
+    found = judging_values.make_metric(job.judging, classes, job.threshold)
     try:
         metric = None if found is None else found.settled(rows.labels)
     except ValueError as error:
-        raise UsageError(f"--metric {judging_values.check(job.judging)}: {error}") from None
+        raise UsageError(f"--metric {job.metric}: {error}") from None
     if metric is not None and metric.name == "error" and is_unbalanced(counts):
         common = label_text(classes[counts.argmax()])
         console.say(f"note: {guessing_words(common, 1 - counts.max() / counts.sum())}; {fitting_words(len(classes))}.")
@@ -236,7 +241,7 @@ def _search(
     job: TuneJob, metric: Metric | None, recipe: Recipe, grid: list[dict[str, list[Any]]], rows: Dataset, until: float | None
 ) -> Any:
     groups = {} if rows.groups is None else {"groups": rows.groups}
-    scoring = judging_values.check(job.judging) if metric is None else metric
+    scoring = job.metric if metric is None else metric
     scoring = None if metric is not None and metric.name == "error" else scoring  # the learners' own score is that, and quicker
     search = RacingCV(
         recipe.estimator,

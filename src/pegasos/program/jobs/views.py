@@ -45,7 +45,7 @@ def show_learner(facts: LearnerFacts) -> None:
     if facts.support_vectors is not None:
         lines["support vectors"] = f"{facts.support_vectors}{'' if facts.rows is None else f' of {facts.rows} rows'}"
     if facts.gap is not None:
-        lines["certified gap"] = f"{facts.gap:.2g} of the objective at most"
+        lines["certified"] = f"at most {facts.gap:.2g} of the objective above the best possible"
     console.show(*(f"  {name}: {value}" for name, value in lines.items() if value is not None))
 
 

@@ -40,7 +40,7 @@ def _facts(model: ModelRecord) -> dict[str, Any]:
         "λ": None if facts.lam is None else number_text(facts.lam) + cost_text(facts.cost),
         facts.unit: facts.count,
         "support vectors": facts.support_vectors,
-        "certified gap": None if facts.gap is None else f"{facts.gap:.3g}",
+        "above the best possible objective (certified)": None if facts.gap is None else f"at most {facts.gap:.3g} of it",
     }
 
 

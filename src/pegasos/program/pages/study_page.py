@@ -22,7 +22,7 @@ from pegasos.program.records.studies import ExtraRecord, StudyCell, StudyRecord
 from pegasos.program.terminal.reproduction import command_line
 
 #: What seconds may be drawn against.
-_TIMED = {"T": "T (steps)", "m": "m (training rows)"}
+_TIMED = {"T": "steps (T)", "m": "m (training rows)"}
 
 
 def build(study: StudyRecord, record: PageRecord | None) -> tuple[str, str, list[Section], dict[str, Any]]:

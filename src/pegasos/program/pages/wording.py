@@ -16,7 +16,7 @@ from pegasos.search.figures import Figure
 from pegasos.search.narrowing import Ended
 from pegasos.search.settings import Opaque, Part, Setting, Table
 
-_TITLES = {"lam": "λ", "n_iter": "T (steps)", "expand": "degree of expansion", "param": "parameter"}
+_TITLES = {"lam": "λ", "n_iter": "steps (T)", "expand": "degree of expansion", "param": "parameter"}
 #: What stands for a value that a cell does not have.
 NONE = "–"
 

@@ -43,9 +43,9 @@ def check(judging: JudgingOptions, threshold: str | None = None) -> str:
     return name
 
 
-def make_metric(judging: JudgingOptions, classes: Any) -> Metric | None:
+def make_metric(judging: JudgingOptions, classes: Any, threshold: str | None = None) -> Metric | None:
     """The metric for a table with these classes; None for a scorer of scikit-learn."""
-    name, known = check(judging), dict(zip(label_texts(classes).tolist(), np.asarray(classes).tolist(), strict=True))
+    name, known = check(judging, threshold), dict(zip(label_texts(classes).tolist(), np.asarray(classes).tolist(), strict=True))
     if name not in METRICS:
         return None
 
