@@ -14,7 +14,7 @@ from pegasos.dask.table import open_table
 from pegasos.engine.plan import Plan
 from pegasos.learners.connected import Connected
 from pegasos.learners.from_passes import fit_in_passes, warn_if_late
-from pegasos.learners.regularized import gives_probabilities
+from pegasos.learners.one_vs_all import gives_probabilities
 from pegasos.learners.sdca import SDCA
 
 Array = np.ndarray[Any, Any]

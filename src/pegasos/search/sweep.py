@@ -160,7 +160,6 @@ class SweepCV(Connected, GridSearchCV):
         self._choose(cells, table, metric, codes.reshape(-1))
         if self.refit:
             self._refit(X, y, cells, routed.estimator.fit)
-        self._cut = 0.0
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         return self
 
@@ -206,7 +205,7 @@ class SweepCV(Connected, GridSearchCV):
         scores = scores[:, 0] if scores is not None and scores.shape[1] == 1 else scores
         p = probabilities(scores) if scores is not None and self.cells_[cell].learner.has_probabilities else None
         labels = self.labels_[cell, tested]
-        if cell == getattr(self, "best_index_", None) and getattr(self, "_cut", 0.0) and scores is not None:
+        if scores is not None and self._cut and cell == self.best_index_:
             labels = (scores > self._cut).astype(np.intp)  # as the choice decides, now that a threshold was chosen
         return answers(self._classes, self._classes[self._truth[tested]], self._classes[labels], scores, p)
 
@@ -370,6 +369,7 @@ class SweepCV(Connected, GridSearchCV):
         results["mean_gap"] = table.gaps.mean(axis=1)
         self.labels_, self.cells_, self.settings_ = table.labels, cells, [cell.setting for cell in cells]
         self._scores, self._classes, self._truth = table.scores, table.classes, codes
+        self._cut = 0.0  # where the choice says yes
         first = table.first_scores()
         self.multimetric_ = isinstance(first, dict)
         if callable(self.scoring) and self.multimetric_:

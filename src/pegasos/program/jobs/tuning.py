@@ -241,7 +241,7 @@ def _search(
     job: TuneJob, metric: Metric | None, recipe: Recipe, grid: list[dict[str, list[Any]]], rows: Dataset, until: float | None
 ) -> Any:
     groups = {} if rows.groups is None else {"groups": rows.groups}
-    scoring = job.metric if metric is None else metric
+    scoring: Any = job.metric if metric is None else metric
     scoring = None if metric is not None and metric.name == "error" else scoring  # the learners' own score is that, and quicker
     search = RacingCV(
         recipe.estimator,
