@@ -97,7 +97,7 @@ def test_a_model_has_probabilities_only_after_it_was_calibrated():
     X, y = table(600)
     sweep = swept(X, y)
     with pytest.raises(AttributeError, match=r"or after SweepCV.calibrate"):
-        sweep.best_estimator_.predict_proba(X)
+        sweep.best_estimator_[-1].predict_proba(X)
     sweep.calibrate()
     assert sweep.predict_proba(X).shape == (600, 2)
     learner = sweep.best_estimator_[-1]

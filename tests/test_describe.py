@@ -92,7 +92,7 @@ def test_frames_with_gaps_and_words():
     assert (c.missing, c.mean) == (4, None) and found.constant == ["c"]
     assert (found.missing, found.rows_with_missing) == (6, 4)
     assert found.dtype == "2 columns of numbers, 1 of words"
-    assert "6 values in 4 rows; they must be filled in (one more category for words)" in said(found) and "2, has b" in said(found)
+    assert "6 values in 4 rows; train and tune fill them in (one more category for words)" in said(found) and "2, has b" in said(found)
     json.dumps(to_json(found), allow_nan=False)
 
 
@@ -129,7 +129,7 @@ def test_repeats_and_contradictions():
 
 def test_advice_on_scaling():
     random = np.random.default_rng(0)
-    assert "standardize; deviations differ by a factor of 9.87e+03 (x1 0.0104, x10 102)" in said(describe(load_set("quadric")))
+    assert "standardize, which is the default; deviations differ by a factor of 9.87e+03 (x1 0.0104, x10 102)" in said(describe(load_set("quadric")))
     assert "Scaling: none; the pixels share one range, 0 to 16" in said(describe(load_set("digits")))
     digits = load_set("digits")
     digits.image = None

@@ -127,7 +127,7 @@ def test_ours_are_scorers_for_scikit_learn():
     assert losses == pytest.approx(cross_val_score(LogisticRegression(), X, y, scoring="neg_log_loss", cv=3))
 
 
-def unbalanced(rows: int = 900):
+def unbalanced(rows: int = 500):
     X, y = make_classification(rows, 6, n_informative=4, weights=[0.85], flip_y=0.1, random_state=1)
     return X, np.array(["stayed", "churned"])[y]
 
@@ -141,8 +141,8 @@ GRID = {"lam": [1e-3, 1e-1, 1.0], "class_weight": [None, "balanced"]}
     [
         ("balanced-error", "balanced_accuracy"),
         ("f1", theirs.make_scorer(theirs.f1_score, pos_label="churned")),
-        ("roc-auc", "roc_auc"),
-        (Metric("average-precision", positive="stayed"), PRECISION),
+        pytest.param("roc-auc", "roc_auc", marks=pytest.mark.slow),
+        pytest.param(Metric("average-precision", positive="stayed"), PRECISION, marks=pytest.mark.slow),
     ],
 )
 def test_a_sweep_takes_our_names(ours, scorer):
@@ -165,7 +165,7 @@ def test_probabilities_are_asked_for_before_anything_is_fitted():
     assert found.cv_results_["mean_test_score"] == pytest.approx(other.cv_results_["mean_test_score"])
 
 
-@pytest.mark.parametrize("scoring", ["balanced-error", "average-precision"])
+@pytest.mark.parametrize("scoring", ["balanced-error", pytest.param("average-precision", marks=pytest.mark.slow)])
 def test_a_race_is_decided_by_its_own_metric(scoring):
     """What ended was worse by the metric on the same rows, and the choice is the sweep's."""
     X, y = unbalanced(1500)
