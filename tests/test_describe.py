@@ -92,7 +92,9 @@ def test_frames_with_gaps_and_words():
     assert (c.missing, c.mean) == (4, None) and found.constant == ["c"]
     assert (found.missing, found.rows_with_missing) == (6, 4)
     assert found.dtype == "2 columns of numbers, 1 of words"
-    assert "6 values in 4 rows; train and tune fill them in (one more category for words)" in said(found) and "2, has b" in said(found)
+    assert "6 values in 4 rows; train and tune fill them in (one more category for words)" in said(found) and "2, has b" in said(
+        found
+    )
     json.dumps(to_json(found), allow_nan=False)
 
 
@@ -129,12 +131,16 @@ def test_repeats_and_contradictions():
 
 def test_advice_on_scaling():
     random = np.random.default_rng(0)
-    assert "standardize, which is the default; deviations differ by a factor of 9.87e+03 (x1 0.0104, x10 102)" in said(describe(load_set("quadric")))
+    assert "standardize, which is the default; deviations differ by a factor of 9.87e+03 (x1 0.0104, x10 102)" in said(
+        describe(load_set("quadric"))
+    )
     assert "Scaling: none; the pixels share one range, 0 to 16" in said(describe(load_set("digits")))
     digits = load_set("digits")
     digits.image = None
     assert "Scaling: none; the features share one range" in said(describe(digits))
-    assert "standardize; x1 lies far from zero (99.9 ± 0.974)" in said(describe(dataset(random.normal([100, 0], 1, (99, 2)))))
+    assert "standardize, which is the default; x1 lies far from zero (99.9 ± 0.974)" in said(
+        describe(dataset(random.normal([100, 0], 1, (99, 2))))
+    )
     assert "Scaling: not needed" in said(describe(dataset(random.normal(size=(99, 2)))))
     assert "rows are sparse (10.00% of the numbers" in said(
         describe(dataset(sparse.random_array((50, 40), density=0.1, format="csr", rng=0)))

@@ -19,6 +19,8 @@ Array = np.ndarray[Any, Any]
 OWN = "own"
 #: Parts of the rows in which calibrations are compared, and rows that a class needs at least.
 PARTS, LEAST_ROWS = 5, 10
+#: Rows from which on isotonic steps are tried: with fewer they fit the rows rather than what is behind them.
+ISOTONIC_ROWS = 1000
 #: What a threshold can be chosen for besides metrics: as much recall as possible at a precision, or the other way round.
 WISHES = ("precision", "recall")
 
@@ -46,7 +48,7 @@ def choose_calibration(scores: Array, codes: Array, own: Array | None = None) ->
         raise ValueError(f"a class has {counts.min()} rows with out-of-fold scores; to calibrate, {LEAST_ROWS} are needed.")
     found = {} if own is None else {OWN: own}
     parts = list(StratifiedKFold(PARTS, shuffle=True, random_state=0).split(codes, codes))
-    for kind in (SIGMOID, ISOTONIC):
+    for kind in (SIGMOID, ISOTONIC) if len(codes) >= ISOTONIC_ROWS else (SIGMOID,):
         p = np.empty((len(codes), len(counts)))
         for rest, part in parts:
             p[part] = fit_calibration(kind, scores[rest], codes[rest]).probabilities(scores[part])

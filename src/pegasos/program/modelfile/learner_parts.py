@@ -56,6 +56,7 @@ class Learner(Part):
             state["threshold"] = encode(float(estimator.threshold_), f"{what}: threshold_")
         if estimator.calibration_ is not None:
             state["calibration"] = estimator.calibration_.kind
+            state["calibration_power"] = encode(float(estimator.calibration_.power), f"{what}: calibration_")
             for place, column in enumerate(estimator.calibration_.columns):
                 draft.keep(f"calibration_{place}", column)
         if not linear:
@@ -106,7 +107,7 @@ def _calibration(node: Node, columns: int) -> Calibration:
         p = part[:, 1] if len(part) else np.array([-1.0])
         if (np.diff(part[:, 0]) <= 0).any() or (np.diff(p) < 0).any() or p.min() < 0 or p.max() > 1:
             raise node.bad("the knots of its calibration are not in order, or are no probabilities")
-    return Calibration(kind, parts)
+    return Calibration(kind, parts, node.take("calibration_power", lambda value: checks.number(value) and value > 0))
 
 
 def _encoded_classes(classes: Array, what: str) -> dict[str, Any]:
