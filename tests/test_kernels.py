@@ -16,6 +16,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from pegasos.engine.collapse import CollapsedKernelWarning, warn_if_collapsed
+from pegasos.engine.exponential import decay
 from pegasos.engine.kernels import (
     ALIASES,
     KERNELS,
@@ -189,6 +190,28 @@ def test_scale_of_constant_data(storage, value):
     assert Exponential().resolve(X) == Exponential(1.0)
     assert Laplacian().resolve(X) == Laplacian(1.0)
     assert (Gaussian()(X) == 1).all()
+
+
+@pytest.mark.parametrize(("dtype", "units"), [(np.float64, 1.0), (np.float32, 2.0)])
+def test_exponential_is_exact_but_for_the_last_place(dtype, units):
+    """All magnitudes, the ends of the range, and sums of arguments that fall between two powers of two."""
+    random = np.random.default_rng(0)
+    limit = -math.log(np.finfo(dtype).tiny)
+    values = np.concatenate(
+        [random.uniform(0, limit, 20_000), 10 ** random.uniform(-30, 1, 20_000), math.log(2) * np.arange(0.5, 100)]
+    )
+    values = values.astype(dtype)
+    found = values.copy()
+    decay(found, 1.0)
+    exact = np.exp(-values.astype(np.longdouble))
+    normal = exact >= 2 * np.finfo(dtype).tiny
+    assert (np.abs(found - exact)[normal] <= units * np.spacing(exact[normal].astype(dtype))).all()
+    ends = np.array([0.0, 2 * limit, np.inf, np.nan], dtype=dtype)
+    decay(ends, 1.0)
+    np.testing.assert_array_equal(ends, [1, 0, 0, np.nan])
+    turned = np.asfortranarray(values[:6].reshape(2, 3))
+    decay(turned, 1.0)
+    np.testing.assert_array_equal(turned.reshape(-1), found[:6])
 
 
 @pytest.mark.parametrize("degree", range(1, 20))

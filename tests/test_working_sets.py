@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 import reference
 from pegasos import SDCA
+from pegasos.engine import finishing
 from pegasos.engine.interruption import Interrupted, interruptible, listening
 from pegasos.engine.lines import KeptLines, StoredLines, lines_of
 from pegasos.engine.optimum import Intercept, Optimum, Target
@@ -171,15 +172,23 @@ def test_many_classes_share_a_matrix_of_rounded_numbers() -> None:
         assert model.objective_[place] == pytest.approx((c @ K @ c / 2 + losses.sum()) / 2100, rel=1e-9)
 
 
-def test_many_rows_need_no_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fit on more rows than a small matrix has: lines of K only, the same optimum, whatever C and the rows' precision."""
+@pytest.mark.parametrize("bytes_of_matrix", [0, 2**30])
+def test_many_rows_walk_no_epoch(monkeypatch: pytest.MonkeyPatch, bytes_of_matrix: int) -> None:
+    """A fit on more rows than a small matrix has: by lines of K, or by a matrix that is rounded unless the rows are float32.
+
+    The same optimum, whatever C and the rows' precision.
+    """
     X, y = table(2100, 4)
     sets = WorkingSets(StoredLines(Gaussian(2.0)(X)), np.ones(2100), Intercept.AUGMENTED)
-    monkeypatch.setattr(GramRows, "K", property(lambda self: pytest.fail("the matrix was computed")))
+    monkeypatch.setattr(finishing, "LARGEST_MATRIX", bytes_of_matrix)
+    matrix, made = GramRows.K.fget, []
+    monkeypatch.setattr(GramRows, "K", property(lambda self: made.append(self.pending) or matrix(self)))
     for dtype, tol in ((np.float32, 1e-3), (np.float64, 1e-5)):
         for C in (0.02, 20.0):
             model = SDCA(kernel=Gaussian(2.0), lam=1 / (C * 2100), tol=tol, fit_intercept="augment", random_state=0)
             model.fit(X.astype(dtype), y)
+            assert any(made) == (dtype is np.float32 and bytes_of_matrix > 0)
+            made.clear()
             assert model.gap_ <= tol
             assert "epochs" not in model.plan_.method
             (best,) = sets.solve([Target(y, np.full(2100, C))], 1e-5)

@@ -60,5 +60,5 @@ def _similarities(kernel: Kernel, rows: Any) -> NDArray[np.float64]:
     diagonal = matrix.diagonal()
     matrix = matrix[np.ix_(diagonal > 0, diagonal > 0)]
     lengths = np.sqrt(diagonal[diagonal > 0])
-    values: NDArray[np.float64] = (matrix / lengths / lengths[:, None])[np.triu_indices(len(matrix), k=1)]
+    values: NDArray[np.float64] = (matrix / lengths / lengths[:, None])[~np.eye(len(matrix), dtype=bool)]
     return values

@@ -84,7 +84,7 @@ class Pairs:
         if not 2 * (a_norms.max(initial=0) + b_norms.max(initial=0)) <= np.finfo(self.dtype).max:
             remedy = "scale X (for example StandardScaler)" + (" or use float64" if self.dtype == np.float32 else "")
             raise ValueError(f"squared distances overflow {self.dtype}; {remedy}")
-        self._accuracy = ACCURACY[self.dtype.name]
+        self._bound = self.dtype.type(np.finfo(self.dtype).eps / ACCURACY[self.dtype.name])
         self._a_norms = a_norms.astype(self.dtype)
         self._b_norms = b_norms.astype(self.dtype)
 
@@ -129,7 +129,7 @@ class Pairs:
     def _fill_squared(self, rows: Index, columns: Index, out: NDArray[Any]) -> None:
         a_norms, b_norms = self._a_norms[rows], self._b_norms[columns]
         self._multiply(self._a[rows], self._b[columns], out)
-        near = _complete_squares(out, a_norms, b_norms, self._accuracy)
+        near = _complete_squares(out, a_norms, b_norms, self._bound)
         if near is None:
             return
         x, z = self._x[rows], self._z[columns]
@@ -154,7 +154,7 @@ class Pairs:
         a_norms, b_norms = squared_norms(a), squared_norms(b)
         wide = np.empty(out.shape)
         self._multiply(a, b, wide)
-        near = _complete_squares(wide, a_norms, b_norms, self._accuracy)
+        near = _complete_squares(wide, a_norms, b_norms, np.finfo(np.float64).eps / ACCURACY[self.dtype.name])
         out[...] = wide
         return near
 
@@ -243,14 +243,21 @@ def mirror_upper(square: NDArray[Any]) -> None:
            [2, 4]])
     """
     for rows in _slices(len(square), TILE):
-        diagonal = square[rows, rows]
-        np.copyto(diagonal, diagonal.T.copy(), where=np.tri(len(diagonal), k=-1, dtype=bool))
+        _mirror(square[rows, rows])
         _copy_transposed(square[rows, rows.stop :], square[rows.stop :, rows])
 
 
+@compiled
+def _mirror(square: NDArray[Any]) -> None:
+    for i in range(len(square)):
+        for j in range(i):
+            square[i, j] = square[j, i]
+
+
 def _copy_transposed(source: NDArray[Any], target: NDArray[Any]) -> None:
-    # Narrow strips: a long column of a matrix whose width is a power of two falls into few cache lines.
-    for strip in _slices(len(source), 64):
+    # Strips as wide as a line of the cache: what is written of the target is whole lines. Measured against strips four times as
+    # wide: 0.64 instead of 2.3 ns a number in float32, 1.1 instead of 3.3 ns in float64.
+    for strip in _slices(len(source), 64 // source.itemsize):
         target[:, strip] = source[strip].T
 
 
@@ -279,23 +286,42 @@ def _squares_from_products(
     return total
 
 
-def _complete_squares(products: NDArray[Any], a_norms: NDArray[Any], b_norms: NDArray[Any], accuracy: float) -> Near | None:
-    """Products become squared distances; which pairs have ||a - b||^2 <= eps / accuracy (||a||^2 + ||b||^2); None if no pair has.
+@compiled
+def _find_near(
+    squares: NDArray[Any],
+    a_norms: NDArray[Any],
+    b_norms: NDArray[Any],
+    bound: Any,
+    counts: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+) -> None:
+    """Where the near pairs are that were counted."""
+    place = 0
+    for i in range(squares.shape[0]):
+        end, row, own_bound, j = place + counts[i], squares[i], bound * a_norms[i], 0
+        while place < end:
+            if row[j] <= own_bound + bound * b_norms[j]:
+                rows[place], columns[place] = i, j
+                place += 1
+            j += 1
 
-    The product's rounding error is about eps (||a||^2 + ||b||^2), so whatever lies above the bound has about that
-    relative accuracy. See ACCURACY (measured: at worst 9e-4 in float32).
+
+def _complete_squares(products: NDArray[Any], a_norms: NDArray[Any], b_norms: NDArray[Any], bound: Any) -> Near | None:
+    """Products become squared distances; which pairs have ||a - b||^2 <= bound (||a||^2 + ||b||^2); None if no pair has.
+
+    The product's rounding error is about eps (||a||^2 + ||b||^2), so with bound = eps / ACCURACY whatever lies above it has about
+    that relative accuracy (measured: at worst 9e-4 in float32).
     Equal rows and negative results are always below the bound, which is why nothing has to be clipped at 0.
     """
-    bound = products.dtype.type(np.finfo(products.dtype).eps / accuracy)
     counts = np.empty(len(products), dtype=np.int64)
     with announced(f"distances-{products.dtype}"):
         total = _squares_from_products(products, a_norms, b_norms, bound, counts)
     if total == 0:
         return None
-    touched = np.flatnonzero(counts)
-    near = products[touched] <= (bound * a_norms[touched])[:, None] + bound * b_norms
-    rows, columns = np.divmod(np.flatnonzero(near), near.shape[1])  # several times faster than np.nonzero
-    return Near(touched[rows], columns)
+    near = Near(np.empty(total, dtype=np.int64), np.empty(total, dtype=np.int64))
+    _find_near(products, a_norms, b_norms, bound, counts, near.rows, near.columns)
+    return near
 
 
 def _fill_by_differences(x: Any, z: Any, near: Near, out: NDArray[Any]) -> None:

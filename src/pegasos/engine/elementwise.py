@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -30,19 +29,6 @@ def as_rows(X: Any) -> Any:
     if not np.isfinite(total) and not np.isfinite(entries).all():
         raise ValueError("X contains NaN or infinity")
     return X if sparse.issparse(X) else np.ascontiguousarray(X)
-
-
-def decay(values: NDArray[Any], width: float) -> None:
-    """exp(-values / width) in place."""
-    kind = np.finfo(values.dtype)
-    with np.errstate(over="ignore", under="ignore"):
-        # A finite factor, so that distance 0 stays 0 even at a width below the dtype's range.
-        values *= max(-1 / width, float(kind.min))
-        smallest = math.log(kind.tiny)
-        # Subnormal numbers make every later product slow on many processors, and are 0 for all purposes here.
-        if values.size and values.min() < smallest:
-            np.copyto(values, -np.inf, where=values < smallest)
-        np.exp(values, out=values)
 
 
 def raise_to_power(values: NDArray[Any], degree: int) -> None:

@@ -50,9 +50,9 @@ FACTORED_ROWS, ROUNDS_BEFORE_FACTOR = 1500, 40
 #: Rows of a sample, the gap that one epoch on it leaves where epochs will crawl, the one up to which a sample foretells
 #: coefficients, and halvings for the length of w there.
 SAMPLE, CRAWLING_GAP, FORETOLD_GAP, PILOT_HALVINGS = 1000, 0.5, 0.95, 12
-#: Rows up to which a kernel matrix is computed as a whole, predictors from which it is for more rows, too, and the smallest
-#: tolerance for which lines may be rounded at first.
-SMALL_MATRIX, PREDICTORS_WORTH_MATRIX, LEAST_ROUNDED_GAP = 2000, 3, 1e-7
+#: Rows up to which epochs are walked on a kernel matrix; bytes of one that is computed as a whole for more rows, too, and
+#: predictors from which a larger one is; the smallest tolerance for which it may be rounded at first.
+SMALL_MATRIX, LARGEST_MATRIX, PREDICTORS_WORTH_MATRIX, LEAST_ROUNDED_GAP = 2000, 2**31, 3, 1e-7
 
 
 @compiled
@@ -92,6 +92,7 @@ class Finisher:
         gathered = 0 if members is None else rows.dtype.itemsize
         self.second_order = bool(few) and workspace_bytes(self._m, rows.width, 1, gathered) <= memory
         self._sets: WorkingSets | None = None
+        self._lines: Lines
 
     @property
     def method(self) -> str:
@@ -110,10 +111,12 @@ class Finisher:
             return solve_hinge(self._rows.X, *common) if self._loss.linear_dual else self._solve_logistic(targets)
         if not self._loss.linear_dual:
             return solve_logistic_iteratively(self._rows, *common, start)
-        if start is None and self._by_lines:
-            start = self._foretold(targets)
+        by_lines = self._by_lines  # before the matrix is made
         if self._sets is None or names is None:
-            self._sets = WorkingSets(self._lines(len(targets)), self._rows.diagonal, self._intercept, self._members)
+            self._lines = self._make_lines(len(targets))
+            self._sets = WorkingSets(self._lines, self._rows.diagonal, self._intercept, self._members)
+        if start is None and by_lines:
+            start = self._foretold(targets)
         few = not self._explicit and self._m <= FACTORED_ROWS
         found = self._sets.solve(targets, self._tol, start, names, ROUNDS_BEFORE_FACTOR if few else MOST_ROUNDS)
         if few:
@@ -182,7 +185,7 @@ class Finisher:
             return np.ones(len(targets), dtype=bool)
         if self.second_order or self._explicit or not self._loss.linear_dual:
             return np.full(len(targets), self.second_order)
-        return np.full(len(targets), self._by_lines) | (self._pilot_gaps(targets) > CRAWLING_GAP)
+        return np.ones(len(targets), dtype=bool) if self._by_lines else self._pilot_gaps(targets) > CRAWLING_GAP
 
     @property
     def _by_lines(self) -> bool:
@@ -205,7 +208,7 @@ class Finisher:
         easy = np.flatnonzero(self._pilot_gaps(targets) <= FORETOLD_GAP)
         if self._intercept is Intercept.FREE or not len(easy):
             return None
-        rows = self._rows.flying() if isinstance(self._rows, GramRows) else self._rows
+        rows = self._lines.rows
         if self._members is not None:
             rows = rows.some(self._members)
         start = np.zeros((len(targets), self._m))
@@ -237,15 +240,17 @@ class Finisher:
             return self._rows.K[np.ix_(index, index)]  # the matrix will be needed anyway
         return np.ascontiguousarray(self._rows.between(index, index))
 
-    def _lines(self, predictors: int) -> Lines:
-        """Of a matrix that is planned but not there yet only the lines that are needed are computed: many predictors need all."""
+    def _make_lines(self, predictors: int) -> Lines:
+        """Of a large matrix that is planned but not there yet only the lines that are needed are computed, for few predictors."""
         rows, rounding = self._rows, self._tol >= LEAST_ROUNDED_GAP
-        if isinstance(rows, GramRows) and self._by_lines:
-            if predictors >= PREDICTORS_WORTH_MATRIX:
-                flying = rows.flying()
-                return RoundedMatrix(flying) if rounding and flying.can_be_rounded else StoredLines(rows.K)
-            return lines_of(rows.flying(), self._m * self._m * rows.dtype.itemsize, rounding)
-        return lines_of(rows, self._memory, rounding)
+        if not isinstance(rows, GramRows) or not self._by_lines:
+            return lines_of(rows, self._memory, rounding)
+        flying = rows.flying()
+        rounded = rounding and flying.can_be_rounded
+        numbers = rows.count * rows.count
+        if predictors >= PREDICTORS_WORTH_MATRIX or numbers * (4 if rounded else rows.dtype.itemsize) <= LARGEST_MATRIX:
+            return RoundedMatrix(flying) if rounded else StoredLines(rows.K)
+        return lines_of(flying, numbers * rows.dtype.itemsize, rounding)
 
 
 def target_of(labels: Array, lam: float, weights: Array) -> Target:

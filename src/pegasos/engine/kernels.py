@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pegasos.engine.distances import Measure, Pairs, fill_gram, fill_matrix, mirror_upper, self_values, squared_norms
-from pegasos.engine.elementwise import as_rows, decay, raise_to_power, variance_of
+from pegasos.engine.elementwise import as_rows, raise_to_power, variance_of
+from pegasos.engine.exponential import decay
 
 #: What `pegasos.kernels` offers.
 __all__ = ["CustomKernel", "Exponential", "Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial"]

@@ -7,6 +7,7 @@ row and all rows) come from a stored matrix, or are computed when first needed a
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -48,6 +49,10 @@ class Lines(Protocol):
     #: How many threads may ask at once (None: any number).
     most_workers: int | None
 
+    @property
+    def rows(self) -> Any:
+        """The rows whose lines these are, as they are cheapest to ask for a sample."""
+
     def within(self, index: Array, constant: float, factor: float, kind: Any) -> SetKernel:
         """The kernel between these rows, with the constant feature, times a factor, in this dtype."""
 
@@ -58,16 +63,26 @@ class Lines(Protocol):
         """coefficients·K[index] of all rows, in the precision of the rows; no line is kept for it."""
 
 
-@compiled
+@partial(compiled, fused=True)
 def add_segments(slots: Array, changes: Array, values: Array, start: int, stop: int, scores: Array) -> None:
-    """scores[j, start:stop] += changes[j, r] values[slots[r], start:stop], line by line."""
-    for r in range(slots.size):
-        line = values[slots[r]]
-        for j in range(changes.shape[0]):
-            change = changes[j, r]
-            if change != 0.0:
-                for q in range(start, stop):
-                    scores[j, q] += change * line[q]
+    """scores[j, start:stop] += changes[j, r] values[slots[r], start:stop], four lines at a time: scores are touched less."""
+    used = np.empty(slots.size, dtype=np.int64)
+    for j in range(changes.shape[0]):
+        own, target, count = changes[j], scores[j], 0
+        for r in range(slots.size):
+            if own[r] != 0.0:
+                used[count] = r
+                count += 1
+        whole = count - count % 4
+        for k in range(0, whole, 4):
+            p, q, r, s = used[k], used[k + 1], used[k + 2], used[k + 3]
+            first, second, third, fourth = values[slots[p]], values[slots[q]], values[slots[r]], values[slots[s]]
+            for i in range(start, stop):
+                target[i] += (own[p] * first[i] + own[q] * second[i]) + (own[r] * third[i] + own[s] * fourth[i])
+        for k in range(whole, count):
+            change, line = own[used[k]], values[slots[used[k]]]
+            for i in range(start, stop):
+                target[i] += change * line[i]
 
 
 class ExplicitLines:
@@ -78,6 +93,10 @@ class ExplicitLines:
 
     def __init__(self, rows: ExplicitRows) -> None:
         self._rows = rows
+
+    @property
+    def rows(self) -> ExplicitRows:
+        return self._rows
 
     def scores_of(self, index: Array, coefficients: Array) -> Array:
         return _added_to_zero(self, index, coefficients, self._rows.count)
@@ -107,6 +126,10 @@ class StoredLines:
         self._values = values
         self._capacity, self._width = values.shape
         self._thread = threading.local()
+
+    @property
+    def rows(self) -> Any:
+        return GramRows(self._values)
 
     def scores_of(self, index: Array, coefficients: Array) -> Array:
         return _added_to_zero(self, index, coefficients, self._width)
@@ -182,6 +205,10 @@ class KeptLines(StoredLines):
         self._used = np.full(self._capacity, -1, dtype=np.int64)
         self._time = 0
         self.most_workers = rows.most_workers
+
+    @property
+    def rows(self) -> KernelRows:
+        return self._rows
 
     def scores_of(self, index: Array, coefficients: Array) -> Array:
         return scores_by_symmetry(self._exact_rows, index, coefficients)

@@ -160,6 +160,10 @@ class GramRows(DualRows):
             self._K = read_only(self._kernel.matrix(self._X, self._X))
         return self._K
 
+    def some(self, index: Array) -> GramRows:
+        """Some of the rows."""
+        return GramRows(self.between(index, index))
+
     def flying(self) -> KernelRows:
         """The same rows without the matrix."""
         assert self._kernel is not None

@@ -13,7 +13,7 @@ import numpy as np
 
 from pegasos.engine.lines import lines_of
 from pegasos.engine.optimum import Intercept, Target
-from pegasos.engine.rows import KernelRows
+from pegasos.engine.rows import GramRows, KernelRows
 from pegasos.engine.working_sets import WorkingSets
 
 Array = np.ndarray[Any, Any]
@@ -29,9 +29,8 @@ def sample_of(count: int, size: int) -> Array:
     return np.sort(np.random.default_rng(0).permutation(count)[:size])
 
 
-def foretold(rows: KernelRows, targets: list[Target], intercept: Intercept, memory: int) -> Array:
-    """Coefficients y·a to begin with, targets x rows; in float32, where that serves."""
-    rows = rows.rounded() if rows.can_be_rounded else rows
+def foretold(rows: GramRows | KernelRows, targets: list[Target], intercept: Intercept, memory: int) -> Array:
+    """Coefficients y·a to begin with, targets x rows."""
     sample = sample_of(rows.count, max(LEAST_SAMPLE, rows.count // ONE_IN))
     few = rows.some(sample)
     samples = [_sampled(target, sample) for target in targets]

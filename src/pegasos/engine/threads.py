@@ -5,21 +5,19 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
 _lock = threading.Lock()
 _inside = 0
-_limiter: Any = None
+_before: list[int] = []
 
 
 @functools.cache
 def _controller() -> ThreadpoolController:
-    # Finding the loaded libraries walks over all of them, which is too slow for every call.
-    return ThreadpoolController()
+    # Finding the loaded libraries walks over all of them, which is too slow for every call; so is asking those that are not BLAS.
+    return ThreadpoolController().select(user_api="blas")
 
 
 def blas_threads() -> int:
@@ -29,8 +27,7 @@ def blas_threads() -> int:
     ...     blas_threads()
     1
     """
-    libraries = _controller().select(user_api="blas").lib_controllers
-    return max(1, min((library.num_threads or 1 for library in libraries), default=1))
+    return max(1, min((library.num_threads or 1 for library in _controller().lib_controllers), default=1))
 
 
 @contextmanager
@@ -47,11 +44,11 @@ def single_threaded_blas() -> Iterator[None]:
     # The limit belongs to the process, not to a thread. Were each block to restore what it found, then the second of two
     # overlapping blocks would leave the first one's limit of 1 behind for good: so the first one in sets it, and the last
     # one out restores it.
-    global _inside, _limiter
+    global _inside, _before
     with _lock:
         if _inside == 0:
-            _free_control()
-            _limiter = _controller().limit(limits=1, user_api="blas")
+            _before = [library.num_threads or 1 for library in _controller().lib_controllers]
+            _set_threads([1] * len(_before))
         _inside += 1
     try:
         yield
@@ -59,21 +56,22 @@ def single_threaded_blas() -> Iterator[None]:
         with _lock:
             _inside -= 1
             if _inside == 0:
-                _free_control()
-                _limiter.restore_original_limits()
-                _limiter = None
-                _free_control()
+                _set_threads(_before)
 
 
-def _free_control() -> None:
-    """Let this thread, and then any other, set the limit.
+def _set_threads(numbers: list[int]) -> None:
+    """Set the limit of each library, whichever thread asks.
 
     From 3.8 on threadpoolctl obeys one thread and silently ignores the others, so that they do not fight. Here the lock
-    sees to that, and the last one out need not be the first one in.
+    sees to that, and the last one out need not be the first one in. (Its own context manager takes ten times as long.)
     """
-    for library in _controller().lib_controllers:
-        if hasattr(library, "clear_controlling_thread"):
-            library.clear_controlling_thread(force=True)
+    for library, number in zip(_controller().lib_controllers, numbers, strict=True):
+        free = getattr(library, "clear_controlling_thread", None)
+        if free is not None:
+            free(force=True)
+        library.set_num_threads(number)
+        if free is not None:
+            free(force=True)
 
 
 def run_blocks(
@@ -92,14 +90,34 @@ def run_blocks(
         if workers <= 1:
             for rows, columns in blocks:
                 work(rows, columns)
-            return
-        pool = ThreadPoolExecutor(workers)
+        else:
+            _run_together(iter(blocks), work, workers)
+
+
+def _run_together(blocks: Iterator[tuple[slice, slice]], work: Callable[[slice, slice], None], workers: int) -> None:
+    """This thread and others take block after block; the first error ends all, and so does Ctrl-C, after the blocks under way."""
+    lock = threading.Lock()
+    errors: list[BaseException] = []
+
+    def take() -> None:
         try:
-            for future in [pool.submit(work, rows, columns) for rows, columns in blocks]:
-                future.result()
-        finally:
-            # After an error or Ctrl-C only the tiles under way are awaited.
-            pool.shutdown(wait=True, cancel_futures=True)
+            while True:
+                with lock:
+                    block = None if errors else next(blocks, None)
+                if block is None:
+                    return
+                work(*block)
+        except BaseException as error:  # raised again below
+            errors.append(error)
+
+    helpers = [threading.Thread(target=take, daemon=True) for _ in range(workers - 1)]
+    for helper in helpers:
+        helper.start()
+    take()
+    for helper in helpers:
+        helper.join()
+    if errors:
+        raise errors[0]
 
 
 def run_each(work: Callable[[int], None], numbers: Sequence[int], most_workers: int | None = None) -> None:
