@@ -154,9 +154,9 @@ def test_cv_and_scoring(table):
     assert answer["better_than_guessing"] is None
     told = fine("tune", table, *SMALL[:-2], "--cv", "4", "--scoring", "f1_macro").out
     assert "f1_macro" in told
-    refused = call("tune", table, *SMALL, "--scoring", "top_k_accuracy", "-o", "top")
+    refused = call("tune", table, *SMALL, "--scoring", "neg_log_loss", "-o", "other")
     assert refused.code == 2
-    assert "--metric top_k_accuracy does not work here" in refused.err
+    assert "--metric neg_log_loss does not work here" in refused.err
 
 
 def test_time_that_is_up(table):

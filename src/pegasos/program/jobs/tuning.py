@@ -264,7 +264,7 @@ def _search(
         except OtherQuestion as error:
             remedy = "give another folder with -o, or delete it if no longer wanted"
             raise UsageError(f"{job.folder} keeps a run on other {', '.join(error.different)}: {remedy}.") from error
-        except ValueError as error:
+        except (ValueError, AttributeError) as error:  # the latter where a scorer asks for probabilities that are not there
             if metric is not None:
                 raise
             raise UsageError(f"--metric {scoring} does not work here: {error}") from error
