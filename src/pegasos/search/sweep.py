@@ -19,7 +19,7 @@ from pegasos.learners.connected import Connected
 from pegasos.learners.convergence import CellsNotConverged
 from pegasos.learners.one_vs_all import probabilities
 from pegasos.learners.task import draw_seed
-from pegasos.metrics import PROBABILITIES, Answers, Metric, answers, as_metric
+from pegasos.metrics import LABELS, PROBABILITIES, Answers, Metric, answers, as_metric
 from pegasos.search.advice import SweepWarning, advise, complexity, warn_user
 from pegasos.search.anatomy import anatomy
 from pegasos.search.callbacks import Hooks, with_callbacks
@@ -201,7 +201,10 @@ class SweepCV(Connected, GridSearchCV):
         """What a leading cell answers on the rows that it was tested on, each by a model that did not learn from it."""
         check_is_fitted(self, "cv_results_")
         tested = np.flatnonzero(self.labels_[cell] >= 0)
-        scores = self.out_of_fold_scores(cell)[tested] if cell in self._scores else None
+        try:
+            scores = self.out_of_fold_scores(cell)[tested]
+        except ValueError:  # then there are labels only
+            scores = None
         scores = scores[:, 0] if scores is not None and scores.shape[1] == 1 else scores
         p = probabilities(scores) if scores is not None and self.cells_[cell].learner.has_probabilities else None
         labels = self.labels_[cell, tested]
@@ -217,7 +220,10 @@ class SweepCV(Connected, GridSearchCV):
         """
         check_is_fitted(self, "cv_results_")
         wanted = as_metric(metric) or self.metric_ or Metric("error")
-        return measured(wanted.settled(self._classes[self._truth]), self.out_of_fold_answers(self.best_index_))
+        found = self.out_of_fold_answers(self.best_index_)
+        if wanted.kind.needs != LABELS and found.scores is None:
+            raise ValueError(f"the scores of the choice were not kept in every fold, so its {wanted.name} is not known.")
+        return measured(wanted.settled(self._classes[self._truth]), found)
 
     def calibrate(self) -> Calibrated:
         """Give `best_estimator_` probabilities that mean something: predict_proba exists afterwards, whatever the loss.
