@@ -221,4 +221,4 @@ def test_pegasos_does_not_import_dask_and_says_where_it_is() -> None:
     code = "import sys; from pegasos import SDCA; assert 'dask' not in sys.modules"
     code += "; sys.modules['distributed'] = None; import pegasos.dask"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr.rstrip().endswith("ImportError: pegasos.dask needs Dask: pip install 'pegasos[dask]'")
+    assert done.stderr.rstrip().endswith("ImportError: pegasos.dask needs Dask: pip install '.[dask]' in a clone")

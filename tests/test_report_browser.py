@@ -149,7 +149,7 @@ def test_numbers_and_lines_of_a_heatmap(browser, pages):
     legend = "return [...document.querySelectorAll('#heat-test .role-legend-label text')].map(t => t.textContent)"
     assert browser.execute_script(legend) == ["10%", "17%", "28.7%"]
     titles = "return ['x', 'y'].map(n => document.getElementById(`lines-${n}-title`).textContent)"
-    assert browser.execute_script(titles) == ["Error against T (steps)", "Error against λ"]
+    assert browser.execute_script(titles) == ["Error against steps (T)", "Error against λ"]
 
 
 def test_rates_instead_of_counts(browser, pages):

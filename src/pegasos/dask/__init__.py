@@ -4,7 +4,7 @@ try:
     import dask  # noqa: F401 - is it there?
     import distributed  # noqa: F401
 except ImportError as error:
-    raise ImportError("pegasos.dask needs Dask: pip install 'pegasos[dask]'") from error
+    raise ImportError("pegasos.dask needs Dask: pip install '.[dask]' in a clone") from error
 
 from pegasos.dask.nystroem import DaskNystroem
 from pegasos.dask.sdca import DaskSDCA

@@ -13,7 +13,7 @@ from pegasos.dask.connection import current_client, localized
 from pegasos.dask.table import Table, class_weights, open_table, rows_with_weight
 from pegasos.learners.connected import Connected
 from pegasos.learners.from_passes import fit_in_passes, warn_if_late
-from pegasos.learners.regularized import gives_probabilities
+from pegasos.learners.one_vs_all import gives_probabilities
 from pegasos.learners.sdca import SDCA
 
 Array = np.ndarray[Any, Any]

@@ -76,6 +76,8 @@ def _keep(learner: SDCA, found: list[Certified], classes: Array, width: int, row
     learner._m, learner._constant, learner._seed = rows, float(intercept_of(learner) is Intercept.AUGMENTED), 0
     learner._stage_vectors, learner._stage_bias = np.empty((0, *learner.coef_.shape), dtype), np.empty((0, len(found)), dtype)
     learner._saved = learner._mark = None
+    for stale in ("calibration_", "threshold_"):
+        learner.__dict__.pop(stale, None)
 
 
 def warn_if_late(learner: SDCA, single: bool) -> None:

@@ -156,7 +156,7 @@ def _explain(error: Exception) -> int:
     elif isinstance(error, OSError):
         text = f"{error.strerror or error}{'' if error.filename is None else f': {error.filename}'}"
     elif isinstance(error, ModuleNotFoundError):
-        text = f"the package {error.name!r} is needed for this: pip install 'pegasos[all]'"
+        text = f"the package {error.name!r} is needed for this: pip install '.[all]' in a clone"
     elif not isinstance(error, ValueError):
         text = f"unexpected {type(error).__name__}: {error}. Please report it; --debug shows where it was."
     console.complain(text)

@@ -7,6 +7,7 @@ from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
     ClusterOptions,
     Data,
+    JudgingOptions,
     LearningOptions,
     OutputOptions,
     ReadingOptions,
@@ -27,12 +28,16 @@ def command(
     reading: ReadingOptions,
     running: RunningOptions,
     where: ClusterOptions,
+    judging: JudgingOptions,
     talking: OutputOptions,
     model: Annotated[
         list[str], option("MODEL", "As in train; repeatable. Default: sdca; pegasos above 20,000 rows.", "--model", "-m")
     ] = [],  # noqa: B006 - typer copies it
     cv: Annotated[int, option("K", "Folds, by class (and by group).", min=2)] = 5,
-    scoring: Annotated[str, option("NAME", "What to choose by: any scorer of scikit-learn.")] = "accuracy",
+    threshold: Annotated[
+        str | None,
+        option("AIM", "For two classes: choose from which score on a row is positive; f1, cost, ..., precision=0.9, recall=0.8."),
+    ] = None,
     jobs: Annotated[int | None, option("N", "Threads. It never changes a result.", min=1)] = None,
     max_time: Annotated[float | None, option("SECONDS", "Aim to be done by then, with the best that was found so far.")] = None,
     refit_all: Annotated[
@@ -52,6 +57,9 @@ def command(
       pegasos tune my.csv
       pegasos tune my.csv --kernel gaussian:0.1s:10s:7 --lam 1e-6:1e-2:9 -o runs/mine
       pegasos tune my.csv -m pegasos -m perceptron --kernel polynomial:2,3 --n-iter 1000,10000
+      pegasos tune churn.csv --metric average-precision --positive churned
+      pegasos tune churn.csv --threshold precision=0.8 --positive churned
+      pegasos tune fraud.csv --cost 'fraud>ok:20,ok>fraud:1'
 
     Some rows are set aside first (--test-size, or the file's own test group) and take no part in the choice; when its error on
     them is known, the choice is refitted on all rows and saved. Without --kernel, --lam and the like linear, Gaussian and cubic
@@ -69,10 +77,10 @@ def command(
     from pegasos.program.records.codec import to_json
 
     folder = out if out is not None else f"runs/{stem(data)}"
-    asked = (learning, reading, running, page, refit_all, sample, where)
-    found = tune(TuneJob(data, folder, list(model), cv, scoring, jobs, max_time, *asked))
+    asked = (learning, reading, running, page, refit_all, threshold, sample, where)
+    found = tune(TuneJob(data, folder, list(model), cv, judging, jobs, max_time, *asked))
     if talking.as_json:
-        console.show_json({**to_json(found), "choice": to_json(found.choice)})
+        console.show_json({**to_json(found), "choice": to_json(found.choice), "better_than_guessing": found.better_than_guessing})
     else:
         show_tune(found)
         _show_next(found)

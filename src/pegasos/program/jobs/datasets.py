@@ -153,12 +153,19 @@ def _size(dataset: Dataset) -> str:
 
 
 def chunks(
-    source: str, columns: list[Column], frame: bool, label_name: str | None, reading: ReadingOptions, memory: str | None = None
+    source: str,
+    columns: list[Column],
+    frame: bool,
+    label_name: str | None,
+    reading: ReadingOptions,
+    memory: str | None = None,
+    keep: tuple[str, ...] = (),
 ) -> Iterator[Dataset]:
-    """The rows of a file or a set with a model's columns, some at a time; labels come along where there are any."""
+    """The rows of a file or a set with a model's columns, some at a time; labels come along where there are any, and columns
+    that are to be kept."""
     if source not in SETS:
         check_source(source)
-        options = read_options(reading, memory, labelled=False)
+        options = replace(read_options(reading, memory, labelled=False), keep=keep)
         for part in stream(source, columns, options, frame=frame, label_name=label_name):
             for note in part.notes:
                 console.say(note)

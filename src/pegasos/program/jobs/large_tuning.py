@@ -16,6 +16,7 @@ from pegasos.engine.interruption import Interrupted
 from pegasos.engine.kernels import as_kernel
 from pegasos.learners.catalogue import MODELS, SDCA, make_learner
 from pegasos.nystroem import Nystroem
+from pegasos.program.errors import UsageError
 from pegasos.program.grids import SOLVED_ROWS
 from pegasos.program.jobs import tuning
 from pegasos.program.jobs.clusters import cluster_of
@@ -28,7 +29,7 @@ from pegasos.program.large.preparation import fitted_pipeline
 from pegasos.program.large.prepared import NoRoom
 from pegasos.program.large.survey import Survey
 from pegasos.program.pages.wording import whole_words
-from pegasos.program.records.runs import Compared, ErrorCount, TuneRecord, WholeRecord, cell_records
+from pegasos.program.records.runs import Compared, ErrorCount, TuneRecord, WholeRecord, out_of_fold
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.read_options import Outline
@@ -65,6 +66,10 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
     """Search on a sample, learn the choice from all rows, write the folder, and answer what was found."""
     table = LargeTable(job.data, job.reading, job.running, outline)
     table.check(job.learning)
+    if job.threshold is not None:
+        raise UsageError(
+            "--threshold: a threshold is chosen from out-of-fold scores, which a table beyond memory does not have. Raise --memory."
+        )
     console.say(f"{table.about}: settings are compared on a sample of its rows, then the best one learns from all of them")
     sample = table.sample(job.sample or SOLVED_ROWS)
     found = table.look(sample)
@@ -73,25 +78,29 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
     memory = f"{max(int(SEARCH_SHARE * table.budget), LEAST_MEMORY)}B"
     with cluster_of(job.where, job.running.memory) as cluster:
         searched = replace(job, running=replace(job.running, memory=memory))
-        search, _, learned = tuning.explore(searched, rows, _until_search(until), cluster)
+        explored = tuning.explore(searched, rows, _until_search(until), cluster)
+        search = explored.search
         told = _Whole(job, table, found, search, rows, cluster).learned(until)
+    split = "random, row by row" if table.share else "none set aside"
     record = tuning.make_record(
         job,
-        search,
-        cell_records(search, learned, errors=job.scoring == "accuracy"),
+        explored,
         begin,
         data=table.data,
         training_rows=found.training,
         test_rows=found.rows - found.training,
-        split="random, row by row" if table.share else "none set aside",
+        split=split,
         scale=chosen_scale(found, job.learning.scale),
         decision=tuning.decided(
-            job, search, told.fitted_rows, told.known.rows, _refits(job, table) and told.whole.how != "sample"
+            job, search, told.fitted_rows, told.known.rows, _refits(job, table) and told.whole.how != "sample", split
         ),
         errors=told.errors,
+        figures=out_of_fold(search),
+        calibration=None,
+        threshold=None,
         whole=told.whole,
     )
-    facts = tuning.facts_of_card(record, search)
+    facts = tuning.facts_of_card(record, explored)
     save_large(record.model, table, found, told.kept, told.known, **facts)
     page = replace(rows, notes=[*whole_words(told.whole, found.training), *rows.notes])
     tuning.write_run(record, search, page, places, job)
@@ -177,7 +186,8 @@ class _Whole:
     def _pipeline(self, model: str, nystroem: Nystroem | None) -> tuple[Any, Any, int]:
         job, found = self.job, self.found
         given = option_values.grids(job.learning, len(self.rows), found.classes)
-        settings: dict[str, Any] = {name: given[name][0] for name in ("class_weight", "tol") if name in given}
+        settings: dict[str, Any] = {"class_weight": self.search.best_estimator_[-1].class_weight}
+        settings |= {"tol": given["tol"][0]} if "tol" in given else {}
         learner = make_learner(model, {**settings, "seed": job.running.seed, "memory": job.running.memory})
         sample = None if nystroem is None else self.rows.X
         estimator, width = fitted_pipeline(found, learner, job.learning.scale, expansion_degree(self.setting), nystroem, sample)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.learners.catalogue import make_learner
+from pegasos.metrics import Answers, Metric, answers
 from pegasos.nystroem import Nystroem
 from pegasos.program.jobs import outputs
 from pegasos.program.jobs.clusters import check_cluster, check_learning, cluster_of, fit_on_cluster
@@ -18,7 +19,7 @@ from pegasos.program.modelfile import save
 from pegasos.program.pipelines import check_expansion, chosen_scale, learned_rows, make_recipe
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import TrainRecord, learner_facts
-from pegasos.program.records.runs import ErrorCount
+from pegasos.program.records.runs import ErrorCount, as_text
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.named_sets import SETS
 from pegasos.program.tables.read_options import Outline
@@ -26,6 +27,7 @@ from pegasos.program.tables.shards import is_pattern
 from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import HERE, ClusterOptions, LearningOptions, ReadingOptions, RunningOptions
 from pegasos.search.anatomy import anatomy
+from pegasos.search.figures import Figure, measured
 
 
 def train(
@@ -68,20 +70,36 @@ def train(
             recipe.estimator.fit(rows.X, rows.y, **recipe.weights_of(rows))
         else:
             fit_on_cluster(recipe.estimator, rows, cluster)
-    errors = errors_of(recipe.estimator, dataset, split)
+    errors, _ = judged(recipe.estimator, dataset, split)
     seconds = round(time.perf_counter() - begin, 2)
     learned = save_model(recipe.estimator, path, dataset, split, errors=errors, seconds=seconds)
     return TrainRecord(path, dataset.name, learner_facts(recipe.estimator, learned), errors, seconds)
 
 
-def errors_of(estimator: Any, dataset: Dataset, split: Split) -> dict[str, ErrorCount]:
-    """Errors on the rows that were learned from, and on those that were not."""
-    found = {}
+def judged(
+    estimator: Any, dataset: Dataset, split: Split, metric: Metric | None = None
+) -> tuple[dict[str, ErrorCount], dict[str, Figure]]:
+    """Errors on the rows that were learned from and on those that were not, and figures of a metric if there is one."""
+    errors, figures = {}, {}
+    classes, counts = np.unique(dataset.labels[split.train], return_counts=True)
+    usual = classes[counts.argmax()]
     for name, rows in (("training", split.train), ("test", split.test)):
         if len(rows):
             with console.working(f"predicting {len(rows)} {name} rows"):
-                found[name] = ErrorCount.of(dataset.labels[rows], estimator.predict(dataset.X[rows]))
-    return found
+                found = ask(estimator, dataset.X[rows], dataset.labels[rows])
+            errors[name] = ErrorCount.of(dataset.labels[rows], found.classes[found.labels], usual)
+            if metric is not None:
+                known = counts[np.searchsorted(classes, found.classes).clip(max=len(classes) - 1)]
+                figures[name] = as_text(measured(metric, found, np.where(np.isin(found.classes, classes), known, 0)))
+    return errors, figures
+
+
+def ask(estimator: Any, X: Any, y: Any) -> Answers:
+    """Everything that a fitted model says about rows, by one computation of its scores."""
+    learner: Any = anatomy(estimator, fitted=True).learner
+    scores = estimator.decision_function(X)
+    p = learner.probabilities_of(scores) if learner.has_probabilities else None
+    return answers(estimator.classes_, y, learner.labels_of(scores), scores, p)
 
 
 def save_model(estimator: Any, path: str, dataset: Dataset, split: Split, known: Any = None, **found: Any) -> int:

@@ -6,6 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
 from pegasos.program.pages import model_page, rendering, study_page, sweep_page
 from pegasos.program.pages.blocks import Block, Section, Table
 from pegasos.program.pages.html_page import HtmlPage
@@ -15,6 +18,7 @@ from pegasos.program.pages.run_folders import read_model_file, read_run
 from pegasos.program.records.pages import PageRecord
 from pegasos.program.records.studies import StudyRecord
 from pegasos.program.tables.dataset import BadData
+from pegasos.search.anatomy import anatomy
 from pegasos.search.sweep import SweepCV
 
 #: The look of charts in files: black on white, whatever the page's reader prefers.
@@ -75,6 +79,7 @@ def report(thing: Any, X: Any = None, y: Any = None, **facts: Any) -> Page:
     named set, for command lines), columns (names of features), image (height, width), seconds, command.
     """
     if not isinstance(thing, str | Path):
+        _check(thing)
         record = record_sweep if isinstance(thing, SweepCV) else record_model
         return make_page(record(thing, as_dataset(X, y, facts), **facts))
     path = Path(thing)
@@ -83,6 +88,23 @@ def report(thing: Any, X: Any = None, y: Any = None, **facts: Any) -> Page:
     if path.is_dir():
         return make_page(*read_run(path))
     return make_page(read_model_file(path, X, y, facts))
+
+
+def _check(thing: Any) -> None:
+    """Refuse what has no page: what is not ours, and what is not fitted."""
+    if not isinstance(thing, SweepCV):
+        try:
+            thing = anatomy(thing).learner
+        except ValueError as error:
+            raise ValueError(
+                f"report shows a SweepCV, a learner of pegasos, a folder of a run or a model file. {error}"
+            ) from None
+    try:
+        check_is_fitted(thing, "cv_results_" if isinstance(thing, SweepCV) else "classes_")
+    except NotFittedError:
+        raise NotFittedError(
+            f"this {type(thing).__name__} is not fitted yet, so there is nothing to show: call fit first."
+        ) from None
 
 
 def write_report(folder: str | Path, figures: bool = False) -> Path:

@@ -12,12 +12,12 @@ from typing import Any
 
 from pegasos.engine.compiling import cache_folder
 from pegasos.program.files import write_text
-from pegasos.program.pages.blocks import Chart, Section
+from pegasos.program.pages.blocks import Chart, Section, Thresholds
 from pegasos.program.records.codec import to_json
 
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w.]+)";\n', flags=re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=const|function|class)", flags=re.MULTILINE)
-_SCRIPTS = ("base.js", "pictures.js", "explorer.js", "panel.js", "tables.js")
+_SCRIPTS = ("base.js", "pictures.js", "explorer.js", "panel.js", "tables.js", "thresholds.js")
 
 
 @functools.cache
@@ -71,6 +71,8 @@ def render(title: str, subtitle: str, sections: list[Section], data: dict[str, A
     from markupsafe import Markup
 
     charts = {block.name: block.spec for section in sections for block in section.blocks if isinstance(block, Chart)}
+    for block in (each for section in sections for each in section.blocks if isinstance(each, Thresholds)):
+        data = {**data, "thresholds": {**block.data, "charts": block.figures}}
     safe: dict[str, Any] = {"styles": [Markup(_asset("page.css"))], "data": Markup(embedded({**data, "charts": charts}))}
     safe["scripts"] = [Markup(_alone(script)) for script in (_bundle(), "\n".join(_asset(name) for name in _SCRIPTS))]
     filled = [section for section in sections if section.blocks]

@@ -36,6 +36,8 @@ class ReadOptions:
     labelled: bool = True
     #: Name of a format, where the content should not decide.
     format: str | None = None
+    #: Columns that predictions carry along as they are, such as an identifier.
+    keep: tuple[str, ...] = ()
 
     def allowed(self) -> int:
         """The limit in bytes."""

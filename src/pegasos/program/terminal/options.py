@@ -12,6 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from pegasos.learners.catalogue import MODELS
+from pegasos.metrics import METRICS
 from pegasos.program.terminal import console
 from pegasos.program.terminal.grammar import KERNEL_GRAMMAR
 
@@ -75,7 +76,9 @@ class LearningOptions:
     sampling: Annotated[str | None, option("NAME", _of("sampling", "permutation, fixed-permutation or uniform"))] = None
     projection: Annotated[bool, option(None, _of("projection", "Keep |w| <= 1/sqrt(λ) after each step"), "--projection")] = False
     tol: Annotated[float | None, option("GAP", _of("tol", "Relative duality gap at which learning stops"))] = None
-    class_weight: Annotated[str | None, option("balanced|A=1,B=5", "Weights of classes.")] = None
+    class_weight: Annotated[str | None, option("none|balanced|A=1,B=5", "Weights of classes; tune compares none,balanced.")] = (
+        None
+    )
     expand: Annotated[str | None, option("N", "Polynomial expansion of the features, all terms up to degree N.")] = None
     landmarks: Annotated[
         str | None, option("N", "Nyström features of the kernel from N rows, then a linear predictor: kernels on very many rows.")
@@ -118,6 +121,23 @@ HERE = ClusterOptions()
 
 
 @dataclass(frozen=True)
+class JudgingOptions:
+    """What models are chosen and judged by."""
+
+    metric: Annotated[
+        str | None,
+        option("NAME", f"{', '.join(METRICS)}, or a scorer of scikit-learn. Default: error.", "--metric", "--scoring"),
+    ] = None
+    positive: Annotated[
+        str | None, option("LABEL", "The class that f1, roc-auc and average-precision look at. Default: the rarer one.")
+    ] = None
+    costs: Annotated[
+        str | None,
+        option("COSTS", "For the metric cost: 'fraud>ok:20,ok>fraud:1' (true>answered:cost), or a CSV file of these.", "--cost"),
+    ] = None
+
+
+@dataclass(frozen=True)
 class OutputOptions:
     """How results are shown."""
 
@@ -130,7 +150,7 @@ class OutputOptions:
         console.state.debug |= self.debug
 
 
-GROUPS = (ReadingOptions, LearningOptions, RunningOptions, ClusterOptions, OutputOptions)
+GROUPS = (ReadingOptions, LearningOptions, RunningOptions, ClusterOptions, JudgingOptions, OutputOptions)
 
 
 def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
