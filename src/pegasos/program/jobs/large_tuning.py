@@ -67,9 +67,7 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
     table = LargeTable(job.data, job.reading, job.running, outline)
     table.check(job.learning)
     if job.threshold is not None:
-        raise UsageError(
-            "--threshold: a threshold is chosen from out-of-fold scores, which a table beyond memory does not have. Raise --memory."
-        )
+        raise UsageError("--threshold needs out-of-fold scores, which a table beyond memory does not have: raise --memory.")
     console.say(f"{table.about}: settings are compared on a sample of its rows, then the best one learns from all of them")
     sample = table.sample(job.sample or SOLVED_ROWS)
     found = table.look(sample)
