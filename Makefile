@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help install test lint types layers tests slow bench demo studies browser format pins clean
+.PHONY: help install test lint types layers tests slow bench demo play studies browser format pins clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ bench: $(STAMP)  ## the benchmarks
 
 demo: $(STAMP)  ## a short tour: tune, save and run models on two small sets
 	$(BIN)/pegasos demo -o runs/demo
+
+play: $(STAMP)  ## docs/play.html, the page to play with, after a change of what it is made of
+	$(BIN)/pegasos play -o docs/play.html
 
 studies: $(STAMP)  ## all studies with five seeds, and docs/studies.md; needs PEGASOS_DATA, takes a quarter of an hour
 	$(BIN)/pegasos study all --seeds 5 -o runs/studies --page docs/studies.md

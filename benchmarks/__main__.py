@@ -1,8 +1,9 @@
-"""Run benchmarks: python -m benchmarks [NAME ...] [--repeats N] [--try ROWS]."""
+"""Run benchmarks: python -m benchmarks [NAME ...] [--case CASE ...] [--repeats N] [--try ROWS]."""
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import pkgutil
 import sys
@@ -35,7 +36,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure; results go to " + str(PAGE))
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}; default: all")
     parser.add_argument("--repeats", type=int, default=5, help="how often each side is timed (default 5)")
-    parser.add_argument("--try", type=int, dest="rows", metavar="ROWS", help="solvers: at most so many rows; nothing is written")
+    parser.add_argument("--try", type=int, dest="rows", metavar="ROWS", help="tables of at most so many rows; nothing is written")
+    parser.add_argument("--case", action="append", default=[], help="of one benchmark: only this part of it; may be given again")
     given = parser.parse_args()
     if given.rows is not None:
         os.environ[LARGEST] = str(given.rows)
@@ -44,6 +46,10 @@ def main() -> int:
     for name in given.names:
         if name not in known:
             parser.error(f"there is no benchmark {name!r}; there are {', '.join(known)}")
+    for case in given.case:
+        cases = known[given.names[0]].cases if len(given.names) == 1 else {}
+        if case not in cases:
+            parser.error(f"--case {case} is none of this one benchmark; it has {', '.join(cases) or 'none'}")
     results = earlier()
     missed = left_out = 0
     for benchmark in [known[name] for name in given.names or known]:
@@ -52,7 +58,8 @@ def main() -> int:
         skipped = ""
         try:
             show(HEADS)
-            for row in benchmark.run(given.repeats):
+            parts = [benchmark.cases[case] for case in given.case] or [benchmark.run]
+            for row in itertools.chain.from_iterable(part(given.repeats) for part in parts):
                 rows.append(row)
                 show(line(row.as_dict()))
                 if row.note:
@@ -62,7 +69,7 @@ def main() -> int:
             left_out += 1
             print(f"  skipped: {skipped}", flush=True)
         if given.rows is None:
-            keep(results, benchmark, rows, skipped)
+            keep(results, benchmark, rows, skipped, part=bool(given.case))
         missed += sum(row.reached is False for row in rows)
     print(f"\n{missed} targets missed, {left_out} benchmarks skipped")
     return 0

@@ -8,8 +8,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 Work = Callable[[], Any]
@@ -18,17 +18,39 @@ Work = Callable[[], Any]
 LARGEST = "BENCHMARK_ROWS"
 
 
+def largest() -> int:
+    """The most rows that a table may have: of a try, or any number."""
+    return int(os.environ.get(LARGEST, "1000000000"))
+
+
 class NotHereError(Exception):
     """What a benchmark needs is missing on this machine; the message says what."""
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What is compared, what is aimed at, and the function that measures: repeats -> rows, as they come."""
+    """What is compared, what is aimed at, and the function that measures: repeats -> rows, as they come.
+
+    `cases` are parts of it that can be run alone (`--case`).
+    """
 
     name: str
     compares: str
     run: Callable[[int], Iterator[Row]]
+    cases: Mapping[str, Callable[[int], Iterator[Row]]] = field(default_factory=dict)
+
+    @classmethod
+    def of_cases(cls, name: str, compares: str, cases: Mapping[str, Callable[[int], Iterator[Row]]]) -> Benchmark:
+        """One that runs all its cases; what a case needs and is not here leaves that case out, and says so."""
+
+        def run(repeats: int) -> Iterator[Row]:
+            for case, measure in cases.items():
+                try:
+                    yield from measure(repeats)
+                except NotHereError as reason:
+                    yield Row(f"left out: {case}", float("nan"), "", note=str(reason))
+
+        return cls(name, compares, run, cases)
 
 
 @dataclass(frozen=True)

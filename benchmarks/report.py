@@ -42,15 +42,17 @@ def earlier() -> Results:
     return found if found.get("machine") == fresh["machine"] else fresh
 
 
-def keep(results: Results, benchmark: Benchmark, rows: list[Row], skipped: str) -> None:
-    """Write the rows of one benchmark down at once: a later one may fail."""
+def keep(results: Results, benchmark: Benchmark, rows: list[Row], skipped: str, part: bool = False) -> None:
+    """Write the rows of one benchmark down at once: a later one may fail; rows of other parts of it stay."""
     if skipped and benchmark.name in results["benchmarks"]:
         return  # what was measured here earlier stands
+    before = results["benchmarks"].get(benchmark.name, {}).get("rows", []) if part else []
+    new = {row.case: row.as_dict() for row in rows}
     results["benchmarks"][benchmark.name] = {
         "compares": benchmark.compares,
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "skipped": skipped,
-        "rows": [row.as_dict() for row in rows],
+        "rows": list(({each["case"]: each for each in before} | new).values()),
     }
     results["benchmarks"] = dict(sorted(results["benchmarks"].items()))
     RESULTS.write_text(json.dumps(results, indent=2) + "\n")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 
 from benchmarks import solvers_grids, solvers_kernel, solvers_linear
-from benchmarks.harness import LARGEST, Benchmark, NotHereError, Row
+from benchmarks.harness import Benchmark, NotHereError, Row, largest
 
 PARTS: tuple[Callable[[int, int], Iterator[Row]], ...] = (
     solvers_kernel.binary_rows,
@@ -17,10 +16,9 @@ PARTS: tuple[Callable[[int, int], Iterator[Row]], ...] = (
 
 
 def run(repeats: int) -> Iterator[Row]:
-    largest = int(os.environ.get(LARGEST, "1000000000"))
     for part in PARTS:
         try:
-            yield from part(repeats, largest)
+            yield from part(repeats, largest())
         except NotHereError as reason:
             yield Row(f"left out: {part.__module__.rpartition('.')[2]}", float("nan"), "", note=str(reason))
 

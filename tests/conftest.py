@@ -3,10 +3,70 @@
 `HYPOTHESIS_PROFILE=explore make tests` looks at new ones; what it finds becomes an explicit example.
 """
 
-import os
+from __future__ import annotations
 
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from distributed import Client, LocalCluster
 
 settings.register_profile("same", derandomize=True, deadline=None)  # a busy machine is slow, and no fault
 settings.register_profile("explore")
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[LocalCluster]:
+    """Three workers for all tests of the group "dask"; who takes some away gives them back."""
+    from clusters import start_cluster
+
+    with start_cluster(3) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def client(cluster: LocalCluster) -> Iterator[Client]:
+    from distributed import Client
+
+    with Client(cluster, set_as_default=False) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A real browser: headless Chromium. Tests that need it are skipped where it or its driver is not installed."""
+    pytest.importorskip("selenium", reason="the browser tests need selenium: pip install selenium")
+    from selenium.webdriver import Chrome, ChromeOptions
+    from selenium.webdriver.chrome.service import Service
+
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("needs chromium and chromedriver (Debian: apt-get install chromium chromium-driver)")
+    options = ChromeOptions()
+    options.binary_location = program
+    quiet = ["background-networking", "component-update", "sync", "gpu", "dev-shm-usage"]
+    for flag in ("headless=new", "no-sandbox", "no-first-run", *(f"disable-{each}" for each in quiet)):
+        options.add_argument(f"--{flag}")
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('chromium')}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    chrome = Chrome(options=options, service=Service(driver))
+    yield chrome
+    chrome.quit()
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to be in, and one for temporary files, which must be empty in the end."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

@@ -99,7 +99,7 @@ def test_counts_beyond_all_patience_are_refused():
         ("linear", [None]),
         ("gaussian", [Gaussian()]),
         ("Gaussian:scale", [Gaussian("scale")]),
-        ("rbf:2", [Gaussian(2.0)]),
+        ("rbf:gamma=0.25", [Gaussian(2.0)]),
         ("gaussian:2,8", [Gaussian(2.0), Gaussian(8.0)]),
         ("gaussian:0.5s,3", [Gaussian("0.5 scale"), Gaussian(3.0)]),
         ("gaussian:0.1s:10s:3", [Gaussian("0.1 scale"), Gaussian("1 scale"), Gaussian("10 scale")]),

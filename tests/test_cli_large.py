@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -36,15 +35,6 @@ def _written(frame: pl.DataFrame, kind: str) -> Path:
     for part in range(3):
         frame[part * 300 : (part + 1) * 300].write_csv(folder / f"{part}.csv")
     return folder
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to be in, and one for temporary files, which must be empty in the end."""
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.mark.parametrize(("kind", "frame", "options"), SETTINGS)
@@ -128,13 +118,13 @@ def test_words_that_come_late_and_disks_that_are_full(place: Path, monkeypatch: 
 def test_an_interrupted_fit_leaves_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
-    def interrupt(*given: object) -> None:
+    def interrupt(*given: object, **more: object) -> None:
         seen.extend((place / "temporary").rglob("*.rows"))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pegasos.program.jobs.large_training.fit_to_file", interrupt)
+    monkeypatch.setattr("pegasos.program.jobs.large_training.fit_to_files", interrupt)
     answer = call("train", _written(numbers(900), "csv"), "--memory", "15kB", "-o", "large.model")
-    assert answer.code == 130 and len(seen) == 2 and not list((place / "temporary").iterdir())
+    assert answer.code == 130 and len(seen) == 3 and not list((place / "temporary").iterdir())
 
 
 def test_statistics_of_parts_are_those_of_the_whole() -> None:

@@ -113,7 +113,7 @@ def test_warnings_name_options(capsys, warning, words):
     [
         (MemoryError(), 1, "not enough memory"),
         (PermissionError(13, "Permission denied", "x"), 1, "Permission denied: x"),
-        (ModuleNotFoundError("no", name="h5py"), 1, "pip install 'pegasos[all]'"),
+        (ModuleNotFoundError("no", name="h5py"), 1, "pip install '.[all]'"),
         (OutOfTime(5.0), 1, "after 5 seconds: raise --max-time"),
         (KeyboardInterrupt(), 130, "interrupted"),
     ],

@@ -233,7 +233,7 @@ main()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 1
-    assert "pip install 'pegasos[" in done.stderr
+    assert "pip install '.[" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -65,7 +65,7 @@ def test_misuse_ends_with_2_and_writes_nothing(table, options, why):
 def test_misuse_is_found_before_data_are_read():
     assert "means nothing" in call("train", "nowhere.csv", "-m", "perceptron", "--lam", "1").err
     assert "has 2 values" in call("train", "nowhere.csv", "--lam", "1,2").err
-    assert "is no scorer" in call("tune", "nowhere.csv", "--scoring", "beauty").err
+    assert "nor a scorer of scikit-learn" in call("tune", "nowhere.csv", "--scoring", "beauty").err
 
 
 def test_an_expansion_that_no_memory_holds_is_refused_before_it_is_tried(table):

@@ -71,7 +71,7 @@ def test_without_options_on_a_messy_table(tmp_path, monkeypatch):
             assert len(done) == 5
         else:
             assert (row["error"], cell.value) == ("", None)
-            assert float(row["ended_error"]) >= float(row["ended_leader"]) >= 0
+            assert float(row["ended_value"]) >= float(row["ended_leader"]) >= 0
     assert {type(cell.setting.kernel) for cell in summary.cells} == {type(None), Polynomial, Gaussian}
     assert summary.choice.value == min(cell.value for cell in summary.cells if cell.value is not None)
     ended = sum(cell.ended is not None for cell in summary.cells)
@@ -150,12 +150,13 @@ def test_more_families_than_a_table_shows(table):
 def test_cv_and_scoring(table):
     answer = fine("tune", table, *SMALL[:-2], "--cv", "4", "--scoring", "f1_macro", "--json").json
     assert answer["folds"] == 4
-    assert answer["scoring"] == "f1_macro"
+    assert answer["metric"] == "f1_macro"
+    assert answer["better_than_guessing"] is None
     told = fine("tune", table, *SMALL[:-2], "--cv", "4", "--scoring", "f1_macro").out
     assert "f1_macro" in told
-    refused = call("tune", table, *SMALL, "--scoring", "f1", "-o", "f1")
+    refused = call("tune", table, *SMALL, "--scoring", "neg_log_loss", "-o", "other")
     assert refused.code == 2
-    assert "--scoring f1 does not work here" in refused.err
+    assert "--metric neg_log_loss does not work here" in refused.err
 
 
 def test_time_that_is_up(table):

@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import logging
-import os
-import pickle
-import signal
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +13,16 @@ import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import PredefinedSplit
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import pegasos
-from pegasos import SDCA, Pegasos, SweepCV
+from clusters import in_blocks, same, three_classes, wide_rows
+from pegasos import SDCA
 from pegasos.dask import DaskSDCA
-from pegasos.dask.passes import ClusterLost
-from pegasos.engine.interruption import Interrupted, interruptible, listening
-from pegasos.kernels import Gaussian
 
 Array = np.ndarray[Any, Any]
 #: All of these share their clusters: one process runs them.
@@ -44,41 +31,8 @@ BOTH = pytest.mark.parametrize("loss", ["hinge", "logistic"])
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[LocalCluster]:
-    """Three workers; the last tests of this file take them away, one by one."""
-    with LocalCluster(
-        n_workers=3,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        memory_limit="1GB",
-        silence_logs=logging.ERROR,
-    ) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def client(cluster: LocalCluster) -> Iterator[Client]:
-    with Client(cluster, set_as_default=False) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
 def rows() -> tuple[Array, Array]:
-    """Three classes, named by text, in 600 rows."""
-    X, y = make_classification(600, 8, n_informative=5, n_classes=3, class_sep=0.8, random_state=0)
-    return X, np.array(["ash", "birch", "cedar"])[y]
-
-
-def in_blocks(X: Array, y: Array, size: int) -> tuple[Any, Any]:
-    return da.from_array(X, chunks=(size, -1)), da.from_array(y, chunks=size)
-
-
-def same(one: DaskSDCA, other: DaskSDCA) -> None:
-    """Bit for bit."""
-    for name in ("coef_", "intercept_", "objective_", "dual_objective_", "gap_curve_", "classes_"):
-        assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+    return three_classes()
 
 
 # The same answer ------------------------------------------------------------------------------------------------------
@@ -132,14 +86,6 @@ def test_unknown_lengths_empty_blocks_and_integers(rows: Any, client: Client) ->
     assert found.classes_.tolist() == [0, 10, 20]
     lazy = found.predict(A[keep])
     assert_array_equal(client.gather(client.compute(lazy)), found.to_local().predict(X[kept]))
-
-
-def wide_rows() -> tuple[list[Any], list[Any], Any, Array]:
-    """Delayed parts of CSR rows and labels, and the whole."""
-    X = sparse.random(400, 2500, density=0.01, format="csr", random_state=0)
-    y = np.random.default_rng(0).integers(0, 2, 400)
-    parts = [slice(0, 150), slice(150, 220), slice(220, 400)]
-    return [dask.delayed(X[part]) for part in parts], [dask.delayed(y[part]) for part in parts], X, y
 
 
 @BOTH
@@ -209,15 +155,6 @@ def test_predictions_are_lazy_and_equal_the_local_ones(rows: Any, client: Client
     assert not hasattr(two, "predict_proba")
 
 
-def test_no_address_is_kept(rows: Any, client: Client) -> None:
-    found = DaskSDCA(client=client).fit(*in_blocks(*rows, 300))
-    for learner in (found, found.to_local()):
-        text = pickle.dumps(learner)
-        assert b"tcp://" not in text
-        assert b"127.0.0.1" not in text
-    assert pickle.loads(pickle.dumps(found)).client is None
-
-
 def test_parameters_are_those_of_sdca_and_a_client() -> None:
     ours, theirs = (inspect.signature(each.__init__).parameters for each in (DaskSDCA, SDCA))
     assert [name for name in ours if name != "client"] == list(theirs)
@@ -231,41 +168,6 @@ def test_parameters_are_those_of_sdca_and_a_client() -> None:
 def test_a_late_end_warns(rows: Any, client: Client) -> None:
     with pytest.warns(ConvergenceWarning, match="DaskSDCA ended after 2 epochs"):
         DaskSDCA(tol=1e-6, max_epochs=2, client=client).fit(*in_blocks(*rows, 300))
-
-
-# Grids ----------------------------------------------------------------------------------------------------------------
-
-GRIDS = {
-    "kernels": (SDCA(random_state=0), {"kernel": [Gaussian(2.0), Gaussian(8.0), "linear"], "lam": [1e-3, 1e-2]}),
-    "pipeline": (make_pipeline(StandardScaler(), Pegasos(n_iter=300, random_state=0)), {"pegasos__lam": [1e-3, 1e-2, 1e-1]}),
-}
-
-
-@pytest.mark.parametrize(("estimator", "grid"), GRIDS.values(), ids=GRIDS)
-def test_a_sweep_on_workers_is_the_sweep_here(estimator: Any, grid: Any, rows: Any, client: Client, tmp_path: Path) -> None:
-    """Bit for bit, whatever the scheduling; its store is the same store, so either goes on with the other's."""
-    here = SweepCV(estimator, grid, cv=3).fit(*rows)
-    there = SweepCV(estimator, grid, cv=3, client=client, store=tmp_path / "store").fit(*rows)
-    for name, values in here.cv_results_.items():
-        if "time" not in name and name != "params":
-            assert_array_equal(values, there.cv_results_[name], err_msg=name)
-    assert_array_equal(here.labels_, there.labels_)
-    assert_array_equal(here.out_of_fold_scores(here.best_index_), there.out_of_fold_scores(here.best_index_))
-    again = SweepCV(estimator, grid, cv=3, store=tmp_path / "store").fit(*rows)
-    assert_array_equal(again.cv_results_["mean_fit_time"], there.cv_results_["mean_fit_time"])  # nothing was computed anew
-    assert clone(there).client is client
-    assert pickle.loads(pickle.dumps(there)).client is None
-
-
-def test_a_sweep_on_workers_ends_in_time_and_tells_errors(rows: Any, client: Client) -> None:
-    X, y = rows
-    grid = {"lam": [1e-3, 1e-2]}
-    with pytest.raises(ValueError, match="one class only"):
-        SweepCV(SDCA(random_state=0), grid, cv=PredefinedSplit((y == "ash") - 1), client=client).fit(
-            X, np.where(y == "ash", 1, 0)
-        )
-    with pytest.raises(TimeoutError, match="max_time"):
-        SweepCV(SDCA(random_state=0), grid, cv=3, client=client, max_time=0.0).fit(X, y)
 
 
 # What goes wrong ------------------------------------------------------------------------------------------------------
@@ -315,61 +217,8 @@ def test_errors_name_the_block(rows: Any, client: Client) -> None:
             learner.fit(*given)
 
 
-def test_a_killed_worker_costs_no_bit(rows: Any, client: Client) -> None:
-    A, b = in_blocks(*rows, 70)
-    quiet = DaskSDCA(client=client).fit(A, b)
-    told: list[float] = []
-
-    def kill_once(gap: float, tol: float) -> None:
-        told.append(gap)
-        if len(told) == 3:
-            os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
-
-    with listening(kill_once):
-        through = DaskSDCA(client=client).fit(A, b)
-    assert len(told) > 3
-    same(quiet, through)
-
-
-def test_a_wish_to_stop_cancels_the_tasks(rows: Any, client: Client) -> None:
-    halt = threading.Event()
-    with interruptible(halt), listening(lambda gap, tol: halt.set()), pytest.raises(Interrupted):
-        DaskSDCA(client=client).fit(*in_blocks(*rows, 70))
-    assert not any(future.status == "pending" for future in client.futures.values())
-
-
 def test_pegasos_does_not_import_dask_and_says_where_it_is() -> None:
     code = "import sys; from pegasos import SDCA; assert 'dask' not in sys.modules"
     code += "; sys.modules['distributed'] = None; import pegasos.dask"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr.rstrip().endswith("ImportError: pegasos.dask needs Dask: pip install 'pegasos[dask]'")
-
-
-# Fewer and fewer workers: these come last -----------------------------------------------------------------------------
-
-
-def test_one_two_and_three_workers_give_the_same_bits(rows: Any, cluster: LocalCluster, client: Client) -> None:
-    weights = np.random.default_rng(0).uniform(0, 2, 600)
-    before: list[DaskSDCA] = []
-    for workers in (3, 2, 1):
-        cluster.scale(workers)
-        deadline = time.monotonic() + 30
-        while len(client.scheduler_info(n_workers=-1)["workers"]) != workers and time.monotonic() < deadline:
-            time.sleep(0.05)
-        found = [
-            DaskSDCA("hinge", 0.01, fit_intercept="free", client=client).fit(*in_blocks(*rows, 67), weights),
-            DaskSDCA("logistic", client=client).fit(*in_blocks(*rows, 67)),
-            DaskSDCA("hinge", 0.1, client=client).fit(*wide_rows()[:2]),
-        ]
-        for one, other in zip(before, found, strict=False):
-            same(one, other)
-        before = found
-    assert len(client.scheduler_info(n_workers=-1)["workers"]) == 1
-
-
-def test_a_lost_scheduler_is_a_clear_error(rows: Any, cluster: LocalCluster, client: Client) -> None:
-    with (
-        listening(lambda gap, tol: cluster.close()),
-        pytest.raises(ClusterLost, match="connection to the Dask scheduler was lost"),
-    ):
-        DaskSDCA(client=client).fit(*in_blocks(*rows, 300))
+    assert done.stderr.rstrip().endswith("ImportError: pegasos.dask needs Dask: pip install '.[dask]' in a clone")

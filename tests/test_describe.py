@@ -69,7 +69,7 @@ def test_classes_and_the_error_of_guessing():
     found = describe(dataset(np.arange(10.0)[:, None], [1.0] * 8 + [-1.0, 3.0]))
     assert found.classes == [("1", 8), ("-1", 1), ("3", 1)]
     assert found.largest_share == 0.8 and found.guessing_error == pytest.approx(0.2)
-    assert "always guessing '1' errs on 20.0%" in said(found) and "'1' has 8 times the rows of '3'" in said(found)
+    assert "always guessing '1' errs on 20.00 %" in said(found) and "'1' has 8 times the rows of '3'" in said(found)
     one = describe(dataset(np.arange(10.0)[:, None], np.array(["a"] * 10, dtype=object)))
     assert "all labels are 'a'" in said(one)
     many = describe(dataset(np.arange(2000.0)[:, None], np.arange(2000)))
@@ -92,7 +92,9 @@ def test_frames_with_gaps_and_words():
     assert (c.missing, c.mean) == (4, None) and found.constant == ["c"]
     assert (found.missing, found.rows_with_missing) == (6, 4)
     assert found.dtype == "2 columns of numbers, 1 of words"
-    assert "6 values in 4 rows; they must be filled in (one more category for words)" in said(found) and "2, has b" in said(found)
+    assert "6 values in 4 rows; train and tune fill them in (one more category for words)" in said(found) and "2, has b" in said(
+        found
+    )
     json.dumps(to_json(found), allow_nan=False)
 
 
@@ -129,12 +131,16 @@ def test_repeats_and_contradictions():
 
 def test_advice_on_scaling():
     random = np.random.default_rng(0)
-    assert "standardize; deviations differ by a factor of 9.87e+03 (x1 0.0104, x10 102)" in said(describe(load_set("quadric")))
+    assert "standardize, which is the default; deviations differ by a factor of 9.87e+03 (x1 0.0104, x10 102)" in said(
+        describe(load_set("quadric"))
+    )
     assert "Scaling: none; the pixels share one range, 0 to 16" in said(describe(load_set("digits")))
     digits = load_set("digits")
     digits.image = None
     assert "Scaling: none; the features share one range" in said(describe(digits))
-    assert "standardize; x1 lies far from zero (99.9 ± 0.974)" in said(describe(dataset(random.normal([100, 0], 1, (99, 2)))))
+    assert "standardize, which is the default; x1 lies far from zero (99.9 ± 0.974)" in said(
+        describe(dataset(random.normal([100, 0], 1, (99, 2))))
+    )
     assert "Scaling: not needed" in said(describe(dataset(random.normal(size=(99, 2)))))
     assert "rows are sparse (10.00% of the numbers" in said(
         describe(dataset(sparse.random_array((50, 40), density=0.1, format="csr", rng=0)))

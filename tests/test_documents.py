@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,22 @@ def test_files_that_the_documents_name_exist(path: str) -> None:
 @pytest.mark.parametrize("path", dict.fromkeys(re.findall(r"`((?:engine|learners|search|program)/[\w./]*)`", ARCHITECTURE)))
 def test_parts_of_the_package_that_the_architecture_names_exist(path: str) -> None:
     assert (ROOT / "src" / "pegasos" / path).exists()
+
+
+@pytest.mark.slow
+def test_the_tutorial_runs(tmp_path, monkeypatch) -> None:
+    """Its Python blocks in one go, and its commands between them, in their order."""
+    from command_line import fine
+
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    names: dict[str, object] = {}
+    parts = re.findall(r"```python\n([^`]*)```|(?:^|\n)    pegasos ([^\n]*)", text)
+    assert len(parts) == 8
+    for code, command in parts:
+        if code:
+            exec(code, names)
+        else:
+            fine(*shlex.split(command))
+    assert (tmp_path / "calls.csv").read_text().startswith("customer_id,label,p_churned,p_stayed\n")
+    assert names["sweep"].figure().better  # type: ignore[attr-defined]

@@ -21,7 +21,7 @@ from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
 import reference
-from pegasos.engine import interior_point, newton, sampled_systems
+from pegasos.engine import held_rows, interior_point, newton, sampled_systems
 from pegasos.engine.interior_point import solve_hinge
 from pegasos.engine.interruption import Interrupted, interruptible
 from pegasos.engine.newton import solve_logistic
@@ -293,6 +293,41 @@ def test_a_sample_has_all_who_weigh_much() -> None:
     assert 95 <= len(np.unique(index)) <= 100 and (weights[index] > 0).all()
     assert_allclose(stand_for[5:].sum(), weights[55:].sum(), rtol=0.02)
     assert_array_equal(sampled_systems._drawn(weights, 2000)[0], np.flatnonzero(weights))
+
+
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("intercept", [Intercept.NONE, Intercept.AUGMENTED])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_rows_that_are_decided_before(monkeypatch: pytest.MonkeyPatch, C: float, intercept: Intercept, form: Any) -> None:
+    """The same optimum; columns that few rows have are told wrongly by a sample, and mended. Weights, and a part of the rows."""
+    random = np.random.default_rng(0)
+    X = np.c_[random.normal(size=(3000, 4)), random.random((3000, 6)) < 0.01]
+    y = np.where(X[:, 0] + X[:, 5] - X[:, 6] + random.normal(size=3000) > 0, 1.0, -1.0)
+    members = np.flatnonzero(random.random(3000) < 0.9)
+    target = Target(y[members], C * random.uniform(0.5, 2, len(members)))
+    (whole,) = solve_hinge(form(X), [target], intercept, 1e-5, members)
+    monkeypatch.setattr(held_rows, "MANY_ROWS", 1000)
+    solved: list[int] = []
+    monkeypatch.setattr(
+        held_rows, "solve_hinge", lambda X, targets, *given: solved.append(len(given[2])) or solve_hinge(X, targets, *given)
+    )
+    (found,) = held_rows.solve_hinge_on_many(form(X), [target], intercept, 1e-5, members)
+    assert solved[0] == len(members) // held_rows.ONE_IN < solved[1] < 0.5 * len(members)
+    assert found.relative <= 1e-5
+    assert_allclose([found.primal, found.bound], objectives("hinge", X[members], target, found, intercept), rtol=1e-9)
+    assert found.bound <= whole.primal * (1 + 1e-12) and whole.bound <= found.primal * (1 + 1e-12)
+
+
+def test_rows_that_a_sample_says_nothing_about_are_all_solved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where most decisions were wrong the method of all rows takes over."""
+    X, y = table(2500, 5)
+    target = Target(y, np.full(2500, 1.0))
+    monkeypatch.setattr(held_rows, "MANY_ROWS", 1000)
+    start = Optimum(np.full(5, -30.0), 0.0, np.zeros(2500), 1.0, 0.0, 0)
+    found = held_rows._solve(X, target, start, Intercept.NONE, 1e-4, None)
+    (whole,) = solve_hinge(X, [target], Intercept.NONE, 1e-4)
+    assert found.relative <= 1e-4
+    assert_allclose(found.primal, whole.primal, rtol=2e-4)
 
 
 @LOSSES

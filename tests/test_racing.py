@@ -60,7 +60,7 @@ def test_cells_that_run_are_those_of_the_sweep(data: Any) -> None:
 def test_what_ended_was_behind_on_the_same_rows() -> None:
     found = race(LARGE)
     for ended in found.ended_.values():
-        assert ended.error >= ended.leader
+        assert ended.value >= ended.leader
         assert (ended.learned, ended.tested) in {(400, 660), (880, 220), (880, 440)}
     assert 400 in {ended.learned for ended in found.ended_.values()}
 

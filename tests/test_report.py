@@ -18,7 +18,9 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 import pegasos.program.pages
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV, save
 from pegasos.kernels import Exponential, Gaussian, Kernel, Polynomial
+from pegasos.metrics import Measure
 from pegasos.program.pages import (
+    grid_charts,
     join_experiments,
     record_experiment,
     record_model,
@@ -176,7 +178,7 @@ def test_sweep_without_rows_or_store(sweep, digits):
 def test_other_scores_are_shown_as_they_are(digits):
     search = SweepCV(Perceptron(random_state=0), {"epochs": [1, 3]}, cv=3, scoring="f1_macro").fit(digits.X, digits.y)
     found = record_sweep(search, digits, tsne=False)
-    assert found.measure == "f1_macro"
+    assert found.measure == Measure("f1_macro", least=False, percent=False)
     assert found.cells[0].value == pytest.approx(search.cv_results_["mean_test_score"][0], abs=1e-6)
     assert "Cross-validated f1_macro" in make_page(found).html
 
@@ -307,7 +309,8 @@ def test_run_folder_of_tune_without_a_page_record(tmp_path):
         "folds": 5,
     }
     made |= {
-        "scoring": "accuracy",
+        "metric": "error",
+        "figures": {},
         "complete": True,
         "seed": 0,
         "cells": cells,
@@ -481,7 +484,7 @@ def test_kernels_in_short():
 def grid_of(settings, values=None):
     values = values or [0.1 + k / 100 for k in range(len(settings))]
     cells = [CellRecord(k, setting, value, 0.01) for k, (setting, value) in enumerate(zip(settings, values, strict=True))]
-    return Grid(points_of(cells, [""] * len(cells)), "error", 0, 0)
+    return Grid(points_of(cells, [""] * len(cells)), Measure("error"), 0, 0)
 
 
 def test_kernels_on_an_axis_stand_by_name_then_number():
@@ -600,3 +603,51 @@ def test_report_command_on_a_model_and_rows(tmp_path):
     assert "moons.model" in page.read_text(encoding="utf-8")
     assert "Error on the new ones of these rows" in page.read_text(encoding="utf-8")
     assert "(C " in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_pages_of_frames_with_words(kind):
+    """A pipeline that picks columns by name, and a sweep of it."""
+    pd = pytest.importorskip(kind)
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    random = np.random.default_rng(0)
+    size = random.normal(size=90)
+    frame = pd.DataFrame({"size": size, "colour": random.choice(["red", "blue"], 90)})
+    y = np.where(size + random.normal(size=90) > 0, "big", "small")
+    encode = make_column_transformer((StandardScaler(), ["size"]), (OneHotEncoder(sparse_output=False), ["colour"]))
+    model = make_pipeline(encode, SDCA(random_state=0))
+    page = report(model.fit(frame, y), frame, y)
+    assert "colour" in page.html and "Confusion matrix" in page.html
+    sweep = SweepCV(model, {"sdca__lam": [0.01, 0.1]}, cv=3).fit(frame, y)
+    assert "colour" in report(sweep, frame, y).html
+
+
+def test_what_is_not_fitted_or_not_ours_has_no_page():
+    from sklearn.exceptions import NotFittedError
+    from sklearn.linear_model import LogisticRegression
+
+    for thing in (SDCA(), SweepCV(SDCA(), {"lam": [1.0]})):
+        with pytest.raises(NotFittedError, match="nothing to show: call fit first"):
+            report(thing)
+    with pytest.raises(ValueError, match="report shows a SweepCV, a learner of pegasos"):
+        report(LogisticRegression())
+
+
+def test_maps_have_the_rows_of_the_source(sweep, digits):
+    places = np.arange(len(digits)) + 1000
+    found = record_sweep(sweep, digits, positions=places, tsne=False)
+    assert min(found.rows.map.rows) >= 1000
+
+
+def test_links_inside_a_notebook_stay_in_the_frame(recorded):
+    assert 'location.protocol !== "about:"' in make_page(recorded).html
+
+
+def test_curves_of_scores_do_not_start_at_zero():
+    axis = {"title": "λ", "ticks": None, "scale": {}}
+    for measure, zero in ((Measure("error"), True), (Measure("roc-auc", least=False, percent=False), False)):
+        chart = grid_charts.lines([], axis, axis, measure, "folds", logarithmic=False)
+        assert chart["layer"][1]["encoding"]["y"]["scale"]["zero"] is zero

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from dataclasses import replace
 
 import pytest
 
+from browsing import open_page, until
 from pegasos.kernels import Gaussian
 from pegasos.program.pages import report
 from pegasos.program.pages.page import make_page
@@ -19,28 +19,9 @@ from test_report import HOSTILE, fake, save_study, study_results
 pytest.importorskip("vl_convert")
 selenium = pytest.importorskip("selenium", reason="the browser tests need selenium: pip install selenium")
 
-from selenium.webdriver import Chrome, ChromeOptions, Keys  # noqa: E402
-from selenium.webdriver.chrome.service import Service  # noqa: E402
+from selenium.webdriver import Keys  # noqa: E402
 
 NAMES = [HOSTILE, "</script>", "<img src=x onerror=alert(3)>"]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if program is None or driver is None:
-        pytest.skip("needs chromium and chromedriver (Debian: apt-get install chromium chromium-driver)")
-    options = ChromeOptions()
-    options.binary_location = program
-    quiet = ["background-networking", "component-update", "sync", "gpu", "dev-shm-usage"]
-    for flag in ("headless=new", "no-sandbox", "no-first-run", *(f"disable-{each}" for each in quiet)):
-        options.add_argument(f"--{flag}")
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('chromium')}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    chrome = Chrome(options=options, service=Service(driver))
-    yield chrome
-    chrome.quit()
 
 
 @pytest.fixture(scope="module")
@@ -75,23 +56,8 @@ def pages(tmp_path_factory):
 
 
 def look(browser, path, width=1280, dark=False):
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    scheme = {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", scheme)
-    browser.get_log("browser"), browser.get_log("performance")
-    browser.get(path.as_uri())
+    open_page(browser, path, width, 900, dark)
     until(browser, "return document.querySelectorAll('#heat-test path[tabindex]').length > 0")
-
-
-def until(browser, script, seconds=10.0):
-    """Wait until a script answers something true."""
-    end = time.monotonic() + seconds
-    while not (answer := browser.execute_script(script)):
-        if time.monotonic() > end:
-            raise AssertionError(f"not within {seconds} s: {script}")
-        time.sleep(0.05)
-    return answer
 
 
 def numbers(browser):
@@ -183,7 +149,7 @@ def test_numbers_and_lines_of_a_heatmap(browser, pages):
     legend = "return [...document.querySelectorAll('#heat-test .role-legend-label text')].map(t => t.textContent)"
     assert browser.execute_script(legend) == ["10%", "17%", "28.7%"]
     titles = "return ['x', 'y'].map(n => document.getElementById(`lines-${n}-title`).textContent)"
-    assert browser.execute_script(titles) == ["Error against T (steps)", "Error against λ"]
+    assert browser.execute_script(titles) == ["Error against steps (T)", "Error against λ"]
 
 
 def test_rates_instead_of_counts(browser, pages):

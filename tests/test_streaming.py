@@ -39,8 +39,13 @@ def solve(
     columns = [Column(code, C, (mine, other), present) for code, mine, other in zip(found, sums, rest, strict=True)]
     with LabelledBlocks(X, codes, weights) as blocks:
         if loss == "hinge" and X.shape[1] > passes.MOST_FEATURES:
-            return solve_by_cuts(blocks, columns, intercept, tol, most)
-        return solve_in_passes(blocks, LOSSES[loss], columns, intercept, tol, most)
+            return alone(solve_by_cuts(blocks, [[column] for column in columns], intercept, tol, most))
+        return alone(solve_in_passes(blocks, LOSSES[loss], [[column] for column in columns], intercept, tol, most))
+
+
+def alone(chains: list[list[Certified]]) -> list[Certified]:
+    """The predictors of chains of one."""
+    return [found for [found] in chains]
 
 
 def objective(loss: str, X: Array, y: Array, C: Array, found: Certified, intercept: Intercept) -> float:
@@ -172,7 +177,7 @@ def test_cuts_equal_the_twin() -> None:
     X, codes, weights = table(20, 2, 4)
     columns = [Column(1, 0.2, (float(weights[codes == 1].sum()), float(weights[codes == 0].sum())), 20)]
     with LabelledBlocks(X, codes, weights) as blocks:
-        [found] = solve_by_cuts(blocks, columns, Intercept.NONE, 1e-8)
+        [[found]] = solve_by_cuts(blocks, [columns], Intercept.NONE, 1e-8)
     w, bound = reference.cutting_planes(X, np.where(codes == 1, 1.0, -1.0), 0.2 * weights, rounds=12)
     assert found.relative <= 1e-8
     assert_allclose(found.vector, w, rtol=0, atol=1e-3)
@@ -190,3 +195,47 @@ def test_the_weights_of_cuts_are_the_best() -> None:
         assert shares.min() >= 0.0
         slopes = offsets - cuts @ (shares @ cuts)
         assert slopes.max() <= shares @ slopes + 1e-9  # no shift of weight gains
+
+
+# Chains and folds -----------------------------------------------------------------------------------------------------
+
+
+@BOTH
+@INTERCEPTS
+@pytest.mark.parametrize("width", [3, passes.MOST_FEATURES + 1])
+def test_predictors_that_follow_each_other_are_certified(loss: str, intercept: Intercept, width: int) -> None:
+    """Each C begins where the last one ended; what it ends with has its own certificate, and costs no more passes in all."""
+    if width > 3 and intercept is Intercept.FREE:
+        return
+    X, codes, weights = table(120, min(width, 50), 5)
+    X = np.pad(X, ((0, 0), (0, width - X.shape[1])))
+    sides = (float(weights[codes == 1].sum()), float(weights[codes == 0].sum()))
+    chain = [Column(1, C, sides, 120) for C in (0.01, 0.1, 1.0)]
+    with LabelledBlocks(X, codes, weights) as blocks:
+        if loss == "hinge" and width > passes.MOST_FEATURES:
+            [warm] = solve_by_cuts(blocks, [chain], intercept, 1e-4)
+        else:
+            [warm] = solve_in_passes(blocks, LOSSES[loss], [chain], intercept, 1e-4)
+    cold = [solve(loss, X, codes, weights, column.unit, intercept, 1e-4)[0] for column in chain]
+    for column, one, other in zip(chain, warm, cold, strict=True):
+        assert one.relative <= 1e-4
+        y = np.where(codes == 1, 1.0, -1.0)
+        assert_allclose(objective(loss, X, y, column.unit * weights, one, intercept), one.primal, rtol=1e-9)
+        assert one.bound <= other.primal * (1 + 1e-12)
+        assert other.bound <= one.primal * (1 + 1e-12)
+    assert sum(len(each.curve) for each in warm) < sum(len(each.curve) for each in cold)
+
+
+@BOTH
+def test_rows_of_a_fold_have_no_weight_and_classes_have_theirs(loss: str) -> None:
+    X, codes, weights = table(90, 4, 6)
+    folds, each = np.arange(90) % 3 - 1, np.array([0.5, 2.0])  # a third of the rows belongs to no fold
+    for fold in (0, 1):
+        inside = np.where(folds == fold, 0.0, weights * each[codes])
+        sides = (float(inside[codes == 1].sum()), float(inside[codes == 0].sum()))
+        column = Column(1, 0.3, sides, int((inside > 0).sum()), each, fold)
+        with LabelledBlocks(X, codes, weights, folds) as blocks:
+            [[found]] = solve_in_passes(blocks, LOSSES[loss], [[column]], Intercept.FREE, 1e-4)
+        [same] = solve(loss, X, codes, inside, 0.3, Intercept.FREE, 1e-4)
+        assert_array_equal(found.vector, same.vector)
+        assert (found.primal, found.bound, found.curve) == (same.primal, same.bound, same.curve)

@@ -454,3 +454,16 @@ def test_a_single_split_is_enough():
         or sweep.cv_results_["mean_test_score"][sweep.simplest_index_] == sweep.best_score_
     )
     assert sweep.advice_ == []
+
+
+def test_simpler_means_smoother() -> None:
+    """Never a smaller λ on the same kernel, nor a narrower kernel, nor another model."""
+    from pegasos.search.advice import complexity
+    from pegasos.search.grid import make_cells
+
+    grid = {"kernel": [None, Gaussian("1 scale"), Gaussian("4 scale")], "lam": [1e-4, 1e-2]}
+    cells = make_cells(SDCA(), grid)
+    best = next(cell for cell in cells if cell.setting.kernel == Gaussian("1 scale") and cell.setting.lam == 1e-2)
+    simpler = {(cell.setting.kernel, cell.setting.lam) for cell in cells if complexity(cell, best) is not None}
+    assert simpler == {(None, 1e-4), (None, 1e-2), (Gaussian("1 scale"), 1e-2), (Gaussian("4 scale"), 1e-2)}
+    assert complexity(make_cells(SDCA("logistic"), {"lam": [1.0]})[0], best) is None

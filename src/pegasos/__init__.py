@@ -9,11 +9,23 @@ if TYPE_CHECKING:
     from pegasos.learners import SDCA, Pegasos, Perceptron
     from pegasos.nystroem import Nystroem, full_kernel_bound
     from pegasos.program.modelfile import load, save
-    from pegasos.program.pages import report
+    from pegasos.program.pages import play, report
     from pegasos.search import RacingCV, SweepCV
 
 __version__ = "0.1.0"
-__all__ = ["SDCA", "Nystroem", "Pegasos", "Perceptron", "RacingCV", "SweepCV", "full_kernel_bound", "load", "report", "save"]
+__all__ = [
+    "SDCA",
+    "Nystroem",
+    "Pegasos",
+    "Perceptron",
+    "RacingCV",
+    "SweepCV",
+    "full_kernel_bound",
+    "load",
+    "play",
+    "report",
+    "save",
+]
 
 _HOMES = {
     "Nystroem": "pegasos.nystroem",
@@ -24,6 +36,7 @@ _HOMES = {
     "SweepCV": "pegasos.search",
     "full_kernel_bound": "pegasos.nystroem",
     "load": "pegasos.program.modelfile",
+    "play": "pegasos.program.pages",
     "report": "pegasos.program.pages",
     "save": "pegasos.program.modelfile",
 }

@@ -10,7 +10,7 @@ def main() -> None:
     try:
         from pegasos.program.app import main as run
     except ModuleNotFoundError as error:
-        sys.exit(f"pegasos: the program needs the package {error.name!r}: pip install 'pegasos[app]'")
+        sys.exit(f"pegasos: the program needs the package {error.name!r}: pip install '.[app]' in a clone")
     run()
 
 

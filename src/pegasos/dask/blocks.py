@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import dask
 import numpy as np
 from dask.delayed import Delayed
 from distributed import Future
@@ -21,25 +22,58 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Rows:
-    """Checked rows of a block (float32 or float64, dense or CSR), their labels and weights (None: 1 each)."""
+    """Checked rows of a block (float32 or float64, dense or CSR), their labels, weights (None: 1 each) and folds (None: none)."""
 
     X: Any
     y: Array
     weights: Array | None
+    folds: Array | None = None
 
 
 @dataclass(frozen=True)
 class Coded:
-    """Rows with class codes and final weights ω."""
+    """Rows with class codes, weights ω and folds."""
 
     X: Any
     codes: Array
     weights: Array
+    folds: Array | None = None
+
+
+@dataclass(frozen=True)
+class Counted:
+    """For each label or class: rows, rows with a weight above 0, and Σ ω."""
+
+    counts: Array
+    present: Array
+    sums: Array
+
+
+@dataclass(frozen=True)
+class DrawnFolds:
+    """Folds that each block draws for itself, from the seed and its number: no row has to move, and nobody knows all of them.
+
+    In every block each class is dealt out to the folds by turns, in a random order and from a random fold on.
+
+    >>> DrawnFolds(3, seed=0).of_block(0, np.array(["a", "b", "a", "a", "b", "b"]))
+    array([2, 2, 1, 0, 1, 0], dtype=int16)
+    """
+
+    count: int
+    seed: int
+
+    def of_block(self, number: int, y: Array) -> Array:
+        generator = np.random.default_rng([self.seed, number])
+        order = generator.permutation(len(y))
+        order = order[np.argsort(np.unique(y, return_inverse=True)[1][order], kind="stable")]
+        folds = np.empty(len(y), dtype=np.int16)
+        folds[order] = (np.arange(len(y)) + generator.integers(self.count)) % self.count
+        return folds
 
 
 @dataclass(frozen=True)
 class Described:
-    """What the first pass tells about a block; for each of its labels: rows, rows with a weight above 0, and Σ ω."""
+    """What the first pass tells about a block; `folds` is the same as `whole` for the rows of fold -1 (of none), 0, 1, ..."""
 
     width: int
     dtype: str
@@ -47,29 +81,62 @@ class Described:
     rows: int
     bytes: int
     labels: Array
-    counts: Array
-    present: Array
-    sums: Array
     #: The largest x·x of its rows.
     reach: float
+    whole: Counted
+    folds: tuple[Counted, ...] = ()
 
 
 # What is handed in ----------------------------------------------------------------------------------------------------
 
 
-def split(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, Any, Any]]:
-    """The blocks of X with those of y and of the weights (None where there are none); each a lazy object or a future."""
+def split(X: Any, y: Any = None, sample_weight: Any = None, folds: Any = None) -> list[tuple[Any, ...]]:
+    """The blocks of X with those of y, weights and folds (None where there are none); each a lazy object or a future."""
+    beside = {"y": y, "sample_weight": sample_weight, "cv": folds}
     if is_array(X):
         X = one_block_wide(X)
-        y, sample_weight = _like(X, y, "y"), _like(X, sample_weight, "sample_weight")
-    first = _pieces(X, "X")
-    others = [_pieces(y, "y"), [None] * len(first) if sample_weight is None else _pieces(sample_weight, "sample_weight")]
-    for name, pieces in zip(("y", "sample_weight"), others, strict=True):
-        if len(pieces) != len(first):
-            raise ValueError(f"X has {len(first)} blocks, {name} has {len(pieces)}: they must have the same blocks of rows.")
-    if not first:
+        beside = {name: _like(X, values, name) for name, values in beside.items()}
+    given = {"X": X, **{name: values for name, values in beside.items() if is_frame(values) and is_frame(X)}}
+    found = _partitions(given) if len(given) > 1 else {"X": _pieces(X, "X")}
+    blocks = len(found["X"])
+    if not blocks:
         raise ValueError("X has no blocks: nothing could be learned.")
-    return list(zip(first, *others, strict=True))
+    for name, values in beside.items():
+        if name not in found:
+            alike = values is None or isinstance(values, DrawnFolds)
+            found[name] = [values] * blocks if alike else _pieces(values, name)
+        _same_blocks(blocks, name, len(found[name]))
+    return list(zip(found["X"], *(found[name] for name in beside), strict=True))
+
+
+def _same_blocks(blocks: int, name: str, found: int) -> None:
+    if found != blocks:
+        raise ValueError(f"X has {blocks} blocks, {name} has {found}: they must have the same blocks of rows.")
+
+
+def _partitions(frames: dict[str, Any]) -> dict[str, list[Any]]:
+    """The partitions of frames, taken together: Dask may join small files of a frame with few columns, not of another."""
+    import dask.dataframe as dd
+    import pandas as pd
+
+    for name, frame in frames.items():
+        _same_blocks(frames["X"].npartitions, name, frame.npartitions)
+    nothing = pd.Series([], dtype=object)
+    together = dd.map_partitions(_side_by_side, *frames.values(), align_dataframes=False, meta=nothing).to_delayed()
+    return {name: [dask.delayed(_part)(each, place) for each in together] for place, name in enumerate(frames)}
+
+
+def _side_by_side(*parts: Any) -> Any:
+    import pandas as pd
+
+    found = pd.Series([None] * len(parts), dtype=object)
+    for place, part in enumerate(parts):
+        found.iat[place] = part
+    return found
+
+
+def _part(parts: Any, place: int) -> Any:
+    return parts.iat[place]
 
 
 def one_block_wide(X: Any) -> Any:
@@ -105,7 +172,9 @@ def _pieces(values: Any, name: str) -> list[Any]:
     if is_pieces(values):
         return list(values)
     if hasattr(values, "to_delayed"):
-        return list(np.ravel(np.array(values.to_delayed(), dtype=object)))
+        # as they are: optimized, a frame may have fewer partitions than it says
+        lazy = values.to_delayed(optimize_graph=False) if is_frame(values) else values.to_delayed()
+        return list(np.ravel(np.array(lazy, dtype=object)))
     raise TypeError(
         f"{name} must be a Dask array, a Dask DataFrame (or Series) or a list of delayed parts, got {type(values).__name__}. "
         "Rows that fit into memory are SDCA's; or wrap them: dask.array.from_array(rows, chunks=(100_000, -1))."
@@ -116,8 +185,20 @@ def is_array(values: Any) -> bool:
     return hasattr(values, "to_delayed") and hasattr(values, "chunks") and hasattr(values, "numblocks")
 
 
+def is_frame(values: Any) -> bool:
+    return hasattr(values, "to_dask_array")
+
+
 def is_pieces(values: Any) -> bool:
     return isinstance(values, list | tuple) and bool(len(values)) and isinstance(values[0], Delayed | Future)
+
+
+def name_features(estimator: Any, X: Any) -> None:
+    """Set feature_names_in_ where all columns of a frame have names of text."""
+    estimator.__dict__.pop("feature_names_in_", None)
+    names = getattr(X, "columns", None)
+    if names is not None and all(isinstance(name, str) for name in names):
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)
 
 
 def known_bytes(X: Any) -> float:
@@ -128,7 +209,7 @@ def known_bytes(X: Any) -> float:
 # What a worker does ---------------------------------------------------------------------------------------------------
 
 
-def read(number: int, X: Any, y: Any, weights: Any) -> Rows:
+def read(number: int, X: Any, y: Any, weights: Any, folds: Any = None) -> Rows:
     """The checked rows of a block; what is wrong with them names the block."""
     X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     if X.ndim != 2:
@@ -150,7 +231,14 @@ def read(number: int, X: Any, y: Any, weights: Any) -> Rows:
         weights = _column(number, weights, "sample_weight", X.shape[0]).astype(np.float64)
         if not (np.isfinite(weights) & (weights >= 0.0)).all():
             raise ValueError(f"block {number} of sample_weight holds weights that are negative or not finite.")
-    return Rows(X, y, weights)
+    if isinstance(folds, DrawnFolds):
+        folds = folds.of_block(number, y)
+    elif folds is not None:
+        folds = _column(number, folds, "cv", X.shape[0])
+        if folds.dtype.kind not in "iu" or (folds < -1).any() or (folds > np.iinfo(np.int16).max).any():
+            raise ValueError(f"block {number} of cv holds something else than numbers of folds: 0, 1, ..., or -1 for none.")
+        folds = folds.astype(np.int16)
+    return Rows(X, y, weights, folds)
 
 
 def _column(number: int, values: Any, name: str, rows: int) -> Array:
@@ -165,34 +253,32 @@ def _column(number: int, values: Any, name: str, rows: int) -> Array:
 def describe(rows: Rows) -> Described:
     labels, codes = np.unique(rows.y, return_inverse=True)
     weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
+
+    def counted(part: Any) -> Counted:
+        every = codes[part], weights[part]
+        each = [np.bincount(every[0], values, minlength=len(labels)) for values in (None, every[1] > 0.0, every[1])]
+        return Counted(*each)
+
     size = rows.X.data.nbytes + rows.X.indices.nbytes if sparse.issparse(rows.X) else rows.X.nbytes
-    return Described(
-        rows.X.shape[1],
-        str(rows.X.dtype),
-        sparse.issparse(rows.X),
-        len(rows.y),
-        size,
-        labels,
-        np.bincount(codes, minlength=len(labels)),
-        np.bincount(codes, weights > 0.0, minlength=len(labels)),
-        np.bincount(codes, weights, minlength=len(labels)),
-        float(squared_norms(rows.X).max(initial=0)),
-    )
+    most = -2 if rows.folds is None else int(rows.folds.max(initial=-1))
+    folds = tuple(counted(rows.folds == fold) for fold in range(-1, most + 1))
+    kind = sparse.issparse(rows.X)
+    reach = float(squared_norms(rows.X).max(initial=0))
+    return Described(rows.X.shape[1], str(rows.X.dtype), kind, len(rows.y), size, labels, reach, counted(slice(None)), folds)
 
 
-def encode(rows: Rows, held: tuple[Array, Array]) -> Coded:
-    """Class codes, and weights times those of the classes."""
-    classes, each = held
-    codes = np.searchsorted(classes, rows.y)
-    weights = each[codes]
-    return Coded(rows.X, codes, weights if rows.weights is None else weights * rows.weights)
+def encode(rows: Rows, held: tuple[Array]) -> Coded:
+    """Class codes for labels, and a weight for each row."""
+    (classes,) = held
+    weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
+    return Coded(rows.X, np.searchsorted(classes, rows.y), weights, rows.folds)
 
 
 def work_on(coded: Coded, held: tuple[Any, tuple[Any, ...]]) -> Part:
     """work(block, *arguments) on small blocks of fixed size, one after the other, and their sum."""
     work, arguments = held
     with single_threaded_blas():
-        return LabelledBlocks(coded.X, coded.codes, coded.weights).map_sum(work, *arguments)
+        return LabelledBlocks(coded.X, coded.codes, coded.weights, coded.folds).map_sum(work, *arguments)
 
 
 def add(parts: Sequence[Part]) -> Part:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from distributed import Client, get_client
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from pegasos.dask import prediction
-from pegasos.dask.table import open_table
-from pegasos.engine.plan import Plan
+from pegasos.dask import blocks, prediction
+from pegasos.dask.connection import current_client, localized
+from pegasos.dask.table import Table, class_weights, open_table, rows_with_weight
 from pegasos.learners.connected import Connected
 from pegasos.learners.from_passes import fit_in_passes, warn_if_late
-from pegasos.learners.regularized import gives_probabilities
+from pegasos.learners.one_vs_all import gives_probabilities
 from pegasos.learners.sdca import SDCA
 
 Array = np.ndarray[Any, Any]
@@ -96,7 +95,7 @@ class DaskSDCA(Connected, SDCA):
         if self.kernel is not None:
             raise ValueError(
                 f"kernel={self.kernel!r} needs all rows at once: on a cluster there is kernel=None only. For a nonlinear "
-                "predictor give features that are made block by block, for example by sklearn.kernel_approximation.Nystroem."
+                "predictor put pegasos.dask.DaskNystroem before it, which makes features of the kernel block by block."
             )
         for name, usual in (("finish", True), ("checkpoints", None), ("warm_start", False)):
             if getattr(self, name) is not usual:
@@ -106,29 +105,25 @@ class DaskSDCA(Connected, SDCA):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DaskSDCA:
         """Learn from Dask arrays (dense or CSR blocks), Dask DataFrames or lists of delayed parts; all with the same blocks."""
         self.check_parameters()
-        table = open_table(current_client(self.client), X, y, sample_weight, self.class_weight, self.memory)
-        counted = (table.sums, table.rows, table.present, table.reach)
-        done = fit_in_passes(self, table.passes, table.classes, *counted, table.dtype)
-        place = "kept on the workers" if table.kept else "made again from their source in every pass"
-        kind = "csr" if table.sparse else "dense"
-        self.plan_ = Plan(kind, "by blocks", 0, table.bytes, table.budget, 1, f"blocks {place}", done)
-        self._name_features(X)
+        table = open_table(current_client(self.client), X, y, sample_weight, self.memory)
+        return self.fit_table(table, X)
+
+    def fit_table(self, table: Table, X: Any) -> DaskSDCA:
+        """Learn from rows that were checked and described already; X are the same rows as they were handed in."""
+        self.check_parameters()
+        each = class_weights(self.class_weight, table.classes, table.whole)
+        present = rows_with_weight(table.whole, each)
+        counted = (table.whole.sums, table.rows, present, table.reach)
+        done = fit_in_passes(self, table.passes, table.classes, *counted, table.dtype, each)
+        self.plan_ = table.plan(done)
+        blocks.name_features(self, X)
         warn_if_late(self, self.coef_.dtype == np.float32)
         return self
-
-    def _name_features(self, X: Any) -> None:
-        self.__dict__.pop("feature_names_in_", None)
-        names = getattr(X, "columns", None)
-        if names is not None and all(isinstance(name, str) for name in names):
-            self.feature_names_in_ = np.asarray(names, dtype=object)
 
     def to_local(self) -> SDCA:
         """The ordinary learner with what was learned: for rows in memory, and for model files."""
         check_is_fitted(self)
-        names = SDCA._get_param_names()
-        local = SDCA(**{name: value for name, value in self.get_params(deep=False).items() if name in names})
-        local.__dict__.update({name: value for name, value in vars(self).items() if name not in {*names, "client"}})
-        return local
+        return localized(self, SDCA)
 
     def decision_function(self, X: Any) -> Any:
         """Scores, lazily and block by block for lazy rows: (rows,) for two classes, (rows, classes) for more."""
@@ -142,13 +137,3 @@ class DaskSDCA(Connected, SDCA):
     def predict_proba(self, X: Any) -> Any:
         """σ(score) of each class, normalized over the classes; lazily and block by block for lazy rows."""
         return prediction.lazily(self.to_local(), "predict_proba", X)
-
-
-def current_client(client: Any) -> Client:
-    """The client that is given, or the current one."""
-    if client is not None:
-        return client
-    try:
-        return get_client()
-    except ValueError:
-        raise ValueError("no Dask client: make one first, client = distributed.Client(...), or give it as client=.") from None

@@ -12,9 +12,11 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from pegasos.dask import blocks
-from pegasos.dask.blocks import Described
-from pegasos.dask.passes import ClusterPasses, guarded, results_of
+from pegasos.dask.blocks import Counted, Described
+from pegasos.dask.passes import ClusterPasses
 from pegasos.engine.memory import parse_bytes
+from pegasos.engine.plan import Plan
+from pegasos.learners.cluster_tasks import guarded, results_of
 
 Array = np.ndarray[Any, Any]
 
@@ -26,67 +28,69 @@ KEPT_SHARE = 0.5
 class Table:
     """Coded blocks, ready for passes.
 
-    each  the weight of each class;  sums  Σ ω of each class, its weight included;  rows, present  all rows, those with ω > 0
+    whole  what is counted for each class;  training  the same without the rows of fold 0, 1, ...
     reach  the largest x·x of a row
     kept  whether the blocks stay on the workers, or are made again in every pass
     """
 
     passes: ClusterPasses
     classes: Array
-    each: Array
-    sums: Array
-    rows: int
-    present: int
+    whole: Counted
+    training: tuple[Counted, ...]
     reach: float
-    width: int
     dtype: np.dtype[Any]
     sparse: bool
     bytes: int
     budget: int
     kept: bool
 
+    @property
+    def rows(self) -> int:
+        return int(self.whole.counts.sum())
 
-def open_table(client: Client, X: Any, y: Any, sample_weight: Any, class_weight: Any, memory: Any) -> Table:
-    """Check and describe all blocks; keep them on the workers if they are known to fit, or else make them again when needed."""
-    lazy = [
-        dask.delayed(blocks.read, pure=False)(number, *piece) for number, piece in enumerate(blocks.split(X, y, sample_weight))
-    ]
+    def plan(self, done: str) -> Plan:
+        """What was done, and where the blocks were."""
+        place = "kept on the workers" if self.kept else "made again from their source in every pass"
+        return Plan("csr" if self.sparse else "dense", "by blocks", 0, self.bytes, self.budget, 1, f"blocks {place}", done)
+
+
+def open_table(client: Client, X: Any, y: Any, sample_weight: Any, memory: Any, folds: Any = None) -> Table:
+    """Check and describe all blocks; keep them on the workers if they are known to fit, or else make them again when needed.
+
+    folds  None, `DrawnFolds`, or the folds of all rows in the blocks of X
+    """
+    if y is None:
+        raise ValueError("y is None: a classifier needs labels.")
+    pieces = blocks.split(X, y, sample_weight, folds)
+    lazy = [dask.delayed(blocks.read, pure=False)(number, *piece) for number, piece in enumerate(pieces)]
     budget = _budget(client, memory)
     rows = client.compute(lazy) if blocks.known_bytes(X) <= budget else lazy
     described = _described(client, rows)
     full = [number for number, found in enumerate(described) if found.rows]
     classes = _classes([(number, described[number].labels) for number in full])
-    counts, present, sums = (_by_class(classes, [(d.labels, getattr(d, name)) for d in described]) for name in _COUNTED)
-    each = _class_weights(class_weight, classes, counts)
-    if not (each * sums).sum() > 0.0:
-        raise ValueError("all weights are zero: nothing would be learned. Check sample_weight and class_weight.")
     size = sum(found.bytes for found in described)
     kept = size <= budget
     rows = client.compute([rows[number] for number in full]) if kept and rows is lazy else [rows[number] for number in full]
-    held = client.submit(blocks.hold, classes, each, pure=False)
+    held = client.submit(blocks.hold, classes, pure=False)
     if kept:
         coded = [client.submit(blocks.encode, piece, held, pure=False) for piece in rows]
     else:
         coded = [dask.delayed(blocks.encode, pure=False)(piece, held) for piece in rows]
     first = described[full[0]]
+    most = max(len(found.folds) for found in described)
+    parts = [_total(classes, [(d.labels, d.folds[place]) for d in described if place < len(d.folds)]) for place in range(most)]
     return Table(
         ClusterPasses(client, coded, first.width, kept),
         classes,
-        each,
-        each * sums,
-        int(counts.sum()),
-        int(present[each > 0.0].sum()),
+        _total(classes, [(d.labels, d.whole) for d in described]),
+        tuple(_sum([part for number, part in enumerate(parts) if number != place]) for place in range(1, most)),
         max(found.reach for found in described),
-        first.width,
         np.result_type(*(described[number].dtype for number in full)),
         first.sparse,
         size,
         budget,
         kept,
     )
-
-
-_COUNTED = ("counts", "present", "sums")
 
 
 def _described(client: Client, rows: list[Any]) -> list[Described]:
@@ -126,24 +130,39 @@ def _kind(labels: Array) -> str:
     return "text" if labels.dtype.kind in "OUST" else "numbers"
 
 
-def _by_class(classes: Array, parts: list[tuple[Array, Array]]) -> Array:
+def _total(classes: Array, parts: list[tuple[Array, Counted]]) -> Counted:
     """Sums over the blocks, in their order."""
-    total = np.zeros(len(classes))
-    for labels, numbers in parts:
-        if len(labels):
-            total[np.searchsorted(classes, labels)] += numbers
-    return total
+    total = [np.zeros(len(classes)) for _ in range(3)]
+    for labels, counted in parts:
+        for mine, numbers in zip(total, (counted.counts, counted.present, counted.sums), strict=True):
+            if len(labels):
+                mine[np.searchsorted(classes, labels)] += numbers
+    return Counted(*total)
 
 
-def _class_weights(class_weight: Any, classes: Array, counts: Array) -> Array:
+def _sum(parts: list[Counted]) -> Counted:
+    return Counted(*(np.sum([getattr(part, name) for part in parts], axis=0) for name in ("counts", "present", "sums")))
+
+
+def class_weights(class_weight: Any, classes: Array, counted: Counted) -> Array | None:
+    """The weight of each class, None where all are 1; a part of the rows may lack a class."""
     if class_weight is None:
-        return np.ones(len(classes))
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        return np.asarray(counts.sum() / (len(classes) * counts))
-    each = np.asarray(compute_class_weight(class_weight, classes=classes, y=classes), dtype=np.float64)
-    if not (np.isfinite(each) & (each >= 0)).all():
-        raise ValueError(f"the weights in class_weight must be finite and not negative, got {class_weight!r}.")
-    return each
+        each = np.ones(len(classes))
+    elif isinstance(class_weight, str) and class_weight == "balanced":
+        counts = counted.counts
+        each = np.asarray(counts.sum() / ((counts > 0).sum() * np.maximum(counts, 1.0)))
+    else:
+        each = np.asarray(compute_class_weight(class_weight, classes=classes, y=classes), dtype=np.float64)
+        if not (np.isfinite(each) & (each >= 0)).all():
+            raise ValueError(f"the weights in class_weight must be finite and not negative, got {class_weight!r}.")
+    if not (each * counted.sums).sum() > 0.0:
+        raise ValueError("all weights are zero: nothing would be learned. Check sample_weight and class_weight.")
+    return None if class_weight is None else each
+
+
+def rows_with_weight(counted: Counted, each: Array | None) -> int:
+    """How many rows have ω > 0."""
+    return int(counted.present.sum() if each is None else counted.present[each > 0.0].sum())
 
 
 def _budget(client: Client, memory: Any) -> int:

@@ -87,16 +87,16 @@ def cache_folder() -> Path:
     return Path(own)
 
 
-def compiled(function: Function, any_order: bool = False, fused: bool = False) -> Function:
+def compiled(function: Function, any_order: bool = False) -> Function:
     """`numba.njit` without the GIL, with IEEE semantics, cached in `cache_folder()`.
 
-    `any_order` lets a sum be taken in any order, as BLAS does, so that it runs in vector registers; `fused` lets a product and a
-    sum be rounded once. Unlike `fastmath=True` this assumes nothing about NaN, infinities or zeros.
+    `any_order` lets a sum be taken in any order, as BLAS does, so that it runs in vector registers. Unlike `fastmath=True`
+    this assumes nothing about NaN, infinities or zeros.
     """
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(cache_folder())  # read when the decorator runs, so nobody else's functions are moved
     try:
-        fastmath = {"reassoc", "contract"} if any_order else {"contract"} if fused else False
+        fastmath = {"reassoc", "contract"} if any_order else False
         return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)
     finally:
         numba.config.CACHE_DIR = before

@@ -10,15 +10,15 @@ best length is where the next pass begins, and cuts are kept as long as they mat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pegasos.engine.compiling import announced, compiled
-from pegasos.engine.interruption import tell_gap
 from pegasos.engine.optimum import Intercept
-from pegasos.engine.passes import Certified, Column, Passes
+from pegasos.engine.passes import Certified, Column, Passes, follow
 from pegasos.engine.row_blocks import MATRIX_BYTES, Block, Part
 
 Array = np.ndarray[Any, Any]
@@ -27,8 +27,6 @@ Array = np.ndarray[Any, Any]
 LENGTHS = 2.0 ** np.arange(-2, 3)
 #: Cuts for which there is room at first; then new ones take the places of those that have been of no use for longest.
 ROOM = 200
-#: Passes without a better gap after which nothing more is to be had.
-PATIENCE = 60
 #: How exactly the small problem is solved, as a share of the tolerance.
 EXACTNESS = 0.01
 
@@ -37,35 +35,33 @@ EXACTNESS = 0.01
 class Order:
     """What a pass is to do for one predictor: vectors are the best one and the way from it; lengths are tried along the way."""
 
-    code: int
-    unit: float
+    column: Column
     vectors: Array
     lengths: Array
 
 
-def solve_by_cuts(blocks: Passes, columns: list[Column], intercept: Intercept, tol: float, most: int = 1000) -> list[Certified]:
-    """All columns, each until its relative gap is at most tol; without a free intercept."""
+def solve_by_cuts(
+    blocks: Passes, chains: Sequence[Sequence[Column]], intercept: Intercept, tol: float, most: int = 1000
+) -> list[list[Certified]]:
+    """All columns, each until its relative gap is at most tol (see `follow`); without a free intercept."""
     size = blocks.width + (intercept is Intercept.AUGMENTED)
-    together = max(1, MATRIX_BYTES // (8 * size * len(LENGTHS)))
-    found: list[Certified] = []
-    for start in range(0, len(columns), together):
-        bundles = [_Bundle(column, size, tol) for column in columns[start : start + together]]
-        live = [bundle for bundle in bundles if sum(bundle.column.sides) > 0.0]
-        while live:
-            sums = blocks.map_sum(_cut, [bundle.order() for bundle in live]).sums
-            for bundle, *own in zip(live, *sums, strict=True):
-                bundle.arrive(*own)
-            tell_gap(max(bundle.relative for bundle in live), tol)
-            live = [bundle for bundle in live if bundle.relative > tol and bundle.since <= PATIENCE and len(bundle.curve) < most]
-        found += [bundle.certified(blocks.width) for bundle in bundles]
-    return found
+
+    def begin(column: Column, before: _Bundle | None) -> _Bundle:
+        return _Bundle(column, blocks.width, size, tol, before)
+
+    def serve(bundles: list[_Bundle]) -> None:
+        sums = blocks.map_sum(_cut, [bundle.order() for bundle in bundles]).sums
+        for bundle, *own in zip(bundles, *sums, strict=True):
+            bundle.arrive(*own)
+
+    return follow(chains, max(1, MATRIX_BYTES // (8 * size * len(LENGTHS))), begin, serve, tol, most)
 
 
 class _Bundle:
     """The cuts of one predictor, the best vector and where to go."""
 
-    def __init__(self, column: Column, size: int, tol: float) -> None:
-        self.column, self.tol = column, tol
+    def __init__(self, column: Column, width: int, size: int, tol: float, before: _Bundle | None = None) -> None:
+        self.column, self.width, self.tol = column, width, tol
         self.best = self.goal = np.zeros(size)
         self.length = 1.0
         # the first cut is R >= 0
@@ -78,6 +74,17 @@ class _Bundle:
         self.bound = 0.0
         self.curve: list[float] = []
         self.since = 0
+        self.trivial = sum(column.sides) <= 0.0
+        if before is not None and not self.trivial:
+            self._begin_at(before)
+
+    def _begin_at(self, before: _Bundle) -> None:
+        """The best vector for the same rows and another C; R and its cuts are as many times larger as C is."""
+        times, squared = self.column.unit / before.column.unit, 0.5 * float(before.best @ before.best)
+        self.cuts, self.offsets, self.products = times * before.cuts, times * before.offsets, times * times * before.products
+        self.shares, self.unused, self.count = before.shares.copy(), before.unused.copy(), before.count
+        self.best, self.primal = before.best, squared + times * (before.primal - squared)
+        self._solve()
 
     @property
     def relative(self) -> float:
@@ -86,10 +93,10 @@ class _Bundle:
     def lengths(self) -> Array:
         inside = np.minimum(self.length * LENGTHS, 1.0)
         # always as many, so that one pass can serve many predictors
-        return inside if self.curve else np.ones(len(LENGTHS))
+        return inside if (self.goal != self.best).any() else np.ones(len(LENGTHS))
 
     def order(self) -> Order:
-        return Order(self.column.code, self.column.unit, np.stack([self.best, self.goal - self.best]), self.lengths())
+        return Order(self.column, np.stack([self.best, self.goal - self.best]), self.lengths())
 
     def arrive(self, losses: Array, offsets: Array, cuts: Array) -> None:
         """What the pass has told: the best length, and the new cuts; then the place of the least of all cuts."""
@@ -137,9 +144,9 @@ class _Bundle:
         self.bound = max(self.bound, float(shares @ offsets - 0.5 * self.goal @ self.goal))
         self.unused = np.where(self.shares > 0.0, 0, self.unused + 1)
 
-    def certified(self, width: int) -> Certified:
-        bias = float(self.best[-1]) if len(self.best) > width else 0.0
-        return Certified(self.best[:width].copy(), bias, self.primal, self.bound, tuple(self.curve))
+    def certified(self) -> Certified:
+        bias = float(self.best[-1]) if len(self.best) > self.width else 0.0
+        return Certified(self.best[: self.width].copy(), bias, self.primal, self.bound, tuple(self.curve))
 
 
 @compiled
@@ -166,13 +173,14 @@ def weigh_cuts(products: Array, offsets: Array, shares: Array, exactness: float)
 
 def _cut(block: Block, orders: list[Order]) -> Part:
     """R after each length, and its cuts there: Σ C and Σ C y x over the rows with m < 1."""
-    codes, weights = block.own
+    codes = block.own[0]
     size, tried = orders[0].vectors.shape[1], len(LENGTHS)
     scores = block.products(np.concatenate([order.vectors for order in orders]))
     losses, offsets = np.empty((len(orders), tried)), np.empty((len(orders), tried))
     cuts = np.empty((len(orders), tried, size))
     for j, order in enumerate(orders):
-        labels, bounds = np.where(codes == order.code, 1.0, -1.0), order.unit * weights
+        labels = np.where(codes == order.column.code, 1.0, -1.0)
+        bounds = order.column.unit * order.column.weights(*block.own)
         missing = 1.0 - labels * (scores[2 * j] + order.lengths[:, None] * scores[2 * j + 1])
         within = np.where(missing > 0.0, bounds, 0.0)
         losses[j] = np.einsum("ij,ij->i", within, missing)

@@ -19,7 +19,8 @@ from scipy import sparse
 from pegasos.engine.certificate import box, stretched
 from pegasos.engine.compiling import announced, compiled
 from pegasos.engine.factored import solve_by_factor
-from pegasos.engine.interior_point import solve_hinge, workspace_bytes
+from pegasos.engine.held_rows import solve_hinge_on_many
+from pegasos.engine.interior_point import workspace_bytes
 from pegasos.engine.limited_memory import solve_logistic_by_gradients
 from pegasos.engine.lines import ROWS_AT_ONCE, Lines, RoundedMatrix, StoredLines, lines_of
 from pegasos.engine.losses import Loss
@@ -108,7 +109,7 @@ class Finisher:
         """
         common = (targets, self._intercept, self._tol, self._members)
         if self.second_order:
-            return solve_hinge(self._rows.X, *common) if self._loss.linear_dual else self._solve_logistic(targets)
+            return solve_hinge_on_many(self._rows.X, *common) if self._loss.linear_dual else self._solve_logistic(targets)
         if not self._loss.linear_dual:
             return solve_logistic_iteratively(self._rows, *common, start)
         by_lines = self._by_lines  # before the matrix is made

@@ -20,7 +20,7 @@ from pegasos.engine.compiling import announced
 from pegasos.engine.hinge_rows import BEST, CENTRED, CORRECTED, LINES, PREDICTED, A
 from pegasos.engine.interruption import tell_gap
 from pegasos.engine.normal_matrix import NormalMatrix
-from pegasos.engine.optimum import Intercept, Optimum, Target
+from pegasos.engine.optimum import Held, Intercept, Optimum, Target
 from pegasos.engine.row_blocks import WIDE, Block, Part, RowBlocks, batches, trivial_optimum, workspace
 
 Array = np.ndarray[Any, Any]
@@ -78,6 +78,7 @@ class _Path:
         if self.free:
             self.diagonal[-1] = 0.0
         self.vector = np.zeros(len(self.diagonal))
+        self.held = target.held or Held(self.vector, 0.0, 0.0)
         self.move = self.corrected = self.right = self.vector
         self.aim, self.stage, self.step = 0.0, PREDICTED, 0.0
         self.factors = np.ones(2)
@@ -95,12 +96,12 @@ class _Path:
         if self.free:  # Σ a y = 0: the heavier side shrinks
             least = min(positive, negative)
             self.factors = np.array([least / positive, least / negative])
-        total = float(self.factors @ (positive, negative))
-        combined = self.factors[0] * first - self.factors[1] * second
+        total = float(self.factors @ (positive, negative)) + self.held.total
+        combined = self.factors[0] * first - self.factors[1] * second + self.held.vector
         squared = float(self.diagonal * combined @ combined)
-        shrink = min(1.0, total / squared) if squared > 0.0 else 1.0
+        shrink = min(1.0, total / squared) if squared > 0.0 and not self.held.scale else 1.0
         self.factors *= shrink
-        residual = self.diagonal * self.vector - first + second
+        residual = self.diagonal * self.vector - first + second - self.held.vector
         missing = float(np.linalg.norm(residual))
         falling = 1e-12 * loss < products < 1.8 * self.rows * self.mu or missing < 0.9 * self.missing
         self._judge(self.primal(loss), shrink * total - 0.5 * shrink**2 * squared, falling)
@@ -114,7 +115,7 @@ class _Path:
         self.right = right - residual
 
     def _judge(self, primal: float, bound: float, falling: bool) -> None:
-        self.relative = (primal - bound) / primal if primal > 0.0 else 0.0
+        self.relative = self.share(primal, bound)
         self.since += 1
         if falling:
             self.idle = 0
@@ -146,8 +147,15 @@ class _Path:
         self.vector = self.vector + self.step * self.move
         self.rounds += 1
 
-    def primal(self, loss: float) -> float:
-        return 0.5 * float(self.diagonal * self.vector @ self.vector) + loss
+    def primal(self, loss: float, vector: Array | None = None) -> float:
+        """F, at this point or at another, from the loss of the rows that are not held."""
+        vector = self.vector if vector is None else vector
+        return float((0.5 * self.diagonal * vector - self.held.vector) @ vector) + loss + self.held.total
+
+    def share(self, primal: float, bound: float) -> float:
+        """The relative gap."""
+        scale = self.held.scale or primal
+        return (primal - bound) / scale if scale > 0.0 else 0.0
 
     @property
     def stuck(self) -> bool:
@@ -166,7 +174,7 @@ def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: 
             path.arrive(*own)
         for path in [path for path in live if path.relative <= tol or path.stuck]:
             answer = _settle(blocks, path)
-            if answer.relative <= tol or path.stuck:
+            if path.share(answer.primal, answer.bound) <= tol or path.stuck:
                 answers[path.number] = answer
                 live.remove(path)
         if live:
@@ -206,12 +214,11 @@ def _settle(blocks: RowBlocks, path: _Path) -> Optimum:
     vector, factors = path.best
     line = A if path.since == 0 else BEST
     sums, combined = blocks.map_sum(_exact, path.number, vector, line, factors).sums
-    width = blocks.width
-    squared = float(path.diagonal * combined[0] @ combined[0])
+    width, whole = blocks.width, combined[0] + path.held.vector
+    bound = float(sums[1]) + path.held.total - 0.5 * float(path.diagonal * whole @ whole)
     dual = blocks.map_rows(_coefficients, path.number, line, factors)
     bias = float(vector[-1]) if len(vector) > width else 0.0
-    primal = 0.5 * float(path.diagonal * vector @ vector) + float(sums[0])
-    return Optimum(vector[:width].copy(), bias, dual, primal, float(sums[1]) - 0.5 * squared, path.rounds)
+    return Optimum(vector[:width].copy(), bias, dual, path.primal(float(sums[0]), vector), bound, path.rounds)
 
 
 # The work on one block ------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ row and all rows) come from a stored matrix, or are computed when first needed a
 from __future__ import annotations
 
 import threading
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -63,7 +62,7 @@ class Lines(Protocol):
         """coefficients·K[index] of all rows, in the precision of the rows; no line is kept for it."""
 
 
-@partial(compiled, fused=True)
+@compiled
 def add_segments(slots: Array, changes: Array, values: Array, start: int, stop: int, scores: Array) -> None:
     """scores[j, start:stop] += changes[j, r] values[slots[r], start:stop], four lines at a time: scores are touched less."""
     used = np.empty(slots.size, dtype=np.int64)

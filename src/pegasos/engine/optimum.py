@@ -25,11 +25,28 @@ class Intercept(Enum):
 
 
 @dataclass(frozen=True)
+class Held:
+    """Rows of the hinge loss that are held at a_i = C_i and whose loss is taken as C_i (1 - m_i), whatever their margin m_i.
+
+    vector  Σ C_i y_i x_i, with Σ C_i y_i last if there is a constant feature;  total  Σ C_i
+    scale   F at a known point: gaps are shares of it, as what is left of F here may be less than nothing
+    """
+
+    vector: Array
+    total: float
+    scale: float
+
+
+@dataclass(frozen=True)
 class Target:
-    """One predictor to be solved: labels ±1 and C_i of the m training rows (float64; C_i = 0: the row is not there)."""
+    """One predictor to be solved: labels ±1 and C_i of the m training rows (float64; C_i = 0: the row is not there).
+
+    held  other rows that are decided already (for methods that take them; not with a free intercept)
+    """
 
     labels: Array
     bounds: Array
+    held: Held | None = None
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,15 @@ Labels and bounds belong to the blocks: a block makes them from its class codes 
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
 
+from pegasos.engine.interruption import tell_gap
 from pegasos.engine.row_blocks import Part, RowBlocks
 
 Array = np.ndarray[Any, Any]
@@ -19,10 +22,17 @@ Array = np.ndarray[Any, Any]
 MOST_FEATURES = 2000
 #: Numbers in a block of wide dense rows, for which no such matrix is made.
 WIDE_NUMBERS = 1 << 21
+#: Passes without a better gap after which nothing more is to be had from this arithmetic.
+PATIENCE = 60
+#: The fold of predictors that learn from all rows.
+NO_FOLD = -1
 
 
 class Passes(Protocol):
-    """Rows in blocks, wherever they are (see `RowBlocks.map_sum`); a block's `own` are the codes and weights of its rows."""
+    """Rows in blocks, wherever they are (see `RowBlocks.map_sum`).
+
+    A block's `own` are the class codes and the weights of its rows, and their folds where some predictors leave a fold out.
+    """
 
     width: int
 
@@ -30,13 +40,14 @@ class Passes(Protocol):
 
 
 class LabelledBlocks(RowBlocks):
-    """Blocks whose `own` are the class codes and weights of their rows."""
+    """Blocks whose `own` are the class codes, weights and, if there are any, folds of their rows."""
 
-    def __init__(self, X: Any, codes: Array, weights: Array) -> None:
+    def __init__(self, X: Any, codes: Array, weights: Array, folds: Array | None = None) -> None:
         wide = X.shape[1] > MOST_FEATURES and not sparse.issparse(X)
         super().__init__(X, size=max(1, WIDE_NUMBERS // X.shape[1]) if wide else None)
+        own = (codes, weights) if folds is None else (codes, weights, folds)
         for block in self.blocks:
-            block.own = codes[block.span], weights[block.span]
+            block.own = tuple(each[block.span] for each in own)
 
 
 @dataclass(frozen=True)
@@ -44,12 +55,21 @@ class Column:
     """One predictor: rows with this class code are +1, all others -1; C_i = unit ω_i.
 
     sides  Σ ω_i of either label;  rows  how many rows have ω_i > 0
+    each  a factor of ω_i for each class code (None: 1);  fold  rows of this fold have ω_i = 0
     """
 
     code: int
     unit: float
     sides: tuple[float, float]
     rows: int
+    each: Array | None = None
+    fold: int = NO_FOLD
+
+    def weights(self, codes: Array, weights: Array, folds: Array | None = None) -> Array:
+        """ω of rows for this predictor."""
+        if self.each is not None:
+            weights = self.each[codes] * weights
+        return weights if self.fold == NO_FOLD else np.where(folds == self.fold, 0.0, weights)
 
 
 @dataclass(frozen=True)
@@ -66,3 +86,60 @@ class Certified:
     def relative(self) -> float:
         """(F - G)/F, 0 where F is 0."""
         return (self.primal - self.bound) / self.primal if self.primal > 0.0 else 0.0
+
+
+class Search(Protocol):
+    """The search for one predictor: `curve` are the relative gaps after its passes, `since` counts those without a better one."""
+
+    curve: list[float]
+    since: int
+
+    @property
+    def relative(self) -> float: ...
+
+    @property
+    def trivial(self) -> bool: ...
+
+    def certified(self) -> Certified: ...
+
+
+def follow(
+    chains: Sequence[Sequence[Column]],
+    together: int,
+    begin: Callable[[Column, Any], Any],
+    serve: Callable[[list[Any]], None],
+    tol: float,
+    most: int,
+) -> list[list[Certified]]:
+    """All predictors of all chains, each until its relative gap is at most tol; in a chain each begins where the last one ended.
+
+    begin(column, the search before it or None) makes a search, serve(searches) is one pass for all that are under way: one of
+    each chain, at most `together`.
+    """
+    found: list[list[Certified]] = [[] for _ in chains]
+    waiting = deque(number for number, chain in enumerate(chains) if chain)
+    live: dict[int, Search] = {}
+    while waiting or live:
+        while waiting and len(live) < together:
+            number = waiting.popleft()
+            live[number] = begin(chains[number][0], None)
+        for number, search in list(live.items()):
+            following: Search | None = search
+            while following is not None and _ended(following, tol, most):
+                found[number].append(following.certified())
+                rest = chains[number][len(found[number]) :]
+                following = begin(rest[0], following) if rest else None
+            if following is None:
+                del live[number]
+            else:
+                live[number] = following
+        if live:
+            serve(list(live.values()))
+            tell_gap(max(search.relative for search in live.values()), tol)
+    return found
+
+
+def _ended(search: Search, tol: float, most: int) -> bool:
+    return search.trivial or bool(
+        search.curve and (search.relative <= tol or search.since > PATIENCE or len(search.curve) >= most)
+    )

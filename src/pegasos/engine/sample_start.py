@@ -33,7 +33,7 @@ def foretold(rows: GramRows | KernelRows, targets: list[Target], intercept: Inte
     """Coefficients y·a to begin with, targets x rows."""
     sample = sample_of(rows.count, max(LEAST_SAMPLE, rows.count // ONE_IN))
     few = rows.some(sample)
-    samples = [_sampled(target, sample) for target in targets]
+    samples = [sampled(target, sample) for target in targets]
     start = foretold(few, samples, intercept, memory) if few.count > 2 * LEAST_SAMPLE else None
     sets = WorkingSets(lines_of(few, memory), few.diagonal, intercept)
     found = sets.solve(samples, SAMPLE_GAP, start, rounds=SAMPLE_ROUNDS)
@@ -47,7 +47,7 @@ def foretold(rows: GramRows | KernelRows, targets: list[Target], intercept: Inte
     )
 
 
-def _sampled(target: Target, sample: Array) -> Target:
+def sampled(target: Target, sample: Array) -> Target:
     """The same λ: the sum of all C_i stays what it was."""
     bounds = target.bounds[sample]
     total = float(bounds.sum())

@@ -16,6 +16,7 @@ for the hinge loss there is `cutting_planes.py`.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,18 +24,15 @@ import numpy as np
 
 from pegasos.engine import streaming_rows
 from pegasos.engine.compiling import announced
-from pegasos.engine.interruption import tell_gap
 from pegasos.engine.losses import Loss
 from pegasos.engine.normal_matrix import NormalMatrix
 from pegasos.engine.optimum import Intercept
-from pegasos.engine.passes import MOST_FEATURES, Certified, Column, Passes
+from pegasos.engine.passes import MOST_FEATURES, Certified, Column, Passes, follow
 from pegasos.engine.row_blocks import MATRIX_BYTES, WIDE, Block, Part
 from pegasos.engine.streaming_rows import FIRST, LOSS, NEW, RIGHT, SUMS, TANGENT, WEIGHT
 
 Array = np.ndarray[Any, Any]
 
-#: Passes without a better gap after which nothing more is to be had from this arithmetic.
-PATIENCE = 60
 #: Lengths of steps whose values every pass tells, and how much of the best one's gain the guessed one must have.
 STEPS = np.array([0.0, 1.0, 0.6, 0.3, 0.15, 0.06, 0.02, 0.005])
 GOOD_SHARE, SHORTEST = 0.3, STEPS[-1]
@@ -45,6 +43,8 @@ FALL, SLOW_FALL = 0.1, 0.5
 NEAR, NEAR_SHARE, LARGE_GAP = 10.0, 0.05, 0.02
 #: The last μ, as a share of the one whose gap would be the tolerance.
 LAST = 0.3
+#: The first μ of a predictor that begins where another ended, as a share of the one whose gap would be the whole objective.
+START = 0.1
 #: Past steps that shape the next one on wide rows.
 PAST = 20
 
@@ -53,8 +53,7 @@ PAST = 20
 class Order:
     """What a pass is to do for one predictor; vectors: w, its change, and the new point."""
 
-    code: int
-    unit: float
+    column: Column
     vectors: Array
     mu: float
     aim: float
@@ -63,32 +62,30 @@ class Order:
 
 
 def solve_in_passes(
-    blocks: Passes, loss: Loss, columns: list[Column], intercept: Intercept, tol: float, most: int = 1000
-) -> list[Certified]:
-    """All columns, each until its relative gap is at most tol; every pass serves all that have not arrived."""
+    blocks: Passes, loss: Loss, chains: Sequence[Sequence[Column]], intercept: Intercept, tol: float, most: int = 1000
+) -> list[list[Certified]]:
+    """All columns, each until its relative gap is at most tol; every pass serves all that are under way (see `follow`)."""
     square = blocks.width <= MOST_FEATURES
     numbers = (blocks.width + 1) ** 2 if square else 3 * (blocks.width + 1)
-    together = max(1, MATRIX_BYTES // (8 * numbers))
-    make = _Path if square else _WidePath
-    found: list[Certified] = []
-    for start in range(0, len(columns), together):
-        paths = [make(column, blocks.width, loss, intercept, tol) for column in columns[start : start + together]]
-        live = [path for path in paths if not path.trivial]
-        sides = 2 if intercept is Intercept.FREE else 1
-        while live:
-            part = blocks.map_sum(_look, loss.linear_dual, [path.order() for path in live], sides, square)
-            for path, *own in zip(live, *part.sums, strict=True):
-                path.arrive(*own)
-            tell_gap(max(path.relative for path in live), tol)
-            live = [path for path in live if path.relative > tol and not path.stuck and len(path.curve) < most]
-        found += [path.certified() for path in paths]
-    return found
+    make, sides = _Path if square else _WidePath, 2 if intercept is Intercept.FREE else 1
+
+    def begin(column: Column, before: _Path | None) -> _Path:
+        return make(column, blocks.width, loss, intercept, tol, before)
+
+    def serve(paths: list[_Path]) -> None:
+        part = blocks.map_sum(_look, loss.linear_dual, [path.order() for path in paths], sides, square)
+        for path, *own in zip(paths, *part.sums, strict=True):
+            path.arrive(*own)
+
+    return follow(chains, max(1, MATRIX_BYTES // (8 * numbers)), begin, serve, tol, most)
 
 
 class _Path:
     """Where one predictor stands: its vector (the intercept last, if there is one), the direction, and the best pair so far."""
 
-    def __init__(self, column: Column, width: int, loss: Loss, intercept: Intercept, tol: float) -> None:
+    def __init__(
+        self, column: Column, width: int, loss: Loss, intercept: Intercept, tol: float, before: _Path | None = None
+    ) -> None:
         self.column, self.width, self.tol = column, width, tol
         self.hinge = loss.linear_dual
         self.free = intercept is Intercept.FREE
@@ -107,21 +104,27 @@ class _Path:
             if self.free:
                 self.best[-1] = (1.0 if self.hinge else 800.0) * (1.0 if column.sides[0] > 0.0 else -1.0)
             self.primal = self.bound = 0.0
+        elif before is not None:
+            self._begin_at(before)
+
+    def _begin_at(self, before: _Path) -> None:
+        """The best vector for the same rows and another C; the higher μ, the more that may change."""
+        self.vector = self.best = before.best
+        squared = self._squared(before.best)
+        objective = squared + self.column.unit / before.column.unit * (before.primal - squared)
+        if self.hinge:
+            self.mu = self.aim = min(self.mu, START * objective / max(1, self.column.rows))
 
     @property
     def relative(self) -> float:
         return (self.primal - self.bound) / self.primal if self.primal > 0.0 else 0.0
-
-    @property
-    def stuck(self) -> bool:
-        return self.since > PATIENCE
 
     def order(self) -> Order:
         first = not self.curve
         vectors = np.stack([self.vector, self.move, self.vector + self.guess * self.move])
         steps = np.zeros(0) if first else np.append(STEPS, self.guess)
         precise = self.width < WIDE or self.relative < 1e-3 or self.since > 3
-        return Order(self.column.code, self.column.unit, vectors, self.mu, self.aim, steps, precise)
+        return Order(self.column, vectors, self.mu, self.aim, steps, precise)
 
     def arrive(self, sums: Array, values: Array, combinations: Array, matrix: Array | None = None) -> None:
         """What the pass has told: the pair of the new point, and whether the guessed step is taken."""
@@ -233,7 +236,7 @@ class _WidePath(_Path):
 
 def _look(block: Block, hinge: bool, orders: list[Order], sides: int, square: bool) -> Part:
     """One pass over a block: sums, values along the direction, combinations and (square) matrices of all orders."""
-    codes, weights = block.own
+    codes = block.own[0]
     size, lines = orders[0].vectors.shape[1], FIRST + 2 * sides
     sums, values = np.zeros((len(orders), SUMS)), np.zeros((len(orders), max(len(order.steps) for order in orders)))
     combinations = np.empty((len(orders), lines - RIGHT, size))
@@ -245,7 +248,8 @@ def _look(block: Block, hinge: bool, orders: list[Order], sides: int, square: bo
     scores = block.products(vectors, rows)
     with announced("streaming-hinge" if hinge else "streaming-logistic"):
         for j, order in enumerate(orders):
-            given = (order.code, order.unit, codes, weights, scores[3 * j : 3 * j + 3], order.mu, order.aim, order.steps)
+            column, weights = order.column, order.column.weights(*block.own)
+            given = (column.code, column.unit, codes, weights, scores[3 * j : 3 * j + 3], order.mu, order.aim, order.steps)
             look(*given, sides, out, sums[j], values[j])
             block.combine(rows, out[RIGHT:], combinations[j])
             if rows is not None:

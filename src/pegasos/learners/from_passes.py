@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from pegasos.engine.cutting_planes import solve_by_cuts
 from pegasos.engine.losses import LOSSES
 from pegasos.engine.optimum import Intercept
-from pegasos.engine.passes import MOST_FEATURES, Certified, Column, Passes
+from pegasos.engine.passes import MOST_FEATURES, NO_FOLD, Certified, Column, Passes
 from pegasos.engine.streaming import solve_in_passes
 from pegasos.learners.convergence import NotConverged
 from pegasos.learners.sdca import SDCA
@@ -20,37 +21,54 @@ Array = np.ndarray[Any, Any]
 
 
 def fit_in_passes(
-    learner: SDCA, blocks: Passes, classes: Array, sums: Array, rows: int, present: int, reach: float, dtype: Any
+    learner: SDCA,
+    blocks: Passes,
+    classes: Array,
+    sums: Array,
+    rows: int,
+    present: int,
+    reach: float,
+    dtype: Any,
+    each: Array | None = None,
 ) -> str:
     """Fit a linear learner to blocks of coded rows; returns what was done, in words, for the plan.
 
     sums  Σ ω of each class;  rows, present  how many rows there are, and how many of them have ω > 0
     reach  the largest x·x;  dtype  of the fitted vectors
+    each  the weight of each class, where the blocks' weights and `sums` are without it
     """
-    lam, total = float(learner.lam_ or 0.0), float(sums.sum())
-    columns = [
-        Column(int(code), 1.0 / (lam * total), (float(sums[code]), float(total - sums[code])), present)
-        for code in column_codes(len(classes))
-    ]
-    method, found = _solve(learner, blocks, columns)
-    _keep(learner, found, classes, blocks.width, rows, lam, np.dtype(dtype))
+    lam = float(learner.lam_ or 0.0)
+    columns = predictors(lam, column_codes(len(classes)), sums, present, each)
+    method, found = solve(learner, blocks, [[column] for column in columns])
+    _keep(learner, [certified for [certified] in found], classes, blocks.width, rows, lam, np.dtype(dtype))
     learner._reach = reach
     return f"{method}, {learner.n_iter_} passes over the rows"
 
 
-def _solve(learner: SDCA, blocks: Passes, columns: list[Column]) -> tuple[str, list[Certified]]:
+def predictors(
+    lam: float, codes: Array, sums: Array, present: int, each: Array | None = None, fold: int = NO_FOLD
+) -> list[Column]:
+    """One predictor for each of these class codes."""
+    sums = sums if each is None else each * sums
+    total = float(sums.sum())
+    sides = [(float(sums[code]), float(total - sums[code])) for code in codes]
+    return [Column(int(code), 1.0 / (lam * total), both, present, each, fold) for code, both in zip(codes, sides, strict=True)]
+
+
+def solve(learner: SDCA, blocks: Passes, chains: Sequence[Sequence[Column]]) -> tuple[str, list[list[Certified]]]:
+    """What was done, in words, and the predictors of all chains (see `engine.passes.follow`)."""
     loss, intercept = LOSSES[learner.loss], intercept_of(learner)
     given = (intercept, float(learner.tol), int(learner.max_epochs))
     if blocks.width <= MOST_FEATURES:
-        return "Newton's method", solve_in_passes(blocks, loss, columns, *given)
+        return "Newton's method", solve_in_passes(blocks, loss, chains, *given)
     if intercept is Intercept.FREE:
         raise ValueError(
             f"fit_intercept='free' with {blocks.width:,} features: in passes there is a way for at most {MOST_FEATURES:,}. "
             "Use fit_intercept='augment' (a constant feature), or centre the features."
         )
     if loss.linear_dual:
-        return "cutting planes", solve_by_cuts(blocks, columns, *given)
-    return "L-BFGS", solve_in_passes(blocks, loss, columns, *given)
+        return "cutting planes", solve_by_cuts(blocks, chains, *given)
+    return "L-BFGS", solve_in_passes(blocks, loss, chains, *given)
 
 
 def _keep(learner: SDCA, found: list[Certified], classes: Array, width: int, rows: int, lam: float, dtype: np.dtype[Any]) -> None:
@@ -68,6 +86,8 @@ def _keep(learner: SDCA, found: list[Certified], classes: Array, width: int, row
     learner._m, learner._constant, learner._seed = rows, float(intercept_of(learner) is Intercept.AUGMENTED), 0
     learner._stage_vectors, learner._stage_bias = np.empty((0, *learner.coef_.shape), dtype), np.empty((0, len(found)), dtype)
     learner._saved = learner._mark = None
+    for stale in ("calibration_", "threshold_"):
+        learner.__dict__.pop(stale, None)
 
 
 def warn_if_late(learner: SDCA, single: bool) -> None:

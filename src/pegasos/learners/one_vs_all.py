@@ -7,13 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pegasos.engine.distances import Pairs, fill_matrix, squared_norms
 from pegasos.engine.kernels import Kernel
+from pegasos.engine.losses import PROBABILISTIC
 from pegasos.engine.mapped_rows import MappedRows
 from pegasos.engine.solvers import Solver
 from pegasos.engine.walk import Walk
+from pegasos.learners.calibration import Calibration
 from pegasos.learners.catalogue import Declaration
 from pegasos.learners.scaling import warn_if_badly_scaled
 from pegasos.learners.task import PRECOMPUTED, Task, combined_weights, encode_classes, fingerprint, is_precomputed, open_task
@@ -55,6 +58,14 @@ class NotFinite(ValueError):  # noqa: N818 - it names what the scores are
         return f"row {self.rows[0]} has no finite score{others}: {why}. Check the numbers in this row, or scale as in training."
 
 
+def gives_probabilities(estimator: Any) -> bool:
+    """For `available_if`: scores mean probabilities."""
+    if not estimator.has_probabilities:
+        names, kind = " or ".join(map(repr, PROBABILISTIC)), type(estimator).__name__
+        raise AttributeError(f"predict_proba exists only for loss={names}, or after SweepCV.calibrate(); {kind} has neither.")
+    return True
+
+
 def resume(walk: Walk, saved: dict[str, Any]) -> None:
     """Go on with a walk; sums for averages and norms for projection must have been kept from the first step on."""
     for option, key, needed in (("average", "sums", walk.method.averaging), ("projection", "norm", walk.method.projecting)):
@@ -72,6 +83,10 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     declaration: ClassVar[Declaration]
     #: λ as a number, known once parameters were checked; None for a learner without it.
     lam_: float | None = None
+    #: What makes probabilities of scores, and the score from which on a row is called the second of two classes: a search that
+    #: has out-of-fold scores sets them, and the next fit forgets them.
+    calibration_: Calibration | None = None
+    threshold_: float = 0.0
     kernel_: Any
     _saved: Any
     _mark: str | None
@@ -102,8 +117,8 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether scores are the logits of probabilities."""
-        return False
+        """Whether scores mean probabilities: logits, or scores that were calibrated."""
+        return self.calibration_ is not None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -174,7 +189,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             )
         bias = np.stack([stage[1] for stage in stages]).astype(task.X.dtype)
         self.intercept_ = bias[-1]
-        for stale in ("coef_", "dual_coef_", "support_", "support_vectors_", "kernel_"):
+        for stale in ("coef_", "dual_coef_", "support_", "support_vectors_", "kernel_", "calibration_", "threshold_"):
             self.__dict__.pop(stale, None)
         if task.kernel is None:
             self.coef_ = vectors[-1]
@@ -196,6 +211,13 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
         """The scores at each of `checkpoints`, as separate fits that ended there would give them."""
         check_is_fitted(self)
+        if not self.checkpoints_:
+            raise ValueError(
+                "there are no stages: they are kept at `checkpoints`, which was not given when this model was fitted."
+            )
+        return self._staged(X)
+
+    def _staged(self, X: Any) -> Iterator[Array]:
         X = self._read_new(X)
         stages, columns, width = self._stage_vectors.shape
         scores = self._scores(X, self._stage_vectors.reshape(stages * columns, width), self._stage_bias.reshape(-1))
@@ -209,8 +231,17 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def labels_of(self, scores: Array) -> Array:
         """The classes that these values of `decision_function` mean, without computing them again."""
-        index = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        index = (scores > self.threshold_).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[index])
+
+    def probabilities_of(self, scores: Array) -> Array:
+        """The probabilities that these values of `decision_function` mean, where there are any."""
+        return probabilities(scores) if self.calibration_ is None else self.calibration_.probabilities(scores)
+
+    @available_if(gives_probabilities)
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of each class: as calibrated, else σ(score), normalized over the classes."""
+        return self.probabilities_of(self.decision_function(X))
 
     def _read_new(self, X: Any) -> Any:
         if isinstance(X, MappedRows):

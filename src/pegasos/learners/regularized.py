@@ -11,7 +11,6 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigvalsh
 from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.engine.certificate import Certificate, box, certificate_of
@@ -19,7 +18,7 @@ from pegasos.engine.kernels import Kernel
 from pegasos.engine.losses import LOSSES, PROBABILISTIC
 from pegasos.engine.optimum import Intercept
 from pegasos.engine.rows import KernelRows
-from pegasos.learners.one_vs_all import OneVsAllClassifier, probabilities
+from pegasos.learners.one_vs_all import OneVsAllClassifier
 from pegasos.learners.task import PRECOMPUTED, column_codes, combined_weights, intercept_of, one_of, resolve_lam
 
 Array = np.ndarray[Any, Any]
@@ -40,14 +39,6 @@ def has_certificate(kernel: Kernel | str | None, X: Any) -> bool:
     return bool(values[0] >= -10 * precision * max(abs(values[0]), abs(values[-1])))
 
 
-def gives_probabilities(estimator: Any) -> bool:
-    """For `available_if`: scores are the logits of probabilities."""
-    if not estimator.has_probabilities:
-        names = " or ".join(map(repr, PROBABILISTIC))
-        raise AttributeError(f"predict_proba exists only for loss={names}; loss={estimator.loss!r} has no probabilities.")
-    return True
-
-
 class RegularizedClassifier(OneVsAllClassifier):
     """A learner with the parameters loss, lam and sampling."""
 
@@ -58,12 +49,7 @@ class RegularizedClassifier(OneVsAllClassifier):
 
     @property
     def has_probabilities(self) -> bool:
-        return self.loss in PROBABILISTIC
-
-    @available_if(gives_probabilities)
-    def predict_proba(self, X: Any) -> Array:
-        """σ(score) of each class, normalized over the classes."""
-        return probabilities(self.decision_function(X))
+        return self.loss in PROBABILISTIC or self.calibration_ is not None
 
     def certificate(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
         """The exact objective of each column on the training rows and a lower bound of the best possible one."""

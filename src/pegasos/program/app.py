@@ -199,7 +199,7 @@ def _explain(error: Exception) -> int:
     elif isinstance(error, OSError):
         text = _system_words(error)
     elif isinstance(error, ModuleNotFoundError):
-        text = f"the package {error.name!r} is needed for this: pip install 'pegasos[all]'"
+        text = f"the package {error.name!r} is needed for this: pip install '.[all]' in a clone"
     elif not isinstance(error, ValueError) and _address_space() < _ADDRESS_SPACE:
         text = f"{_NO_MEMORY} {_LIMITED} ({type(error).__name__}: {error})."
     elif not isinstance(error, ValueError):

@@ -48,8 +48,10 @@ class GridRequest:
         return self.landmarks != [None]
 
 
-def default_models(rows: int) -> list[str]:
+def default_models(rows: int, probabilities: bool = False) -> list[str]:
     """One model that is solved with a certificate; where that takes too long, one whose steps are cheap."""
+    if probabilities:
+        return ["sdca-logistic"] if rows <= SOLVED_ROWS else ["logistic"]
     return ["sdca"] if rows <= SOLVED_ROWS else ["pegasos"]
 
 
@@ -60,7 +62,8 @@ def make_grid(request: GridRequest, recipe: Recipe, dataset: Dataset) -> list[di
         sample = _prepared_sample(recipe, dataset, degree, request.mapped)
         for model in request.models or default_models(len(dataset)):
             for kernels in _families(request.kernels or _default_kernels(degree, sample, request.mapped)):
-                axes = {"kernel": kernels, **_stops(model, request.values), **request.values}
+                values = {name: each for name, each in request.values.items() if name in MODELS[model][0].options}
+                axes = {"kernel": kernels, **_stops(model, values), **values}
                 if "lam" in MODELS[model][0].options and "lam" not in axes:
                     axes["lam"] = _strengths(kernels[0], sample, len(dataset))
                 grid.append(_cells(model, axes, degree, request, recipe.prefix))

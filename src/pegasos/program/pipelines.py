@@ -16,7 +16,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, PolynomialFeature
 from pegasos.engine.memory import free_bytes
 from pegasos.nystroem import Nystroem
 from pegasos.preprocessing import DropOutliers
-from pegasos.program.tables.dataset import NUMBER, TEXT, Dataset
+from pegasos.program.tables.dataset import TEXT, Dataset
 from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
@@ -62,7 +62,7 @@ def learned_rows(dataset: Dataset, drop_outliers: float | None = None) -> int:
 
 def _numbers(dataset: Dataset) -> tuple[int, ...] | None:
     """Where the numbers stand in encoded rows; None where all columns are numbers, and none is encoded."""
-    return tuple(range(sum(column.kind == NUMBER for column in dataset.columns))) if dataset.has_frame else None
+    return tuple(range(sum(column.kind != TEXT for column in dataset.columns))) if dataset.has_frame else None
 
 
 def check_expansion(dataset: Dataset, degree: int | None) -> None:
@@ -84,8 +84,8 @@ def make_encoder(dataset: Dataset) -> ColumnTransformer:
     """
     numbers = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
     words = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    kinds = (("numbers", numbers, NUMBER), ("words", words, TEXT))
-    parts = [(name, part, [column.name for column in dataset.columns if column.kind == kind]) for name, part, kind in kinds]
+    kinds = (("numbers", numbers, False), ("words", words, True))
+    parts = [(name, part, [c.name for c in dataset.columns if (c.kind == TEXT) is text]) for name, part, text in kinds]
     return ColumnTransformer([part for part in parts if part[2]], sparse_threshold=0)
 
 

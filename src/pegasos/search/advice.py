@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.engine.kernels import DistanceKernel, Polynomial
 from pegasos.search.grid import Cell
 
 Array = np.ndarray[Any, Any]
@@ -42,9 +43,40 @@ class Advice:
         return f"the best cell lies on the border of the grid: {self.parameter} = {self.value:g}. Try {self.change} values."
 
 
-def complexity(cell: Cell, support_vectors: float) -> tuple[float, float, float]:
-    """Simpler is smaller: fewer support vectors, fewer steps, more regularization."""
-    return (support_vectors, float(cell.learner.stop[1]), -float(cell.learner.lam_ or 0.0))
+def complexity(cell: Cell, best: Cell) -> tuple[float, float, float, float] | None:
+    """Where a cell stands among those that are simpler than the best one, which means smoother; None for one that is not.
+
+    Simpler is, with the same model and preparation: a linear predictor instead of a kernel, a lower degree, a wider kernel at a λ
+    that is no smaller, or, with the same kernel, a larger λ or fewer steps.
+    """
+    one, other = cell.setting, best.setting
+    if (one.model, one.preparation, one.options) != (other.model, other.preparation, other.options):
+        return None
+    rough, limit = _roughness(one.kernel), _roughness(other.kernel)
+    steps, lam = (1.0 if one.stop is None else float(one.stop.count)), one.lam or 0.0
+    comparable = type(one.kernel) is type(other.kernel) and not isinstance(one.kernel, Polynomial)
+    if rough > limit or (rough[0] == limit[0] == _UNKNOWN and one.kernel != other.kernel):
+        return None
+    if (comparable or one.kernel == other.kernel) and (
+        lam < (other.lam or 0.0) or steps > (other.stop.count if other.stop else 1)
+    ):
+        return None
+    return (*rough, steps, -lam)
+
+
+#: The rank of kernels of which it is not known how smooth they are.
+_UNKNOWN = 3.0
+
+
+def _roughness(kernel: Any) -> tuple[float, float]:
+    """Linear, polynomial by degree, of a distance by width."""
+    if kernel is None:
+        return 0.0, 0.0
+    if isinstance(kernel, Polynomial):
+        return 1.0, float(kernel.degree)
+    if isinstance(kernel, DistanceKernel):
+        return 2.0, -float(getattr(kernel, kernel.main) if kernel.factor is None else kernel.factor)
+    return _UNKNOWN, 0.0
 
 
 def advise(cells: list[Cell], mean: Array, folds: Array, best: int) -> list[Advice]:

@@ -44,7 +44,7 @@ def run_on_cluster(
 
     `done` is called here, for each unit when its task ends. Ctrl-C, an error and the end of time cancel what has not begun.
     """
-    from pegasos.dask.passes import guarded, some_done
+    from pegasos.learners.cluster_tasks import guarded, some_done
 
     if not units:
         return True

@@ -58,12 +58,14 @@ def held_out(wrong: Array) -> Estimate:
     return Estimate(mistakes / rows, low, high, f"{rows} rows held out")
 
 
-def one_standard_error(errors: Array, deviations: Array, complexity: list[Any]) -> int:
-    """The simplest cell whose error is within one standard error of the best one's; `deviations` over folds, cells x folds."""
-    best = int(np.argmin(errors))
+def one_standard_error(errors: Array, deviations: Array, complexity: list[Any], best: int) -> int:
+    """The simplest cell whose error is within one standard error of the best one's; `deviations` over folds, cells x folds.
+
+    Cells without a place in the order of complexity are not simpler than the best one.
+    """
     folds = deviations.shape[1]
     error = deviations[best].std(ddof=1) / np.sqrt(folds) if folds > 1 else 0.0  # one split tells nothing of its noise
-    good = np.flatnonzero(errors <= errors[best] + error).tolist()
+    good = [int(each) for each in np.flatnonzero(errors <= errors[best] + error) if complexity[each] is not None]
     return min(good, key=lambda number: (complexity[number], errors[number]))
 
 

@@ -1,7 +1,8 @@
 """Which cells of a grid are worth more time: looks at few rows, and paired comparisons that end what is clearly behind.
 
 Two cells that are tested on the same rows are compared by the rows on which only one of them errs: that is the noise of their
-difference, and it is far smaller than the noise of either error.
+difference, and it is far smaller than the noise of either error. Other metrics than the error are compared on the same
+bootstrap draws of those rows, for the same reason.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ MOST, EQUALS = (12, 8, 6, 4), 4
 
 @dataclass(frozen=True)
 class Ended:
-    """Where a cell ended: learned from so many rows, its error on so many others, and the leader's on the same rows."""
+    """Where a cell ended: learned from so many rows, its error (or metric) on others, and the leader's on them."""
 
     learned: int
     tested: int
-    error: float
+    value: float
     leader: float
 
     @property
     def behind(self) -> float:
-        """By how much it erred more often than the leader."""
-        return self.error - self.leader
+        """How far it was from the leader."""
+        return abs(self.value - self.leader)
 
 
 @dataclass(frozen=True)
@@ -113,3 +114,17 @@ def going_on(wrong: Array, most: int, behind: float = BEHIND) -> Array:
     equals = [number for number in good if number not in firsts][: max(0, EQUALS - len(firsts))]
     chosen = [*firsts, *equals][:most]
     return np.array(sorted(chosen, key=good.index), dtype=np.intp)
+
+
+def going_on_by(losses: Array, draws: Array, most: int, behind: float = BEHIND) -> Array:
+    """The same by any loss (of a cell), and its values on the same bootstrap draws of the rows (cells x rounds).
+
+    >>> one, two, three = np.random.default_rng(0).normal([[0.51], [0.5], [0.9]], 0.02, (3, 50))
+    >>> going_on_by(np.array([0.51, 0.5, 0.9]), np.stack([one, two, three]), most=3).tolist()
+    [1, 0]
+    """
+    order = np.argsort(losses, kind="stable")
+    leader = order[0]
+    noise = np.nanstd(draws - draws[leader], axis=1)
+    good = [number for number in order if losses[number] - losses[leader] <= behind * noise[number] or number == leader]
+    return np.array(good[:most], dtype=np.intp)

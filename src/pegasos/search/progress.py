@@ -1,4 +1,4 @@
-"""Progress of a sweep: a line on a terminal or in a notebook, log records elsewhere; always on stderr."""
+"""Progress of a sweep: a bar on a terminal, a line in a notebook, log records elsewhere; always on stderr."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ class Progress:
     def __init__(self, shown: bool) -> None:
         self._total = self._done = 0
         self._start = time.monotonic()
-        self._line = shown and (sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel"))
+        # In a notebook what is overwritten on the screen is kept in the file, line by line, so there a bar is for terminals only.
+        self._told = shown and (sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel"))
+        self._line = shown and sys.stderr.isatty()
         self._width = 0
 
     def expect(self, fits: int) -> None:
@@ -25,7 +27,7 @@ class Progress:
     def say(self, text: str) -> None:
         """One line of its own."""
         _log.info(text)
-        if self._line:
+        if self._told:
             self.close()
             print(text, file=sys.stderr, flush=True)
 

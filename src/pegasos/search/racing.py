@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from pegasos.engine.interruption import Interrupted, interruptible
+from pegasos.search.figures import resamples
 from pegasos.search.grid import Cell, Group
 from pegasos.search.narrowing import (
     BEHIND,
@@ -25,6 +26,7 @@ from pegasos.search.narrowing import (
     Look,
     by_class,
     going_on,
+    going_on_by,
     look_sizes,
     make_look,
 )
@@ -40,6 +42,8 @@ RACE_SHARE = 0.7
 _OF_LOOKS = ("scoring", "n_jobs", "memory", "warm_path", "client", "verbose")
 #: Folds after which cells may end.
 FOLDS_ALONE = 2
+#: Bootstrap rounds that tell the noise of other metrics than the error.
+ROUNDS = 40
 
 
 class _Glance(SweepCV):
@@ -54,8 +58,9 @@ class RacingCV(SweepCV):
 
     First all cells learn from few rows (a *look*), where the table is large enough; those that are left from more rows; then come
     folds: the first, the second, and the rest. After each round a cell ends that errs more often than the leader on the same rows
-    by more than noise, and of the others the best few go on. Whatever cell is run on a fold is exactly what SweepCV gives; who
-    goes on is decided by errors, whatever `scoring` says.
+    by more than noise, and of the others the best few go on. Whatever cell is run on a fold is exactly what SweepCV gives. Where
+    `scoring` is a metric of ours, who goes on is decided by it, its noise being that of a bootstrap over the same rows; with
+    scikit-learn's scorers it is decided by errors.
 
     Parameters
     ----------
@@ -67,7 +72,7 @@ class RacingCV(SweepCV):
 
     Attributes
     ----------
-    ended_ : by number of a cell that ended early, its `Ended`: error and leader's error on the same rows. Its mean is nan.
+    ended_ : by number of a cell that ended early, its `Ended`: its error (or metric) and the leader's; its mean is nan.
     n_splits_ : folds on which the choice was made; fewer than asked for where time was up.
     decided_by_ : "folds", or "look" where time was up before a fold was done. refit_rows_ : rows that best_estimator_ knows.
     The others are those of SweepCV.
@@ -149,7 +154,7 @@ class RacingCV(SweepCV):
         if found and (self.completed_ or self._last_look is None):
             self._last_look = look, seen
         if self.completed_:
-            self._narrow(found, look.test, seen.labels, len(look.train), BEHIND_IN_LOOK)
+            self._narrow(found, seen, [0], look.test, len(look.train), BEHIND_IN_LOOK)
 
     def _look_at(
         self, cells: list[Cell], look: Look, rows: int, seen: Table, X: Any, y: Any, weights: Array | None, limit: float | None
@@ -180,7 +185,7 @@ class RacingCV(SweepCV):
             if self.completed_ and number < alone and number + 1 < len(folds):
                 done = np.concatenate([self._splits[fold][1] for fold in folds[: number + 1]])
                 learned = len(self._splits[folds[0]][0])
-                self._narrow(self._alive, done, work.table.labels, learned, BEHIND)
+                self._narrow(self._alive, work.table, folds[: number + 1], done, learned, BEHIND)
 
     def _waiting(self, work: Work, folds: list[int]) -> list[Unit]:
         """The units of some folds with the cells that are left and not done."""
@@ -191,17 +196,37 @@ class RacingCV(SweepCV):
                 found.append(replace(unit, group=Group(unit.group.setting, cells)))
         return found
 
-    def _narrow(self, numbers: list[int], rows: Array, labels: Array, learned: int, behind: float) -> None:
-        """Compare cells on rows that all of them were tested on; who is behind ends."""
+    def _narrow(self, numbers: list[int], table: Table, folds: list[int], rows: Array, learned: int, behind: float) -> None:
+        """Compare cells on the test rows of these folds of a table, which all of them were tested on; who is behind ends."""
         if not self.narrow:
             return
-        wrong = labels[np.ix_(np.array(numbers), rows)] != self._codes[rows]
-        kept = going_on(wrong, MOST[min(self._rounds, len(MOST) - 1)], behind)
+        most = MOST[min(self._rounds, len(MOST) - 1)]
+        if self.metric_ is None or self.metric_.name == "error":
+            wrong = table.labels[np.ix_(np.array(numbers), rows)] != self._codes[rows]
+            values, kept = wrong.mean(axis=1), going_on(wrong, most, behind)
+        else:
+            values, kept = self._by_metric(numbers, table, folds, most, behind)
         self._rounds += 1
-        errors = wrong.mean(axis=1)
         self._alive = sorted(numbers[place] for place in kept)
         for place in set(range(len(numbers))) - set(kept.tolist()):
-            self.ended_[numbers[place]] = Ended(learned, len(rows), float(errors[place]), float(errors[kept[0]]))
+            self.ended_[numbers[place]] = Ended(learned, len(rows), float(values[place]), float(values[kept[0]]))
+
+    def _by_metric(self, numbers: list[int], table: Table, folds: list[int], most: int, behind: float) -> tuple[Array, Array]:
+        """Values of the metric, and who goes on by it. Cells whose scores were not kept are behind those of their own walk that
+        were; where no scores can be joined, because folds lack classes, all go on.
+        """
+        metric = self.metric_
+        assert metric is not None
+        sign = 1 if metric.kind.least else -1
+        found = {place: answers for place, number in enumerate(numbers) if (answers := table.answers(number, folds)) is not None}
+        values = np.array([-sign * table.mean(number, folds) for number in numbers])
+        if not found:
+            return values, np.argsort(sign * values, kind="stable")
+        for place, answers in found.items():
+            values[place] = metric.value(answers)
+        draws = [[sign * metric.value(answers, each) for each in resamples(len(answers), ROUNDS)] for answers in found.values()]
+        places = np.array(list(found))
+        return values, places[going_on_by(sign * values[places], np.array(draws), most, behind)]
 
     # -- the choice --------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ from sklearn.metrics._scorer import _PassthroughScorer
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params, _num_samples
 
+from pegasos.learners.one_vs_all import probabilities
+from pegasos.metrics import Answers, answers
 from pegasos.search.grid import Cell
 from pegasos.search.schedule import Unit
 from pegasos.search.units import FoldAnswers, LogisticAnswers, UnitResult
@@ -47,6 +49,10 @@ class Table:
     @property
     def folds(self) -> int:
         return len(self._splits)
+
+    @property
+    def classes(self) -> Array:
+        return self._classes
 
     def take(self, unit: Unit, result: UnitResult) -> None:
         """Score every cell of a finished unit."""
@@ -109,6 +115,21 @@ class Table:
             return float(np.mean(np.asarray(truth) == answers.labels))
         params = _check_method_params(self._X, params=self._score_params, indices=rows)
         return self._scorers(answers, _safe_indexing(self._X, rows), truth, **params)
+
+    def answers(self, number: int, folds: list[int]) -> Answers | None:
+        """What a cell says about the test rows of these folds; None where its scores were not kept, or a fold lacked a class."""
+        parts = [self.scores.get(number, {}).get(fold) for fold in folds]
+        columns = 1 if len(self._classes) == 2 else len(self._classes)
+        if any(part is None or part[1].shape[1] != columns for part in parts):
+            return None
+        rows, scores = (np.concatenate(each) for each in zip(*(part for part in parts if part is not None), strict=True))
+        scores = scores[:, 0] if columns == 1 else scores
+        p = probabilities(scores) if self._cells[number].learner.has_probabilities else None
+        return answers(self._classes, _safe_indexing(self._y, rows), self._classes[self.labels[number, rows]], scores, p)
+
+    def mean(self, number: int, folds: list[int]) -> float:
+        """The mean score of a cell over these folds."""
+        return float(np.mean([out["test_scores"] for fold in folds if (out := self._out[number][fold]) is not None]))
 
     def complete(self) -> Array:
         """Which cells have all folds."""

@@ -26,7 +26,7 @@ from pegasos.preprocessing import DropOutliers
 from pegasos.search.anatomy import Anatomy, anatomy
 
 #: Parameters of learners that change no result of a cell.
-_CIRCUMSTANCES = ("checkpoints", "memory", "random_state", "warm_start")
+_CIRCUMSTANCES = ("checkpoints", "client", "memory", "random_state", "warm_start")
 #: What is none of a step's own parameters, or changes no result of it.
 _NO_PARAMETERS = ((DropOutliers, "estimator"), (Nystroem, "memory"))
 

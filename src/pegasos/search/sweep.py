@@ -10,18 +10,23 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import GridSearchCV, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from pegasos.learners.connected import Connected
 from pegasos.learners.convergence import CellsNotConverged
+from pegasos.learners.one_vs_all import probabilities
 from pegasos.learners.task import draw_seed
-from pegasos.search.advice import SweepWarning, advise, complexity, warn_user
+from pegasos.metrics import LABELS, PROBABILITIES, Answers, Metric, answers, as_metric
+from pegasos.search.advice import warn_user
+from pegasos.search.anatomy import anatomy
 from pegasos.search.callbacks import Hooks, with_callbacks
+from pegasos.search.choosing import CellSearch
 from pegasos.search.cluster import run_on_cluster
-from pegasos.search.estimates import Estimate, bootstrap_choice, held_out, mcnemar, one_standard_error
+from pegasos.search.decisions import Aim, Calibrated, Threshold, choose_calibration, choose_threshold
+from pegasos.search.estimates import Estimate, bootstrap_choice, held_out, mcnemar
+from pegasos.search.figures import Figure, measured
 from pegasos.search.grid import Cell, Group, make_cells, make_groups
 from pegasos.search.progress import Progress
 from pegasos.search.results import Table
@@ -55,7 +60,7 @@ class Work:
     hooks: Hooks
 
 
-class SweepCV(Connected, GridSearchCV):
+class SweepCV(CellSearch):
     """All settings of a grid by cross-validation, in one walk for each kernel and fold.
 
     The interface is GridSearchCV's; the estimator is Pegasos, Perceptron or SDCA, alone, at the end of a Pipeline, or inside
@@ -65,7 +70,9 @@ class SweepCV(Connected, GridSearchCV):
 
     Parameters
     ----------
-    estimator, param_grid, cv, scoring, refit, return_train_score : as in GridSearchCV.
+    estimator, param_grid, cv, refit, return_train_score : as in GridSearchCV.
+    scoring : as in GridSearchCV; or a `pegasos.metrics.Metric`, or the name of one ("balanced-error", "f1" whatever the labels
+        are called, "average-precision", ...). As with all scorers more is better, so losses are negative.
     n_jobs : threads; None means as many as BLAS may use. It never changes a result.
     store : a folder in which finished cells are kept: the same call goes on where a killed one was, a changed grid uses
         what is there.
@@ -82,11 +89,11 @@ class SweepCV(Connected, GridSearchCV):
     cv_results_, best_index_, best_params_, best_score_, best_estimator_, n_splits_, ... : as in GridSearchCV; best_score_ is
         optimistic, because the cell was chosen by it: see `honest_estimate`.
     cv_results_ also has mean_support_vectors and mean_gap (SDCA's largest relative duality gap).
-    simplest_index_ : the simplest cell within one standard error of the best. advice_ : what the grid suggests to change.
+    simplest_index_ : the simplest (smoothest) cell within one standard error of the best. advice_ : how to change the grid.
     settings_ : the `Setting` of each cell, the same thing for equal fits. cells_ : the cells with their estimators.
     labels_ : out-of-fold codes of the sorted classes, cells x rows (-1 where a row was never tested).
     seed_ : the seed of all draws. plan_ : where rows came from. time_ : seconds of the sweep itself.
-    completed_ : False if time was up before all cells were done.
+    completed_ : False if time was up before all cells were done. metric_ : the Metric of `scoring`, with its positive class.
 
     Examples
     --------
@@ -140,6 +147,8 @@ class SweepCV(Connected, GridSearchCV):
         self.n_splits_ = self._checked_cv_orig.get_n_splits(X, y, **routed.splitter.split)
         splits = [(np.asarray(a), np.asarray(b)) for a, b in self._checked_cv_orig.split(X, y, **routed.splitter.split)]
         cells = make_cells(self.estimator, self.param_grid)
+        self.metric_ = _settled(scorers, y, cells)
+        scorers = self.metric_ or scorers
         self.seed_ = self._fix_seed(cells)
         classes, codes = np.unique(np.asarray(y), return_inverse=True)
         if len(classes) < 2:
@@ -153,6 +162,11 @@ class SweepCV(Connected, GridSearchCV):
             self._refit(X, y, cells, routed.estimator.fit)
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         return self
+
+    def _get_scorers(self) -> Any:
+        """scikit-learn's, and metrics of ours by name."""
+        metric = as_metric(self.scoring)
+        return super()._get_scorers() if metric is None else (metric, "score")
 
     # -- after the fit -----------------------------------------------------------------------------------------------
 
@@ -182,6 +196,77 @@ class SweepCV(Connected, GridSearchCV):
         for test, values in parts.values():
             scores[test] = values
         return scores
+
+    def out_of_fold_answers(self, cell: int) -> Answers:
+        """What a leading cell answers on the rows that it was tested on, each by a model that did not learn from it."""
+        check_is_fitted(self, "cv_results_")
+        tested = np.flatnonzero(self.labels_[cell] >= 0)
+        try:
+            scores = self.out_of_fold_scores(cell)[tested]
+        except ValueError:  # then there are labels only
+            scores = None
+        scores = scores[:, 0] if scores is not None and scores.shape[1] == 1 else scores
+        p = probabilities(scores) if scores is not None and self.cells_[cell].learner.has_probabilities else None
+        labels = self.labels_[cell, tested]
+        if scores is not None and self._cut and cell == self.best_index_:
+            labels = (scores > self._cut).astype(np.intp)  # as the choice decides, now that a threshold was chosen
+        return answers(self._classes, self._classes[self._truth[tested]], self._classes[labels], scores, p)
+
+    def figure(self, metric: Any = None) -> Figure:
+        """A metric (by default that of `scoring`, else the error) of the choice out of fold, with its noise, and beside it what
+        always guessing would give.
+
+        The choice was made on the same rows, so it is optimistic; `better` asks for more than that.
+        """
+        check_is_fitted(self, "cv_results_")
+        wanted = as_metric(metric) or self.metric_ or Metric("error")
+        found = self.out_of_fold_answers(self.best_index_)
+        if wanted.kind.needs != LABELS and found.scores is None:
+            raise ValueError(f"the scores of the choice were not kept in every fold, so its {wanted.name} is not known.")
+        return measured(wanted.settled(self._classes[self._truth]), found)
+
+    def calibrate(self) -> Calibrated:
+        """Give `best_estimator_` probabilities that mean something: predict_proba exists afterwards, whatever the loss.
+
+        Sigmoid or isotonic steps, whichever has the smaller Brier score in cross-validation over the out-of-fold scores of the
+        choice; the own probabilities of a logistic model stay where neither is better.
+        """
+        scores, codes = self.scored()
+        learner = anatomy(self.best_estimator_, fitted=True).learner
+        own = probabilities(scores) if self.cells_[self.best_index_].learner.has_probabilities else None
+        self.calibrated_ = choose_calibration(scores, codes, own)
+        learner.calibration_ = self.calibrated_.calibration
+        return self.calibrated_
+
+    def choose_threshold(self, aim: Aim) -> Threshold:
+        """Let `best_estimator_` call rows positive from that score on which is best for the aim, on out-of-fold scores.
+
+        For two classes. The positive class is that of the aim's metric, or of `scoring`, else the usual one (see Metric).
+        """
+        scores, codes = self.scored()
+        if len(self._classes) != 2:
+            raise ValueError(f"a threshold is for two classes; there are {len(self._classes)}.")
+        sign = 1 if self.positive(aim) == self._classes[1] else -1
+        found = choose_threshold(aim, sign * scores, codes == (1 if sign > 0 else 0))
+        self.threshold_ = found
+        self._cut = sign * found.value
+        anatomy(self.best_estimator_, fitted=True).learner.threshold_ = self._cut
+        return found
+
+    def positive(self, aim: Aim | None = None) -> Any:
+        """The class that is looked at: that of an aim, of `scoring`, else the usual one of two (None of more)."""
+        for metric in (None if aim is None else aim.metric, self.metric_):
+            if metric is not None and metric.positive is not None:
+                return metric.positive
+        return None if len(self._classes) > 2 else Metric("f1").settled(self._classes[self._truth]).positive
+
+    def scored(self) -> tuple[Array, Array]:
+        """Scores and codes of the rows that the choice was tested on."""
+        check_is_fitted(self, "best_estimator_")
+        scores = self.out_of_fold_scores(self.best_index_)
+        tested = np.isfinite(scores).all(axis=1)
+        scores = scores[tested]
+        return scores[:, 0] if scores.shape[1] == 1 else scores, self._truth[tested]
 
     def compare(self, first: int, second: int) -> float:
         """Exact McNemar test: the p-value of "cells `first` and `second` err equally often", from their out-of-fold labels."""
@@ -290,38 +375,19 @@ class SweepCV(Connected, GridSearchCV):
         results["mean_support_vectors"] = table.support.mean(axis=1)
         results["mean_gap"] = table.gaps.mean(axis=1)
         self.labels_, self.cells_, self.settings_ = table.labels, cells, [cell.setting for cell in cells]
-        self._scores = table.scores
+        self._scores, self._classes, self._truth = table.scores, table.classes, codes
+        self._cut = 0.0  # where the choice says yes
         first = table.first_scores()
         self.multimetric_ = isinstance(first, dict)
         if callable(self.scoring) and self.multimetric_:
             self._check_refit_for_multimetric(first)
             metric = self.refit
-        self.cv_results_ = results
         self._wrong = np.where(table.labels < 0, -1, table.labels != codes)[complete].astype(np.int8)
         self._position = {int(number): row for row, number in enumerate(np.flatnonzero(complete))}
-        if self.refit or not self.multimetric_:
-            self.best_index_ = self._select_best_index(self.refit, metric, results)
-            if not callable(self.refit):
-                self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
-                self._look_closer(cells, results, metric)
-            self.best_params_ = results["params"][self.best_index_]
+        self._choose_best(cells, results, metric)
         late = int((table.gaps > table.tolerances[:, None]).any(axis=1).sum())
         if late:
             warn_user(CellsNotConverged(late, len(cells)))
-
-    def _look_closer(self, cells: list[Cell], results: dict[str, Any], metric: Any) -> None:
-        """The simplest cell that is as good, and what the place of the best one in the grid suggests."""
-        mean = results[f"mean_test_{metric}"]
-        folds = np.column_stack([results[f"split{fold}_test_{metric}"] for fold in range(self.n_splits_)])
-        known = np.flatnonzero(np.isfinite(mean))
-        order = [complexity(cells[number], results["mean_support_vectors"][number]) for number in known]
-        self.simplest_index_ = int(known[one_standard_error(-mean[known], folds[known], order)])
-        self.advice_ = advise(cells, self._means_for_advice(mean), folds, self.best_index_)
-        for advice in self.advice_:
-            warn_user(SweepWarning(advice))
-
-    def _means_for_advice(self, mean: Array) -> Array:
-        return mean
 
     def _refit(self, X: Any, y: Any, cells: list[Cell], fit_params: Any) -> None:
         begin = time.perf_counter()
@@ -331,6 +397,17 @@ class SweepCV(Connected, GridSearchCV):
         self.refit_time_ = time.perf_counter() - begin
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+
+def _settled(scorers: Any, y: Any, cells: list[Cell]) -> Metric | None:
+    """The metric that cells are compared by, if it is one of ours, with its positive class."""
+    if not isinstance(scorers, Metric):
+        return None
+    if scorers.kind.needs == PROBABILITIES and not all(cell.learner.has_probabilities for cell in cells):
+        raise ValueError(
+            f"{scorers.name} needs probabilities, which models with the hinge loss do not have: take loss='logistic'."
+        )
+    return scorers.settled(y)
 
 
 def _sample_weight(fit_params: dict[str, Any]) -> Array | None:

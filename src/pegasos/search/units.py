@@ -124,13 +124,12 @@ def _distinct(lams: list[float | None]) -> tuple[Array, Array]:
     return np.unique(np.array(lams, dtype=np.float64), return_inverse=True)
 
 
-class FoldAnswers(ClassifierMixin, BaseEstimator):
-    """What one cell answers on one fold's rows, in the shape of a fitted classifier, for scikit-learn's scorers."""
+class LabelAnswers(ClassifierMixin, BaseEstimator):
+    """The labels that one cell gives to a fold's rows, in the shape of a fitted classifier, for scikit-learn's scorers."""
 
-    def __init__(self, classes: Array | None = None, labels: Array | None = None, scores: Array | None = None) -> None:
+    def __init__(self, classes: Array | None = None, labels: Array | None = None) -> None:
         self.classes = classes
         self.labels = labels
-        self.scores = scores
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -141,6 +140,14 @@ class FoldAnswers(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> Any:
         return self.labels
+
+
+class FoldAnswers(LabelAnswers):
+    """The same with decision values."""
+
+    def __init__(self, classes: Array | None = None, labels: Array | None = None, scores: Array | None = None) -> None:
+        super().__init__(classes, labels)
+        self.scores = scores
 
     def decision_function(self, X: Any) -> Any:
         assert self.scores is not None

@@ -4,13 +4,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import LearningOptions, OutputOptions, ReadingOptions, RunningOptions, option
+from pegasos.program.terminal.options import (
+    JudgingOptions,
+    LearningOptions,
+    OutputOptions,
+    ReadingOptions,
+    RunningOptions,
+    option,
+)
 
 if TYPE_CHECKING:
     from pegasos.program.records.runs import EvaluationRecord, TuneRecord
 
 PLACE = 80
-SHORT = "A tour in less than a minute."
+SHORT = "A tour in a minute or two."
 
 _SETS = ("digits", "quadric")
 _MODELS = ["perceptron", "pegasos", "logistic", "sdca"]
@@ -20,7 +27,7 @@ def command(
     talking: OutputOptions,
     out: Annotated[str, option("DIR", "Folder of the runs and of the report.", "--out", "-o")] = "runs/demo",
 ) -> None:
-    """A tour in less than a minute: tune every kind of model on two small sets, save the best, and run it.
+    """A tour in a minute or two: tune every kind of model on two small sets, save the best, and run it.
 
     \b
     Examples:
@@ -56,7 +63,7 @@ def _tour(name: str, out: str, silent: bool) -> tuple[TuneRecord, EvaluationReco
     from pegasos.program.jobs.views import show_tune
 
     options = (LearningOptions(), ReadingOptions(), RunningOptions())
-    found = tune(TuneJob(name, str(Path(out) / name), _MODELS, 5, "accuracy", None, None, *options))
+    found = tune(TuneJob(name, str(Path(out) / name), _MODELS, 5, JudgingOptions(), None, None, *options))
     checked = evaluate(found.model, name, ReadingOptions(), None)
     if not silent:
         show_tune(found)

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pegasos.program.errors import UsageError
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import Data, OutputOptions, ReadingOptions, option
+from pegasos.program.terminal.options import Data, DataMemory, OutputOptions, ReadingOptions, option
 
 PLACE = 10
 SHORT = "Statistics, outliers, correlations, classes, advice."
@@ -17,6 +17,7 @@ def command(
     reading: ReadingOptions,
     talking: OutputOptions,
     outlier: Annotated[float, option("Z", "A value with |z| >= Z is an outlier; z = (x - mean)/deviation.")] = 3.0,
+    memory: DataMemory = None,
 ) -> None:
     """Statistics of every feature, outliers, correlations, balance of classes, and advice on scaling.
 
@@ -25,14 +26,17 @@ def command(
       pegasos describe my.csv
       pegasos describe my.csv --label species --drop id
       pegasos describe digits --json
+      pegasos describe 'flights/*.parquet' --memory 2GB
+
+    A table (CSV, Parquet) that does not fit into --memory is described in one pass: counts, means, deviations and ends are exact,
+    what comes from a sample of the rows says so.
     """
-    from pegasos.program.jobs.datasets import load_any
+    from pegasos.program.jobs.describing import described
     from pegasos.program.jobs.views import give
-    from pegasos.program.tables.statistics import describe
 
     if not outlier > 0:
         raise UsageError(f"--outlier must be above 0, got {outlier:g}.")
-    found = describe(load_any(data, reading), outlier)
+    found = described(data, reading, memory, outlier)
     give(found, talking.as_json, lambda: _show(found))
 
 

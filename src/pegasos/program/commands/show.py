@@ -53,6 +53,11 @@ def _show(found: ShownModel, card: ModelCard) -> None:
         lines["rows"] = f"{training}, {card.split.test_rows} test ({card.split.kind}, seed {card.split.seed})"
     if card.refitted_rows is not None:
         lines["refitted"] = f"on all {card.refitted_rows} rows, after the errors below were measured with the training rows alone"
+    if card.calibration is not None:
+        own = card.calibration == "own"
+        lines["probabilities"] = "its own" if own else f"by {card.calibration} calibration on out-of-fold scores"
+    if card.threshold is not None:
+        lines["threshold"] = f"{card.threshold.value:.4g}, chosen for {card.threshold.aim}"
     lines["made"] = f"{card.created or 'unknown'} by {card.command or 'Python'}"
     lines["versions"] = ", ".join(f"{name} {version}" for name, version in found.versions.items())
     console.show(*(f"  {name}: {value}" for name, value in lines.items()))

@@ -6,6 +6,7 @@ from typing import Annotated
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
     MODEL_NAMES,
+    ClusterOptions,
     Data,
     LearningOptions,
     OutputOptions,
@@ -23,6 +24,7 @@ def command(
     learning: LearningOptions,
     reading: ReadingOptions,
     running: RunningOptions,
+    where: ClusterOptions,
     talking: OutputOptions,
     model: Annotated[str, option("MODEL", f"One of {MODEL_NAMES}.", "--model", "-m")] = "sdca",
     out: Annotated[str | None, option("FILE", "Model file. Default: DATA's name + .model", "--out", "-o")] = None,
@@ -36,14 +38,16 @@ def command(
       pegasos train large.parquet --kernel gaussian --landmarks 2000
       pegasos train my.csv -m logistic --expand 2 --drop-outliers 3 --test-size 0.25
       pegasos train 'flights/*.parquet' --memory 2GB
+      pegasos train 'flights/*.parquet' --cluster tcp://scheduler:8786
 
-    A table (CSV, Parquet) that does not fit into --memory is learned by sdca and sdca-logistic, without a kernel, in passes over
-    a temporary file of prepared rows.
+    A table (CSV, Parquet, svmlight) that does not fit into --memory is learned by sdca and sdca-logistic, without a kernel or
+    with --landmarks, in passes over a temporary file of prepared rows. With --cluster or --workers these models are learned by
+    the workers: they get the prepared rows, or read that file, whose folder (TMPDIR) they must see.
     """
     from pegasos.program.jobs.training import stem, train
     from pegasos.program.jobs.views import give, show_errors, show_learner
 
-    found = train(data, model, out if out is not None else f"{stem(data)}.model", learning, reading, running)
+    found = train(data, model, out if out is not None else f"{stem(data)}.model", learning, reading, running, where)
 
     def show() -> None:
         console.heading(f"{found.learner.learner} on {found.data}")

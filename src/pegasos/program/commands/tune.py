@@ -4,7 +4,16 @@ import shlex
 from typing import TYPE_CHECKING, Annotated
 
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import Data, LearningOptions, OutputOptions, ReadingOptions, RunningOptions, option
+from pegasos.program.terminal.options import (
+    ClusterOptions,
+    Data,
+    JudgingOptions,
+    LearningOptions,
+    OutputOptions,
+    ReadingOptions,
+    RunningOptions,
+    option,
+)
 
 if TYPE_CHECKING:
     from pegasos.program.records.runs import TuneRecord
@@ -18,17 +27,26 @@ def command(
     learning: LearningOptions,
     reading: ReadingOptions,
     running: RunningOptions,
+    where: ClusterOptions,
+    judging: JudgingOptions,
     talking: OutputOptions,
     model: Annotated[
         list[str], option("MODEL", "As in train; repeatable. Default: sdca; pegasos above 20,000 rows.", "--model", "-m")
     ] = [],  # noqa: B006 - typer copies it
     cv: Annotated[int, option("K", "Folds, by class (and by group).", min=2)] = 5,
-    scoring: Annotated[str, option("NAME", "What to choose by: any scorer of scikit-learn.")] = "accuracy",
+    threshold: Annotated[
+        str | None,
+        option("AIM", "For two classes: choose from which score on a row is positive; f1, cost, ..., precision=0.9, recall=0.8."),
+    ] = None,
     jobs: Annotated[int | None, option("N", "Threads. It never changes a result.", min=1)] = None,
     max_time: Annotated[float | None, option("SECONDS", "Aim to be done by then, with the best that was found so far.")] = None,
     refit_all: Annotated[
         bool, option(None, "Refit the choice on all rows, once its test error is told.", "--refit-all/--no-refit-all")
     ] = True,
+    sample: Annotated[
+        int | None,
+        option("ROWS", "Rows to compare settings on where a table does not fit into --memory. Default: 20,000 at most.", min=100),
+    ] = None,
     page: Annotated[bool, option(None, "Write DIR/report.html, which shows the run.", "--page/--no-page")] = True,
     out: Annotated[str | None, option("DIR", "Folder of the run. Default: runs/ + DATA's name.", "--out", "-o")] = None,
 ) -> None:
@@ -39,12 +57,19 @@ def command(
       pegasos tune my.csv
       pegasos tune my.csv --kernel gaussian:0.1s:10s:7 --lam 1e-6:1e-2:9 -o runs/mine
       pegasos tune my.csv -m pegasos -m perceptron --kernel polynomial:2,3 --n-iter 1000,10000
+      pegasos tune churn.csv --metric average-precision --positive churned
+      pegasos tune churn.csv --threshold precision=0.8 --positive churned
+      pegasos tune fraud.csv --cost 'fraud>ok:20,ok>fraud:1'
 
     Some rows are set aside first (--test-size, or the file's own test group) and take no part in the choice; when its error on
     them is known, the choice is refitted on all rows and saved. Without --kernel, --lam and the like linear, Gaussian and cubic
     predictors race over λ and widths: what is clearly behind ends early. What is asked for is run on every fold. The folder
     keeps what is done: the same command goes on after an interruption, and a changed grid uses what is there. DIR/best.model is
     the model, DIR/results.csv every cell, DIR/report.html a page that shows them.
+
+    Of a table that does not fit into --memory a sample is searched (--sample), drawn over all files; its choice then learns from
+    all rows as in train, a kernel through landmarks, and its error on all rows set aside is told. --cluster or --workers: folds
+    and kernels are tried by the workers of a Dask cluster; no result changes.
     """
     from pegasos.program.jobs.training import stem
     from pegasos.program.jobs.tuning import TuneJob, tune
@@ -52,9 +77,10 @@ def command(
     from pegasos.program.records.codec import to_json
 
     folder = out if out is not None else f"runs/{stem(data)}"
-    found = tune(TuneJob(data, folder, list(model), cv, scoring, jobs, max_time, learning, reading, running, page, refit_all))
+    asked = (learning, reading, running, page, refit_all, threshold, sample, where)
+    found = tune(TuneJob(data, folder, list(model), cv, judging, jobs, max_time, *asked))
     if talking.as_json:
-        console.show_json({**to_json(found), "choice": to_json(found.choice)})
+        console.show_json({**to_json(found), "choice": to_json(found.choice), "better_than_guessing": found.better_than_guessing})
     else:
         show_tune(found)
         _show_next(found)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
@@ -17,7 +17,7 @@ from pegasos.engine.memory import parse_bytes
 from pegasos.program.errors import UsageError
 from pegasos.program.modelfile.container import begins_like_model
 from pegasos.program.tables.column_roles import places_of
-from pegasos.program.tables.dataset import BadData, Column, Dataset
+from pegasos.program.tables.dataset import BadData, Column, Dataset, TooLarge, holds_words
 from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.messages import near, plain
 from pegasos.program.tables.named_sets import SETS, load_set
@@ -31,7 +31,7 @@ Array = np.ndarray[Any, Any]
 
 USUAL_TEST_SIZE = 0.2
 #: A file that is so many times smaller than the memory is read without asking how large its table will be.
-_MOST_SWELL = 30
+_MOST_SWELL = 100
 
 
 def read_options(reading: ReadingOptions, memory: str | None = None, labelled: bool = True) -> ReadOptions:
@@ -42,19 +42,51 @@ def read_options(reading: ReadingOptions, memory: str | None = None, labelled: b
     return ReadOptions(**given, limit=None if memory is None else parse_bytes(memory), labelled=labelled)
 
 
-def load_any(source: str, reading: ReadingOptions) -> Dataset:
-    """The whole data set; where no column can be a label, all of them are features."""
+T = TypeVar("T")
+
+
+def with_labels_or_without(source: str, reading: ReadingOptions, read: Callable[[bool], T]) -> T:
+    """What `read` answers for True: the last column may be the label; where it cannot be, for False: all are features."""
     try:
-        return load(source, reading)
+        return read(True)
     except BadData as error:
         if source == "-" or reading.label is not None or source in SETS:  # it can be read only once, or it was asked for
             raise
         try:
-            dataset = load(source, reading, labelled=False)
+            found = read(False)
         except BadData:
             raise error from None
         console.say(f"no labels: {error}")
-        return dataset
+        return found
+
+
+def load_or_outline(
+    source: str, reading: ReadingOptions, memory: str | None = None, *, labelled: bool = True, encoded: bool = True
+) -> Dataset | Outline:
+    """The whole data set; of a table that does not fit into memory, as it is or `encoded`, what its first rows tell."""
+    found = too_large(source, reading, memory, labelled=labelled)
+    if found is not None:
+        return found
+    try:
+        dataset = load(source, reading, memory, labelled)
+    except TooLarge:
+        found = too_large(source, reading, memory, sure=True, labelled=labelled)
+        if found is None:
+            raise
+        return found
+    needed = _encoded_bytes(dataset) if encoded else 0
+    if needed > read_options(reading, memory).allowed():
+        found = too_large(source, reading, memory, sure=True, labelled=labelled)
+        return dataset if found is None else replace(found, bytes=needed, notes=[])  # they were shown
+    return dataset
+
+
+def _encoded_bytes(dataset: Dataset) -> int:
+    """What a table of words takes when each has a column of its own; 0 where nothing is encoded."""
+    if not dataset.has_frame:
+        return 0
+    words = [series.n_unique() for series in dataset.X.get_columns() if holds_words(series)]
+    return 8 * len(dataset) * (dataset.X.shape[1] - len(words) + sum(words))
 
 
 def load(source: str, reading: ReadingOptions, memory: str | None = None, labelled: bool = True) -> Dataset:
@@ -75,13 +107,15 @@ def load(source: str, reading: ReadingOptions, memory: str | None = None, labell
     return dataset
 
 
-def too_large(source: str, reading: ReadingOptions, memory: str | None = None, sure: bool = False) -> Outline | None:
+def too_large(
+    source: str, reading: ReadingOptions, memory: str | None = None, sure: bool = False, labelled: bool = True
+) -> Outline | None:
     """What is known of a table that does not fit into memory, as its first rows foretell, or because it was tried (`sure`);
     None where it may fit, or where it cannot be read twice.
     """
     if source in SETS or source == "-":
         return None
-    options = read_options(reading, memory)
+    options = read_options(reading, memory, labelled)
     try:
         length = sum(path.stat().st_size for path in files_of(source) or [Path(source)])
     except (OSError, ValueError):
@@ -119,12 +153,19 @@ def _size(dataset: Dataset) -> str:
 
 
 def chunks(
-    source: str, columns: list[Column], frame: bool, label_name: str | None, reading: ReadingOptions, memory: str | None = None
+    source: str,
+    columns: list[Column],
+    frame: bool,
+    label_name: str | None,
+    reading: ReadingOptions,
+    memory: str | None = None,
+    keep: tuple[str, ...] = (),
 ) -> Iterator[Dataset]:
-    """The rows of a file or a set with a model's columns, some at a time; labels come along where there are any."""
+    """The rows of a file or a set with a model's columns, some at a time; labels come along where there are any, and columns
+    that are to be kept."""
     if source not in SETS:
         check_source(source)
-        options = read_options(reading, memory, labelled=False)
+        options = replace(read_options(reading, memory, labelled=False), keep=keep)
         for part in stream(source, columns, options, frame=frame, label_name=label_name):
             for note in part.notes:
                 console.say(note)

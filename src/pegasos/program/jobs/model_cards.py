@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +19,7 @@ from pegasos.program.errors import BadModel, NotAModel
 from pegasos.program.jobs.datasets import Split, chunks
 from pegasos.program.modelfile import Model, read_model
 from pegasos.program.records.models import CardData, CardSplit, ModelCard
-from pegasos.program.tables.dataset import NUMBER, TEXT, Column, Dataset
+from pegasos.program.tables.dataset import DATE, NUMBER, TEXT, Column, Dataset
 from pegasos.program.tables.messages import near
 from pegasos.program.tables.row_hashes import hash_rows
 from pegasos.program.terminal import console
@@ -43,7 +42,7 @@ def make_card(dataset: Dataset, split: Split, known: Array, learned: int, **foun
         classes={str(label): int(count) for label, count in zip(labels, counts, strict=True)},
         split=CardSplit(split.kind, split.seed, split.test_size, len(split.train), len(split.test), learned),
         **found,
-        command=shlex.join(["pegasos", *console.state.arguments]),
+        command=console.command_line(),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
     return card, hashes[known]
@@ -93,7 +92,7 @@ class SavedModel:
             names = model.feature_names or [f"x{place + 1}" for place in range(model.n_features)]
             words = set(self._words())
             return [Column(name, TEXT if name in words else NUMBER) for name in names]
-        if listed is None or not all(column.kind in (NUMBER, TEXT) for column in listed):
+        if listed is None or not all(column.kind in (NUMBER, TEXT, DATE) for column in listed):
             raise BadModel(f"{self.path!r}: its list of columns is damaged.")
         if len(listed) != model.n_features:
             raise BadModel(f"{self.path!r}: it lists {len(listed)} columns, but its first step takes {model.n_features}.")
@@ -104,9 +103,9 @@ class SavedModel:
         """Whether the model takes a table with names, because it has words or gaps to encode."""
         return self._encoder() is not None if self.card.columns is None else self.card.frame
 
-    def rows(self, data: str, reading: ReadingOptions) -> Iterator[Dataset]:
-        """The rows of a file or a set with the model's columns, some at a time."""
-        return chunks(data, self.columns, self.wants_frame, self.card.label, reading, self.memory)
+    def rows(self, data: str, reading: ReadingOptions, keep: tuple[str, ...] = ()) -> Iterator[Dataset]:
+        """The rows of a file or a set with the model's columns, some at a time; and columns that are carried along."""
+        return chunks(data, self.columns, self.wants_frame, self.card.label, reading, self.memory, keep)
 
     def _encoder(self) -> ColumnTransformer | None:
         """The step that takes columns apart by name, if the model begins with one."""

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from pegasos.learners.one_vs_all import probabilities
+from pegasos.learners.catalogue import model_of
 from pegasos.program.errors import UsageError
 from pegasos.program.jobs import outputs
 from pegasos.program.jobs.model_cards import SavedModel
@@ -19,8 +19,17 @@ from pegasos.program.terminal.options import ReadingOptions
 from pegasos.search.anatomy import anatomy
 
 
-def predict(path: str, data: str, out: str, what: str, as_json: bool, reading: ReadingOptions, memory: str | None) -> int:
-    """Write a line for each row of `data`; answers how many there were."""
+def predict(
+    path: str,
+    data: str,
+    out: str,
+    what: str,
+    as_json: bool,
+    reading: ReadingOptions,
+    memory: str | None,
+    keep: tuple[str, ...] = (),
+) -> int:
+    """Write a line for each row of `data`, with the columns that are to be kept first; answers how many there were."""
     if what not in ("labels", "scores", "probabilities"):
         raise UsageError(f"--what must be labels, scores or probabilities, got {what!r}.")
     option_values.check_memory(memory)
@@ -28,13 +37,16 @@ def predict(path: str, data: str, out: str, what: str, as_json: bool, reading: R
         outputs.check_file(out, path, data)
     saved = SavedModel.open(path, memory)
     head, columns_of_rows = _columns(saved, what)
-    parts = saved.rows(data, reading)
+    parts = saved.rows(data, reading, keep)
     first = list(itertools.islice(parts, 1))  # whatever is wrong with the data shows before anything is written
+    if keep and any(not part.kept for part in first):
+        raise UsageError(f"--keep is for tables with named columns (CSV, Parquet), and {data} is none.")
+    head = [*(first[0].kept if first else keep), *head]
     count = 0
     with outputs.open_output(out) as file, console.working(f"predicting {data}"):
         write = _json_lines(file, head) if as_json else _csv_lines(file, head)
         for part in itertools.chain(first, parts):
-            write(columns_of_rows(part))
+            write([*part.kept.values(), *columns_of_rows(part)])
             count += len(part)
     return count
 
@@ -45,14 +57,15 @@ def _columns(saved: SavedModel, what: str) -> tuple[list[str], Callable[[Dataset
     if what == "labels":
         return ["label"], lambda rows: [labels_of(estimator, rows, saved.name).tolist()]
     if what == "probabilities" and not learner.has_probabilities:
-        raise UsageError("this model has no probabilities: they exist for logistic models; --what scores works for all.")
+        having = "logistic models have, and those that `pegasos tune` chose and calibrated; --what scores works for all"
+        raise UsageError(f"this model ({model_of(learner).name}) has no probabilities: {having}.")
     classes = saved.model.classes.tolist()
     binary = what == "scores" and len(classes) == 2
     names = ["score"] if binary else [f"{'score' if what == 'scores' else 'p'}_{label}" for label in classes]
 
     def fill(rows: Dataset) -> list[list[Any]]:
         scores = scores_of(estimator, rows, saved.name)  # once: with a kernel they are nearly all of the work
-        values = probabilities(scores) if what == "probabilities" else scores
+        values = learner.probabilities_of(scores) if what == "probabilities" else scores
         return [learner.labels_of(scores).tolist(), *(column.tolist() for column in values.reshape(len(values), -1).T)]
 
     return ["label", *names], fill

@@ -9,44 +9,51 @@ from typing import Any
 import numpy as np
 
 from pegasos.learners.catalogue import make_learner
+from pegasos.metrics import Answers, Metric, answers
 from pegasos.nystroem import Nystroem
 from pegasos.program.jobs import outputs
-from pegasos.program.jobs.datasets import Split, check_source, load, split_rows, take, too_large
+from pegasos.program.jobs.clusters import check_cluster, check_learning, cluster_of, fit_on_cluster
+from pegasos.program.jobs.datasets import Split, check_source, load_or_outline, split_rows, take
 from pegasos.program.jobs.model_cards import make_card
 from pegasos.program.modelfile import save
 from pegasos.program.pipelines import check_expansion, chosen_scale, learned_rows, make_recipe
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import TrainRecord, learner_facts
-from pegasos.program.records.runs import ErrorCount
-from pegasos.program.scoring import labels_of
-from pegasos.program.tables.dataset import Dataset, TooLarge
+from pegasos.program.records.runs import ErrorCount, as_text
+from pegasos.program.scoring import scores_of
+from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.named_sets import SETS
+from pegasos.program.tables.read_options import Outline
 from pegasos.program.tables.shards import is_pattern
 from pegasos.program.terminal import console, option_values
-from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
+from pegasos.program.terminal.options import HERE, ClusterOptions, LearningOptions, ReadingOptions, RunningOptions
 from pegasos.search.anatomy import anatomy
+from pegasos.search.figures import Figure, measured
 
 
 def train(
-    data: str, model: str, path: str, learning: LearningOptions, reading: ReadingOptions, running: RunningOptions
+    data: str,
+    model: str,
+    path: str,
+    learning: LearningOptions,
+    reading: ReadingOptions,
+    running: RunningOptions,
+    where: ClusterOptions = HERE,
 ) -> TrainRecord:
     """Train one model, save it, and answer what was found."""
     begin = time.perf_counter()
     option_values.single(option_values.check([model], learning, running.memory))
     check_source(data)
     outputs.check_file(path, data, model=True)
-    outline = too_large(data, reading, running.memory)
-    if outline is None:
-        try:
-            dataset = load(data, reading, running.memory)
-        except TooLarge:
-            outline = too_large(data, reading, running.memory, sure=True)
-            if outline is None:
-                raise
-    if outline is not None:
+    if where.asked:
+        check_learning(model, learning)
+        check_cluster(where)
+    dataset = load_or_outline(data, reading, running.memory)
+    if isinstance(dataset, Outline):
+        from pegasos.program.jobs.large_tables import LargeTable
         from pegasos.program.jobs.large_training import LargeJob, train_large
 
-        return train_large(LargeJob(data, model, path, learning, reading, running, outline))
+        return train_large(LargeJob(LargeTable(data, reading, running, dataset), model, path, learning, where))
     split = split_rows(dataset, running.test_size, running.seed)
     rows = take(dataset, split.train)
     (expand,) = option_values.parse_expand(learning.expand)
@@ -59,22 +66,41 @@ def train(
     learner = make_learner(model, {**settings, "seed": running.seed, "memory": running.memory})
     recipe = make_recipe(rows, learner, learning.scale, expand, learning.drop_outliers, nystroem)
     console.say(f"scale: {chosen_scale(rows, learning.scale)}")
-    with console.working(f"training {model} on {len(rows)} rows"):
-        recipe.estimator.fit(rows.X, rows.y, **recipe.weights_of(rows))
-    errors = errors_of(recipe.estimator, dataset, split)
+    with cluster_of(where, running.memory) as cluster, console.working(f"training {model} on {len(rows)} rows"):
+        if cluster is None:
+            recipe.estimator.fit(rows.X, rows.y, **recipe.weights_of(rows))
+        else:
+            fit_on_cluster(recipe.estimator, rows, cluster)
+    errors, _ = judged(recipe.estimator, dataset, split)
     seconds = round(time.perf_counter() - begin, 2)
     learned = save_model(recipe.estimator, path, dataset, split, errors=errors, seconds=seconds)
     return TrainRecord(path, dataset.name, learner_facts(recipe.estimator, learned), errors, seconds)
 
 
-def errors_of(estimator: Any, dataset: Dataset, split: Split) -> dict[str, ErrorCount]:
-    """Errors on the rows that were learned from, and on those that were not."""
-    found = {}
+def judged(
+    estimator: Any, dataset: Dataset, split: Split, metric: Metric | None = None
+) -> tuple[dict[str, ErrorCount], dict[str, Figure]]:
+    """Errors on the rows that were learned from and on those that were not, and figures of a metric if there is one."""
+    errors, figures = {}, {}
+    classes, counts = np.unique(dataset.labels[split.train], return_counts=True)
+    usual = classes[counts.argmax()]
     for name, rows in (("training", split.train), ("test", split.test)):
         if len(rows):
             with console.working(f"predicting {len(rows)} {name} rows"):
-                found[name] = ErrorCount.of(dataset.labels[rows], labels_of(estimator, take(dataset, rows)))
-    return found
+                found = ask(estimator, take(dataset, rows))
+            errors[name] = ErrorCount.of(dataset.labels[rows], found.classes[found.labels], usual)
+            if metric is not None:
+                known = counts[np.searchsorted(classes, found.classes).clip(max=len(classes) - 1)]
+                figures[name] = as_text(measured(metric, found, np.where(np.isin(found.classes, classes), known, 0)))
+    return errors, figures
+
+
+def ask(estimator: Any, dataset: Dataset) -> Answers:
+    """Everything that a fitted model says about rows, by one computation of its scores."""
+    learner: Any = anatomy(estimator, fitted=True).learner
+    scores = scores_of(estimator, dataset)
+    p = learner.probabilities_of(scores) if learner.has_probabilities else None
+    return answers(estimator.classes_, dataset.labels, learner.labels_of(scores), scores, p)
 
 
 def save_model(estimator: Any, path: str, dataset: Dataset, split: Split, known: Any = None, **found: Any) -> int:

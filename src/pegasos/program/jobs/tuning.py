@@ -4,40 +4,56 @@ from __future__ import annotations
 
 import csv
 import io
-import shlex
 import time
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics import get_scorer_names
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from pegasos.engine.interruption import Interrupted
-from pegasos.learners.catalogue import make_learner
+from pegasos.learners.catalogue import MODELS, make_learner
+from pegasos.metrics import LABELS, METRICS, PROBABILITIES, Metric
 from pegasos.nystroem import Nystroem
 from pegasos.program.errors import UsageError
 from pegasos.program.files import resumable, write_text
 from pegasos.program.grids import GridRequest, default_models, make_grid
 from pegasos.program.jobs import outputs, training
-from pegasos.program.jobs.datasets import Split, load, split_rows, take
+from pegasos.program.jobs.clusters import check_cluster, cluster_of
+from pegasos.program.jobs.datasets import Split, load_or_outline, split_rows, take
+from pegasos.program.large.optimum import Cluster
 from pegasos.program.pages import record_sweep, save_record, write_report
 from pegasos.program.pipelines import Recipe, check_expansion, chosen_scale, learned_rows, make_recipe
 from pegasos.program.records.codec import save
-from pegasos.program.records.runs import Decision, TuneRecord, cell_records
+from pegasos.program.records.decisions import CalibrationRecord, calibration_record
+from pegasos.program.records.runs import Decision, TuneRecord, cell_records, out_of_fold
 from pegasos.program.tables.dataset import BadData, Dataset
-from pegasos.program.terminal import console, option_values
-from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
+from pegasos.program.tables.description import fitting_words, guessing_words, is_unbalanced
+from pegasos.program.tables.labels import label_text
+from pegasos.program.tables.read_options import Outline
+from pegasos.program.terminal import console, judging_values, option_values
+from pegasos.program.terminal.options import (
+    HERE,
+    ClusterOptions,
+    JudgingOptions,
+    LearningOptions,
+    ReadingOptions,
+    RunningOptions,
+)
 from pegasos.program.terminal.reproduction import effective_kernel, expansion_degree, landmarks_of
 from pegasos.search.advice import SweepWarning
+from pegasos.search.anatomy import anatomy
+from pegasos.search.decisions import Aim, Threshold, carry_over
 from pegasos.search.racing import RacingCV, limited
 from pegasos.search.store import OtherQuestion
 
 #: The share of --max-time after which the model whose error is told should be there; what is left is for the refit on all rows.
 TOLD_SHARE = 0.8
+#: Rows that tell how the scores of the refitted model compare with those before.
+SCALE_ROWS = 2000
 #: Seconds of search from which the page's map may take some, too.
 MAP_SECONDS = 10.0
 
@@ -50,7 +66,7 @@ class TuneJob:
     folder: str
     models: list[str]
     cv: int
-    scoring: str
+    judging: JudgingOptions
     jobs: int | None
     max_time: float | None
     learning: LearningOptions
@@ -58,13 +74,23 @@ class TuneJob:
     running: RunningOptions
     page: bool = True
     refit_all: bool = True
+    #: What the threshold is chosen for, as the option says it.
+    threshold: str | None = None
+    #: Rows to search on where the table does not fit into memory.
+    sample: int | None = None
+    where: ClusterOptions = HERE
+
+    @property
+    def metric(self) -> str:
+        """What settings are compared by, by name."""
+        return judging_values.check(self.judging, self.threshold)
 
     @property
     def asks_for_a_grid(self) -> bool:
-        """Whether settings were listed, or another score: then every one of them is run on every fold."""
+        """Whether settings were listed, or a score of scikit-learn's: then every one of them is run on every fold."""
         listed = (self.learning.kernel, self.learning.lam, self.learning.cost, self.learning.n_iter, self.learning.epochs)
         several = any("," in (each or "") for each in (self.learning.average, self.learning.expand, self.learning.landmarks))
-        return any(listed) or several or self.scoring != "accuracy"
+        return any(listed) or several or self.metric not in METRICS
 
 
 def tune(job: TuneJob) -> TuneRecord:
@@ -77,70 +103,133 @@ def _tune(job: TuneJob) -> TuneRecord:
     begin, begin_clock = time.perf_counter(), time.monotonic()
     outputs.check_folder(job.folder)
     option_values.check(job.models, job.learning, job.running.memory)
-    if job.scoring not in get_scorer_names():
-        raise UsageError(f"--scoring {job.scoring!r} is no scorer of scikit-learn, such as accuracy or f1_macro.")
-    dataset = load(job.data, job.reading, job.running.memory)
+    assert job.metric  # a name that means nothing is refused before anything is read
+    check_cluster(job.where)
+    until = None if job.max_time is None else begin_clock + job.max_time
+    dataset = load_or_outline(job.data, job.reading, job.running.memory)
+    if isinstance(dataset, Outline):
+        from pegasos.program.jobs.large_tuning import tune_large
+
+        return tune_large(job, dataset, begin, until)
     split = split_rows(dataset, job.running.test_size, job.running.seed)
     rows = take(dataset, split.train)
-    models = job.models or (["sdca"] if job.learning.landmarks else default_models(len(rows)))
-    nystroem = Nystroem(memory=job.running.memory, random_state=job.running.seed) if job.learning.landmarks else None
-    recipe = make_recipe(rows, make_learner(models[0], {}), job.learning.scale, None, job.learning.drop_outliers, nystroem)
-    learned = learned_rows(rows, job.learning.drop_outliers)
-    request = _request(job, models, rows, learned)
-    for degree in request.expand:
-        check_expansion(rows, degree)
-    until = None if job.max_time is None else begin_clock + job.max_time
-    search = _search(job, recipe, make_grid(request, recipe, rows), rows, until)
-    errors = training.errors_of(search.best_estimator_, dataset, split)
-    model, known = _refit_all(job, search, recipe, dataset, split, until)
-    folder = Path(job.folder)
-    record = TuneRecord(
+    aim = None if job.threshold is None else judging_values.make_aim(job.threshold, job.judging, rows.labels)
+    with cluster_of(job.where) as cluster:
+        explored = explore(job, rows, until, cluster)
+    search = explored.search
+    calibration, threshold = _decide(search, aim)
+    errors, figures = training.judged(search.best_estimator_, dataset, split, explored.metric)
+    model, known = _refit_all(job, search, explored.recipe, dataset, split, until)
+    saved = search.refit_rows_ if model is search.best_estimator_ else len(known)
+    record = make_record(
+        job,
+        explored,
+        begin,
         data=dataset.name,
-        source=job.data,
         training_rows=len(split.train),
         test_rows=len(split.test),
         split=split.kind,
         scale=chosen_scale(rows, job.learning.scale),
+        decision=decided(job, search, search.refit_rows_, saved, job.refit_all and len(split.test) > 0, split.kind),
+        errors=errors,
+        figures={**out_of_fold(search), **figures},
+        calibration=calibration,
+        threshold=threshold,
+    )
+    training.save_model(model, record.model, dataset, split, known, **facts_of_card(record, explored))
+    write_run(record, search, rows, split.train, job)
+    return record
+
+
+class Explored(NamedTuple):
+    """A search that is done: its metric (None: a scorer of scikit-learn), its pipeline, and how many rows a learner saw."""
+
+    search: Any
+    metric: Metric | None
+    recipe: Recipe
+    learned: int
+
+
+def explore(job: TuneJob, rows: Dataset, until: float | None, cluster: Cluster | None) -> Explored:
+    """The search on these rows."""
+    metric = _metric(job, rows)
+    models = _models(job, metric, len(rows))
+    nystroem = Nystroem(memory=job.running.memory, random_state=job.running.seed) if job.learning.landmarks else None
+    recipe = make_recipe(rows, make_learner(models[0], {}), job.learning.scale, None, job.learning.drop_outliers, nystroem)
+    learned = learned_rows(rows, job.learning.drop_outliers)
+    request = _request(job, metric, models, rows, learned)
+    for degree in request.expand:
+        check_expansion(rows, degree)
+    search = _search(job, metric, recipe, make_grid(request, recipe, rows), rows, until, cluster)
+    return Explored(search, metric, recipe, learned)
+
+
+def decided(job: TuneJob, search: Any, fitted_rows: int, saved_rows: int, all_wanted: bool, split: str) -> Decision:
+    return Decision(search.decided_by_, job.cv, job.max_time, fitted_rows, saved_rows, all_wanted, split)
+
+
+def make_record(job: TuneJob, explored: Explored, begin: float, **found: Any) -> TuneRecord:
+    """What a run found; `found`: what is known of rows, errors and the model that is kept."""
+    search, metric = explored.search, explored.metric
+    folder = Path(job.folder)
+    return TuneRecord(
+        source=job.data,
         folds=int(search.n_splits_),
-        scoring=job.scoring,
+        metric=job.metric,
+        positive=None if metric is None or metric.positive is None else label_text(metric.positive),
         complete=bool(search.completed_),
-        decision=Decision(
-            by=search.decided_by_,
-            asked_folds=job.cv,
-            max_time=job.max_time,
-            fitted_rows=search.refit_rows_,
-            saved_rows=search.refit_rows_ if model is search.best_estimator_ else len(known),
-            all_wanted=job.refit_all and len(split.test) > 0,
-        ),
         seed=job.running.seed,
-        cells=cell_records(search, learned, errors=job.scoring == "accuracy"),
+        cells=cell_records(search, explored.learned, scoring=search.scoring),
         best=int(search.best_index_),
         simplest=search.simplest_index_,
         honest=search.honest_estimate(),
-        errors=errors,
         advice=search.advice_,
         folder=job.folder,
         model=str(folder / "best.model"),
         page=str(folder / "report.html") if job.page else None,
-        command=shlex.join(["pegasos", *console.state.arguments]),
+        command=console.command_line(),
         seconds=round(time.perf_counter() - begin, 2),
+        **found,
     )
-    found = {name: getattr(record, name) for name in ("scoring", "honest", "errors", "seconds")}
-    score = float(search.best_score_)
+
+
+def facts_of_card(record: TuneRecord, explored: Explored) -> dict[str, Any]:
+    """What the card of the saved model says of the choice."""
+    metric = explored.metric
+    names = ("metric", "positive", "figures", "honest", "errors", "seconds", "threshold")
+    found = {name: getattr(record, name) for name in names}
+    found["calibration"] = None if record.calibration is None else record.calibration.kind
+    found["costs"] = [] if metric is None else [(label_text(a), label_text(b), cost) for a, b, cost in metric.costs]
     refitted = record.decision.saved_rows if record.decision.refitted else None
-    training.save_model(model, record.model, dataset, split, known, score=score, refitted_rows=refitted, **found)
+    return {**found, "value": record.choice.value, "refitted_rows": refitted}
+
+
+def write_run(record: TuneRecord, search: Any, rows: Dataset, positions: Any, job: TuneJob) -> None:
+    """The files of a run beside the model: summary.json, results.csv, and the page."""
+    folder = Path(record.folder)
     save(folder / "summary.json", record)
     _write_cells(folder / "results.csv", record)
     if job.page:
-        _write_page(record, search, rows, split.train, job)
-    return record
+        _write_page(record, search, rows, positions, job)
 
 
 def _write_page(record: TuneRecord, search: Any, rows: Dataset, positions: Any, job: TuneJob) -> None:
     """report.json, which has all that the page needs, and report.html, which is written from the folder alone."""
     size = job.running.test_size
     options = [*as_arguments(job.reading), *([] if size is None else ["--test-size", f"{size:g}"])]  # of every command line
-    names = ("source", "command", "errors", "honest", "advice", "seconds", "decision")
+    names = (
+        "source",
+        "command",
+        "errors",
+        "honest",
+        "advice",
+        "seconds",
+        "decision",
+        "positive",
+        "figures",
+        "calibration",
+        "threshold",
+    )
     found = {name: getattr(record, name) for name in names}
     with console.working("writing the page"):
         # A map by t-SNE takes seconds: where the search took less, principal components are drawn.
@@ -168,25 +257,66 @@ def as_arguments(reading: ReadingOptions) -> list[str]:
     return arguments
 
 
-def _request(job: TuneJob, models: list[str], rows: Dataset, learned: int) -> GridRequest:
+def _metric(job: TuneJob, rows: Dataset) -> Metric | None:
+    """What settings are compared by; and where classes are unbalanced and nothing was asked for, what might fit better."""
+    classes, counts = np.unique(rows.labels, return_counts=True)
+    found = judging_values.make_metric(job.judging, classes, job.threshold)
+    try:
+        metric = None if found is None else found.settled(rows.labels)
+    except ValueError as error:
+        raise UsageError(f"--metric {job.metric}: {error}") from None
+    if metric is not None and metric.name == "error" and is_unbalanced(counts):
+        common = label_text(classes[counts.argmax()])
+        console.say(f"note: {guessing_words(common, 1 - counts.max() / counts.sum())}; {fitting_words(len(classes))}.")
+    return metric
+
+
+def _models(job: TuneJob, metric: Metric | None, rows: int) -> list[str]:
+    """The models to compare: those with probabilities where the metric needs them."""
+    wanted = metric is not None and metric.kind.needs == PROBABILITIES
+    having = [model for model, (_, each) in MODELS.items() if each.fixed.get("loss") == "logistic"]
+    for model in job.models if wanted else ():
+        if model not in having:
+            assert metric is not None
+            raise UsageError(
+                f"--metric {metric.name} needs probabilities, which {model} does not have: -m {' or '.join(having)}."
+            )
+    return job.models or default_models(0 if job.learning.landmarks else rows, wanted)
+
+
+def _request(job: TuneJob, metric: Metric | None, models: list[str], rows: Dataset, learned: int) -> GridRequest:
     values = option_values.grids(job.learning, learned, np.unique(rows.labels))
-    for model in models:
-        option_values.refuse_unknown(model, values)
+    for note in option_values.refuse_unknown(models, values):
+        console.say(f"note: {note}")
+    counts = np.unique(rows.labels, return_counts=True)[1]
+    if metric is not None and metric.kind.needs == LABELS and metric.name != "error" and is_unbalanced(counts):
+        values.setdefault("class_weight", [None, "balanced"])
     expand = option_values.parse_expand(job.learning.expand)
     landmarks = option_values.parse_landmarks(job.learning.landmarks)
     return GridRequest(models, values.pop("kernel", []), expand, values, job.running.seed, job.running.memory, landmarks)
 
 
-def _search(job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows: Dataset, until: float | None) -> Any:
+def _search(
+    job: TuneJob,
+    metric: Metric | None,
+    recipe: Recipe,
+    grid: list[dict[str, list[Any]]],
+    rows: Dataset,
+    until: float | None,
+    cluster: Cluster | None,
+) -> Any:
     groups = {} if rows.groups is None else {"groups": rows.groups}
+    scoring: Any = job.metric if metric is None else metric
+    scoring = None if metric is not None and metric.name == "error" else scoring  # the learners' own score is that, and quicker
     search = RacingCV(
         recipe.estimator,
         grid,
         cv=_folds(job, rows),
-        scoring=None if job.scoring == "accuracy" else job.scoring,  # the learners' own score is that, and quicker
+        scoring=scoring,
         n_jobs=job.jobs,
         store=job.folder,
         memory=job.running.memory,
+        client=None if cluster is None else cluster.client,
         max_time=None if until is None else max(1e-9, TOLD_SHARE * (until - time.monotonic())),
         verbose=0 if console.state.quiet else 1,
         narrow=not job.asks_for_a_grid,
@@ -200,10 +330,27 @@ def _search(job: TuneJob, recipe: Recipe, grid: list[dict[str, list[Any]]], rows
         except OtherQuestion as error:
             remedy = "give another folder with -o, or delete it if no longer wanted"
             raise UsageError(f"{job.folder} keeps a run on other {', '.join(error.different)}: {remedy}.") from error
-        except ValueError as error:
-            if job.scoring == "accuracy":
+        except (ValueError, AttributeError) as error:  # the latter where a scorer asks for probabilities that are not there
+            if metric is not None:
                 raise
-            raise UsageError(f"--scoring {job.scoring} does not work here: {error}") from error
+            raise UsageError(f"--metric {scoring} does not work here: {error}") from error
+
+
+def _decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Threshold | None]:
+    """Calibrate the choice, and choose its threshold if one is wished for; both where its out-of-fold scores allow it."""
+    calibration = None
+    try:
+        _, codes = search.scored()
+        classes = search.best_estimator_.classes_
+        calibration = calibration_record(search.calibrate(), codes, classes, search.positive(aim))
+    except ValueError as error:
+        console.say(f"note: no probabilities: {error}")
+    if aim is None:
+        return calibration, None
+    try:
+        return calibration, search.choose_threshold(aim)
+    except ValueError as error:
+        raise UsageError(f"--threshold: {error}") from None
 
 
 def _refit_all(job: TuneJob, search: Any, recipe: Recipe, dataset: Dataset, split: Split, until: float | None) -> tuple[Any, Any]:
@@ -215,7 +362,11 @@ def _refit_all(job: TuneJob, search: Any, recipe: Recipe, dataset: Dataset, spli
     model = clone(search.best_estimator_)
     try:
         with limited(until), console.working(f"refitting on all {len(rows)} rows"):
-            return model.fit(rows.X, rows.y, **recipe.weights_of(rows)), everyone
+            model.fit(rows.X, rows.y, **recipe.weights_of(rows))
+            both = search.best_estimator_, model
+            some = dataset.X[np.sort(np.random.default_rng(0).permutation(split.train)[:SCALE_ROWS])]
+            carry_over(*(anatomy(each, fitted=True).learner for each in both), *(each.decision_function(some) for each in both))
+            return model, everyone
     except Interrupted:
         return search.best_estimator_, split.train
 
@@ -243,7 +394,7 @@ def _write_cells(path: Path, record: TuneRecord) -> None:
         line |= {"expand": expansion_degree(setting), "lam": setting.lam, "C": cell.cost}
         line |= {} if setting.stop is None else {setting.stop.name: setting.stop.count}
         line |= {name: value for name, value in setting.options if isinstance(value, str | float | int)}
-        line |= {"error" if record.counts_errors else record.scoring: cell.value, "deviation": cell.deviation}
+        line |= {record.measure.name: cell.value, "deviation": cell.deviation}
         line |= {"folds": sum(fold is not None for fold in cell.folds)}
         line |= {"support_vectors": cell.support_vectors, "gap": cell.gap}
         if cell.ended is not None:

@@ -8,14 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.program.pages.wording import decision_words
+from pegasos.metrics import Measure
+from pegasos.program.pages.wording import (
+    decision_lines,
+    decision_words,
+    guess_words,
+    score_text,
+    unlike_words,
+    verdict_words,
+    whole_words,
+)
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import LearnerFacts
-from pegasos.program.records.runs import CellRecord, Confusion, ErrorCount, TuneRecord
+from pegasos.program.records.runs import OUT_OF_FOLD, CellRecord, Confusion, ErrorCount, TuneRecord
 from pegasos.program.terminal import console
 from pegasos.program.terminal.console import percent
 from pegasos.program.terminal.reproduction import expansion_degree, kernel_words, option_flag
 from pegasos.search.advice import Advice
+from pegasos.search.figures import Figure
 
 #: Classes up to which a confusion matrix is printed, and families of settings that are shown.
 _SHOWN_CLASSES, _SHOWN_FAMILIES = 20, 12
@@ -43,17 +53,41 @@ def show_learner(facts: LearnerFacts) -> None:
     if facts.support_vectors is not None:
         lines["support vectors"] = f"{facts.support_vectors}{'' if facts.rows is None else f' of {facts.rows} rows'}"
     if facts.gap is not None:
-        lines["certified gap"] = f"{facts.gap:.2g} of the objective at most"
+        lines["certified"] = f"at most {facts.gap:.2g} of the objective above the best possible"
     console.show(*(f"  {name}: {value}" for name, value in lines.items() if value is not None))
 
 
 def show_errors(errors: dict[str, ErrorCount]) -> None:
     rows = [
-        (name, found.rows, found.mistakes, percent(found.error), f"{percent(found.low)} to {percent(found.high)}")
+        (name, found.rows, found.mistakes, percent(found.error), f"{percent(found.low)} to {percent(found.high)}", _guess(found))
         for name, found in errors.items()
         if found.error is not None and found.low is not None and found.high is not None
     ]
-    console.table(("", "rows", "mistakes", "error", "95 % interval"), rows)
+    console.table(("", "rows", "mistakes", "error", "95 % interval", "guessing"), rows)
+
+
+def _guess(found: ErrorCount) -> str:
+    return "" if found.guess is None else percent(found.guess)
+
+
+def show_figures(figures: dict[str, Figure], measure: Measure, positive: str | None) -> None:
+    """A metric on each kind of rows, beside what guessing would give."""
+    rows = [
+        (
+            name,
+            each.rows,
+            _shown(each.value, measure),
+            f"{_shown(each.low, measure)} to {_shown(each.high, measure)}",
+            _shown(each.guess, measure),
+        )
+        for name, each in figures.items()
+    ]
+    of = "" if positive is None else f" of {positive!r}"
+    console.table((f"{measure.name}{of}", "rows", measure.name, "95 % interval", "guessing"), rows)
+
+
+def _shown(value: float | None, measure: Measure) -> str:
+    return "" if value is None else score_text(value, measure).replace("\u00a0", " ")
 
 
 def show_confusion(found: Confusion) -> None:
@@ -71,28 +105,39 @@ def show_confusion(found: Confusion) -> None:
 
 
 def show_tune(found: TuneRecord) -> None:
-    measure = "error" if found.counts_errors else found.scoring
+    measure, choice = found.measure, found.figures.get(OUT_OF_FOLD)
     folds = "no fold" if found.decision.by == "look" else f"{found.folds} fold{'' if found.folds == 1 else 's'}"
     console.heading(f"{found.data}: {len(found.cells)} settings, {folds}, {found.seconds:.1f} s", "")
     leading = found.leading()
-    head = ("best of each family", "kernel", "expand", "λ", "C", f"cv {measure}", "± folds")
+    head = ("best of each family", "kernel", "expand", "λ", "C", f"cv {measure.name}", "± folds")
     console.table(head, [_line(cell, found) for cell in leading[:_SHOWN_FAMILIES]], left=2)
     if len(leading) > _SHOWN_FAMILIES:
         console.show(f"... and {len(leading) - _SHOWN_FAMILIES} more in {Path(found.folder) / 'results.csv'}")
     console.show("", f"choice:  {cell_words(found.choice)}")
     if found.simplest != found.best:
-        console.show(f"simpler: {cell_words(found.cells[found.simplest])} is within one standard error")
-    if found.counts_errors:
+        console.show(f"simpler: {cell_words(found.cells[found.simplest])}: smoother, and within one standard error")
+    value = f"{measure.name + ':':<8} {_shown(found.choice.value, measure)} {found.decision.how}, optimistic"
+    if measure.name == "error":
         honest = found.honest
-        corrected = f"{percent(honest.error)} ({percent(honest.low)} to {percent(honest.high)})"
-        value = _value(found.choice.value, found)
-        console.show(f"error:   {value} {found.decision.how}, optimistic; corrected for the choice {corrected}", "")
-    else:
-        console.show(f"score:   {measure} {_value(found.choice.value, found)} {found.decision.how}, optimistic", "")
+        value += f"; corrected for the choice {percent(honest.error)} ({percent(honest.low)} to {percent(honest.high)})"
+    console.show(value)
+    if choice is not None:
+        console.show(f"guess:   {guess_words(choice, measure)}")
+    for warning in filter(
+        None, (verdict_words(choice, measure), unlike_words(found.honest, found.errors.get("test"), found.split))
+    ):
+        console.heading("", warning)
+    console.show()
+    if measure.name != "error" and found.figures:
+        show_figures(found.figures, measure, found.positive)
+        console.show()
     show_errors(found.errors)
+    console.show(*decision_lines(found.calibration, found.threshold))
     for advice in found.advice:
         console.show(f"advice: {advice_words(advice)}")
-    console.show("", *decision_words(found.decision, found.folds, found.training_rows, found.cells))
+    known = found.training_rows if found.whole is None else found.decision.fitted_rows
+    console.show("", *whole_words(found.whole, found.training_rows))
+    console.show(*decision_words(found.decision, found.folds, known, found.cells))
     if found.page is not None:
         console.show("", f"page:  {found.page}")
 
@@ -102,12 +147,12 @@ def _line(cell: CellRecord, found: TuneRecord) -> tuple[object, ...]:
     strength = ("", "") if setting.lam is None else (f"{setting.lam:.2g}", f"{cell.cost:.3g}")
     what = (setting.model, kernel_words(setting), expansion_degree(setting) or "", *strength)
     if cell.ended is not None:
-        return *what, "ended early", f"{percent(cell.ended.error)} against {percent(cell.ended.leader)}"
-    return *what, _value(cell.value, found), _value(cell.deviation, found)
-
-
-def _value(value: float | None, found: TuneRecord) -> str:
-    return "" if value is None else percent(value) if found.counts_errors else f"{value:.4g}"
+        return (
+            *what,
+            "ended early",
+            f"{_shown(cell.ended.value, found.measure)} against {_shown(cell.ended.leader, found.measure)}",
+        )
+    return *what, _shown(cell.value, found.measure), _shown(cell.deviation, found.measure)
 
 
 def cell_words(cell: CellRecord) -> str:

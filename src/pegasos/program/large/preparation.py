@@ -10,8 +10,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
+from pegasos.nystroem import Nystroem
+from pegasos.program.large.sparse_survey import SparseSurvey
 from pegasos.program.large.survey import Numbers, Survey
 from pegasos.program.pipelines import make_recipe
 from pegasos.program.tables.dataset import NUMBER, TEXT, Dataset
@@ -19,26 +22,35 @@ from pegasos.program.tables.dataset import NUMBER, TEXT, Dataset
 Array = np.ndarray[Any, Any]
 
 
-def fitted_pipeline(survey: Survey, learner: Any, scale: str, expand: int | None) -> tuple[Any, int]:
-    """The pipeline with every step before the learner fitted, and the number of features that the learner gets."""
+def fitted_pipeline(
+    survey: Survey, learner: Any, scale: str, expand: int | None, nystroem: Nystroem | None = None, sample: Any = None
+) -> tuple[Any, int]:
+    """The pipeline with every step before the learner fitted, and the number of features that the learner gets.
+
+    Landmarks are chosen among the rows of a sample.
+    """
     example = _example(survey)
-    estimator = make_recipe(Dataset(survey.file, example, survey.features), learner, scale, expand).estimator
-    rows: Any = example
-    columns = _plain_columns(survey)
-    for name, step in estimator.steps[:-1]:
+    recipe = make_recipe(Dataset(survey.file, example, survey.features), learner, scale, expand, None, nystroem)
+    rows, columns = example, _plain_columns(survey)
+    for name, step in recipe.estimator.steps[:-1]:
         if step == "passthrough":
             continue
-        step.fit(rows)
+        step.fit(sample if name == "nystroem" else rows)
         if name == "encode":
             columns = _encoded_columns(survey, step)
+        elif name == "scale" and isinstance(survey, SparseSurvey):
+            _teach_sparse(step, survey)
         elif name == "scale":
             _teach(step, columns, survey.training)
         rows = step.transform(rows)
-    return estimator, int(rows.shape[1])
+        sample = None if sample is None else step.transform(sample)
+    return recipe.estimator, int(rows.shape[1])
 
 
 def _example(survey: Survey) -> Any:
     """A few rows that hold what the survey met; an array where there are neither words nor gaps."""
+    if survey.sparse:
+        return sparse.csr_matrix((2, len(survey.features)))
     height = max([2, *map(len, survey.words.values())])
     series = []
     for column in survey.features:
@@ -54,7 +66,8 @@ def _example(survey: Survey) -> Any:
 
 
 def _plain_columns(survey: Survey) -> list[Numbers]:
-    return [survey.numbers[column.name] for column in survey.features if column.kind == NUMBER]
+    """What a table holds that needs no encoder."""
+    return [] if survey.sparse else [survey.numbers[column.name] for column in survey.features if column.kind == NUMBER]
 
 
 def _encoded_columns(survey: Survey, encoder: Any) -> list[Numbers]:
@@ -96,3 +109,10 @@ def _teach(scaler: Any, columns: list[Numbers], rows: int) -> None:
         constant = variance <= rows * precision * variance + (rows * mean * precision) ** 2
         scaler.mean_, scaler.var_, scaler.scale_ = mean, variance, np.where(constant, 1.0, np.sqrt(variance))
     scaler.n_samples_seen_ = rows
+
+
+def _teach_sparse(scaler: Any, survey: SparseSurvey) -> None:
+    """The same for a scaler of sparse rows, which divides only."""
+    scaler.mean_, scaler.var_ = survey.moments
+    scaler.scale_ = np.where(scaler.var_ == 0.0, 1.0, np.sqrt(scaler.var_))
+    scaler.n_samples_seen_ = survey.training

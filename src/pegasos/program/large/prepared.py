@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from scipy import sparse
 
 from pegasos.engine.distances import squared_norms
-from pegasos.engine.passes import LabelledBlocks
+from pegasos.engine.passes import MOST_FEATURES, WIDE_NUMBERS, LabelledBlocks
 from pegasos.engine.row_blocks import Block
 from pegasos.program.files import temporary_folder
 from pegasos.program.tables.dataset import BadData
@@ -26,53 +27,115 @@ _BESIDE = 16
 _SPARED = 100 * 10**6
 
 
+class NoRoom(BadData):
+    """Prepared rows do not fit on the disk."""
+
+
 class PreparedRows:
     """Rows of one kind (training or test) in files: features as float32, the code of the class, the weight."""
 
+    #: What is kept: endings of files, and types of what is in them.
+    kept: tuple[tuple[str, Any], ...] = (("codes", np.int64), ("weights", np.float64), ("rows", np.float32))
+
     def __init__(self, folder: Path, name: str, width: int) -> None:
-        self.width, self.count = width, 0
+        self.folder, self.width, self.count, self.numbers = folder, width, 0, 0
         #: The largest x·x so far.
         self.reach = 0.0
-        self._paths = [folder / f"{name}.{part}" for part in ("rows", "codes", "weights")]
-        self._types: list[Any] = [np.float32, np.int64, np.float64]
+        self._paths = [folder / f"{name}.{ending}" for ending, _ in self.kept]
         self._files: list[IO[bytes]] = [path.open("wb") for path in self._paths]
 
-    def add(self, X: Array, codes: Array, weights: Array) -> None:
-        for file, values, dtype in zip(self._files, (X, codes, weights), self._types, strict=True):
-            file.write(np.ascontiguousarray(values, dtype).data)
-        self.count += len(codes)
+    def add(self, X: Any, codes: Array, weights: Array) -> None:
+        self._write(codes, weights, X)
+        self._count(X, X.size)
+
+    def _count(self, X: Any, numbers: int) -> None:
+        self.count, self.numbers = self.count + X.shape[0], self.numbers + numbers
         self.reach = max(self.reach, float(squared_norms(X).max(initial=0)))
+
+    def _write(self, *values: Any) -> None:
+        for file, each, (_, dtype) in zip(self._files, values, self.kept, strict=True):
+            file.write(np.ascontiguousarray(each, dtype).data)
 
     def close(self) -> None:
         for file in self._files:
             file.close()
 
-    def read(self, span: slice) -> tuple[Array, Array, Array]:
-        """Features, codes and weights of some rows; files are read, not mapped, so that what was read does not stay."""
-        found = []
-        for path, dtype, width in zip(self._paths, self._types, (self.width, 1, 1), strict=True):
-            offset = span.start * width * np.dtype(dtype).itemsize
-            found.append(np.fromfile(path, dtype, (span.stop - span.start) * width, offset=offset))
-        rows, codes, weights = found
-        return rows.reshape(-1, self.width), codes, weights
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process reads the files by their names."""
+        return {**vars(self), "_files": []}
 
-    def parts(self, rows: int = 1 << 14) -> Iterator[tuple[Array, Array, Array]]:
+    def complete(self) -> bool:
+        """Whether this process sees the files, and all their rows in them."""
+        try:
+            sizes = [path.stat().st_size for path in self._paths[:2]]
+        except OSError:
+            return False
+        return sizes == [8 * self.count] * 2
+
+    def read(self, span: slice) -> tuple[Any, Array, Array]:
+        """Features, codes and weights of some rows; files are read, not mapped, so that what was read does not stay."""
+        codes, weights = (self._numbers(place, span.start, span.stop) for place in (0, 1))
+        return self._rows(span), codes, weights
+
+    def _rows(self, span: slice) -> Any:
+        return self._numbers(2, span.start * self.width, span.stop * self.width).reshape(-1, self.width)
+
+    def _numbers(self, place: int, start: int, stop: int) -> Array:
+        dtype = np.dtype(self.kept[place][1])
+        return np.fromfile(self._paths[place], dtype, stop - start, offset=start * dtype.itemsize)
+
+    def parts(self, rows: int = 1 << 14) -> Iterator[tuple[Any, Array, Array]]:
         for start in range(0, self.count, rows):
             yield self.read(slice(start, min(start + rows, self.count)))
+
+
+class SparseRows(PreparedRows):
+    """The same for CSR rows: the numbers that are not zero, their columns, and where each row ends."""
+
+    kept = (*PreparedRows.kept[:2], ("ends", np.int64), ("columns", np.int32), ("values", np.float32))
+
+    def add(self, X: Any, codes: Array, weights: Array) -> None:
+        self._write(codes, weights, self.numbers + X.indptr[1:].astype(np.int64), X.indices, X.data)
+        self._count(X, X.nnz)
+
+    def _rows(self, span: slice) -> Any:
+        before = 1 if span.start else 0
+        ends = self._numbers(2, span.start - before, span.stop)
+        ends = ends if before else np.concatenate([[0], ends])
+        columns, values = (self._numbers(place, int(ends[0]), int(ends[-1])) for place in (3, 4))
+        return sparse.csr_matrix((values, columns, ends - ends[0]), (span.stop - span.start, self.width))
+
+
+def spans(files: Sequence[PreparedRows], rows: int) -> list[tuple[PreparedRows, slice]]:
+    """All rows of some files in pieces of so many; none crosses from one file to the next."""
+    return [(file, slice(k, min(k + rows, file.count))) for file in files for k in range(0, file.count, rows)]
+
+
+def wide_rows(files: Sequence[PreparedRows]) -> int:
+    """Rows in a block of wide ones."""
+    return int(max(64, WIDE_NUMBERS // (1 + sum(file.numbers for file in files) // max(1, sum(file.count for file in files)))))
 
 
 class FileBlocks(LabelledBlocks):
     """Blocks that are read when their turn comes, and forgotten after it."""
 
-    def __init__(self, rows: PreparedRows) -> None:
-        # arrays without memory: only the spans of the blocks are made from them
-        nothing = np.broadcast_to(np.float32(0), (rows.count, rows.width))
-        super().__init__(nothing, np.broadcast_to(np.int64(0), rows.count), np.broadcast_to(0.0, rows.count))
-        self._file, self._buffers = rows, threading.local()
+    def __init__(self, *files: PreparedRows) -> None:
+        count, width = sum(file.count for file in files), files[0].width
+        # arrays without memory: only the number of rows of a block is had from them
+        nothing = np.broadcast_to(np.float32(0), (count, width))
+        super().__init__(nothing, np.broadcast_to(np.int64(0), count), np.broadcast_to(0.0, count))
+        rows = wide_rows(files) if width > MOST_FEATURES else self.blocks[0].count
+        self._buffers = threading.local()
+        self.blocks = []
+        for file, span in spans(files, rows):
+            block = Block(nothing, slice(0, span.stop - span.start), self._buffers)
+            block.own = file, span
+            self.blocks.append(block)
 
     def _parts(self, work: Callable[..., Any], arguments: Sequence[Any]) -> Iterator[Any]:
         def read_and_work(block: Block, *arguments: Any) -> Any:
-            rows, codes, weights = self._file.read(block.span)
+            file, span = block.own
+            rows, codes, weights = file.read(span)
             there = Block(rows, slice(0, block.count), self._buffers)
             there.own = codes, weights
             return work(there, *arguments)
@@ -80,13 +143,17 @@ class FileBlocks(LabelledBlocks):
         yield from super()._parts(read_and_work, arguments)
 
 
+def needed_bytes(rows: int, width: int, stored: int | None = None) -> int:
+    """What so many rows take on disk; `stored`: numbers of all rows that are not zero, where rows are sparse."""
+    return rows * _BESIDE + (4 * rows * width if stored is None else 8 * (rows + stored))
+
+
 @contextlib.contextmanager
-def workplace(rows: int, width: int) -> Iterator[tuple[Path, int]]:
-    """A temporary folder with room for so many rows, and the bytes that they will take; it goes whatever happens."""
-    needed = rows * (4 * width + _BESIDE)
+def workplace(needed: int) -> Iterator[Path]:
+    """A temporary folder with room for so many bytes; it goes whatever happens."""
     with temporary_folder() as folder:
         free = shutil.disk_usage(folder).free
         if needed + _SPARED > free:
             where = f"{plain(folder.parent)} has {size(free)} free"
-            raise BadData(f"the prepared rows take {size(needed)} on disk, but {where}; set TMPDIR to a larger place.")
-        yield folder, needed
+            raise NoRoom(f"the prepared rows take {size(needed)} on disk, but {where}; set TMPDIR to a larger place.")
+        yield folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -61,14 +62,42 @@ class Numbers:
 
 
 @dataclass
+class LabelCounts:
+    """The labels of all rows: how many of each, and of which kinds."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    kinds: set[str] = field(default_factory=set)
+
+    def see(self, y: Array, file: str) -> Array:
+        """Some more labels; answers their texts."""
+        texts = label_texts(y)
+        self.kinds.add(y.dtype.kind)
+        _count(self.counts, texts)
+        if len(self.counts) > MOST_LABELS:
+            raise BadData(f"{file}: more than {MOST_LABELS} different labels; use --label to name the column of classes.")
+        return texts
+
+    def check(self, rows: int, column: str) -> None:
+        """Refuse labels that are no classes; `column` names file and column."""
+        check_classes("f" in self.kinds and self.kinds <= {"f", "i"}, len(self.counts), rows, column)
+
+
+def _count(counter: Counter[str], texts: Array) -> None:
+    counter.update(dict(zip(*(each.tolist() for each in np.unique(texts, return_counts=True)), strict=True)))
+
+
+@dataclass
 class Survey:
     """What all rows together say. `columns` are the features; statistics are of training rows, `gaps` and `labels` of all."""
+
+    #: Whether rows are sparse.
+    sparse = False
 
     file: str
     columns: list[Column]
     rows: int = 0
     training: int = 0
-    labels: Counter[str] = field(default_factory=Counter)
+    labels: LabelCounts = field(default_factory=LabelCounts)
     trained: Counter[str] = field(default_factory=Counter)
     gaps: Counter[str] = field(default_factory=Counter)
     numbers: dict[str, Numbers] = field(default_factory=dict)
@@ -76,7 +105,6 @@ class Survey:
     words: dict[str, Counter[str | None]] = field(default_factory=dict)
     #: Columns without any value.
     empty: list[str] = field(default_factory=list)
-    _kinds: set[str] = field(default_factory=set)
     _sample: list[Array] = field(default_factory=list)
     _stride: int = 1
 
@@ -85,12 +113,11 @@ class Survey:
         if part.y is None:
             raise BadData(f"{part.name}: rows from number {self.rows + 1} on have no label.")
         check_sizes(part)
-        texts = label_texts(part.y)
-        self._kinds.add(part.y.dtype.kind)
-        for counter, some in ((self.labels, texts), (self.trained, texts[~test])):
-            counter.update(dict(zip(*(each.tolist() for each in np.unique(some, return_counts=True)), strict=True)))
-        if len(self.labels) > MOST_LABELS:
-            raise BadData(f"{self.file}: more than {MOST_LABELS} different labels; use --label to name the column of classes.")
+        _count(self.trained, self.labels.see(part.y, self.file)[~test])
+        self._see_features(part, test)
+        self.rows, self.training = self.rows + len(part), self.training + int((~test).sum())
+
+    def _see_features(self, part: Dataset, test: Array) -> None:
         values = []
         for column, series in zip(self.columns, part.X.get_columns(), strict=False):
             self.gaps[column.name] += series.null_count()
@@ -104,7 +131,6 @@ class Survey:
                 self.numbers.setdefault(column.name, Numbers()).see(own[~np.isnan(own)])
         if values:
             self._keep(np.column_stack(values)[~test])
-        self.rows, self.training = self.rows + len(part), self.training + int((~test).sum())
 
     def _check_words(self, name: str) -> None:
         if sum(map(len, self.words.values())) > MOST_WORDS:
@@ -132,7 +158,7 @@ class Survey:
     @property
     def classes(self) -> Array:
         """The labels of training rows as one sorted array: whole numbers if all labels are, else their texts, as in memory."""
-        if self._kinds == {"i"}:
+        if self.labels.kinds == {"i"}:
             return np.sort(np.array([int(text) for text in self.trained if self.trained[text]]))
         return np.sort(np.array([text for text in self.trained if self.trained[text]], dtype=str))
 
@@ -155,23 +181,30 @@ class Survey:
         self.empty = [column.name for column in self.columns if self.gaps[column.name] == self.rows]
         if not self.features:
             raise BadData(f"{self.file}: no feature has a value in any row.")
-        fractions = "f" in self._kinds and self._kinds <= {"f", "i"}
-        check_classes(fractions, len(self.labels), self.rows, f"{self.file}: column {shown(label)}")
+        self.labels.check(self.rows, f"{self.file}: column {shown(label)}")
         if len(self.trained) < 2:
             only = f"only {shown(next(iter(self.trained), ''))} among the {self.training} training rows"
             raise BadData(f"{self.file}: column {shown(label)} holds {only}; two classes are needed.")
 
 
-def survey(file: str, columns: list[Column], parts: Callable[[], Iterator[Dataset]], draw: Draw, label: str) -> Survey:
-    """One pass over the rows; `parts` gives them as frames that begin with these columns."""
-    found = Survey(file, columns)
+@contextlib.contextmanager
+def telling_of_words() -> Iterator[None]:
+    """A word in a column that the first rows show as numbers: how it can be read."""
     try:
-        for part in parts():
-            found.see(part, draw.test(len(part)))
+        yield
     except NotNumber as error:
         todo = f"Its first rows show numbers in this column; if it holds categories, use --text {error.column}."
         raise BadData(f"{error} {todo}") from error
+
+
+def survey(found: Survey, parts: Iterator[Dataset], draw: Draw, label: str, *others: Callable[[Dataset, Array], None]) -> None:
+    """One pass over the rows, which are frames that begin with the survey's columns, or sparse; `others` see them, too."""
+    with telling_of_words():
+        for part in parts:
+            test = draw.test(len(part))
+            found.see(part, test)
+            for other in others:
+                other(part, test)
     if not found.rows:
-        raise BadData(f"{file} has no rows.")
+        raise BadData(f"{found.file} has no rows.")
     found.check(label)
-    return found

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from pegasos.engine.kernels import ALIASES, KERNELS, Kernel, as_kernel
 from pegasos.engine.plan import Plan
+from pegasos.learners.calibration import ISOTONIC, SIGMOID, Calibration
 from pegasos.learners.catalogue import DECLARATIONS, learner_class
 from pegasos.learners.task import PRECOMPUTED, is_precomputed
 from pegasos.program.errors import BadModel
@@ -51,6 +52,13 @@ class Learner(Part):
         stages = ["_stage_vectors", "_stage_bias"] if estimator.checkpoints_ else []
         for name in (*vectors, *stages, *self.cls.declaration.fitted_arrays):
             draft.keep(name, getattr(estimator, name))
+        if estimator.threshold_:
+            state["threshold"] = encode(float(estimator.threshold_), f"{what}: threshold_")
+        if estimator.calibration_ is not None:
+            state["calibration"] = estimator.calibration_.kind
+            state["calibration_power"] = encode(float(estimator.calibration_.power), f"{what}: calibration_")
+            for place, column in enumerate(estimator.calibration_.columns):
+                draft.keep(f"calibration_{place}", column)
         if not linear:
             state["kernel"] = encode(estimator.kernel_, f"{what}: kernel_")
             state["support"] = keep_rows(draft, "support_vectors_", estimator.support_vectors_)
@@ -82,8 +90,24 @@ class Learner(Part):
         )
         for name in self.cls.declaration.fitted_arrays:
             setattr(estimator, name, node.array(name, NUMBERS, finite=False))
+        if "threshold" in node.state:
+            estimator.threshold_ = node.take("threshold", checks.number)
+        if "calibration" in node.state:
+            estimator.calibration_ = _calibration(node, columns)
         estimator._saved, estimator._mark = (NotKept() if estimator.kernel is None else None), None
         return Built(estimator, node.inputs, None, learner=True)
+
+
+def _calibration(node: Node, columns: int) -> Calibration:
+    """Sigmoids as slope and offset, steps as knots: scores that grow, and probabilities that do not fall."""
+    kind = node.take("calibration", one_of(SIGMOID, ISOTONIC))
+    shape = (2,) if kind == SIGMOID else (None, 2)
+    parts = tuple(node.array(f"calibration_{place}", FLOATS, shape) for place in range(columns))
+    for part in parts if kind == ISOTONIC else ():
+        p = part[:, 1] if len(part) else np.array([-1.0])
+        if (np.diff(part[:, 0]) <= 0).any() or (np.diff(p) < 0).any() or p.min() < 0 or p.max() > 1:
+            raise node.bad("the knots of its calibration are not in order, or are no probabilities")
+    return Calibration(kind, parts, node.take("calibration_power", lambda value: checks.number(value) and value > 0))
 
 
 def _encoded_classes(classes: Array, what: str) -> dict[str, Any]:

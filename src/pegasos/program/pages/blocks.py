@@ -176,6 +176,22 @@ class Panel(Block):
 
 
 @dataclass
+class Thresholds(Block):
+    """Curves over thresholds with a slider, which the page draws; `data` is what its script needs besides them."""
+
+    kind: ClassVar[str] = "thresholds"
+    figures: dict[str, Any]
+    table: Table
+    data: dict[str, Any]
+
+    def charts(self) -> dict[str, Any]:
+        return self.figures
+
+    def tables(self) -> list[Table]:
+        return [self.table]
+
+
+@dataclass
 class Section:
     """A heading and what stands under it."""
 

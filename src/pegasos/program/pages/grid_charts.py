@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pegasos.metrics import Measure
 from pegasos.program.pages.vega import TICK, Rows, Spec, calculated, chart, either, grouped, mark, number, tooltip, word
 
 #: Pixels of a column and of a line of a heatmap by how many there are at most; beyond so many columns numbers are left out.
@@ -15,21 +16,21 @@ _SHADE = [
     grouped("xr", "value", min="least", max="most"),
     *calculated(
         **{"from": "columns ? datum.least : low", "to": "columns ? datum.most : high"},
-        share="datum.to <= datum.from ? (errors ? 0 : 1) : logarithmic ? log(datum.value / datum.from) / "
+        share="datum.to <= datum.from ? (least ? 0 : 1) : logarithmic ? log(datum.value / datum.from) / "
         "log(datum.to / datum.from) : (datum.value - datum.from) / (datum.to - datum.from)",
-        shade="errors ? datum.share : 1 - datum.share",
+        shade="least ? datum.share : 1 - datum.share",
         spoken="datum.setting + ': ' + datum.shown + ' ' + datum.spread + ' ' + datum.mark",
     ),
 ]
 #: The value that a shade stands for.
 _LEGEND = (
     "columns ? (datum.value == 0 ? 'column best' : datum.value == 1 ? 'worst' : '') : "
-    "format(logarithmic ? low * pow(high / low, errors ? datum.value : 1 - datum.value) : "
-    "low + (high - low) * (errors ? datum.value : 1 - datum.value), errors ? '.3~p' : '.3~g')"
+    "format(logarithmic ? low * pow(high / low, least ? datum.value : 1 - datum.value) : "
+    "low + (high - low) * (least ? datum.value : 1 - datum.value), percent ? '.3~p' : '.3~g')"
 )
 
 
-def heat(rows: Rows, across: Spec, down: Spec, measure: str, spread: str, logarithmic: bool) -> Spec:
+def heat(rows: Rows, across: Spec, down: Spec, measure: Measure, spread: str, logarithmic: bool) -> Spec:
     """Cells by two axes: colour and number are the value; the choice and the simplest cell that is as good have a frame.
 
     Rows have x, y and their places xr, yr, the cell's number, setting and mark, and its value with label, shown and spread.
@@ -38,7 +39,7 @@ def heat(rows: Rows, across: Spec, down: Spec, measure: str, spread: str, logari
     labels = {"labelAngle": -40 if across["long"] or columns > 12 else 0, "labelLimit": 140, "labelOverlap": "greedy"}
     y = word("y", "yr", title=down["title"], axis={"labelLimit": 150})
     places = {"x": word("x", "xr", title=across["title"], axis=labels), "y": y}
-    hints = {"tooltip": tooltip(setting="setting", shown=measure, spread=f"over {spread}", mark="note")}
+    hints = {"tooltip": tooltip(setting="setting", shown=measure.name, spread=f"over {spread}", mark="note")}
     bar = {"title": None, "orient": "top", "gradientLength": 160, "gradientThickness": 8}
     legend = {**bar, "values": [0, 0.5, 1], "tickCount": 3, "labelExpr": _LEGEND}
     color = number("shade", scale={"scheme": "viridis", "reverse": True, "domain": [0, 1]}, legend=legend)
@@ -51,7 +52,8 @@ def heat(rows: Rows, across: Spec, down: Spec, measure: str, spread: str, logari
         {**framed, "transform": [{"filter": "datum.mark !== ''"}]},
         mark("text", text, fontSize=11, aria=False, fontWeight=500, cursor="pointer"),
     ]
-    given = {"values": [row["value"] for row in rows], "logarithmic": logarithmic, "columns": False, "errors": measure == "error"}
+    given = {"values": [row["value"] for row in rows], "logarithmic": logarithmic, "columns": False}
+    given |= {"least": measure.least, "percent": measure.percent}
     params = [{"name": name, "value": value} for name, value in given.items()]
     params += [{"name": name, "expr": f"extent(values)[{at}]"} for at, name in enumerate(("low", "high"))]
     sizes = (("across", columns), ("down", lines))
@@ -60,18 +62,20 @@ def heat(rows: Rows, across: Spec, down: Spec, measure: str, spread: str, logari
     return chart(rows, *shown, width=width, height=height, params=params, transform=_SHADE)
 
 
-def lines(rows: Rows, along: Spec, other: Spec, measure: str, spread: str, logarithmic: bool) -> Spec:
+def lines(rows: Rows, along: Spec, other: Spec, measure: Measure, spread: str, logarithmic: bool) -> Spec:
     """Values against the numbers of one axis (at), a line for each value of the other (y), bands over folds (low, high)."""
     ticks = {} if along["ticks"] is None else {"values": along["ticks"]}
     x = number("at", title=along["title"], scale=along["scale"], axis={"labelExpr": TICK, "labelOverlap": "greedy", **ticks})
-    limits = {"type": "log", "nice": False} if logarithmic else {"type": "linear", "nice": True}
-    y = number("value", title=measure, scale=limits, axis={"format": ".3~p" if measure == "error" else ".3~g", "tickCount": 5})
+    # errors are read against none at all, scores against each other
+    limits = {"type": "log", "nice": False} if logarithmic else {"type": "linear", "nice": True, "zero": measure.least}
+    form = ".3~p" if measure.percent else ".3~g"
+    y = number("value", title=measure.name, scale=limits, axis={"format": form, "tickCount": 5})
     key = {"symbolType": "stroke", "labelLimit": 170, "columns": 1, "symbolOpacity": 1, "symbolStrokeWidth": 3, "symbolLimit": 14}
     legend = None if rows and other["title"] is None else key
     color = word("y", "yr", title=other["title"], scale={"scheme": "viridis"}, legend=legend)
     at = {"x": x, "y": y, "color": color}
-    band = {**at, "y": number("low", title=measure), "y2": {"field": "high"}}
-    hints = {"tooltip": tooltip(setting="setting", shown=measure, spread=f"over {spread}")}
+    band = {**at, "y": number("low", title=measure.name), "y2": {"field": "high"}}
+    hints = {"tooltip": tooltip(setting="setting", shown=measure.name, spread=f"over {spread}")}
     area, line = mark("area", band, opacity=0.15, aria=False), mark("line", at, strokeWidth=2, aria=False)
     return chart(rows, area, line, mark("point", {**at, **hints}, filled=True, size=36, opacity=1), height=250)
 

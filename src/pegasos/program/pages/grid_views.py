@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from pegasos.metrics import Measure
 from pegasos.program.pages import grid_charts, wording
 from pegasos.program.pages.grid_charts import NO_AXIS
 from pegasos.program.pages.vega import Rows, Spec
@@ -102,7 +103,7 @@ class Grid:
     def __init__(
         self,
         points: list[Point],
-        measure: str,
+        measure: Measure,
         best: int,
         simplest: int,
         mark: str = "choice",
@@ -123,8 +124,8 @@ class Grid:
             "cells": self._cells,
             "first": {self._key(anchor): self._first_axes(anchor) for anchor in self.families(most=None)},
             "best": best,
-            "title": f"Error in % on {tested}" if measure == "error" else f"{measure} on {tested}",
-            "against": "Error" if measure == "error" else measure,
+            "title": f"{_capital(measure.name)}{' in %' if measure.percent else ''} on {tested}",
+            "against": _capital(measure.name),
             "spread": spread,
             "logarithmic": self._logarithmic,
             "sizes": grid_charts.SIZES,
@@ -154,7 +155,7 @@ class Grid:
 
     def families(self, most: int | None = 12) -> list[Point]:
         """The best cell of each combination of words (model, kernel, ...), the best of them first."""
-        return best_of_families(self.points, self._family, lambda point: point.value, self.measure == "error")[:most]
+        return best_of_families(self.points, self._family, lambda point: point.value, self.measure.least)[:most]
 
     def _family(self, point: Point, but: str = "") -> tuple[Any, ...]:
         """The words of a cell, or all but one of them."""
@@ -220,6 +221,10 @@ class Grid:
 
     def _lines(self, rows: Rows, along: Spec, other: Spec) -> Spec:
         return grid_charts.lines(rows, along, other, self.measure, self._spread, self._logarithmic["test"])
+
+
+def _capital(name: str) -> str:
+    return name[0].upper() + name[1:]
 
 
 def _is_wide(values: list[float | None]) -> bool:

@@ -25,8 +25,9 @@ def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
         Section("weights", "Weights", [] if model.weights is None else _weights(model.weights)),
         *common_sections(record, model.setting),
     ]
-    took = f", trained in {duration(record.seconds)}" if record.seconds else ""
-    subtitle = f"{model.facts.learner}, {model.kernel}, for {data_text(record.data)}{took}."
+    took = f", made in {duration(record.seconds)}" if record.seconds else ""
+    seen = f"; looked at on {data_text(record.data)}" if record.kept else f", for {data_text(record.data)}"
+    subtitle = f"{model.facts.learner}, {model.kernel}{took}{seen}."
     return model.file or f"{record.data.name}: a model", subtitle, sections, scripts_data(record)
 
 
@@ -39,7 +40,7 @@ def _facts(model: ModelRecord) -> dict[str, Any]:
         "λ": None if facts.lam is None else number_text(facts.lam) + cost_text(facts.cost),
         facts.unit: facts.count,
         "support vectors": facts.support_vectors,
-        "certified gap": None if facts.gap is None else f"{facts.gap:.3g}",
+        "above the best possible objective (certified)": None if facts.gap is None else f"at most {facts.gap:.3g} of it",
     }
 
 

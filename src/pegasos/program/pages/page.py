@@ -2,45 +2,36 @@
 
 from __future__ import annotations
 
-import html as escaping
 import re
 from pathlib import Path
 from typing import Any
 
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
 from pegasos.program.files import write_bytes, write_text
 from pegasos.program.pages import model_page, rendering, study_page, sweep_page
 from pegasos.program.pages.blocks import Block, Section, Table
+from pegasos.program.pages.html_page import HtmlPage
 from pegasos.program.pages.recording import record_model, record_sweep
 from pegasos.program.pages.row_samples import as_dataset
 from pegasos.program.pages.run_folders import read_model_file, read_run
 from pegasos.program.records.pages import PageRecord
 from pegasos.program.records.studies import StudyRecord
 from pegasos.program.tables.dataset import BadData
+from pegasos.search.anatomy import anatomy
 from pegasos.search.sweep import SweepCV
 
 #: The look of charts in files: black on white, whatever the page's reader prefers.
 _ON_PAPER = {"background": "white", "font": "sans-serif", "view": {"stroke": None}, "axis": {"gridOpacity": 0.4}}
 
 
-class Page:
+class Page(HtmlPage):
     """One report: `html`, `save(path)` for the page alone, `write(folder)` with tables and figures beside it."""
 
     def __init__(self, title: str, subtitle: str, sections: list[Section], data: dict[str, Any]) -> None:
-        self.title, self.sections = title, sections
-        self.html = rendering.render(title, subtitle, sections, data)
-
-    def __repr__(self) -> str:
-        return f"Page({self.title!r}, {len(self.html) / 1e6:.1f} MB)"
-
-    def _repr_html_(self) -> str:
-        """For Jupyter: in a frame of its own, so that neither page's styles and scripts touch the other's."""
-        frame = 'style="width:100%;height:820px;border:0" sandbox="allow-scripts"'
-        return f'<iframe srcdoc="{escaping.escape(self.html)}" {frame} title="{escaping.escape(self.title)}"></iframe>'
-
-    def save(self, path: str | Path) -> Path:
-        """Write the page, complete or not at all."""
-        write_text(path, self.html)
-        return Path(path)
+        super().__init__(title, rendering.render(title, subtitle, sections, data))
+        self.sections = sections
 
     def write(self, folder: str | Path, figures: bool = False, name: str = "report.html") -> Path:
         """The page; and with `figures`, in a folder beside it, charts as PNG, SVG and PDF, tables as CSV, Markdown and LaTeX."""
@@ -88,6 +79,7 @@ def report(thing: Any, X: Any = None, y: Any = None, **facts: Any) -> Page:
     named set, for command lines), columns (names of features), image (height, width), seconds, command.
     """
     if not isinstance(thing, str | Path):
+        _check(thing)
         record = record_sweep if isinstance(thing, SweepCV) else record_model
         return make_page(record(thing, as_dataset(X, y, facts), **facts))
     path = Path(thing)
@@ -96,6 +88,23 @@ def report(thing: Any, X: Any = None, y: Any = None, **facts: Any) -> Page:
     if path.is_dir():
         return make_page(*read_run(path))
     return make_page(read_model_file(path, X, y, facts))
+
+
+def _check(thing: Any) -> None:
+    """Refuse what has no page: what is not ours, and what is not fitted."""
+    if not isinstance(thing, SweepCV):
+        try:
+            thing = anatomy(thing).learner
+        except ValueError as error:
+            raise ValueError(
+                f"report shows a SweepCV, a learner of pegasos, a folder of a run or a model file. {error}"
+            ) from None
+    try:
+        check_is_fitted(thing, "cv_results_" if isinstance(thing, SweepCV) else "classes_")
+    except NotFittedError:
+        raise NotFittedError(
+            f"this {type(thing).__name__} is not fitted yet, so there is nothing to show: call fit first."
+        ) from None
 
 
 def write_report(folder: str | Path, figures: bool = False) -> Path:

@@ -8,17 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.metrics import measure_of
 from pegasos.program.pages import mistakes, row_samples
 from pegasos.program.pages.fitted_facts import curves, made, weights
 from pegasos.program.pages.wording import kernel_text
+from pegasos.program.records.decisions import CalibrationRecord, RatesRecord, rates_record
 from pegasos.program.records.models import learner_facts
 from pegasos.program.records.pages import DataRecord, ExperimentRecord, KeptCell, ModelRecord, PageRecord, RowsRecord
-from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, best_of_families, cell_records
+from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, best_of_families, cell_records, out_of_fold
 from pegasos.program.scoring import scores_of
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.anatomy import anatomy
+from pegasos.search.decisions import Threshold
 from pegasos.search.estimates import Estimate, held_out
+from pegasos.search.figures import Figure
 from pegasos.search.settings import Setting
 
 Array = np.ndarray[Any, Any]
@@ -40,27 +44,40 @@ def record_sweep(
     advice: Iterable[Any] | None = None,
     seconds: float | None = None,
     decision: Decision | None = None,
+    rows: Any = None,
+    positive: str | None = None,
+    figures: dict[str, Figure] | None = None,
+    calibration: CalibrationRecord | None = None,
+    threshold: Threshold | None = None,
     tsne: bool = True,
 ) -> PageRecord:
     """Everything about a fitted SweepCV.
 
     dataset: the rows it was fitted to (None: a page without confusions). source: the data as a command line names them;
     options: further options of every command line, such as --label; positions: each row's place in the source;
-    errors, honest, decision: what `tune` knows already; advice: replaces the sweep's own; tsne: False draws a faster map.
+    errors, honest, decision, positive, figures, calibration, threshold: what `tune` knows already; advice: replaces the
+    sweep's own; tsne: False draws a faster map.
     """
-    metric, counts_errors = _metric(search), search.scoring in (None, "accuracy")
-    name = search.scoring if isinstance(search.scoring, str) else metric
-    cells = cell_records(search, search.labels_.shape[1], metric, counts_errors)
+    metric, scoring = _metric(search), search.scoring
+    if search.multimetric_:
+        scoring = scoring.get(metric) if isinstance(scoring, dict) else metric
+    measure = measure_of(scoring)
+    cells = cell_records(search, search.labels_.shape[1], metric, scoring)
     best, model = _best(search, metric), getattr(search, "best_estimator_", None)
-    if honest is None and counts_errors:
+    if honest is None and measure.name == "error":
         rounds = int(np.clip(2e7 / search.labels_.shape[1], 50, 1000))  # each round draws all rows anew
         honest = search.honest_estimate(rounds=rounds)
-    took, measure = search.time_ if seconds is None else seconds, "error" if counts_errors else name
+    took = search.time_ if seconds is None else seconds
     record = PageRecord(
         kind="tune",
         data=_data(dataset, source),
         made=made(),
         measure=measure,
+        positive=positive,
+        figures=out_of_fold(search) if figures is None else figures,
+        calibration=calibration,
+        threshold=threshold,
+        rates=_rates(search, threshold),
         command=command,
         options=list(options),
         seed=search.seed_,
@@ -92,7 +109,7 @@ def record_experiment(search: Any, dataset: Dataset, experiment: str, seed: int 
     The study lists its cells itself, and finds those of which predictions were kept by their settings.
     """
     metric = _metric(search)
-    cells, best = cell_records(search, len(dataset), metric, errors=True), _best(search, metric)
+    cells, best = cell_records(search, len(dataset), metric), _best(search, metric)
     simplest = getattr(search, "simplest_index_", best)
     record = PageRecord("study", _data(dataset, None), made(), seed=seed, cells=cells, best=best, simplest=simplest)
     kept, rows = _kept(search, record, dataset, None, tsne=False)
@@ -114,9 +131,13 @@ def record_model(
     command: str | None = None,
     seconds: float | None = None,
     positions: Array | None = None,
+    rows: Any = None,
     tsne: bool = True,
 ) -> PageRecord:
-    """Everything about one fitted learner or pipeline, on rows with labels if there are any; as in `record_sweep`."""
+    """Everything about one fitted learner or pipeline, on rows with labels if there are any; as in `record_sweep`.
+
+    rows: the same rows as the estimator takes them, where the dataset holds them otherwise.
+    """
     learner: Any = anatomy(estimator, fitted=True).learner
     kernel = kernel_text(None if learner.kernel is None else learner.kernel_)
     model = ModelRecord(Setting.of(estimator), learner_facts(estimator), kernel, weights(estimator, learner))
@@ -133,20 +154,21 @@ def record_model(
     def encode(labels: Array) -> Array:
         return np.array([place[label] for label in labels.tolist()], dtype=int)
 
-    found = scores_of(estimator, dataset)
+    found = scores_of(estimator, dataset) if rows is None else np.asarray(estimator.decision_function(rows))
     codes, predicted = _codes(dataset), encode(learner.labels_of(found))
     wrong, scores = predicted != codes, None
     if known == names:
         scores = found.astype(np.float64).reshape(len(codes), -1)
-    rows, keeper = _rows(dataset, codes, wrong, positions, tsne)
+    shown, keeper = _rows(dataset, codes, wrong, positions, tsne)
     listed = mistakes.worst(codes, predicted, scores)
     boundary, reason = row_samples.boundary(estimator, dataset, codes, encode)
     estimate = held_out(wrong)
-    errors = {"these rows": ErrorCount(len(codes), int(wrong.sum()), estimate.error, estimate.low, estimate.high)}
+    guess = float(np.mean(codes != np.bincount(codes).argmax()))
+    errors = {"these rows": ErrorCount(len(codes), int(wrong.sum()), estimate.error, estimate.low, estimate.high, guess)}
     kept = {"0": KeptCell(mistakes.confusion(codes, predicted, len(names)), listed)}
-    rows = replace(rows, shown={str(each.row): keeper.one(each.row) for each in listed})
+    shown = replace(shown, shown={str(each.row): keeper.one(each.row) for each in listed})
     data = replace(record.data, classes=names, counts=[*record.data.counts, *[0] * len(more)])
-    return replace(record, data=data, errors=errors, kept=kept, rows=rows, boundary=boundary, no_boundary=reason)
+    return replace(record, data=data, errors=errors, kept=kept, rows=shown, boundary=boundary, no_boundary=reason)
 
 
 # -- parts -----------------------------------------------------------------------------------------------------------
@@ -169,7 +191,10 @@ def _rows(dataset: Dataset, codes: Array, wrong: Array, positions: Any, tsne: bo
     statistics, order = row_samples.statistics(dataset, codes)
     columns, names = sorted(order[: mistakes.VALUES]), row_samples.feature_names(dataset)
     keeper = mistakes.RowKeeper(dataset, np.array(columns, dtype=int), positions)
-    record = RowsRecord(row_samples.place(dataset, codes, wrong, tsne), statistics, keeper.shape)
+    place = row_samples.place(dataset, codes, wrong, tsne)
+    if place is not None and positions is not None:
+        place = replace(place, rows=np.asarray(positions)[place.rows].tolist())
+    record = RowsRecord(place, statistics, keeper.shape)
     if keeper.shape is None:
         return replace(record, columns=[names[j] for j in columns]), keeper
     return replace(record, means=[keeper.picture(each) for each in row_samples.class_means(dataset, codes)]), keeper
@@ -179,9 +204,9 @@ def _kept(
     search: Any, record: PageRecord, dataset: Dataset, positions: Array | None, tsne: bool
 ) -> tuple[dict[str, KeptCell], RowsRecord]:
     """Confusions of as many cells as the page's size allows, the best first, and mistakes of the leading ones."""
-    codes, count, errors = _codes(dataset), len(record.data.classes), record.measure == "error"
-    ranked = best_of_families(record.cells, lambda cell: cell.number, lambda cell: cell.value, errors)
-    leading = _leading(ranked, record, errors)
+    codes, count, least = _codes(dataset), len(record.data.classes), record.measure.least
+    ranked = best_of_families(record.cells, lambda cell: cell.number, lambda cell: cell.value, least)
+    leading = _leading(ranked, record, least)
     wrong = (search.labels_ != codes) & (search.labels_ >= 0)  # rows that were never tested are not mistakes
     rows, keeper = _rows(dataset, codes, wrong[record.best], positions, tsne)
     hard = wrong[[cell.number for cell in ranked[:50]]].mean(axis=0)
@@ -199,9 +224,9 @@ def _kept(
     return kept, rows
 
 
-def _leading(ranked: list[CellRecord], record: PageRecord, errors: bool) -> list[int]:
+def _leading(ranked: list[CellRecord], record: PageRecord, least: bool) -> list[int]:
     """The choice, the simplest one, the best of each model and kernel, then the next best."""
-    families = best_of_families(ranked, lambda cell: (cell.setting.model, cell.setting.kernel), lambda cell: cell.value, errors)
+    families = best_of_families(ranked, lambda cell: (cell.setting.model, cell.setting.kernel), lambda cell: cell.value, least)
     order = [record.best, record.simplest, *(cell.number for cell in (*families[: LEADING - 4], *ranked))]
     return list(dict.fromkeys(order))[:LEADING]
 
@@ -212,6 +237,19 @@ def _scores(search: Any, number: int, classes: int) -> Array | None:
     except ValueError:
         return None
     return scores if scores.shape[1] in (classes, 1) else None
+
+
+def _rates(search: Any, threshold: Threshold | None) -> RatesRecord | None:
+    """What thresholds would give, for two classes whose out-of-fold scores were kept."""
+    try:
+        scores, codes = search.scored()
+    except (ValueError, AttributeError):  # without a refit there is no choice to look at
+        return None
+    if scores.ndim > 1:
+        return None
+    classes = search.best_estimator_.classes_
+    cut, aim = (0.0, None) if threshold is None else (threshold.value, threshold.aim)
+    return rates_record(scores, codes, classes, search.positive(), cut, aim)
 
 
 def _metric(search: Any) -> str:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import re
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
 from pegasos.engine.compiling import cache_folder
 from pegasos.program.files import write_text
-from pegasos.program.pages.blocks import Chart, Section
+from pegasos.program.pages.blocks import Chart, Section, Thresholds
 from pegasos.program.records.codec import to_json
 
-_SCRIPTS = ("base.js", "pictures.js", "explorer.js", "panel.js", "tables.js")
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w.]+)";\n', flags=re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=const|function|class)", flags=re.MULTILINE)
+_SCRIPTS = ("base.js", "pictures.js", "explorer.js", "panel.js", "tables.js", "thresholds.js")
 
 
 @functools.cache
@@ -53,16 +56,59 @@ def embedded(value: Any) -> str:
     return text
 
 
-def render(title: str, subtitle: str, sections: list[Section], data: dict[str, Any]) -> str:
-    """The page; everything in it that came from data is escaped by the template, or is JSON as above."""
+def _environment() -> Any:
+    """Templates that escape whatever is put into them."""
     import jinja2
-    from markupsafe import Markup
 
     loader = jinja2.FunctionLoader(_asset)
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["unbroken"] = lambda text: text.replace(" %", "\u00a0%")  # no line begins with a percent sign
+    return environment
+
+
+def render(title: str, subtitle: str, sections: list[Section], data: dict[str, Any]) -> str:
+    """The page; everything in it that came from data is escaped by the template, or is JSON as above."""
+    from markupsafe import Markup
+
     charts = {block.name: block.spec for section in sections for block in section.blocks if isinstance(block, Chart)}
-    safe: dict[str, Any] = {"styles": Markup(_asset("page.css")), "data": Markup(embedded({**data, "charts": charts}))}
+    for block in (each for section in sections for each in section.blocks if isinstance(each, Thresholds)):
+        data = {**data, "thresholds": {**block.data, "charts": block.figures}}
+    safe: dict[str, Any] = {"styles": [Markup(_asset("page.css"))], "data": Markup(embedded({**data, "charts": charts}))}
     safe["scripts"] = [Markup(_alone(script)) for script in (_bundle(), "\n".join(_asset(name) for name in _SCRIPTS))]
     filled = [section for section in sections if section.blocks]
-    return environment.get_template("page.html").render(title=title, subtitle=subtitle, sections=filled, **safe)
+    given = {"title": title, "subtitle": subtitle, "sections": filled, "evaluates": True}
+    return str(_environment().get_template("page.html").render(**given, **safe))
+
+
+def joined_modules(start: str) -> str:
+    """A JavaScript module and all that it imports, each once and after what it needs, as one script without imports.
+
+    The modules share one scope, so their names must differ; an import is one line, without new names.
+    """
+    texts: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        if name in texts:
+            return
+        text = _asset(name)
+        texts[name] = ""
+        folder = name.rpartition("/")[0]
+        for needed in _IMPORT.findall(text):
+            add(f"{folder}/{needed}")
+        del texts[name]  # a dictionary keeps the order in which its keys came
+        texts[name] = _EXPORT.sub("", _IMPORT.sub("", text))
+
+    add(start)
+    return "\n".join(texts.values())
+
+
+def render_play(title: str, data: Any) -> str:
+    """The page on which one sees the algorithms work."""
+    from markupsafe import Markup
+
+    safe = {
+        "styles": [Markup(_asset(name)) for name in ("page.css", "play/play.css")],
+        "data": Markup(embedded(data)),
+        "script": Markup(_alone('"use strict";\n' + joined_modules("play/main.js"))),
+    }
+    return str(_environment().get_template("play/play.html").render(title=title, **safe))

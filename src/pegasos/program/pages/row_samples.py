@@ -13,7 +13,7 @@ from sklearn.utils.validation import _get_feature_names
 from pegasos.engine.threads import single_threaded_blas
 from pegasos.learners.one_vs_all import NotFinite
 from pegasos.program.records.pages import Boundary, FeatureRecord, MapRecord, Statistics
-from pegasos.program.tables.dataset import NUMBER, Column, Dataset
+from pegasos.program.tables.dataset import NUMBER, TEXT, Column, Dataset, holds_words
 from pegasos.program.tables.statistics import describe
 
 Array = np.ndarray[Any, Any]
@@ -30,7 +30,21 @@ def as_dataset(X: Any, y: Any, facts: dict[str, Any]) -> Dataset | None:
         return X
     columns = _get_feature_names(X) if columns is None else columns
     listed, labels = [Column(str(each)) for each in ([] if columns is None else columns)], None if y is None else np.asarray(y)
+    if hasattr(X, "columns") and (frame := _frame_of(X)) is not None:
+        facts["rows"] = X  # the model takes them as they came
+        kinds = [TEXT if holds_words(each) else NUMBER for each in frame.get_columns()]
+        return Dataset(str(name), frame, [Column(*each) for each in zip(frame.columns, kinds, strict=True)], labels, image=image)
     return Dataset(str(name), X if sparse.issparse(X) else np.asarray(X), listed, labels, image=image)
+
+
+def _frame_of(X: Any) -> Any:
+    """A table with names as a frame of numbers and words; None where all are numbers without gaps, which an array holds."""
+    import polars as pl
+
+    names = [str(name) for name in X.columns]
+    found = [pl.Series(name, np.asarray(X[own]).tolist(), strict=False) for name, own in zip(names, X.columns, strict=True)]
+    found = [each.cast(pl.String) if holds_words(each) else each.cast(pl.Float64).fill_nan(None) for each in found]
+    return pl.DataFrame(found) if any(holds_words(each) or each.null_count() for each in found) else None
 
 
 def feature_names(dataset: Dataset) -> list[str]:
@@ -61,7 +75,7 @@ def numbers(dataset: Dataset, rows: Array) -> tuple[Array, list[int]]:
     """Columns of numbers of some rows as float64, gaps filled with the column's mean; and which columns they are."""
     if dataset.has_frame:
         part = dataset.X[rows.tolist()]
-        places = [j for j, column in enumerate(dataset.columns) if column.kind == NUMBER]
+        places = [j for j, column in enumerate(dataset.columns) if column.kind != TEXT]
         found = [part[:, j].cast(float).to_numpy() for j in places]
         X = np.column_stack(found) if found else np.empty((len(rows), 0))
     else:

@@ -41,13 +41,17 @@ def read_run(folder: Path) -> tuple[PageRecord | None, StudyRecord | None]:
 
 def _of_summary(found: TuneRecord) -> PageRecord:
     """A run of tune without its report.json: a page without rows."""
-    measure, advice = "error" if found.counts_errors else found.scoring, [str(each) for each in found.advice]
+    advice = [str(each) for each in found.advice]
     data = DataRecord(found.data, found.source, found.training_rows)
     return PageRecord(
         kind="tune",
         data=data,
         made={},
-        measure=measure,
+        measure=found.measure,
+        positive=found.positive,
+        figures=found.figures,
+        calibration=found.calibration,
+        threshold=found.threshold,
         command=found.command,
         seed=found.seed,
         seconds=found.seconds,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from pegasos.metrics import Measure
 from pegasos.program.pages import row_charts as draw
 from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text, columns
 from pegasos.program.pages.wording import duration, interval, percent
@@ -12,6 +13,7 @@ from pegasos.program.records.pages import Boundary, DataRecord, FeatureRecord, P
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.terminal.reproduction import python_lines
 from pegasos.search.estimates import Estimate
+from pegasos.search.figures import Figure
 from pegasos.search.settings import Setting
 
 #: Labels up to this length are drawn on maps themselves.
@@ -173,5 +175,19 @@ def error_table(errors: dict[str, ErrorCount], title: str = "Errors of the refit
     """Counted errors with their intervals."""
     rows = [{"rows of": name, **vars(each)} for name, each in errors.items() if each.error is not None]
     listed = columns("text", **{"rows of": ""}) + columns("number", rows="rows", mistakes="mistakes")
-    listed += columns("percent", error="error", low="95 % from", high="to")
+    listed += columns("percent", error="error", low="95 % from", high="to", guess="always guessing")
     return [Table("errors", title, listed, rows, folded=folded)] if rows else []
+
+
+def figure_table(figures: dict[str, Figure], measure: Measure, positive: str | None) -> list[Block]:
+    """The metric on each kind of rows beside what guessing would give; the error has a table of its own."""
+    if measure.name == "error":
+        return []
+    rows = [{"rows of": name, **vars(each), "verdict": "" if each.better else "no better"} for name, each in figures.items()]
+    listed = columns("text", **{"rows of": ""}) + columns("number", rows="rows")
+    listed += columns(
+        "percent" if measure.percent else "number", value=measure.name, low="95 % from", high="to", guess="guessing"
+    )
+    listed += columns("text", verdict="than guessing")
+    of = "" if positive is None else f" of {positive}"
+    return [Table("figures", f"{measure.name}{of}", listed, rows)] if rows else []

@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+from pegasos.metrics import measure_of
 from pegasos.program.pages import row_charts as draw
 from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text, Tiles, columns
 from pegasos.program.pages.grid_views import Grid, Point
@@ -21,7 +22,7 @@ from pegasos.program.records.studies import ExtraRecord, StudyCell, StudyRecord
 from pegasos.program.terminal.reproduction import command_line
 
 #: What seconds may be drawn against.
-_TIMED = {"T": "T (steps)", "m": "m (training rows)"}
+_TIMED = {"T": "steps (T)", "m": "m (training rows)"}
 
 
 def build(study: StudyRecord, record: PageRecord | None) -> tuple[str, str, list[Section], dict[str, Any]]:
@@ -34,7 +35,7 @@ def build(study: StudyRecord, record: PageRecord | None) -> tuple[str, str, list
     data, grid_blocks, panel = scripts_data(record), list[Block](), list[Block]()
     if best is not None:
         spread = "seeds" if len(study.seeds) > 1 else "one seed"
-        grid = Grid(points, "error", best.number, best.number, "least error", "test rows", spread)
+        grid = Grid(points, measure_of(None), best.number, best.number, "least error", "test rows", spread)
         grid_blocks = [explorer(grid, bool(record.kept))]
         data["grid"] = grid.described
     if record.kept:
@@ -44,6 +45,7 @@ def build(study: StudyRecord, record: PageRecord | None) -> tuple[str, str, list
     sections = [
         Section("summary", "Summary", _summary(study)),
         Section("printed", "Printed and ours", _printed(study)),
+        Section("compared", "The best of each", _compared(study)),
         Section("claims", "Claims", _claims(study)),
         Section("grid", "The grid", grid_blocks),
         Section("cell", "The chosen setting", panel),
@@ -124,6 +126,18 @@ def _printed(study: StudyRecord) -> list[Block]:
         listed = [*listed, ("chosen", "", "text")]
         blocks.append(Table("readings-all", "All readings", listed, readings, filter_by="group", folded=True))
     return blocks
+
+
+def _compared(study: StudyRecord) -> list[Block]:
+    """The best setting of every experiment side by side, where a study reproduces no report."""
+    tested = [cell for cell in study.cells if cell.split != "train"]
+    best = best_of_families(tested, lambda cell: cell.experiment, lambda cell: cell.error)
+    if study.numbers or len(best) < 2:
+        return []
+    names = dict.fromkeys(name for cell in best for name in cell.words())
+    listed = columns("text", **{name: title_of(name) for name in names})
+    listed += columns("percent", error="error", spread="± seeds")
+    return [Table("compared", "The best of each", listed, [cell.row() for cell in best])]
 
 
 def _claims(study: StudyRecord) -> list[Block]:

@@ -6,11 +6,13 @@ from typing import Any
 
 from pegasos.program.pages import grid_charts, wording
 from pegasos.program.pages.blocks import Block, Explorer, Panel, Section, Table, Text, Tiles, columns
+from pegasos.program.pages.decision_section import decision_blocks
 from pegasos.program.pages.grid_views import Grid, Point, points_of
-from pegasos.program.pages.shared_sections import common_sections, error_table, honest_tile
+from pegasos.program.pages.shared_sections import common_sections, error_table, figure_table, honest_tile
 from pegasos.program.pages.wording import count, is_number, score_text, value_text
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.pages import PageRecord
+from pegasos.program.records.runs import OUT_OF_FOLD, leading_cells
 from pegasos.program.terminal.reproduction import command_line
 
 #: Rows that a table of cells may have.
@@ -23,13 +25,18 @@ def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
     grid = Grid(points_of(record.cells, commands), record.measure, record.best, record.simplest)
     reason = "The rows were not given to this page, so it has no confusion matrix: pegasos.report(sweep, X, y) shows them."
     panel: list[Block] = [confusion_panel(record)] if record.kept else [Text(reason, small=True)]
+    if record.threshold is not None:
+        panel.insert(0, Text("Confusions of a cell are those at score 0; further below thresholds have theirs.", small=True))
     chosen = next(cell for cell in record.cells if cell.number == record.best)
-    best = cell_table(grid, grid.families(30), "families", "The best of each family")
+    leading = {cell.number: place for place, cell in enumerate(leading_cells(record.cells, record.measure.least))}
+    firsts = sorted((point for point in grid.points if point.number in leading), key=lambda point: leading[point.number])
+    best = cell_table(grid, firsts, "families", "The best of each family")
     sections = [
         Section("summary", "Summary", _summary(record, grid)),
         Section("grid", "The grid", [explorer(grid, bool(record.kept))]),
         Section("cell", "The chosen setting", panel),
         Section("families", "The best of each family", [best]),
+        Section("decisions", "Probabilities and thresholds", decision_blocks(record)),
         *common_sections(record, chosen.setting),
     ]
     ended = sum(cell.ended is not None for cell in record.cells)
@@ -49,16 +56,31 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
     how = "Cross-validated" if record.decision is None or record.decision.by == "folds" else "Of a first look:"
     tiles = [
         ("Choice", model, rest),
-        (f"{how} {measure}", score_text(best.value, measure), f"{spread}optimistic, since it was chosen by it"),
+        (f"{how} {measure.name}", score_text(best.value, measure), f"{spread}optimistic, since it was chosen by it"),
     ]
-    tiles += honest_tile(record.honest if measure == "error" else None)
+    choice, tested = record.figures.get(OUT_OF_FOLD), record.figures.get("test")
+    if choice is not None:
+        how, _, value = wording.guess_words(choice, measure).rpartition(": ")
+        tiles.append(("Without a model", value, f"{measure.name} of {how}"))
+    tiles += honest_tile(record.honest if measure.name == "error" else None)
+    if tested is not None and measure.name != "error":
+        beside = (
+            f"{score_text(tested.low, measure)} to {score_text(tested.high, measure)}; {wording.guess_words(tested, measure)}"
+        )
+        tiles.append(
+            (f"Test {measure.name}", score_text(tested.value, measure), f"{tested.rows:,} rows that took no part; {beside}")
+        )
     if test is not None and test.error is not None:
         counted = f"{test.mistakes} of {test.rows:,} rows that took no part; {wording.interval(test.low, test.high)}"
+        counted += "" if test.guess is None else f"; always guessing: {wording.percent(test.guess)}"
         tiles.append(("Test error", wording.percent(test.error), counted))
-    blocks: list[Block] = [Tiles(tiles)]
+    split = "" if record.decision is None else record.decision.split
+    verdicts = wording.verdict_words(choice, measure), wording.unlike_words(record.honest, test, split)
+    blocks: list[Block] = [*(Text(line, warning=True) for line in verdicts if line), Tiles(tiles)]
     if simplest is not best:
         simpler = f"{texts[simplest.number]} ({score_text(simplest.value, measure)})"
-        blocks.append(Text(f"Simpler, and within one standard error of the choice: {simpler}."))
+        how = "Simpler (smoother: a larger λ, a wider kernel, fewer terms), and within one standard error of the choice"
+        blocks.append(Text(f"{how}: {simpler}."))
     if record.decision is not None:
         known = record.data.rows or record.decision.fitted_rows
         told = wording.decision_words(record.decision, record.folds, known, record.cells)
@@ -74,7 +96,8 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
         blocks.append(Text(f"{cells} did not reach their tolerance: raise the epochs or tol.", warning=True))
     refitted = record.decision is not None and record.decision.refitted
     title = "Errors of the choice before it was refitted on all rows" if refitted else "Errors of the refitted choice"
-    return [*blocks, *error_table(record.errors, title), *(Text(note, small=True) for note in record.data.notes)]
+    tables = [*error_table(record.errors, title), *figure_table(record.figures, measure, record.positive)]
+    return [*blocks, *tables, *(Text(note, small=True) for note in record.data.notes)]
 
 
 def explorer(grid: Grid, kept: bool) -> Explorer:
@@ -88,7 +111,7 @@ def explorer(grid: Grid, kept: bool) -> Explorer:
     points, title = grid.points, "All cells"
     if len(points) > MOST_ROWS:
         known = [point for point in points if point.value is not None]
-        ranked = sorted(known, key=lambda point: point.value or 0.0, reverse=grid.measure != "error")
+        ranked = sorted(known, key=lambda point: point.value or 0.0, reverse=not grid.measure.least)
         points, title = ranked[:MOST_ROWS], f"The best {MOST_ROWS} of {len(points)} cells"
     return Explorer(grid.figures, cell_table(grid, points, "cells", title), " ".join(parts))
 
@@ -96,16 +119,16 @@ def explorer(grid: Grid, kept: bool) -> Explorer:
 def cell_table(grid: Grid, points: list[Point], name: str, title: str) -> Table:
     """Every cell as a row."""
     names = list(dict.fromkeys(name for point in grid.points for name in point.values))
-    form = "percent" if grid.measure == "error" else "number"
+    form = "percent" if grid.measure.percent else "number"
     listed = columns("text", **{f"p {name}": wording.title_of(name) for name in names}) + columns("number", cost="C")
-    listed += columns(form, value=grid.measure, deviation="±", train="training")
+    listed += columns(form, value=grid.measure.name, deviation="±", train="training")
     listed += columns("number", support_vectors="support vectors", gap="gap")
     if any(point.ended is not None for point in points):
         listed += columns("text", ended="ended early at")
     rows = []
     for point in points:
         plain = {name: value if value is None or is_number(value) else value_text(value) for name, value in point.values.items()}
-        told = {"ended": wording.ended_text(point.ended), **{f"p {name}": value for name, value in plain.items()}}
+        told = {"ended": wording.ended_text(point.ended, grid.measure), **{f"p {name}": value for name, value in plain.items()}}
         rows.append({**vars(point), **told})
     return Table(name, title, listed, rows)
 
@@ -121,4 +144,10 @@ def scripts_data(record: PageRecord) -> dict[str, Any]:
     """What the scripts need besides the grid: the confusion matrix without rows, and what was kept."""
     rows, classes = record.rows, record.data.classes
     kept = {"kept": to_json(record.kept), "rows": to_json(rows.shown), "shape": rows.shape, "columns": rows.columns}
-    return {"measure": record.measure, "classes": classes, "confusion": grid_charts.confusion([], classes), **kept}
+    return {
+        "measure": record.measure.name,
+        "least": record.measure.least,
+        "classes": classes,
+        "confusion": grid_charts.confusion([], classes),
+        **kept,
+    }

@@ -6,12 +6,17 @@ from collections import Counter
 from typing import Any
 
 from pegasos.engine.kernels import KERNELS, DistanceKernel, Kernel
+from pegasos.metrics import METRICS, PROBABILITIES, Measure
+from pegasos.program.records.decisions import CalibrationRecord
 from pegasos.program.records.pages import DataRecord
-from pegasos.program.records.runs import CellRecord, Decision
+from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, WholeRecord
+from pegasos.search.decisions import Threshold
+from pegasos.search.estimates import Estimate
+from pegasos.search.figures import Figure
 from pegasos.search.narrowing import Ended
 from pegasos.search.settings import Opaque, Part, Setting, Table
 
-_TITLES = {"lam": "λ", "n_iter": "T (steps)", "expand": "degree of expansion", "param": "parameter"}
+_TITLES = {"lam": "λ", "n_iter": "steps (T)", "expand": "degree of expansion", "param": "parameter"}
 #: What stands for a value that a cell does not have.
 NONE = "–"
 
@@ -136,18 +141,19 @@ def setting_text(values: dict[str, Any], cost: float | None = None) -> str:
     return ", ".join(parts)
 
 
-def ended_text(ended: Ended | None) -> str | None:
+def ended_text(ended: Ended | None, measure: Measure) -> str | None:
     """Where a cell ended, and how far behind it was then."""
     if ended is None:
         return None
-    return f"{percent(ended.error)} against {percent(ended.leader)} on {ended.tested:,} rows, learned from {ended.learned:,}"
+    values = f"{score_text(ended.value, measure)} against {score_text(ended.leader, measure)}"
+    return f"{values} on {ended.tested:,} rows, learned from {ended.learned:,}"
 
 
 def decision_words(decision: Decision, folds: int, training_rows: int, cells: list[CellRecord]) -> list[str]:
     """What a reader must know of a choice: who ended early, what time did to it, and which rows the kept model knows."""
     lines, ended = [], sum(cell.ended is not None for cell in cells)
     if ended:
-        why = "on the same rows they erred more often than the leader, or a few others were better"
+        why = "on the same rows they were worse than the leader by more than noise, or a few others were better"
         lines.append(f"{ended} of {len(cells)} settings ended early: {why}.")
     late = "Time was up" if decision.max_time is None else f"Time was up ({decision.max_time:g} s)"
     if decision.by == "look":
@@ -166,19 +172,84 @@ def decision_words(decision: Decision, folds: int, training_rows: int, cells: li
     return lines
 
 
+def whole_words(whole: WholeRecord | None, training_rows: int) -> list[str]:
+    """Of a table beyond memory: on what the settings were compared, and how all rows were learned."""
+    if whole is None:
+        return []
+    lines = [f"Settings were compared on a sample of {whole.sample:,} of {training_rows:,} training rows, drawn over all files."]
+    if whole.how == "sample":
+        return [*lines, f"The saved model knows the sample only: {whole.why}."]
+    kernel = "" if whole.landmarks is None else f" Its kernel is made of {count(whole.landmarks, 'landmark')} (Nyström)."
+    passes = f"{count(whole.passes or 0, 'pass')}, certified gap {whole.gap or 0.0:.2g}"
+    lines.append(
+        f"All training rows were learned by {whole.model}: λ = {whole.lam:.3g}{cost_text(whole.cost)}, {passes}.{kernel}"
+    )
+    if whole.compared:
+        tried = ", ".join(f"{each.lam:.3g} ({percent(each.errors.error)})" for each in whole.compared)
+        lines.append(f"λ was compared again on {whole.compared[0].errors.rows:,} training rows kept apart: {tried}.")
+    return lines
+
+
+def guess_words(figure: Figure, measure: Measure) -> str:
+    """What could be had without looking at a row, and its value."""
+    needs = METRICS[measure.name].needs
+    blind = "giving each class its share" if needs == PROBABILITIES else "scores without any order"
+    how = blind if figure.guessed is None else f"always guessing {figure.guessed!r}"
+    return f"{how}: {score_text(figure.guess, measure)}"
+
+
+def verdict_words(figure: Figure | None, measure: Measure) -> str | None:
+    """The sentence that a model deserves which does not beat guessing; None for one that does, or where it is not known."""
+    if figure is None or figure.better:
+        return None
+    ahead = figure.value < figure.guess if measure.least else figure.value > figure.guess
+    how = "better by no more than noise" if ahead else "not better"
+    value = f"{measure.name} {score_text(figure.value, measure)} on {figure.rows:,} rows that it did not learn from"
+    return f"This model is no better than guessing: {value}, {how} than {guess_words(figure, measure)}."
+
+
+def decision_lines(calibration: CalibrationRecord | None, threshold: Threshold | None) -> list[str]:
+    """How scores became probabilities, and where the threshold is."""
+    lines = []
+    if calibration is not None:
+        brier, chance = calibration.briers[calibration.kind], f"{calibration.by_chance:.3f} by chance alone"
+        lines.append(
+            f"probabilities: {calibration.words}, Brier score {brier:.4f}; "
+            f"on average {calibration.error:.3f} from the shares that came true ({chance})"
+        )
+    if threshold is not None:
+        at = f"score {threshold.value:.6g} (95 %: {threshold.low:.6g} to {threshold.high:.6g}) for {threshold.aim}"
+        rates = f"precision {threshold.precision:.3f}, recall {threshold.recall:.3f}"
+        lines.append(f"threshold: {at}; out of fold {100 * threshold.share:.1f} % of rows are above it: {rates}")
+    return lines
+
+
+def unlike_words(honest: Estimate | None, test: ErrorCount | None, split: str) -> str | None:
+    """Where test rows came by themselves, and tell something else than the training rows do."""
+    if honest is None or test is None or test.low is None or test.high is None or "own test group" not in split:
+        return None
+    if test.low <= honest.high and honest.low <= test.high:
+        return None
+    told = f"{percent(honest.error)} ({percent(honest.low)} to {percent(honest.high)})"
+    return (
+        f"The file's own test rows are unlike its training rows: {percent(test.error)} error ({percent(test.low)} to "
+        f"{percent(test.high)}) where training rows let expect {told}. For rows like the test rows believe the test error."
+    )
+
+
 # -- numbers that were measured ---------------------------------------------------------------------------------------
 
 
-def score_text(value: float | None, measure: str) -> str:
+def score_text(value: float | None, measure: Measure) -> str:
     """A measured value; a percent sign stays with its number."""
     if value is None:
         return "not known"
-    return f"{100 * value:.2f}\u00a0%" if measure == "error" else f"{value:.4g}"
+    return f"{100 * value:.2f}\u00a0%" if measure.percent else f"{value:.4g}"
 
 
-def score_label(value: float, measure: str) -> str:
+def score_label(value: float, measure: Measure) -> str:
     """The number in a cell of a heatmap: an error in percent without its sign, which the title has."""
-    if measure == "error":
+    if measure.percent:
         return f"{100 * value:.2f}" if value < 0.0995 else f"{100 * value:.1f}"
     return f"{value:.3f}".replace("0.", ".", 1) if 0 <= value < 1 else f"{value:.3g}"
 

@@ -15,7 +15,9 @@ from pegasos.program.records.codec import OtherVersion, from_json
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.tables.dataset import Column
 from pegasos.search.anatomy import anatomy
+from pegasos.search.decisions import Threshold
 from pegasos.search.estimates import Estimate
+from pegasos.search.figures import Figure
 
 
 @dataclass(frozen=True)
@@ -108,10 +110,17 @@ class ModelCard:
     errors: dict[str, ErrorCount] = field(default_factory=dict)
     #: The model was refitted on so many rows after its errors had been counted, test rows among them.
     refitted_rows: int | None = None
-    #: Of a choice among settings: its cross-validated score, the scorer, and the estimate that corrects for the choice.
-    score: float | None = None
-    scoring: str | None = None
+    #: Of a choice among settings: its cross-validated value of the metric, which metric, the class that it looks at, costs,
+    #: figures beside what guessing gives, and the estimate of the error that corrects for the choice.
+    value: float | None = None
+    metric: str | None = None
+    positive: str | None = None
+    costs: list[tuple[str, str, float]] = field(default_factory=list)
+    figures: dict[str, Figure] = field(default_factory=dict)
     honest: Estimate | None = None
+    #: How its scores became probabilities, and what its threshold was chosen for.
+    calibration: str | None = None
+    threshold: Threshold | None = None
     command: str | None = None
     created: str | None = None
     seconds: float | None = None

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from pegasos.metrics import Measure, measure_of
+from pegasos.program.records.decisions import CalibrationRecord, RatesRecord
 from pegasos.program.records.models import LearnerFacts
 from pegasos.program.records.runs import CellRecord, Decision, ErrorCount
 from pegasos.program.tables.description import Feature
+from pegasos.search.decisions import Threshold
 from pegasos.search.estimates import Estimate
+from pegasos.search.figures import Figure
 from pegasos.search.settings import Setting
 
 
@@ -160,7 +164,12 @@ class PageRecord:
     kind: str
     data: DataRecord
     made: dict[str, str]
-    measure: str = "error"
+    measure: Measure = field(default_factory=lambda: measure_of(None))
+    positive: str | None = None
+    figures: dict[str, Figure] = field(default_factory=dict)
+    calibration: CalibrationRecord | None = None
+    threshold: Threshold | None = None
+    rates: RatesRecord | None = None
     command: str | None = None
     #: Further options of every command line, such as --label.
     options: list[str] = field(default_factory=list)

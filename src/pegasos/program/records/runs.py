@@ -5,19 +5,26 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
+from pegasos.metrics import Measure, measure_of, shown_value
+from pegasos.program.records.decisions import CalibrationRecord
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.advice import Advice
+from pegasos.search.decisions import Threshold
 from pegasos.search.estimates import Estimate, held_out
+from pegasos.search.figures import Figure
 from pegasos.search.narrowing import Ended
 from pegasos.search.settings import Setting
 
 T = TypeVar("T")
+
+#: The name of the figure that comes from folds, each row by a model that did not learn from it.
+OUT_OF_FOLD = "out of fold"
 
 
 @dataclass(frozen=True)
@@ -29,21 +36,25 @@ class ErrorCount:
     error: float | None
     low: float | None
     high: float | None
+    #: The error on the same rows of always guessing the class that most training rows have; None where that is not known.
+    guess: float | None = None
 
     @classmethod
-    def of(cls, y: Any, predicted: Any) -> ErrorCount:
-        """Labels against predictions, whatever types they have."""
+    def of(cls, y: Any, predicted: Any, usual: Any = None) -> ErrorCount:
+        """Labels against predictions, whatever types they have; `usual` is the class that most training rows have."""
         if not len(y):
             return cls(0, 0, None, None, None)
-        return cls.counted(len(y), int((label_texts(predicted) != label_texts(y)).sum()))
+        truth = label_texts(y)
+        guess = None if usual is None else float((truth != label_texts([usual])[0]).mean())
+        return cls.counted(len(y), int((label_texts(predicted) != truth).sum()), guess)
 
     @classmethod
-    def counted(cls, rows: int, mistakes: int) -> ErrorCount:
+    def counted(cls, rows: int, mistakes: int, guess: float | None = None) -> ErrorCount:
         """The same from the number of mistakes in rows, of which there are some."""
         wrong = np.zeros(rows, dtype=bool)
         wrong[:mistakes] = True
         found = held_out(wrong)
-        return cls(rows, mistakes, found.error, found.low, found.high)
+        return cls(rows, mistakes, found.error, found.low, found.high, guess)
 
 
 @dataclass(frozen=True)
@@ -74,7 +85,7 @@ class Confusion:
 
 @dataclass(frozen=True)
 class CellRecord:
-    """One cell: what it is, and what was found. `value` is an error where the score is an accuracy, else the score."""
+    """One cell: what it is, and what was found. `value` is that of the metric, as people read it: an error, a loss or a score."""
 
     number: int
     setting: Setting
@@ -105,6 +116,8 @@ class Decision:
     fitted_rows: int
     saved_rows: int
     all_wanted: bool
+    #: Where the test rows came from.
+    split: str = ""
 
     @property
     def refitted(self) -> bool:
@@ -114,6 +127,34 @@ class Decision:
     def how(self) -> str:
         """How the value of the choice was had."""
         return "cross-validated" if self.by == "folds" else "in a first look"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A λ that was tried on many rows, and its errors on training rows that were kept apart for that."""
+
+    lam: float
+    errors: ErrorCount
+
+
+@dataclass(frozen=True)
+class WholeRecord:
+    """What became of a choice that was made on a sample of a table beyond memory.
+
+    `how`: all rows were learned in "passes", or through "landmarks" of the kernel; if neither could be, the model of the "sample"
+    was kept, and `why` says why. `lam` is the λ on all rows, chosen among `compared` where there are any.
+    """
+
+    sample: int
+    how: str
+    why: str | None = None
+    model: str | None = None
+    lam: float | None = None
+    cost: float | None = None
+    landmarks: int | None = None
+    passes: int | None = None
+    gap: float | None = None
+    compared: list[Compared] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -127,7 +168,9 @@ class TuneRecord:
     split: str
     scale: str
     folds: int
-    scoring: str
+    #: What settings were compared by: a metric of ours, or a scorer of scikit-learn; and the class that it looks at.
+    metric: str
+    positive: str | None
     complete: bool
     decision: Decision
     seed: int
@@ -136,31 +179,36 @@ class TuneRecord:
     simplest: int
     honest: Estimate
     errors: dict[str, ErrorCount]
+    #: The metric beside what guessing would give: of the choice out of fold, and on training and test rows; none for scorers of
+    #: scikit-learn.
+    figures: dict[str, Figure]
+    #: How scores became probabilities, and the score from which on rows are called positive; None where that was not done.
+    calibration: CalibrationRecord | None
+    threshold: Threshold | None
     advice: list[Advice]
     folder: str
     model: str
     page: str | None
     command: str
     seconds: float
+    #: Of a table beyond memory: what was searched, and what all rows gave.
+    whole: WholeRecord | None = None
 
     @property
     def choice(self) -> CellRecord:
         return self.cells[self.best]
 
     @property
-    def counts_errors(self) -> bool:
-        return self.scoring == "accuracy"
+    def measure(self) -> Measure:
+        return measure_of(self.metric)
+
+    @property
+    def better_than_guessing(self) -> bool | None:
+        """Whether the choice beats always guessing by more than noise, on rows that it did not learn from; None: not known."""
+        return self.figures[OUT_OF_FOLD].better if OUT_OF_FOLD in self.figures else None
 
     def leading(self) -> list[CellRecord]:
-        """The best cell of each model, kind of kernel and preparation, the best of them first; then families that ended early."""
-
-        def family(cell: CellRecord) -> Any:
-            return cell.setting.model, type(cell.setting.kernel), cell.setting.preparation
-
-        found = best_of_families(self.cells, family, lambda cell: cell.value, least=self.counts_errors)
-        known = {family(cell) for cell in found}
-        others = [cell for cell in self.cells if cell.ended is not None and family(cell) not in known]
-        return found + best_of_families(others, family, lambda cell: None if cell.ended is None else cell.ended.behind)
+        return leading_cells(self.cells, self.measure.least)
 
 
 @dataclass(frozen=True)
@@ -172,6 +220,22 @@ class EvaluationRecord:
     errors: dict[str, ErrorCount]
     notes: list[str]
     confusion: Confusion
+    #: What was asked for, and its figure for each kind of rows.
+    metric: str
+    positive: str | None
+    figures: dict[str, Figure]
+
+
+def leading_cells(cells: list[CellRecord], least: bool) -> list[CellRecord]:
+    """The best cell of each model, kind of kernel and preparation, the best of them first; then families that ended early."""
+
+    def family(cell: CellRecord) -> Any:
+        return cell.setting.model, type(cell.setting.kernel), cell.setting.preparation
+
+    found = best_of_families(cells, family, lambda cell: cell.value, least)
+    known = {family(cell) for cell in found}
+    others = [cell for cell in cells if cell.ended is not None and family(cell) not in known]
+    return found + best_of_families(others, family, lambda cell: None if cell.ended is None else cell.ended.behind)
 
 
 def best_of_families(
@@ -189,8 +253,23 @@ def best_of_families(
     return list(firsts.values())
 
 
-def cell_records(search: Any, rows: int, metric: str = "score", errors: bool = True) -> list[CellRecord]:
-    """The cells of a fitted SweepCV, for a refit on so many rows; `errors`: the metric is an accuracy."""
+def out_of_fold(search: Any) -> dict[str, Figure]:
+    """The figure of a fitted search's choice; none for scorers of scikit-learn, or where scores were not kept in all folds."""
+    if (search.metric_ is None and search.scoring not in (None, "accuracy")) or not hasattr(search, "best_index_"):
+        return {}
+    try:
+        return {OUT_OF_FOLD: as_text(search.figure())}
+    except ValueError:
+        return {}
+
+
+def as_text(figure: Figure) -> Figure:
+    """The same with the text of the guessed class."""
+    return figure if figure.guessed is None else replace(figure, guessed=str(label_texts([figure.guessed])[0]))
+
+
+def cell_records(search: Any, rows: int, metric: str = "score", scoring: Any = None) -> list[CellRecord]:
+    """The cells of a fitted SweepCV, for a refit on so many rows; `scoring` is what `metric` is, an accuracy where it is None."""
     results, ended = search.cv_results_, getattr(search, "ended_", {})
 
     def number(name: str, cell: int) -> float | None:
@@ -199,7 +278,7 @@ def cell_records(search: Any, rows: int, metric: str = "score", errors: bool = T
 
     def value(name: str, cell: int) -> float | None:
         found = number(name, cell)
-        return 1 - found if errors and found is not None else found
+        return None if found is None else shown_value(scoring, found)
 
     return [
         CellRecord(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pegasos.program.tables.dataset import BadData, Column
 from pegasos.program.tables.messages import listed, near, shown
@@ -25,11 +25,15 @@ class Roles:
     text: frozenset[int] = frozenset()
     #: How the label was found.
     note: str | None = None
+    #: Columns that are carried along as they are.
+    kept: tuple[int, ...] = ()
 
     @property
     def needed(self) -> list[int]:
         """All places that must be read, in the order of the file."""
-        return sorted({*self.features, *(place for place in (self.label, self.group, self.weight) if place is not None)})
+        return sorted(
+            {*self.features, *self.kept, *(place for place in (self.label, self.group, self.weight) if place is not None)}
+        )
 
 
 def place(names: Sequence[str], asked: str, what: str, file: str) -> int:
@@ -108,7 +112,12 @@ def places_of(wanted: Sequence[str], names: Sequence[str], file: str) -> list[in
 
 
 def matched(names: Sequence[str], header: bool, wanted: Wanted, options: ReadOptions, file: str) -> Roles:
-    """Where the columns of a model are, in its order; and the label, if the file has it."""
+    """Where the columns of a model are, in its order; the label, if the file has it; and what is carried along."""
+    found = _matched(names, header, wanted, options, file)
+    return replace(found, kept=tuple(place(names, each, "--keep", file) for each in options.keep))
+
+
+def _matched(names: Sequence[str], header: bool, wanted: Wanted, options: ReadOptions, file: str) -> Roles:
     label = None if options.label is None else place(names, options.label, "--label", file)
     if label is None and header and wanted.label_name in names and wanted.label_name not in wanted.names:
         label = list(names).index(str(wanted.label_name))

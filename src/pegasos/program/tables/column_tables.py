@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from pegasos.program.tables.cell_values import as_numbers, as_words
+from pegasos.program.tables.cell_values import A_DATE, as_days, as_numbers, as_words
 from pegasos.program.tables.column_roles import Roles
-from pegasos.program.tables.dataset import NUMBER, TEXT, Array, BadData, Column, Dataset, NotNumber
+from pegasos.program.tables.dataset import DATE, NUMBER, TEXT, Array, BadData, Column, Dataset, NotNumber
 from pegasos.program.tables.labels import checked_labels, checked_weights, simplest
 from pegasos.program.tables.messages import listed, shown
 from pegasos.program.tables.read_options import ReadOptions, Wanted
@@ -19,6 +19,8 @@ _ID_NAMES = ("id", "index", "idx", "row", "rowid", "row_id", "uid", "uuid", "unn
 #: Looking for repeated rows is skipped in tables of more cells.
 _CELLS = 5_000_000
 _MANY_WORDS = 1000
+#: Whole numbers of which none is there twice, though chance would make so many pairs equal, are no measurement.
+_REPEATS = 10
 #: In fewer rows numbers that grow by one may be anything.
 _COUNTING = 10
 
@@ -68,10 +70,20 @@ def dataset(table: Table, roles: Roles, options: ReadOptions, notes: list[str]) 
     series = [each for each in series if each.null_count() < count]
     if not series:
         raise BadData(f"{table.file}: no feature has a value in any row.")
-    found.columns = [Column(each.name, TEXT if each.dtype == pl.String else NUMBER) for each in series]
+    dates = {each.name: days for each in series if each.name not in options.text and (days := _days(each)) is not None}
+    if dates:
+        found.notes.append(f"dates in {listed(dates)}: days since 1970 began")
+        series = [dates.get(each.name, each).alias(each.name) for each in series]
+    kinds = dict.fromkeys(dates, DATE)
+    found.columns = [Column(each.name, kinds.get(each.name, TEXT if each.dtype == pl.String else NUMBER)) for each in series]
     found.notes += gaps_and_words(series, table.file, options.strict) + _oddities(series, found.y)
     found.X = rows_of(series)
     return found
+
+
+def _days(series: pl.Series) -> pl.Series | None:
+    """A column of words that are all dates as numbers of days."""
+    return as_days(series) if series.dtype == pl.String else None
 
 
 def gaps_and_words(series: list[pl.Series], file: str, strict: bool) -> list[str]:
@@ -113,15 +125,17 @@ def _oddities(series: list[pl.Series], y: Array | None) -> list[str]:
 
 
 def _counts(series: pl.Series) -> bool:
-    """Whether whole numbers count rows, or are all different under a name such as 'id'."""
-    named = series.name.strip().lower() in _ID_NAMES
+    """Whether whole numbers count rows, or are all different: under a name such as 'id', or where chance would repeat some."""
+    name = series.name.strip().lower()
+    named = name in _ID_NAMES or name.endswith(("_id", " id", "-id"))
     if series.dtype == pl.String or series.null_count() or len(series) < (3 if named else _COUNTING):
         return False
     values = series.to_numpy()
-    if (not named and abs(values[1] - values[0]) != 1) or not np.all(values == np.rint(values)):
+    if not np.all(values == np.rint(values)):
         return False
     counts = bool(np.all(np.abs(np.diff(values)) == 1)) and abs(values[-1] - values[0]) == len(values) - 1
-    return counts or (named and series.n_unique() == len(series))
+    repeats = len(values) ** 2 / (2 * (values.max() - values.min() + 1))  # so many pairs would be equal by chance
+    return counts or ((named or repeats >= _REPEATS) and series.n_unique() == len(series))
 
 
 def _repeated(series: list[pl.Series], y: Array | None) -> list[str]:
@@ -179,13 +193,20 @@ def chunk(table: Table, roles: Roles, wanted: Wanted) -> Dataset:
     for each in series if not wanted.frame else ():
         if each.null_count():
             table.values(each, f"column {shown(each.name)} has no number; the model was trained without missing values.")
-    return Dataset(
-        table.file, pl.DataFrame(series) if wanted.frame else rows_of(series), wanted.columns, y, label, where=table.where
-    )
+    kept = {table.names[place]: table.columns[place].to_list() for place in roles.kept}
+    X = pl.DataFrame(series) if wanted.frame else rows_of(series)
+    return Dataset(table.file, X, wanted.columns, y, label, where=table.where, kept=kept)
 
 
 def _as_wanted(table: Table, place: int, column: Column) -> pl.Series:
     series, text = table.columns[place], column.kind == TEXT
+    if column.kind == DATE and series.dtype == pl.String:
+        words = as_words(series)
+        if (days := as_days(words)) is None and words.null_count() < len(words):
+            row = int((~words.str.contains(A_DATE).fill_null(True)).arg_max() or 0)
+            what = f", column {shown(column.name)}: {shown(words[row])} is not a date such as 2024-05-31, as the model needs it."
+            raise NotNumber(str(table.bad(row, what)), column.name)
+        return (pl.Series([None] * len(words), dtype=pl.Float64) if days is None else days).alias(column.name)
     if text or series.dtype != pl.String:
         return settled(table, place, text).cast(pl.String if text else pl.Float64).alias(column.name)
     found = as_numbers(series, table.commas)

@@ -11,8 +11,8 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-#: A column of numbers, or a column of words that stand for categories.
-NUMBER, TEXT = "number", "text"
+#: A column of numbers, of words that stand for categories, or of dates, which are numbers of days once they are read.
+NUMBER, TEXT, DATE = "number", "text", "date"
 
 
 class BadData(ValueError):  # noqa: N818 - people read it as "bad data"
@@ -37,7 +37,7 @@ class NotNumber(BadData):
 
 @dataclass(frozen=True)
 class Column:
-    """A feature: its name, and whether it holds numbers or words."""
+    """A feature: its name, and whether it holds numbers, words or dates."""
 
     name: str
     kind: str = NUMBER
@@ -74,6 +74,8 @@ class Dataset:
     weights: Array | None = None
     #: True for the rows of the file's own test group; None where the file has none.
     test: Array | None = None
+    #: Columns that are carried along with predictions, as they stand in the file.
+    kept: dict[str, list[Any]] = field(default_factory=dict)
     #: Height and width where a row is an image.
     image: tuple[int, int] | None = None
     #: From a row counted from 0 to words such as "line 12", where the file knows more than its number.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from pegasos.program.tables.dataset import NUMBER, TEXT
 from pegasos.program.tables.messages import listed
+
+#: So many times the rows of the rarest class make a table unbalanced.
+UNBALANCED = 3
 
 
 @dataclass
@@ -69,14 +72,14 @@ def advise(found: Description, image: bool) -> Iterator[str]:
     yield _advise_scaling(found, image)
     if found.classes:
         (most, many), (least, few) = found.classes[0], found.classes[-1]
-        yield f"Classes: always guessing {most!r} errs on {found.guessing_error:.1%}; a learner must do better than that."
+        assert found.guessing_error is not None
+        yield f"Classes: {guessing_words(most, found.guessing_error)}; a learner must do better than that."
         if len(found.classes) == 1:
             yield f"Classes: all labels are {most!r}; there is nothing to tell apart."
         elif len(found.classes) > max(50, found.rows // 10):
             yield f"Classes: {len(found.classes)} distinct labels or more in {found.rows} rows; is the label a number to predict?"
-        elif many >= 3 * few:
-            todo = "stratify the folds, read the error of each class, and try class_weight='balanced'"
-            yield f"Classes: {most!r} has {many / few:.0f} times the rows of {least!r}; {todo}."
+        elif is_unbalanced([many, few]):
+            yield f"Classes: {most!r} has {many / few:.0f} times the rows of {least!r}; {fitting_words(len(found.classes))}."
     yield from _advise_oddities(found, image)
     gigabytes = 4 * found.rows**2 / 1e9
     much = f"{gigabytes:.3g} GB" if gigabytes >= 0.1 else f"{1000 * gigabytes:.3g} MB"
@@ -84,11 +87,32 @@ def advise(found: Description, image: bool) -> Iterator[str]:
     yield size + ("." if gigabytes < 1 else "; where memory is short, its rows are computed as they are needed, more slowly.")
 
 
+def guessing_words(label: str, error: float) -> str:
+    """What always answering the most frequent class would give.
+
+    >>> guessing_words("stayed", 0.0985)
+    "always guessing 'stayed' errs on 9.85 %"
+    """
+    return f"always guessing {label!r} errs on {100 * error:.2f} %"
+
+
+def is_unbalanced(counts: Iterable[int]) -> bool:
+    """Whether a class has so many more rows than another that the error says little about the rare one."""
+    counts = list(counts)
+    return max(counts) >= UNBALANCED * min(counts)
+
+
+def fitting_words(classes: int) -> str:
+    """What to choose by where classes are unbalanced."""
+    names = "balanced-error, f1 or average-precision" if classes == 2 else "balanced-error or f1-macro"
+    return f"where rare classes matter choose by --metric {names}, and compare --class-weight none,balanced"
+
+
 def _advise_scaling(found: Description, image: bool) -> str:
     numbers = [f for f in found.columns if f.std and math.isfinite(f.std)]
     if found.sparse:
         why = f"rows are sparse ({found.density:.2%} of the numbers are not zero) and moving their means would fill them"
-        return f"Scaling: none; {why}. Scale rows to length 1 or columns by their largest value where needed."
+        return f"Scaling: --scale none, which is the default for such rows; {why}."
     if not numbers:
         return "Scaling: none; there are no numbers that vary."
     low, high = min(f.min or 0.0 for f in numbers), max(f.max or 0.0 for f in numbers)
@@ -102,9 +126,11 @@ def _advise_scaling(found: Description, image: bool) -> str:
     far = max(numbers, key=lambda f: abs(f.mean or 0.0) / (f.std or 1.0))
     if factor >= 2:
         ends = f"{narrow.name} {narrow.std:.3g}, {wide.name} {wide.std:.3g}"
-        return f"Scaling: standardize; deviations differ by a factor of {factor:.3g} ({ends})."
+        return f"Scaling: --scale standardize, which is the default; deviations differ by a factor of {factor:.3g} ({ends})."
     if abs(far.mean or 0.0) >= 3 * (far.std or 0.0):
-        return f"Scaling: standardize; {far.name} lies far from zero ({far.mean:.3g} ± {far.std:.3g})."
+        return (
+            f"Scaling: --scale standardize, which is the default; {far.name} lies far from zero ({far.mean:.3g} ± {far.std:.3g})."
+        )
     return f"Scaling: not needed; deviations differ by a factor of {factor:.3g} only."
 
 
@@ -113,18 +139,20 @@ def _advise_oddities(found: Description, image: bool) -> Iterator[str]:
         each = math.erfc(found.outlier / math.sqrt(2))
         normal = found.rows * -math.expm1(sum(f.kind == NUMBER for f in found.columns) * math.log1p(-each))
         share = f"{found.outlier_rows} of {found.rows} rows ({found.outlier_rows / found.rows:.2%})"
-        advice = f"independent normal features would give about {normal:.0f}. Look at them before you drop any."
+        advice = f"independent normal features would give about {normal:.0f}. Look at them before --drop-outliers."
         if image or found.sparse:
             advice = "that means little where most values are the same, as in images and sparse rows."
         yield f"Outliers: {share} have a value with |z| >= {found.outlier:g}; {advice}"
     if found.missing:
         also = " (one more category for words)" if any(f.kind == TEXT and f.missing for f in found.columns) else ""
-        yield f"Missing: {found.missing} values in {found.rows_with_missing} rows; they must be filled in{also} before learning."
+        there = f"{found.missing} values in {found.rows_with_missing} rows"
+        yield f"Missing: {there}; train and tune fill them in{also}, and refuse them with --strict."
     if words := [f for f in found.columns if f.kind == TEXT]:
         widest = max(words, key=lambda f: f.distinct or 0)
         yield f"Words: columns of words become one column a word; the most, {widest.distinct}, has {widest.name}."
     if found.constant:
-        yield f"Constant: {len(found.constant)} of the features never change ({listed(found.constant, 5)}); they may be left out."
+        names = listed(found.constant, 5)
+        yield f"Constant: {len(found.constant)} of the features never change ({names}); they may be left out with --drop."
     if not image and (same := [f"{a} and {b} (r = {r:.3f})" for a, b, r in found.correlations if abs(r) >= 0.95]):
         yield f"Correlations: nearly the same are {listed(same, 3)}."
     if found.duplicates or found.contradictions:

@@ -171,7 +171,7 @@ def _h5py() -> Any:
     try:
         import h5py
     except ImportError:
-        raise BadData("usps.h5 needs the package h5py to be read; install it with: pip install 'pegasos[hdf5]'") from None
+        raise BadData("usps.h5 needs the package h5py to be read; install it with: pip install '.[hdf5]' in a clone") from None
     return h5py
 
 

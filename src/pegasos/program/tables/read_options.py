@@ -9,6 +9,8 @@ from pegasos.program.tables.dataset import Column
 
 #: A table wider than this is refused: such data are nearly always sparse.
 MOST_COLUMNS = 100_000
+#: How many times shorter packed text is taken to be.
+PACKED = 4
 TOO_WIDE = f"a table may have {MOST_COLUMNS} columns. Write wide, sparse data as svmlight."
 
 
@@ -34,6 +36,8 @@ class ReadOptions:
     labelled: bool = True
     #: Name of a format, where the content should not decide.
     format: str | None = None
+    #: Columns that predictions carry along as they are, such as an identifier.
+    keep: tuple[str, ...] = ()
 
     def allowed(self) -> int:
         """The limit in bytes."""
@@ -50,6 +54,8 @@ class Outline:
     group: str | None
     bytes: float
     notes: list[str]
+    #: Whether rows are sparse: then the columns are known when all rows were read.
+    sparse: bool = False
 
 
 @dataclass(frozen=True)

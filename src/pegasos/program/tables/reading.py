@@ -44,7 +44,7 @@ def read(source: str | Path, options: ReadOptions = _DEFAULT) -> Dataset:
 
 
 def outline(source: str | Path, options: ReadOptions = _DEFAULT) -> Outline | None:
-    """What the first rows tell about a table of any size; None where the format is not one of tables (CSV, Parquet)."""
+    """What the first rows tell about a table of any size; None where the format cannot tell (HDF5, npz)."""
     with _format(source, options, "") as (found, form):
         look = getattr(form, "outline", None)
         return None if look is None else replace(told := look(found, options), notes=[*found.notes(), *told.notes])

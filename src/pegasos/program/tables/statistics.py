@@ -50,7 +50,7 @@ def describe(dataset: Dataset, outlier: float = 3.0) -> Description:
     _count_classes(found, dataset.y)
     with single_threaded_blas():  # tall, narrow products gain nothing by threads, and on a busy machine lose much
         _describe_columns(found, dataset.X, names)
-        _correlate(found, dataset.X)
+        correlate(found, dataset.X)
     _count_repeats(found, dataset)
     found.advice = list(advise(found, dataset.image is not None))
     return found
@@ -63,10 +63,15 @@ def _count_classes(found: Description, y: Array | None) -> None:
     texts, places = distinct_texts(y)
     for text, count in zip(texts, np.bincount(places).tolist(), strict=True):
         counts[text] += count
+    list_classes(found, counts)
+
+
+def list_classes(found: Description, counts: Counter[str]) -> None:
+    """The balance of classes, from the rows of each."""
     found.classes = counts.most_common(MOST_CLASSES)
     if len(counts) > MOST_CLASSES:
         found.notes.append(f"{len(counts)} distinct labels; the {MOST_CLASSES} largest classes are listed.")
-    found.largest_share = found.classes[0][1] / len(y)
+    found.largest_share = found.classes[0][1] / counts.total()
     found.guessing_error = 1 - found.largest_share
 
 
@@ -146,7 +151,7 @@ def _statistics(name: str, values: Array, zeros: int, outlier: float) -> tuple[F
     return feature, flags, zeros_odd
 
 
-def _correlate(found: Description, X: Any) -> None:
+def correlate(found: Description, X: Any) -> None:
     """The strongest correlations, each from the rows in which both features are there."""
     chosen = [j for j, feature in enumerate(found.columns) if feature.std and math.isfinite(feature.std)]
     if len(chosen) > CORRELATED_FEATURES:
@@ -155,8 +160,8 @@ def _correlate(found: Description, X: Any) -> None:
     if len(chosen) < 2:
         return
     most = max(1000, 2 * BLOCK // len(chosen))
-    if found.rows > most:
-        X = X[np.sort(np.random.default_rng(0).choice(found.rows, most, replace=False))]
+    if X.shape[0] > most:
+        X = X[np.sort(np.random.default_rng(0).choice(X.shape[0], most, replace=False))]
         found.notes.append(f"Correlations come from a sample of {most} rows.")
     if is_frame(X):
         Z = np.column_stack([X[:, j].cast(float).to_numpy() for j in chosen])
@@ -164,23 +169,56 @@ def _correlate(found: Description, X: Any) -> None:
         Z = (X[:, chosen].toarray() if found.sparse else X[:, chosen]).astype(np.float64)
     Z -= [found.columns[j].mean for j in chosen]
     Z /= [found.columns[j].std for j in chosen]
-    there = np.isfinite(Z).astype(np.float64)
-    Z[there == 0] = 0
-    count = np.maximum(there.T @ there, 1)
-    mean, square = Z.T @ there / count, (Z * Z).T @ there / count  # of the first feature, where the second is there
-    spread = np.maximum(square - mean * mean, 0)
-    scale = np.sqrt(spread * spread.T)
-    scale[count < min(10, len(Z))] = 0  # two rows in common always correlate
-    r = np.where(scale > 1e-9, (Z.T @ Z / count - mean * mean.T) / np.maximum(scale, 1e-9), 0)
-    first, second = np.triu_indices(len(chosen), 1)
-    for k in np.argsort(-np.abs(r[first, second]), kind="stable")[:TOP_PAIRS]:
-        a, b = first[k], second[k]
-        found.correlations.append((found.columns[chosen[a]].name, found.columns[chosen[b]].name, float(np.clip(r[a, b], -1, 1))))
+    sums = PairSums(len(chosen))
+    sums.add(Z)
+    found.correlations = strongest(sums, [found.columns[j].name for j in chosen])
+
+
+class PairSums:
+    """What correlations are made of: sums over rows for each pair of features, of the rows in which both are there."""
+
+    def __init__(self, width: int) -> None:
+        self.count, self.first, self.square, self.product = np.zeros((4, width, width))
+        self.rows = 0
+
+    def add(self, Z: Array) -> None:
+        """Some more rows, each feature shifted and scaled to about 0 and 1; what is not finite is missing."""
+        there = np.isfinite(Z).astype(np.float64)
+        Z = np.where(there == 0, 0.0, Z)
+        self.count += there.T @ there
+        self.first += Z.T @ there  # of the first feature, where the second is there
+        self.square += (Z * Z).T @ there
+        self.product += Z.T @ Z
+        self.rows += len(Z)
+
+    def correlations(self) -> Array:
+        """r of each pair; 0 where one of them does not vary, or where they have few rows in common."""
+        count = np.maximum(self.count, 1)
+        mean, square = self.first / count, self.square / count
+        spread = np.maximum(square - mean * mean, 0)
+        scale = np.sqrt(spread * spread.T)
+        scale[self.count < min(10, self.rows)] = 0  # two rows in common always correlate
+        r = np.where(scale > 1e-9, (self.product / count - mean * mean.T) / np.maximum(scale, 1e-9), 0)
+        return np.clip(r, -1, 1)
+
+
+def strongest(sums: PairSums, names: list[str]) -> list[tuple[str, str, float]]:
+    """The pairs with the largest |r|."""
+    r = sums.correlations()
+    first, second = np.triu_indices(len(names), 1)
+    order = np.argsort(-np.abs(r[first, second]), kind="stable")[:TOP_PAIRS]
+    return [(names[first[k]], names[second[k]], float(r[first[k], second[k]])) for k in order]
 
 
 def _count_repeats(found: Description, dataset: Dataset) -> None:
+    hashes, both = feature_and_row_hashes(dataset)
+    alone, together = len(np.unique(hashes)), len(np.unique(both))
+    found.duplicates, found.contradictions = found.rows - together, together - alone
+
+
+def feature_and_row_hashes(dataset: Dataset) -> tuple[Array, Array]:
+    """The hash of each row without its label, and with it."""
     hashes = hash_rows(dataset.X)
     # Hashes are sums, so the labels' part may be added afterwards: it is the hash of rows without features.
-    labels = 0 if dataset.y is None else hash_rows(np.empty((found.rows, 0)), dataset.y)
-    alone, together = len(np.unique(hashes)), len(np.unique(hashes + np.uint64(labels)))
-    found.duplicates, found.contradictions = found.rows - together, together - alone
+    labels = 0 if dataset.y is None else hash_rows(np.empty((len(dataset), 0)), dataset.y)
+    return hashes, hashes + np.uint64(labels)

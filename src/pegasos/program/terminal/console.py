@@ -6,12 +6,14 @@ import contextlib
 import json
 import math
 import os
+import shlex
+import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from pegasos.program.tables.messages import plain
 
@@ -79,14 +81,60 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1, 
         print(_styled(text, "1", sys.stdout) if number == 0 else text)
 
 
-@contextlib.contextmanager
-def working(what: str, counted: str = "") -> Iterator[None]:
-    """On a terminal a line that shows what goes on, for how long, and of a fit its gap; elsewhere nothing.
+def command_line() -> str:
+    """The command as it was given, for records: without where the work was sent, which is nobody's business."""
+    words, given = ["pegasos"], iter(state.arguments)
+    for word in given:
+        if word == "--cluster":
+            next(given, None)
+        elif not word.startswith("--cluster="):
+            words.append(word)
+    return shlex.join(words)
 
-    `counted`: what a fit does between two looks at its gap, to be counted: "passes".
+
+T = TypeVar("T", bound=Sized)
+
+
+@dataclass
+class Progress:
+    """How far work has come; `total` is 0 where nobody knows."""
+
+    count: int = 0
+    total: int = 0
+
+    def counting(self, parts: Iterable[T]) -> Iterator[T]:
+        """The parts as they are, each counted by its length when the work on it is done."""
+        for part in parts:
+            yield part
+            self.count += len(part)
+
+    def line(self, counted: str, seconds: float) -> str:
+        """
+        >>> Progress(500, 2000).line("rows", 3.0), Progress(500).line("rows", 3.0)
+        (', 500 of 2,000 rows [###.........] about 9 s left', ', 500 rows')
+        """
+        if not self.count or not counted:
+            return ""
+        if not self.total:
+            return f", {self.count:,} {counted}"
+        share = min(1.0, self.count / self.total)
+        return f", {self.count:,} of {self.total:,} {counted} {_bar(share)} about {seconds * (1 / share - 1):.0f} s left"
+
+
+def _bar(share: float) -> str:
+    filled = round(12 * share)
+    return f"[{'#' * filled}{'.' * (12 - filled)}]"
+
+
+@contextlib.contextmanager
+def working(what: str, counted: str = "", total: int = 0) -> Iterator[Progress]:
+    """On a terminal a line that shows what goes on, for how long, how far it is, and of a fit its gap; elsewhere nothing.
+
+    `counted`: what is counted by the answer, of `total` in all; or what a fit does between two looks at its gap: "passes".
     """
+    progress = Progress(total=total)
     if state.quiet or not sys.stderr.isatty():
-        yield
+        yield progress
         return
     from pegasos.engine.interruption import listening
 
@@ -98,19 +146,27 @@ def working(what: str, counted: str = "") -> Iterator[None]:
 
     def tick() -> None:
         while not done.wait(0.5):
-            count = f", {len(heard)} {counted}" if counted and heard else ""
-            text = f"{_safe(what)} … {time.monotonic() - begin:.0f} s{count}{gap_line(heard)}"
-            print(f"\r\x1b[K{text} ", end="", file=sys.stderr, flush=True)
+            seconds = time.monotonic() - begin
+            passes = counted.removesuffix("es") if len(heard) == 1 else counted
+            count = f", {len(heard)} {passes}" if counted and heard else progress.line(counted, seconds)
+            line = _line(_safe(what), f" {seconds:.0f} s{count}{gap_line(heard)}")
+            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 
     thread = threading.Thread(target=tick, daemon=True)
     thread.start()
     try:
         with listening(hear):
-            yield
+            yield progress
     finally:
         done.set()
         thread.join()
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _line(what: str, how_far: str) -> str:
+    """One line of the terminal: a longer one would stay where it is and be written again below. How far it is comes first."""
+    room = shutil.get_terminal_size().columns - 3
+    return f"{what[: max(10, room - len(how_far))]} …{how_far}"[: room + 2]
 
 
 def gap_line(heard: list[tuple[float, float, float]]) -> str:
@@ -124,8 +180,8 @@ def gap_line(heard: list[tuple[float, float, float]]) -> str:
     (start, first, _), (now, gap, tol) = heard[0], heard[-1]
     if not 0.0 < tol < gap < math.inf:
         return ""
-    filled = round(12 * max(0.0, 1.0 - math.log(gap / tol) / math.log(max(1.0, first) / tol)))
-    bar = f" [{'#' * filled}{'.' * (12 - filled)}] gap {gap:.2g}, to be {tol:g}"
+    share = max(0.0, 1.0 - math.log(gap / tol) / math.log(max(1.0, first) / tol))
+    bar = f" {_bar(share)} gap {gap:.2g}, to be {tol:g}"
     pace = math.log(first / gap) / (now - start) if now > start and first > gap else 0.0
     return bar + (f", about {math.log(gap / tol) / pace:.0f} s left" if pace > 0 else "")
 

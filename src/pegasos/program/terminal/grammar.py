@@ -83,6 +83,10 @@ def _parse_kernel(text: str) -> list[Kernel | None]:
     from pegasos.engine.kernels import ALIASES, KERNELS, Linear
 
     name, *parts = text.split(":")
+    if name.lower() == "rbf" and parts and "=" not in parts[0]:
+        as_gamma, as_variance = (":".join([each, *parts[1:]]) for each in (f"gaussian:gamma={parts[0]}", f"gaussian:{parts[0]}"))
+        both = f"{as_gamma} for exp(-γ|x-z|²), as in scikit-learn, or {as_variance} for a variance, exp(-|x-z|²/(2v))"
+        raise _misuse(text, "--kernel", f"say which number that is: {both}")
     name = ALIASES.get(name.lower(), name.lower())
     if name not in KERNELS:
         hint = near(name, KERNELS)

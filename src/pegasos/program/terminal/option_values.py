@@ -33,7 +33,7 @@ def grids(learning: LearningOptions, rows: int, classes: Any = None) -> dict[str
         "n_iter": lambda text: parse_counts(text, "--n-iter"),
         "epochs": lambda text: parse_counts(text, "--epochs"),
         "average": lambda text: [_average(part) for part in text.split(",")],
-        "class_weight": lambda text: [text if classes is None else parse_class_weight(text, classes)],
+        "class_weight": lambda text: _class_weights(text, classes),
         "batch_size": lambda size: [size],
         "sampling": lambda name: [name],
         "projection": lambda flag: [flag],
@@ -56,7 +56,7 @@ def check(models: Sequence[str], learning: LearningOptions, memory: str | None) 
         if model not in MODELS:
             known = f"there are {', '.join(MODELS)} (see `pegasos models`)"
             raise UsageError(f"there is no model {model!r}; {known}.{near(model, MODELS)}")
-        refuse_unknown(model, given)
+    refuse_unknown(models, given)
     expand = parse_expand(learning.expand)
     landmarks = parse_landmarks(learning.landmarks)
     if landmarks != [None] and None in given.get("kernel", []):
@@ -77,12 +77,18 @@ def single(values: dict[str, list[Any]]) -> dict[str, Any]:
     return {name: each[0] for name, each in values.items()}
 
 
-def refuse_unknown(model: str, values: dict[str, Any]) -> None:
-    """A setting that a model does not have is a mistake of the call."""
+def refuse_unknown(models: Sequence[str], values: dict[str, Any]) -> list[str]:
+    """A setting that none of the models has is a mistake of the call; answers what is to be said of those that some have."""
+    notes = []
     for name in values:
-        if name not in MODELS[model][0].options:
+        without = [model for model in models if name not in MODELS[model][0].options]
+        if without and len(without) == len(models):
             having = ", ".join(each for each in MODELS if name in MODELS[each][0].options)
-            raise UsageError(f"{option_flag(name)} means nothing to {model}; it is for {having} (choose with -m).")
+            raise UsageError(f"{option_flag(name)} means nothing to {', '.join(without)}; it is for {having} (choose with -m).")
+        if without:
+            having = ", ".join(model for model in models if model not in without)
+            notes.append(f"{option_flag(name)} is for {having}; it means nothing to {', '.join(without)}.")
+    return notes
 
 
 def check_memory(memory: str | None) -> None:
@@ -115,6 +121,14 @@ def parse_class_weight(text: str, classes: Any) -> Any:
             raise UsageError(f"{part!r} in --class-weight: write balanced, or CLASS=WEIGHT,... with classes {there}.")
         weights[known[name]] = _positive(parse_numbers(value, "--class-weight")[0], "--class-weight")
     return weights
+
+
+def _class_weights(text: str, classes: Any) -> list[Any]:
+    """none and balanced in any number, or one table of weights; before data are read there are no classes to look at."""
+    parts = text.split(",")
+    if all(part in ("none", "balanced") for part in parts):
+        return list(dict.fromkeys(None if part == "none" else part for part in parts))
+    return [text if classes is None else parse_class_weight(text, classes)]
 
 
 def _positive(value: float, option: str) -> float:

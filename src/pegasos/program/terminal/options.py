@@ -12,6 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from pegasos.learners.catalogue import MODELS
+from pegasos.metrics import METRICS
 from pegasos.program.terminal import console
 from pegasos.program.terminal.grammar import KERNEL_GRAMMAR
 
@@ -27,6 +28,9 @@ Data = Annotated[
 ]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file that train or tune wrote.")]
 Memory = Annotated[str | None, option("SIZE", "Limit such as 2GB for the model and a chunk of rows.")]
+DataMemory = Annotated[
+    str | None, option("SIZE", "Limit such as 2GB for the data. Default: half of what is free. Larger: one pass.")
+]
 _Many = list[str]
 MODEL_NAMES = ", ".join(MODELS)
 
@@ -72,7 +76,9 @@ class LearningOptions:
     sampling: Annotated[str | None, option("NAME", _of("sampling", "permutation, fixed-permutation or uniform"))] = None
     projection: Annotated[bool, option(None, _of("projection", "Keep |w| <= 1/sqrt(λ) after each step"), "--projection")] = False
     tol: Annotated[float | None, option("GAP", _of("tol", "Relative duality gap at which learning stops"))] = None
-    class_weight: Annotated[str | None, option("balanced|A=1,B=5", "Weights of classes.")] = None
+    class_weight: Annotated[str | None, option("none|balanced|A=1,B=5", "Weights of classes; tune compares none,balanced.")] = (
+        None
+    )
     expand: Annotated[str | None, option("N", "Polynomial expansion of the features, all terms up to degree N.")] = None
     landmarks: Annotated[
         str | None, option("N", "Nyström features of the kernel from N rows, then a linear predictor: kernels on very many rows.")
@@ -92,7 +98,42 @@ class RunningOptions:
     seed: Annotated[int, option("N", "Seed of splits and draws.", min=0, max=2**32 - 1)] = 0
     memory: Annotated[
         str | None,
-        option("SIZE", "Limit such as 2GB for data and engine. Default: half of what is free. Larger: passes (train, sdca)."),
+        option("SIZE", "Limit such as 2GB for data and engine. Default: half of what is free. Larger: passes (see above)."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Where the work is done, if not in this process."""
+
+    cluster: Annotated[
+        str | None, option("ADDRESS", "A running Dask scheduler, such as tcp://host:8786, whose workers do the work.")
+    ] = None
+    workers: Annotated[int | None, option("N", "Do the work in N processes of this machine (Dask).", min=1)] = None
+
+    @property
+    def asked(self) -> bool:
+        return self.cluster is not None or self.workers is not None
+
+
+#: No cluster.
+HERE = ClusterOptions()
+
+
+@dataclass(frozen=True)
+class JudgingOptions:
+    """What models are chosen and judged by."""
+
+    metric: Annotated[
+        str | None,
+        option("NAME", f"{', '.join(METRICS)}, or a scorer of scikit-learn. Default: error.", "--metric", "--scoring"),
+    ] = None
+    positive: Annotated[
+        str | None, option("LABEL", "The class that f1, roc-auc and average-precision look at. Default: the rarer one.")
+    ] = None
+    costs: Annotated[
+        str | None,
+        option("COSTS", "For the metric cost: 'fraud>ok:20,ok>fraud:1' (true>answered:cost), or a CSV file of these.", "--cost"),
     ] = None
 
 
@@ -109,7 +150,7 @@ class OutputOptions:
         console.state.debug |= self.debug
 
 
-GROUPS = (ReadingOptions, LearningOptions, RunningOptions, OutputOptions)
+GROUPS = (ReadingOptions, LearningOptions, RunningOptions, ClusterOptions, JudgingOptions, OutputOptions)
 
 
 def expanded(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -43,6 +43,16 @@ function headings(row, texts, scope = "col", kind = () => "") {
 
 for (const element of document.querySelectorAll("[data-chart]")) draw(element, R.charts[element.dataset.chart]);
 
+// In a notebook the page is a frame without an address, where a link to "#..." would leave it.
+for (const link of document.querySelectorAll("a[href^='#']")) {
+  link.addEventListener("click", (event) => {
+    const target = byId(link.getAttribute("href").slice(1));
+    if (!target || location.protocol !== "about:") return;
+    event.preventDefault();
+    target.scrollIntoView();
+  });
+}
+
 for (const button of document.querySelectorAll(".copy")) {
   button.addEventListener("click", () => {
     const pre = button.closest(".code").querySelector("pre");

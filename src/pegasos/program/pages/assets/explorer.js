@@ -7,7 +7,7 @@ let shown = { across: "", down: "", anchor: null, columns: false, byHand: false 
 
 const copy = (thing) => JSON.parse(JSON.stringify(thing));
 const axisOf = (name) => grid.axes.findIndex((axis) => axis.name === name);
-const valueOf = (cell) => (cell.test ? (R.measure === "error" ? cell.test.value : -cell.test.value) : Infinity);
+const valueOf = (cell) => (cell.test ? (R.least ? cell.test.value : -cell.test.value) : Infinity);
 const better = (a, b) => (valueOf(a) === valueOf(b) ? 0 : valueOf(a) - valueOf(b));
 const distinct = (list) => new Set(list).size;
 

@@ -20,7 +20,7 @@ from pegasos.program.tables.column_tables import Table
 from pegasos.program.tables.csv_records import SAMPLE_BYTES, Layout, find_layout, parse, records
 from pegasos.program.tables.dataset import NUMBER, TEXT, BadData, Dataset, NoRows, TooLarge
 from pegasos.program.tables.messages import listed, shown, size
-from pegasos.program.tables.read_options import Outline, ReadOptions, Wanted
+from pegasos.program.tables.read_options import PACKED, Outline, ReadOptions, Wanted
 from pegasos.program.tables.shards import TODO, Shards, same_columns
 from pegasos.program.tables.source import Source
 from pegasos.program.tables.text_chunks import Chunk, chunks
@@ -30,8 +30,6 @@ EXTENSIONS = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
 _AMOUNT = 8 * 2**20
 #: Text of a packed file may be this many times as long as what it decodes to.
 _SWELL = 8
-#: How many times shorter packed text is taken to be.
-_PACKED = 4
 #: Chunks of blank lines are passed over, but not without end.
 _MOST_BLANK = 64 * 10**6
 #: From this share of numbers on, a word among them is taken for a mistake.
@@ -65,7 +63,7 @@ def outline(shards: Shards, options: ReadOptions) -> Outline:
     if not first:
         raise NoRows(f"{shards.name} has names of columns, but no rows.")
     columns, notes = read_columns(found, parts, sys.maxsize, first)
-    text = sum(source.path.stat().st_size * (1 if source.packer is None else _PACKED) for source in shards.sources)
+    text = sum(source.path.stat().st_size * (1 if source.packer is None else PACKED) for source in shards.sources)
     swell = sum(series.estimated_size() for series in columns.values()) / len(first[0].chunk.data)
     kinds = {place: TEXT if series.dtype == pl.String else NUMBER for place, series in columns.items()}
     return outlined(found.layout.names, parts, kinds, swell * text, [*found.layout.notes, *notes])

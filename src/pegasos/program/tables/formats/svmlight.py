@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 from scipy import sparse
 
-from pegasos.program.tables.dataset import BadData, Column, Dataset, NoRows
+from pegasos.program.tables.dataset import BadData, Column, Dataset, NoRows, TooLarge
 from pegasos.program.tables.labels import checked_labels, simplest
 from pegasos.program.tables.messages import shown, size
-from pegasos.program.tables.read_options import ReadOptions, Wanted
+from pegasos.program.tables.read_options import PACKED, Outline, ReadOptions, Wanted
 from pegasos.program.tables.shards import Shards
 from pegasos.program.tables.source import Source
 from pegasos.program.tables.text_chunks import Chunk, chunks
@@ -53,7 +53,7 @@ def read(shards: Shards, options: ReadOptions) -> Dataset:
                 continue
             used += X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + y.nbytes
             if used > limit:
-                raise BadData(f"{shards.name} takes more than {size(limit)} once read; give it more memory, or fewer rows.")
+                raise TooLarge(f"{shards.name} takes more than {size(limit)} once read; give it more memory, or fewer rows.")
             lowest = min(lowest, int(X.indices.min()) if X.nnz else 1)
             if not notes and b"qid:" in chunk.data:
                 notes.append("query ids (qid) are ignored")
@@ -75,14 +75,34 @@ def read(shards: Shards, options: ReadOptions) -> Dataset:
     return Dataset(shards.name, X, columns, y, "label", where=where, notes=notes)
 
 
+def outline(shards: Shards, options: ReadOptions) -> Outline:
+    """What the first chunk tells; how many columns there are is known when all lines are read."""
+    for source in shards.sources:
+        for chunk in chunks(source, options.encoding, _AMOUNT, None, quotes=False):
+            X, y = _parsed(source, chunk, None)
+            if X.shape[0]:
+                held = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + y.nbytes
+                text = sum(each.path.stat().st_size * (1 if each.packer is None else PACKED) for each in shards.sources)
+                notes = ["query ids (qid) are ignored"] * (b"qid:" in chunk.data)
+                notes.append("label: the number at the beginning of each line")
+                return Outline([], "label", None, None, held / len(chunk.data) * text, notes, sparse=True)
+    raise NoRows(f"{shards.name} has no rows.")
+
+
 def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
-    """Chunks of lines as CSR matrices as wide as the model; indices that it never saw are left out."""
-    width, lowest = len(wanted.columns), int(wanted.names[0] != "x0")
+    """Chunks of lines as CSR matrices as wide as the model; indices that it never saw are left out.
+
+    Where no columns are wanted, places are the indices that stand in the file, as wide as the chunk has them.
+    """
+    width, lowest = len(wanted.columns), int(not wanted.columns or wanted.names[0] != "x0")
     amount = wanted.chunk
     pairs = ((each, chunk) for each in shards.sources for chunk in chunks(each, options.encoding, amount, None, quotes=False))
     for source, chunk in pairs:
         X, y = _parsed(source, chunk, None)
         if not X.shape[0]:
+            continue
+        if not wanted.columns:
+            yield Dataset(shards.name, X, [], simplest(y), "label")
             continue
         if lowest and X.nnz and X.indices.min() < lowest:
             raise BadData(f"{source.name}, from line {chunk.line}: index 0, but the indices of the model begin with 1.")

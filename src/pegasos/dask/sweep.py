@@ -1,0 +1,221 @@
+"""DaskSweepCV: λ and folds of linear fits on a cluster, in shared passes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from pegasos.dask.blocks import Counted, DrawnFolds
+from pegasos.dask.connection import current_client
+from pegasos.dask.sdca import DaskSDCA
+from pegasos.dask.table import Table, class_weights, open_table, rows_with_weight
+from pegasos.dask.tally import FoldPredictors, Scorer, tally
+from pegasos.engine.passes import Certified, Column
+from pegasos.learners.convergence import CellsNotConverged
+from pegasos.learners.from_passes import predictors, solve
+from pegasos.learners.task import column_codes, draw_seed, whole_number
+from pegasos.search.advice import warn_user
+from pegasos.search.choosing import CellSearch
+from pegasos.search.grid import Cell, make_cells
+from pegasos.search.settings import Setting
+
+Array = np.ndarray[Any, Any]
+#: What each cell found: folds x predictors.
+Answers = dict[int, list[list[Certified]]]
+
+
+class DaskSweepCV(CellSearch):
+    """All settings of a grid of `DaskSDCA` by cross-validation, in shared passes over rows on a Dask cluster.
+
+    Folds and classes are columns of the same passes: a row of a fold's test part has weight zero for the fold's predictors. λ
+    go from large to small, each from where the larger one ended. So a whole grid takes a few times the passes of one fit, not
+    cells x folds times; each cell has the certificate that its `tol` asks for, but not the bits of a separate fit. One more pass
+    counts labels of test rows. The same blocks give the same bits on any number of workers.
+
+    No row moves between workers. Each block draws the folds of its rows from the seed and its own number, class by class, so that
+    its folds have equally many rows of each class, give or take one. Hence other blocks have other folds.
+
+    Parameters
+    ----------
+    estimator : a `DaskSDCA`. param_grid : any of its parameters; cells that differ in `lam` only share passes.
+    cv : how many folds; or the fold of each row (0, 1, ...; -1: in every training part, never tested) in the blocks of y.
+    scoring : as in GridSearchCV, of metrics of labels alone, such as "accuracy" (None), "balanced_accuracy" or "f1_macro": counts
+        of labels are all that is known.
+    refit, return_train_score : as in GridSearchCV; the refit is a DaskSDCA on all rows.
+    random_state : the seed of the folds.
+    client : the distributed.Client; None: that of the estimator, or the current one.
+
+    Attributes
+    ----------
+    cv_results_, best_index_, best_params_, best_score_, best_estimator_, n_splits_, ... : as in GridSearchCV. cv_results_ also
+        has split0_gap, ... (largest relative duality gap of a column) and mean_gap.
+    simplest_index_, advice_, settings_, cells_ : as in `SweepCV`.
+    objective_, dual_objective_ : P and D of each predictor, cells x folds x predictors (nan: no such class in the training part).
+    counts_ : how often test rows of a class got a label (cells x folds x classes x classes).
+    passes_ : over the rows, the refit not counted. plan_ : where rows came from. time_ : seconds of the sweep itself.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> with Client(processes=False, n_workers=1, dashboard_address=None) as client:
+    ...     X = da.from_array(X / 16, chunks=(600, -1))
+    ...     sweep = DaskSweepCV(DaskSDCA("logistic"), {"lam": [1e-5, 1e-4, 1e-3]}, cv=3).fit(X, y)
+    >>> sweep.best_params_, round(float(sweep.best_score_), 2)
+    ({'lam': 0.0001}, 0.96)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        cv: Any = 5,
+        scoring: Any = None,
+        refit: Any = True,
+        return_train_score: bool = False,
+        random_state: Any = 0,
+        client: Any = None,
+    ) -> None:
+        options = {"return_train_score": return_train_score, "error_score": "raise"}
+        super().__init__(estimator, param_grid, scoring=scoring, refit=refit, cv=cv, **options)
+        self.random_state = random_state
+        self.client = client
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DaskSweepCV:
+        """Run the sweep on Dask arrays, Dask DataFrames or lists of delayed parts; weights are the learner's, not the score's."""
+        begin = time.perf_counter()
+        scorers, metric = self._get_scorers()
+        cells = make_cells(self.estimator, self.param_grid)
+        _check(cells)
+        client = current_client(self.client if self.client is not None else self.estimator.client)
+        table = open_table(client, X, y, sample_weight, self.estimator.memory, self._folds())
+        self.n_splits_ = len(table.training)
+        if not self.n_splits_:
+            raise ValueError("cv has no folds: all its numbers are -1.")
+        answers, methods = self._run(cells, table)
+        counts = self._count(table, answers)
+        self.passes_ = 1 + table.passes.count  # the first one counted classes
+        self.plan_ = table.plan(f"{methods}, {self.passes_} passes over the rows")
+        self.time_ = time.perf_counter() - begin
+        self._choose(cells, table, answers, counts, Scorer(scorers, table.classes), metric)
+        self.scorer_ = getattr(scorers, "_scorers", scorers)
+        if self.refit:
+            again = time.perf_counter()
+            self.best_estimator_ = clone(cells[self.best_index_].estimator).fit_table(table, X)
+            self.refit_time_ = time.perf_counter() - again
+            if hasattr(self.best_estimator_, "feature_names_in_"):
+                self.feature_names_in_ = self.best_estimator_.feature_names_in_
+        return self
+
+    def _folds(self) -> Any:
+        if not isinstance(self.cv, int | np.integer):
+            return self.cv
+        whole_number("cv", self.cv)
+        if self.cv < 2:
+            raise ValueError(f"cv={self.cv}: there must be at least 2 folds.")
+        return DrawnFolds(int(self.cv), draw_seed(self.random_state))
+
+    def _run(self, cells: list[Cell], table: Table) -> tuple[Answers, str]:
+        """The predictors of all cells, folds and classes; and how they were found, in words."""
+        groups: dict[Setting, list[Cell]] = {}
+        for cell in cells:
+            groups.setdefault(replace(cell.setting, lam=None), []).append(cell)
+        answers: Answers = {}
+        self._seconds: dict[int, float] = {}
+        methods = []
+        for group in groups.values():
+            begin = time.perf_counter()
+            group.sort(key=lambda cell: -float(cell.learner.lam_ or 0.0))
+            folds = [_chains(group, table, fold, counted) for fold, counted in enumerate(table.training)]
+            method, found = solve(group[0].learner, table.passes, [chain for chains in folds for chain in chains])
+            methods.append(method)
+            rest = iter(found)
+            by_fold = [[next(rest) for _ in chains] for chains in folds]
+            for place, cell in enumerate(group):
+                answers[cell.number] = [[chain[place] for chain in chains] for chains in by_fold]
+                self._seconds[cell.number] = (time.perf_counter() - begin) / len(group) / len(folds)
+        return answers, ", ".join(dict.fromkeys(methods))
+
+    def _count(self, table: Table, answers: Answers) -> tuple[Array, Array | None]:
+        """How often rows of a class got a label, in test parts and (if asked for) in training parts."""
+        asked = []
+        for fold, counted in enumerate(table.training):
+            found = [answers[number][fold] for number in sorted(answers)]
+            vectors = np.array([[np.append(each.vector, each.bias) for each in columns] for columns in found])
+            asked.append(FoldPredictors(np.flatnonzero(counted.counts), vectors))
+        given = (asked, len(table.classes))
+        tested = table.passes.map_sum(tally, *given, False).sums[0]
+        return tested, table.passes.map_sum(tally, *given, True).sums[0] if self.return_train_score else None
+
+    def _choose(
+        self, cells: list[Cell], table: Table, answers: Answers, counts: tuple[Array, Array | None], score: Scorer, metric: Any
+    ) -> None:
+        tested, trained = counts
+        out = []
+        for cell in cells:
+            for fold in range(self.n_splits_):
+                begin = time.perf_counter()
+                own = {"test_scores": score(tested[cell.number, fold])}
+                if trained is not None:
+                    own["train_scores"] = score(trained[cell.number, fold])
+                times = {"fit_time": self._seconds[cell.number], "score_time": time.perf_counter() - begin}
+                out.append({**own, **times})
+        results = self._format_results([cell.params for cell in cells], self.n_splits_, out)
+        gaps = np.array([[max(each.relative for each in fold) for fold in answers[cell.number]] for cell in cells])
+        results |= {f"split{fold}_gap": gaps[:, fold] for fold in range(self.n_splits_)}
+        results["mean_gap"] = gaps.mean(axis=1)
+        self.counts_ = tested.astype(np.int64)
+        self._keep_certificates(cells, table, answers)
+        self.cells_, self.settings_ = cells, [cell.setting for cell in cells]
+        self.multimetric_ = isinstance(out[0]["test_scores"], dict)
+        if callable(self.scoring) and self.multimetric_:
+            self._check_refit_for_multimetric(out[0]["test_scores"])
+            metric = self.refit
+        self._choose_best(cells, results, metric)
+        late = int((gaps > np.array([[cell.learner.tol] for cell in cells])).any(axis=1).sum())
+        if late:
+            warn_user(CellsNotConverged(late, len(cells)))
+
+    def _keep_certificates(self, cells: list[Cell], table: Table, answers: Answers) -> None:
+        columns = len(column_codes(len(table.classes)))
+        self.objective_, self.dual_objective_ = np.full((2, len(cells), self.n_splits_, columns), np.nan)
+        for cell in cells:
+            for fold, counted in enumerate(table.training):
+                own, lam = answers[cell.number][fold], float(cell.learner.lam_ or 0.0)
+                places = _codes(counted) if columns > 1 else np.array([0])
+                self.objective_[cell.number, fold, places] = [lam * each.primal for each in own]
+                self.dual_objective_[cell.number, fold, places] = [lam * each.bound for each in own]
+
+
+def _check(cells: list[Cell]) -> None:
+    for cell in cells:
+        if not isinstance(cell.estimator, DaskSDCA):
+            raise ValueError(
+                f"DaskSweepCV compares settings of a DaskSDCA, got {type(cell.estimator).__name__}: prepare rows block by block "
+                "before (map_blocks), or use SweepCV for rows that fit into memory."
+            )
+
+
+def _chains(group: list[Cell], table: Table, fold: int, counted: Counted) -> list[list[Column]]:
+    """For each class in the training part of a fold: its predictors, one for each λ."""
+    present = table.classes[counted.counts > 0]
+    if len(present) < 2:
+        found = f"one class only ({present[0]!r})" if len(present) else "no rows"
+        raise ValueError(f"the training part of fold {fold} has {found}: use other folds.")
+    each = class_weights(group[0].learner.class_weight, table.classes, counted)
+    codes, rows = _codes(counted), rows_with_weight(counted, each)
+    lams = [float(cell.learner.lam_ or 0.0) for cell in group]
+    return [list(chain) for chain in zip(*(predictors(lam, codes, counted.sums, rows, each, fold) for lam in lams), strict=True)]
+
+
+def _codes(counted: Counted) -> Array:
+    """The class codes that get a predictor."""
+    present = np.flatnonzero(counted.counts)
+    return np.asarray(present[column_codes(len(present))])

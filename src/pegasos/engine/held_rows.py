@@ -1,0 +1,109 @@
+"""The hinge loss on very many rows of few features: most rows are decided before the interior point method sees them.
+
+At the optimum a row with a margin below 1 has a_i = C_i, and one above has a_i = 0. The optimum of a sample, which has nearly the
+same w, tells on which side all those rows are whose margin is not near 1. The first kind is held at C_i, the second left out, and
+the rest is solved. What was decided wrongly is seen when the margins of all rows are next computed, for the certificate: these
+rows are then solved together with the others. The sample itself is solved the same way, if it is large.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pegasos.engine.compiling import compiled
+from pegasos.engine.interior_point import solve_hinge
+from pegasos.engine.interruption import tell_gap
+from pegasos.engine.mapped_rows import MappedRows
+from pegasos.engine.optimum import Held, Intercept, Optimum, Target
+from pegasos.engine.row_blocks import Block, Part, RowBlocks
+from pegasos.engine.sample_start import sample_of, sampled
+from pegasos.engine.sampled_systems import worth as sampling_is_worth_it
+
+Array = np.ndarray[Any, Any]
+
+#: Rows, and rows for each feature, from which this is worth while.
+MANY_ROWS, ROWS_A_FEATURE = 20_000, 200
+#: One row in so many makes the sample, and the gap to which it is solved: its w is off by more than that.
+ONE_IN, SAMPLE_GAP = 8, 0.01
+#: The share of the rows that is solved first, the one from which all rows are, and how often wrong decisions are mended.
+FIRST_SHARE, LARGEST_SHARE, MOST_TIMES = 0.15, 0.5, 6
+#: What the rows that are solved may leave of the gap: the rest is for those that were decided wrongly.
+INNER = 0.5
+
+
+def worth(X: Any, rows: int, intercept: Intercept) -> bool:
+    """Whether there are so many rows for each feature that most are better decided first."""
+    if intercept is Intercept.FREE or isinstance(X, MappedRows) or sampling_is_worth_it(rows, X.shape[1]):
+        return False
+    return rows >= max(MANY_ROWS, ROWS_A_FEATURE * X.shape[1])
+
+
+def solve_hinge_on_many(
+    X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None = None
+) -> list[Optimum]:
+    """All targets on the same rows (those that `members` names; None: all), each until its relative gap is at most tol."""
+    rows = X.shape[0] if members is None else len(members)
+    if not worth(X, rows, intercept):
+        return solve_hinge(X, targets, intercept, tol, members)
+    sample = sample_of(rows, rows // ONE_IN)
+    chosen = sample if members is None else members[sample]
+    starts = solve_hinge_on_many(X, [sampled(target, sample) for target in targets], intercept, max(tol, SAMPLE_GAP), chosen)
+    return [_solve(X, target, start, intercept, tol, members) for target, start in zip(targets, starts, strict=True)]
+
+
+def _solve(X: Any, target: Target, start: Optimum, intercept: Intercept, tol: float, members: Array | None) -> Optimum:
+    """From a vector that is nearly the best one: the rows near its margin, until the gap of all rows is at most tol."""
+    vector, rounds = _with_bias(start, intercept), start.rounds
+    with RowBlocks(X, members) as blocks:
+        margins = blocks.map_rows(_margins, target.labels, vector)
+        scale = 0.5 * float(vector @ vector) + loss_of(margins, target.bounds)
+        below, open_rows = margins < 1.0, np.zeros(len(margins), dtype=bool)
+        count = int(FIRST_SHARE * len(margins))
+        open_rows[np.argpartition(np.abs(margins - 1.0), count)[:count]] = True
+        for _ in range(MOST_TIMES):
+            index = np.flatnonzero(open_rows)
+            dual = np.where(below & ~open_rows, target.bounds, 0.0)
+            (combined,) = blocks.map_sum(_combined, target.labels * dual, len(vector)).sums
+            held = Held(combined[0], float(dual.sum()), scale)
+            given = intercept, INNER * tol, index if members is None else members[index]
+            (part,) = solve_hinge(X, [Target(target.labels[index], target.bounds[index], held)], *given)
+            dual[index], vector, rounds = part.dual, _with_bias(part, intercept), rounds + part.rounds
+            margins = blocks.map_rows(_margins, target.labels, vector)
+            primal = 0.5 * float(vector @ vector) + loss_of(margins, target.bounds)
+            found = Optimum(part.vector, part.bias, dual, primal, part.bound, rounds)
+            if found.relative <= tol:
+                return found
+            tell_gap(found.relative, tol)
+            open_rows |= (margins < 1.0) != below
+            scale = min(scale, primal)
+            now = np.count_nonzero(open_rows)
+            if now == len(index) or now > LARGEST_SHARE * len(margins):
+                break
+    (whole,) = solve_hinge(X, [target], intercept, tol, members)
+    return replace(whole, rounds=whole.rounds + rounds)
+
+
+def _with_bias(optimum: Optimum, intercept: Intercept) -> Array:
+    return optimum.vector if intercept is Intercept.NONE else np.append(optimum.vector, optimum.bias)
+
+
+@compiled
+def loss_of(margins: Array, bounds: Array) -> float:
+    """Σ C_i max(0, 1 - m_i)."""
+    loss = 0.0
+    for i in range(margins.size):
+        loss += bounds[i] * max(0.0, 1.0 - margins[i])
+    return loss
+
+
+def _margins(block: Block, labels: Array, vector: Array) -> Array:
+    return np.asarray(labels[block.span] * block.scores(block.rows(), vector))
+
+
+def _combined(block: Block, coefficients: Array, size: int) -> Part:
+    out = np.empty((1, size))
+    block.combine(block.rows(), coefficients[None, block.span], out)
+    return Part((out,))

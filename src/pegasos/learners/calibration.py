@@ -1,0 +1,102 @@
+"""From scores to probabilities that mean something: sigmoids or isotonic steps, fitted to scores that no model learned from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+Array = np.ndarray[Any, Any]
+
+SIGMOID, ISOTONIC = "sigmoid", "isotonic"
+#: Between these the power is sought by which probabilities of several classes are sharpened.
+POWERS = (0.2, 10.0)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """One map for each column of scores: σ(slope s + offset), or a line through knots (score, probability) that never falls.
+
+    Two classes have one column, that of the second class. Of more each is calibrated against the rest, raised to a `power`, and
+    all are normalized: p_k^power / Σ p_j^power. Without the power they would be too timid, since each knows only its own score.
+
+    >>> Calibration("sigmoid", (np.array([2.0, 0.0]),)).probabilities(np.array([-1.0, 0.0, 1.0])).round(2).tolist()
+    [[0.88, 0.12], [0.5, 0.5], [0.12, 0.88]]
+    """
+
+    kind: str
+    #: Of a sigmoid slope and offset, of steps the knots, (knots, 2).
+    columns: tuple[Array, ...]
+    power: float = 1.0
+
+    def probabilities(self, scores: Array) -> Array:
+        """Rows x classes, for the values of a decision function."""
+        scores = np.asarray(scores, dtype=np.float64).reshape(len(scores), -1)
+        each = np.column_stack([self._one(column, scores[:, place]) for place, column in enumerate(self.columns)])
+        if each.shape[1] == 1:
+            return np.column_stack([1 - each, each])
+        each = each**self.power
+        total = each.sum(axis=1, keepdims=True)
+        return np.where(total > 0, each / np.where(total > 0, total, 1.0), 1 / each.shape[1])
+
+    def rescaled(self, slopes: Array, offsets: Array) -> Calibration:
+        """The same map for scores s of another model, where slope s + offset (one each a column) are the scores of this one."""
+        pairs = zip(self.columns, slopes, offsets, strict=True)
+        if self.kind == SIGMOID:
+            return replace(self, columns=tuple(np.array([c[0] * a, c[0] * b + c[1]]) for c, a, b in pairs))
+        return replace(self, columns=tuple(np.column_stack([(c[:, 0] - b) / a, c[:, 1]]) for c, a, b in pairs))
+
+    def _one(self, column: Array, scores: Array) -> Array:
+        if self.kind == SIGMOID:
+            return np.asarray(expit(column[0] * scores + column[1]))
+        return np.interp(scores, column[:, 0], column[:, 1])
+
+
+def fit_calibration(kind: str, scores: Array, codes: Array) -> Calibration:
+    """The map of this kind for scores (rows, or rows x classes) of rows with these codes of classes."""
+    scores = np.asarray(scores, dtype=np.float64).reshape(len(scores), -1)
+    fit = _sigmoid if kind == SIGMOID else _isotonic
+    if scores.shape[1] == 1:
+        return Calibration(kind, (fit(scores[:, 0], codes == 1),))
+    found = Calibration(kind, tuple(fit(scores[:, code], codes == code) for code in range(scores.shape[1])))
+
+    def loss(power: float) -> float:
+        p = replace(found, power=power).probabilities(scores)[np.arange(len(codes)), codes]
+        return float(-np.log(np.maximum(p, np.finfo(float).eps)).mean())
+
+    return replace(found, power=float(minimize_scalar(loss, bounds=POWERS, method="bounded").x))
+
+
+class _Scores(ClassifierMixin, BaseEstimator):
+    """A classifier whose rows are its scores."""
+
+    def fit(self, X: Any, y: Any) -> _Scores:
+        self.classes_ = np.array([False, True])
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        return np.asarray(X)[:, 0]
+
+    def predict(self, X: Any) -> Array:
+        return self.decision_function(X) > 0
+
+
+def _sigmoid(scores: Array, positive: Array) -> Array:
+    """Platt's sigmoid, as scikit-learn fits it."""
+    from sklearn.calibration import CalibratedClassifierCV
+
+    rows = np.arange(len(scores))
+    model = CalibratedClassifierCV(_Scores(), method="sigmoid", cv=[(rows, rows)], ensemble=False)
+    found = model.fit(scores[:, None], positive).calibrated_classifiers_[0].calibrators[0]
+    return np.array([-found.a_, -found.b_])
+
+
+def _isotonic(scores: Array, positive: Array) -> Array:
+    from sklearn.isotonic import IsotonicRegression
+
+    model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, positive.astype(float))
+    return np.column_stack([model.X_thresholds_, model.y_thresholds_])

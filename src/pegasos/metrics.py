@@ -1,0 +1,279 @@
+"""What models are chosen and judged by. Each metric is declared once; parser, help, search, records and pages read this table.
+
+Nothing heavy is imported at the head, so that help can read it too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+#: What a metric reads of a model: the classes it answers, the order of its scores, or probabilities.
+LABELS, SCORES, PROBABILITIES = "labels", "scores", "probabilities"
+#: Labels of two classes of which the second one is positive, as everywhere in scikit-learn.
+_USUAL_PAIRS = ({0, 1}, {-1, 1}, {"0", "1"}, {"-1", "1"})
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A metric: its formula in words, which way is better, what it needs of a model, and scikit-learn's name for it.
+
+    `percent`: a share, shown as one. `one_class`: it looks at one class, the positive one; with more than two classes and none
+    named the mean over classes is taken, or, where `binary`, it is refused.
+    """
+
+    name: str
+    words: str
+    least: bool
+    needs: str
+    in_scikit_learn: str
+    percent: bool = False
+    one_class: bool = False
+    binary: bool = False
+
+
+METRICS = {
+    kind.name: kind
+    for kind in (
+        Kind("error", "share of rows with a wrong label", True, LABELS, "1 - accuracy", percent=True),
+        Kind("balanced-error", "mean over classes of the error in each", True, LABELS, "1 - balanced_accuracy", percent=True),
+        Kind(
+            "f1", "2 pr/(p + r), precision p and recall r of the positive class", False, LABELS, "f1", one_class=True, binary=True
+        ),
+        Kind("f1-macro", "mean over classes of their F1", False, LABELS, "f1_macro"),
+        Kind("roc-auc", "chance that a positive row scores above a negative one", False, SCORES, "roc_auc", one_class=True),
+        Kind("average-precision", "mean precision over all recalls", False, SCORES, "average_precision", one_class=True),
+        Kind("log-loss", "mean of -log p(true class)", True, PROBABILITIES, "-neg_log_loss"),
+        Kind("brier", "mean squared distance of probabilities from the truth", True, PROBABILITIES, "-neg_brier_score"),
+        Kind("cost", "mean cost of the answers, by true and answered class", True, LABELS, "none"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How values of a metric are read: its name, which way is better, and whether they are shares.
+
+    >>> measure_of("balanced-error"), measure_of("accuracy").name, measure_of("r2").least
+    (Measure(name='balanced-error', least=True, percent=True), 'error', False)
+    """
+
+    name: str
+    least: bool = True
+    percent: bool = True
+
+
+def measure_of(scoring: Any) -> Measure:
+    """How to read what was asked for: one of ours, accuracy (which is shown as error), or a scorer of scikit-learn."""
+    if scoring is None or scoring == "accuracy":
+        return Measure("error")
+    name = scoring.name if isinstance(scoring, Metric) else scoring
+    kind = METRICS.get(name) if isinstance(name, str) else None
+    if kind is not None:
+        return Measure(kind.name, kind.least, kind.percent)
+    return Measure(scoring if isinstance(scoring, str) else "score", least=False, percent=False)
+
+
+def shown_value(scoring: Any, score: float) -> float:
+    """A scorer's score as people read it: accuracy as error, the negative score of a loss as the loss."""
+    if scoring is None or scoring == "accuracy":
+        return 1 - score
+    metric = as_metric(scoring)
+    return -score if metric is not None and metric.kind.least else score
+
+
+def as_metric(scoring: Any) -> Metric | None:
+    """A metric of ours, by itself or by name; None for all else."""
+    if isinstance(scoring, Metric):
+        return scoring
+    return Metric(scoring) if isinstance(scoring, str) and scoring in METRICS else None
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a model says about rows: codes of sorted classes; scores and probabilities (rows x classes) where they are needed."""
+
+    classes: Array
+    truth: Array
+    labels: Array
+    scores: Array | None = None
+    probabilities: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.truth)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric as it is asked for; also a scorer for scikit-learn, which wants more to be better: what is a loss is negated.
+
+    positive  the class that F1, ROC AUC and average precision look at. None: 1 of 0 and 1, else the rarer of two classes.
+    costs     what it costs to answer a class where another is true: (true, answered, cost); what is not listed costs nothing.
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["no", "yes", "no", "yes"]
+    >>> Metric("cost", costs=(("yes", "no", 20.0), ("no", "yes", 1.0)))(LogisticRegression().fit(X, y), X, y)
+    -5.25
+    """
+
+    name: str
+    positive: Any = None
+    costs: tuple[tuple[Any, Any, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.name not in METRICS:
+            raise ValueError(f"there is no metric {self.name!r}; there are {', '.join(METRICS)}.")
+        if (self.name == "cost") != bool(self.costs):
+            raise ValueError("the metric 'cost' needs costs, and no other one has them.")
+        if any(not 0 <= cost < math.inf for _, _, cost in self.costs):
+            raise ValueError("costs must be finite numbers, and not below 0.")
+
+    @property
+    def kind(self) -> Kind:
+        return METRICS[self.name]
+
+    def settled(self, y: Any) -> Metric:
+        """The same metric with its positive class, chosen by these labels where none was named."""
+        import numpy as np
+
+        if not self.kind.one_class and not self.costs:
+            return self
+        classes, counts = np.unique(np.asarray(y), return_counts=True)
+        known = classes.tolist()
+        for label in [*([] if self.positive is None else [self.positive]), *(each for pair in self.costs for each in pair[:2])]:
+            if label not in known:
+                raise ValueError(f"there is no class {label!r}; there are {', '.join(map(repr, known[:10]))}.")
+        if not self.kind.one_class or self.positive is not None:
+            return self
+        if len(known) > 2:
+            if self.kind.binary:
+                raise ValueError(f"{self.name} looks at one class, and there are {len(known)}: name it, or take f1-macro.")
+            return self
+        usual = set(known) in _USUAL_PAIRS or counts[0] >= counts[-1]
+        return replace(self, positive=known[-1] if usual else known[0])
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """scikit-learn's protocol of scorers."""
+        value = self.settled(y).value(self.ask(estimator, X, y), sample_weight)
+        return -value if self.kind.least else value
+
+    def ask(self, estimator: Any, X: Any, y: Any) -> Answers:
+        """What a fitted classifier answers on rows, as far as this metric needs it."""
+        needs = self.kind.needs
+        scores = estimator.decision_function(X) if needs == SCORES else None
+        probabilities = estimator.predict_proba(X) if needs == PROBABILITIES else None
+        return answers(estimator.classes_, y, estimator.predict(X), scores, probabilities)
+
+    def value(self, found: Answers, weights: Any = None) -> float:
+        """The metric on these answers; rows may count more or less. Not a number where a class that it needs is not there."""
+        import numpy as np
+
+        kind, count = self.kind, len(found.classes)
+        if kind.needs == LABELS:
+            flat = np.bincount(found.truth * count + found.labels, weights=weights, minlength=count**2)
+            return self._of_counts(flat.reshape(count, count).astype(float), found.classes.tolist())
+        if kind.needs == PROBABILITIES:
+            return self._of_probabilities(found, weights)
+        from sklearn.metrics import average_precision_score, roc_auc_score
+
+        assert found.scores is not None
+        score: Callable[..., float] = roc_auc_score if self.name == "roc-auc" else average_precision_score
+        wanted = range(count) if self.positive is None else [found.classes.tolist().index(self.positive)]
+        values, rows = [], np.ones(len(found)) if weights is None else weights
+        for code in wanted:
+            mine = found.truth == code
+            if 0 < rows[mine].sum() < rows.sum():
+                values.append(score(mine, found.scores[:, code], sample_weight=weights))
+        return float(np.mean(values)) if values else math.nan
+
+    def _of_counts(self, counts: Array, classes: list[Any]) -> float:
+        """From the rows of each true class (down) that were answered as each class (across).
+
+        Formulas instead of scikit-learn's functions: a bootstrap asks thousands of times, and they check labels every time.
+        """
+        import numpy as np
+
+        right, true, answered, total = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0), counts.sum()
+        if total == 0:
+            return math.nan
+        if self.name == "error":
+            return float(1 - right.sum() / total)
+        if self.name == "cost":
+            costs = np.zeros_like(counts)
+            for one, other, cost in self.costs:
+                costs[classes.index(one), classes.index(other)] = cost
+            return float((costs * counts).sum() / total)
+        there = true > 0
+        if self.name == "balanced-error":
+            return float(1 - np.mean(right[there] / true[there]))
+        there |= answered > 0
+        each = np.divide(2 * right, true + answered, out=np.zeros(len(true)), where=there)
+        return float(each[there].mean() if self.positive is None else each[classes.index(self.positive)])
+
+    def _of_probabilities(self, found: Answers, weights: Any) -> float:
+        import numpy as np
+
+        p = found.probabilities
+        assert p is not None
+        if self.name == "log-loss":
+            p = np.asarray(p, dtype=np.float64)
+            each = -np.log(np.clip(p[np.arange(len(p)), found.truth], np.finfo(p.dtype).eps, 1.0))
+        else:
+            each = np.square(p - np.eye(p.shape[1])[found.truth]).sum(axis=1)
+            each = each / 2 if p.shape[1] == 2 else each  # of two classes one is counted, as everywhere
+        return float(np.average(each, weights=weights))
+
+
+def answers(known: Any, y: Any, labels: Any, scores: Any = None, probabilities: Any = None) -> Answers:
+    """Labels and scores of a model with these classes; rows may have classes that it does not know.
+
+    Scores are those of decision_function: of two classes one column.
+    """
+    import numpy as np
+
+    known, y, labels = np.asarray(known), np.asarray(y), np.asarray(labels)
+    classes = np.union1d(known, y)
+    at = np.searchsorted(classes, known)
+
+    def widened(values: Any) -> Any:
+        if values is None:
+            return None
+        values = np.asarray(values)
+        values = np.column_stack([-values, values]) if values.ndim == 1 or values.shape[1] == 1 else values
+        full = np.zeros((len(values), len(classes)), dtype=values.dtype)
+        full[:, at] = values
+        return full
+
+    codes = np.searchsorted(classes, y), np.searchsorted(classes, labels)
+    return Answers(classes, *codes, widened(scores), widened(probabilities))
+
+
+def guesses(metric: Metric, found: Answers, counts: Array) -> tuple[Answers, Any]:
+    """The best that can be said about these rows without looking at them, for a table with `counts` rows of each class.
+
+    Always the same class, that which is best on such a table; of probabilities the shares of the classes; of scores no order at
+    all. With the class, where there is one.
+    """
+    import numpy as np
+
+    rows, count = len(found), len(found.classes)
+    shares = np.asarray(counts, dtype=float) / max(1, np.sum(counts))
+    if metric.kind.needs == PROBABILITIES:
+        return replace(found, probabilities=np.broadcast_to(shares, (rows, count))), None
+    if metric.kind.needs == SCORES:
+        return replace(found, scores=np.zeros((rows, count))), None
+    best, sign = 0, 1 if metric.kind.least else -1
+    values = []
+    for code in np.flatnonzero(shares):
+        table = np.zeros((count, count))
+        table[:, code] = shares
+        values.append((sign * metric._of_counts(table, found.classes.tolist()), -shares[code], int(code)))
+    best = min(values)[2]
+    return replace(found, labels=np.full(rows, best)), found.classes[best]

@@ -1,0 +1,140 @@
+"""A table that does not fit into memory, as train, tune and describe read it: in parts, after one look at all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from pegasos.engine.plan import budget_bytes
+from pegasos.program.jobs.datasets import USUAL_TEST_SIZE, read_options
+from pegasos.program.large.sample import Sample
+from pegasos.program.large.sparse_survey import SparseSurvey
+from pegasos.program.large.survey import Draw, Survey, survey
+from pegasos.program.tables.column_tables import told_gaps
+from pegasos.program.tables.dataset import NUMBER, TEXT, BadData, Column, Dataset, is_frame
+from pegasos.program.tables.labels import checked_weights, label_texts
+from pegasos.program.tables.messages import listed, size
+from pegasos.program.tables.read_options import Outline
+from pegasos.program.tables.reading import stream
+from pegasos.program.terminal import console
+from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
+
+Array = np.ndarray[Any, Any]
+
+#: The share of the memory for a sample, of which twice is held meanwhile.
+_SAMPLE_SHARE = 1 / 8
+#: Bytes of a word, about.
+_WORD = 32
+
+
+@dataclass(frozen=True)
+class LargeTable:
+    """Where the rows are, how they are read, and what the first of them told."""
+
+    data: str
+    reading: ReadingOptions
+    running: RunningOptions
+    outline: Outline
+
+    @property
+    def budget(self) -> int:
+        return budget_bytes(self.running.memory)
+
+    @property
+    def share(self) -> float:
+        return USUAL_TEST_SIZE if self.running.test_size is None else self.running.test_size
+
+    @property
+    def label(self) -> str:
+        return self.outline.label or "y"
+
+    @property
+    def about(self) -> str:
+        return f"{self.data} takes about {size(self.outline.bytes)} in memory, and {size(self.budget)} are allowed"
+
+    def draw(self) -> Draw:
+        return Draw(self.running.seed, self.share)
+
+    def check(self, learning: LearningOptions) -> None:
+        """Refuse what needs all rows at once, with the way out."""
+        ways = "Give it more --memory, or some of its files by a pattern"
+        if learning.drop_outliers is not None:
+            raise BadData(f"{self.about}: --drop-outliers needs all rows at once. {ways}.")
+        if self.outline.group is not None:
+            raise BadData(f"{self.about}: --group needs all rows at once. {ways}.")
+
+    def parts(self, columns: list[Column], frame: bool, weighed: bool = True) -> Iterator[Dataset]:
+        """The rows with these columns, and behind them the weight if there is one and it is wanted."""
+        weight = [Column(self.outline.weight, NUMBER)] if weighed and self.outline.weight is not None else []
+        label = None if self.outline.sparse else self.outline.label
+        options = replace(read_options(self.reading, self.running.memory, labelled=False), label=label)
+        chunk = int(min(8 * 2**20, max(2**12, self.budget // 32)))
+        yield from stream(self.data, [*columns, *weight], options, frame=frame, chunk=chunk)
+
+    def sample(self, most: int | None = None) -> Sample:
+        """A sample that will hold as many training rows as the memory allows, and at most so many."""
+        columns = self.outline.columns
+        row = sum(8 if column.kind == NUMBER else _WORD for column in columns) or 1000  # sparse rows may have any width
+        room = max(100, int(_SAMPLE_SHARE * self.budget / row))
+        return Sample(self.running.seed, room if most is None else min(most, room))
+
+    def look(self, sample: Sample | None = None) -> Survey:
+        """The first pass over all rows, training rows of which go into the sample; tells what a person should know of them."""
+        for note in self.outline.notes:
+            console.say(note)
+        columns, dense = self.outline.columns, not self.outline.sparse
+        found = Survey(self.data, columns) if dense else SparseSurvey(self.data, [])
+
+        def keep(part: Dataset, test: Array) -> None:
+            if sample is not None:
+                sample.see(part.X, ~test, label_texts(part.labels))
+
+        with console.working(f"first pass over {self.data}", "rows") as progress:
+            survey(found, progress.counting(self.parts(columns, dense)), self.draw(), self.label, keep)
+        self._tell(found)
+        return found
+
+    def sampled(self, found: Survey, sample: Sample) -> tuple[Dataset, Array]:
+        """The rows of a sample as they would be read, and their numbers in the table."""
+        X, places, texts = sample.rows()
+        X, weights = self.weighed(X, None)
+        if isinstance(found, SparseSurvey):
+            X = sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], len(found.sums)))[:, found.lowest :]
+        else:
+            X = X.select(column.name for column in found.features)
+            X = X if found.needs_frame else X.to_numpy(order="c", writable=True)
+        classes = found.classes
+        known = label_texts(classes)
+        order = np.argsort(known)
+        y = classes[order[np.searchsorted(known, texts, sorter=order)]]
+        name = f"{self.data} ({len(places)} rows of it)"
+        return Dataset(name, X, found.features, y, self.outline.label, weights=weights), places
+
+    def weighed(self, X: Any, seen: int | None) -> tuple[Any, Array | None]:
+        """Features and weights, which stand behind them; `seen`: rows before these, for messages."""
+        name = self.outline.weight
+        if name is None:
+            return X, None
+        values = X[:, -1].to_numpy() if is_frame(X) else X[:, -1]
+        some = np.append(values, 1.0)  # a chunk may hold nothing but zeros
+        weights = checked_weights(some, name, self.data, lambda row: f"row {(seen or 0) + row + 1}")[:-1]
+        return X[:, :-1], weights
+
+    def _tell(self, found: Survey) -> None:
+        """With --strict some of it is an error."""
+        if found.empty:
+            console.say(f"columns without any value are left out: {listed(found.empty)}")
+        kinds = {column.name: column.kind for column in found.features}
+        gaps = {name: found.gaps[name] for name, kind in kinds.items() if kind == NUMBER and found.gaps[name]}
+        words = [name for name, kind in kinds.items() if kind == TEXT]
+        for note in told_gaps(gaps, words, self.data, self.reading.strict):
+            console.say(note)
+        if gaps and not found.exact_medians:
+            console.say("medians come from a sample of the training rows")
+        test = found.rows - found.training
+        classes = f"{len(found.trained)} classes"
+        console.say(f"{self.data}: {found.rows} rows, {test} of them set aside, {len(found.features)} features, {classes}")

@@ -1,0 +1,189 @@
+"""Rows of a table beyond memory through the steps of a pipeline into files, for fits in passes; and the model they give."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from pegasos.program.jobs.large_tables import LargeTable
+from pegasos.program.jobs.model_cards import fingerprint
+from pegasos.program.large.prepared import PreparedRows, SparseRows, needed_bytes, workplace
+from pegasos.program.large.sparse_survey import SparseSurvey
+from pegasos.program.large.survey import Survey
+from pegasos.program.modelfile import save
+from pegasos.program.records.codec import to_json
+from pegasos.program.records.models import CardData, CardSplit, ModelCard
+from pegasos.program.records.runs import ErrorCount
+from pegasos.program.tables.dataset import BadData
+from pegasos.program.tables.labels import label_texts
+from pegasos.program.tables.messages import plain, size
+from pegasos.program.tables.row_hashes import hash_rows
+from pegasos.program.terminal import console
+
+Array = np.ndarray[Any, Any]
+
+#: Bytes that the hash of a row takes while hashes are sorted, written and checked; where they do not fit, none are kept.
+_HASH_BYTES = 64
+#: The share of the memory that rows take on their way through the steps.
+_STEP_SHARE = 1 / 16
+
+
+class PreparedTable:
+    """The second pass: rows through the fitted steps into files, and what is counted on the way.
+
+    A file for each kind of rows: the training rows, perhaps some of them apart, by which fits are compared, and the test rows.
+    """
+
+    def __init__(self, table: LargeTable, found: Survey, estimator: Any, folder: Path, width: int, compared: float = 0.0) -> None:
+        self.table, self.found, self.classes, self._compared = table, found, found.classes, compared
+        self.steps = Pipeline(estimator.steps[:-1])
+        kind = SparseRows if found.sparse and not _fills(estimator) else PreparedRows
+        self.train, self.compare, self.test = (kind(folder, name, width) for name in ("training", "comparison", "test"))
+        self.files = (self.train, self.compare, self.test)
+        self.texts = label_texts(self.classes)
+        counts = np.array([found.trained[text] for text in self.texts], dtype=np.float64)
+        self._each = class_weights(estimator.steps[-1][1].class_weight, self.classes, counts)
+        #: Of each file: Σ ω of each class, and rows with ω > 0.
+        self.sums, self.present = np.zeros((3, len(self.classes))), np.zeros(3, dtype=np.int64)
+        #: Hashes of all rows and which of them are training rows, as long as they fit.
+        self.hashes: list[Array] | None = [] if _HASH_BYTES * found.rows <= table.budget else None
+        self._tests: list[Array] = []
+
+    def write(self) -> None:
+        """Read all rows once more."""
+        draw, features, frame = self.table.draw(), self.found.features, self.found.needs_frame
+        apart = np.random.default_rng([self.table.running.seed, 2])
+        seen, step = 0, max(64, int(_STEP_SHARE * self.table.budget) // (8 * self.train.width))
+        with console.working(f"second pass over {self.table.data}: preparing rows", "rows", self.found.rows) as progress:
+            for part in progress.counting(self.table.parts(features, frame)):
+                test = draw.test(len(part))
+                kinds = np.where(test, 2, apart.random(len(part)) < self._compared)
+                X, weights = self.table.weighed(part.X, seen)
+                weights = np.ones(len(part)) if weights is None else weights
+                texts = label_texts(part.labels)
+                for start in range(0, len(part), step):
+                    some = slice(start, start + step)
+                    self._add(X[some], texts[some], weights[some], kinds[some])
+                if self.hashes is not None:
+                    self.hashes.append(hash_rows(X, part.y))
+                    self._tests.append(test)
+                seen += len(part)
+        self.close()
+        if seen != self.found.rows:
+            raise BadData(f"{self.table.data} changed while it was read: {self.found.rows} rows at first, then {seen}.")
+        if not self.sums[:2].sum() > 0.0:
+            raise BadData(f"{self.table.data}: all weights are 0.")
+
+    def _add(self, X: Any, texts: Array, weights: Array, kinds: Array) -> None:
+        known = {text: code for code, text in enumerate(self.texts.tolist())}
+        codes = np.array([known.get(text, -1) for text in texts.tolist()], dtype=np.int64)  # -1: only test rows have it
+        with np.errstate(over="ignore"):
+            rows = self.steps.transform(X)
+            rows = rows.tocsr().astype(np.float32) if isinstance(self.train, SparseRows) else np.asarray(rows).astype(np.float32)
+        if not np.isfinite(rows.data if isinstance(self.train, SparseRows) else rows).all():
+            raise BadData(f"{self.table.data}: prepared rows hold numbers beyond float32; scale them, or leave such columns out.")
+        weights = weights * self._each[codes]
+        for number, file in enumerate(self.files):
+            own = kinds == number
+            file.add(rows[own], codes[own], weights[own])
+            there = own & (codes >= 0)
+            self.sums[number] += np.bincount(codes[there], weights[there], minlength=len(self.classes))
+            self.present[number] += int((weights[there] > 0).sum())
+
+    def close(self) -> None:
+        for file in self.files:
+            file.close()
+
+    def learned(self, *numbers: int) -> tuple[Sequence[PreparedRows], Array, Array, int]:
+        """What a fit to some of the files needs."""
+        files = [self.files[number] for number in numbers]
+        return files, self.classes, self.sums[list(numbers)].sum(axis=0), int(self.present[list(numbers)].sum())
+
+    def known(self, everything: bool = False) -> Known:
+        """The training rows, or everything, as what a model knows."""
+        classes = self.found.labels.counts if everything else self.found.trained
+        if self.hashes is None:
+            console.say("the model file keeps no hashes of so many rows: `run` cannot tell training rows from others")
+            return Known(classes, None)
+        hashes = np.concatenate(self.hashes)
+        return Known(classes, hashes if everything else hashes[~np.concatenate(self._tests)], fingerprint(hashes))
+
+
+@contextlib.contextmanager
+def prepared(table: LargeTable, found: Survey, estimator: Any, width: int, compared: float = 0.0) -> Iterator[PreparedTable]:
+    """All rows through the steps of the estimator, in temporary files that go whatever happens."""
+    stored = found.stored if isinstance(found, SparseSurvey) and not _fills(estimator) else None
+    needed = needed_bytes(found.rows, width, stored)
+    with workplace(needed) as folder:
+        console.say(f"prepared rows: {size(needed)} as float32 in {plain(folder)}, removed at the end")
+        with contextlib.closing(PreparedTable(table, found, estimator, folder, width, compared)) as rows:
+            rows.write()
+            yield rows
+
+
+def _fills(estimator: Any) -> bool:
+    """Whether the steps make dense rows of sparse ones."""
+    return "nystroem" in dict(estimator.steps)
+
+
+def class_weights(class_weight: Any, classes: Array, counts: Array) -> Array:
+    """The weight of each class, as scikit-learn means it."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str):
+        return np.asarray(counts.sum() / (len(classes) * counts))
+    return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+
+
+def count_errors(learner: Any, **kinds: Sequence[PreparedRows]) -> dict[str, ErrorCount]:
+    """Errors on rows in files, in as little memory."""
+    found = {}
+    for name, files in kinds.items():
+        rows = mistakes = 0
+        for X, codes, _ in (part for file in files for part in file.parts()):
+            scores = learner.decision_function(X)
+            guesses = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+            rows, mistakes = rows + len(codes), mistakes + int((guesses != codes).sum())
+        if rows:
+            found[name] = ErrorCount.counted(rows, mistakes)
+    return found
+
+
+@dataclass(frozen=True)
+class Known:
+    """The rows that a model knows: how many of each class, hashes of them if there was room, and one text for the whole table."""
+
+    classes: Counter[str]
+    hashes: Array | None
+    mark: str = "not kept"
+
+    @property
+    def rows(self) -> int:
+        return self.classes.total()
+
+
+def save_large(path: str, table: LargeTable, found: Survey, estimator: Any, known: Known, **more: Any) -> None:
+    """A model file with its card."""
+    test, kind = found.rows - found.training, "random, row by row" if table.share else "none set aside"
+    texts = label_texts(found.classes).tolist()
+    card = ModelCard(
+        columns=found.features,
+        frame=found.needs_frame,
+        label=table.outline.label,
+        data=CardData(table.data, found.rows, known.mark),
+        classes={str(label): known.classes[text] for label, text in zip(found.classes, texts, strict=True)},
+        split=CardSplit(kind, table.running.seed, table.share, found.training, test, known.rows),
+        **more,
+        command=console.command_line(),
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    )
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    save(estimator, path, card=to_json(card), rows=known.hashes)

@@ -1,0 +1,101 @@
+"""What a choice's scores are worth: the reliability of its probabilities, and what each threshold would give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pegasos.program.pages.blocks import Block, Chart, Table, Text, Thresholds, columns
+from pegasos.program.pages.vega import Rows, Spec, chart, mark, number, tooltip
+from pegasos.program.pages.wording import decision_lines
+from pegasos.program.records.decisions import CalibrationRecord, RatesRecord
+from pegasos.program.records.pages import PageRecord
+from pegasos.search.decisions import OWN
+
+_BLUE, _ORANGE = "#0072b2", "#d55e00"
+
+
+def decision_blocks(record: PageRecord) -> list[Block]:
+    """Probabilities first, then thresholds; nothing where out-of-fold scores were not kept."""
+    blocks: list[Block] = [
+        Text(line[0].upper() + line[1:] + ".") for line in decision_lines(record.calibration, record.threshold)
+    ]
+    blocks += [] if record.calibration is None else [_reliability(record.calibration)]
+    return blocks + ([] if record.rates is None else [_thresholds(record.rates)])
+
+
+def _reliability(found: CalibrationRecord) -> Chart:
+    """Shares that came true against probabilities; on the diagonal they agree."""
+    rows = [{"p": p, "share": share, "rows": count} for p, share, count in found.bins]
+    most = max(max(row["p"], row["share"]) for row in rows)
+    limit = next(edge for edge in (0.1, 0.2, 0.3, 0.5, 1.0) if most <= edge or edge == 1.0)
+    scale = {"domain": [0, limit], "nice": False}
+    places = {
+        "x": number("p", title="probability", scale=scale, axis={"format": ".0%", "tickCount": 5}),
+        "y": number("share", title="share that came true", scale=scale, axis={"format": ".0%", "tickCount": 5}),
+    }
+    ends: Rows = [{"p": 0, "share": 0}, {"p": limit, "share": limit}]
+    diagonal = {**mark("line", places, strokeDash=[4, 4], color="#888", aria=False), "data": {"values": ends}}
+    hints = tooltip(p=("probability", ".1%"), share=("came true", ".1%"), rows=("rows", ","))
+    dots = mark(
+        "line", {**places, "tooltip": hints}, strokeWidth=2, color=_BLUE, point={"filled": True, "size": 60, "color": _BLUE}
+    )
+    of = "the likeliest class" if found.of is None else found.of
+    names = {OWN: "as the model gives them"}
+    briers = "; ".join(f"{names.get(kind, kind)} {value:.4f}" for kind, value in found.briers.items())
+    caption = f"Probabilities of {of} in {len(rows)} groups of equally many rows, each from folds that did not hold it. "
+    caption += f"On the dashed line they mean what they say. Brier scores: {briers}."
+    listed = columns("percent", p="probability", share="came true") + columns("number", rows="rows")
+    table = Table("reliability", "Probabilities and shares", listed, rows)
+    return Chart(
+        "reliability", "Reliability of probabilities", chart(rows, diagonal, dots, height=300), caption, table, half=True
+    )
+
+
+def _thresholds(found: RatesRecord) -> Thresholds:
+    rows = []
+    for place, (at, hits, alarms) in enumerate(zip(found.thresholds, found.hits, found.alarms, strict=True)):
+        above = hits + alarms
+        rows.append(
+            {
+                "place": place,
+                "threshold": at,
+                "hits": hits,
+                "alarms": alarms,
+                "recall": hits / max(1, found.positives),
+                "fallout": alarms / max(1, found.negatives),
+                "precision": hits / above if above else None,
+            }
+        )
+    base = found.positives / max(1, found.positives + found.negatives)
+    blind: Rows = [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}]
+    flat: Rows = [{"x": 0.0, "y": base}, {"x": 1.0, "y": base}]
+    kept = [row for row in rows if row["precision"] is not None]
+    charts = {
+        "roc": _curve(
+            rows, "fallout", "recall", "false alarms among the others", "found of the positive (recall)", blind, found.chosen
+        ),
+        "precision-recall": _curve(
+            kept, "recall", "precision", "found of the positive (recall)", "right alarms (precision)", flat, found.chosen
+        ),
+    }
+    listed = columns("number", threshold="threshold", hits="hits", alarms="false alarms")
+    listed += columns("percent", recall="recall", precision="precision")
+    table = Table("thresholds", "What thresholds give", listed, rows)
+    data: dict[str, Any] = {
+        name: getattr(found, name) for name in ("positive", "others", "positives", "negatives", "chosen", "aim")
+    }
+    return Thresholds(charts, table, {**data, "rows": rows})
+
+
+def _curve(rows: Rows, x: str, y: str, across: str, down: str, guess: Rows, chosen: int) -> Spec:
+    """A curve over all thresholds, what scores without any order give (dashed), and the point of the slider, `at`."""
+    scale = {"domain": [0, 1], "nice": False}
+    axis = {"format": ".0%", "tickCount": 5}
+    places = {"x": number(x, title=across, scale=scale, axis=axis), "y": number(y, title=down, scale=scale, axis=axis)}
+    at = {"x": number("x", title=across, scale=scale), "y": number("y", title=down, scale=scale)}
+    dashed = {**mark("line", at, strokeDash=[4, 4], color="#888", aria=False), "data": {"values": guess}}
+    hints = tooltip(threshold=("threshold", ".4~g"), recall=("recall", ".1%"), precision=("precision", ".1%"))
+    line = mark("line", {**places, "order": number("place")}, strokeWidth=2, color=_BLUE, aria=False)
+    dots = mark("point", {**places, "tooltip": hints}, filled=True, size=12, color=_BLUE, aria=False)
+    here = {**mark("point", places, filled=True, size=140, color=_ORANGE), "transform": [{"filter": "datum.place === at"}]}
+    return chart(rows, dashed, line, dots, here, height=280, params=[{"name": "at", "value": chosen}])

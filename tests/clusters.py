@@ -1,0 +1,55 @@
+"""What the tests on real clusters share; the session's cluster itself is in conftest.py."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from distributed import LocalCluster
+from numpy.testing import assert_array_equal
+from scipy import sparse
+from sklearn.datasets import make_classification
+
+from pegasos.dask import DaskSDCA
+
+Array = np.ndarray[Any, Any]
+
+
+def start_cluster(workers: int) -> LocalCluster:
+    """Workers in processes of this machine, which talk through loopback only."""
+    return LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        memory_limit="1GB",
+        silence_logs=logging.ERROR,
+    )
+
+
+def three_classes() -> tuple[Array, Array]:
+    """600 rows of three classes, named by text."""
+    X, y = make_classification(600, 8, n_informative=5, n_classes=3, class_sep=0.8, random_state=0)
+    return X, np.array(["ash", "birch", "cedar"])[y]
+
+
+def in_blocks(X: Array, y: Array, size: int) -> tuple[Any, Any]:
+    return da.from_array(X, chunks=(size, -1)), da.from_array(y, chunks=size)
+
+
+def same(one: DaskSDCA, other: DaskSDCA) -> None:
+    """Bit for bit."""
+    for name in ("coef_", "intercept_", "objective_", "dual_objective_", "gap_curve_", "classes_"):
+        assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+def wide_rows() -> tuple[list[Any], list[Any], Any, Array]:
+    """Delayed parts of CSR rows and labels, and the whole."""
+    X = sparse.random(400, 2500, density=0.01, format="csr", random_state=0)
+    y = np.random.default_rng(0).integers(0, 2, 400)
+    parts = [slice(0, 150), slice(150, 220), slice(220, 400)]
+    return [dask.delayed(X[part]) for part in parts], [dask.delayed(y[part]) for part in parts], X, y

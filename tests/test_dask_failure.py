@@ -1,0 +1,145 @@
+"""What goes wrong on real clusters costs time, not bits; and who loses the cluster, or has enough, is told so at once."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import dask
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+from numpy.testing import assert_array_equal
+
+import pegasos
+from clusters import in_blocks, same, start_cluster, three_classes, wide_rows
+from pegasos import SDCA, SweepCV
+from pegasos.dask import ClusterLost, DaskNystroem, DaskSDCA, DaskSweepCV
+from pegasos.engine.interruption import Interrupted, interruptible, listening
+
+Array = np.ndarray[Any, Any]
+pytestmark = pytest.mark.xdist_group("dask")
+
+
+@pytest.fixture(scope="module")
+def rows() -> tuple[Array, Array]:
+    return three_classes()
+
+
+def wait_for(client: Client, workers: int) -> None:
+    deadline = time.monotonic() + 30
+    while len(client.scheduler_info(n_workers=-1)["workers"]) != workers and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(client.scheduler_info(n_workers=-1)["workers"]) == workers
+
+
+def test_one_two_and_three_workers_give_the_same_bits(rows: Any, cluster: LocalCluster, client: Client) -> None:
+    weights = np.random.default_rng(0).uniform(0, 2, 600)
+    learned: list[list[DaskSDCA]] = []
+    swept: list[DaskSweepCV] = []
+    for workers in (3, 2, 1):
+        cluster.scale(workers)
+        wait_for(client, workers)
+        A, b = in_blocks(*rows, 67)
+        features = DaskNystroem(landmarks=40, random_state=0, client=client).fit(A)
+        sweep = DaskSweepCV(DaskSDCA("hinge"), {"lam": [0.01, 0.1]}, cv=2, client=client).fit(A, b, weights)
+        swept.append(sweep)
+        learned.append(
+            [
+                DaskSDCA("hinge", 0.01, fit_intercept="free", client=client).fit(A, b, weights),
+                DaskSDCA("logistic", client=client).fit(features.transform(A), b),
+                DaskSDCA("hinge", 0.1, client=client).fit(*wide_rows()[:2]),
+                sweep.best_estimator_,
+            ]
+        )
+    cluster.scale(3)
+    for several in learned[1:]:
+        for one, other in zip(learned[0], several, strict=True):
+            same(one, other)
+    for sweep in swept[1:]:
+        for name in ("objective_", "dual_objective_", "counts_"):
+            assert_array_equal(getattr(swept[0], name), getattr(sweep, name), err_msg=name)
+    wait_for(client, 3)
+
+
+def test_a_killed_worker_costs_no_bit(rows: Any, client: Client) -> None:
+    A, b = in_blocks(*rows, 70)
+    quiet = DaskSDCA(client=client).fit(A, b)
+    told: list[float] = []
+
+    def kill_once(gap: float, tol: float) -> None:
+        told.append(gap)
+        if len(told) == 3:
+            os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
+
+    with listening(kill_once):
+        through = DaskSDCA(client=client).fit(A, b)
+    assert len(told) > 3
+    same(quiet, through)
+
+
+def idle(client: Client, seconds: float = 5.0) -> bool:
+    """Whether the workers soon have nothing more to do."""
+    deadline = time.monotonic() + seconds
+    while any(client.processing().values()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not any(client.processing().values())
+
+
+def test_a_wish_to_stop_cancels_the_tasks(rows: Any, client: Client) -> None:
+    halt = threading.Event()
+    with interruptible(halt), listening(lambda gap, tol: halt.set()), pytest.raises(Interrupted):
+        DaskSDCA(client=client).fit(*in_blocks(*rows, 70))
+    assert idle(client)
+
+
+def slowly(values: Array) -> Array:
+    time.sleep(0.5)
+    return values
+
+
+@pytest.mark.parametrize("search", [False, True], ids=["fit", "sweep"])
+def test_ctrl_c_cancels_the_tasks(search: bool, rows: Any, client: Client) -> None:
+    """Sixty blocks of half a second each for three workers: in the middle of the first of them somebody has enough."""
+    X, y = rows
+    parts = [slice(start, start + 10) for start in range(0, 600, 10)]
+    lazy = [dask.delayed(slowly, pure=False)(X[part]) for part in parts], [dask.delayed(y[part]) for part in parts]
+    learner = DaskSDCA(client=client)
+    asked = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
+    asked.start()
+    with pytest.raises(KeyboardInterrupt):
+        (DaskSweepCV(learner, {"lam": [0.1]}, cv=2) if search else learner).fit(*lazy)
+    assert idle(client)
+
+
+def test_a_lost_scheduler_is_a_clear_error(rows: Any) -> None:
+    with start_cluster(1) as cluster, Client(cluster, set_as_default=False) as client:
+        learner = DaskSDCA(client=client)
+        with (
+            listening(lambda gap, tol: cluster.close()),
+            pytest.raises(ClusterLost, match="connection to the Dask scheduler was lost"),
+        ):
+            learner.fit(*in_blocks(*rows, 300))
+
+
+def test_no_address_reaches_a_file_or_a_page(rows: Any, client: Client, tmp_path: Path) -> None:
+    X, y = rows
+    A, b = in_blocks(X, y, 300)
+    address = client.scheduler.address.encode()
+    learner = DaskSDCA("logistic", client=client).fit(A, b)
+    swept = DaskSweepCV(learner, {"lam": [0.1]}, cv=2).fit(A, b)
+    features = DaskNystroem(landmarks=20, random_state=0, client=client).fit(A)
+    units = SweepCV(SDCA(random_state=0), {"lam": [0.1, 0.01]}, cv=2, client=client).fit(X, y)
+    pegasos.save(learner.to_local(), tmp_path / "trees.model")
+    texts = [pickle.dumps(each) for each in (learner, learner.to_local(), swept, features, features.to_local(), units)]
+    texts += [(tmp_path / "trees.model").read_bytes()]
+    texts += [pegasos.report(each, X, y).html.encode() for each in (units, learner.to_local())]
+    for text in texts:
+        for secret in (b"tcp://", b"127.0.0.1", address, str(client.id).encode()):
+            assert secret not in text
+    assert pickle.loads(texts[0]).client is None

@@ -1,0 +1,188 @@
+"""Metrics against scikit-learn's, what guessing gives, and what a race is decided by."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn import metrics as theirs
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+
+from pegasos import SDCA, RacingCV, SweepCV
+from pegasos.metrics import METRICS, SCORES, Metric, answers, as_metric, guesses, measure_of, shown_value
+from pegasos.search.figures import measured
+
+RANDOM = np.random.default_rng(0)
+COSTS = (("b", "a", 5.0), ("c", "a", 9.0), ("a", "b", 1.0))
+
+
+def of(classes: int, rows: int = 400):
+    """Labels, guesses, scores and probabilities of a poor classifier."""
+    names = np.array(list("abcd"))[:classes]
+    y = RANDOM.choice(names, rows, p=np.arange(classes, 0, -1) / sum(range(1, classes + 1)))
+    scores = RANDOM.normal(size=(rows, classes)) + (y[:, None] == names)
+    p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    return names, y, names[scores.argmax(axis=1)], scores, p
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", METRICS)
+def test_values_are_those_of_scikit_learn(name, classes, weighted):
+    names, y, guess, scores, p = of(classes)
+    weights = RANDOM.integers(0, 4, len(y)).astype(float) if weighted else None
+    many = classes > 2
+    metric = Metric(
+        name, positive="b" if METRICS[name].one_class else None, costs=COSTS[: 3 if many else 1] if name == "cost" else ()
+    )
+    given = scores if many else scores[:, 1] - scores[:, 0]
+    ours = metric.value(answers(names, y, guess, given, p), weights)
+    mine = {"sample_weight": weights}
+    column = scores[:, 1] if many else given
+    expected = {
+        "error": lambda: 1 - theirs.accuracy_score(y, guess, **mine),
+        "balanced-error": lambda: 1 - theirs.balanced_accuracy_score(y, guess, **mine),
+        "f1": lambda: theirs.f1_score(y == "b", guess == "b", **mine),
+        "f1-macro": lambda: theirs.f1_score(y, guess, average="macro", **mine),
+        "roc-auc": lambda: theirs.roc_auc_score(y == "b", column, **mine),
+        "average-precision": lambda: theirs.average_precision_score(y == "b", column, **mine),
+        "log-loss": lambda: theirs.log_loss(y, p, **mine),
+        "brier": lambda: (
+            np.average(((p - (y[:, None] == names)) ** 2).sum(axis=1), weights=weights)
+            if many
+            else theirs.brier_score_loss(y == "b", p[:, 1], **mine)
+        ),
+        "cost": lambda: np.average(
+            [next((c for t, a, c in metric.costs if (t, a) == pair), 0.0) for pair in zip(y, guess, strict=True)], weights=weights
+        ),
+    }
+    assert ours == pytest.approx(expected[name](), abs=1e-12)
+
+
+def test_several_classes_without_a_positive_one_are_averaged():
+    names, y, guess, scores, _ = of(3)
+    ours = Metric("roc-auc").value(answers(names, y, guess, scores))
+    assert ours == pytest.approx(np.mean([theirs.roc_auc_score(y == name, scores[:, k]) for k, name in enumerate(names)]))
+    with pytest.raises(ValueError, match="there are 3: name it, or take f1-macro"):
+        Metric("f1").settled(y)
+    assert Metric("f1", positive="c").settled(y).positive == "c"
+
+
+@pytest.mark.parametrize(
+    ("y", "positive"),
+    [([0, 1, 1, 1], 1), ([-1, 1], 1), (["no", "no", "yes"], "yes"), (["churned", "stayed", "stayed"], "churned"), ([1, 2], 2)],
+)
+def test_the_positive_class_is_the_rarer_one_or_1(y, positive):
+    assert Metric("f1").settled(y).positive == positive
+
+
+def test_what_makes_no_sense_is_refused():
+    with pytest.raises(ValueError, match="there is no metric 'beauty'"):
+        Metric("beauty")
+    with pytest.raises(ValueError, match="needs costs"):
+        Metric("cost")
+    with pytest.raises(ValueError, match="not below 0"):
+        Metric("cost", costs=(("a", "b", -1.0),))
+    with pytest.raises(ValueError, match="there is no class 'x'"):
+        Metric("f1", positive="x").settled(["a", "b"])
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_guessing_is_the_best_constant_answer(name):
+    names, y, guess, scores, p = of(3)
+    metric = Metric(name, positive="c" if METRICS[name].one_class else None, costs=COSTS if name == "cost" else ())
+    found = answers(names, y, guess, scores, p)
+    constant, guessed = guesses(metric, found, np.bincount(found.truth))
+    value = metric.value(constant)
+    if metric.kind.needs == "labels":
+        each = [metric.value(answers(names, y, np.full(len(y), name))) for name in names]
+        assert value == pytest.approx(min(each) if metric.kind.least else max(each))
+        assert metric.value(answers(names, y, np.full(len(y), guessed))) == value
+    elif metric.kind.needs == SCORES:
+        assert value == pytest.approx(0.5 if name == "roc-auc" else np.mean(y == "c"))
+    else:  # no other constant probabilities are better
+        for _ in range(20):
+            other = RANDOM.dirichlet(np.ones(3), size=1).repeat(len(y), axis=0)
+            assert value <= metric.value(answers(names, y, guess, scores, other))
+
+
+def test_a_figure_knows_noise():
+    """A model that answers at random in the classes' shares is no better than guessing, one that knows something is."""
+    y = np.repeat(["no", "yes"], [900, 100])
+    for name in ("error", "balanced-error", "f1", "roc-auc", "average-precision"):
+        metric = Metric(name).settled(y)
+        blind, seeing = RANDOM.normal(size=1000), RANDOM.normal(size=1000) + 3 * (y == "yes")
+        for scores, better in ((blind, False), (seeing, True)):
+            found = measured(metric, answers(["no", "yes"], y, np.where(scores > 2, "yes", "no"), scores))
+            assert found.better is better, name
+            assert found.low <= found.value <= found.high
+
+
+def test_ours_are_scorers_for_scikit_learn():
+    X, y = make_classification(300, weights=[0.8], random_state=0)
+    scores = cross_val_score(LogisticRegression(), X, y, scoring=Metric("f1"), cv=3)
+    assert scores == pytest.approx(cross_val_score(LogisticRegression(), X, y, scoring="f1", cv=3))
+    losses = cross_val_score(LogisticRegression(), X, y, scoring=Metric("log-loss"), cv=3)
+    assert losses == pytest.approx(cross_val_score(LogisticRegression(), X, y, scoring="neg_log_loss", cv=3))
+
+
+def unbalanced(rows: int = 500):
+    X, y = make_classification(rows, 6, n_informative=4, weights=[0.85], flip_y=0.1, random_state=1)
+    return X, np.array(["stayed", "churned"])[y]
+
+
+PRECISION = theirs.make_scorer(theirs.average_precision_score, response_method="decision_function", pos_label="stayed")
+GRID = {"lam": [1e-3, 1e-1, 1.0], "class_weight": [None, "balanced"]}
+
+
+@pytest.mark.parametrize(
+    ("ours", "scorer"),
+    [
+        ("balanced-error", "balanced_accuracy"),
+        ("f1", theirs.make_scorer(theirs.f1_score, pos_label="churned")),
+        pytest.param("roc-auc", "roc_auc", marks=pytest.mark.slow),
+        pytest.param(Metric("average-precision", positive="stayed"), PRECISION, marks=pytest.mark.slow),
+    ],
+)
+def test_a_sweep_takes_our_names(ours, scorer):
+    X, y = unbalanced()
+    found = SweepCV(SDCA(random_state=0), GRID, cv=3, scoring=ours, refit=False).fit(X, y)
+    other = SweepCV(SDCA(random_state=0), GRID, cv=3, scoring=scorer, refit=False).fit(X, y)
+    shift = 1 if found.metric_.kind.least else 0
+    assert found.cv_results_["mean_test_score"] + shift == pytest.approx(other.cv_results_["mean_test_score"])
+    assert found.figure().better
+    assert found.figure().guess == pytest.approx(found.figure(found.metric_).guess)
+
+
+def test_probabilities_are_asked_for_before_anything_is_fitted():
+    X, y = unbalanced(60)
+    y = (y == "churned").astype(int)
+    with pytest.raises(ValueError, match="brier needs probabilities"):
+        SweepCV(SDCA(), {"lam": [1.0]}, cv=3, scoring="brier").fit(X, y)
+    found = SweepCV(SDCA("logistic", random_state=0), {"lam": [1.0, 1e-2]}, cv=3, scoring="brier").fit(X, y)
+    other = SweepCV(SDCA("logistic", random_state=0), {"lam": [1.0, 1e-2]}, cv=3, scoring="neg_brier_score").fit(X, y)
+    assert found.cv_results_["mean_test_score"] == pytest.approx(other.cv_results_["mean_test_score"])
+
+
+@pytest.mark.parametrize("scoring", ["balanced-error", pytest.param("average-precision", marks=pytest.mark.slow)])
+def test_a_race_is_decided_by_its_own_metric(scoring):
+    """What ended was worse by the metric on the same rows, and the choice is the sweep's."""
+    X, y = unbalanced(1500)
+    race = RacingCV(SDCA(random_state=0, tol=0.01), GRID, cv=3, scoring=scoring, looks=[300]).fit(X, y)
+    whole = SweepCV(SDCA(random_state=0, tol=0.01), GRID, cv=3, scoring=scoring, refit=False).fit(X, y)
+    assert race.ended_
+    for ended in race.ended_.values():
+        assert (ended.value >= ended.leader) is race.metric_.kind.least or ended.value == ended.leader
+    assert race.best_score_ >= whole.best_score_ - 0.02
+    if scoring == "balanced-error":
+        assert race.best_params_["class_weight"] == "balanced"
+
+
+def test_how_values_are_read():
+    assert shown_value(None, 0.9) == pytest.approx(0.1)
+    assert shown_value("balanced-error", -0.2) == 0.2
+    assert shown_value("roc-auc", 0.8) == 0.8
+    assert shown_value("neg_log_loss", -0.5) == -0.5
+    assert measure_of("cost").least and not measure_of("neg_log_loss").least
+    assert as_metric("roc_auc") is None
