@@ -29,6 +29,7 @@ from tests.hostile_files import hdf5_bytes, hostile, npz_bytes, parquet_bytes
 from pegasos.program.tables.dataset import BadData, Column
 from pegasos.program.tables.read_options import ReadOptions
 from pegasos.program.tables.reading import read, stream
+from pegasos.program.tables.sizes import check_sizes
 
 LIMIT = 64 * 10**6
 #: Bounds of one case, and of the process: what it has after its imports, and this much more.
@@ -139,7 +140,25 @@ def inside(name: str, data: bytes, chance: random.Random, other: bytes) -> bytes
             del lines[here]
         else:
             word = chance.choice(
-                [b"", b"NA", b"inf", b"1e999", b"x", b"-0", b'"', b'"a,b"', b"1,5", b"nan", b"9" * 400, b"\xc3\xa9"]
+                [
+                    b"",
+                    b"NA",
+                    b"inf",
+                    b"1e999",
+                    b"x",
+                    b"-0",
+                    b'"',
+                    b'"a,b"',
+                    b"1,5",
+                    b"nan",
+                    b"9" * 400,
+                    b"\xc3\xa9",
+                    b"1e308",
+                    b"-1e308",
+                    b"1e-320",
+                    b"9" * 140_000,
+                    b'"' + b"u" * 140_000 + b'"',
+                ]
             )
             cells = lines[here].split(b",")
             cells[chance.randrange(len(cells))] = word
@@ -165,7 +184,7 @@ class Report:
                 for _ in stream(path, columns, ReadOptions(limit=LIMIT), frame=True, chunk=1000):
                     pass
             else:
-                read(path, ReadOptions(limit=LIMIT))
+                check_sizes(read(path, ReadOptions(limit=LIMIT)))
             self.outcomes["read"] += 1
         except BadData as error:
             self.outcomes["BadData"] += 1
@@ -202,6 +221,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="end after so many, with however many files")
     parser.add_argument("--hostile", choices=("all", "none"), default="all", help="files made to hurt (about 40, some are large)")
     parser.add_argument("--children", type=float, default=CHILDREN, help="share of files that a child process reads")
     parser.add_argument("--make", type=Path, help="only write the files made to hurt to this folder")
@@ -228,7 +248,10 @@ def main(arguments: list[str] | None = None) -> int:
         report = Report()
         for path in sorted(asked.dangers.iterdir()) if asked.dangers else []:
             report.case(path.name, path, streamed=False)
+        until = time.monotonic() + asked.seconds
         for number in range(asked.count):
+            if time.monotonic() > until:
+                break
             group = apart if chance.random() < asked.children else here
             name, data = chance.choice(list(group.items()))
             other = chance.choice(list({**here, **apart}.values()))

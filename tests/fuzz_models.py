@@ -1,33 +1,34 @@
-"""Damaged and hostile model files: each must end as a model that predicts or as a BadModel, in little memory, running nothing.
+"""Damaged and hostile model files: each must end as a model that predicts finite numbers or as a refusal, in little memory and
+time, running nothing; and whatever loads must do so through the commands, too, without an internal error.
 
-By hand, from the project's folder: python -m tests.fuzz_models --count 10000 --seed 0
+By hand, from the project's folder: python tests/fuzz_models.py --count 10000 --seed 0
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import copy
+import csv
+import faulthandler
 import io
-import json
+import math
 import multiprocessing
-import pickle
-import struct
 import tempfile
 import time
 import warnings
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 from scipy import sparse
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
+    MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
     OneHotEncoder,
@@ -37,9 +38,16 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from pegasos import SDCA, Pegasos, Perceptron
+from command_line import messy, numbers
+from command_line import written as written_table
+from hostile_models import apart, hostile, together
+from pegasos import SDCA, Nystroem, Pegasos, Perceptron
+from pegasos.kernels import Polynomial
 from pegasos.preprocessing import DropOutliers
+from pegasos.program import app
 from pegasos.program.modelfile import BadModel, read_model, save
+from pegasos.program.scoring import scores_of
+from pegasos.program.tables.dataset import BadData, Column, Dataset
 
 LIMIT = 64 * 10**6
 NASTY = [
@@ -51,10 +59,17 @@ NASTY = [
     {"pairs": [[1, 2]]}, {"dtype": "int64"}, {"kernel": "linear", "params": {}},
     {"kernel": "polynomial", "params": {"degree": 10**9}},
 ]  # fmt: skip
+#: Single numbers that a file may be given, and what a whole number may become.
+ODD_NUMBERS = [math.nan, math.inf, -math.inf, 1e308, -1e308, 1e300, 1e150, 1e30, 1e-30, 1e-300, 1e-320, 0.0, -1.0]
+ODD_COUNTS = [0, 1, 2, 3, 7, 50, 1000, 2**31, 2**53, 2**63 - 1]
+#: Share of files that load which the commands get, too, and of those that get a page, which takes a while.
+COMMANDS, PAGES = 0.15, 0.05
+#: Seconds after which a single file counts as a hang.
+SECONDS = 30
 
 
 def seeds() -> list[bytes]:
-    """Small files of all kinds of models."""
+    """Small files of all kinds of models; those of `hostile_models` count on their order."""
     random = np.random.default_rng(0)
     X = random.normal(size=(30, 4))
     y = (X[:, 0] > 0) + (X[:, 1] > 0).astype(int)
@@ -77,6 +92,8 @@ def seeds() -> list[bytes]:
         make_pipeline(table, SDCA(loss="logistic", random_state=0)).fit(mixed, text),
         make_pipeline(RobustScaler(), PolynomialFeatures(2), MinMaxScaler(), DropOutliers(Perceptron(epochs=3))).fit(X, text),
         DropOutliers(make_pipeline(Normalizer(), Pegasos(kernel="poly", n_iter=20))).fit(X, y),
+        make_pipeline(StandardScaler(), Nystroem("gaussian", 8, random_state=0), SDCA("logistic", random_state=0)).fit(X, y),
+        make_pipeline(MaxAbsScaler(), SDCA(kernel=Polynomial(3), random_state=0)).fit(X.astype(np.float32), y > 0),
     ]
     files = []
     with tempfile.TemporaryDirectory() as folder:
@@ -84,24 +101,34 @@ def seeds() -> list[bytes]:
             path = Path(folder) / "model"
             save(model, path, card={"error": 0.25, "note": "é"}, rows=np.arange(5, dtype=np.uint64))
             files.append(path.read_bytes())
+        for table, options in (
+            (numbers(60), "-m sdca --kernel gaussian:2"),
+            (messy(60), "-m logistic --epochs 2"),
+            (numbers(60), "-m pegasos --n-iter 50 --expand 2 --scale normalize"),
+        ):
+            data = written_table(table, Path(folder) / "table.csv")
+            command("train", data, *options.split(), "-o", path)
+            files.append(path.read_bytes())
     return files
 
 
-# -- taking files apart --------------------------------------------------------------------------------------------------
-
-
-def apart(content: bytes) -> tuple[dict[str, Any], dict[str, Any], bytes]:
-    """The header (without our part), our part, and the bytes of the arrays."""
-    length = struct.unpack("<Q", content[:8])[0]
-    header = json.loads(content[8 : 8 + length])
-    return header, json.loads(header.pop("__metadata__")["pegasos"]), content[8 + length :]
-
-
-def together(header: Any, head: Any, data: bytes) -> bytes:
-    """The file again, with lengths that are right."""
-    inner = head if isinstance(head, str) else json.dumps(head)
-    text = json.dumps({"__metadata__": {"pegasos": inner}, **header}).encode()
-    return struct.pack("<Q", len(text)) + text + data
+def tables(files: list[bytes], folder: Path) -> list[Path]:
+    """For each of these files a table with labels that its model can predict."""
+    found, wide = [], 3
+    for number, content in enumerate(files):
+        path = folder / f"table-{number}.csv"
+        _, head, _ = apart(content)
+        named = head["card"].get("columns")
+        if named is not None:
+            table = messy(9) if any(column["kind"] == "text" for column in named) else numbers(9)
+            found.append(written_table(table, path))
+            continue
+        width, words = (30 if number == 3 else 4), {2: "red", 3: "yes"} if number == wide + 1 else {}
+        lines = [[words.get(place, round(math.sin(row + place), 3)) for place in range(width)] for row in range(9)]
+        text = [[f"x{place + 1}" for place in range(width)], *lines]
+        path.write_text("\n".join(",".join(map(str, line)) for line in text) + "\n")
+        found.append(path)
+    return found
 
 
 def spots(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -147,171 +174,118 @@ def changed_json(value: Any, random: np.random.Generator) -> Any:
 # -- cases ---------------------------------------------------------------------------------------------------------------
 
 
-def mutated(files: list[bytes], random: np.random.Generator) -> tuple[str, bytes]:
-    """A file with some damage, and the kind of damage."""
-    content = files[random.integers(len(files))]
-    kinds = ["flip", "cut", "splice", "zeros", "head flip", "model", "model", "model", "model", "arrays", "numbers"]
-    kind = kinds[random.integers(len(kinds))]
+def mutated(files: list[bytes], random: np.random.Generator) -> tuple[str, int, bytes]:
+    """A file with some damage: the kind of damage, which file it was, and what became of it."""
+    place = int(random.integers(len(files)))
+    content = files[place]
+    kind = str(random.choice(list(_KINDS), p=np.array(list(_KINDS.values())) / sum(_KINDS.values())))
     if kind in ("flip", "head flip"):
         damaged = bytearray(content)
         for _ in range(random.integers(1, 9)):
             damaged[random.integers(len(damaged) if kind == "flip" else 2000)] ^= 1 << random.integers(8)
-        return kind, bytes(damaged)
+        return kind, place, bytes(damaged)
     if kind == "cut":
-        return kind, content[: random.integers(len(content))]
+        return kind, place, content[: random.integers(len(content))]
     if kind == "splice":
-        other = files[random.integers(len(files))]
-        place = random.integers(len(content))
-        return kind, content[:place] + other[random.integers(len(other)) :]
+        other, here = files[random.integers(len(files))], random.integers(len(content))
+        return kind, place, content[:here] + other[random.integers(len(other)) :]
     if kind == "zeros":
-        place, length = random.integers(len(content)), random.integers(1, 64)
-        return kind, content[:place] + bytes(length) + content[place + length * int(random.integers(2)) :]
+        here, length = random.integers(len(content)), random.integers(1, 64)
+        return kind, place, content[:here] + bytes(length) + content[here + length * int(random.integers(2)) :]
     header, head, data = apart(content)
     if kind == "model":
         for _ in range(random.integers(1, 4)):
             head = changed_json(head, random)
-    elif kind == "arrays":
+    elif kind == "header":
         header = changed_json(header, random)
+    elif kind == "arrays":
+        header, data = changed_arrays(header, data, random)
+    elif kind == "settings":
+        head = changed_numbers(head, random)
     else:
-        values = np.frombuffer(data[: len(data) // 8 * 8], dtype=np.float64).copy()
-        for _ in range(random.integers(1, 20)):
-            values[random.integers(len(values))] = [np.nan, np.inf, -1.0, 0.0, 1e300, 5e-324][random.integers(6)]
-        data = values.tobytes() + data[len(data) // 8 * 8 :]
-    return kind, together(header, head, data)
+        data = changed_values(header, data, random)
+    return kind, place, together(header, head, data)
 
 
-class Payload:
-    """A pickle of this makes a file when it is opened."""
-
-    def __init__(self, marker: str) -> None:
-        self.marker = marker
-
-    def __reduce__(self) -> Any:
-        return Path.touch, (Path(self.marker),)
+#: Kinds of damage, and how often each is done.
+_KINDS = {
+    "flip": 1, "cut": 0.5, "splice": 1, "zeros": 1, "head flip": 1, "model": 4, "header": 1, "arrays": 2, "settings": 4,
+    "values": 5,
+}  # fmt: skip
 
 
-def hostile(files: list[bytes], marker: str) -> Iterator[tuple[str, bytes]]:
-    """Files that were made to harm."""
-    header, head, data = apart(files[4])
-    size = len(data)
-    pickled = pickle.dumps(Payload(marker))
-    for protocol in range(6):
-        yield f"pickle {protocol}", pickle.dumps(Payload(marker), protocol=protocol)
-    buffer = io.BytesIO()
-    joblib.dump(Payload(marker), buffer, compress=3)
-    yield "joblib", buffer.getvalue()
-    for name in ("data.pkl", "x.npy"):
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w") as archive:
-            archive.writestr(name, pickled)
-        yield f"zip of {name}", buffer.getvalue()
-    buffer = io.BytesIO()
-    np.save(buffer, np.array([Payload(marker)], dtype=object), allow_pickle=True)
-    yield "npy", buffer.getvalue()
-    yield "pickle behind a length", struct.pack("<Q", len(pickled) + 1) + b"{" + pickled
-    told = {"x": {"dtype": "U8", "shape": [len(pickled)], "data_offsets": [0, len(pickled)]}}
-    yield "pickle as an array", together(told, head, pickled)
-    yield "pickle at the end", files[0] + pickled
-    yield "pickle as the description", together(header, pickled.decode("latin-1"), data)
-    for text in (b"", b"{", b"{}", b"\0" * 9, b"\xff" * 4096, b"<!DOCTYPE html>", b"a,b\n1,2\n", b"\x89HDF\r\n\x1a\n", b"PAR1"):
-        yield f"bytes {text[:8]!r}", text
-    for length in (0, 1, 2, 100, 2**24, 2**24 + 1, 2**31, 2**40, 2**63, 2**64 - 1):
-        yield f"header length {length}", struct.pack("<Q", length) + b'{"a":1}'
-    for depth in (10, 100, 5_000, 1_000_000):
-        yield f"nesting {depth}", _framed(b'{"a":' + b"[" * depth + b"]" * depth + b"}")
-        yield f"nested description {depth}", together(header, "[" * depth + "]" * depth, data)
-        yield f"nested objects {depth}", together(header, '{"a":' * depth + "1" + "}" * depth, data)
-    node: Any = {"type": "Normalizer", "params": {}, "state": {"n_features": 2, "names": None}}
-    for _ in range(200):
-        node = {"type": "Pipeline", "params": {}, "state": {"steps": [["a", node]]}}
-    yield "pipelines in pipelines", together(header, {**head, "model": node}, data)
-    yield "keys", _framed(("{" + ",".join(f'"k{i}":0' for i in range(1_300_000)) + "}").encode())
-    yield "lists", _framed(b'{"a":[' + b"[]," * 5_000_000 + b"[]]}")
-    yield "lists within", together({}, "[" + "{}," * 5_000_000 + "{}]", b"")
-    yield "as many as may be", together({}, "[" + "{}," * 240_000 + "{}]", b"")
-    yield "as many dicts as may be", together({}, "[" + '{"a":0},' * 160_000 + "{}]", b"")
-    yield "as many words as may be", together({}, "[" + ",".join(f'"{i:09}"' for i in range(490_000)) + "]", b"")
-    yield "huge integer", _framed(b'{"a":' + b"9" * 1_000_000 + b"}")
-    yield "huge float", together(header, '{"format":1e999}', data)
-    yield "long float", together(header, '{"format":0.' + "1" * 1_000_000 + "}", data)
-    yield "NaN", together(header, '{"format":NaN}', data)
-    yield "twice", together(header, '{"format":1,"format":1}', data)
-    yield "twice above", _framed(b'{"__metadata__":{"pegasos":"{}"},"__metadata__":{}}')
-    yield "surrogate", together(header, '{"format":1,"card":"\\ud800"}', data)
-    yield "bad UTF-8", _framed(b'{"\xff\xfe":1}')
-    for number in (0, 2, 10**9, -1, "1", None, [1], 1.0, True):
-        yield f"format {number!r}", together(header, {**head, "format": number}, data)
-    for shape in ([-1], [-1, -1], [2**62, 2**62], [2**40, 2**40, 0], [0, 2**63], [1.0], [True], ["1"], [2**64 - 1], [1] * 70):
-        yield f"shape {shape}"[:40], together({"x": {"dtype": "F64", "shape": shape, "data_offsets": [0, size]}}, head, data)
-    for offsets in ([0, 2**63], [-8, 0], [8, 0], [0], [0, 8, 16], [size, size + 8], ["0", "8"], [0.0, 8.0], None):
-        yield f"offsets {offsets}", together({"x": {"dtype": "F64", "shape": [1], "data_offsets": offsets}}, head, data)
-    both = {"dtype": "F64", "shape": [size // 8], "data_offsets": [0, size // 8 * 8]}
-    yield "overlap", together({"x": both, "y": both}, head, data)
-    yield (
-        "many arrays",
-        together({f"x{i}": {"dtype": "F64", "shape": [0], "data_offsets": [0, 0]} for i in range(50_000)}, head, b""),
-    )
-    yield from hostile_trees(files)
+def changed_values(header: dict[str, Any], data: bytes, random: np.random.Generator) -> bytes:
+    """Single numbers of arrays, in their own dtype."""
+    found, names = bytearray(data), [name for name, entry in header.items() if math.prod(entry["shape"])]
+    for _ in range(random.choice((1, 1, 2, 5)) if names else 0):
+        entry = header[names[random.integers(len(names))]]
+        dtype = np.dtype({"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U64": "<u8", "BOOL": "u1"}[entry["dtype"]])
+        begin = entry["data_offsets"][0] + int(random.integers(math.prod(entry["shape"]))) * dtype.itemsize
+        if dtype.kind == "f":
+            old = float(np.frombuffer(found, dtype, 1, begin)[0])
+            value = [*ODD_NUMBERS, -old, 2 * old, old * 1e10][random.integers(len(ODD_NUMBERS) + 3)]
+        else:
+            value = ODD_COUNTS[random.integers(len(ODD_COUNTS))]
+        with np.errstate(all="ignore"):
+            found[begin : begin + dtype.itemsize] = np.array(value).astype(dtype).tobytes()
+    return bytes(found)
 
 
-def hostile_trees(files: list[bytes]) -> Iterator[tuple[str, bytes]]:
-    """Whole files whose trees ask for too much."""
-    header, head, data = apart(files[5])  # scaler, polynomial, scaler, outliers
-    steps = head["model"]["state"]["steps"]
-    for degree in (0, 3, 33, 1000, 10**9, 2**63 - 1, [0, 10**9], [10**9, 1], {"tuple": [2, 2]}, -1, 2.0):
-        for only in (False, True):
-            changed = copy.deepcopy(head)
-            changed["model"]["state"]["steps"][1][1]["params"].update(degree=degree, interaction_only=only)
-            yield f"degree {degree} {only}", together(header, changed, data)
-    for width in (0, 1, 5, 10**6, 2**31, 2**40, 2**63 - 1):
-        for step in (0, 1, 2, 3):
-            changed = copy.deepcopy(head)
-            changed["model"]["state"]["steps"][step][1]["state"]["n_features"] = width
-            yield f"width {width} of step {step}", together(header, changed, data)
-    header, head, data = apart(files[4])  # a ColumnTransformer: its width is tied to nothing but its lists of columns
-    for width in (5, 10**6, 2**21, 2**21 + 1, 2**31):
-        changed = copy.deepcopy(head)
-        changed["model"]["state"]["steps"][0][1]["state"]["n_features"] = width
-        yield f"columns of {width}", together(header, changed, data)
-    header, head, data = apart(files[0])  # a kernel: its width may be a text, which a regular expression reads
-    for text in (" " * 200_000, "9" * 200_000 + " scale", "." * 200_000, "1e" + "9" * 200_000 + "scale"):
-        for place in ("params", "state"):
-            changed = copy.deepcopy(head)
-            changed["model"][place]["kernel"] = {"kernel": "gaussian", "params": {"variance": text}}
-            yield f"width {text[:5]!r} in {place}", together(header, changed, data)
-    changed = copy.deepcopy(head)
-    changed["model"]["params"]["loss"] = "x" * 10**6
-    yield "a loss without end", together(header, changed, data)
-    header, head, data = apart(files[5])
-    for name in ("os.system", "FunctionTransformer", "sklearn.preprocessing._data.StandardScaler", "__main__", "Part", ""):
-        changed = copy.deepcopy(head)
-        changed["model"]["state"]["steps"][0][1]["type"] = name
-        yield f"type {name}", together(header, changed, data)
-    for name in ("a\x00b", "\x1b[2J", "x" * 1_000_000, "a__b", "../../etc/passwd", steps[1][0]):
-        changed = copy.deepcopy(head)
-        changed["model"]["state"]["steps"][0][0] = name
-        yield f"step named {name[:10]!r}", together(header, changed, data)
-    header, head, data = apart(files[3])  # precomputed: the width is tied to nothing but the number of training rows
-    for width in (5, 10**6, 2**31 - 1, 2**31):
-        changed = copy.deepcopy(head)
-        changed["model"]["state"].update(n_features=width, _m=width)
-        yield f"precomputed {width}", together(header, changed, data)
-    header, head, data = apart(files[1])
-    for values in (["x" * 10**6, *(f"y{i}" for i in range(100_000))], [0, 1, 2**63], [0.5, 1, 2], ["a\0", "b", "c"], [2, 1, 0]):
-        changed = copy.deepcopy(head)
-        changed["model"]["state"]["classes"] = {"dtype": "str" if isinstance(values[0], str) else "int64", "values": values}
-        yield f"classes {str(values)[:20]}", together(header, changed, data)
+def changed_arrays(header: dict[str, Any], data: bytes, random: np.random.Generator) -> tuple[dict[str, Any], bytes]:
+    """Arrays that are left out, doubled, exchanged, of another shape or dtype; the header stays true."""
+    entries = [(name, entry, data[slice(*entry["data_offsets"])]) for name, entry in header.items()]
+    here, there = (int(random.integers(len(entries))) for _ in range(2))
+    (name, entry, content), kind = entries[here], random.integers(6)
+    entry = copy.deepcopy(entry)
+    if kind == 0:
+        entries.pop(here)
+    elif kind == 1:
+        entries.append((f"{name}x" if random.random() < 0.5 else "rows", entry, content))
+    elif kind == 2:  # the numbers of another one
+        entries[here] = (name, *entries[there][1:])
+    elif kind == 3:
+        shape = entry["shape"]
+        entry["shape"] = [shape[::-1], [*shape, 1], [math.prod(shape)], [1, *shape]][random.integers(4)]
+        entries[here] = (name, entry, content)
+    elif kind == 4:
+        same = {"F64": ["I64", "U64"], "I64": ["F64", "U64"], "U64": ["F64", "I64"], "F32": ["I32"], "I32": ["F32"]}
+        others = same.get(entry["dtype"], ["BOOL"])
+        entry["dtype"] = others[random.integers(len(others))]
+        entries[here] = (name, entry, content)
+    else:  # a row more, or one less
+        rows, row = entry["shape"][:1] or [1], len(content) // max(1, (entry["shape"] or [1])[0])
+        more = bool(random.integers(2)) or not rows[0]
+        entry["shape"] = [rows[0] + (1 if more else -1), *entry["shape"][1:]]
+        entries[here] = (name, entry, content + content[:row].ljust(row, b"\0") if more else content[: len(content) - row])
+    told, joined = {}, b""
+    for name, entry, content in entries:
+        told[name] = {**entry, "data_offsets": [len(joined), len(joined) + len(content)]}
+        joined += content
+    return told, joined
 
 
-def _framed(text: bytes) -> bytes:
-    return struct.pack("<Q", len(text)) + text
+def changed_numbers(head: dict[str, Any], random: np.random.Generator) -> dict[str, Any]:
+    """Settings and single numbers of the model's parts (a width, a degree, λ, how many rows): others of the same kind."""
+    head = copy.deepcopy(head)
+    found = [path for path in spots(head["model"]) if type(at(head["model"], path)) in (int, float, bool)]
+    for path in {found[random.integers(len(found))] for _ in range(random.choice((1, 1, 2)))}:
+        old = at(head["model"], path)
+        if isinstance(old, bool):
+            new: Any = not old
+        elif isinstance(old, int) and random.random() < 0.7:
+            new = [*ODD_COUNTS, old + 1, old - 1, -old][random.integers(len(ODD_COUNTS) + 3)]
+        else:
+            new = [*ODD_NUMBERS, 2.0 * old, -old, old / 1e6][random.integers(len(ODD_NUMBERS) + 3)]
+            new = new if math.isfinite(new) else {"float": str(new)}
+        at(head["model"], path[:-1])[path[-1]] = new
+    return head
 
 
 # -- running them --------------------------------------------------------------------------------------------------------
 
 
-def rows_for(estimator: Any, width: int) -> Any:
-    """Three rows that the model should know what to do with: ones, and known categories where it asks for such."""
+def rows_for(estimator: Any, width: int) -> Dataset:
+    """Three rows that the model should know what to do with: small numbers, and known categories where it asks for such."""
     found: dict[int, Any] = {}
 
     def look(part: Any, columns: list[int]) -> None:
@@ -325,72 +299,121 @@ def rows_for(estimator: Any, width: int) -> Any:
             found.update({column: one[-1] for column, one in zip(columns, part.categories_, strict=True)})
 
     look(estimator, list(range(width)))
-    if not found:
-        return np.ones((3, width))
-    rows = np.ones((3, width), dtype=object)
-    for column, value in found.items():
-        rows[:, column] = value
-    return rows
+    rows: Any = np.array([np.ones(width), np.zeros(width), np.linspace(-0.5, 0.5, width)])
+    if found:
+        rows = rows.astype(object)
+        for column, value in found.items():
+            rows[:, column] = value
+    return Dataset("rows", rows, [Column(f"x{place + 1}") for place in range(width)])
 
 
-def outcome(path: Path) -> str:
-    """What became of one file."""
+def outcome(path: Path, table: Path | None = None, page: bool = False) -> str:
+    """What became of one file; with a table, also through the commands."""
     try:
         model = read_model(path, limit=LIMIT)
     except BadModel as error:
-        return "refused" if len(str(error)) < 3000 else "FAILED: a message without end"
-    estimator = model.estimator
-    width = model.n_features
-    if width > 10**6:
+        found = "refused" if len(str(error)) < 3000 else "FAILED: a message without end"
+    else:
+        found = _scored(model)
+    if table is not None and not found.startswith("FAILED"):
+        allowed = (4,) if found == "refused" else (0, 2, 3, 4)
+        for arguments in _commands(path, table, page):
+            code, out, err = command(*arguments, check=False)
+            if code not in allowed or "unexpected" in err or "Traceback" in err:
+                return f"FAILED: {arguments[0]} ends with {code}: {err[-300:]}"
+            if code == 0 and "scores" in arguments and not _finite(out):
+                return f"FAILED: {arguments[0]} gives scores that are not finite"
+    return found
+
+
+def _scored(model: Any) -> str:
+    if model.n_features > 10**6:
         return "a model too wide to try"
+    rows = rows_for(model.estimator, model.n_features)
     try:
-        labels = estimator.predict(rows_for(estimator, width))
-    except ValueError as error:
-        return f"a model that says at predict: {str(error).splitlines()[0][:60]}"
+        scores = scores_of(model.estimator, rows)
+    except BadModel:
+        return "refused when it should predict"
+    except BadData as error:
+        return f"a model that says of a row: {str(error)[8:50]}"
+    if not np.isfinite(scores).all():
+        return "FAILED: scores that are not finite"
+    labels = model.estimator.predict(rows.X)
     assert set(labels.tolist()) <= set(model.classes.tolist())
     return "a model that predicts"
 
 
-def run(files: list[bytes], made: list[tuple[str, Path]], count: int, seed: int, folder: Path, marker: Path) -> dict[str, Any]:
-    """The whole files, those that were `made` to harm, then mutated ones until there are `count`."""
+def _commands(path: Path, table: Path, page: bool) -> Iterator[tuple[Any, ...]]:
+    yield "predict", path, table, "--what", "scores"
+    yield "run", path, table
+    yield "show", path
+    if page:
+        yield "report", path, "-o", path.with_suffix(".html")
+
+
+def _finite(text: str) -> bool:
+    lines = list(csv.reader(io.StringIO(text)))[1:]
+    return all(math.isfinite(float(cell)) for line in lines for cell in line[1:])
+
+
+def command(*arguments: Any, check: bool = True) -> tuple[int, str, str]:
+    """A command in this process: exit code, results and messages."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = app.run([str(each) for each in arguments])
+    assert not check or code == 0, err.getvalue()
+    return code, out.getvalue(), err.getvalue()
+
+
+def run(
+    files: list[bytes],
+    made: list[tuple[str, Path]],
+    count: int,
+    seed: int,
+    folder: Path,
+    marker: Path,
+    seconds: float = math.inf,
+) -> dict[str, Any]:
+    """The whole files, those that were `made` to harm, then mutated ones until there are `count`, or the seconds are over."""
+    until = time.monotonic() + seconds
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    path = folder / "case"
-    random = np.random.default_rng(seed)
+    path, random, data = folder / "case.model", np.random.default_rng(seed), tables(files, folder)
     outcomes: collections.Counter[str] = collections.Counter()
-    failures, slowest, done = [], (0.0, ""), 0
-    for content in files:  # what every model needs is loaded before memory is measured
+    failures, slowest, greediest, done = [], (0.0, ""), (0.0, ""), 0
+    for content, table in zip(files, data, strict=True):  # what every model needs is loaded before memory is measured
         path.write_bytes(content)
-        outcome(path)
-    greediest = (0.0, "")
+        outcome(path, table)
 
-    def cases() -> Iterator[tuple[str, Path]]:
+    def cases() -> Iterator[tuple[str, Path, Path | None, bool]]:
         for number, content in enumerate(files):
             path.write_bytes(content)
-            yield f"whole {number}", path
-        yield from made
+            yield f"whole {number}", path, data[number], True
+        yield from ((name, case, None, False) for name, case in made)
         while True:
-            name, content = mutated(files, random)
+            name, place, content = mutated(files, random)
             path.write_bytes(content)
-            yield name, path
+            yield name, path, data[place] if random.random() < COMMANDS else None, random.random() < PAGES
 
-    for name, case in cases():
-        if done >= count:
+    for name, case, table, page in cases():
+        if done >= count or time.monotonic() > until:
             break
         done += 1
-        before = peak_memory(reset=True)
-        begin = time.perf_counter()
+        before, begin = peak_memory(reset=True), time.perf_counter()
+        faulthandler.dump_traceback_later(SECONDS, exit=True)
         try:
-            found = outcome(case)
+            found = outcome(case, table, page)
         except BaseException as error:
-            found = f"FAILED: {type(error).__name__}"
-            failures.append((done, name, repr(error)[:300]))
-            if len(failures) <= 20:
-                (folder / f"failure-{done}").write_bytes(case.read_bytes())
-        if found.startswith("FAILED") and not failures:
+            found = f"FAILED: {error!r:.300}"
+        faulthandler.cancel_dump_traceback_later()
+        if found.startswith("FAILED"):
             failures.append((done, name, found))
+            if len(failures) <= 50:
+                (folder / f"failure-{done}.model").write_bytes(case.read_bytes())
+            found = "FAILED"
         slowest = max(slowest, (time.perf_counter() - begin, f"{name} (case {done})"))
-        greediest = max(greediest, (peak_memory() - before, f"{name} (case {done})"))
+        if table is None:  # commands may do more than read
+            greediest = max(greediest, (peak_memory() - before, f"{name} (case {done})"))
         outcomes[found] += 1
         if marker.exists():
             failures.append((done, name, "the marker was made: something ran"))
@@ -425,16 +448,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep", type=Path, help="a folder for files that fail")
+    parser.add_argument("--keep", type=Path, help="a folder (which exists) for files that fail")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="end after so many, with however many files")
+    parser.add_argument("--mutated", action="store_true", help="without the files that were made to harm")
     options = parser.parse_args()
     files = seeds()
     context = multiprocessing.get_context("spawn")  # a process of its own: its memory is that of reading alone
     queue = context.Queue()
     with tempfile.TemporaryDirectory() as folder:
         marker = Path(folder) / "marker"
-        made = written(files, Path(folder), marker)
+        made = [] if options.mutated else written(files, Path(folder), marker)
         begin = time.perf_counter()
-        arguments = (queue, files, made, options.count, options.seed, options.keep or Path(folder), marker)
+        arguments = (queue, files, made, options.count, options.seed, options.keep or Path(folder), marker, options.seconds)
         worker = context.Process(target=_worker, args=arguments)
         worker.start()
         while worker.is_alive() and queue.empty():

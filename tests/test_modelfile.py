@@ -35,7 +35,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from fuzz_models import apart, together
+from hostile_models import apart, together
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV
 from pegasos.engine.kernels import KERNELS, Gaussian
 from pegasos.preprocessing import DropOutliers
@@ -386,7 +386,7 @@ def test_card_rows_and_versions(tmp_path: Path) -> None:
     assert model.card == card
     np.testing.assert_array_equal(model.rows, np.sort(hashes))
     assert model.rows is not None and model.rows.dtype == np.uint64
-    assert model.format == 2 and set(model.versions) >= {"pegasos", "scikit-learn", "numpy", "python"}
+    assert model.format == 3 and set(model.versions) >= {"pegasos", "scikit-learn", "numpy", "python"}
     assert model.feature_names is None and model.n_features == 4 and model.classes.tolist() == [0, 1, 2]
     save(Pegasos().fit(X, y), tmp_path / "a.model", card={"n": np.int64(3), "t": (1, 2)})
     assert read_model(tmp_path / "a.model").card == {"n": 3, "t": [1, 2]}
@@ -520,8 +520,8 @@ def test_folders_pipes_and_missing_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda head: head.update(format=3), r"written by a newer pegasos \(format 3; this one reads 2\): upgrade"),
-        (lambda head: head.update(format=1), r"written by an older pegasos \(format 1; this one reads 2\): fit the model again"),
+        (lambda head: head.update(format=4), r"written by a newer pegasos \(format 4; this one reads 3\): upgrade"),
+        (lambda head: head.update(format=1), r"written by an older pegasos \(format 1; this one reads 3\): fit the model again"),
         (lambda head: head.pop("card"), "its header holds"),
         (lambda head: head["model"].update(type="os.system"), "of the unknown type 'os.system'"),
         (

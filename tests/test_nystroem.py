@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reference
 from command_line import call, fine
-from fuzz_models import apart, together
+from hostile_models import apart, together
 from pegasos import SDCA, Nystroem, SweepCV, full_kernel_bound, nystroem
 from pegasos.engine import landmarks as choosing
 from pegasos.engine.mapped_rows import MappedRows

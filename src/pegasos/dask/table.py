@@ -29,6 +29,7 @@ class Table:
     """Coded blocks, ready for passes.
 
     whole  what is counted for each class;  training  the same without the rows of fold 0, 1, ...
+    reach  the largest x·x of a row
     kept  whether the blocks stay on the workers, or are made again in every pass
     """
 
@@ -36,6 +37,7 @@ class Table:
     classes: Array
     whole: Counted
     training: tuple[Counted, ...]
+    reach: float
     dtype: np.dtype[Any]
     sparse: bool
     bytes: int
@@ -82,6 +84,7 @@ def open_table(client: Client, X: Any, y: Any, sample_weight: Any, memory: Any, 
         classes,
         _total(classes, [(d.labels, d.whole) for d in described]),
         tuple(_sum([part for number, part in enumerate(parts) if number != place]) for place in range(1, most)),
+        max(found.reach for found in described),
         np.result_type(*(described[number].dtype for number in full)),
         first.sparse,
         size,

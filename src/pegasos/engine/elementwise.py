@@ -45,15 +45,16 @@ def raise_to_power(values: NDArray[Any], degree: int) -> None:
 
 
 def variance_of(X: Any) -> float:
-    """The variance of all numbers of X, zeros of a sparse matrix included, in float64."""
+    """The variance of all numbers of X, zeros of a sparse matrix included, in float64; not finite where squares are not."""
     size = X.shape[0] * X.shape[1]
     stored = X.data if sparse.issparse(X) else X
     # A constant matrix has variance 0 exactly; rounding of the mean would hide it.
     if size == 0 or stored.size == 0 or (stored.size == size and stored.min() == stored.max()):
         return 0.0
-    mean = float(stored.sum(dtype=np.float64)) / size
-    step = max(1, 2**16 * len(stored) // stored.size)
-    squares = 0.0
-    for start in range(0, len(stored), step):
-        squares += float(np.square(stored[start : start + step].astype(np.float64) - mean).sum())
-    return float((squares + (size - stored.size) * mean**2) / size)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = stored.sum(dtype=np.float64) / size
+        step = max(1, 2**16 * len(stored) // stored.size)
+        squares = 0.0
+        for start in range(0, len(stored), step):
+            squares += float(np.square(stored[start : start + step].astype(np.float64) - mean).sum())
+        return float((squares + (size - stored.size) * np.square(mean)) / size)

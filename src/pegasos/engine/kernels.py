@@ -205,7 +205,11 @@ class DistanceKernel(Kernel):
     def resolve(self, X: Any) -> Self:
         width, factor = getattr(self, self.main), self.factor
         if factor is not None:
-            return dataclasses.replace(self, **{self.main: factor * self.suggest(X.shape[1], variance_of(X))})
+            variance = variance_of(X)
+            found = factor * self.suggest(X.shape[1], variance)
+            if not variance < math.inf or not 0 < found < math.inf:
+                raise ValueError(f"{self!r} finds no width for X, whose variance overflows: scale X (for example StandardScaler)")
+            return dataclasses.replace(self, **{self.main: found})
         _positive(self.main, width)
         return dataclasses.replace(self, **{self.main: _plain(width)})
 

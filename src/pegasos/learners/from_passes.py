@@ -21,17 +21,27 @@ Array = np.ndarray[Any, Any]
 
 
 def fit_in_passes(
-    learner: SDCA, blocks: Passes, classes: Array, sums: Array, rows: int, present: int, dtype: Any, each: Array | None = None
+    learner: SDCA,
+    blocks: Passes,
+    classes: Array,
+    sums: Array,
+    rows: int,
+    present: int,
+    reach: float,
+    dtype: Any,
+    each: Array | None = None,
 ) -> str:
     """Fit a linear learner to blocks of coded rows; returns what was done, in words, for the plan.
 
     sums  Σ ω of each class;  rows, present  how many rows there are, and how many of them have ω > 0
-    dtype  of the fitted vectors;  each  the weight of each class, where the blocks' weights and `sums` are without it
+    reach  the largest x·x;  dtype  of the fitted vectors
+    each   the weight of each class, where the blocks' weights and `sums` are without it
     """
     lam = float(learner.lam_ or 0.0)
     columns = predictors(lam, column_codes(len(classes)), sums, present, each)
     method, found = solve(learner, blocks, [[column] for column in columns])
     _keep(learner, [certified for [certified] in found], classes, blocks.width, rows, lam, np.dtype(dtype))
+    learner._reach = reach
     return f"{method}, {learner.n_iter_} passes over the rows"
 
 

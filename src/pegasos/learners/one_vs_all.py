@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pegasos.engine.distances import Pairs, fill_matrix
+from pegasos.engine.distances import Pairs, fill_matrix, squared_norms
 from pegasos.engine.kernels import Kernel
 from pegasos.engine.losses import PROBABILISTIC
 from pegasos.engine.mapped_rows import MappedRows
@@ -18,6 +18,7 @@ from pegasos.engine.solvers import Solver
 from pegasos.engine.walk import Walk
 from pegasos.learners.calibration import Calibration
 from pegasos.learners.catalogue import Declaration
+from pegasos.learners.scaling import warn_if_badly_scaled
 from pegasos.learners.task import PRECOMPUTED, Task, combined_weights, encode_classes, fingerprint, is_precomputed, open_task
 
 Array = np.ndarray[Any, Any]
@@ -44,6 +45,27 @@ def gives_probabilities(estimator: Any) -> bool:
     return True
 
 
+class NotFinite(ValueError):  # noqa: N818 - it names what the scores are
+    """Rows of finite numbers to which a model gives scores that are not; `rows` are their places.
+
+    square, reach  the squared length of the first of them, and of the longest row in training (None: not known)
+    """
+
+    def __init__(self, rows: Array, square: float, reach: float | None) -> None:
+        super().__init__(rows, square, reach)
+        self.rows, self.square, self.reach = rows, square, reach
+
+    @property
+    def far_away(self) -> bool:
+        """Whether the row is longer than any that the model has learned from."""
+        return self.reach is None or not self.square <= 1.001 * self.reach
+
+    def __str__(self) -> str:
+        others = f", nor have {len(self.rows) - 1} others" if len(self.rows) > 1 else ""
+        why = "it is larger than any row in training" if self.far_away else "what was learned is damaged"
+        return f"row {self.rows[0]} has no finite score{others}: {why}. Check the numbers in this row, or scale as in training."
+
+
 def resume(walk: Walk, saved: dict[str, Any]) -> None:
     """Go on with a walk; sums for averages and norms for projection must have been kept from the first step on."""
     for option, key, needed in (("average", "sums", walk.method.averaging), ("projection", "norm", walk.method.projecting)):
@@ -68,6 +90,8 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     kernel_: Any
     _saved: Any
     _mark: str | None
+    #: The largest x·x of a training row (of a precomputed kernel its largest number); None where it is not known.
+    _reach: float | None = None
 
     def check_parameters(self) -> None:
         """Raise ValueError where a parameter makes no sense; set `lam_`."""
@@ -115,6 +139,8 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             self.__dict__.update(before)  # a refusal leaves the model as it was
             raise ValueError("warm_start goes on with the same rows and classes; refit with warm_start=False for other data.")
         self.classes_ = classes
+        if not isinstance(X, MappedRows):
+            warn_if_badly_scaled(self, X)
         return open_task(self, X, codes, combined_weights(sample_weight, self.class_weight, classes, codes, X), len(classes))
 
     def _read_rows(self, X: Any, y: Any) -> tuple[Any, Any]:
@@ -154,6 +180,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         """Set the fitted attributes from the predictors (vectors and bias) at the checkpoints and, as the last, of the model."""
         self.plan_, self.checkpoints_ = task.plan, checkpoints
         self._m, self._constant = task.m, task.constant
+        self._reach = _joined_reach(_reach_of(task), vars(self).get("_reach", 0.0) if self._mark == OTHER_ROWS else 0.0)
         vectors = np.stack([stage[0] for stage in stages])
         if not np.isfinite(vectors).all():
             raise ValueError(
@@ -179,7 +206,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         """Scores: (rows,) for two classes, positive for classes_[1]; (rows, classes) for more."""
         check_is_fitted(self)
         X = self._read_new(X)
-        return self._shaped(self._products(X, self._vectors) + self.intercept_)
+        return self._shaped(self._scores(X, self._vectors, self.intercept_))
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
         """The scores at each of `checkpoints`, as separate fits that ended there would give them."""
@@ -193,9 +220,10 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     def _staged(self, X: Any) -> Iterator[Array]:
         X = self._read_new(X)
         stages, columns, width = self._stage_vectors.shape
-        products = self._products(X, self._stage_vectors.reshape(stages * columns, width))
-        for number, bias in enumerate(self._stage_bias):
-            yield self._shaped(products[:, number * columns : (number + 1) * columns] + bias)
+        scores = self._scores(X, self._stage_vectors.reshape(stages * columns, width), self._stage_bias.reshape(-1))
+        scores = scores.reshape(X.shape[0], stages, columns)
+        for number in range(stages):
+            yield self._shaped(scores[:, number])
 
     def predict(self, X: Any) -> Array:
         """The class of each row."""
@@ -226,6 +254,18 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     def _vectors(self) -> Array:
         return self.coef_ if hasattr(self, "coef_") else self.dual_coef_
 
+    def _scores(self, X: Any, vectors: Array, bias: Array) -> Array:
+        """Finite scores of all rows, or NotFinite."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._products(X, vectors) + bias
+        if not np.isfinite(scores).all():
+            rows = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+            row = X[rows[:1]]
+            precomputed = hasattr(self, "kernel_") and self.kernel_ == PRECOMPUTED
+            square = np.abs(row).max() if precomputed else squared_norms(np.asarray(row) if isinstance(X, MappedRows) else row)[0]
+            raise NotFinite(rows, float(square), self._reach)
+        return scores
+
     @staticmethod
     def _shaped(scores: Array) -> Array:
         return scores[:, 0] if scores.shape[1] == 1 else scores
@@ -247,11 +287,36 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
 
 def kernel_columns(kernel: Kernel, support: Any, X: Any) -> Array:
-    """K(support, X): distances are centred at the support vectors, so that a row's scores do not depend on its neighbours."""
-    if kernel.measure is None:
-        return kernel(X.astype(support.dtype, copy=False), support).T
-    kernel.check_range(X.astype(support.dtype, copy=False))
-    return fill_matrix(Pairs(kernel.measure, support, X), kernel.transform)
+    """K(support, X): distances are centred at the support vectors, so that a row's scores do not depend on its neighbours.
+
+    Rows too far away for their distances to be numbers get NaN.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        X = X.astype(support.dtype, copy=False)
+        if kernel.measure is None:
+            return kernel(X, support).T
+        if kernel.measure != "squared":
+            return fill_matrix(Pairs(kernel.measure, support, X), kernel.transform)
+        beyond = ~(squared_norms(X) <= np.finfo(X.dtype).max / 32)
+        if not beyond.any():
+            return fill_matrix(Pairs(kernel.measure, support, X), kernel.transform)
+        values = np.full((support.shape[0], X.shape[0]), np.nan, dtype=support.dtype)
+        values[:, ~beyond] = fill_matrix(Pairs(kernel.measure, support, X[~beyond]), kernel.transform)
+        return values
+
+
+def _reach_of(task: Task) -> float | None:
+    """The largest x·x of the rows of a task."""
+    if task.kernel == PRECOMPUTED:
+        largest = float(np.abs(task.X).max(initial=0))
+    else:
+        largest = float((task.rows.diagonal if task.kernel is None else squared_norms(task.X)).max(initial=0))
+    return largest if np.isfinite(largest) else None
+
+
+def _joined_reach(*each: float | None) -> float | None:
+    known = [reach for reach in each if reach is not None]
+    return max(known) if len(known) == len(each) else None
 
 
 def probabilities(scores: Array) -> Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import math
 import os
 import pkgutil
 import signal
@@ -19,7 +20,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from pegasos import __version__
-from pegasos.program import commands
+from pegasos.program import commands, files
 from pegasos.program.errors import BadModel, UsageError
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import expanded, option
@@ -29,6 +30,11 @@ ERROR, USAGE, BAD_DATA, BAD_MODEL, INTERRUPTED = 1, 2, 3, 4, 130
 
 #: What typer raises for a call that it cannot read: in some versions a class of click, in others one of its own.
 _Unreadable: Any = typer.BadParameter.__mro__[1]
+
+_NO_MEMORY = "not enough memory. Give a smaller --memory, fewer rows, or a machine with more."
+_LIMITED = "This shell limits it: `ulimit -v` should say unlimited"
+#: Bytes that NumPy, SciPy, Numba and Polars map without trouble, with all their threads; and what they cannot do without.
+_ADDRESS_SPACE, _LEAST_ADDRESS_SPACE = 4 * 2**30, 2**30
 
 _HELP = """Linear predictors and their kernel versions: Perceptron, Pegasos, SDCA.
 
@@ -79,24 +85,56 @@ def build() -> typer.Typer:
     return program
 
 
+@functools.cache
+def _program() -> Any:
+    """The same as a command that can be called, made once: to read all signatures takes longer than many a command."""
+    return typer.main.get_command(build())
+
+
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run a command and end the process with its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, OSError):
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr] # a λ must not be an error anywhere
+    _mend_streams()
     warnings.showwarning = _show_warning
-    with contextlib.suppress(ValueError):  # not in the main thread
-        # A polite kill ends the program as Ctrl-C does: what is done is kept.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-    code = run(arguments)
+    for name in ("SIGTERM", "SIGHUP"):
+        # A polite kill, or a terminal that goes, ends the program as Ctrl-C does: what is done is kept.
+        _set_signal(name, signal.default_int_handler)
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _abandon_output()
-        code = code or ERROR
+        code = _flushed(run(arguments))
+    except KeyboardInterrupt:  # while it ended
+        code = INTERRUPTED
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        _set_signal(name, signal.SIG_IGN)  # what is half-made goes, however impatient somebody is
+    files.clean_up()
     if code == INTERRUPTED:
         os._exit(code)  # threads may still be at work on what nobody waits for
     sys.exit(code)
+
+
+def _mend_streams() -> None:
+    """Standard streams that can be written to: a λ must not be an error anywhere, nor a stream that is closed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open as long as the program
+        else:
+            with contextlib.suppress(AttributeError, OSError):
+                stream.reconfigure(errors="backslashreplace")
+
+
+def _set_signal(name: str, handler: Any) -> None:
+    with contextlib.suppress(ValueError, AttributeError):  # not in the main thread; Windows has no SIGHUP
+        if signal.getsignal(getattr(signal, name)) is not signal.SIG_IGN:  # nohup asked that it be ignored
+            signal.signal(getattr(signal, name), handler)
+
+
+def _flushed(code: int) -> int:
+    """The exit code, once all results are with whoever reads them."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        _abandon_output()
+        return code or _explain(error)
+    return code
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -105,7 +143,7 @@ def run(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     console.state.arguments = list(arguments)
     try:
-        result = build()(arguments or ["--help"], standalone_mode=False, prog_name="pegasos")
+        result = _program()(arguments or ["--help"], standalone_mode=False, prog_name="pegasos")
     except _Unreadable as error:
         path = "pegasos" if error.ctx is None else error.ctx.command_path
         console.complain(f"{error.format_message()}\nTry '{path} --help'.")
@@ -121,15 +159,14 @@ def _guarded(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def run(**values: Any) -> None:
         try:
+            if _address_space() < _LEAST_ADDRESS_SPACE:  # OpenBLAS would try forever
+                raise MemoryError
             command(**values)
         except (typer.Exit, _Unreadable):
             raise
         except (KeyboardInterrupt, typer.Abort):
             console.complain("interrupted")
             raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:  # the reader of our output has gone, for example `head`
-            _abandon_output()
-            raise typer.Exit(ERROR) from None
         except Exception as error:
             if console.state.debug:
                 raise
@@ -146,22 +183,59 @@ def _abandon_output() -> None:
 
 def _explain(error: Exception) -> int:
     """Say what went wrong; answers the exit code."""
-    from pegasos.program.tables.dataset import BadData
-
+    try:
+        from pegasos.program.tables.dataset import BadData
+    except MemoryError:
+        console.complain(_NO_MEMORY)
+        return ERROR
+    if isinstance(error, BrokenPipeError):  # the reader of our output has gone, for example `head`
+        _abandon_output()
+        return ERROR
     text = str(error)
     if isinstance(error, MemoryError):
-        text = "not enough memory. Give a smaller --memory, fewer rows, or a machine with more."
+        text = f"{_NO_MEMORY} {_LIMITED}." if _address_space() < _ADDRESS_SPACE else _NO_MEMORY
     elif isinstance(error, TimeoutError):
         text = _in_options(error)
     elif isinstance(error, OSError):
-        text = f"{error.strerror or error}{'' if error.filename is None else f': {error.filename}'}"
+        text = _system_words(error)
     elif isinstance(error, ModuleNotFoundError):
         text = f"the package {error.name!r} is needed for this: pip install '.[all]' in a clone"
+    elif not isinstance(error, ValueError) and _address_space() < _ADDRESS_SPACE:
+        text = f"{_NO_MEMORY} {_LIMITED} ({type(error).__name__}: {error})."
     elif not isinstance(error, ValueError):
         text = f"unexpected {type(error).__name__}: {error}. Please report it; --debug shows where it was."
     console.complain(text)
     codes = {UsageError: USAGE, BadData: BAD_DATA, BadModel: BAD_MODEL}
     return next((code for kind, code in codes.items() if isinstance(error, kind)), ERROR)
+
+
+def _address_space() -> float:
+    """Bytes that the shell lets us map: with too few the libraries fail while they are loaded, in ways of their own."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return math.inf
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return math.inf if limit == resource.RLIM_INFINITY else limit
+
+
+def _system_words(error: OSError) -> str:
+    """What the system refused, and what to do where that is known."""
+    if not files.is_full(error):
+        from pegasos.search.store import StoreFailure
+
+        if isinstance(error, StoreFailure):
+            return str(error)
+        return f"{error.strerror or error}{'' if error.filename is None else f': {error.filename}'}"
+    if isinstance(error, files.NoSpace) and error.temporary:
+        return f"no space left for temporary files in {error.filename}: make room, or set TMPDIR to a folder on another disk."
+    if error.filename is None:
+        return "no space left where the results are written, which are not complete. Make room, and give the same command again."
+    if isinstance(error, files.NoSpace) and error.resumed is not None:
+        kept = f"finished settings are kept in {error.resumed}. Make room and give the same command again: it goes on from there."
+    else:
+        kept = "nothing is left of it; what was there before is as it was. Make room, or choose another disk, and try again."
+    return f"no space left for {error.filename}: {kept}"
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -171,6 +245,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def _in_options(problem: Exception) -> str:
     """An error or warning of the library in the words of the command line: what happened, and which option helps."""
     from pegasos.learners.convergence import CellsNotConverged, NotConverged  # heavy, and loaded if they raised or warned
+    from pegasos.learners.scaling import BadlyScaled
     from pegasos.search.sweep import OutOfTime
 
     if isinstance(problem, NotConverged):
@@ -179,6 +254,8 @@ def _in_options(problem: Exception) -> str:
             f"{problem.fact} (--tol {problem.tolerance:g}) for {problem.late} of {problem.columns} predictors. "
             f"Raise --epochs or --lam, scale the features, or accept a larger --tol{precision}."
         )
+    if isinstance(problem, BadlyScaled):
+        return f"{problem.fact}: it learns from the large columns only. Use --scale standardize, or -m sdca."
     if isinstance(problem, CellsNotConverged):
         return f"{problem.fact} (see gap in results.csv): raise --epochs or --tol."
     if isinstance(problem, OutOfTime):

@@ -6,11 +6,15 @@ anything else is refused. Within it a cell on a fold is found by all of its para
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import io
 import json
+import shutil
 import sqlite3
-from collections.abc import Iterable
+import zipfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +26,29 @@ Array = np.ndarray[Any, Any]
 #: Raised by hand whenever the same seed gives another result.
 ALGORITHMS = 3
 _FILE = "sweep.sqlite"
+#: Seconds to wait for another process that writes to the same store.
+_PATIENCE = 60.0
+#: What may be wrong with a store, by SQLite's primary codes: the system's number for it, and what to say.
+_FAULTS = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_BUSY: errno.EBUSY,
+    sqlite3.SQLITE_LOCKED: errno.EBUSY,
+    sqlite3.SQLITE_READONLY: errno.EACCES,
+    sqlite3.SQLITE_PERM: errno.EACCES,
+    sqlite3.SQLITE_CANTOPEN: errno.EACCES,
+    sqlite3.SQLITE_IOERR: errno.EIO,
+    sqlite3.SQLITE_NOMEM: errno.ENOMEM,
+}
+#: Bytes: with less than this much free, a disk that cannot be written to is full.
+_ROOM = 2**20
+_SAYINGS = {
+    errno.ENOSPC: "no space left on its disk; what was finished before is kept. Make room and begin again: it goes on from there",
+    errno.EBUSY: f"another process has been writing to it for {_PATIENCE:g} seconds. Wait for it, or take another folder",
+    errno.EACCES: "it cannot be written to. Take another folder, or mend its permissions",
+    errno.EIO: "its disk cannot be read or written. Take a folder on another disk",
+    errno.ENOMEM: "there is not enough memory to read it",
+    errno.EILSEQ: "it is damaged. Delete it, or take another folder, and begin anew",
+}
 
 
 class OtherQuestion(ValueError):  # noqa: N818 - it names what a store was asked
@@ -38,22 +65,50 @@ class OtherQuestion(ValueError):  # noqa: N818 - it names what a store was asked
         )
 
 
+class StoreFailure(OSError):  # noqa: N818 - what it is
+    """A store that cannot be read or written: `errno` tells why (full, in use, forbidden, damaged: EILSEQ), `filename` which."""
+
+    def __init__(self, number: int, path: Path, detail: object = "") -> None:
+        super().__init__(number, _SAYINGS[number], str(path))
+        self.detail = str(detail)
+
+    def __str__(self) -> str:
+        return f"the store {self.filename}: {self.strerror}{f' ({self.detail})' if self.detail else ''}."
+
+
+@contextlib.contextmanager
+def failing_clearly(path: Path) -> Iterator[None]:
+    """Whatever is wrong with a store, or with what it kept, is a StoreFailure."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF  # without what SQLite adds in detail
+        number = _FAULTS.get(code, errno.EILSEQ)
+        with contextlib.suppress(OSError):
+            if number in (errno.EIO, errno.EACCES) and shutil.disk_usage(path.parent).free < _ROOM:
+                number = errno.ENOSPC
+        raise StoreFailure(number, path, error) from error
+    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise StoreFailure(errno.EILSEQ, path, error) from error
+
+
 class Store:
     """Cells by (parameters, fold)."""
 
     def __init__(self, folder: str | Path, question: dict[str, str]) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._connection = sqlite3.connect(self.folder / _FILE, timeout=60, check_same_thread=False, isolation_level=None)
-        try:
+        self.path = self.folder / _FILE
+        with failing_clearly(self.path):
+            self._connection = sqlite3.connect(self.path, timeout=_PATIENCE, check_same_thread=False, isolation_level=None)
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._connection.execute("CREATE TABLE IF NOT EXISTS question (name TEXT PRIMARY KEY, value TEXT)")
             self._connection.execute(
                 "CREATE TABLE IF NOT EXISTS cells (params TEXT, fold INTEGER, head TEXT, arrays BLOB, PRIMARY KEY (params, fold))"
             )
-        except sqlite3.DatabaseError as error:
-            raise ValueError(f"{self.folder / _FILE} is not a store of pegasos ({error}); give another folder.") from error
-        self._agree(question)
+            different = self._different(question)
+        if different:
+            raise OtherQuestion(self.folder, different)
 
     @staticmethod
     def recorded_seed(folder: str | Path) -> int | None:
@@ -61,35 +116,44 @@ class Store:
         path = Path(folder) / _FILE
         if not path.exists():
             return None
-        with sqlite3.connect(path, timeout=60) as connection:
-            try:
-                found = connection.execute("SELECT value FROM question WHERE name = 'seed'").fetchone()
-            except sqlite3.DatabaseError:
-                return None
-        connection.close()
-        return None if found is None else int(found[0])
+        with failing_clearly(path), contextlib.closing(sqlite3.connect(path, timeout=_PATIENCE)) as connection:
+            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'question'").fetchone():
+                return None  # a run that was killed before it asked
+            found = connection.execute("SELECT value FROM question WHERE name = 'seed'").fetchone()
+            return None if found is None else int(found[0])
 
-    def _agree(self, question: dict[str, str]) -> None:
-        """Write the question, or compare it with the one that is there."""
-        self._connection.execute("BEGIN IMMEDIATE")  # of two processes that start together one writes, the other compares
-        known = dict(self._connection.execute("SELECT name, value FROM question"))
-        if not known:
-            self._connection.executemany("INSERT INTO question VALUES (?, ?)", question.items())
-            known = question
-        self._connection.execute("COMMIT")
-        different = [name for name in question if known.get(name) != question[name]]
-        if different:
-            raise OtherQuestion(self.folder, different)
+    def _different(self, question: dict[str, str]) -> list[str]:
+        """Write the question, or compare it with the one that is there: the parts that differ."""
+        with self._transaction():  # of two processes that start together one writes, the other compares
+            known = dict(self._connection.execute("SELECT name, value FROM question"))
+            if not known:
+                self._connection.executemany("INSERT INTO question VALUES (?, ?)", question.items())
+                known = question
+        return [name for name in question if known.get(name) != question[name]]
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All of it or nothing; SQLite may have gone back by itself, as it does where the disk is full."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
 
     def load(self, params: str, fold: int) -> dict[str, Any] | None:
         """What was found for this cell on this fold, or None."""
-        row = self._connection.execute("SELECT head, arrays FROM cells WHERE params = ? AND fold = ?", (params, fold)).fetchone()
-        if row is None:
-            return None
-        found: dict[str, Any] = json.loads(row[0])
-        with np.load(io.BytesIO(row[1]), allow_pickle=False) as arrays:
-            found.update({name: arrays[name] for name in arrays.files})
-        return found
+        with failing_clearly(self.path):
+            asked = "SELECT head, arrays FROM cells WHERE params = ? AND fold = ?"
+            row = self._connection.execute(asked, (params, fold)).fetchone()
+            if row is None:
+                return None
+            found: dict[str, Any] = json.loads(row[0])
+            with np.load(io.BytesIO(row[1]), allow_pickle=False) as arrays:
+                found.update({name: arrays[name] for name in arrays.files})
+            return found
 
     def save(self, cells: Iterable[tuple[str, int, dict[str, Any]]]) -> None:
         """Make cells durable together: all of them or none."""
@@ -100,13 +164,8 @@ class Store:
             buffer = io.BytesIO()
             np.savez(buffer, allow_pickle=False, **arrays)
             rows.append((params, fold, json.dumps(head), buffer.getvalue()))
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
+        with failing_clearly(self.path), self._transaction():
             self._connection.executemany("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?)", rows)
-            self._connection.execute("COMMIT")
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
 
     def close(self) -> None:
         self._connection.close()

@@ -32,7 +32,7 @@ from pegasos.search.progress import Progress
 from pegasos.search.results import Table
 from pegasos.search.schedule import Schedule, Unit
 from pegasos.search.settings import freeze, thaw
-from pegasos.search.store import ALGORITHMS, Store, fingerprint
+from pegasos.search.store import ALGORITHMS, Store, failing_clearly, fingerprint
 from pegasos.search.units import UnitResult
 
 Array = np.ndarray[Any, Any]
@@ -358,7 +358,8 @@ class SweepCV(CellSearch):
             if found is None:
                 missing.cells.append(cell)
             else:
-                table.restore(cell, unit, found)
+                with failing_clearly(store.path):
+                    table.restore(cell, unit, found)
         return replace(unit, group=missing)
 
     # -- the choice --------------------------------------------------------------------------------------------------

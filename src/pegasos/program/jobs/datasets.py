@@ -237,4 +237,6 @@ def _draw(dataset: Dataset, rows: Array, share: float, seed: int) -> tuple[Array
 def take(dataset: Dataset, rows: Array) -> Dataset:
     values = {name: getattr(dataset, name) for name in ("X", "y", "groups", "weights")}
     parts: dict[str, Any] = {name: None if value is None else value[rows] for name, value in values.items()}
-    return replace(dataset, test=None, **parts)
+    whole = dataset.where
+    where = None if whole is None else lambda row: whole(int(rows[row]))
+    return replace(dataset, test=None, where=where, **parts)

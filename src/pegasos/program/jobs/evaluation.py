@@ -14,6 +14,7 @@ from pegasos.program.errors import UsageError
 from pegasos.program.jobs.model_cards import SavedModel, fingerprint
 from pegasos.program.records.models import ModelCard
 from pegasos.program.records.runs import Confusion, ErrorCount, EvaluationRecord
+from pegasos.program.scoring import scores_of
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.labels import distinct_texts, label_text, label_texts
 from pegasos.program.tables.row_hashes import hash_rows, split_known
@@ -46,7 +47,7 @@ def evaluate(
                 named = "labels" if label is None else f"column {label!r}, as the label was called in training"
                 raise BadData(f"{data} has no {named}: say with --label which column holds the labels.")
             truth.append(_codes(part.y, names))
-            found = saved.model.estimator.decision_function(part.X)
+            found = scores_of(saved.model.estimator, part, saved.name)
             guesses.append(_codes(learner.labels_of(found), names))
             if scored:
                 scores.append(found)

@@ -75,6 +75,11 @@ class SavedModel:
         except NotAModel as error:
             raise NotAModel(f"{error} MODEL comes first, then DATA.") from None
 
+    @property
+    def name(self) -> str:
+        """The file in messages."""
+        return repr(self.path)
+
     @cached_property
     def card(self) -> ModelCard:
         return ModelCard.read(self.model.card)

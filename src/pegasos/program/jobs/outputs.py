@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from pegasos.program.errors import UsageError
-from pegasos.program.files import replacing
+from pegasos.program.files import replacing, space_for
 from pegasos.program.tables.shards import files_of
 
 
@@ -51,7 +51,7 @@ def open_output(out: str) -> Iterator[TextIO]:
         return
     target = Path(os.path.realpath(out))
     if target.exists() and not target.is_file():
-        with target.open("w", encoding="utf-8", newline="") as file:
+        with space_for(target), target.open("w", encoding="utf-8", newline="") as file:
             yield file
         return
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,8 @@ from pegasos.learners.catalogue import model_of
 from pegasos.program.errors import UsageError
 from pegasos.program.jobs import outputs
 from pegasos.program.jobs.model_cards import SavedModel
-from pegasos.program.modelfile import Model
+from pegasos.program.scoring import labels_of, scores_of
+from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.messages import plain
 from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import ReadingOptions
@@ -35,7 +36,7 @@ def predict(
     if out != "-":
         outputs.check_file(out, path, data)
     saved = SavedModel.open(path, memory)
-    head, columns_of_rows = _columns(saved.model, what)
+    head, columns_of_rows = _columns(saved, what)
     parts = saved.rows(data, reading, keep)
     first = list(itertools.islice(parts, 1))  # whatever is wrong with the data shows before anything is written
     if keep and any(not part.kept for part in first):
@@ -45,25 +46,25 @@ def predict(
     with outputs.open_output(out) as file, console.working(f"predicting {data}"):
         write = _json_lines(file, head) if as_json else _csv_lines(file, head)
         for part in itertools.chain(first, parts):
-            write([*part.kept.values(), *columns_of_rows(part.X)])
+            write([*part.kept.values(), *columns_of_rows(part)])
             count += len(part)
     return count
 
 
-def _columns(model: Model, what: str) -> tuple[list[str], Callable[[Any], list[list[Any]]]]:
+def _columns(saved: SavedModel, what: str) -> tuple[list[str], Callable[[Dataset], list[list[Any]]]]:
     """Names of the output's columns, and the function that fills them from rows."""
-    estimator, learner = model.estimator, anatomy(model.estimator, fitted=True).learner
+    estimator, learner = saved.model.estimator, anatomy(saved.model.estimator, fitted=True).learner
     if what == "labels":
-        return ["label"], lambda X: [estimator.predict(X).tolist()]
+        return ["label"], lambda rows: [labels_of(estimator, rows, saved.name).tolist()]
     if what == "probabilities" and not learner.has_probabilities:
         having = "logistic models have, and those that `pegasos tune` chose and calibrated; --what scores works for all"
         raise UsageError(f"this model ({model_of(learner).name}) has no probabilities: {having}.")
-    classes = model.classes.tolist()
+    classes = saved.model.classes.tolist()
     binary = what == "scores" and len(classes) == 2
     names = ["score"] if binary else [f"{'score' if what == 'scores' else 'p'}_{label}" for label in classes]
 
-    def fill(X: Any) -> list[list[Any]]:
-        scores = estimator.decision_function(X)  # once: with a kernel they are nearly all of the work
+    def fill(rows: Dataset) -> list[list[Any]]:
+        scores = scores_of(estimator, rows, saved.name)  # once: with a kernel they are nearly all of the work
         values = learner.probabilities_of(scores) if what == "probabilities" else scores
         return [learner.labels_of(scores).tolist(), *(column.tolist() for column in values.reshape(len(values), -1).T)]
 

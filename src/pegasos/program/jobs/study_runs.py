@@ -13,7 +13,7 @@ from typing import Any
 
 from pegasos.program import published
 from pegasos.program.errors import UsageError
-from pegasos.program.files import write_text
+from pegasos.program.files import resumable, write_text
 from pegasos.program.jobs.datasets import load
 from pegasos.program.pipelines import make_encoder
 from pegasos.program.records.studies import StudyCell, StudyRecord
@@ -72,7 +72,7 @@ def write_new(file: str | None, data: str | None) -> None:
     path = Path(file)
     if path.exists():
         raise UsageError(f"{file} exists already; give another name or remove it first.")
-    path.write_text(template(path.stem, file, data), encoding="utf-8")
+    write_text(path, template(path.stem, file, data))
     console.show(f"written: {file}")
     console.say(f"next:    pegasos study ./{file}" if path.parent == Path() else f"next:    pegasos study {file}")
 
@@ -82,7 +82,9 @@ def run(asked: str | Study, out: str | None, seeds: int, quick: bool, jobs: int 
     study = find_study(asked) if isinstance(asked, str) else asked
     source = asked if isinstance(asked, str) else study.name
     options = Options(seeds, quick, jobs, console.say, progress=not console.state.quiet, page=True, source=source)
-    return run_study(study, out if out is not None else f"runs/{study.name}", options, load=_load)
+    folder = out if out is not None else f"runs/{study.name}"
+    with resumable(folder):
+        return run_study(study, folder, options, load=_load)
 
 
 def run_all(out: str | None, seeds: int, quick: bool, jobs: int | None, page: str | None) -> None:

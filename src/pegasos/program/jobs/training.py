@@ -20,6 +20,7 @@ from pegasos.program.pipelines import check_expansion, chosen_scale, learned_row
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import TrainRecord, learner_facts
 from pegasos.program.records.runs import ErrorCount, as_text
+from pegasos.program.scoring import scores_of
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.named_sets import SETS
 from pegasos.program.tables.read_options import Outline
@@ -86,7 +87,7 @@ def judged(
     for name, rows in (("training", split.train), ("test", split.test)):
         if len(rows):
             with console.working(f"predicting {len(rows)} {name} rows"):
-                found = ask(estimator, dataset.X[rows], dataset.labels[rows])
+                found = ask(estimator, take(dataset, rows))
             errors[name] = ErrorCount.of(dataset.labels[rows], found.classes[found.labels], usual)
             if metric is not None:
                 known = counts[np.searchsorted(classes, found.classes).clip(max=len(classes) - 1)]
@@ -94,12 +95,12 @@ def judged(
     return errors, figures
 
 
-def ask(estimator: Any, X: Any, y: Any) -> Answers:
+def ask(estimator: Any, rows: Dataset) -> Answers:
     """Everything that a fitted model says about rows, by one computation of its scores."""
     learner: Any = anatomy(estimator, fitted=True).learner
-    scores = estimator.decision_function(X)
+    scores = scores_of(estimator, rows)
     p = learner.probabilities_of(scores) if learner.has_probabilities else None
-    return answers(estimator.classes_, y, learner.labels_of(scores), scores, p)
+    return answers(estimator.classes_, rows.labels, learner.labels_of(scores), scores, p)
 
 
 def save_model(estimator: Any, path: str, dataset: Dataset, split: Split, known: Any = None, **found: Any) -> int:

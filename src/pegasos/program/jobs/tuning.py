@@ -19,7 +19,7 @@ from pegasos.learners.catalogue import MODELS, make_learner
 from pegasos.metrics import LABELS, METRICS, PROBABILITIES, Metric
 from pegasos.nystroem import Nystroem
 from pegasos.program.errors import UsageError
-from pegasos.program.files import write_text
+from pegasos.program.files import resumable, write_text
 from pegasos.program.grids import GridRequest, default_models, make_grid
 from pegasos.program.jobs import outputs, training
 from pegasos.program.jobs.clusters import check_cluster, cluster_of
@@ -95,6 +95,11 @@ class TuneJob:
 
 def tune(job: TuneJob) -> TuneRecord:
     """Run the sweep, write the folder, and answer what was found."""
+    with resumable(job.folder):
+        return _tune(job)
+
+
+def _tune(job: TuneJob) -> TuneRecord:
     begin, begin_clock = time.perf_counter(), time.monotonic()
     outputs.check_folder(job.folder)
     option_values.check(job.models, job.learning, job.running.memory)

@@ -34,7 +34,7 @@ def fit_to_files(
     """
     learner.check_parameters()
     rows, budget = sum(file.count for file in files), budget_bytes(learner.memory)
-    given = (classes, sums, rows, present, np.float64)
+    given = (classes, sums, rows, present, max(file.reach for file in files), np.float64)
     if cluster is None:
         with FileBlocks(*files) as blocks:
             done = fit_in_passes(learner, blocks, *given)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -13,8 +12,10 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
+from pegasos.engine.distances import squared_norms
 from pegasos.engine.passes import MOST_FEATURES, WIDE_NUMBERS, LabelledBlocks
 from pegasos.engine.row_blocks import Block
+from pegasos.program.files import temporary_folder
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain, size
 
@@ -38,12 +39,18 @@ class PreparedRows:
 
     def __init__(self, folder: Path, name: str, width: int) -> None:
         self.folder, self.width, self.count, self.numbers = folder, width, 0, 0
+        #: The largest x·x so far.
+        self.reach = 0.0
         self._paths = [folder / f"{name}.{ending}" for ending, _ in self.kept]
         self._files: list[IO[bytes]] = [path.open("wb") for path in self._paths]
 
     def add(self, X: Any, codes: Array, weights: Array) -> None:
         self._write(codes, weights, X)
+        self._count(X, codes)
+
+    def _count(self, X: Any, codes: Array) -> None:
         self.count, self.numbers = self.count + len(codes), self.numbers + X.size
+        self.reach = max(self.reach, float(squared_norms(X).max(initial=0)))
 
     def _write(self, *values: Any) -> None:
         for file, each, (_, dtype) in zip(self._files, values, self.kept, strict=True):
@@ -89,7 +96,7 @@ class SparseRows(PreparedRows):
 
     def add(self, X: Any, codes: Array, weights: Array) -> None:
         self._write(codes, weights, self.numbers + X.indptr[1:].astype(np.int64), X.indices, X.data)
-        self.count, self.numbers = self.count + len(codes), self.numbers + X.nnz
+        self._count(X, codes)
 
     def _rows(self, span: slice) -> Any:
         before = 1 if span.start else 0
@@ -144,9 +151,9 @@ def needed_bytes(rows: int, width: int, stored: int | None = None) -> int:
 @contextlib.contextmanager
 def workplace(needed: int) -> Iterator[Path]:
     """A temporary folder with room for so many bytes; it goes whatever happens."""
-    with tempfile.TemporaryDirectory(prefix="pegasos-", ignore_cleanup_errors=True) as folder:
+    with temporary_folder() as folder:
         free = shutil.disk_usage(folder).free
         if needed + _SPARED > free:
-            where = f"{plain(Path(folder).parent)} has {size(free)} free"
+            where = f"{plain(folder.parent)} has {size(free)} free"
             raise NoRoom(f"the prepared rows take {size(needed)} on disk, but {where}; set TMPDIR to a larger place.")
-        yield Path(folder)
+        yield folder

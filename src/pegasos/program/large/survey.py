@@ -13,6 +13,7 @@ import numpy as np
 from pegasos.program.tables.dataset import NUMBER, TEXT, BadData, Column, Dataset, NotNumber
 from pegasos.program.tables.labels import check_classes, label_texts
 from pegasos.program.tables.messages import shown
+from pegasos.program.tables.sizes import check_sizes
 
 Array = np.ndarray[Any, Any]
 
@@ -111,6 +112,7 @@ class Survey:
         """Some rows, and which of them are set aside."""
         if part.y is None:
             raise BadData(f"{part.name}: rows from number {self.rows + 1} on have no label.")
+        check_sizes(part)
         _count(self.trained, self.labels.see(part.y, self.file)[~test])
         self._see_features(part, test)
         self.rows, self.training = self.rows + len(part), self.training + int((~test).sum())

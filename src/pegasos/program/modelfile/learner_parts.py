@@ -196,6 +196,7 @@ _NUMBERS: dict[str, Check] = {
     "n_iter_": count,
     "_m": lambda value: count(value) and value > 0,
     "_constant": one_of(0.0, 1.0),
+    "_reach": either(nothing, lambda value: checks.number(value) and value >= 0),
     "_seed": either(nothing, count),
     "checkpoints_": checks.places(2**63),
 }

@@ -35,8 +35,8 @@ from pegasos.program.modelfile.tree import Draft, Place, build, describe
 
 Array = np.ndarray[Any, Any]
 
-#: 2: attributes under their own names; 1 was never released.
-FORMAT = 2
+#: 3: the size of the rows in training; 2: attributes under their own names; 1 was never released.
+FORMAT = 3
 MOST_CARD_BYTES = 4 * 2**20
 _ROWS = "rows"
 

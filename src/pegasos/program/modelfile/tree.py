@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.program.errors import BadModel, short
-from pegasos.program.modelfile import checks
+from pegasos.program.modelfile import checks, soundness
 from pegasos.program.modelfile.checks import Check
 from pegasos.program.modelfile.container import DTYPES, FLOATS, NUMBERS, Container
 from pegasos.program.modelfile.values import decode, encode
@@ -219,6 +219,8 @@ def build(described: Any, place: Place, file: Container, width: int | None) -> B
         raise node.bad(f"its state holds unknown things ({short(sorted(node.state))})")
     if part.has_columns:
         built.estimator.n_features_in_ = node.inputs
+    if (wrong := soundness.fault(built.estimator)) is not None:
+        raise node.bad(wrong)
     if node.names is not None:
         built.estimator.feature_names_in_ = np.array(node.names, dtype=object)
     return built

@@ -9,6 +9,7 @@ from typing import Any
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from pegasos.program.files import write_bytes, write_text
 from pegasos.program.pages import model_page, rendering, study_page, sweep_page
 from pegasos.program.pages.blocks import Block, Section, Table
 from pegasos.program.pages.html_page import HtmlPage
@@ -41,12 +42,11 @@ class Page(HtmlPage):
 
     def write_figures(self, folder: Path) -> list[Path]:
         """All charts and tables as files; takes about a second for each chart."""
-        folder.mkdir(parents=True, exist_ok=True)
         written = []
         for table in self.tables():
             for ending, text in (("csv", table.as_csv()), ("md", table.as_markdown()), ("tex", table.as_latex())):
                 written.append(folder / f"{_slug(table.name)}.{ending}")
-                written[-1].write_text(text, encoding="utf-8")
+                write_text(written[-1], text)
         for name, spec in self.charts().items():
             written += _write_chart(folder / _slug(name), spec)
         return written
@@ -121,7 +121,7 @@ def _write_chart(path: Path, spec: dict[str, Any]) -> list[Path]:
 
     drawn = {**spec, "width": 480} if spec.get("width") == "container" else spec
     svg, png, pdf = (path.with_name(f"{path.name}.{ending}") for ending in ("svg", "png", "pdf"))
-    svg.write_text(vl_convert.vegalite_to_svg(drawn, config=_ON_PAPER), encoding="utf-8", newline="")
-    png.write_bytes(vl_convert.vegalite_to_png(drawn, config=_ON_PAPER, scale=2))
-    pdf.write_bytes(vl_convert.vegalite_to_pdf(drawn, config=_ON_PAPER))
+    write_text(svg, vl_convert.vegalite_to_svg(drawn, config=_ON_PAPER))
+    write_bytes(png, vl_convert.vegalite_to_png(drawn, config=_ON_PAPER, scale=2))
+    write_bytes(pdf, vl_convert.vegalite_to_pdf(drawn, config=_ON_PAPER))
     return [svg, png, pdf]

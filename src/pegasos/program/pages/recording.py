@@ -16,6 +16,7 @@ from pegasos.program.records.decisions import CalibrationRecord, RatesRecord, ra
 from pegasos.program.records.models import learner_facts
 from pegasos.program.records.pages import DataRecord, ExperimentRecord, KeptCell, ModelRecord, PageRecord, RowsRecord
 from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, best_of_families, cell_records, out_of_fold
+from pegasos.program.scoring import scores_of
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.anatomy import anatomy
@@ -137,7 +138,6 @@ def record_model(
 
     rows: the same rows as the estimator takes them, where the dataset holds them otherwise.
     """
-    given = None if dataset is None else dataset.X if rows is None else rows
     learner: Any = anatomy(estimator, fitted=True).learner
     kernel = kernel_text(None if learner.kernel is None else learner.kernel_)
     model = ModelRecord(Setting.of(estimator), learner_facts(estimator), kernel, weights(estimator, learner))
@@ -154,10 +154,11 @@ def record_model(
     def encode(labels: Array) -> Array:
         return np.array([place[label] for label in labels.tolist()], dtype=int)
 
-    codes, predicted = _codes(dataset), encode(np.asarray(estimator.predict(given)))
+    found = scores_of(estimator, dataset if rows is None else replace(dataset, X=rows))
+    codes, predicted = _codes(dataset), encode(learner.labels_of(found))
     wrong, scores = predicted != codes, None
     if known == names:
-        scores = np.asarray(estimator.decision_function(given), dtype=np.float64).reshape(len(codes), -1)
+        scores = found.astype(np.float64).reshape(len(codes), -1)
     shown, keeper = _rows(dataset, codes, wrong, positions, tsne)
     listed = mistakes.worst(codes, predicted, scores)
     boundary, reason = row_samples.boundary(estimator, dataset, codes, encode)

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.utils.validation import _get_feature_names
 
 from pegasos.engine.threads import single_threaded_blas
+from pegasos.learners.one_vs_all import NotFinite
 from pegasos.program.records.pages import Boundary, FeatureRecord, MapRecord, Statistics
 from pegasos.program.tables.dataset import NUMBER, TEXT, Column, Dataset, holds_words
 from pegasos.program.tables.statistics import describe
@@ -147,7 +148,10 @@ def boundary(estimator: Any, dataset: Dataset, codes: Array, encode: Callable[[A
     low, high = low - margin, high + margin
     across, down = (np.linspace(low[k], high[k], GRID) for k in (0, 1))
     grid = np.stack(np.meshgrid(across, down), axis=-1).reshape(-1, 2)
-    guessed = estimator.predict((grid @ plane + origin).astype(dataset.X.dtype))
+    try:
+        guessed = estimator.predict((grid @ plane + origin).astype(dataset.X.dtype))
+    except NotFinite:
+        return None, "No decision boundary: between these rows the model's scores are not finite."
     inside = np.flatnonzero(((flat >= low) & (flat <= high)).all(axis=1))[:POINTS]
     ends, answers = (low.round(5).tolist(), high.round(5).tolist()), encode(np.asarray(guessed)).tolist()
     return Boundary(titles, *ends, answers, brief(flat[inside].tolist()), codes[rows[inside]].tolist(), X.shape[1] == 2), ""

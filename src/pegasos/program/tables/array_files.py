@@ -230,7 +230,7 @@ def _checked(found: Dataset, names: list[str] | None, options: ReadOptions, wher
     if not np.isfinite(X if isinstance(X, np.ndarray) else X.data).all():
         X = _frame(X, names, file, where)
         found.notes += gaps_and_words(X.get_columns(), file, options.strict)
-    found.X, found.columns, found.image = X, [Column(name) for name in names], image
+    found.X, found.columns, found.image, found.where = X, [Column(name) for name in names], image, where
     return found
 
 
@@ -274,11 +274,15 @@ def _chunk(file: str, X: Array, y: Array | None, names: list[str] | None, wanted
     if X.shape[1] != len(wanted.columns):
         raise BadData(f"{file} has {X.shape[1]} columns, and the model {len(wanted.columns)}.")
     rows: Any = cast(X, np.float64)
+
+    def where(row: int) -> str:
+        return f"row {row + first + 1}"
+
     if wanted.frame or not np.isfinite(rows).all():
-        rows = _frame(X, wanted.names, file, lambda row: f"row {row + first + 1}")
+        rows = _frame(X, wanted.names, file, where)
         if not wanted.frame:
             row, column = np.argwhere(np.isnan(X))[0].tolist()
             what = f"column {shown(wanted.names[column])} has no number; the model was trained without missing values"
-            raise BadData(f"{file}, row {row + first + 1}: {what}.")
+            raise BadData(f"{file}, {where(row)}: {what}.")
     test = None if part.test is None else np.full(len(X), part.test)
-    return Dataset(file, rows, wanted.columns, y, part.label_name, test=test)
+    return Dataset(file, rows, wanted.columns, y, part.label_name, test=test, where=where)

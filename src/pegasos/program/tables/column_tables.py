@@ -56,7 +56,7 @@ def dataset(table: Table, roles: Roles, options: ReadOptions, notes: list[str]) 
     def full(part: str, place: int, series: pl.Series) -> Array:
         return table.values(series, f"the {part} (column {shown(names[place])}) is missing.")
 
-    found = Dataset(table.file, None, [], notes=[*notes, *([roles.note] if roles.note else [])])
+    found = Dataset(table.file, None, [], where=table.where, notes=[*notes, *([roles.note] if roles.note else [])])
     if (place := roles.label) is not None:
         found.label_name, labels = names[place], full("label", place, _labels(table, place))
         found.y = checked_labels(labels, names[place], table.file, table.where)
@@ -194,7 +194,8 @@ def chunk(table: Table, roles: Roles, wanted: Wanted) -> Dataset:
         if each.null_count():
             table.values(each, f"column {shown(each.name)} has no number; the model was trained without missing values.")
     kept = {table.names[place]: table.columns[place].to_list() for place in roles.kept}
-    return Dataset(table.file, pl.DataFrame(series) if wanted.frame else rows_of(series), wanted.columns, y, label, kept=kept)
+    X = pl.DataFrame(series) if wanted.frame else rows_of(series)
+    return Dataset(table.file, X, wanted.columns, y, label, kept=kept, where=table.where)
 
 
 def _as_wanted(table: Table, place: int, column: Column) -> pl.Series:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import itertools
@@ -18,7 +17,7 @@ from pegasos.program.tables.column_roles import LABEL_NAMES
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import listed, plain, shown
 from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE
-from pegasos.program.tables.text_chunks import Chunk
+from pegasos.program.tables.text_chunks import LONGEST, Chunk
 
 #: White space is written " ": runs of blanks and tabs count as one.
 SEPARATORS = ("\t", ";", "|", ",", " ")
@@ -26,6 +25,8 @@ SEPARATORS = ("\t", ";", "|", ",", " ")
 SAMPLE_BYTES, _SAMPLE_RECORDS = 2**20, 200
 #: A quote within a field, where quoted fields are empty.
 _STRAY = re.compile(r'[^\s;|,]""|""[^\s;|,]')
+#: Characters of a field in a column that counts: a longer one is no number and no category. Python's own reader stops there, too.
+LONGEST_FIELD = 131_072
 _BLANK = re.compile(rb"(?:\A|\n)[ \t\r]*+\n")
 _QUOTED = re.compile(rb'"[^"]*+(?:""[^"]*+)*+"')
 
@@ -50,11 +51,9 @@ def find_layout(file: str, beginning: Chunk, expected: Sequence[str] = ()) -> La
     end = beginning.data.rfind(b"\n", 0, SAMPLE_BYTES) + 1 if len(beginning.data) > SAMPLE_BYTES else 0
     sample = Chunk(beginning.data[: end or None], beginning.line)  # without a record that the end of the sample cuts
     separator = _separator(sample.data)
-    rows: list[list[str]] = []
-    with contextlib.suppress(csv.Error):  # a field beyond the reader's bound: the rows before it are the sample
-        rows.extend(row for _, row in itertools.islice(records(sample, separator), _SAMPLE_RECORDS))
+    rows = [row for _, row in itertools.islice(records(sample, separator), _SAMPLE_RECORDS)]
     if not rows:
-        raise BadData(f"{file}, line {sample.line}: a field is too long (is a quote opened and never closed?), or all is blank.")
+        raise BadData(f"{file}, line {sample.line}: all is blank.")
     width, agreeing = Counter(map(len, rows[1:] or rows)).most_common(1)[0]  # what most rows have, and how many these are
     if (most := max(width, len(rows[0]))) > MOST_COLUMNS:
         raise BadData(f"{file} has {most} columns; {TOO_WIDE}")
@@ -118,10 +117,25 @@ def _all_numbers(cells: list[str]) -> bool:
     return bool(present) and all(number(cell, True) is not None for cell in present)
 
 
-def parse(file: str, chunk: Chunk, separator: str, width: int, keep: list[int]) -> pl.DataFrame:
-    """The columns `keep` of a chunk as words, named by their place "0", "1"; every record must have `width` fields."""
-    frame = _fast(chunk, separator, width, keep)
-    return _exact(file, chunk, separator, width, keep) if frame is None else frame
+def parse(file: str, chunk: Chunk, separator: str, names: list[str], keep: list[int]) -> pl.DataFrame:
+    """The columns `keep` of a chunk as words, named by their place "0", "1"; every record must have a field for each name."""
+    frame = _fast(chunk, separator, len(names), keep)
+    frame = _exact(file, chunk, separator, len(names), keep) if frame is None else frame
+    if len(chunk.data) > LONGEST_FIELD:
+        _check_lengths(file, chunk, separator, names, frame)
+    return frame
+
+
+def _check_lengths(file: str, chunk: Chunk, separator: str, names: list[str], frame: pl.DataFrame) -> None:
+    """Refuse fields that are too long, in columns that play a part."""
+    for place, longest in frame.select(pl.all().str.len_chars().max()).row(0, named=True).items():
+        if longest is not None and longest > LONGEST_FIELD:
+            row = int((frame[place].str.len_chars() > LONGEST_FIELD).arg_true()[0])
+            line, name = next(itertools.islice(records(chunk, separator), row, None))[0], names[int(place)]
+            raise BadData(
+                f"{file}, line {line}, column {shown(name)}: {longest:,} characters in a field; {LONGEST_FIELD:,} are the most. "
+                f"Is a quote opened and never closed? If not, shorten it, or leave the column out: --drop {plain(name, 40)}."
+            )
 
 
 def _fast(chunk: Chunk, separator: str, width: int, keep: list[int]) -> pl.DataFrame | None:
@@ -200,6 +214,7 @@ def records(chunk: Chunk, separator: str) -> Iterator[tuple[int, list[str]]]:
         text = collapsed(text)
     ended = io.StringIO(text, newline="\n")  # only a line feed ends a line
     lines = (line.replace("\r", " ").rstrip(" ") + "\n" if "\r" in line.rstrip("\r\n") else line for line in ended)
+    csv.field_size_limit(LONGEST)  # of all of Python: a field has at most the length of a record
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=separator != "\t")
     line = chunk.line
     for row in reader:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,6 +78,8 @@ class Dataset:
     kept: dict[str, list[Any]] = field(default_factory=dict)
     #: Height and width where a row is an image.
     image: tuple[int, int] | None = None
+    #: From a row counted from 0 to words such as "line 12", where the file knows more than its number.
+    where: Callable[[int], str] | None = None
     #: What a person should know: which column was taken as the label, what is imputed or encoded, what looks odd.
     notes: list[str] = field(default_factory=list)
 
@@ -83,6 +87,13 @@ class Dataset:
     def has_frame(self) -> bool:
         """Whether rows are a frame: words or missing numbers are among them."""
         return is_frame(self.X)
+
+    def at(self, row: int) -> str:
+        """Where a row stands, for messages."""
+        with contextlib.suppress(OSError):  # what was read once, such as standard input, may be gone
+            if self.where is not None:
+                return f"{self.name}, {self.where(row)}"
+        return f"{self.name}, row {row + 1}"
 
     @property
     def labels(self) -> Array:

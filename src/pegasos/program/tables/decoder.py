@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import queue
+import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pegasos.program.files import NoSpace, temporary_folder
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain
 from pegasos.program.tables.source import Source
@@ -21,6 +23,8 @@ from pegasos.program.tables.source import Source
 _SCRIPT = Path(__file__).with_name("_decoder_process.py")
 #: Seconds for one answer; sound files need a small part of it.
 _PATIENCE = 120
+#: Bytes: where less is free after a failure, that was its cause. The child cannot tell: its libraries say it in words.
+_ROOM = 2**20
 
 
 class Decoder(contextlib.AbstractContextManager["Decoder"]):
@@ -30,14 +34,15 @@ class Decoder(contextlib.AbstractContextManager["Decoder"]):
         if source.packer is not None:
             raise BadData(f"{source.name} is a packed {word} file; unpack it first, {word} is packed inside already.")
         self.source, self.word = source, word
-        self.folder = tempfile.TemporaryDirectory(prefix="pegasos-")
+        self._stack = contextlib.ExitStack()
+        self.folder = self._stack.enter_context(temporary_folder())
         environment = {**os.environ, "POLARS_MAX_THREADS": "2", "HDF5_PLUGIN_PATH": "::"}
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
         self._child = subprocess.Popen([sys.executable, "-P", str(_SCRIPT)], env=environment, **pipes)
         self._answers: queue.Queue[str] = queue.Queue()
         threading.Thread(target=self._listen, daemon=True).start()
         path, seconds = str(source.path.resolve()), 60 + source.path.stat().st_size // 2**20
-        self._first = {"format": kind, "path": path, "folder": self.folder.name, "limit": limit, "seconds": seconds}
+        self._first = {"format": kind, "path": path, "folder": str(self.folder), "limit": limit, "seconds": seconds}
 
     def _listen(self) -> None:
         assert self._child.stdout is not None
@@ -75,6 +80,8 @@ class Decoder(contextlib.AbstractContextManager["Decoder"]):
         reason = plain(answer["error"].strip(), 300)
         if answer["missing"]:
             raise BadData(f"{self.source.name}: reading {self.word} needs a package ({reason}); install pegasos[all].")
+        if not answer["refused"] and shutil.disk_usage(self.folder).free < _ROOM:
+            raise NoSpace(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), self.folder.parent, temporary=True)
         raise BadData(f"{self.source.name}: {reason}.") if answer["refused"] else self._dead(reason)
 
     def _dead(self, reason: str) -> BadData:
@@ -84,4 +91,4 @@ class Decoder(contextlib.AbstractContextManager["Decoder"]):
         self._child.kill()
         with contextlib.suppress(OSError, ValueError), self._child:
             pass  # waits for it, and closes its pipes
-        self.folder.cleanup()
+        self._stack.close()

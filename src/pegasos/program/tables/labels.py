@@ -11,6 +11,7 @@ import numpy as np
 
 from pegasos.program.tables.dataset import Array, BadData
 from pegasos.program.tables.messages import shown
+from pegasos.program.tables.sizes import LARGEST
 
 #: From row counted from 0 to words such as "line 12".
 Where = Callable[[int], str]
@@ -122,10 +123,10 @@ def checked_weights(values: Any, name: str, file: str, where: Where) -> Array:
     if weights.dtype.kind not in "iufb":
         raise BadData(f"{file}: column {shown(name)} (--weight) holds words; weights are numbers.")
     weights = cast(weights, np.float64)
-    wrong = ~np.isfinite(weights) | (weights < 0)
+    wrong = ~(weights <= LARGEST) | (weights < 0)
     if wrong.any():
         row = int(np.argmax(wrong))
-        what = f"the weight (column {shown(name)}) is {weights[row]}; it must be 0 or more, and finite"
+        what = f"the weight (column {shown(name)}) is {weights[row]}; it must be 0 or more, and at most {LARGEST:g}"
         raise BadData(f"{file}, {where(row)}: {what}.")
     if not weights.any():
         raise BadData(f"{file}: all weights (column {shown(name)}) are 0.")

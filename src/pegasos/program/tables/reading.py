@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from pegasos.program.files import NoSpace
 from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.program.tables.formats import Format, chosen
 from pegasos.program.tables.messages import plain
 from pegasos.program.tables.read_options import Outline, ReadOptions, Wanted
 from pegasos.program.tables.shards import Shards, opened_shards
+from pegasos.program.tables.sizes import check_sizes
 
 _DEFAULT = ReadOptions()
 
@@ -24,6 +26,8 @@ def _format(source: str | Path, options: ReadOptions, what: str) -> Iterator[tup
             yield found, chosen(found, options.format)
         except MemoryError as error:
             raise BadData(f"{found.name}{what} does not fit into memory.") from error
+        except NoSpace:  # for what is kept while reading
+            raise
         except OSError as error:
             raise BadData(f"{found.name} cannot be read: {plain(error)}.") from error
 
@@ -34,6 +38,7 @@ def read(source: str | Path, options: ReadOptions = _DEFAULT) -> Dataset:
     """
     with _format(source, options, "") as (found, form):
         dataset = form.read(found, options)
+        check_sizes(dataset)
         dataset.notes[:0] = found.notes()
         return dataset
 

@@ -9,13 +9,13 @@ import lzma
 import shutil
 import stat
 import sys
-import tempfile
 import zlib
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from pegasos.program.files import temporary_folder
 from pegasos.program.tables.dataset import BadData, NoRows
 from pegasos.program.tables.messages import near, plain, size
 
@@ -66,6 +66,8 @@ class Source:
 def opened(source: str | Path) -> Iterator[Source]:
     """A source, from a path or "-" for standard input; what cannot be read twice is kept in a temporary file meanwhile."""
     if str(source) == "-":
+        if sys.stdin is None:
+            raise BadData("standard input is closed: give the name of a file instead of -, or send data to it.")
         with _spooled(sys.stdin.buffer) as path:
             yield _checked(path, "standard input")
         return
@@ -101,8 +103,8 @@ def _checked(path: Path, name: str) -> Source:
 
 @contextlib.contextmanager
 def _spooled(stream: IO[bytes]) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="pegasos-", ignore_cleanup_errors=True) as folder:
-        with open(path := Path(folder, "spooled"), "wb") as copy:
+    with temporary_folder() as folder:
+        with open(path := folder / "spooled", "wb") as copy:
             shutil.copyfileobj(stream, copy, 2**20)
         yield path
 

@@ -133,7 +133,7 @@ class TextTable:
         walk, self._begun, places = self._begun or self._chunks(), None, sorted(keep)
         skipped = int(self.layout.header)
         for chunk in walk:
-            frame = parse(self.file, chunk, self.layout.separator, len(self.layout.names), places).slice(skipped)
+            frame = parse(self.file, chunk, self.layout.separator, self.layout.names, places).slice(skipped)
             if frame.height:
                 yield Piece(frame, chunk, skipped, self.layout.separator, self._of)
             skipped = 0

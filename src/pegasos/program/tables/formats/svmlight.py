@@ -67,11 +67,12 @@ def read(shards: Shards, options: ReadOptions) -> Dataset:
         raise BadData(f"{shards.name} has no features: no line holds a pair index:value.")
     X = sparse.vstack([sparse.csr_matrix((p.data, p.indices, p.indptr), (p.shape[0], width)) for p in parts], format="csr")
     X = X[:, lowest:] if lowest else X
-    y = simplest(np.concatenate(labels))
+    y, where = simplest(np.concatenate(labels)), shards.rows_of(counts)
     if options.labelled:
-        y = checked_labels(y, "label", shards.name, shards.rows_of(counts))
+        y = checked_labels(y, "label", shards.name, where)
     notes.append("label: the number at the beginning of each line")
-    return Dataset(shards.name, X, [Column(f"x{place}") for place in range(lowest, width)], y, "label", notes=notes)
+    columns = [Column(f"x{place}") for place in range(lowest, width)]
+    return Dataset(shards.name, X, columns, y, "label", where=where, notes=notes)
 
 
 def outline(shards: Shards, options: ReadOptions) -> Outline:

@@ -1,0 +1,121 @@
+"""Scores of rows, or who is to blame that there are none: the row, told with its file, line and column, or the model."""
+
+from __future__ import annotations
+
+import numbers as numeric
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.preprocessing import PolynomialFeatures
+
+from pegasos.learners.one_vs_all import NotFinite
+from pegasos.program.errors import BadModel
+from pegasos.program.tables.dataset import BadData, Dataset
+from pegasos.program.tables.messages import plain, shown
+from pegasos.search.anatomy import anatomy
+
+Array = np.ndarray[Any, Any]
+
+#: A number above this is no measurement of anything: where it comes from a file, the file is to blame.
+_BEYOND = 1e30
+
+
+def scores_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Array:
+    """decision_function of the rows: finite numbers; else BadData with the row, or BadModel where no row explains it.
+
+    `model` names it in messages: the path of its file.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(estimator.decision_function(dataset.X))
+    except NotFinite as error:
+        raise _blamed(estimator, dataset, int(error.rows[0]), error, model) from error
+    except ValueError as error:
+        row = _first_failing(estimator, dataset.X)
+        if row is None:
+            raise
+        raise _blamed(estimator, dataset, row, error, model) from error
+    except (TypeError, ArithmeticError, LookupError, AttributeError) as error:
+        what = f"{type(error).__name__}: {plain(error)}"
+        raise BadModel(f"{model} cannot predict these rows ({what}): the file is damaged. Fit the model again.") from error
+
+
+def labels_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Array:
+    """The classes that these scores mean."""
+    return anatomy(estimator, fitted=True).learner.labels_of(scores_of(estimator, dataset, model))
+
+
+def _first_failing(estimator: Any, X: Any) -> int | None:
+    """The first row that fails by itself, found by halving; None where no row does."""
+    start, stop = 0, X.shape[0]
+    if not stop or not _fails(estimator, X):
+        return None
+    while stop - start > 1:
+        middle = (start + stop) // 2
+        if _fails(estimator, X[start:middle]):
+            stop = middle
+        elif _fails(estimator, X[middle:stop]):
+            start = middle
+        else:
+            return None
+    return start
+
+
+def _fails(estimator: Any, X: Any) -> bool:
+    try:
+        with np.errstate(all="ignore"):
+            estimator.decision_function(X)
+    except ValueError:
+        return True
+    return False
+
+
+def _blamed(estimator: Any, dataset: Dataset, row: int, error: ValueError, model: str) -> ValueError:
+    """What to say of a row that gets no finite score."""
+    step = _step_that_fails(estimator, dataset.X[row : row + 1])
+    if step is None and not isinstance(error, NotFinite):
+        if len(dataset) > 1 and all(
+            _fails(estimator, dataset.X[place : place + 1]) for place in (0, len(dataset) // 2, -1 % len(dataset))
+        ):
+            return BadModel(
+                f"{model} cannot predict any of these rows ({plain(error)}): the file is damaged. Fit the model again."
+            )
+        return BadData(f"{dataset.at(row)}: {plain(error)}")  # such as a word that the model does not know
+    column, value = _largest(dataset, row)
+    far = error.far_away if isinstance(error, NotFinite) else isinstance(step, PolynomialFeatures)
+    how = "it has no finite score" if step is None else f"{type(step).__name__} makes of it what is no finite number"
+    doubt = "" if abs(value) > _BEYOND else "; if it is right, the model file is damaged"
+    if far or abs(value) > _BEYOND:
+        return BadData(
+            f"{dataset.at(row)}, column {shown(column)}: {value:g} is too far from what the model was trained on; {how}. "
+            f"Correct the number, or leave the row out{doubt}."
+        )
+    return BadModel(
+        f"{model} is damaged: {dataset.at(row)} is no larger than rows of training, but {how}. Fit the model again and save it."
+    )
+
+
+def _step_that_fails(estimator: Any, X: Any) -> Any:
+    """The first step whose numbers are not finite; None where there is none."""
+    for stage in anatomy(estimator, fitted=True).stages:
+        if not stage.drops:
+            try:
+                with np.errstate(all="ignore"):
+                    X = stage.part.transform(X)
+            except ValueError:
+                return None
+            numbers = X.data if sparse.issparse(X) else np.asarray(X)
+            if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
+                return stage.part
+    return None
+
+
+def _largest(dataset: Dataset, row: int) -> tuple[str, float]:
+    """The column with the largest number of a row, and the number."""
+    line = (
+        dataset.X[row].toarray()[0] if sparse.issparse(dataset.X) else dataset.X.row(row) if dataset.has_frame else dataset.X[row]
+    )
+    numbers = [float(value) if isinstance(value, numeric.Real) and value == value else 0.0 for value in line]
+    place = max(range(len(numbers)), key=lambda place: abs(numbers[place]))
+    return dataset.columns[place].name, numbers[place]

@@ -1,0 +1,181 @@
+"""Models that answer nonsense: a file that loads gives finite scores to rows of the size of training, or somebody is named."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, RobustScaler, StandardScaler
+
+import pegasos
+from command_line import call, fine, numbers, written
+from hostile_models import apart, together
+from pegasos import SDCA, Nystroem, Pegasos, Perceptron
+from pegasos.kernels import Gaussian, Polynomial
+from pegasos.learners.one_vs_all import NotFinite
+from pegasos.learners.scaling import BadlyScaled
+from pegasos.program.errors import BadModel
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(30, 3))
+Y = (X[:, 0] > 0).astype(int)
+
+
+def saved(model: Any, path: Path) -> tuple[dict[str, Any], dict[str, Any], bytes]:
+    pegasos.save(model, path)
+    return apart(path.read_bytes())
+
+
+def with_number(path: Path, model: Any, array: str, value: float, place: int = 0) -> Path:
+    """The model's file with one number of an array changed."""
+    header, head, data = saved(model, path)
+    entry = header[array]
+    dtype = {"F64": "<f8", "F32": "<f4"}[entry["dtype"]]
+    begin = entry["data_offsets"][0] + place * np.dtype(dtype).itemsize
+    damaged = bytearray(data)
+    damaged[begin : begin + np.dtype(dtype).itemsize] = np.array(value, dtype).tobytes()
+    path.write_bytes(together(header, head, bytes(damaged)))
+    return path
+
+
+LINEAR = SDCA(random_state=0).fit(X, Y)
+SCALED = {
+    each: make_pipeline(each(), SDCA(random_state=0)).fit(X, Y)
+    for each in (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler)
+}
+LANDMARKS = make_pipeline(Nystroem("gaussian", 6, random_state=0), SDCA(random_state=0)).fit(X, Y)
+CASES = [
+    (LINEAR, "model/coef_", 1e308, "its scores are not finite for rows of the size"),
+    (LINEAR, "model/coef_", np.nan, "not finite"),
+    (Pegasos(kernel=Polynomial(3), n_iter=50, random_state=0).fit(X, Y), "model/support_vectors_", 1e300, "longer than any row"),
+    (SCALED[StandardScaler], "model/0/scale_", 1e-320, "its deviations are not the roots"),
+    (SCALED[StandardScaler], "model/0/scale_", 0.0, "its deviations are not the roots"),
+    (SCALED[MinMaxScaler], "model/0/scale_", 1e300, "its numbers do not belong together"),
+    (SCALED[MinMaxScaler], "model/0/data_min_", 1e308, "its numbers do not belong together"),
+    (SCALED[MaxAbsScaler], "model/0/scale_", 1e-320, "its scales are not the largest numbers"),
+    (SCALED[RobustScaler], "model/0/scale_", 1e-320, "a scale is zero, negative or too small"),
+    (LANDMARKS, "model/0/weights_", 1e150, "its map does not belong to its eigenvalues"),
+]
+
+
+@pytest.mark.parametrize(("model", "array", "value", "words"), CASES)
+def test_numbers_that_no_fit_has_left(model: Any, array: str, value: float, words: str, tmp_path: Path) -> None:
+    path = with_number(tmp_path / "my.model", model, array, value)
+    with pytest.raises(BadModel, match=words):
+        pegasos.load(path)
+    answer = call("show", path)
+    assert answer.code == 4 and words in answer.err
+
+
+@pytest.mark.parametrize("params", [{"degree": 3, "coef0": 1e200}, {"degree": 5000, "coef0": 1.0}])
+def test_kernels_that_are_not_finite_for_rows_of_training(params: dict[str, Any], tmp_path: Path) -> None:
+    header, head, data = saved(Pegasos(kernel=Polynomial(3), n_iter=50, random_state=0).fit(X, Y), tmp_path / "my.model")
+    for part in ("params", "state"):
+        head["model"][part]["kernel"] = {"kernel": "polynomial", "params": copy.deepcopy(params)}
+    (tmp_path / "my.model").write_bytes(together(header, head, data))
+    with pytest.raises(BadModel, match=r"values of its kernel Polynomial.* are not finite for rows of the size"):
+        pegasos.load(tmp_path / "my.model")
+
+
+@pytest.mark.parametrize("kernel", [None, "linear", "gaussian", "exponential", "laplacian", Polynomial(3)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_from_far_away_predict_where_that_is_finite(kernel: Any, dtype: Any, tmp_path: Path) -> None:
+    model = SDCA(kernel=kernel, random_state=0).fit(X.astype(dtype), Y)
+    pegasos.save(model, tmp_path / "my.model")
+    model = pegasos.load(tmp_path / "my.model")
+    assert np.isfinite(model.decision_function(1e8 * X.astype(dtype))).all()
+    far = np.concatenate([X[:2], np.full((1, 3), 1e308), X[:1]])
+    if kernel == "laplacian":  # far from everything is a number, too
+        assert np.isfinite(model.decision_function(far)).all()
+        return
+    with pytest.raises(NotFinite, match="row 2 has no finite score: it is larger than any row in training") as caught:
+        model.decision_function(far)
+    assert caught.value.rows.tolist() == [2] and caught.value.far_away
+    for each in model.staged_decision_function(X):
+        assert np.isfinite(each).all()
+
+
+def test_what_is_larger_than_in_training_is_known_from_every_way_to_fit() -> None:
+    largest = float(np.square(X).sum(axis=1).max())
+    for model in (LINEAR, SDCA(kernel="gaussian").fit(X, Y), Perceptron().fit(sparse.csr_matrix(X), Y)):
+        assert model._reach == pytest.approx(largest)
+    parts = Pegasos().partial_fit(X[:15], Y[:15], classes=[0, 1])
+    parts.partial_fit(X[15:], Y[15:])
+    assert parts._reach == pytest.approx(largest)
+    assert SDCA(kernel="precomputed").fit(X @ X.T, Y)._reach == pytest.approx(np.abs(X @ X.T).max())
+
+
+def test_predict_names_the_row_and_the_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = numbers(40)
+    written(table, tmp_path / "table.csv")
+    fine("train", "table.csv", "-m", "sdca", "--kernel", "gaussian", "-q", "-o", "my.model")
+    lines = (tmp_path / "table.csv").read_text().splitlines()
+    lines[6] = "1,1e308,-1e308,yes"
+    (tmp_path / "odd.csv").write_text("\n".join(lines) + "\n")
+    for command in ("predict", "run"):
+        answer = call(command, "my.model", "odd.csv")
+        assert (
+            answer.code == 3 and "odd.csv, line 7, column 'b': 1e+308 is too far from what the model was trained on" in answer.err
+        )
+    answer = call("report", "my.model", "--data", "odd.csv", "-o", "page.html")
+    assert answer.code == 3 and "column 'b'" in answer.err and not (tmp_path / "page.html").exists()
+
+
+def test_a_damaged_model_is_to_blame_where_the_row_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A deviation and its variance are changed alike: nothing that loading could see."""
+    monkeypatch.chdir(tmp_path)
+    written(numbers(40), tmp_path / "table.csv")
+    fine("train", "table.csv", "-m", "sdca", "-q", "-o", "my.model")
+    header, head, data = apart((tmp_path / "my.model").read_bytes())
+    damaged = bytearray(data)
+    for name, value in (("scale_", 1e-200), ("var_", 0.0)):
+        begin = next(entry["data_offsets"][0] for key, entry in header.items() if key.endswith(name))
+        damaged[begin : begin + 8] = np.array(value, "<f8").tobytes()
+    (tmp_path / "my.model").write_bytes(together(header, head, bytes(damaged)))
+    assert call("predict", "my.model", "table.csv").code == 4
+
+
+def test_an_expansion_that_overflows_names_the_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = make_pipeline(PolynomialFeatures(5), SDCA(random_state=0)).fit(X, Y)
+    pegasos.save(model, "my.model")
+    (tmp_path / "rows.csv").write_text("x1,x2,x3\n1,2,3\n1e100,2,3\n")
+    answer = call("predict", "my.model", "rows.csv")
+    assert answer.code == 3 and "rows.csv, line 3, column 'x1': 1e+100" in answer.err and "PolynomialFeatures" in answer.err
+
+
+@pytest.mark.parametrize("size", [1e200, 1e305])
+@pytest.mark.parametrize("kernel", ["gaussian", "exponential", "laplacian", Gaussian(1.0)])
+def test_values_near_the_largest_float(kernel: Any, size: float) -> None:
+    with pytest.raises(ValueError, match="scale X"):
+        Pegasos(kernel=kernel, n_iter=10).fit(size * (1 + X**2), Y)
+
+
+@pytest.mark.parametrize("learner", [Pegasos(n_iter=200, random_state=0), Perceptron(epochs=2)])
+def test_columns_of_very_different_sizes_are_told_once_and_early(learner: Any) -> None:
+    with pytest.warns(BadlyScaled, match="Scale X") as caught:
+        learner.fit(X * [1, 1e-8, 1e8], Y)
+    (warning,) = [each.message for each in caught if isinstance(each.message, BadlyScaled)]
+    assert isinstance(warning, BadlyScaled) and (warning.large, warning.small) == (2, 1) and warning.ratio > 1e15
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BadlyScaled)
+        learner.fit(X * [1, 10, 0], Y)  # fine, and a column without numbers
+        learner.fit(sparse.csr_matrix(X), Y)
+        SDCA(random_state=0).fit(X * [1, 1e-8, 1e8], Y)  # has no trouble with them
+
+
+def test_sdca_solves_columns_of_any_size() -> None:
+    """One column multiplied by 1e8: a certified optimum that is as right as before."""
+    random = np.random.default_rng(1)
+    rows = random.normal(size=(400, 5))
+    labels = rows @ random.normal(size=5) > 0
+    plain = SDCA(random_state=0).fit(rows, labels)
+    wide = SDCA(random_state=0).fit(rows * [1e8, 1, 1, 1, 1], labels)
+    assert wide.gap_ <= 1e-3 and wide.score(rows * [1e8, 1, 1, 1, 1], labels) >= plain.score(rows, labels) - 0.02
