@@ -8,6 +8,7 @@ import errno
 import io
 import os
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -46,7 +47,7 @@ def left_over(folder: Path) -> list[str]:
 
 def shell(line: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """A line for the shell in which PEGASOS stands for the program."""
-    line = line.replace("PEGASOS", " ".join(PROGRAM))
+    line = re.sub(r"\bPEGASOS\b", " ".join(PROGRAM), line)  # but not in the names of variables
     environment = {**os.environ, **environment}
     done = subprocess.run(
         ["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
@@ -218,7 +219,7 @@ def test_records_that_are_damaged(name: str, content: str, place: Path) -> None:
 ENVIRONMENTS = [
     ("PEGASOS predict my.model table.csv > /dev/full", 1, "no space left where the results are written"),
     ("PEGASOS predict my.model table.csv -o /dev/full", 1, "no space left for /dev/full"),
-    ("PEGASOS predict my.model table.csv | head -1; exit ${PIPESTATUS[0]}", 1, ""),
+    ("PEGASOS predict my.model large.csv --what scores | head -1; exit ${PIPESTATUS[0]}", 1, ""),
     ("PEGASOS predict my.model table.csv >&-", 0, ""),
     ("PEGASOS models >&- 2>&-", 0, ""),
     ("PEGASOS predict my.model - <&-", 3, "standard input is closed"),
@@ -238,6 +239,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained")
     (folder / "folder").mkdir()
     written(numbers(60), folder / "table.csv")
+    written(numbers(20_000), folder / "large.csv")  # more than a pipe holds
     fine("train", folder / "table.csv", "-m", "perceptron", "-q", "-o", folder / "my.model")
     return folder
 
