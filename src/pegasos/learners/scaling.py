@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-#: The largest numbers of two columns may differ by this factor. Accuracy suffers earlier (on 2,000 rows of 10 columns, one of
-#: them multiplied by 1e3, Pegasos falls from 97 to 57 %), but columns that are in order differ, too: of a million standardized
-#: rows a rare mark is 1e3, and words are rare or frequent. Beyond this nobody is warned in vain.
+#: The largest numbers of two columns may differ by this factor. Harm begins earlier: on scikit-learn's wine, a factor of 2.5e3,
+#: Pegasos is right in 61 % of the rows, and in 98 % where they are standardized. But tables that are in order differ, too: of a
+#: million standardized rows a rare mark is 1e3.
 MOST = 1e6
 
 

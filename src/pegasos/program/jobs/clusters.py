@@ -7,7 +7,6 @@ import contextlib
 import logging
 import os
 import signal
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +17,7 @@ from sklearn.pipeline import Pipeline
 from pegasos.engine.memory import parse_bytes
 from pegasos.learners.catalogue import SDCA
 from pegasos.program.errors import UsageError
+from pegasos.program.files import temporary_folder
 from pegasos.program.large.optimum import Cluster
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.messages import plain
@@ -98,7 +98,7 @@ def _client(options: ClusterOptions) -> Iterator[Any]:
         logging.disable(logging.CRITICAL)  # what goes wrong is told once, by us
         where: Any = options.cluster
         if where is None:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pegasos-", ignore_cleanup_errors=True))
+            folder = stack.enter_context(temporary_folder())
             with console.working(f"starting {options.workers} workers"):
                 where = LocalCluster(
                     n_workers=options.workers,
@@ -106,7 +106,7 @@ def _client(options: ClusterOptions) -> Iterator[Any]:
                     processes=True,
                     host="127.0.0.1",
                     dashboard_address="127.0.0.1:0",
-                    local_directory=folder,
+                    local_directory=str(folder),
                     silence_logs=logging.CRITICAL,
                     preload=[_DEAF],
                 )
