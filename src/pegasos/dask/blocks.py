@@ -81,9 +81,9 @@ class Described:
     rows: int
     bytes: int
     labels: Array
+    whole: Counted
     #: The largest x·x of its rows.
     reach: float
-    whole: Counted
     folds: tuple[Counted, ...] = ()
 
 
@@ -262,9 +262,8 @@ def describe(rows: Rows) -> Described:
     size = rows.X.data.nbytes + rows.X.indices.nbytes if sparse.issparse(rows.X) else rows.X.nbytes
     most = -2 if rows.folds is None else int(rows.folds.max(initial=-1))
     folds = tuple(counted(rows.folds == fold) for fold in range(-1, most + 1))
-    kind = sparse.issparse(rows.X)
-    reach = float(squared_norms(rows.X).max(initial=0))
-    return Described(rows.X.shape[1], str(rows.X.dtype), kind, len(rows.y), size, labels, reach, counted(slice(None)), folds)
+    kind, reach = sparse.issparse(rows.X), float(squared_norms(rows.X).max(initial=0))
+    return Described(rows.X.shape[1], str(rows.X.dtype), kind, len(rows.y), size, labels, counted(slice(None)), reach, folds)
 
 
 def encode(rows: Rows, held: tuple[Array]) -> Coded:

@@ -112,8 +112,7 @@ class DaskSDCA(Connected, SDCA):
         """Learn from rows that were checked and described already; X are the same rows as they were handed in."""
         self.check_parameters()
         each = class_weights(self.class_weight, table.classes, table.whole)
-        present = rows_with_weight(table.whole, each)
-        counted = (table.whole.sums, table.rows, present, table.reach)
+        counted = (table.whole.sums, table.rows, rows_with_weight(table.whole, each), table.reach)
         done = fit_in_passes(self, table.passes, table.classes, *counted, table.dtype, each)
         self.plan_ = table.plan(done)
         blocks.name_features(self, X)

@@ -35,7 +35,7 @@ def fit_in_passes(
 
     sums  Σ ω of each class;  rows, present  how many rows there are, and how many of them have ω > 0
     reach  the largest x·x;  dtype  of the fitted vectors
-    each  the weight of each class, where the blocks' weights and `sums` are without it
+    each   the weight of each class, where the blocks' weights and `sums` are without it
     """
     lam = float(learner.lam_ or 0.0)
     columns = predictors(lam, column_codes(len(classes)), sums, present, each)

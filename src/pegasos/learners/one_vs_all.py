@@ -37,6 +37,14 @@ def is_linear(estimator: Any) -> bool:
     return True
 
 
+def gives_probabilities(estimator: Any) -> bool:
+    """For `available_if`: scores mean probabilities."""
+    if not estimator.has_probabilities:
+        names, kind = " or ".join(map(repr, PROBABILISTIC)), type(estimator).__name__
+        raise AttributeError(f"predict_proba exists only for loss={names}, or after SweepCV.calibrate(); {kind} has neither.")
+    return True
+
+
 class NotFinite(ValueError):  # noqa: N818 - it names what the scores are
     """Rows of finite numbers to which a model gives scores that are not; `rows` are their places.
 
@@ -56,14 +64,6 @@ class NotFinite(ValueError):  # noqa: N818 - it names what the scores are
         others = f", nor have {len(self.rows) - 1} others" if len(self.rows) > 1 else ""
         why = "it is larger than any row in training" if self.far_away else "what was learned is damaged"
         return f"row {self.rows[0]} has no finite score{others}: {why}. Check the numbers in this row, or scale as in training."
-
-
-def gives_probabilities(estimator: Any) -> bool:
-    """For `available_if`: scores mean probabilities."""
-    if not estimator.has_probabilities:
-        names, kind = " or ".join(map(repr, PROBABILISTIC)), type(estimator).__name__
-        raise AttributeError(f"predict_proba exists only for loss={names}, or after SweepCV.calibrate(); {kind} has neither.")
-    return True
 
 
 def resume(walk: Walk, saved: dict[str, Any]) -> None:

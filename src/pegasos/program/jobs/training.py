@@ -95,12 +95,12 @@ def judged(
     return errors, figures
 
 
-def ask(estimator: Any, dataset: Dataset) -> Answers:
+def ask(estimator: Any, rows: Dataset) -> Answers:
     """Everything that a fitted model says about rows, by one computation of its scores."""
     learner: Any = anatomy(estimator, fitted=True).learner
-    scores = scores_of(estimator, dataset)
+    scores = scores_of(estimator, rows)
     p = learner.probabilities_of(scores) if learner.has_probabilities else None
-    return answers(estimator.classes_, dataset.labels, learner.labels_of(scores), scores, p)
+    return answers(estimator.classes_, rows.labels, learner.labels_of(scores), scores, p)
 
 
 def save_model(estimator: Any, path: str, dataset: Dataset, split: Split, known: Any = None, **found: Any) -> int:

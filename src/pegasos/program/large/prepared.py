@@ -46,10 +46,10 @@ class PreparedRows:
 
     def add(self, X: Any, codes: Array, weights: Array) -> None:
         self._write(codes, weights, X)
-        self._count(X, X.size)
+        self._count(X, codes)
 
-    def _count(self, X: Any, numbers: int) -> None:
-        self.count, self.numbers = self.count + X.shape[0], self.numbers + numbers
+    def _count(self, X: Any, codes: Array) -> None:
+        self.count, self.numbers = self.count + len(codes), self.numbers + X.size
         self.reach = max(self.reach, float(squared_norms(X).max(initial=0)))
 
     def _write(self, *values: Any) -> None:
@@ -96,7 +96,7 @@ class SparseRows(PreparedRows):
 
     def add(self, X: Any, codes: Array, weights: Array) -> None:
         self._write(codes, weights, self.numbers + X.indptr[1:].astype(np.int64), X.indices, X.data)
-        self._count(X, X.nnz)
+        self._count(X, codes)
 
     def _rows(self, span: slice) -> Any:
         before = 1 if span.start else 0

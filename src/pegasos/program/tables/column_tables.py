@@ -195,7 +195,7 @@ def chunk(table: Table, roles: Roles, wanted: Wanted) -> Dataset:
             table.values(each, f"column {shown(each.name)} has no number; the model was trained without missing values.")
     kept = {table.names[place]: table.columns[place].to_list() for place in roles.kept}
     X = pl.DataFrame(series) if wanted.frame else rows_of(series)
-    return Dataset(table.file, X, wanted.columns, y, label, where=table.where, kept=kept)
+    return Dataset(table.file, X, wanted.columns, y, label, kept=kept, where=table.where)
 
 
 def _as_wanted(table: Table, place: int, column: Column) -> pl.Series:
