@@ -252,13 +252,6 @@ def test_odd_environments(line: str, code: int, words: str, trained: Path) -> No
     assert not left_over(trained)
 
 
-def test_streams_that_are_closed_or_full(trained: Path) -> None:
-    """Two of these in every run of the suite."""
-    for line, code, words in (ENVIRONMENTS[0], ENVIRONMENTS[5]):
-        done = shell(line, trained)
-        assert done.returncode == code and words in done.stderr
-
-
 # -- signals -------------------------------------------------------------------------------------------------------------
 
 
