@@ -98,8 +98,9 @@ def test_calibrated_probabilities_mean_what_they_say(name, X, y, loss):
 def test_a_model_has_probabilities_only_after_it_was_calibrated():
     X, y = table(600)
     sweep = swept(X, y)
-    with pytest.raises(AttributeError, match=r"or after SweepCV.calibrate"):
+    with pytest.raises(AttributeError, match="predict_proba") as refused:
         sweep.best_estimator_[-1].predict_proba(X)
+    assert "or after SweepCV.calibrate()" in str(refused.value.__cause__)
     sweep.calibrate()
     assert sweep.predict_proba(X).shape == (600, 2)
     learner = sweep.best_estimator_[-1]

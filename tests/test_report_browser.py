@@ -10,6 +10,7 @@ import pytest
 
 from browsing import open_page, until
 from pegasos.kernels import Gaussian
+from pegasos.metrics import measure_of
 from pegasos.program.pages import report
 from pegasos.program.pages.page import make_page
 from pegasos.program.records.pages import KeptCell, MapRecord, RowsRecord, ShownRow
@@ -201,7 +202,7 @@ def test_nothing_is_wider_than_the_screen(browser, pages, name, width, dark):
 
 
 def test_of_scores_the_greatest_is_best(browser, tmp_path):
-    page = make_page(replace(fake(4), measure="f1_macro", best=3))
+    page = make_page(replace(fake(4), measure=measure_of("f1_macro"), best=3))
     look(browser, page.save(tmp_path / "score.html"))
     legend = "return [...document.querySelectorAll('#heat-test .role-legend-label text')].map(t => t.textContent)"
     assert browser.execute_script(legend) == ["0.475", "0.287", "0.1"]

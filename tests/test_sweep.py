@@ -26,6 +26,7 @@ from pegasos.kernels import Gaussian, Laplacian, Polynomial
 from pegasos.preprocessing import DropOutliers
 from pegasos.search.advice import SweepWarning
 from pegasos.search.estimates import bootstrap_choice, held_out, mcnemar
+from pegasos.search.store import StoreFailure
 from samples import digits, quadric_like
 
 pytestmark = pytest.mark.filterwarnings(
@@ -353,7 +354,7 @@ def test_a_store_of_another_question_is_refused(tmp_path: Path, change: str, nam
 
 def test_a_file_that_is_no_store_is_refused(tmp_path: Path) -> None:
     (tmp_path / "sweep.sqlite").write_bytes(b"not a database at all, just bytes" * 40)
-    with pytest.raises(ValueError, match="not a store"):
+    with pytest.raises(StoreFailure, match=r"damaged. Delete it, or take another folder"):
         SweepCV(Pegasos(random_state=0), GRID, cv=FOLDS, store=tmp_path).fit(X, y)
 
 
