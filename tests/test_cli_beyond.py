@@ -188,6 +188,7 @@ def test_tune_searches_a_sample_and_learns_from_all_rows(place: Path) -> None:
     assert card["refitted_rows"] == 3000 and card["split"]["train_rows"] == 2403
 
 
+@pytest.mark.slow
 def test_tune_learns_a_kernel_through_landmarks(place: Path) -> None:
     options = ("--memory", "60kB", "--kernel", "gaussian:1s", *QUICK, "--no-page", "-o", "run", "--json")
     answer = fine("tune", shards(messy(2500)), *options)
@@ -199,6 +200,7 @@ def test_tune_learns_a_kernel_through_landmarks(place: Path) -> None:
     assert answer.json["errors"]["test"]["error"] < 0.2
 
 
+@pytest.mark.slow
 def test_tune_keeps_the_sample_where_there_is_no_other_way(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = shards(numbers(2500))
     given = ("--memory", "50kB", "--no-page", "--cv", 2, "--kernel", "linear")
@@ -214,6 +216,7 @@ def test_tune_keeps_the_sample_where_there_is_no_other_way(place: Path, monkeypa
     assert call("tune", folder, "--drop-outliers", 3, *given, "-o", "three").code == 3
 
 
+@pytest.mark.slow
 def test_words_that_fit_until_each_has_a_column(place: Path) -> None:
     """A table of 40 kB that would take 2 MB once its words are columns."""
     frame = numbers(900).with_columns(("word " + (pl.int_range(pl.len()) % 300).cast(pl.String)).alias("c"))

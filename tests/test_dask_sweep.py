@@ -131,6 +131,7 @@ def test_weights_classes_and_given_folds(rows: Any, client: Client) -> None:
     assert_array_equal(again.counts_, sweep.counts_)
 
 
+@pytest.mark.slow
 def test_other_parameters_are_axes_too_and_wide_rows_have_their_methods(rows: Any, client: Client) -> None:
     X, y = rows
     y = np.where(y == "ash", 1, 0)

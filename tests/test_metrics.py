@@ -14,6 +14,14 @@ from pegasos.metrics import METRICS, SCORES, Metric, answers, as_metric, guesses
 from pegasos.search.figures import measured
 
 RANDOM = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever ran before."""
+    monkeypatch.setitem(globals(), "RANDOM", np.random.default_rng(0))
+
+
 COSTS = (("b", "a", 5.0), ("c", "a", 9.0), ("a", "b", 1.0))
 
 
@@ -107,6 +115,7 @@ def test_guessing_is_the_best_constant_answer(name):
             assert value <= metric.value(answers(names, y, guess, scores, other))
 
 
+@pytest.mark.slow
 def test_a_figure_knows_noise():
     """A model that answers at random in the classes' shares is no better than guessing, one that knows something is."""
     y = np.repeat(["no", "yes"], [900, 100])

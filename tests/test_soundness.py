@@ -23,6 +23,14 @@ from pegasos.learners.scaling import BadlyScaled
 from pegasos.program.errors import BadModel
 
 RANDOM = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever ran before."""
+    monkeypatch.setitem(globals(), "RANDOM", np.random.default_rng(0))
+
+
 X = RANDOM.normal(size=(30, 3))
 Y = (X[:, 0] > 0).astype(int)
 
