@@ -26,7 +26,7 @@ def start_cluster(workers: int) -> LocalCluster:
         processes=True,
         host="127.0.0.1",
         dashboard_address="127.0.0.1:0",
-        memory_limit="1GB",
+        memory_limit="2GB",
         silence_logs=logging.ERROR,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,8 @@ Array = np.ndarray[Any, Any]
 
 #: Share of the workers' memory that blocks may take to be kept there between passes.
 KEPT_SHARE = 0.5
+#: How long to wait for a first worker.
+WORKER_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,8 @@ def rows_with_weight(counted: Counted, each: Array | None) -> int:
 def _budget(client: Client, memory: Any) -> int:
     if memory is not None:
         return parse_bytes(memory)
+    with contextlib.suppress(TimeoutError):  # the only one may just be coming back
+        client.wait_for_workers(1, timeout=WORKER_SECONDS)
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     if not workers:
         raise ValueError("the Dask cluster has no workers (yet): start some, or wait with client.wait_for_workers(1).")
