@@ -103,7 +103,7 @@ def _tune(job: TuneJob) -> TuneRecord:
     begin, begin_clock = time.perf_counter(), time.monotonic()
     outputs.check_folder(job.folder)
     option_values.check(job.models, job.learning, job.running.memory)
-    assert job.metric  # a name that means nothing is refused before anything is read
+    judging_values.check(job.judging, job.threshold)  # a name that means nothing is refused before anything is read
     check_cluster(job.where)
     until = None if job.max_time is None else begin_clock + job.max_time
     dataset = load_or_outline(job.data, job.reading, job.running.memory)

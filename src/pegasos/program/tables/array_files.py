@@ -19,7 +19,7 @@ from pegasos.program.tables.dataset import Array, BadData, Column, Dataset, NoRo
 from pegasos.program.tables.labels import Where, cast, checked_labels, checked_weights, simplest
 from pegasos.program.tables.messages import listed, near, shown, size
 from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE, ReadOptions, Wanted
-from pegasos.program.tables.shards import TODO, Shards
+from pegasos.program.tables.shards import REMEDY, Shards
 from pegasos.program.tables.source import Source
 
 #: Names that rows and their labels have, as pairs.
@@ -128,12 +128,12 @@ def _joined(shards: Shards, found: list[Dataset]) -> Dataset:
     for each in found:
         if each.X.shape[1:] != first.X.shape[1:] or type(each.X) is not type(first.X):
             shapes = f"rows of shape {each.X.shape[1:]}, and {first.name} of shape {first.X.shape[1:]}"
-            raise BadData(f"{each.name} has {shapes} or of another kind; the files of one table have the same columns. {TODO}")
+            raise BadData(f"{each.name} has {shapes} or of another kind; the files of one table have the same columns. {REMEDY}")
         for what in ("y", "groups", "weights"):
             if (getattr(each, what) is None) != (getattr(first, what) is None):
                 lacking, having = (each, first) if getattr(each, what) is None else (first, each)
                 word = "labels" if what == "y" else what
-                raise BadData(f"{lacking.name} has no {word}, and {having.name} has; all files of one table have them. {TODO}")
+                raise BadData(f"{lacking.name} has no {word}, and {having.name} has; all files of one table have them. {REMEDY}")
 
     def all_of(name: str) -> Array | None:
         return None if getattr(first, name) is None else np.concatenate([getattr(each, name) for each in found])

@@ -139,8 +139,8 @@ def same_columns(first: Sequence[str], names: Sequence[str], file: str, first_fi
     lacking, own = [name for name in first if name not in set(names)], [name for name in names if name not in set(first)]
     what = [f"lacks {listed(map(shown, lacking))}"] * bool(lacking) + [f"has {listed(map(shown, own))} besides"] * bool(own)
     told = " and ".join(what) or f"has {len(names)} columns where {len(first)} are expected"
-    raise BadData(f"{file} {told}, unlike {first_file}: the files of one table have the same columns. {TODO}")
+    raise BadData(f"{file} {told}, unlike {first_file}: the files of one table have the same columns. {REMEDY}")
 
 
 #: The way out where files do not belong together.
-TODO = "Mend it, or name the files that belong together by a pattern, such as 'folder/part-*.csv'."
+REMEDY = "Mend it, or name the files that belong together by a pattern, such as 'folder/part-*.csv'."

@@ -11,7 +11,7 @@ from typing import Protocol, cast
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.messages import listed, shown
 from pegasos.program.tables.read_options import ReadOptions, Wanted
-from pegasos.program.tables.shards import TODO, Shards
+from pegasos.program.tables.shards import REMEDY, Shards
 from pegasos.program.tables.source import Source
 
 
@@ -40,11 +40,11 @@ def formats() -> dict[str, Format]:
 
 def chosen(shards: Shards, asked: str | None = None) -> Format:
     """The one format of all files."""
-    found = [_chosen(source, asked, f" {TODO}" if shards.of(source) else "") for source in shards.sources]
+    found = [_chosen(source, asked, f" {REMEDY}" if shards.of(source) else "") for source in shards.sources]
     for source, form in zip(shards.sources, found, strict=True):
         if form is not found[0]:
             kinds = f"{source.name} is {form.NAME}, and {shards.sources[0].name} is {found[0].NAME}"
-            raise BadData(f"{kinds}: the files of one table have one format. {TODO}")
+            raise BadData(f"{kinds}: the files of one table have one format. {REMEDY}")
     return found[0]
 
 

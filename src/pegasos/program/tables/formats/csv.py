@@ -21,7 +21,7 @@ from pegasos.program.tables.csv_records import SAMPLE_BYTES, Layout, find_layout
 from pegasos.program.tables.dataset import NUMBER, TEXT, BadData, Dataset, NoRows, TooLarge
 from pegasos.program.tables.messages import listed, shown, size
 from pegasos.program.tables.read_options import PACKED, Outline, ReadOptions, Wanted
-from pegasos.program.tables.shards import TODO, Shards, same_columns
+from pegasos.program.tables.shards import REMEDY, Shards, same_columns
 from pegasos.program.tables.source import Source
 from pegasos.program.tables.text_chunks import Chunk, chunks
 
@@ -186,7 +186,7 @@ class TextTables:
         if layout.header != first.header:
             lacking, having = (table.file, self._first) if first.header else (self._first, table.file)
             what = f"{lacking} begins without the names of its columns, and {having} with them"
-            raise BadData(f"{what}; write them into all files of a table, or into none. {TODO}")
+            raise BadData(f"{what}; write them into all files of a table, or into none. {REMEDY}")
         return same_columns(first.names, layout.names, table.file, self._first)
 
     def where(self, row: int) -> str:
