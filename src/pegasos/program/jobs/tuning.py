@@ -117,7 +117,7 @@ def _tune(job: TuneJob) -> TuneRecord:
     with cluster_of(job.where) as cluster:
         explored = explore(job, rows, until, cluster)
     search = explored.search
-    calibration, threshold = _decide(search, aim)
+    calibration, threshold = decide(search, aim)
     errors, figures = training.judged(search.best_estimator_, dataset, split, explored.metric)
     model, known = _refit_all(job, search, explored.recipe, dataset, split, until)
     saved = search.refit_rows_ if model is search.best_estimator_ else len(known)
@@ -336,7 +336,7 @@ def _search(
             raise UsageError(f"--metric {scoring} does not work here: {error}") from error
 
 
-def _decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Threshold | None]:
+def decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Threshold | None]:
     """Calibrate the choice, and choose its threshold if one is wished for; both where its out-of-fold scores allow it."""
     calibration = None
     try:
