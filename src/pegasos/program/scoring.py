@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import PolynomialFeatures
+from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures
 
 from pegasos.learners.one_vs_all import NotFinite
 from pegasos.program.errors import BadModel
@@ -19,6 +19,8 @@ Array = np.ndarray[Any, Any]
 
 #: A number above this is no measurement of anything: where it comes from a file, the file is to blame.
 _BEYOND = 1e30
+#: Numbers of sparse rows that are made dense at once, for a model that learned from dense ones.
+_DENSE_NUMBERS = 1 << 22
 
 
 def scores_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Array:
@@ -27,8 +29,7 @@ def scores_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Arr
     `model` names it in messages: the path of its file.
     """
     try:
-        with np.errstate(all="ignore"):
-            return np.asarray(estimator.decision_function(dataset.X))
+        return _scores(estimator, dataset.X)
     except NotFinite as error:
         raise _blamed(estimator, dataset, int(error.rows[0]), error, model) from error
     except ValueError as error:
@@ -44,6 +45,33 @@ def scores_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Arr
 def labels_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Array:
     """The classes that these scores mean."""
     return anatomy(estimator, fitted=True).learner.labels_of(scores_of(estimator, dataset, model))
+
+
+def _scores(estimator: Any, X: Any) -> Array:
+    """decision_function; of sparse rows in pieces that are made dense, where the model has steps that cannot take them."""
+    with np.errstate(all="ignore"):
+        if not _needs_dense(estimator, X):
+            return np.asarray(estimator.decision_function(X))
+        step = max(1, _DENSE_NUMBERS // max(1, X.shape[1]))
+        starts = range(0, max(1, X.shape[0]), step)
+        return np.concatenate([_shifted(estimator, X[start : start + step].toarray(), start) for start in starts])
+
+
+def _shifted(estimator: Any, X: Array, start: int) -> Array:
+    """Scores of a piece of the rows; a row without any is told by its place among all of them."""
+    try:
+        return np.asarray(estimator.decision_function(X))
+    except NotFinite as error:
+        raise NotFinite(error.rows + start, error.square, error.reach) from None
+
+
+def _needs_dense(estimator: Any, X: Any) -> bool:
+    """Whether these rows are sparse, and a step moves zeros, which sparse rows do not hold."""
+    if not sparse.issparse(X):
+        return False
+    parts = [stage.part for stage in anatomy(estimator, fitted=True).stages]
+    moving = [vars(part).get("with_mean") or vars(part).get("with_centering") for part in parts]
+    return any(moving) or any(isinstance(part, MinMaxScaler) for part in parts)
 
 
 def _first_failing(estimator: Any, X: Any) -> int | None:
@@ -64,8 +92,7 @@ def _first_failing(estimator: Any, X: Any) -> int | None:
 
 def _fails(estimator: Any, X: Any) -> bool:
     try:
-        with np.errstate(all="ignore"):
-            estimator.decision_function(X)
+        _scores(estimator, X)
     except ValueError:
         return True
     return False
@@ -98,6 +125,7 @@ def _blamed(estimator: Any, dataset: Dataset, row: int, error: ValueError, model
 
 def _step_that_fails(estimator: Any, X: Any) -> Any:
     """The first step whose numbers are not finite; None where there is none."""
+    X = X.toarray() if _needs_dense(estimator, X) else X
     for stage in anatomy(estimator, fitted=True).stages:
         if not stage.drops:
             try:
