@@ -205,7 +205,7 @@ def mutated(files: list[bytes], random: np.random.Generator) -> tuple[str, int, 
     if kind in ("flip", "head flip"):
         damaged = bytearray(content)
         for _ in range(random.integers(1, 9)):
-            damaged[random.integers(len(damaged) if kind == "flip" else 2000)] ^= 1 << random.integers(8)
+            damaged[random.integers(len(damaged) if kind == "flip" else min(2000, len(damaged)))] ^= 1 << random.integers(8)
         return kind, place, bytes(damaged)
     if kind == "cut":
         return kind, place, content[: random.integers(len(content))]

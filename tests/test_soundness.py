@@ -23,6 +23,8 @@ from pegasos.learners.one_vs_all import NotFinite
 from pegasos.learners.scaling import BadlyScaled
 from pegasos.program import scoring
 from pegasos.program.errors import BadModel
+from pegasos.program.jobs import large_training
+from pegasos.program.large.optimum import fit_to_files
 
 RANDOM = np.random.default_rng(0)
 
@@ -267,3 +269,29 @@ def test_sparse_rows_for_a_model_of_dense_ones(scale: str, tmp_path: Path, monke
     (tmp_path / "odd.svm").write_text("\n".join([*rows[:9], "yes 1:1 2:1e308", *rows[9:]]).replace("yes", "1").replace("no", "0"))
     answer = call("predict", "my.model", "odd.svm")
     assert answer.code == 3 and "odd.svm, row 10, column 'b': 1e+308 is too far" in answer.err
+
+
+def large_table(path: Path, value: str) -> Path:
+    """Rows beyond the memory that the tests allow, with an odd number in line 501."""
+    lines = numbers(900).write_csv().splitlines()
+    lines[500] = ",".join(["1", value, *lines[500].split(",")[2:]])
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(("value", "options"), [("1e39", ("--scale", "none")), ("1e120", ("--scale", "none", "--expand", 3))])
+def test_rows_that_cannot_be_prepared_are_named(value: str, options: Any, tmp_path: Path) -> None:
+    table = large_table(tmp_path / "table.csv", value)
+    answer = call("train", table, "-m", "sdca", "--memory", "15kB", "-q", "-o", tmp_path / "my.model", *options)
+    assert answer.code == 3 and f"table.csv, line 501, column 'b': {float(value):g} becomes a number beyond" in answer.err
+
+
+def test_rows_beyond_memory_without_a_score_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fit(learner: Any, *given: Any, **more: Any) -> None:
+        fit_to_files(learner, *given, **more)
+        learner.coef_ = np.full_like(learner.coef_, 1e290)
+
+    monkeypatch.setattr(large_training, "fit_to_files", fit)
+    table = large_table(tmp_path / "table.csv", "1e30")
+    answer = call("train", table, "-m", "sdca", "--memory", "15kB", "--scale", "none", "-q", "-o", tmp_path / "my.model")
+    assert "table.csv, line 501" in answer.err and "no finite score" in answer.err and answer.code in (3, 4)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import numbers as numeric
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,7 +35,7 @@ def scores_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Arr
     except NotFinite as error:
         raise _blamed(estimator, dataset, int(error.rows[0]), error, model) from error
     except ValueError as error:
-        row = _first_failing(estimator, dataset.X)
+        row = _first_failing(lambda X: _fails(estimator, X), dataset.X)
         if row is None:
             raise
         raise _blamed(estimator, dataset, row, error, model) from error
@@ -45,6 +47,39 @@ def scores_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Arr
 def labels_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Array:
     """The classes that these scores mean."""
     return anatomy(estimator, fitted=True).learner.labels_of(scores_of(estimator, dataset, model))
+
+
+def prepared(steps: Any, dataset: Dataset) -> Any:
+    """The rows through fitted steps, as finite numbers in float32, dense or CSR; else BadData with the row."""
+    with contextlib.suppress(ValueError):
+        rows = _in_single(steps, dataset.X)
+        if _is_finite(rows):
+            return rows
+    row = _first_failing(lambda X: _overflows(steps, X), dataset.X)
+    if row is None:
+        return _in_single(steps, dataset.X)
+    column, value = _largest(dataset, row)
+    raise BadData(
+        f"{dataset.at(row)}, column {shown(column)}: {value:g} becomes a number beyond float32 on its way to the model. "
+        "Correct it, leave it empty if it is not known, or divide the column by a constant."
+    )
+
+
+def _in_single(steps: Any, X: Any) -> Any:
+    with np.errstate(all="ignore"):
+        rows = steps.transform(X)
+        return rows.tocsr().astype(np.float32) if sparse.issparse(rows) else np.asarray(rows).astype(np.float32)
+
+
+def _overflows(steps: Any, X: Any) -> bool:
+    try:
+        return not _is_finite(_in_single(steps, X))
+    except ValueError:
+        return True
+
+
+def _is_finite(rows: Any) -> bool:
+    return bool(np.isfinite(rows.data if sparse.issparse(rows) else rows).all())
 
 
 def _scores(estimator: Any, X: Any) -> Array:
@@ -74,16 +109,16 @@ def _needs_dense(estimator: Any, X: Any) -> bool:
     return any(moving) or any(isinstance(part, MinMaxScaler) for part in parts)
 
 
-def _first_failing(estimator: Any, X: Any) -> int | None:
+def _first_failing(fails: Callable[[Any], bool], X: Any) -> int | None:
     """The first row that fails by itself, found by halving; None where no row does."""
     start, stop = 0, X.shape[0]
-    if not stop or not _fails(estimator, X):
+    if not stop or not fails(X):
         return None
     while stop - start > 1:
         middle = (start + stop) // 2
-        if _fails(estimator, X[start:middle]):
+        if fails(X[start:middle]):
             stop = middle
-        elif _fails(estimator, X[middle:stop]):
+        elif fails(X[middle:stop]):
             start = middle
         else:
             return None
@@ -133,8 +168,8 @@ def _step_that_fails(estimator: Any, X: Any) -> Any:
                     X = stage.part.transform(X)
             except ValueError:
                 return None
-            numbers = X.data if sparse.issparse(X) else np.asarray(X)
-            if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
+            X = X if sparse.issparse(X) else np.asarray(X)
+            if X.dtype.kind == "f" and not _is_finite(X):
                 return stage.part
     return None
 

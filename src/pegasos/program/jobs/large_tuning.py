@@ -20,6 +20,7 @@ from pegasos.program.errors import UsageError
 from pegasos.program.grids import SOLVED_ROWS
 from pegasos.program.jobs import tuning
 from pegasos.program.jobs.clusters import cluster_of
+from pegasos.program.jobs.datasets import take
 from pegasos.program.jobs.large_tables import LargeTable
 from pegasos.program.jobs.large_training import chosen_scale
 from pegasos.program.jobs.prepared_tables import Known, PreparedTable, count_errors, prepared, save_large
@@ -30,6 +31,7 @@ from pegasos.program.large.prepared import NoRoom
 from pegasos.program.large.survey import Survey
 from pegasos.program.pages.wording import whole_words
 from pegasos.program.records.runs import Compared, ErrorCount, TuneRecord, WholeRecord, out_of_fold
+from pegasos.program.scoring import labels_of
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.read_options import Outline
@@ -147,7 +149,7 @@ class _Whole:
 
     def _of_sample(self, why: str) -> Told:
         model, rows = self.search.best_estimator_, self.rows
-        errors = {"training": ErrorCount.of(rows.labels, model.predict(rows.X)), **_stream_errors(self.table, self.found, model)}
+        errors = {"training": ErrorCount.of(rows.labels, labels_of(model, rows)), **_stream_errors(self.table, self.found, model)}
         whole = WholeRecord(len(rows), "sample", why, self.setting.model, self.setting.lam)
         known = Known(Counter(label_texts(rows.labels).tolist()), hash_rows(rows.X, rows.y))
         return Told(errors, len(rows), whole, model, known)
@@ -166,7 +168,7 @@ class _Whole:
             with console.working(f"training {model} on {found.training} rows", "passes"):
                 self._fit(learner, files, lam, TRAINING, APART)
             with console.working("counting errors"):
-                errors = count_errors(learner, training=[files.train, files.compare], test=[files.test])
+                errors = count_errors(files, learner, training=[files.train, files.compare], test=[files.test])
             whole = WholeRecord(
                 sample=len(self.rows),
                 how="passes" if nystroem is None else "landmarks",
@@ -199,7 +201,7 @@ class _Whole:
             candidate = clone(learner)
             with console.working(f"comparing λ = {each:.3g} on {files.train.count} rows", "passes"):
                 self._fit(candidate, files, each, TRAINING)
-                yield Compared(each, count_errors(candidate, apart=[files.compare])["apart"])
+                yield Compared(each, count_errors(files, candidate, apart=[files.compare])["apart"])
 
     def _refitted(self, estimator: Any, files: PreparedTable, lam: float) -> Any:
         """The model that is kept: of all rows, if that was asked for and time allows. The steps stay those of training rows."""
@@ -234,8 +236,8 @@ def _stream_errors(table: LargeTable, found: Survey, model: Any) -> dict[str, Er
     with console.working(f"predicting test rows of {table.data}", "rows", found.rows) as progress:
         for part in progress.counting(table.parts(found.features, found.needs_frame)):
             test = np.flatnonzero(draw.test(len(part)))
-            X, _ = table.weighed(part.X, None)
+            part = replace(part, X=table.weighed(part.X, None)[0])
             if len(test):
-                guesses = model.predict(X[test])
+                guesses = labels_of(model, take(part, test))
                 rows, mistakes = rows + len(test), mistakes + int((label_texts(guesses) != label_texts(part.labels[test])).sum())
     return {"test": ErrorCount.counted(rows, mistakes)} if rows else {}
