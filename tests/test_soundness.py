@@ -135,6 +135,15 @@ def test_decisions_that_no_search_has_left(classes: int, name: str, value: Any, 
         pegasos.load(tmp_path / "my.model")
 
 
+def test_a_length_of_learning_that_no_fit_has(tmp_path: Path) -> None:
+    header, head, data = saved(Pegasos(epochs=2, random_state=0).fit(X, Y), tmp_path / "my.model")
+    head["model"]["params"]["epochs"] = 1e150
+    (tmp_path / "my.model").write_bytes(together(header, head, data))
+    for command in ("show", "report"):
+        answer = call(command, tmp_path / "my.model")
+        assert answer.code == 4 and "epochs must be a whole number" in answer.err
+
+
 @pytest.mark.parametrize("kind", [SIGMOID, ISOTONIC])
 @pytest.mark.parametrize("columns", [1, 3])
 def test_whatever_a_calibration_is_like_it_gives_probabilities(kind: str, columns: int) -> None:

@@ -68,6 +68,7 @@ class Learner(Part):
         estimator = self.cls(**node.params)
         try:
             estimator.check_parameters()
+            _ = estimator.stop  # which is looked at only when a walk begins, and by pages
         except ValueError as error:
             raise node.bad(f"{error!s:.200}".rstrip(".")) from None
         for name, check in self.numbers.items():
