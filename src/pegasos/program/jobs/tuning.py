@@ -30,6 +30,7 @@ from pegasos.program.pipelines import Recipe, check_expansion, chosen_scale, lea
 from pegasos.program.records.codec import save
 from pegasos.program.records.decisions import CalibrationRecord, calibration_record
 from pegasos.program.records.runs import Decision, TuneRecord, cell_records, out_of_fold
+from pegasos.program.scoring import scores_of
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.description import fitting_words, guessing_words, is_unbalanced
 from pegasos.program.tables.labels import label_text
@@ -364,8 +365,8 @@ def _refit_all(job: TuneJob, search: Any, recipe: Recipe, dataset: Dataset, spli
         with limited(until), console.working(f"refitting on all {len(rows)} rows"):
             model.fit(rows.X, rows.y, **recipe.weights_of(rows))
             both = search.best_estimator_, model
-            some = dataset.X[np.sort(np.random.default_rng(0).permutation(split.train)[:SCALE_ROWS])]
-            carry_over(*(anatomy(each, fitted=True).learner for each in both), *(each.decision_function(some) for each in both))
+            some = take(dataset, np.sort(np.random.default_rng(0).permutation(split.train)[:SCALE_ROWS]))
+            carry_over(*(anatomy(each, fitted=True).learner for each in both), *(scores_of(each, some) for each in both))
             return model, everyone
     except Interrupted:
         return search.best_estimator_, split.train

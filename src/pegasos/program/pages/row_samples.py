@@ -11,7 +11,6 @@ from scipy import sparse
 from sklearn.utils.validation import _get_feature_names
 
 from pegasos.engine.threads import single_threaded_blas
-from pegasos.learners.one_vs_all import NotFinite
 from pegasos.program.records.pages import Boundary, FeatureRecord, MapRecord, Statistics
 from pegasos.program.tables.dataset import NUMBER, TEXT, Column, Dataset, holds_words
 from pegasos.program.tables.statistics import describe
@@ -150,7 +149,7 @@ def boundary(estimator: Any, dataset: Dataset, codes: Array, encode: Callable[[A
     grid = np.stack(np.meshgrid(across, down), axis=-1).reshape(-1, 2)
     try:
         guessed = estimator.predict((grid @ plane + origin).astype(dataset.X.dtype))
-    except NotFinite:
+    except ValueError:  # NotFinite, or what a step says of numbers that are too large for it
         return None, "No decision boundary: between these rows the model's scores are not finite."
     inside = np.flatnonzero(((flat >= low) & (flat <= high)).all(axis=1))[:POINTS]
     ends, answers = (low.round(5).tolist(), high.round(5).tolist()), encode(np.asarray(guessed)).tolist()
