@@ -433,7 +433,7 @@ def test_cells_of_a_report_s_own_program_have_no_setting(tmp_path):
     cells = data_of(report(tmp_path))["grid"]["cells"]
     assert len(cells) == 10
     assert "command" not in cells[-1]
-    assert cells[-1]["setting"] == "experiment = emulated, λ = 0.2"
+    assert cells[-1]["setting"] == "experiment\xa0=\xa0emulated, λ\xa0=\xa00.2"
 
 
 # -- figures ---------------------------------------------------------------------------------------------------------
@@ -473,11 +473,11 @@ def test_numbers_on_axes(value, text):
 
 
 def test_kernels_in_short():
-    assert kernel_text(Gaussian(2.0)) == "gaussian 2"
-    assert kernel_text(Gaussian("0.5 scale")) == "gaussian 0.5 scale"
-    assert kernel_text(Gaussian("scale")) == "gaussian 1 scale"
-    assert kernel_text(Polynomial(3)) == "polynomial 3"
-    assert kernel_text(Polynomial(3, 1300.0)) == "polynomial 3 coef0=1300"
+    assert kernel_text(Gaussian(2.0)) == "gaussian, variance 2"
+    assert kernel_text(Gaussian("0.5 scale")) == "gaussian, 0.5 × usual variance"
+    assert kernel_text(Gaussian("scale")) == "gaussian, 1 × usual variance"
+    assert kernel_text(Polynomial(3)) == "polynomial, degree 3"
+    assert kernel_text(Polynomial(3, 1300.0)) == "polynomial, degree 3, coef0 1300"
     assert kernel_text(None) == "linear"
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pegasos.program.pages import row_charts as draw
-from pegasos.program.pages.blocks import Block, Chart, Facts, Section, Table, Text, Tiles, columns
-from pegasos.program.pages.shared_sections import common_sections, error_table, honest_tile
+from pegasos.program.pages.blocks import Block, Chart, Facts, Section, Table, Text, Tile, Tiles, columns
+from pegasos.program.pages.shared_sections import common_sections, error_table, honest_tile, share_of
 from pegasos.program.pages.sweep_page import confusion_panel, scripts_data
 from pegasos.program.pages.wording import cost_text, data_text, duration, interval, number_text, percent
 from pegasos.program.records.pages import ModelRecord, PageRecord, Weights
@@ -45,12 +45,14 @@ def _facts(model: ModelRecord) -> dict[str, Any]:
 
 
 def _tiles(record: PageRecord) -> list[Block]:
-    tiles = []
+    tiles: list[Tile] = []
     for name, each in record.errors.items():
         if each.error is not None:
             heading = f"Error on {name}" if name.endswith("rows") else f"Error on {name} rows"
             counted = f"{each.mistakes} of {each.rows:,} rows"
-            tiles.append((heading, percent(each.error), "; ".join(filter(None, [counted, interval(each.low, each.high)]))))
+            told = [counted, interval(each.low, each.high)]
+            told += [] if each.guess is None else [f"always guessing: {percent(each.guess)}"]
+            tiles.append((heading, percent(each.error), "; ".join(filter(None, told)), share_of(each.error, each.guess)))
     tiles += honest_tile(record.honest)
     return [Tiles(tiles)] if tiles else []
 

@@ -7,7 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
+from pegasos.engine.elementwise import as_rows
+from pegasos.engine.kernels import DistanceKernel, Polynomial
 from pegasos.metrics import measure_of
 from pegasos.program.pages import mistakes, row_samples
 from pegasos.program.pages.fitted_facts import curves, made, weights
@@ -23,7 +28,7 @@ from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import Threshold
 from pegasos.search.estimates import Estimate, held_out
 from pegasos.search.figures import Figure
-from pegasos.search.settings import Setting
+from pegasos.search.settings import Opaque, Setting
 
 Array = np.ndarray[Any, Any]
 
@@ -95,6 +100,7 @@ def record_sweep(
     )
     if dataset is None or dataset.y is None:
         return record
+    record = replace(record, typical=_typical(search, dataset.X if rows is None else rows))
     kept, rows = _kept(search, record, dataset, positions, tsne)
     boundary, reason = None, ""
     if model is not None:
@@ -250,6 +256,35 @@ def _rates(search: Any, threshold: Threshold | None) -> RatesRecord | None:
     classes = search.best_estimator_.classes_
     cut, aim = (0.0, None) if threshold is None else (threshold.value, threshold.aim)
     return rates_record(scores, codes, classes, search.positive(), cut, aim)
+
+
+def _typical(search: Any, X: Any) -> list[float | None]:
+    """K(x, x) of a usual row for each cell, which makes costs of different kernels comparable; empty where there is one kernel."""
+    kinds = [(setting.kernel, setting.preparation) for setting in search.settings_]
+    if len(set(kinds)) < 2:
+        return []
+    some, prepared = _safe_indexing(X, row_samples.sample(_num_samples(X), 200)), dict[Any, Any]()
+    found: dict[Any, float | None] = {}
+    for (kernel, steps), params in zip(kinds, search.cv_results_["params"], strict=True):
+        if (kernel, steps) in found:
+            continue
+        if isinstance(kernel, DistanceKernel):
+            found[kernel, steps] = 1.0
+        elif any(part.name == "Nystroem" for _, part in steps) or isinstance(kernel, Opaque):
+            found[kernel, steps] = None
+        else:
+            if steps not in prepared:
+                prepared[steps] = _prepared(clone(search.estimator).set_params(**params), some)
+            # x·x + 1: the constant feature is part of a linear predictor
+            found[kernel, steps] = float(np.median((kernel or Polynomial(1)).diagonal(prepared[steps]))) or None
+    return [found[kind] for kind in kinds]
+
+
+def _prepared(estimator: Any, rows: Any) -> Any:
+    """Rows as the learner of a pipeline sees them, whose steps are fitted to them."""
+    for stage in anatomy(estimator).stages:
+        rows = rows if stage.drops else stage.part.fit_transform(rows)
+    return as_rows(rows).astype(np.float64)
 
 
 def _metric(search: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pegasos.metrics import Measure
 from pegasos.program.pages import row_charts as draw
-from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text, columns
+from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text, Tile, columns
 from pegasos.program.pages.wording import duration, interval, percent
 from pegasos.program.records.pages import Boundary, DataRecord, FeatureRecord, PageRecord, Statistics
 from pegasos.program.records.runs import ErrorCount
@@ -34,11 +34,17 @@ def common_sections(record: PageRecord, setting: Setting) -> list[Section]:
     ]
 
 
-def honest_tile(honest: Estimate | None) -> list[tuple[str, str, str]]:
-    """What the choice is worth, where that was estimated."""
+def honest_tile(honest: Estimate | None, guess: float | None = None) -> list[Tile]:
+    """What the choice is worth, where that was estimated; the bar is its part of what guessing gives."""
     if honest is None:
         return []
-    return [("Honest error of the choice", percent(honest.error), f"{interval(honest.low, honest.high)}; {honest.method}")]
+    words = f"{interval(honest.low, honest.high)}; {honest.method}"
+    return [("Error to expect on new rows", percent(honest.error), words, share_of(honest.error, guess))]
+
+
+def share_of(error: float, guess: float | None) -> float | None:
+    """An error as a part of what guessing gives, for a bar."""
+    return None if not guess else min(1.0, error / guess)
 
 
 def _classes(data: DataRecord) -> list[Block]:

@@ -11,7 +11,8 @@ from typing import Any
 from pegasos.metrics import measure_of
 from pegasos.program.pages import row_charts as draw
 from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text, Tiles, columns
-from pegasos.program.pages.grid_views import Grid, Point
+from pegasos.program.pages.grid_axes import Point
+from pegasos.program.pages.grid_views import Grid
 from pegasos.program.pages.mistakes import PIXELS
 from pegasos.program.pages.shared_sections import PLACES, class_map, class_rows, feature_section, map_section
 from pegasos.program.pages.sweep_page import confusion_panel, explorer, scripts_data
@@ -99,7 +100,7 @@ def _summary(study: StudyRecord) -> list[Block]:
     if study.numbers:
         counts = Counter(number.verdict for number in study.numbers)
         total = len(study.numbers)
-        blocks.append(Tiles([(f"Verdict: {verdict}", f"{many} of {total} numbers", "") for verdict, many in counts.items()]))
+        blocks.append(Tiles([(f"Verdict: {verdict}", f"{many} of {total} numbers", "", many / total) for verdict, many in counts.items()]))
         if not study.data.real:
             text = "These rows are not the report's data: the verdicts are about the machinery, never about the report."
             blocks.append(Text(text, warning=True))

@@ -36,7 +36,7 @@ class Mistake:
     row: int
     true: int
     guess: int
-    #: Some classes and their scores, the predicted and the true one first; empty where scores were not kept.
+    #: Some classes and their scores, the predicted and the true one first; of two classes the second one's; empty where not kept.
     codes: list[int] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     #: Instead of scores: the share of leading cells that predict this row wrongly.
@@ -171,11 +171,15 @@ class PageRecord:
     threshold: Threshold | None = None
     rates: RatesRecord | None = None
     command: str | None = None
+    #: The file of the saved model, as a command line names it.
+    saved: str | None = None
     #: Further options of every command line, such as --label.
     options: list[str] = field(default_factory=list)
     seed: int | None = None
     seconds: float | None = None
     cells: list[CellRecord] = field(default_factory=list)
+    #: K(x, x) of a usual row for each cell; empty where that tells nothing.
+    typical: list[float | None] = field(default_factory=list)
     folds: int = 0
     complete: bool = True
     decision: Decision | None = None
