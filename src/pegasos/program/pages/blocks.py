@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 from pegasos.program.pages.wording import is_number, percent, value_text
 
-
 Tile = tuple[str, str, str, float | None]
 
 
@@ -124,7 +123,9 @@ class Table(Block):
 
 @dataclass
 class Chart(Block):
-    """A chart with its words for those who cannot see it, and the table behind it."""
+    """A chart with its words for those who cannot see it, and the table behind it; `half` stands beside another such one,
+    `narrow` does not grow with the screen.
+    """
 
     kind: ClassVar[str] = "chart"
     name: str
@@ -133,6 +134,7 @@ class Chart(Block):
     caption: str = ""
     table: Table | None = None
     half: bool = False
+    narrow: bool = False
 
     def charts(self) -> dict[str, Any]:
         return {self.name: self.spec}

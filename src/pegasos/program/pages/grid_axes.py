@@ -44,7 +44,7 @@ class Point:
 
 @dataclass
 class Axis:
-    """A parameter that varies: its values in order, and their labels; a `part` is a number of one kernel, which others do not have."""
+    """A parameter that varies: its values in order, and their labels; a `part` is a number that only kernels of one name have."""
 
     name: str
     title: str
@@ -129,7 +129,7 @@ def _round(cost: float) -> float:
 
 
 def _kernel_numbers(points: list[Point]) -> dict[str, str]:
-    """An axis for the one number in which kernels of a name differ, such as the width; instead of kernels where all have that name."""
+    """An axis for the one number in which kernels of a name differ, such as the width; where all have that name, in their stead."""
     named: dict[str, set[Kernel]] = defaultdict(set)
     for point in points:
         kernel = point.values.get("kernel")

@@ -8,7 +8,7 @@ from pegasos.metrics import Measure
 from pegasos.program.pages.vega import TICK, Rows, Spec, calculated, chart, either, grouped, mark, number, tooltip, word
 
 #: Pixels of a column and of a line of a heatmap by how many there are at most; beyond so many columns numbers are left out.
-SIZES: dict[str, Any] = {"across": [[12, 52], [24, 40], [1e9, 16]], "down": [[12, 32], [30, 26], [1e9, 16]], "numbers": 24}
+SIZES: dict[str, Any] = {"across": [[12, 46], [24, 40], [1e9, 16]], "down": [[12, 32], [30, 26], [1e9, 16]], "numbers": 24}
 #: Where nothing varies.
 NO_AXIS: dict[str, Any] = {"title": None, "long": False, "scale": {}, "ticks": None}
 #: From a value to its shade in 0..1 (0 is best), between the least and greatest value shown, or of its own column.

@@ -147,19 +147,21 @@ class Grid:
             views = [(across, down), *((part, across) for part in parts if anchor.at.get(part) is not None and across != part)]
             for one, two in views:
                 cells, free = self._shown(anchor, one, two), (one, two, "kernel" if one in parts else "")
-                tail = " ".join([*(value_text(anchor.at.get(name)) for name in self.words if name not in free), *[one] * (one in parts)])
+                tail = " ".join(
+                    [*(value_text(anchor.at.get(name)) for name in self.words if name not in free), *[one] * (one in parts)]
+                )
                 for part, what in (("test", "test"), ("train", "training")):
                     rows = self._rows(cells, one, two, part)
                     if any(row["value"] is not None for row in rows):
                         heat = self._heat(rows, described[one], described[two], part)
                         title = f"{self.described['title'] if part == 'test' else 'Training'}{': ' if tail else ''}{tail}"
-                        figures.setdefault(f"heat {what} {tail}", {**heat, "title": title})
+                        figures.setdefault(f"heat {what} {tail}".strip(), {**heat, "title": title})
                 for along, other in ((one, two), (two, one)):
                     rows = [row for row in self._rows(cells, along, other, "test") if None not in (row["at"], row["value"])]
                     if len({row["at"] for row in rows}) > 1:
                         lines = self._lines(rows, described[along], described[other])
                         title = f"{self.described['against']} against {described[along]['title']}{': ' if tail else ''}{tail}"
-                        figures.setdefault(f"lines {along} {tail}", {**lines, "title": title})
+                        figures.setdefault(f"lines {along} {tail}".strip(), {**lines, "title": title})
         return figures
 
     def _shown(self, anchor: Point, one: str, two: str) -> list[dict[str, Any]]:

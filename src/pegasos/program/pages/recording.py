@@ -259,7 +259,7 @@ def _rates(search: Any, threshold: Threshold | None) -> RatesRecord | None:
 
 
 def _typical(search: Any, X: Any) -> list[float | None]:
-    """K(x, x) of a usual row for each cell, which makes costs of different kernels comparable; empty where there is one kernel."""
+    """K(x, x) of a usual row for each cell, which makes costs of kernels comparable; empty where there is one kernel."""
     kinds = [(setting.kernel, setting.preparation) for setting in search.settings_]
     if len(set(kinds)) < 2:
         return []

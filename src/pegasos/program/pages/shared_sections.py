@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 from pegasos.metrics import Measure
 from pegasos.program.pages import row_charts as draw
 from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text, Tile, columns
+from pegasos.program.pages.boundary_picture import fields, picture
+from pegasos.program.pages.vega import class_colours
 from pegasos.program.pages.wording import duration, interval, percent
-from pegasos.program.records.pages import Boundary, DataRecord, FeatureRecord, PageRecord, Statistics
+from pegasos.program.records.pages import DataRecord, FeatureRecord, PageRecord, Statistics
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.terminal.reproduction import python_lines
 from pegasos.search.estimates import Estimate
@@ -140,31 +141,22 @@ def _boundary(record: PageRecord) -> list[Block]:
     edge, names = record.boundary, record.data.classes
     if edge is None:
         return [Text(record.no_boundary, small=True)] if record.no_boundary else []
-    points = [{"x": x, "y": y, "class": names[code]} for (x, y), code in zip(edge.points, edge.classes, strict=True)]
-    caption = "Areas: what the model predicts. Points: some of the rows, in the colour of their own class."
+    holding = edge.holding or [False] * len(edge.points)
+    listed = zip(edge.points, edge.classes, holding, strict=True)
+    points = [{"x": x, "y": y, "class": names[code], "holds": holds} for (x, y), code, holds in listed]
+    caption = "Areas: what the model predicts, the stronger the larger the lead. Points: some rows, in the colour of their class."
     if not edge.exact:
         caption = "Areas: what the model predicts in the plane of the two first principal components through the mean. Points: "
         caption += "some of the rows, projected on to that plane; a point may lie in a foreign area without being an error."
-    shares = [{"class": name, "share": edge.grid.count(code) / len(edge.grid)} for code, name in enumerate(names)]
-    listed = columns("text", **{"class": "class"}) + columns("percent", share="share of the plane")
-    table = Table("boundary", "Shares of the plane", listed, [row for row in shares if row["share"]])
-    chart = draw.boundary(_areas(edge, names), points, edge.titles, names)
-    return [Chart("boundary", "Decision boundary", chart, caption, table)]
-
-
-def _areas(edge: Boundary, names: list[str]) -> list[dict[str, Any]]:
-    """Rectangles of one class: neighbours in a line are one."""
-    side = round(len(edge.grid) ** 0.5)
-    width, height = ((edge.high[k] - edge.low[k]) / (side - 1) for k in (0, 1))
-    areas = []
-    for line in range(side):
-        start, low = 0, edge.low[1] + (line - 0.5) * height
-        for code, group in itertools.groupby(edge.grid[line * side : (line + 1) * side]):
-            end = start + len(list(group))
-            left, right = (edge.low[0] + (at - 0.5) * width for at in (start, end))
-            areas.append({"x": left, "x2": right, "y": low, "y2": low + height, "class": names[code]})
-            start = end
-    return areas
+    if edge.holding:
+        caption += " Dashed: the margins. In a ring: support vectors, on or inside their margin."
+    best, _ = fields(edge)
+    shares = [{"class": names[code], "share": float((best == place).mean())} for place, code in enumerate(edge.codes)]
+    columned = columns("text", **{"class": "class"}) + columns("percent", share="share of the plane")
+    table = Table("boundary", "Shares of the plane", columned, [row for row in shares if row["share"]])
+    image = picture(edge, class_colours(len(names)))
+    chart = draw.boundary(image, points, edge.titles, [edge.low, edge.high], names)
+    return [Chart("boundary", "Decision boundary", chart, caption, table, narrow=True)]
 
 
 def _curves(record: PageRecord) -> list[Block]:

@@ -100,7 +100,9 @@ def _summary(study: StudyRecord) -> list[Block]:
     if study.numbers:
         counts = Counter(number.verdict for number in study.numbers)
         total = len(study.numbers)
-        blocks.append(Tiles([(f"Verdict: {verdict}", f"{many} of {total} numbers", "", many / total) for verdict, many in counts.items()]))
+        blocks.append(
+            Tiles([(f"Verdict: {verdict}", f"{many} of {total} numbers", "", many / total) for verdict, many in counts.items()])
+        )
         if not study.data.real:
             text = "These rows are not the report's data: the verdicts are about the machinery, never about the report."
             blocks.append(Text(text, warning=True))

@@ -106,14 +106,20 @@ class RowsRecord:
 
 @dataclass(frozen=True)
 class Boundary:
-    """Predicted codes on a square grid from `low` to `high`, and some rows; `exact`: the plane is all that there is."""
+    """Scores on a square grid from `low` to `high`, and some rows; `exact`: the plane is all that there is.
+
+    `scores` has a list for each class in `codes`, those that win somewhere; with two classes one list, above 0 for codes[1].
+    """
 
     titles: list[str]
     low: list[float]
     high: list[float]
-    grid: list[int]
+    codes: list[int]
+    scores: list[list[float]]
     points: list[list[float]]
     classes: list[int]
+    #: Which of these rows hold the boundary: they lie on or inside its margin. Empty where there is no margin.
+    holding: list[bool]
     exact: bool
 
 

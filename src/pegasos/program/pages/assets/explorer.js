@@ -46,9 +46,11 @@ function drawHeat(element, cells, part) {
   const columns = distinct(rows.map((row) => row.xr)), lines = distinct(rows.map((row) => row.yr));
   const step = (direction, count) => grid.sizes[direction].find(([most]) => count <= most)[1];
   spec.data.values = rows;
-  // As wide as its place allows, but no cell wider than it is readable.
-  spec.width = columns > grid.sizes.numbers ? { step: step("across", columns) } : "container";
-  element.style.width = columns > grid.sizes.numbers ? "" : `min(100%, ${300 + 110 * columns}px)`;
+  // As wide as its place allows, but no cell wider than is good to read; where cells would be too narrow the chart scrolls.
+  const labels = 70 + Math.min(230, 6.2 * Math.max(0, ...rows.map((row) => row.y.length)));
+  const fits = columns <= grid.sizes.numbers && element.parentElement.clientWidth - labels >= 38 * columns;
+  spec.width = fits ? "container" : { step: step("across", columns) };
+  element.style.width = fits ? `min(100%, ${300 + 110 * columns}px)` : "";
   spec.height = { step: step("down", lines) };
   const settings = { values: rows.map((row) => row.value).filter((value) => value !== null), logarithmic: grid.logarithmic[part], columns: shown.columns };
   for (const param of spec.params) if (param.name in settings) param.value = settings[param.name];
