@@ -129,7 +129,7 @@ def _round(cost: float) -> float:
 
 
 def _kernel_numbers(points: list[Point]) -> dict[str, str]:
-    """An axis for the one number in which kernels of a name differ, such as the width; where all have that name, in their stead."""
+    """An axis for the one number in which kernels of a name differ (a width); where all have that name, in their stead."""
     named: dict[str, set[Kernel]] = defaultdict(set)
     for point in points:
         kernel = point.values.get("kernel")

@@ -15,7 +15,7 @@ from pegasos.engine.elementwise import as_rows
 from pegasos.engine.kernels import DistanceKernel, Polynomial
 from pegasos.metrics import measure_of
 from pegasos.program.pages import mistakes, row_samples
-from pegasos.program.pages.fitted_facts import curves, made, weights
+from pegasos.program.pages.fitted_facts import certificates, curves, made, weights
 from pegasos.program.pages.wording import kernel_text
 from pegasos.program.records.decisions import CalibrationRecord, RatesRecord, rates_record
 from pegasos.program.records.models import learner_facts
@@ -96,8 +96,9 @@ def record_sweep(
         advice=[str(each) for each in (getattr(search, "advice_", []) if advice is None else advice)],
         errors=errors or {},
         honest=honest,
-        curves=[] if model is None else curves(anatomy(model, fitted=True).learner),
     )
+    if model is not None:
+        record = replace(record, **_learned(model))
     if dataset is None or dataset.y is None:
         return record
     record = replace(record, typical=_typical(search, dataset.X if rows is None else rows))
@@ -146,10 +147,10 @@ def record_model(
     """
     learner: Any = anatomy(estimator, fitted=True).learner
     kernel = kernel_text(None if learner.kernel is None else learner.kernel_)
-    model = ModelRecord(Setting.of(estimator), learner_facts(estimator), kernel, weights(estimator, learner))
+    model = ModelRecord(Setting.of(estimator), learner_facts(estimator), kernel)
     seed = learner.random_state if isinstance(learner.random_state, int) else None
     record = PageRecord("model", _data(dataset, source), made(), command=command, seed=seed, seconds=seconds, model=model)
-    record = replace(record, curves=curves(learner))
+    record = replace(record, **_learned(estimator))
     if dataset is None or dataset.y is None:
         return record
     known = label_texts(estimator.classes_).tolist()
@@ -174,7 +175,18 @@ def record_model(
     kept = {"0": KeptCell(mistakes.confusion(codes, predicted, len(names)), listed)}
     shown = replace(shown, shown={str(each.row): keeper.one(each.row) for each in listed})
     data = replace(record.data, classes=names, counts=[*record.data.counts, *[0] * len(more)])
-    return replace(record, data=data, errors=errors, kept=kept, rows=shown, boundary=boundary, no_boundary=reason)
+    rates = None
+    if found.ndim == 1 and len(np.unique(codes)) == 2 and known == names:
+        rates = rates_record(found, codes, estimator.classes_, estimator.classes_[1], learner.threshold_, None)
+    record = replace(record, data=data, errors=errors, kept=kept, rows=shown, boundary=boundary, no_boundary=reason)
+    return replace(record, rates=rates)
+
+
+def _learned(estimator: Any) -> dict[str, Any]:
+    """What a fitted model tells of its learning: curves, certificates, weights."""
+    learner = anatomy(estimator, fitted=True).learner
+    found = {"curves": curves(learner), "certificates": certificates(estimator, learner)}
+    return {**found, "weights": weights(estimator, learner)}
 
 
 # -- parts -----------------------------------------------------------------------------------------------------------

@@ -145,6 +145,17 @@ def _measured(title: str, scale: str) -> Spec:
     return number("y", title=title, scale={"type": scale, "nice": False}, axis={"labelExpr": TICK, "tickCount": 5})
 
 
+def ranking(rows: Rows) -> Spec:
+    """Errors of models as bars, the best first, with their deviation over seeds."""
+    y = {"y": _names("model", "order", 230)}
+    x = number("error", title="error", axis={"format": ".3~p", "tickCount": 6})
+    hints = {"tooltip": tooltip(model="model", setting="setting", shown="error")}
+    bars = mark("bar", {**y, "x": x, **hints}, color="#4c78a8", opacity=0.85, height={"band": 0.7})
+    span = mark("rule", {**y, "x": number("low", title="error"), "x2": {"field": "high"}}, strokeWidth=2, aria=False)
+    text = mark("text", {**y, "x": number("high", title="error"), "text": word("shown")}, align="left", dx=6, aria=False)
+    return chart(rows, bars, span, text, height=[24])
+
+
 def times(rows: Rows, x: str, y: str, line: str) -> Spec:
     """Seconds against T (or rows), a line a kernel, both axes logarithmic."""
     ticks = {"labelExpr": TICK, "labelOverlap": "greedy", "values": sorted({row["x"] for row in rows})}

@@ -10,7 +10,7 @@ from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Sec
 from pegasos.program.pages.boundary_picture import fields, picture
 from pegasos.program.pages.vega import class_colours
 from pegasos.program.pages.wording import duration, interval, percent
-from pegasos.program.records.pages import DataRecord, FeatureRecord, PageRecord, Statistics
+from pegasos.program.records.pages import Certificate, DataRecord, FeatureRecord, PageRecord, Statistics, Weights
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.terminal.reproduction import python_lines
 from pegasos.search.estimates import Estimate
@@ -27,7 +27,8 @@ def common_sections(record: PageRecord, setting: Setting) -> list[Section]:
     blocks.append(Code("The model in Python", python_lines(setting, record.seed)))
     blocks.append(Facts({"seed": record.seed, "duration": duration(record.seconds), **record.made}))
     return [
-        Section("learning", "Learning", _curves(record)),
+        Section("weights", "Weights", _weights(record.weights)),
+        Section("learning", "Learning", [*_curves(record), *_certificates(record.certificates)]),
         Section("boundary", "Decision boundary", _boundary(record)),
         Section("map", "A map of the rows", map_section(record)),
         Section("rows", "The data", [*_classes(record.data), *feature_section(record)]),
@@ -167,6 +168,34 @@ def _curves(record: PageRecord) -> list[Block]:
         table = Table(f"curve-{number}", title, columns("number", x=curve.unit, y=curve.what), rows)
         blocks.append(Chart(f"curve-{number}", title, draw.curve(rows, curve.unit, curve.what), "", table, half=True))
     return blocks
+
+
+def _weights(weights: Weights | None) -> list[Block]:
+    if weights is None:
+        return []
+    rows = [
+        {"feature": feature, "order": place, "class": name, "place": line, "weight": values[place]}
+        for line, (name, values) in enumerate(zip(weights.classes, weights.weights, strict=True))
+        for place, feature in enumerate(weights.features)
+    ]
+    listed = columns("text", **{"feature": "feature", "class": "for class"}) + columns("number", weight="weight")
+    some = "" if weights.of == len(weights.features) else f"The {len(weights.features)} largest of {weights.of:,}. "
+    caption = some + "Of the features as the learner sees them, after scaling."
+    if len(weights.classes) > 1:
+        caption += " Orange speaks for a class, blue against it."
+    else:
+        caption += f" Positive weights speak for {weights.classes[0]}."
+    chart = draw.weights(rows, len(weights.classes))
+    table = Table("weights", "Weights", listed, rows)
+    return [Chart("weights", "Weights of features", chart, caption, table, narrow=len(weights.classes) == 1)]
+
+
+def _certificates(found: list[Certificate]) -> list[Block]:
+    """Objectives beside the bounds below them."""
+    rows = [{**vars(each), "gap": (each.objective - each.bound) / max(abs(each.objective), 1e-300)} for each in found]
+    listed = columns("text", of="predictor of") + columns("number", objective="objective", bound="no predictor is below")
+    title = "The objective, and what is certified"
+    return [Table("certificates", title, listed + columns("percent", gap="gap at most"), rows)] if rows else []
 
 
 def error_table(errors: dict[str, ErrorCount], title: str = "Errors of the refitted choice", folded: bool = False) -> list[Block]:

@@ -134,6 +134,15 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Certificate:
+    """The objective of the predictor of a class, and a bound that no predictor can be below."""
+
+    of: str
+    objective: float
+    bound: float
+
+
+@dataclass(frozen=True)
 class Weights:
     """The largest weights of a linear predictor, a list for each class; `of` is the number of all features."""
 
@@ -150,7 +159,6 @@ class ModelRecord:
     setting: Setting
     facts: LearnerFacts
     kernel: str
-    weights: Weights | None = None
     file: str | None = None
 
 
@@ -197,6 +205,8 @@ class PageRecord:
     kept: dict[str, KeptCell] = field(default_factory=dict)
     rows: RowsRecord = field(default_factory=RowsRecord)
     curves: list[Curve] = field(default_factory=list)
+    certificates: list[Certificate] = field(default_factory=list)
+    weights: Weights | None = None
     boundary: Boundary | None = None
     #: Why there is none.
     no_boundary: str = ""
