@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Annotated
 
 from pegasos.program.terminal import console
@@ -87,7 +86,7 @@ def command(
 
 
 def _show_next(found: TuneRecord) -> None:
-    model = shlex.quote(found.model)
-    console.show("", f"next:  pegasos show {model}")
-    console.show(f"       pegasos run {model} {'DATA' if found.source == '-' else shlex.quote(found.source)}")
-    console.show(f"       pegasos predict {model} NEW.csv -o labels.csv")
+    from pegasos.program.terminal.reproduction import next_commands
+
+    first, *rest = next_commands(found.model, found.source)
+    console.show("", f"next:  {first}", *(f"       {each}" for each in rest))

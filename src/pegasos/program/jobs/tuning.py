@@ -236,7 +236,7 @@ def _write_page(record: TuneRecord, search: Any, rows: Dataset, positions: Any, 
         # A map by t-SNE takes seconds: where the search took less, principal components are drawn.
         page = record_sweep(search, rows, options=options, positions=positions, tsne=search.time_ > MAP_SECONDS, **found)
         # The same cells as in summary.json, with the C of the rows that no outlier filter drops.
-        save_record(record.folder, replace(page, cells=record.cells))
+        save_record(record.folder, replace(page, cells=record.cells, saved=record.model))
         write_report(record.folder)
 
 
