@@ -18,13 +18,13 @@ from pegasos.engine.passes import MOST_FEATURES
 from pegasos.learners.catalogue import MODELS, SDCA, make_learner
 from pegasos.nystroem import Nystroem
 from pegasos.program.grids import SOLVED_ROWS
-from pegasos.program.jobs import tuning
+from pegasos.program.jobs import tune_files, tune_search, tuning
 from pegasos.program.jobs.clusters import cluster_of
 from pegasos.program.jobs.datasets import take
 from pegasos.program.jobs.large_tables import LargeTable
 from pegasos.program.jobs.large_training import chosen_scale
 from pegasos.program.jobs.prepared_tables import Known, PreparedTable, count_errors, prepared, save_large, stored_numbers
-from pegasos.program.jobs.tuning import TuneJob
+from pegasos.program.jobs.tune_search import TuneJob
 from pegasos.program.large.optimum import Cluster, fit_to_files
 from pegasos.program.large.preparation import fitted_pipeline
 from pegasos.program.large.prepared import NoRoom
@@ -82,12 +82,12 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
     memory = f"{max(int(SEARCH_SHARE * table.budget), LEAST_MEMORY)}B"
     with cluster_of(job.where, job.running.memory) as cluster:
         searched = replace(job, running=replace(job.running, memory=memory))
-        explored = tuning.explore(searched, rows, _until_search(until), cluster)
+        explored = tune_search.explore(searched, rows, _until_search(until), cluster)
         search = explored.search
         calibration, threshold = tuning.decide(search, aim)
         told = _Whole(job, table, found, search, rows, cluster, judges).learned(until)
     split = "random, row by row" if table.share else "none set aside"
-    record = tuning.make_record(
+    record = tune_files.make_record(
         job,
         explored,
         begin,
@@ -105,10 +105,10 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
         threshold=threshold,
         whole=told.whole,
     )
-    facts = tuning.facts_of_card(record, explored)
+    facts = tune_files.facts_of_card(record, explored)
     save_large(record.model, table, found, told.kept, told.known, **facts)
     page = replace(rows, notes=[*whole_words(told.whole, found.training), *rows.notes])
-    tuning.write_run(record, search, page, places, job)
+    tune_files.write_run(record, search, page, places, job)
     return record
 
 
