@@ -157,7 +157,8 @@ def test_a_reader_that_leaves_is_no_error_to_talk_about(tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
 def test_an_interrupted_tune_goes_on_where_it_was(tmp_path):
-    command = [PROGRAM, "tune", "digits", "-m", "pegasos", "--kernel", "gaussian:0.1s:10s:4", "--epochs", "1,6", "-o", "run"]
+    written(numbers(800), tmp_path / "my.csv")
+    command = [PROGRAM, "tune", "my.csv", "-m", "pegasos", "--kernel", "gaussian:0.1s:10s:5", "--epochs", "1,30", "-o", "run"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         end = time.monotonic() + 120
         while _cells(tmp_path / "run") == 0 and process.poll() is None and time.monotonic() < end:
@@ -171,7 +172,7 @@ def test_an_interrupted_tune_goes_on_where_it_was(tmp_path):
     kept = _cells(tmp_path / "run")
     assert kept > 0
     stamps = _stamps(tmp_path / "run")
-    result = json.loads(program(*command[1:], "--json", folder=tmp_path).stdout)
+    result = json.loads(program(*command[1:], "--json", "--no-page", folder=tmp_path).stdout)
     assert result["complete"]
     assert _cells(tmp_path / "run") == len(result["cells"]) * result["folds"]
     assert stamps <= _stamps(tmp_path / "run")
