@@ -57,6 +57,8 @@ TOLD_SHARE = 0.8
 SCALE_ROWS = 2000
 #: Seconds of search from which the page's map may take some, too.
 MAP_SECONDS = 10.0
+#: The longest time that a search may be given: clocks and locks can count it.
+MOST_SECONDS = 1e9
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,8 @@ def _tune(job: TuneJob) -> TuneRecord:
     option_values.check(job.models, job.learning, job.running.memory)
     judging_values.check(job.judging, job.threshold)  # a name that means nothing is refused before anything is read
     check_cluster(job.where)
+    if job.max_time is not None and not 0 < job.max_time <= MOST_SECONDS:
+        raise UsageError(f"--max-time must be a number of seconds above 0, at most {MOST_SECONDS:g}; got {job.max_time:g}.")
     until = None if job.max_time is None else begin_clock + job.max_time
     dataset = load_or_outline(job.data, job.reading, job.running.memory)
     if isinstance(dataset, Outline):
