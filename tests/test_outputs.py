@@ -236,11 +236,21 @@ def test_the_page_of_a_run_is_written_anew(place: Path) -> None:
         assert answer.code == 2 and "is a file that is read" in answer.err
 
 
-def test_help_for_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Full(io.StringIO):
-        def write(self, text: str) -> int:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+class Full(io.StringIO):
+    """A stream on a full disk."""
 
+    def write(self, text: str) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_messages_that_cannot_be_written_stop_nothing(place: Path) -> None:
+    with contextlib.redirect_stderr(Full()), contextlib.redirect_stdout(io.StringIO()):
+        assert app.run(["train", "table.csv", "-m", "perceptron", "-o", "my.model"]) == 0
+        assert app.run(["describe", "nothing.csv"]) == 3
+    assert Path("my.model").exists()
+
+
+def test_help_for_a_full_disk() -> None:
     for arguments in (["--version"], ["--help"], ["tune", "--help"]):
         said = io.StringIO()
         with contextlib.redirect_stdout(Full()), contextlib.redirect_stderr(said):
@@ -273,6 +283,8 @@ ENVIRONMENTS = [
     ("TMPDIR=/nonexistent PEGASOS predict my.model - < table.csv", 0, ""),
     ("PEGASOS_DATA=/nonexistent PEGASOS describe binary10", 3, "looked for in /nonexistent"),
     ("PEGASOS tune --help > /dev/full", 1, "no space left where the results are written"),
+    ("PEGASOS train table.csv -m perceptron -o said.model 2> /dev/full", 0, ""),
+    ("PEGASOS describe nothing.csv 2> /dev/full", 3, ""),
     ("PEGASOS --version > /dev/full", 1, "no space left where the results are written"),
     ("NUMBA_NUM_THREADS=abc PEGASOS train table.csv -o x.model", 2, "NUMBA_NUM_THREADS is 'abc'"),
     ("NUMBA_DISABLE_JIT=1 PEGASOS train table.csv -m perceptron -o x.model", 1, "NUMBA_DISABLE_JIT. Unset"),
