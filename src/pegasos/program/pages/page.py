@@ -133,7 +133,8 @@ def _write_chart(path: Path, spec: dict[str, Any]) -> list[Path]:
 
     drawn = {**spec, "width": 480} if spec.get("width") == "container" else spec
     svg, png, pdf = (path.with_name(f"{path.name}.{ending}") for ending in ("svg", "png", "pdf"))
-    write_text(svg, vl_convert.vegalite_to_svg(drawn, config=_ON_PAPER))
-    write_bytes(png, vl_convert.vegalite_to_png(drawn, config=_ON_PAPER, scale=2))
-    write_bytes(pdf, vl_convert.vegalite_to_pdf(drawn, config=_ON_PAPER))
+    picture = vl_convert.vegalite_to_svg(drawn, config=_ON_PAPER)  # drawn once: the other two are made of it
+    write_text(svg, picture)
+    write_bytes(png, vl_convert.svg_to_png(picture, scale=2))
+    write_bytes(pdf, vl_convert.svg_to_pdf(picture))
     return [svg, png, pdf]
