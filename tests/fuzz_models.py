@@ -119,7 +119,6 @@ def seeds() -> list[bytes]:
             (
                 (numbers(90), "--threshold recall=0.7 --positive yes"),
                 (numbers(90), "--cost yes>no:5,no>yes:1"),
-                (messy(90), "--metric f1-macro"),
             )
         ):
             data = written_table(table, Path(folder) / "table.csv")
@@ -429,7 +428,7 @@ def run(
     def cases() -> Iterator[tuple[str, Path, Path | None, bool]]:
         for number, content in enumerate(files):
             path.write_bytes(content)
-            yield f"whole {number}", path, data[number], True
+            yield f"whole {number}", path, data[number], number % 3 == 0
         yield from ((name, case, None, False) for name, case in made)
         while True:
             name, place, content = mutated(files, random)

@@ -33,10 +33,10 @@ _Unreadable: Any = typer.BadParameter.__mro__[1]
 
 _NO_MEMORY = "not enough memory. Give a smaller --memory, fewer rows, or a machine with more."
 _LIMITED = "This shell limits it: `ulimit -v` should say unlimited"
-#: Variables from which libraries take their threads when they are loaded; how the names of others begin that change them, and
-#: those that are harmless.
-_THREADS = ("NUMBA_NUM_THREADS", "POLARS_MAX_THREADS")
-_LIBRARIES, _HARMLESS = ("NUMBA_", "POLARS_"), {"NUMBA_CACHE_DIR", *_THREADS}
+#: Variables that libraries read as whole numbers when they are loaded, with the least; how the names of others begin that change
+#: libraries, and those that are harmless.
+_WHOLE = {"NUMBA_NUM_THREADS": 1, "POLARS_MAX_THREADS": 1, "SOURCE_DATE_EPOCH": 0}
+_LIBRARIES, _HARMLESS = ("NUMBA_", "POLARS_"), {"NUMBA_CACHE_DIR", *_WHOLE}
 #: Bytes that NumPy, SciPy, Numba and Polars map without trouble, with all their threads; and what they cannot do without.
 _ADDRESS_SPACE, _LEAST_ADDRESS_SPACE = 4 * 2**30, 2**30
 
@@ -154,6 +154,8 @@ def run(arguments: list[str] | None = None) -> int:
         return USAGE
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
+    except OSError as error:  # help and the version go to standard output, too
+        return _explain(error)
     return result if isinstance(result, int) else 0
 
 
@@ -182,11 +184,11 @@ def _guarded(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _check_environment() -> None:
     """Refuse what libraries would stumble over while they are loaded, each in its own way."""
-    for name in _THREADS:
+    for name, least in _WHOLE.items():
         value = os.environ.get(name, "1")
-        if not (value.isascii() and value.isdigit() and int(value[:9]) >= 1):
+        if not (value.isascii() and value.isdigit() and int(value[:9]) >= least):
             raise UsageError(
-                f"the environment variable {name} is {value!r}; it must be a whole number >= 1. Unset it, or correct it."
+                f"the environment variable {name} is {value!r}; it must be a whole number >= {least}. Unset it, or correct it."
             )
 
 

@@ -32,7 +32,7 @@ from pegasos.program.large.sample import Sample
 from pegasos.program.large.survey import Survey
 from pegasos.program.pages.wording import whole_words
 from pegasos.program.records.runs import Compared, ErrorCount, TuneRecord, WholeRecord, out_of_fold
-from pegasos.program.scoring import labels_of
+from pegasos.program.scoring import labels_of, scores_of
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.read_options import Outline
@@ -162,7 +162,8 @@ class _Whole:
         except Interrupted:
             assert self.judges is not None  # there is one wherever time is limited
             X, texts = self.table.sampled_texts(found, self.judges)
-            errors["test"] = ErrorCount.of(texts, model.predict(X), found.usual)
+            judged = Dataset(f"{self.table.data} ({len(texts)} of its test rows)", X, found.features)
+            errors["test"] = ErrorCount.of(texts, labels_of(model, judged), found.usual)
             why += f"; there was no time for all test rows either: its error is that on {len(texts)} of them, drawn by --seed"
         whole = WholeRecord(len(rows), "sample", why, self.setting.model, self.setting.lam)
         known = Known(Counter(label_texts(rows.labels).tolist()), hash_rows(rows.X, rows.y))
@@ -238,8 +239,8 @@ class _Whole:
 
     def _carry_over(self, estimator: Any) -> None:
         """What out-of-fold scores on the sample taught (calibration, threshold), for a model of more rows."""
-        both, some = (self.search.best_estimator_, estimator), self.rows.X[: tuning.SCALE_ROWS]
-        carry_over(*(anatomy(each, fitted=True).learner for each in both), *(each.decision_function(some) for each in both))
+        both, some = (self.search.best_estimator_, estimator), take(self.rows, np.arange(min(len(self.rows), tuning.SCALE_ROWS)))
+        carry_over(*(anatomy(each, fitted=True).learner for each in both), *(scores_of(each, some) for each in both))
 
     def _fit(self, learner: Any, files: PreparedTable, lam: float, *numbers: int) -> None:
         fit_to_files(learner.set_params(lam=lam), *files.learned(*numbers), cluster=self.cluster)

@@ -29,6 +29,8 @@ from pegasos.search.racing import limited
 
 #: Rows that tell how the scores of the refitted model compare with those before.
 SCALE_ROWS = 2000
+#: The longest time that a search may be given: clocks and locks can count it.
+MOST_SECONDS = 1e9
 
 
 def tune(job: TuneJob) -> TuneRecord:
@@ -43,6 +45,8 @@ def _tune(job: TuneJob) -> TuneRecord:
     option_values.check(job.models, job.learning, job.running.memory)
     judging_values.check(job.judging, job.threshold)  # a name that means nothing is refused before anything is read
     check_cluster(job.where)
+    if job.max_time is not None and not 0 < job.max_time <= MOST_SECONDS:
+        raise UsageError(f"--max-time must be a number of seconds above 0, at most {MOST_SECONDS:g}; got {job.max_time:g}.")
     until = None if job.max_time is None else begin_clock + job.max_time
     dataset = load_or_outline(job.data, job.reading, job.running.memory)
     if isinstance(dataset, Outline):

@@ -32,7 +32,9 @@ class OtherVersion(BadData):
 
 
 def to_json(value: Any) -> Any:
-    """Only what JSON has: records become objects, arrays lists, and what is not finite null."""
+    """Only what JSON has: records become objects, arrays lists, what is not finite null; bytes of file names that are no text,
+    which Python has as halves of characters, are spelled out.
+    """
     if isinstance(value, Setting):
         return value.to_json()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -43,6 +45,8 @@ def to_json(value: Any) -> Any:
         return [to_json(each) for each in value]
     if isinstance(value, np.ndarray | np.generic):
         return to_json(value.tolist())
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
