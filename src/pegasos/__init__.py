@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pegasos.learners import SDCA, Pegasos, Perceptron
     from pegasos.nystroem import Nystroem, full_kernel_bound
     from pegasos.program.modelfile import load, save
+    from pegasos.program.onnxfile import export_onnx
     from pegasos.program.pages import play, report
     from pegasos.search import RacingCV, SweepCV
 
@@ -20,6 +21,7 @@ __all__ = [
     "Perceptron",
     "RacingCV",
     "SweepCV",
+    "export_onnx",
     "full_kernel_bound",
     "load",
     "play",
@@ -34,6 +36,7 @@ _HOMES = {
     "SDCA": "pegasos.learners",
     "RacingCV": "pegasos.search",
     "SweepCV": "pegasos.search",
+    "export_onnx": "pegasos.program.onnxfile",
     "full_kernel_bound": "pegasos.nystroem",
     "load": "pegasos.program.modelfile",
     "play": "pegasos.program.pages",
