@@ -160,7 +160,11 @@ def _declared_input(each: Input, number: int) -> Any:
 def _declared_outputs(learner: Any, outputs: dict[str, str]) -> list[Any]:
     count = len(learner.classes_)
     kind = _KINDS[decisions.plain_classes(learner.classes_).dtype.kind]
-    shapes = {LABEL: ["rows"], SCORES: ["rows"] if count == 2 else ["rows", count], PROBABILITIES: ["rows", count]}
+    shapes: dict[str, Any] = {
+        LABEL: ["rows"],
+        SCORES: ["rows"] if count == 2 else ["rows", count],
+        PROBABILITIES: ["rows", count],
+    }
     return [
         helper.make_tensor_value_info(name, kind if what == LABEL else TensorProto.DOUBLE, shapes[what])
         for what, name in outputs.items()

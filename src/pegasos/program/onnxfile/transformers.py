@@ -139,7 +139,7 @@ def _filled(part: SimpleImputer, block: Block) -> Block:
         filled = graph.call("Where", holes, graph.numbers(fills[kept].astype(np.float64)), rows)
         signs = [graph.as_numbers(graph.columns(gaps, shown))] if shown else []
         return _matrix(graph, graph.joined([filled, *signs]), len(kept) + len(shown))
-    found, signs = [], []
+    found, marks = [], []
     for place in places:
         tensor, text = block.column(place)
         gap = _word_gaps(graph, tensor, part.missing_values) if text else _number_gaps(graph, tensor, part.missing_values)
@@ -147,8 +147,8 @@ def _filled(part: SimpleImputer, block: Block) -> Block:
             fill = graph.words([_word(fills[place])], (1, 1)) if text else graph.numbers(float(fills[place]))
             found.append((graph.call("Where", gap, fill, tensor), text))
         if place in shown:
-            signs.append((graph.as_numbers(gap), False))
-    return Block(graph, None, len(found) + len(signs), [*found, *signs])
+            marks.append((graph.as_numbers(gap), False))
+    return Block(graph, None, len(found) + len(marks), [*found, *marks])
 
 
 def _number_gaps(graph: Graph, rows: str, missing: Any) -> str:
