@@ -6,6 +6,7 @@ from typing import Any
 
 from pegasos.program.pages import row_charts as draw
 from pegasos.program.pages.blocks import Block, Chart, Facts, Section, Table, Text, Tiles, columns
+from pegasos.program.pages.explanation_section import explanation_blocks
 from pegasos.program.pages.shared_sections import common_sections, error_table, honest_tile
 from pegasos.program.pages.sweep_page import confusion_panel, scripts_data
 from pegasos.program.pages.wording import cost_text, data_text, duration, interval, number_text, percent
@@ -22,6 +23,7 @@ def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
     sections = [
         Section("summary", "Summary", summary),
         Section("confusion", "Confusions and mistakes", panel),
+        Section("explanation", "What the model looks at", explanation_blocks(record.explanation)),
         Section("weights", "Weights", [] if model.weights is None else _weights(model.weights)),
         *common_sections(record, model.setting),
     ]

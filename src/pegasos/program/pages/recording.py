@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.explaining import Explanation
 from pegasos.metrics import measure_of
 from pegasos.program.pages import mistakes, row_samples
+from pegasos.program.pages.explanation_section import explained
 from pegasos.program.pages.fitted_facts import curves, made, weights
 from pegasos.program.pages.wording import kernel_text
 from pegasos.program.records.decisions import CalibrationRecord, RatesRecord, rates_record
@@ -133,10 +135,13 @@ def record_model(
     positions: Array | None = None,
     rows: Any = None,
     tsne: bool = True,
+    explanation: Explanation | None = None,
+    training: Dataset | None = None,
 ) -> PageRecord:
     """Everything about one fitted learner or pipeline, on rows with labels if there are any; as in `record_sweep`.
 
-    rows: the same rows as the estimator takes them, where the dataset holds them otherwise.
+    rows: the same rows as the estimator takes them, where the dataset holds them otherwise. explanation: what is known already;
+    training: rows that the model was trained on, to find those that decide.
     """
     learner: Any = anatomy(estimator, fitted=True).learner
     kernel = kernel_text(None if learner.kernel is None else learner.kernel_)
@@ -168,7 +173,9 @@ def record_model(
     kept = {"0": KeptCell(mistakes.confusion(codes, predicted, len(names)), listed)}
     shown = replace(shown, shown={str(each.row): keeper.one(each.row) for each in listed})
     data = replace(record.data, classes=names, counts=[*record.data.counts, *[0] * len(more)])
-    return replace(record, data=data, errors=errors, kept=kept, rows=shown, boundary=boundary, no_boundary=reason)
+    explanation = explained(estimator, dataset, rows, training) if explanation is None else explanation
+    record = replace(record, data=data, errors=errors, kept=kept, rows=shown, explanation=explanation)
+    return replace(record, boundary=boundary, no_boundary=reason)
 
 
 # -- parts -----------------------------------------------------------------------------------------------------------
