@@ -967,3 +967,18 @@ def pursue(matrix, coefficients, count):
                 gains[row] = sum(values[rows][:, k] @ projected[:, k] for k in range(values.shape[1]))
         chosen.append(max(gains, key=gains.get))
     return chosen
+
+
+def permutation_importance(predict, X, y, repeats, seed):
+    """For each column the mean error over some shuffles of it, minus the error."""
+    random = np.random.default_rng(seed)
+    base = np.mean(predict(X) != y)
+    found = []
+    for column in range(X.shape[1]):
+        errors = []
+        for _ in range(repeats):
+            shuffled = X.copy()
+            shuffled[:, column] = X[random.permutation(len(X)), column]
+            errors.append(np.mean(predict(shuffled) != y))
+        found.append(np.mean(errors) - base)
+    return found

@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
 TEST_SHARE, POINTS = 0.2, 8
 #: A curve begins with this many support vectors.
 _FEWEST = 8
-_INTERCEPTS = {Intercept.NONE: False, Intercept.AUGMENTED: "augment", Intercept.FREE: "free"}
+_INTERCEPTS: dict[Intercept, str | bool] = {Intercept.NONE: False, Intercept.AUGMENTED: "augment", Intercept.FREE: "free"}
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def explain(
     metric: Metric | str = "error",
     repeats: int = 5,
     features: int = 4,
-    training: tuple[Any, Any] | None = None,
+    training: tuple[Any, ...] | None = None,
     random_state: int = 0,
 ) -> Explanation:
     """What a fitted learner, pipeline or sweep looks at, on rows that it does not know.
@@ -60,7 +60,8 @@ def explain(
     with a 95 % interval. A column that others replace seems to be of little use, and one of little use is not one without a
     cause. dependence: the mean answer against the values of the `features` leading columns. effects: of a linear model, in the
     units of the columns. deciding: of a kernel model the support vectors with the largest coefficients; `training` are rows in
-    which they are looked for. Of many rows with many columns a sample is looked at.
+    which they are looked for: X, y and, if they are not 0, 1, ..., their numbers. Of many rows with many columns a sample is
+    looked at.
 
     >>> from pegasos import SDCA
     >>> from sklearn.datasets import load_iris

@@ -20,8 +20,8 @@ ROWS = 12
 class Decider:
     """A row of training that holds a kernel model: its number among the rows that were learned from, and its coefficients.
 
-    `coefficients`: one for each class, of two classes for the second. `row` is its place among the training rows that were given
-    (None: none were, or it is not among them).
+    `coefficients`: one for each class, of two classes for the second. `row` is its place among the training rows that were
+    given, or its number if they have some (None: none were given, or it is not among them).
     """
 
     number: int
@@ -31,7 +31,7 @@ class Decider:
     values: list[Any] = field(default_factory=list)
 
 
-def deciders(model: Any, training: Any = None, labels: Any = None) -> list[Decider]:
+def deciders(model: Any, training: Any = None, labels: Any = None, numbers: Any = None) -> list[Decider]:
     """The support vectors with the largest coefficients, the largest first; none for a linear model."""
     parts = anatomy(model, fitted=True)
     learner: Any = parts.learner
@@ -53,6 +53,7 @@ def deciders(model: Any, training: Any = None, labels: Any = None) -> list[Decid
         known = row is not None
         values = _row(training, row) if known else []
         label = np.asarray(labels)[row].item() if known and labels is not None else None
+        row = row if row is None or numbers is None else int(numbers[row])
         found.append(Decider(int(learner.support_[each]) + 1, learner.dual_coef_[:, each].tolist(), row, label, values))
     return found
 

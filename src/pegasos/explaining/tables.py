@@ -22,7 +22,7 @@ class Columns:
                 raise ValueError(f"{X.shape[0]} sparse rows of {X.shape[1]} columns are too many to look at: give fewer rows.")
             X = X.toarray()
         self.frame = hasattr(X, "columns")
-        self.X = X if self.frame else np.asarray(X)
+        self.X: Any = X if self.frame else np.asarray(X)
         own = [str(each) for each in X.columns] if self.frame else None
         found = own or (None if names is None else [str(each) for each in names])
         self.names = found or [f"x{place + 1}" for place in range(self.X.shape[1])]

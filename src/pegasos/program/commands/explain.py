@@ -93,14 +93,18 @@ def _show_rows(told: Explanation) -> None:
         console.show()
         rows = [
             (
-                each.number,
+                f"{each.number} of those learned from" if each.row is None else each.row + 1,
                 "" if each.label is None else each.label,
                 *map(_short, each.coefficients[:_CLASSES]),
-                ", ".join(_short(value) for value in each.values[:6] if value is not None),
+                ", ".join(
+                    f"{name} {_short(value)}"
+                    for name, value in zip(told.columns[:6], each.values, strict=False)
+                    if value is not None
+                ),
             )
             for each in told.deciding
         ]
-        head = ("deciding training row", "class", *(f"for {label}" for label in told.classes[:_CLASSES]), "values")
+        head = ("deciding row", "class", *(f"for {label}" for label in told.classes[:_CLASSES]), "values")
         console.table(head, rows, left=2)
 
 

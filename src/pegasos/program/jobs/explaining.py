@@ -63,7 +63,7 @@ def explain_model(
     training: Any = None
     if known is not None and known.any():
         own = np.flatnonzero(known)
-        training = take(dataset, own).X, y[own]
+        training = take(dataset, own).X, y[own], own
     with console.working(f"shuffling {len(dataset.columns)} columns"):
         found = explain(
             saved.model.estimator,

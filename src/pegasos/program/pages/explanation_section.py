@@ -1,4 +1,4 @@
-"""What a model looks at, as part of its page: columns that it needs, how its answer moves with them, and the rows that hold it."""
+"""What a model looks at, as part of its page: columns that it needs, how its answer moves, the rows that hold it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _DRAWN, _CLASSES, _REPEATS = 20, 10, 3
 _BLUE, _GREY = "#0072b2", "#9aa5b1"
 
 
-def explained(estimator: Any, dataset: Dataset, rows: Any = None, training: Dataset | None = None) -> Explanation | None:
+def explained(
+    estimator: Any, dataset: Dataset, rows: Any = None, training: tuple[Dataset, Any] | None = None
+) -> Explanation | None:
     """The explanation of a page, on labelled rows; None for pictures, whose pixels nobody reads one by one."""
     if dataset.y is None or dataset.image is not None:
         return None
@@ -29,7 +31,7 @@ def explained(estimator: Any, dataset: Dataset, rows: Any = None, training: Data
     if not set(texts) <= set(known):
         return None  # a class that the model does not know
     y = np.array([known[text] for text in texts])
-    own = None if training is None else (training.X, label_texts(training.labels))
+    own = None if training is None else (training[0].X, label_texts(training[0].labels), training[1])
     with contextlib.suppress(ValueError):  # rows too wide to look at; the rest of the page stands without it
         return explain(estimator, dataset.X if rows is None else rows, y, repeats=_REPEATS, training=own)
     return None
@@ -54,11 +56,13 @@ def _importance(found: Explanation) -> Chart:
     ]
     places = {"y": word("column", "order", title=None, axis={"labelLimit": 150})}
     axis = {"format": form, "tickCount": 5}
-    title = f"{found.metric} lost when the column is shuffled"
+    title = f"{found.metric} worse by, when the column is shuffled"
     hints = tooltip(column="column", value=("worse by", form), low=("95 % from", form), high=("to", form))
     ink = {"condition": {"test": "datum.sure", "value": _BLUE}, "value": _GREY}
     bars = mark("bar", {**places, "x": number("value", title=title, axis=axis), "color": ink, "tooltip": hints})
-    whiskers = mark("rule", {**places, "x": number("low", title=title), "x2": {"field": "high"}}, aria=False)
+    whiskers = mark(
+        "rule", {**places, "x": number("low", title=title), "x2": {"field": "high"}}, strokeWidth=2, color="#d55e00", aria=False
+    )
     some = "" if len(drawn) == len(found.importance) else f"The {len(drawn)} leading ones of {len(found.importance)} columns. "
     caption = f"{some}On {found.rows:,} rows; lines are 95 % intervals, grey is within noise. A column that others can replace"
     caption += " loses little when it is shuffled, whatever it means."
@@ -128,7 +132,7 @@ def _deciding(found: Explanation) -> list[Block]:
         rows.append(
             {"number": each.number, "row": row, "label": each.label, **_by_class(found, each.coefficients), "what": shown + more}
         )
-    listed = [*columns("text", number="training row", row="row of those given", label="class"), *_class_columns(found)]
+    listed = [*columns("text", number="of those learned from", row="row", label="class"), *_class_columns(found)]
     table = Table("deciding", "The rows that decide", [*listed, *columns("text", what="values")], rows)
     text = "Support vectors with the largest coefficients: rows that are hard to place, often odd or mislabelled. Look at them."
     return [table, Text(text, small=True)]

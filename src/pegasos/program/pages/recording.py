@@ -136,12 +136,12 @@ def record_model(
     rows: Any = None,
     tsne: bool = True,
     explanation: Explanation | None = None,
-    training: Dataset | None = None,
+    training: tuple[Dataset, Any] | None = None,
 ) -> PageRecord:
     """Everything about one fitted learner or pipeline, on rows with labels if there are any; as in `record_sweep`.
 
     rows: the same rows as the estimator takes them, where the dataset holds them otherwise. explanation: what is known already;
-    training: rows that the model was trained on, to find those that decide.
+    training: rows that the model was trained on with their numbers, to find those that decide.
     """
     learner: Any = anatomy(estimator, fitted=True).learner
     kernel = kernel_text(None if learner.kernel is None else learner.kernel_)

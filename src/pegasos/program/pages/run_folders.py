@@ -93,7 +93,7 @@ def read_model_file(path: Path, X: Any, y: Any, facts: dict[str, Any]) -> PageRe
     return replace(found, data=data, made=made, errors=errors, honest=card.honest, seed=seed, model=model)
 
 
-def _new_rows(dataset: Dataset | None, trained: Any) -> tuple[Dataset | None, Dataset | None, Any, str]:
+def _new_rows(dataset: Dataset | None, trained: Any) -> tuple[Dataset | None, tuple[Dataset, Any] | None, Any, str]:
     """The rows that the model was not trained on, where there are some: mistakes on others tell little. Those that it was trained
     on; the places of the new ones, and their name.
     """
@@ -101,8 +101,9 @@ def _new_rows(dataset: Dataset | None, trained: Any) -> tuple[Dataset | None, Da
         return dataset, None, None, "these rows"
     known = split_known(hash_rows(dataset.X, dataset.y), trained)
     if known.all():
-        return dataset, dataset, None, "these training rows"
+        return dataset, (dataset, np.arange(len(known))), None, "these training rows"
     new = np.flatnonzero(~known)
     if not known.any():
         return dataset, None, new, "these new rows"
-    return part_of(dataset, new), part_of(dataset, np.flatnonzero(known)), new, "the new ones of these rows"
+    own = np.flatnonzero(known)
+    return part_of(dataset, new), (part_of(dataset, own), own), new, "the new ones of these rows"
