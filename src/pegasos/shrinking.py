@@ -91,6 +91,7 @@ def shrink(
     >>> len(model.support_), len(small.model.support_), round(small.curve.price(8), 2)
     (21, 8, 0.0)
     """
+    model = getattr(model, "best_estimator_", model)
     curve = shrinking_curve(model, X, y, test=test, counts=[*counts, keep], random_state=random_state)
     return Shrunk(Shrinking(model, X, y, keep).model(keep), curve)
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from pegasos.program.errors import UsageError
 from pegasos.program.jobs import outputs
+from pegasos.program.jobs.datasets import take
 from pegasos.program.jobs.model_cards import SavedModel
 from pegasos.program.onnxfile import Exported, Input, export_onnx
 from pegasos.program.onnxfile.running import Agreement, OnnxModel
@@ -14,6 +17,9 @@ from pegasos.program.scoring import scores_of
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions
 from pegasos.search.anatomy import anatomy
+
+#: Rows at once: an ONNX file holds the kernel between all rows of a call and all support vectors.
+_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
@@ -48,11 +54,6 @@ def _agreement(saved: SavedModel, exported: Exported, data: str, reading: Readin
     with console.working(f"comparing on {data}"):
         for part in saved.rows(data, reading):
             for start in range(0, len(part), _AT_ONCE):
-                some = part.X[start : start + _AT_ONCE]
-                piece = type(part)(part.name, some, part.columns, where=part.where)
-                found += model.agreement(learner, some, scores_of(estimator, piece, saved.name))
+                some = take(part, np.arange(start, min(start + _AT_ONCE, len(part))))
+                found += model.agreement(learner, some.X, scores_of(estimator, some, saved.name))
     return found
-
-
-#: Rows at once: an ONNX file holds the kernel between all rows of a call and all support vectors.
-_AT_ONCE = 1000

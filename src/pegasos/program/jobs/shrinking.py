@@ -83,11 +83,12 @@ def shrink(
     show(found)  # the price is told before it is paid
     if keep is None or target is None:
         return found
-    if most is not None and (found.price is None or found.price > most):
-        price = "nobody knows how much" if found.price is None else f"{100 * found.price:.2f} %"
-        raise UsageError(
-            f"nothing is written: with {keep} support vectors {price} more rows are wrong, and --at-most allows {100 * most:g} %."
-        )
+    if most is not None and found.price is None:
+        fewer = f"fitted without the rows set aside, the model has only {curve.before.support_vectors} support vectors"
+        raise UsageError(f"nothing is written: {fewer}, so that the price of {keep} is not known. Give a smaller --keep.")
+    if most is not None and found.price is not None and found.price > most:
+        what = f"{100 * found.price:.2f} % more rows are wrong, and --at-most allows {100 * most:g} %"
+        raise UsageError(f"nothing is written: with {keep} support vectors {what}.")
     with console.working(f"refitting {keep} support vectors to {len(own)} rows"):
         small = Shrinking(estimator, own.X, y[known], keep).model(keep)
     _save(saved, small, target, curve, keep)
