@@ -109,4 +109,5 @@ def _show_rows(told: Explanation) -> None:
 
 
 def _short(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    """A number in few digits; large ones, such as days, whole."""
+    return str(value) if not isinstance(value, float) else f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"

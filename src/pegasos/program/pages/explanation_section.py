@@ -10,7 +10,7 @@ import numpy as np
 from pegasos.explaining import Dependence, Explanation, explain
 from pegasos.metrics import measure_of
 from pegasos.program.pages.blocks import Block, Chart, Table, Text, columns
-from pegasos.program.pages.vega import CLASSES, Rows, Spec, chart, mark, number, tooltip, word
+from pegasos.program.pages.vega import CLASSES, TICK, Rows, Spec, chart, mark, number, tooltip, word
 from pegasos.program.pages.wording import value_text
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.labels import label_texts
@@ -79,7 +79,7 @@ def _dependence(found: Dependence, place: int) -> Chart:
         for order, (label, means) in enumerate(lines)
         for at, (value, mean) in enumerate(zip(found.values, means, strict=True))
     ]
-    axis = {"format": ".0%" if found.what == "probability" else "~g", "tickCount": 5}
+    axis = {"tickCount": 5, **({"format": ".0%"} if found.what == "probability" else {"labelExpr": TICK})}
     down = number("mean", title=what, axis=axis, scale={"zero": False})
     hints = tooltip(value=(found.column, ".4~g") if found.numeric else found.column, mean=(what, ".3~g"), **{"class": "class"})
     look: Spec = {"y": down, "tooltip": hints}
@@ -88,11 +88,13 @@ def _dependence(found: Dependence, place: int) -> Chart:
         look["color"] = word("class", "order", scale={"range": CLASSES[: len(lines)]}, legend=legend)
     title = f"How the answer moves with {found.column}"
     if found.numeric:
-        across = number("value", title=found.column, scale={"zero": False, "nice": False}, axis={"tickCount": 5, "format": "~g"})
+        across = number(
+            "value", title=found.column, scale={"zero": False, "nice": False}, axis={"tickCount": 5, "labelExpr": TICK}
+        )
         spec = chart(rows, mark("line", {**look, "x": across}, strokeWidth=2, point={"size": 20, "filled": True}), height=220)
     else:
         across = word("value", "at", title=found.column, axis={"labelLimit": 90, "labelAngle": -40})
-        spec = chart(rows, mark("point", {**look, "x": across}, filled=True, size=70), height=220)
+        spec = chart(rows, mark("point", {**look, "x": across}, filled=True, size=70, opacity=1), height=220)
     of = f" of {lines[0][0]}" if len(lines) == 1 else ""
     caption = f"Mean {found.what}{of} when all rows have this value and are otherwise as they are."
     listed = columns("number" if found.numeric else "text", value=found.column) + columns("text", **{"class": "class"})
