@@ -100,7 +100,6 @@ def test_all_rows_of_usps(kernel, tmp_path):
     for labels in (y, y == 8):
         model = Pegasos(kernel=kernel, lam=1e-4, n_iter=5000, random_state=0, loss="logistic").fit(X[:7291], labels[:7291])
         assert compare(model, X, tmp_path).rows == 9298
-        assert compare(in_float64(model), X.astype(np.float64), tmp_path).probabilities < 1e-9
         exported = OnnxModel(export_onnx(model, tmp_path / "model.onnx"))
         exact = in_float64(model)
         found = exported.agreement(exact, X, exact.decision_function(X.astype(np.float64)))
