@@ -949,3 +949,36 @@ def spread_landmarks(K: ArrayLike, count: int, seed: int, at_once: int) -> list[
                     break
         chosen += generator.permutation(sorted(set(draws))).tolist()
     return [int(rows[c]) for c in chosen[:count]]
+
+
+def pursue(matrix, coefficients, count):
+    """Rows chosen one after the other, each so that the functions Σ_i c_i K(x_i, ·) are nearest to their projections.
+
+    The squared distance of f = Σ c_i K(x_i, ·) to the span of the rows B is cᵀKc - (Kc)_Bᵀ K_BB⁻¹ (Kc)_B.
+    """
+    chosen = []
+    values = matrix @ coefficients.T
+    for _ in range(count):
+        gains = {}
+        for row in range(len(matrix)):
+            if row not in chosen:
+                rows = [*chosen, row]
+                projected = np.linalg.solve(matrix[np.ix_(rows, rows)], values[rows])
+                gains[row] = sum(values[rows][:, k] @ projected[:, k] for k in range(values.shape[1]))
+        chosen.append(max(gains, key=gains.get))
+    return chosen
+
+
+def permutation_importance(predict, X, y, repeats, seed):
+    """For each column the mean error over some shuffles of it, minus the error."""
+    random = np.random.default_rng(seed)
+    base = np.mean(predict(X) != y)
+    found = []
+    for column in range(X.shape[1]):
+        errors = []
+        for _ in range(repeats):
+            shuffled = X.copy()
+            shuffled[:, column] = X[random.permutation(len(X)), column]
+            errors.append(np.mean(predict(shuffled) != y))
+        found.append(np.mean(errors) - base)
+    return found

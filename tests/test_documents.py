@@ -54,7 +54,7 @@ def test_the_tutorial_runs(tmp_path, monkeypatch) -> None:
     text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
     names: dict[str, object] = {}
     parts = re.findall(r"```python\n([^`]*)```|(?:^|\n)    pegasos ([^\n]*)", text)
-    assert len(parts) == 8
+    assert len(parts) == 10
     for code, command in parts:
         if code:
             exec(code, names)

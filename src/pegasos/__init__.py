@@ -6,11 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pegasos.explaining import explain
     from pegasos.learners import SDCA, Pegasos, Perceptron
     from pegasos.nystroem import Nystroem, full_kernel_bound
     from pegasos.program.modelfile import load, save
+    from pegasos.program.onnxfile import export_onnx
     from pegasos.program.pages import play, report
     from pegasos.search import RacingCV, SweepCV
+    from pegasos.shrinking import shrink
 
 __version__ = "0.1.0"
 __all__ = [
@@ -20,11 +23,14 @@ __all__ = [
     "Perceptron",
     "RacingCV",
     "SweepCV",
+    "explain",
+    "export_onnx",
     "full_kernel_bound",
     "load",
     "play",
     "report",
     "save",
+    "shrink",
 ]
 
 _HOMES = {
@@ -34,11 +40,14 @@ _HOMES = {
     "SDCA": "pegasos.learners",
     "RacingCV": "pegasos.search",
     "SweepCV": "pegasos.search",
+    "explain": "pegasos.explaining",
+    "export_onnx": "pegasos.program.onnxfile",
     "full_kernel_bound": "pegasos.nystroem",
     "load": "pegasos.program.modelfile",
     "play": "pegasos.program.pages",
     "report": "pegasos.program.pages",
     "save": "pegasos.program.modelfile",
+    "shrink": "pegasos.shrinking",
 }
 
 

@@ -103,7 +103,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self._seed = draw_seed(self.random_state)
         self.landmark_indices_ = choose(self.kernel_, X, min(self.landmarks, X.shape[0]), self.selection, self._seed)
         self.landmarks_ = X[self.landmark_indices_]
-        self.weights_, self.eigenvalues_ = _whitening(self.kernel_, self.landmarks_, CUTS[self.dtype])
+        self.weights_, self.eigenvalues_ = whitening(self.kernel_, self.landmarks_, CUTS[self.dtype])
         return self
 
     def transform(self, X: Any) -> Any:
@@ -125,7 +125,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return tags
 
 
-def _whitening(kernel: Any, landmarks: Any, cut: float) -> tuple[Array, Array]:
+def whitening(kernel: Any, landmarks: Any, cut: float) -> tuple[Array, Array]:
     """U Λ^(-1/2) and Λ of the eigenvalues that are no noise, largest first; in float64, signs always the same."""
     landmarks = landmarks.astype(np.float64)
     matrix = kernel.matrix(landmarks, landmarks)

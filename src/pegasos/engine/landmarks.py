@@ -26,6 +26,8 @@ SELECTIONS = ("kmeans++", "leverage", "uniform")
 SAMPLE, ROUND = 20_000, 8
 #: Rows behind the leverage scores, and ε.
 PILOT, RIDGE = 500, 1e-3
+#: A row of which less than this share is beyond those chosen adds nothing but rounding.
+_NOTHING_NEW = 1e-9
 
 
 def choose(kernel: Kernel, X: Any, count: int, selection: str, seed: int) -> Array:
@@ -89,3 +91,42 @@ def _by_leverage(columns: _Columns, count: int, generator: np.random.Generator) 
     unseen = np.maximum(columns.diagonal - np.einsum("ij,ij->j", features, features), 0.0)
     scores = np.maximum(seen + unseen / (unseen + ridge), np.finfo(float).tiny)
     return np.argsort(generator.exponential(size=columns.count) / scores, kind="stable")[:count]
+
+
+def pursue(kernel: Kernel, X: Any, coefficients: Array, count: int) -> Array:
+    """Rows that carry the functions f_c = Σ_i c_i K(x_i, ·) best, one after the other: orthogonal least squares.
+
+    The next row takes most of what is left of all functions together: Σ_c r_c(x_i)²/d_i, where r_c = f_c minus its projection
+    onto the rows chosen, and d_i is the squared length of what K(x_i, ·) has beyond them. Fewer than `count` where the rows that
+    are left add nothing. Time in proportion to rows x count², and rows² once.
+    """
+    columns = _Columns(kernel, X)
+    left = _values(columns, coefficients)
+    beyond, chosen = columns.diagonal.copy(), list[int]()
+    free = beyond > 0.0
+    basis = np.zeros((columns.count, min(count, columns.count)))
+    with single_threaded_blas():
+        for place in range(basis.shape[1]):
+            check_interruption()
+            free &= beyond > _NOTHING_NEW * columns.diagonal
+            if not free.any():
+                break
+            gains = np.divide(np.square(left).sum(axis=1), beyond, out=np.full(columns.count, -1.0), where=free)
+            best = int(gains.argmax())
+            column = columns(np.array([best]))[0] - basis[:, :place] @ basis[best, :place]
+            column /= np.sqrt(beyond[best])
+            left -= np.outer(column, left[best] / column[best])
+            beyond -= np.square(column)
+            basis[:, place], free[best] = column, False
+            chosen.append(best)
+    return np.array(chosen, dtype=np.intp)
+
+
+def _values(columns: _Columns, coefficients: Array) -> Array:
+    """f_c(x_i) for all rows and functions: rows x functions."""
+    found = np.empty((columns.count, len(coefficients)))
+    for start in range(0, columns.count, 512):
+        check_interruption()
+        part = np.arange(start, min(start + 512, columns.count))
+        found[part] = columns(part) @ coefficients.T.astype(np.float64)
+    return found

@@ -32,6 +32,7 @@ def command(
       pegasos report my.model --data my.csv -o model.html
     """
     from pegasos.program.jobs import outputs
+    from pegasos.program.jobs.model_cards import SavedModel
     from pegasos.program.jobs.views import give
     from pegasos.program.pages import report
     from pegasos.program.pages.run_folders import RECORDS
@@ -42,7 +43,7 @@ def command(
     target = Path(out) if out is not None else place / "report.html" if place.is_dir() else place.with_suffix(".html")
     read = [str(place / each) for each in RECORDS] if place.is_dir() else [run]
     outputs.check_file(str(target), *read, *([] if data is None else [data]), what="a page")
-    rows = None if data is None else _rows(run, data, reading)
+    rows = None if data is None else SavedModel.open(run).labelled_rows(data, reading)
     with console.working(f"writing {target}"):
         page = report(run) if rows is None else report(run, rows, source=data)
         written = page.write(target.parent, figures=figures, name=target.name)
@@ -51,30 +52,3 @@ def command(
         found["figures"] = str(written.parent / "figures")
     more = f"; {found['figures']}/" if figures else ""
     give(found, talking.as_json, lambda: console.show(f"written: {written}, {found['bytes'] / 1e6:.1f} MB{more}"))
-
-
-def _rows(path: str, data: str, reading: ReadingOptions) -> Any:
-    """Labelled rows with the columns that the model wants."""
-    from dataclasses import replace
-
-    import numpy as np
-    from scipy import sparse
-
-    from pegasos.program.jobs.model_cards import SavedModel
-    from pegasos.program.tables.dataset import BadData
-
-    saved = SavedModel.open(path)
-    parts = list(saved.rows(data, reading))
-    if not parts:
-        raise BadData(f"{data} has no rows.")
-    if any(part.y is None for part in parts):
-        raise BadData(f"{data} has no labels: say with --label which column holds them.")
-    tables = [part.X for part in parts]
-    if parts[0].has_frame:
-        import polars
-
-        X: Any = polars.concat(tables)
-    else:
-        X = sparse.vstack(tables, format="csr") if sparse.issparse(tables[0]) else np.concatenate(tables)
-    y, image = np.concatenate([part.labels for part in parts]), saved.card.image or parts[0].image
-    return replace(parts[0], X=X, y=y, test=None, image=image, columns=saved.columns)

@@ -35,7 +35,7 @@ def evaluate(
     option_values.check_memory(memory)
     judging_values.check(judging)
     saved = SavedModel.open(path, memory)
-    metric = _metric(saved, judging)
+    metric = metric_of(saved, judging)
     learner: Any = anatomy(saved.model.estimator, fitted=True).learner
     scored = metric.kind.needs != LABELS
     truth, guesses, hashes, groups, scores, trained = [], [], [], [], [], saved.model.rows
@@ -80,7 +80,7 @@ def evaluate(
     )
 
 
-def _metric(saved: SavedModel, judging: JudgingOptions) -> Metric:
+def metric_of(saved: SavedModel, judging: JudgingOptions) -> Metric:
     """What was asked for, else what the model was chosen by, else the error."""
     card, classes = saved.card, saved.model.classes
     if judging == _AS_CHOSEN and card.metric in METRICS:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
@@ -19,9 +20,10 @@ from pegasos.program.errors import BadModel, NotAModel
 from pegasos.program.jobs.datasets import Split, chunks
 from pegasos.program.modelfile import Model, read_model
 from pegasos.program.records.models import CardData, CardSplit, ModelCard
-from pegasos.program.tables.dataset import DATE, NUMBER, TEXT, Column, Dataset
+from pegasos.program.tables.dataset import DATE, NUMBER, TEXT, BadData, Column, Dataset
+from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.messages import near
-from pegasos.program.tables.row_hashes import hash_rows
+from pegasos.program.tables.row_hashes import hash_rows, split_known
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions
 from pegasos.search.anatomy import anatomy
@@ -106,6 +108,39 @@ class SavedModel:
     def rows(self, data: str, reading: ReadingOptions, keep: tuple[str, ...] = ()) -> Iterator[Dataset]:
         """The rows of a file or a set with the model's columns, some at a time; and columns that are carried along."""
         return chunks(data, self.columns, self.wants_frame, self.card.label, reading, self.memory, keep)
+
+    def labelled_rows(self, data: str, reading: ReadingOptions) -> Dataset:
+        """All rows of a file or a set with the model's columns and their labels, which there must be."""
+        parts = list(self.rows(data, reading))
+        if not parts:
+            raise BadData(f"{data} has no rows.")
+        if any(part.y is None for part in parts):
+            raise BadData(f"{data} has no labels: say with --label which column holds them.")
+        tables = [part.X for part in parts]
+        if parts[0].has_frame:
+            import polars
+
+            X: Any = polars.concat(tables)
+        else:
+            X = sparse.vstack(tables, format="csr") if sparse.issparse(tables[0]) else np.concatenate(tables)
+        y, image = np.concatenate([part.labels for part in parts]), self.card.image or parts[0].image
+        tests = None if parts[0].test is None else np.concatenate([part.test for part in parts if part.test is not None])
+        return replace(parts[0], X=X, y=y, test=tests, image=image, columns=self.columns)
+
+    def known_rows(self, dataset: Dataset) -> Array | None:
+        """Which of these rows the model was trained on; None where the file does not tell."""
+        if self.model.rows is None:
+            return None
+        return split_known(hash_rows(dataset.X, dataset.y), self.model.rows, order=dataset.test)
+
+    def classes_of(self, dataset: Dataset) -> Array:
+        """The labels of rows as the model calls its classes; BadData for a label that is none of them."""
+        known = dict(zip(label_texts(self.model.classes).tolist(), range(len(self.model.classes)), strict=True))
+        codes = np.array([known.get(text, -1) for text in label_texts(dataset.labels).tolist()])
+        if (codes < 0).any():
+            row = int((codes < 0).argmax())
+            raise BadData(f"{dataset.at(row)}: {dataset.labels[row]!r} is no class of the model, which knows {', '.join(known)}.")
+        return self.model.classes[codes]
 
     def _encoder(self) -> ColumnTransformer | None:
         """The step that takes columns apart by name, if the model begins with one."""

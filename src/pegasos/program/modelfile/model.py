@@ -155,8 +155,24 @@ def _checked_head(head: Any) -> dict[str, Any]:
     return head
 
 
+def fitted_model(estimator: Any) -> Any:
+    """The fitted estimator that a file would hold: of a search its best one. BadModel says why a file could not."""
+    _described(estimator, Draft())
+    return _found(estimator)
+
+
 def _described(estimator: Any, draft: Draft) -> dict[str, Any]:
     """The tree of an estimator, or of the best one that a search found; its arrays go to the draft."""
+    estimator = _found(estimator)
+    try:
+        check_is_fitted(estimator)
+        return describe(estimator, draft)
+    except NotFittedError:
+        raise BadModel(f"this {type(estimator).__name__} is not fitted yet: there is nothing to save. Call fit first.") from None
+
+
+def _found(estimator: Any) -> Any:
+    """The estimator itself, or the best one that a search found."""
     from sklearn.model_selection._search import BaseSearchCV
 
     kind = type(estimator).__name__
@@ -168,11 +184,7 @@ def _described(estimator: Any, draft: Draft) -> dict[str, Any]:
         estimator = estimator.best_estimator_
     if not isinstance(estimator, BaseEstimator):
         raise BadModel(f"{short(estimator)} is a {kind}, not an estimator; save a fitted learner or pipeline.")
-    try:
-        check_is_fitted(estimator)
-        return describe(estimator, draft)
-    except NotFittedError:
-        raise BadModel(f"this {kind} is not fitted yet: there is nothing to save. Call fit first.") from None
+    return estimator
 
 
 def _versions() -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from pegasos.program.pages.blocks import Block, Facts, Section, Text, Tile, Tiles
 from pegasos.program.pages.decision_section import decision_blocks
+from pegasos.program.pages.explanation_section import explanation_blocks
 from pegasos.program.pages.shared_sections import common_sections, error_table, honest_tile, share_of
 from pegasos.program.pages.sweep_page import confusion_panel, scripts_data
 from pegasos.program.pages.wording import cost_text, data_text, duration, interval, number_text, percent
@@ -23,6 +24,7 @@ def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
         Section("summary", "Summary", summary),
         Section("confusion", "Confusions and mistakes", panel),
         Section("decisions", "Thresholds", decision_blocks(record)),
+        Section("explanation", "What the model looks at", explanation_blocks(record.explanation)),
         *common_sections(record, model.setting),
     ]
     took = f", made in {duration(record.seconds)}" if record.seconds else ""

@@ -13,8 +13,10 @@ from sklearn.utils.validation import _num_samples
 
 from pegasos.engine.elementwise import as_rows
 from pegasos.engine.kernels import DistanceKernel, Polynomial
+from pegasos.explaining import Explanation
 from pegasos.metrics import measure_of
 from pegasos.program.pages import mistakes, row_samples
+from pegasos.program.pages.explanation_section import explained
 from pegasos.program.pages.fitted_facts import certificates, curves, made, weights
 from pegasos.program.pages.wording import kernel_text
 from pegasos.program.records.decisions import CalibrationRecord, RatesRecord, rates_record
@@ -140,10 +142,13 @@ def record_model(
     positions: Array | None = None,
     rows: Any = None,
     tsne: bool = True,
+    explanation: Explanation | None = None,
+    training: tuple[Dataset, Any] | None = None,
 ) -> PageRecord:
     """Everything about one fitted learner or pipeline, on rows with labels if there are any; as in `record_sweep`.
 
-    rows: the same rows as the estimator takes them, where the dataset holds them otherwise.
+    rows: the same rows as the estimator takes them, where the dataset holds them otherwise. explanation: what is known already;
+    training: rows that the model was trained on with their numbers, to find those that decide.
     """
     learner: Any = anatomy(estimator, fitted=True).learner
     kernel = kernel_text(None if learner.kernel is None else learner.kernel_)
@@ -178,8 +183,9 @@ def record_model(
     rates = None
     if found.ndim == 1 and len(np.unique(codes)) == 2 and known == names:
         rates = rates_record(found, codes, estimator.classes_, estimator.classes_[1], learner.threshold_, None)
-    record = replace(record, data=data, errors=errors, kept=kept, rows=shown, boundary=boundary, no_boundary=reason)
-    return replace(record, rates=rates)
+    explanation = explained(estimator, dataset, rows, training) if explanation is None else explanation
+    record = replace(record, data=data, errors=errors, kept=kept, rows=shown, explanation=explanation)
+    return replace(record, boundary=boundary, no_boundary=reason, rates=rates)
 
 
 def _learned(estimator: Any) -> dict[str, Any]:

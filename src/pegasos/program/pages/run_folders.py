@@ -78,8 +78,8 @@ def read_model_file(path: Path, X: Any, y: Any, facts: dict[str, Any]) -> PageRe
     known = {"name": path.name if card.data is None else card.data.name, "columns": names, "image": card.image}
     facts = {**known, "command": card.command, "seconds": card.seconds, **facts}
     name = facts["name"]
-    dataset, positions, kind = _new_rows(as_dataset(X, y, facts), file.rows)
-    found = record_model(file.estimator, dataset, positions=positions, **facts)
+    dataset, training, positions, kind = _new_rows(as_dataset(X, y, facts), file.rows)
+    found = record_model(file.estimator, dataset, positions=positions, **{"training": training, **facts})
     data = found.data
     if dataset is None:
         data = replace(data, name=name, rows=None if card.data is None else card.data.rows)
@@ -96,13 +96,17 @@ def read_model_file(path: Path, X: Any, y: Any, facts: dict[str, Any]) -> PageRe
     return replace(found, data=data, made=made, errors=errors, honest=card.honest, seed=seed, model=model)
 
 
-def _new_rows(dataset: Dataset | None, trained: Any) -> tuple[Dataset | None, Any, str]:
-    """The rows that the model was not trained on, where there are some: mistakes on others tell little. Their places and name."""
+def _new_rows(dataset: Dataset | None, trained: Any) -> tuple[Dataset | None, tuple[Dataset, Any] | None, Any, str]:
+    """The rows that the model was not trained on, where there are some: mistakes on others tell little. Those that it was trained
+    on; the places of the new ones, and their name.
+    """
     if dataset is None or dataset.y is None or trained is None:
-        return dataset, None, "these rows"
+        return dataset, None, None, "these rows"
     known = split_known(hash_rows(dataset.X, dataset.y), trained)
     if known.all():
-        return dataset, None, "these training rows"
+        return dataset, (dataset, np.arange(len(known))), None, "these training rows"
     new = np.flatnonzero(~known)
-    name = "these new rows" if not known.any() else "the new ones of these rows"
-    return part_of(dataset, new), new, name
+    if not known.any():
+        return dataset, None, new, "these new rows"
+    own = np.flatnonzero(known)
+    return part_of(dataset, new), (part_of(dataset, own), own), new, "the new ones of these rows"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from pegasos.explaining import Explanation
 from pegasos.metrics import Measure, measure_of
 from pegasos.program.records.decisions import CalibrationRecord, RatesRecord
 from pegasos.program.records.models import LearnerFacts
@@ -211,4 +212,5 @@ class PageRecord:
     #: Why there is none.
     no_boundary: str = ""
     model: ModelRecord | None = None
+    explanation: Explanation | None = None
     experiments: list[ExperimentRecord] = field(default_factory=list)

@@ -1,0 +1,69 @@
+"""Which columns a model needs: how much worse it gets on rows of which one column is shuffled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pegasos.explaining.tables import Columns
+from pegasos.metrics import Answers, Metric, answers
+from pegasos.search.anatomy import anatomy
+from pegasos.search.figures import resamples
+
+Array = np.ndarray[Any, Any]
+
+#: Bootstrap rounds behind an interval.
+_ROUNDS = 100
+
+
+@dataclass(frozen=True)
+class Importance:
+    """By how much a metric gets worse when the values of a column are dealt to other rows, with a 95 % interval."""
+
+    column: str
+    place: int
+    value: float
+    low: float
+    high: float
+
+    @property
+    def sure(self) -> bool:
+        """Whether the column helps by more than noise."""
+        return self.low > 0.0
+
+
+def ask(model: Any, X: Any, y: Array) -> Answers:
+    """What a model says about rows."""
+    learner: Any = anatomy(model, fitted=True).learner
+    scores = np.asarray(model.decision_function(X))
+    p = learner.probabilities_of(scores) if learner.has_probabilities else None
+    return answers(model.classes_, y, learner.labels_of(scores), scores, p)
+
+
+def importances(model: Any, table: Columns, y: Array, metric: Metric, repeats: int, seed: int) -> list[Importance]:
+    """All columns of the table as it comes in, the most important first: whatever a column becomes is shuffled together.
+
+    The interval is that of the rows: the same bootstrap draws of them with and without the shuffle, its mean over all shuffles.
+    """
+    sign, before = (1.0 if metric.kind.least else -1.0), ask(model, table.X, y)
+    draws = list(resamples(len(y), _ROUNDS))
+    base = np.array([metric.value(before), *(metric.value(before, each) for each in draws)])
+    random, found = np.random.default_rng(seed), []
+    for place, name in enumerate(table.names):
+        values, worse = table.values(place), np.zeros(len(base))
+        for _ in range(repeats):
+            after = ask(model, table.replaced(place, values[random.permutation(len(values))]), y)
+            if (after.labels == before.labels).all() and _same(after.scores, before.scores):
+                continue  # the model does not look at it
+            worse += sign * (np.array([metric.value(after), *(metric.value(after, each) for each in draws)]) - base)
+        worse /= repeats
+        known = worse[1:][np.isfinite(worse[1:])]
+        low, high = np.quantile(known, [0.025, 0.975]) if len(known) else (np.nan, np.nan)
+        found.append(Importance(name, place, float(worse[0]), float(low), float(high)))
+    return sorted(found, key=lambda each: -each.value)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is None or other is None or bool(np.array_equal(one, other))

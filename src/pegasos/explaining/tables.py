@@ -1,0 +1,80 @@
+"""Tables whose columns can be replaced, whatever they are: arrays, sparse matrices, pandas or polars frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+Array = np.ndarray[Any, Any]
+
+#: Numbers of a sparse table that may be written out.
+_MOST_NUMBERS = 50_000_000
+
+
+class Columns:
+    """The columns of a table by place; `names` are its own, those that the model knows, or x1, x2, ..."""
+
+    def __init__(self, X: Any, names: Any = None) -> None:
+        if sparse.issparse(X):
+            if X.shape[0] * X.shape[1] > _MOST_NUMBERS:
+                raise ValueError(f"{X.shape[0]} sparse rows of {X.shape[1]} columns are too many to look at: give fewer rows.")
+            X = X.toarray()
+        self.frame = hasattr(X, "columns")
+        self.X: Any = X if self.frame else np.asarray(X)
+        own = [str(each) for each in X.columns] if self.frame else None
+        found = own or (None if names is None else [str(each) for each in names])
+        self.names = found or [f"x{place + 1}" for place in range(self.X.shape[1])]
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def rows(self, places: Array) -> Columns:
+        """Some of the rows."""
+        from sklearn.utils import _safe_indexing
+
+        return Columns(_safe_indexing(self.X, places), self.names)
+
+    def values(self, place: int) -> Array:
+        """A column; what is missing is None or NaN."""
+        if not self.frame:
+            return np.asarray(self.X[:, place])
+        column = self.X[self.X.columns[place]]
+        return np.asarray(column.to_list() if hasattr(column, "to_list") else list(column), dtype=object)
+
+    def known(self, place: int) -> Array:
+        """The values of a column that are there: numbers where all of them are."""
+        values = self.values(place)
+        values = values[~is_missing(values)]
+        try:
+            return values.astype(np.float64) if values.dtype == object else values
+        except (ValueError, TypeError):
+            return values
+
+    def replaced(self, place: int, values: Any) -> Any:
+        """The table with other values in one column, of its type."""
+        if not self.frame:
+            changed = self.X.copy()
+            changed[:, place] = values
+            return changed
+        name = self.X.columns[place]
+        if not hasattr(self.X, "with_columns"):  # pandas
+            column = self.X[name]
+            return self.X.assign(**{name: type(column)(list(values), index=self.X.index, dtype=column.dtype)})
+        kind = self.X[name].dtype
+        return self.X.with_columns(type(self.X[name])(name, list(values), dtype=kind, strict=False))
+
+    def constant(self, place: int, value: Any) -> Any:
+        """The table with the same value in all rows of one column."""
+        return self.replaced(place, [value] * len(self))
+
+
+def is_missing(values: Array) -> Array:
+    """Where a column has no value."""
+    return np.array([each is None or each != each for each in values.tolist()], dtype=bool)
+
+
+def is_number(values: Array) -> bool:
+    """Whether the values of a column are numbers."""
+    return values.dtype.kind in "iuf"

@@ -1,0 +1,119 @@
+"""A learner as operators: scores, the labels that they mean, and probabilities where there are any."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto
+
+from pegasos.engine.kernels import Linear
+from pegasos.learners.calibration import SIGMOID, Calibration
+from pegasos.learners.task import PRECOMPUTED
+from pegasos.program.errors import BadModel
+from pegasos.program.onnxfile.graph import Graph
+from pegasos.program.onnxfile.kernels import kernel_values
+
+Array = np.ndarray[Any, Any]
+
+
+def scores(graph: Graph, learner: Any, rows: str) -> str:
+    """rows x columns: one column for two classes, else one a class."""
+    return graph.call("Add", _products(graph, learner, rows), graph.numbers(learner.intercept_))
+
+
+def _products(graph: Graph, learner: Any, rows: str) -> str:
+    if hasattr(learner, "coef_"):
+        return graph.call("MatMul", rows, graph.numbers(np.ascontiguousarray(learner.coef_.T)))
+    vectors = np.ascontiguousarray(learner.dual_coef_.T)
+    if not len(learner.support_):  # nothing was learned but the intercept
+        return graph.call("MatMul", rows, graph.numbers(np.zeros((learner.n_features_in_, vectors.shape[1]))))
+    if isinstance(learner.kernel_, str) and learner.kernel_ == PRECOMPUTED:
+        return graph.call("MatMul", graph.columns(rows, learner.support_), graph.numbers(vectors))
+    if isinstance(learner.kernel_, Linear):  # Σ a (x·z) = x·(Σ a z): as small as a linear predictor
+        weights = learner.support_vectors_.astype(np.float64).T @ vectors.astype(np.float64)
+        return graph.call("MatMul", rows, graph.numbers(np.asarray(weights)))
+    values = kernel_values(graph, learner.kernel_, rows, learner.support_vectors_)
+    return graph.call("MatMul", values, graph.numbers(vectors))
+
+
+def labels(graph: Graph, learner: Any, found: str) -> str:
+    """The class of each row: the higher score, or of two classes whether the score is above the threshold."""
+    if len(learner.classes_) == 2:
+        second = graph.call("Greater", single(graph, found), graph.numbers(float(learner.threshold_)))
+        place = graph.call("Cast", second, to=TensorProto.INT64)
+    else:
+        place = graph.call("ArgMax", found, axis=1, keepdims=0)
+    return graph.call("Gather", graph.values(plain_classes(learner.classes_)), place, axis=0)
+
+
+def plain_classes(classes: Array) -> Array:
+    """Classes in one of the types that everybody reads: text, int64, float64 or bool."""
+    if classes.dtype.kind in "UOb":  # of objects only text can be in a model
+        return classes.astype(str) if classes.dtype == object else classes
+    if classes.dtype.kind == "f":
+        return classes.astype(np.float64)
+    if classes.dtype.kind == "u" and int(classes.max()) > np.iinfo(np.int64).max:
+        raise BadModel(f"the class {classes.max()} is larger than what ONNX files hold as a whole number: make the labels text.")
+    if classes.dtype.kind not in "iu":
+        raise BadModel(f"classes of dtype {classes.dtype} have no form in ONNX: make them numbers or text.")
+    return classes.astype(np.int64)
+
+
+def single(graph: Graph, found: str) -> str:
+    """A column as a vector."""
+    return graph.call("Squeeze", found, graph.wholes([1]))
+
+
+def probabilities(graph: Graph, learner: Any, found: str) -> str:
+    """rows x classes: as calibrated, else of logits."""
+    if learner.calibration_ is not None:
+        return _calibrated(graph, learner.calibration_, found)
+    if len(learner.classes_) == 2:
+        return graph.joined([graph.call("Sigmoid", graph.call("Neg", found)), graph.call("Sigmoid", found)])
+    # log σ(s) = min(s, 0) - log(1 + exp(-|s|)): σ of all of a row's scores may be below the smallest number
+    tail = graph.call("Exp", graph.call("Neg", graph.call("Abs", found)))
+    logs = graph.call(
+        "Sub", graph.call("Min", found, graph.numbers(0.0)), graph.call("Log", graph.call("Add", tail, graph.numbers(1.0)))
+    )
+    highest = graph.call("ReduceMax", logs, graph.wholes([1]), keepdims=1)
+    return _normalized(graph, graph.call("Exp", graph.call("Sub", logs, highest)))
+
+
+def _normalized(graph: Graph, each: str) -> str:
+    return graph.call("Div", each, graph.row_sums(each))
+
+
+def _calibrated(graph: Graph, calibration: Calibration, found: str) -> str:
+    if calibration.kind == SIGMOID:
+        slopes, offsets = np.array(calibration.columns).T
+        each = graph.call("Sigmoid", graph.call("Add", graph.call("Mul", found, graph.numbers(slopes)), graph.numbers(offsets)))
+    else:
+        columns = enumerate(calibration.columns)
+        each = graph.joined([_interpolated(graph, graph.columns(found, [place]), knots) for place, knots in columns])
+    if len(calibration.columns) == 1:
+        return graph.joined([graph.call("Sub", graph.numbers(1.0), each), each])
+    each = graph.call("Pow", each, graph.numbers(float(calibration.power)))
+    total = graph.row_sums(each)
+    some = graph.call("Greater", total, graph.numbers(0.0))
+    shares = graph.call("Div", each, graph.call("Where", some, total, graph.numbers(1.0)))
+    return graph.call("Where", some, shares, graph.numbers(1 / len(calibration.columns)))
+
+
+def _interpolated(graph: Graph, column: str, knots: Array) -> str:
+    """The line through knots (score, probability) at the scores of a column, constant beyond them."""
+    x, p = knots[:, 0].astype(np.float64), knots[:, 1].astype(np.float64)
+    inside = graph.call("Clip", column, graph.numbers(x[0]), graph.numbers(x[-1]))
+    if len(x) == 1:
+        return graph.call("Add", graph.call("Mul", inside, graph.numbers(0.0)), graph.numbers(p[0]))
+    # the number of inner knots that a score has passed is the number of its piece; a knot beyond all is passed by none
+    inner = np.append(x[1:-1], np.inf)
+    passed = graph.call("Cast", graph.call("GreaterOrEqual", inside, graph.numbers(inner[None, :])), to=TensorProto.INT64)
+    piece = graph.call("ReduceSum", passed, graph.wholes([1]), keepdims=1)
+
+    def at(values: Array) -> str:
+        return graph.call("Gather", graph.numbers(values), piece, axis=0)
+
+    slopes = np.diff(p) / np.diff(x)
+    step = graph.call("Mul", graph.call("Sub", inside, at(x[:-1])), at(slopes))
+    return graph.call("Add", at(p[:-1]), step)

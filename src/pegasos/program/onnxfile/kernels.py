@@ -1,0 +1,101 @@
+"""Kernels of rows as operators: the measure between rows and support vectors, then the kernel's own map of it.
+
+Squared distances are |x|² + |z|² - 2 x·z of centred rows, in float64; what rounding leaves of equal rows is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto, helper
+from scipy import sparse
+
+from pegasos.engine.kernels import Exponential, Gaussian, Kernel, Laplacian, Linear, Polynomial
+from pegasos.program.errors import BadModel
+from pegasos.program.onnxfile.graph import Graph, check_size
+
+Array = np.ndarray[Any, Any]
+
+#: Squared distances below this share of the squared lengths are rounding: the rows are equal.
+_EQUAL = 2.0**-46
+
+
+def kernel_values(graph: Graph, kernel: Kernel, rows: str, support: Any) -> str:
+    """K(x, z) for each row x and support vector z, as rows x support vectors."""
+    if type(kernel) not in _MAPS:
+        raise BadModel(f"{kernel!r} has no form in ONNX; its kernels are {', '.join(kind.name for kind in _MAPS)}.")
+    check_size(support.shape[0] * support.shape[1] * support.dtype.itemsize)
+    support = support.toarray() if sparse.issparse(support) else support
+    if support.dtype == np.float32:  # the library rounds rows to what the model was fitted to
+        rows = graph.as_numbers(graph.call("Cast", rows, to=TensorProto.FLOAT))
+    return _MAPS[type(kernel)](graph, kernel, _MEASURES[str(kernel.measure)](graph, rows, support))
+
+
+def _inner(graph: Graph, rows: str, support: Array) -> str:
+    return graph.call("MatMul", rows, graph.numbers(np.ascontiguousarray(support.T)))
+
+
+def _squared(graph: Graph, rows: str, support: Array) -> str:
+    centre = support.mean(axis=0, dtype=np.float64)
+    centred = graph.call("Sub", rows, graph.numbers(centre))
+    others = graph.call("Sub", graph.numbers(support), graph.numbers(centre))
+    lengths = np.square(support - centre).sum(axis=1)
+    both = graph.call("Add", graph.row_sums(graph.call("Mul", centred, centred)), graph.numbers(lengths))
+    products = graph.call("MatMul", centred, graph.call("Transpose", others, perm=[1, 0]))
+    squares = graph.call("Sub", both, graph.call("Mul", products, graph.numbers(2.0)))
+    apart = graph.call("Greater", squares, graph.call("Mul", both, graph.numbers(_EQUAL)))
+    return graph.call("Where", apart, squares, graph.numbers(0.0))
+
+
+def _manhattan(graph: Graph, rows: str, support: Array) -> str:
+    """Σ_j |x_j - z_j|, one column after the other: all differences at once would be rows x support vectors x columns."""
+    count = graph.call("Concat", graph.call("Shape", rows, start=0, end=1), graph.wholes([len(support)]), axis=0)
+    zero = helper.make_tensor("zero", TensorProto.DOUBLE, [1], [0.0])
+    start = graph.call("ConstantOfShape", count, value=zero)
+    columns = graph.call("Transpose", rows, perm=[1, 0])
+    kind, number = helper.make_tensor_value_info, TensorProto.DOUBLE
+    body = helper.make_graph(
+        [
+            helper.make_node("Unsqueeze", ["x", "second"], ["x_"]),
+            helper.make_node("Unsqueeze", ["z", "first"], ["z_"]),
+            helper.make_node("Sub", ["x_", "z_"], ["difference"]),
+            helper.make_node("Abs", ["difference"], ["distance"]),
+            helper.make_node("Add", ["sum", "distance"], ["new_sum"]),
+        ],
+        "manhattan",
+        [kind("sum", number, [None, None]), kind("x", number, [None]), kind("z", number, [None])],
+        [kind("new_sum", number, [None, None])],
+        [helper.make_tensor(name, TensorProto.INT64, [1], [axis]) for name, axis in (("first", 0), ("second", 1))],
+    )
+    others = graph.numbers(np.ascontiguousarray(support.T))
+    return graph.call("Scan", start, columns, others, body=body, num_scan_inputs=2)
+
+
+def _linear(graph: Graph, kernel: Kernel, values: str) -> str:
+    return values
+
+
+def _polynomial(graph: Graph, kernel: Any, values: str) -> str:
+    """By squaring and multiplying, as the engine does it."""
+    base = power = graph.call("Add", values, graph.numbers(float(kernel.coef0)))
+    for bit in bin(kernel.degree)[3:]:
+        power = graph.call("Mul", power, power)
+        if bit == "1":
+            power = graph.call("Mul", power, base)
+    return power
+
+
+def _decay(graph: Graph, values: str, width: float) -> str:
+    return graph.call("Exp", graph.call("Div", values, graph.numbers(-float(width))))
+
+
+_MEASURES: dict[str, Callable[[Graph, str, Array], str]] = {"inner": _inner, "squared": _squared, "manhattan": _manhattan}
+_MAPS: dict[type[Kernel], Callable[[Graph, Any, str], str]] = {
+    Linear: _linear,
+    Polynomial: _polynomial,
+    Gaussian: lambda graph, kernel, values: _decay(graph, values, 2 * kernel.variance),
+    Exponential: lambda graph, kernel, values: _decay(graph, graph.call("Sqrt", values), kernel.scale),
+    Laplacian: lambda graph, kernel, values: _decay(graph, values, kernel.scale),
+}

@@ -1,0 +1,225 @@
+"""Fewer support vectors: the best predictor that some of them can carry, and what it costs on rows that it does not know."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import train_test_split
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
+
+from pegasos.engine.landmarks import pursue
+from pegasos.engine.optimum import Intercept
+from pegasos.learners.sdca import SDCA
+from pegasos.learners.task import intercept_of, is_precomputed
+from pegasos.nystroem import CUTS, Nystroem, whitening
+from pegasos.search.anatomy import anatomy
+from pegasos.search.decisions import carry_over
+from pegasos.search.estimates import Estimate, held_out, mcnemar
+
+Array = np.ndarray[Any, Any]
+
+#: Share of rows that are set aside where no others are given, and how many numbers a curve has by default.
+TEST_SHARE, POINTS = 0.2, 8
+#: A curve begins with this many support vectors.
+_FEWEST = 8
+_INTERCEPTS: dict[Intercept, str | bool] = {Intercept.NONE: False, Intercept.AUGMENTED: "augment", Intercept.FREE: "free"}
+
+
+@dataclass(frozen=True)
+class Point:
+    """A model of so many support vectors on held-out rows: its error, and rows on which only it, or only the whole one, errs."""
+
+    support_vectors: int
+    error: Estimate
+    worse: int = 0
+    better: int = 0
+    #: Exact p-value of "it errs as often as the whole model".
+    p_value: float = 1.0
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Error against the number of support vectors: the whole model, smaller ones, and on which rows that was counted."""
+
+    before: Point
+    points: tuple[Point, ...]
+    rows: int
+    #: Whether rows were set aside, so that the whole model was fitted without them, too, to count its errors.
+    set_aside: bool
+
+    def price(self, count: int) -> float:
+        """How much more a model with so many support vectors errs."""
+        return next(each for each in self.points if each.support_vectors == count).error.error - self.before.error.error
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """A model with fewer support vectors, and the curve that tells what it costs."""
+
+    model: Any
+    curve: Curve
+
+
+def shrink(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    keep: int,
+    test: tuple[Any, Any] | None = None,
+    counts: Sequence[int] = (),
+    random_state: int = 0,
+) -> Shrunk:
+    """A fitted kernel model with `keep` of its support vectors, refitted to the rows that it was trained on.
+
+    Chosen are those that carry most of what the model has learned (orthogonal least squares in the kernel's space, all classes
+    together); then the model's own objective is solved exactly among the predictors Σ_chosen b_i K(x_i, ·): a linear SDCA on
+    their Nyström features, same λ and loss. A Perceptron, which has no objective, is projected. `curve` tells the error of this
+    and of other sizes (`counts`) on held-out rows: `test`, rows that the model does not know, or else a fifth of X that is set
+    aside, for which the model is fitted once more without them.
+
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SDCA(kernel="gaussian", lam=1e-3, random_state=0).fit(X[::2], y[::2])
+    >>> small = shrink(model, X[::2], y[::2], keep=8, test=(X[1::2], y[1::2]))
+    >>> len(model.support_), len(small.model.support_), round(small.curve.price(8), 2)
+    (21, 8, 0.0)
+    """
+    model = getattr(model, "best_estimator_", model)
+    curve = shrinking_curve(model, X, y, test=test, counts=[*counts, keep], random_state=random_state)
+    return Shrunk(Shrinking(model, X, y, keep).model(keep), curve)
+
+
+def shrinking_curve(
+    model: Any, X: Any, y: Any, *, test: tuple[Any, Any] | None = None, counts: Sequence[int] = (), random_state: int = 0
+) -> Curve:
+    """Error on held-out rows against the number of support vectors; see `shrink`. Without `counts` sizes double."""
+    y = np.asarray(y)
+    if test is None:
+        rows = np.arange(len(y))
+        known, new = train_test_split(rows, test_size=TEST_SHARE, random_state=random_state, stratify=y)
+        fitted = clone(model).fit(_safe_indexing(X, known), y[known])
+        work = _safe_indexing(X, known), y[known]
+        test = _safe_indexing(X, new), y[new]
+    else:
+        fitted, work = model, (X, y)
+    whole = kernel_learner(fitted)
+    sizes = [count for count in sorted(set(counts) or set(usual_counts(len(whole.support_)))) if count < len(whole.support_)]
+    X_test, y_test = test[0], np.asarray(test[1])
+    wrong = np.asarray(fitted.predict(X_test) != y_test)
+    before = Point(len(whole.support_), held_out(wrong))
+    shrinking = Shrinking(fitted, *work, max(sizes, default=1))
+    points = []
+    for count in sizes:
+        less = np.asarray(shrinking.model(count).predict(X_test) != y_test)
+        worse, better = int((less & ~wrong).sum()), int((wrong & ~less).sum())
+        points.append(Point(count, held_out(less), worse, better, mcnemar(less, wrong)))
+    return Curve(before, tuple(points), len(y_test), fitted is not model)
+
+
+def usual_counts(support_vectors: int) -> list[int]:
+    """Sizes for a curve: half of the support vectors, a quarter, and so on.
+
+    >>> usual_counts(1000)
+    [15, 31, 62, 125, 250, 500]
+    """
+    return sorted({support_vectors >> step for step in range(1, POINTS + 1)} - set(range(_FEWEST)))
+
+
+def kernel_learner(model: Any) -> Any:
+    """The fitted learner of a model that has support vectors to leave out."""
+    learner: Any = anatomy(model, fitted=True).learner
+    check_is_fitted(learner)
+    if learner.kernel is None:
+        raise ValueError("a linear model has no support vectors: it is one vector a class, and cannot be smaller.")
+    if is_precomputed(learner.kernel):
+        raise ValueError("a model with a precomputed kernel does not know its rows, so none can be chosen among them.")
+    return learner
+
+
+class Shrinking:
+    """Support vectors of a model in the order in which they are worth keeping, and models with the first of them."""
+
+    def __init__(self, model: Any, X: Any, y: Any, most: int) -> None:
+        self._model, self._learner = model, kernel_learner(model)
+        if most < 1:
+            raise ValueError(f"keep must be at least 1, got {most}.")
+        learner, self._y = self._learner, np.asarray(y)
+        unknown = ~np.isin(self._y, learner.classes_)
+        if unknown.any():
+            raise ValueError(f"y has classes unknown to the model: {np.unique(self._y[unknown])!r}.")
+        self._rows, self._y = _seen_by_learner(model, X, self._y)
+        self.order = pursue(learner.kernel_, learner.support_vectors_, learner.dual_coef_, min(most, len(learner.support_)))
+
+    def model(self, count: int) -> Any:
+        """A copy of the model with so many support vectors (fewer where the others add nothing), refitted."""
+        found = copy.deepcopy(self._model)
+        learner: Any = anatomy(found, fitted=True).learner
+        chosen = np.sort(self.order[:count])
+        landmarks = learner.support_vectors_[chosen]
+        dtype = np.dtype(landmarks.dtype).name
+        weights, values = whitening(learner.kernel_, landmarks, CUTS[dtype])
+        refitted = None if learner.lam_ is None else self._refitted(learner, landmarks, weights, values)
+        vectors = self._projected(learner, landmarks, weights) if refitted is None else refitted.coef_.T.astype(np.float64)
+        learner.dual_coef_ = np.ascontiguousarray((weights @ vectors).T.astype(learner.dual_coef_.dtype))
+        if refitted is not None:
+            learner.intercept_ = refitted.intercept_.astype(learner.intercept_.dtype)
+        learner.support_, learner.support_vectors_ = learner.support_[chosen], landmarks
+        _forget(learner, refitted)
+        scores, others = (np.asarray(each.decision_function(self._rows)) for each in (self._learner, learner))
+        carry_over(self._learner, learner, scores, others)
+        return found
+
+    def _refitted(self, learner: Any, landmarks: Any, weights: Array, values: Array) -> SDCA:
+        """The optimum among w·φ, φ the features of these landmarks."""
+        mapped = Nystroem(learner.kernel_, len(weights), dtype=np.dtype(landmarks.dtype).name, memory=learner.memory)
+        mapped.kernel_, mapped.landmarks_, mapped.weights_, mapped.eigenvalues_ = learner.kernel_, landmarks, weights, values
+        mapped.n_features_in_ = landmarks.shape[1]
+        return SDCA(
+            learner.loss,
+            lam=learner.lam_,
+            class_weight=learner.class_weight,
+            fit_intercept=_INTERCEPTS[intercept_of(learner)],
+            memory=learner.memory,
+            random_state=0,
+        ).fit(mapped.transform(self._rows), self._y)
+
+    @staticmethod
+    def _projected(learner: Any, landmarks: Any, weights: Array) -> Array:
+        """The nearest function that the landmarks carry: Wᵀ K(L, S) a."""
+        values = learner.kernel_.matrix(landmarks, learner.support_vectors_).astype(np.float64)
+        return np.asarray(weights.T @ (values @ learner.dual_coef_.T.astype(np.float64)))
+
+
+def _seen_by_learner(model: Any, X: Any, y: Array) -> tuple[Any, Array]:
+    """Training rows as the learner gets them, without those that a filter drops."""
+    for stage in anatomy(model, fitted=True).stages:
+        if stage.drops:
+            kept = stage.part.kept_rows(X)
+            X, y = _safe_indexing(X, np.flatnonzero(kept)), y[kept]
+        else:
+            X = stage.part.transform(X)
+    return X, y
+
+
+def _forget(learner: Any, refitted: SDCA | None) -> None:
+    """What was known of the whole model only: stages, certificate, calibration, the state of learning.
+
+    The objective is that of the refit: Σ b_i K(x_i, ·) has the same norm and the same scores as w·φ.
+    """
+    columns, dtype = len(learner.intercept_), learner.intercept_.dtype
+    learner.checkpoints_ = []
+    learner._stage_vectors = np.empty((0, columns, len(learner.support_)), dtype=dtype)
+    learner._stage_bias = np.empty((0, columns), dtype=dtype)
+    learner._saved = learner._mark = None
+    for name in ("calibration_", "threshold_"):
+        vars(learner).pop(name, None)
+    if hasattr(learner, "gap_") and refitted is not None:
+        learner.gap_, learner.objective_ = float("nan"), refitted.objective_
+        learner.dual_objective_ = np.full_like(learner.objective_, np.nan)
