@@ -93,7 +93,7 @@ function mistakeTable(mistakes) {
   });
   sorts(table);
   box.append(table);
-  watched.observe(table);
+  watched.observe(box);
   return box;
 }
 
