@@ -13,7 +13,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from pegasos import SDCA
+from pegasos import SDCA, save
 from pegasos.kernels import Gaussian
 from pegasos.program.pages import record_model, report
 from pegasos.program.pages.boundary_picture import HEIGHT, WIDTH, fields, picture
@@ -75,6 +75,17 @@ def test_pages_of_models_have_thresholds_and_certificates(ring):
     assert {"roc", "precision-recall", "boundary"} <= set(page.charts())
     assert "Counted on these rows." in page.html
     assert {"certificates", "boundary"} <= {table.name for table in page.tables()}
+
+
+def test_model_files_keep_their_curve(ring, tmp_path):
+    X, y, _ = ring
+    model = SDCA(lam=0.001, kernel=Gaussian(1.0), tol=1e-3, finish=False, random_state=0).fit(X, y)
+    save(model, tmp_path / "my.model")
+    page = report(tmp_path / "my.model")
+    (table,) = (each for each in page.tables() if each.name == "curve-1")
+    assert [row["x"] for row in table.rows] == list(range(1, model.n_iter_ + 1))
+    np.testing.assert_allclose([row["y"] for row in table.rows], model.gap_curve_[:, 0], rtol=1e-3)
+    assert page.charts()["curve-1"]["encoding"]["y"]["scale"]["type"] == "log"
 
 
 def test_weights_of_tables_with_words():
