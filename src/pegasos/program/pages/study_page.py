@@ -10,7 +10,7 @@ from typing import Any
 
 from pegasos.metrics import measure_of
 from pegasos.program.pages import row_charts as draw
-from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text, Tiles, columns
+from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text, Tile, Tiles, columns
 from pegasos.program.pages.grid_axes import Point
 from pegasos.program.pages.grid_views import Grid
 from pegasos.program.pages.mistakes import PIXELS
@@ -44,7 +44,7 @@ def build(study: StudyRecord, record: PageRecord | None) -> tuple[str, str, list
         text = Text(f"Predictions were kept of the first seed of: {names}.", small=True)
         panel = [text, confusion_panel(record, None if best is None else best.number)]
     sections = [
-        Section("summary", "Summary", _summary(study)),
+        Section("summary", "Summary", _summary(study, best)),
         Section("printed", "Printed and ours", _printed(study)),
         Section("compared", "The best of each model", _compared(points)),
         Section("claims", "Claims", _claims(study)),
@@ -102,19 +102,20 @@ def _kept(cells: list[list[StudyCell]], record: PageRecord) -> dict[str, KeptCel
     return {str(number): known[key] for number, key in enumerate(keys) if key in known}
 
 
-def _summary(study: StudyRecord) -> list[Block]:
-    blocks: list[Block] = []
-    if study.numbers:
-        counts = Counter(number.verdict for number in study.numbers)
-        total = len(study.numbers)
-        blocks.append(
-            Tiles([(f"Verdict: {verdict}", f"{many} of {total} numbers", "", many / total) for verdict, many in counts.items()])
-        )
-        if not study.data.real:
-            text = "These rows are not the report's data: the verdicts are about the machinery, never about the report."
-            blocks.append(Text(text, warning=True))
+def _summary(study: StudyRecord, best: Point | None) -> list[Block]:
+    tiles: list[Tile] = []
+    if best is not None:
+        told = setting_text({name: value for name, value in best.values.items() if name != "decoding"}, best.cost)
+        tiles.append(("Least error on test rows", percent(best.value), told, None))
+    total = len(study.numbers)
+    counts = Counter(number.verdict for number in study.numbers).items()
+    tiles += [(f"Verdict: {verdict}", f"{many} of {total} numbers", "", many / total) for verdict, many in counts]
+    blocks: list[Block] = [Tiles(tiles)] if tiles else []
+    if study.numbers and not study.data.real:
+        text = "These rows are not the report's data: the verdicts are about the machinery, never about the report."
+        blocks.append(Text(text, warning=True))
     if study.quick:
-        blocks.append(Text("A quick run on a part of the rows.", warning=True))
+        blocks.append(Text("A quick run: one seed, and of many rows a part.", warning=True))
     return [*blocks, Text(study.protocol), *([Text(study.findings)] if study.findings else [])]
 
 
