@@ -13,9 +13,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from pegasos import SDCA, save
+from pegasos import SDCA, Pegasos, SweepCV, save
 from pegasos.kernels import Gaussian
-from pegasos.program.pages import record_model, report
+from pegasos.program.pages import join_experiments, record_experiment, record_model, report, save_record
 from pegasos.program.pages.boundary_picture import HEIGHT, WIDTH, fields, picture
 from pegasos.program.pages.mistakes import worst
 from pegasos.program.pages.page import make_page
@@ -113,6 +113,20 @@ def test_classes_can_be_seen_in_the_dark():
     dark = light("#12161c")
     assert min((light(colour) + 0.05) / (dark + 0.05) for colour in CLASSES) > 2.5
     assert len(set(class_colours(40))) == 40
+
+
+def test_a_study_shows_how_its_models_learned(ring, tmp_path):
+    X, y, _ = ring
+    search = SweepCV(Pegasos(n_iter=60, random_state=0), {"lam": [0.1, 1.0]}, cv=2).fit(X, y)
+    dataset, learned = as_dataset(X, y, {}), np.arange(80)
+    parts = [record_experiment(search, dataset, name, learned=learned) for name in ("one", "two")]
+    alone = Pegasos(n_iter=60, lam=search.best_params_["lam"], random_state=0).fit(X[:80], y[:80])
+    np.testing.assert_allclose(parts[0].experiments[0].curves[0].values, alone.loss_curve_[:, 0], rtol=1e-3)
+    save_study(tmp_path, study_results())
+    save_record(tmp_path, join_experiments(parts))
+    spec = report(tmp_path).charts()["curve-1"]
+    assert {row["line"] for row in spec["data"]["values"]} == {"one", "two"}
+    assert record_experiment(search, dataset, "one").experiments[0].curves == []
 
 
 def test_a_study_compares_its_models_with_whole_commands(tmp_path):

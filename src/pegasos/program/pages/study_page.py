@@ -50,6 +50,7 @@ def build(study: StudyRecord, record: PageRecord | None) -> tuple[str, str, list
         Section("claims", "Claims", _claims(study)),
         Section("grid", "The grid", grid_blocks),
         Section("cell", "The chosen setting", panel),
+        Section("learning", "Learning", _curves(record)),
         *(Section(f"extra-{number}", extra.title, _extra(extra)) for number, extra in enumerate(study.extras)),
         Section("surpass", "The best that this project reaches", _better(study)),
         Section("rows", "The data", [*map_section(record), *feature_section(record)]),
@@ -157,6 +158,22 @@ def _compared(points: list[Point]) -> list[Block]:
     table = Table("compared", "The best of each model", listed + columns("text", command="command"), rows)
     caption = "The least error on test rows of each; that it is the least makes it look a little better than it is."
     return [Chart("compared", "The best of each model", draw.ranking(rows), caption, table)]
+
+
+def _curves(record: PageRecord) -> list[Block]:
+    """How the best of each experiment learned, all in one chart for what was recorded alike."""
+    together: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for each in record.experiments:
+        for curve in each.curves:
+            points = zip(curve.steps, curve.values, strict=True)
+            together.setdefault((curve.what, curve.unit), []).extend({"line": each.name, "x": x, "y": y} for x, y in points)
+    blocks: list[Block] = []
+    for number, ((what, unit), rows) in enumerate(together.items(), start=1):
+        title, listed = what[0].upper() + what[1:], columns("text", line="model") + columns("number", x=unit, y=what)
+        table = Table(f"curve-{number}", title, listed, rows[:1000])
+        caption = "Of the best of each model, learning from the training rows of the first split once more."
+        blocks.append(Chart(f"curve-{number}", title, draw.curve(rows, unit, what, "model"), caption, table, half=True))
+    return blocks
 
 
 def _claims(study: StudyRecord) -> list[Block]:
