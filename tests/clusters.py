@@ -9,6 +9,7 @@ import dask
 import dask.array as da
 import numpy as np
 from distributed import LocalCluster
+from distributed.utils import get_mp_context
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.datasets import make_classification
@@ -16,6 +17,19 @@ from sklearn.datasets import make_classification
 from pegasos.dask import DaskSDCA
 
 Array = np.ndarray[Any, Any]
+
+#: Workers begin as copies of one process that has loaded what they need (worker_code.py), and watch themselves
+#: less often: that is most of what they do where tasks are small.
+dask.config.set(
+    {
+        "distributed.worker.multiprocessing-method": "forkserver",
+        "distributed.worker.profile.enabled": False,
+        "distributed.worker.memory.monitor-interval": "1s",
+        "distributed.admin.system-monitor.interval": "5s",
+        "distributed.admin.tick.interval": "1s",
+    }
+)
+get_mp_context().set_forkserver_preload(["worker_code"])  # after its first call, which names other modules
 
 
 def start_cluster(workers: int) -> LocalCluster:

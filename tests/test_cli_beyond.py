@@ -14,6 +14,8 @@ from sklearn.datasets import dump_svmlight_file
 
 import pegasos
 from command_line import call, fine, messy, numbers
+from pegasos.engine.interruption import Interrupted
+from pegasos.program.jobs import large_tuning
 from pegasos.program.large import description as streams
 from pegasos.program.large.description import HashSample, Stream, Words
 from pegasos.program.large.sample import Sample
@@ -186,6 +188,42 @@ def test_tune_searches_a_sample_and_learns_from_all_rows(place: Path) -> None:
     assert "All training rows were learned by sdca: λ = " in refitted.out
     card = fine("show", "run/best.model", "--json").json["card"]
     assert card["refitted_rows"] == 3000 and card["split"]["train_rows"] == 2403
+
+
+def test_tune_chooses_a_threshold_on_the_sample(place: Path) -> None:
+    """Scores of a model of all rows have another scale than those on the sample: what was chosen there is carried over."""
+    random = np.random.default_rng(1)
+    frame = numbers(3000).with_columns(pl.Series("y", np.where(random.random(3000) < 0.2, "yes", "no")))
+    frame = frame.with_columns(a=pl.col("a") + 1.5 * (pl.col("y") == "yes"))
+    options = ("-m", "sdca-logistic", "--memory", "60kB", "--kernel", "linear", *QUICK, "--no-page", "--no-refit-all", "--json")
+    record = fine("tune", shards(frame), *options, "--threshold", "recall=0.8", "--positive", "yes", "-o", "run").json
+    assert record["threshold"] is not None and record["calibration"] is not None
+    model, test = pegasos.load("run/best.model"), Draw(0, 0.2).test(3000)
+    X, y = frame.select("a", "b", "c").to_numpy()[test], frame["y"].to_numpy()[test]
+    said = model.predict(X)
+    assert record["errors"]["test"]["mistakes"] == int((said != y).sum())
+    assert model.steps[-1][1].threshold_ != 0.0 and record["threshold"]["recall"] >= 0.8
+    assert abs(np.mean(said[y == "yes"] == "yes") - record["threshold"]["recall"]) < 0.1
+    assert abs(model.predict_proba(X)[:, 1].mean() - 0.2) < 0.05
+
+
+def test_tune_ends_in_time_also_where_the_samples_model_is_kept(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if time was up after the search: test rows of a sample judge its model, no further pass over the table."""
+    stream_errors = large_tuning._stream_errors
+    monkeypatch.setattr(large_tuning, "JUDGED_ROWS", 120)
+
+    def no_time(self: object, model: str) -> None:
+        raise Interrupted
+
+    monkeypatch.setattr(large_tuning._Whole, "_in_passes", no_time)
+    given = ("tune", shards(numbers(2500)), "--memory", "50kB", "--kernel", "linear", *QUICK, "--no-page", "--json")
+    early = fine(*given, "-o", "early", "--max-time", 60).json
+    assert early["errors"]["test"]["rows"] == early["test_rows"]  # there was time for that
+    monkeypatch.setattr(large_tuning, "_stream_errors", lambda *given: stream_errors(*given[:-1], 0.0))
+    answer = fine(*given, "-o", "late", "--max-time", 60)
+    late = answer.json
+    assert late["errors"]["test"]["rows"] == 120 and late["errors"]["test"]["guess"] is not None
+    assert "its error is that on 120 of them" in late["whole"]["why"]
 
 
 @pytest.mark.slow

@@ -67,12 +67,40 @@ def test_the_same_optimum_as_in_memory(kind: str, frame: pl.DataFrame, options: 
     }
 
 
+@pytest.mark.parametrize("scale", ["standardize", "normalize", "none"])
+def test_words_are_stored_without_their_zeros(scale: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One number for each word of a row, of 40: the optimum and the errors of rows with a number for each column."""
+    random = np.random.default_rng(2)
+    word = pl.Series("word", [None if row % 17 == 0 else f"word {row % 40}" for row in random.integers(400, size=900)])
+    folder = _written(messy(900).with_columns(word), "csv")
+    options = ("--memory", "15kB", "--tol", 1e-4, "--scale", scale, "--lam", 0.01, "--label", "species", "--json")
+    thin = fine("train", folder, *options, "-o", "thin.model")
+    monkeypatch.setattr("pegasos.program.jobs.prepared_tables.word_steps", lambda steps, width: None)
+    dense = fine("train", folder, *options, "-o", "dense.model")
+    bytes_told = [float(re.search(r"prepared rows: ([0-9.]+) kB", each.err)[1]) for each in (thin, dense)]
+    assert bytes_told[0] < 0.6 * bytes_told[1]
+    one, other = (pegasos.load(name).steps[-1][1] for name in ("thin.model", "dense.model"))
+    assert (one.dual_objective_ <= other.objective_ * (1 + 1e-6)).all()
+    assert (other.dual_objective_ <= one.objective_ * (1 + 1e-6)).all()
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=0.02)
+    np.testing.assert_allclose(one._reach, other._reach, rtol=1e-5)
+    model, whole = pegasos.load("thin.model"), read(folder, ReadOptions(label="species"))
+    test = Draw(0, 0.2).test(900)
+    wrong = model.predict(whole.X[np.flatnonzero(test)]) != whole.labels[test]
+    assert thin.json["errors"]["test"]["mistakes"] == int(wrong.sum())
+
+
 def test_its_rows_are_known_again(place: Path) -> None:
     folder = _written(numbers(900).with_columns((pl.col("a") * k).alias(f"a{k}") for k in range(2, 9)), "csv")
     trained = fine("train", folder, "--memory", "60kB", "-o", "large.model", "--json").json
     shown = fine("run", "large.model", folder, "--json").json
-    told = [{name: {**each, "guess": None} for name, each in found["errors"].items()} for found in (shown, trained)]
-    assert told[0] == told[1] and not shown["notes"]
+    assert shown["errors"] == trained["errors"] and not shown["notes"]
+    y = read(folder, ReadOptions()).labels
+    test = Draw(0, 0.2).test(900)
+    usual = max(set(y[~test].tolist()), key=y[~test].tolist().count)
+    assert [trained["errors"][name]["guess"] for name in ("training", "test")] == [
+        pytest.approx((y[rows] != usual).mean()) for rows in (~test, test)
+    ]
     assert fine("show", "large.model", "--json").json["card"]["split"]["kind"] == "random, row by row"
     fine("train", folder, "--memory", "15kB", "-o", "larger.model")
     assert set(fine("run", "larger.model", folder, "--json").json["errors"]) == {"all (training rows unknown)"}

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import pickle
+import sys
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -249,3 +252,91 @@ def test_demo_on_small_sets(folder, monkeypatch):
     assert "runs/demo/moons/report.html: open it in a browser" in answer.out
     assert (folder / "runs" / "demo" / "moons" / "report.html").is_file()
     assert set(fine("demo", "--json").json) == {"moons"}
+
+
+def test_numbers_beyond_measure_and_endless_fields_name_their_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = numbers(40).write_csv().splitlines()
+    for name, value, words in (
+        ("large.csv", "1e308", "large.csv, line 7, column 'b': 1e+308 is too large to learn from"),
+        ("small.csv", "-1e308", "small.csv, line 7, column 'b': -1e+308 is too large to learn from"),
+        ("long.csv", "u" * 140_000, "long.csv, line 7, column 'b'"),
+        ("quoted.csv", '"' + "u," * 70_000 + '"', "quoted.csv, line 7, column 'b'"),
+        ("digits.csv", "9" * 140_000, "digits.csv, line 7, column 'b'"),
+    ):
+        row = lines[6].split(",")
+        (tmp_path / name).write_text("\n".join([*lines[:6], ",".join([row[0], value, *row[2:]]), *lines[7:]]) + "\n")
+        for command in (("train", name, "-m", "sdca", "-o", "my.model"), ("tune", name, "-m", "sdca", "--cv", "2", "-o", "run")):
+            answer = call(*command)
+            assert answer.code == 3 and words in answer.err, answer.err
+            assert not (tmp_path / "my.model").exists()
+
+
+@pytest.mark.parametrize("value", ["abc", "-1", "", "1.5", "\u0663"])
+@pytest.mark.parametrize("name", ["NUMBA_NUM_THREADS", "POLARS_MAX_THREADS", "SOURCE_DATE_EPOCH"])
+def test_variables_that_libraries_would_stumble_over(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, value)
+    answer = call("describe", "xor")
+    assert answer.code == 2 and f"the environment variable {name} is {value!r}" in answer.err
+
+
+def test_a_library_that_fails_in_an_odd_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NUMBA_DISABLE_JIT makes compiled functions fail: it is named, and nobody is asked to report it."""
+
+    def load(*_: object) -> None:
+        raise NotImplementedError("not usable in pure-python")
+
+    monkeypatch.setattr(datasets, "load", load)
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    answer = call("describe", "xor")
+    assert answer.code == 1 and "NUMBA_DISABLE_JIT" in answer.err and "Unset" in answer.err and "unexpected" not in answer.err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux only")
+def test_file_names_that_are_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models and runs keep the command line, in which such a name is spelled out."""
+    monkeypatch.chdir(tmp_path)
+    data = os.fsdecode(b"table\xff.csv")
+    Path(data).write_text(numbers(60).write_csv())
+    fine("train", data, "-m", "perceptron", "-q", "-o", os.fsdecode(b"my\xff.model"))
+    assert "table\\udcff.csv" in fine("show", os.fsdecode(b"my\xff.model")).out
+    fine("tune", data, "-m", "perceptron", "--cv", "2", "-q", "-o", os.fsdecode(b"run\xff"))
+    fine("report", os.fsdecode(b"run\xff"))
+
+
+def test_more_memory_than_there_is_anywhere(tmp_path: Path) -> None:
+    table = written(numbers(40), tmp_path / "table.csv")
+    fine("train", table, "-m", "perceptron", "--memory", "99999999999999999999GB", "-q", "-o", tmp_path / "my.model")
+    fine("show", tmp_path / "my.model")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--max-time", "inf"), "--max-time must be a number of seconds above 0"),
+        (("--max-time", "nan"), "--max-time must be a number of seconds above 0"),
+        (("--max-time", "-1"), "--max-time must be a number of seconds above 0"),
+        (("--workers", "99999999999"), "--workers starts processes on this machine"),
+        (("--cost", "yes>no:1e308,no>yes:1"), "costs must be numbers from 0 to 1e+100"),
+    ],
+)
+def test_numbers_that_would_overflow_later(options: tuple[str, ...], words: str, tmp_path: Path) -> None:
+    table = written(numbers(40), tmp_path / "table.csv")
+    answer = call("tune", table, "-m", "perceptron", "--cv", 2, "--no-page", "-q", "-o", tmp_path / "run", *options)
+    assert answer.code in (1, 2) and words in answer.err and "unexpected" not in answer.err
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x = 1\n1 / 0\n", "line 2: ZeroDivisionError"),
+        ("def\n", "line 1: SyntaxError"),
+        ("import sys\nsys.exit(3)\n", "line 2: SystemExit"),
+        ("import nothing_of_this_name\n", "line 1: ModuleNotFoundError"),
+    ],
+)
+def test_studies_that_fail_when_they_are_read(text: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(text)
+    answer = call("study", "mine.py")
+    assert answer.code == 2 and f"'mine.py', {words}" in answer.err

@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import fuzz_records
 from command_line import call, fine, numbers, written
 from pegasos import SDCA, SweepCV
-from pegasos.program import files
+from pegasos.program import app, files
 from pegasos.search.store import StoreFailure
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the ways of POSIX")
@@ -213,6 +214,56 @@ def test_records_that_are_damaged(name: str, content: str, place: Path) -> None:
     assert answer.code == 3 and f"run/{name}" in answer.err and "again" in answer.err
 
 
+def test_devices_and_pipes_stay_what_they_are(place: Path) -> None:
+    """A file is replaced when it is complete: nothing else may be, least of all a device, which root could replace."""
+    os.mkfifo("pipe")
+    fine("train", "table.csv", "-m", "perceptron", "-q", "-o", "my.model")
+    for command in (("play", "-o", "pipe"), ("report", "my.model", "-o", "pipe"), ("train", "table.csv", "-o", "pipe")):
+        answer = call(*command)
+        assert answer.code == 2 and "is a device" in answer.err
+    with pytest.raises(FileExistsError, match="a device, a pipe or a socket"):
+        files.write_text("pipe", "x")
+    assert Path("pipe").is_fifo() and not left_over(place)
+
+
+def test_the_page_of_a_run_is_written_anew(place: Path) -> None:
+    fine("tune", "table.csv", "-m", "perceptron", "--cv", "2", "-q", "-o", "run")
+    Path("run/report.html").write_text("old")
+    fine("report", "run")
+    assert "<html" in Path("run/report.html").read_text(encoding="utf-8")
+    for name in ("report.json", "summary.json"):
+        answer = call("report", "run", "-o", f"run/{name}")
+        assert answer.code == 2 and "is a file that is read" in answer.err
+
+
+class Full(io.StringIO):
+    """A stream on a full disk."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_messages_that_cannot_be_written_stop_nothing(place: Path) -> None:
+    with contextlib.redirect_stderr(Full()), contextlib.redirect_stdout(io.StringIO()):
+        assert app.run(["train", "table.csv", "-m", "perceptron", "-o", "my.model"]) == 0
+        assert app.run(["describe", "nothing.csv"]) == 3
+    assert Path("my.model").exists()
+
+
+def test_help_for_a_full_disk() -> None:
+    for arguments in (["--version"], ["--help"], ["tune", "--help"]):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(Full()), contextlib.redirect_stderr(said):
+            assert app.run(arguments) == 1
+        assert "no space left where the results are written" in said.getvalue()
+
+
+def test_records_that_were_changed(tmp_path: Path) -> None:
+    outcomes, failures = fuzz_records.run(24, 0, tmp_path)
+    assert not failures
+    assert outcomes["a page"] >= len(fuzz_records.RUNS) * len(fuzz_records.RECORDS) and outcomes["refused"] > 5
+
+
 # -- environments --------------------------------------------------------------------------------------------------------
 
 #: Lines for the shell, what they end with, and a part of what they say. `my.model` was trained on `table.csv`.
@@ -231,6 +282,16 @@ ENVIRONMENTS = [
     ("env -u HOME LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 NUMBA_CACHE_DIR=/proc/1 PEGASOS show my.model", 0, ""),
     ("TMPDIR=/nonexistent PEGASOS predict my.model - < table.csv", 0, ""),
     ("PEGASOS_DATA=/nonexistent PEGASOS describe binary10", 3, "looked for in /nonexistent"),
+    ("PEGASOS tune --help > /dev/full", 1, "no space left where the results are written"),
+    ("PEGASOS train table.csv -m perceptron -o said.model 2> /dev/full", 0, ""),
+    ("PEGASOS describe nothing.csv 2> /dev/full", 3, ""),
+    ("PEGASOS --version > /dev/full", 1, "no space left where the results are written"),
+    ("NUMBA_NUM_THREADS=abc PEGASOS train table.csv -o x.model", 2, "NUMBA_NUM_THREADS is 'abc'"),
+    ("NUMBA_DISABLE_JIT=1 PEGASOS train table.csv -m perceptron -o x.model", 1, "NUMBA_DISABLE_JIT. Unset"),
+    ("SOURCE_DATE_EPOCH=abc PEGASOS train table.csv -o x.model", 2, "SOURCE_DATE_EPOCH is 'abc'"),
+    ("ulimit -n 10; PEGASOS predict my.model table.parquet", 3, "Too many open files"),
+    ("PEGASOS predict my.model table.csv -o out.csv >&- 2>&- <&-", 0, ""),
+    ("mkdir gone; cd gone; rmdir ../gone; PEGASOS describe table.csv", 3, "does not exist"),
 ]
 
 
@@ -239,6 +300,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained")
     (folder / "folder").mkdir()
     written(numbers(60), folder / "table.csv")
+    written(numbers(60), folder / "table.parquet")
     written(numbers(20_000), folder / "large.csv")  # more than a pipe holds
     fine("train", folder / "table.csv", "-m", "perceptron", "-q", "-o", folder / "my.model")
     return folder
@@ -275,6 +337,8 @@ def test_a_signal_between_any_two_steps_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_signals_at_random_moments(name: str, place: Path) -> None:
     """Exit code 130 or that of a command that was done, no traceback, nothing half-made; then the same command ends well."""
+    if signal.getsignal(getattr(signal, name)) is signal.SIG_IGN:
+        pytest.skip("this signal is ignored here, as nohup asks, and so it is by the program")
     written(numbers(3000), place / "large.csv")
     command = [
         "tune",

@@ -22,6 +22,7 @@ from pegasos.engine.optimum import Intercept
 from pegasos.engine.passes import Certified, Column, LabelledBlocks
 from pegasos.engine.streaming import solve_in_passes
 from pegasos.engine.streaming_rows import central_point
+from pegasos.engine.thin_rows import ShiftedRows, is_thin, pairs
 
 Array = np.ndarray[Any, Any]
 BOTH = pytest.mark.parametrize("loss", ["hinge", "logistic"])
@@ -239,3 +240,63 @@ def test_rows_of_a_fold_have_no_weight_and_classes_have_theirs(loss: str) -> Non
         [same] = solve(loss, X, codes, inside, 0.3, Intercept.FREE, 1e-4)
         assert_array_equal(found.vector, same.vector)
         assert (found.primal, found.bound, found.curve) == (same.primal, same.bound, same.curve)
+
+
+# Thin rows ------------------------------------------------------------------------------------------------------------
+
+
+def thin_table(shifted: bool) -> tuple[Any, Array, Array]:
+    """Two numbers and two words of 20 each, 700 rows: as they are stored, whole, and class codes."""
+    random = np.random.default_rng(5)
+    words = random.integers(20, size=(700, 2))
+    numbers = random.normal(size=(700, 2))
+    stored = sparse.csr_matrix(np.hstack([numbers, np.eye(20)[words[:, 0]], np.eye(20)[words[:, 1]]]))
+    codes = (numbers[:, 0] + (words[:, 0] % 3 - 1) + random.normal(size=700) > 0).astype(np.int64)
+    if not shifted:
+        return stored, stored.toarray(), codes
+    shift = np.concatenate([[0.0, 0.0], -stored.toarray()[:, 2:].mean(axis=0)])
+    return ShiftedRows(stored, shift), stored.toarray() + shift, codes
+
+
+@pytest.mark.parametrize("shifted", [False, True])
+@INTERCEPTS
+@BOTH
+def test_thin_rows_have_the_optimum_of_whole_ones(loss: str, intercept: Intercept, shifted: bool) -> None:
+    """Pairs of stored numbers are another sum of the same products: objectives differ by no more than the gaps."""
+    stored, whole, codes = thin_table(shifted)
+    weights = np.random.default_rng(6).uniform(0.5, 2.0, 700)
+    [thin], [dense] = (solve(loss, X, codes, weights, 0.05, intercept, 1e-6) for X in (stored, whole))
+    assert is_thin(stored) and thin.relative <= 1e-6
+    assert thin.bound <= dense.primal * (1 + 1e-12) and dense.bound <= thin.primal * (1 + 1e-12)
+    y = np.where(codes == 1, 1.0, -1.0)
+    assert_allclose(objective(loss, whole, y, 0.05 * weights, thin, intercept), thin.primal, rtol=1e-9)
+
+
+@pytest.mark.parametrize("shifted", [False, True])
+def test_products_of_thin_rows_are_those_of_whole_ones(shifted: bool) -> None:
+    stored, whole, _ = thin_table(shifted)
+    random = np.random.default_rng(7)
+    vectors, weights = random.normal(size=(3, 43)), random.uniform(size=(2, 700))
+    with_constant = np.hstack([whole, np.ones((700, 1))])
+    with LabelledBlocks(stored, np.zeros(700, int), np.ones(700)) as blocks:
+        [block] = blocks.blocks
+    combined, matrix, smaller = np.empty((2, 43)), np.empty((43, 43)), np.empty((42, 42))
+    block.combine(None, weights, combined)
+    block.squares(None, weights[0], matrix, True)
+    block.squares(None, weights[0], smaller, True)
+    assert_allclose(block.products(vectors), vectors @ with_constant.T, atol=1e-12)
+    assert_allclose(combined, weights @ with_constant, atol=1e-10)
+    assert_allclose(matrix, with_constant.T @ (weights[0][:, None] * with_constant), atol=1e-10)
+    assert_allclose(smaller, matrix[:42, :42], atol=1e-10)
+    assert_allclose(block.rows(), whole, atol=1e-15)
+
+
+def test_pairs_of_a_column_that_a_row_stores_twice() -> None:
+    random = np.random.default_rng(8)
+    columns, values = random.integers(0, 6, 90), random.normal(size=90)  # three stored numbers a row, not in order
+    rows = sparse.csr_matrix((values, columns, np.arange(0, 93, 3)), (30, 6))
+    weights, found = random.uniform(size=30), np.empty((6, 6))
+    sums = pairs(rows, weights, found)
+    whole = rows.toarray()
+    assert_allclose(found, whole.T @ (weights[:, None] * whole), atol=1e-12)
+    assert_allclose(sums, weights @ whole, atol=1e-12)

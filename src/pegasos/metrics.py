@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: What a metric reads of a model: the classes it answers, the order of its scores, or probabilities.
 LABELS, SCORES, PROBABILITIES = "labels", "scores", "probabilities"
+#: The largest cost: sums over rows, and squares of them, stay finite.
+MOST_COST = 1e100
 #: Labels of two classes of which the second one is positive, as everywhere in scikit-learn.
 _USUAL_PAIRS = ({0, 1}, {-1, 1}, {"0", "1"}, {"-1", "1"})
 
@@ -132,8 +134,8 @@ class Metric:
             raise ValueError(f"there is no metric {self.name!r}; there are {', '.join(METRICS)}.")
         if (self.name == "cost") != bool(self.costs):
             raise ValueError("the metric 'cost' needs costs, and no other one has them.")
-        if any(not 0 <= cost < math.inf for _, _, cost in self.costs):
-            raise ValueError("costs must be finite numbers, and not below 0.")
+        if any(not 0 <= cost <= MOST_COST for _, _, cost in self.costs):
+            raise ValueError(f"costs must be numbers from 0 to {MOST_COST:g}.")
 
     @property
     def kind(self) -> Kind:

@@ -31,21 +31,20 @@ class ClusterPasses:
 
     def map_sum(self, work: Any, *arguments: Any) -> Part:
         """work(block, *arguments) for all blocks, and the sums over them."""
-        client = self.client
         self.count += 1
-        everything: list[Future] = []
-        with guarded(client, everything):
-            held: Any = (work, arguments)
-            if len(pickle.dumps(held)) > LARGE:
-                held = client.submit(blocks.hold, work, arguments, pure=False)
-                everything.append(held)
-            if self._kept:
-                parts = [client.submit(blocks.work_on, coded, held, pure=False) for coded in self._coded]
-            else:
-                parts = client.compute([dask.delayed(blocks.work_on, pure=False)(coded, held) for coded in self._coded])
-            everything += parts
-            while len(parts) > 1:
-                groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
-                parts = [client.submit(blocks.add, group, pure=False) if len(group) > 1 else group[0] for group in groups]
-                everything += parts
-            return results_of(client, parts)[0]
+        held: Any = (work, arguments)
+        if len(pickle.dumps(held)) > LARGE:
+            held = dask.delayed(blocks.hold, pure=False)(work, arguments)
+        parts = [_task(blocks.work_on, coded, held) for coded in self._coded]
+        while len(parts) > 1:
+            groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
+            parts = [_task(blocks.add, group) if len(group) > 1 else group[0] for group in groups]
+        futures: list[Future] = []
+        with guarded(self.client, futures):
+            futures.append(self.client.compute(parts[0], optimize_graph=False))
+            return results_of(self.client, futures)[0]
+
+
+def _task(work: Any, *arguments: Any) -> Any:
+    """All tasks of a pass are one graph: a message for each of them would take longer than many a block."""
+    return dask.delayed(work, pure=False, traverse=False)(*arguments)

@@ -13,6 +13,10 @@ from pathlib import Path
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 
 
+#: More than any machine has, and a whole number of 64 bits wherever it is kept.
+_MOST = 2**62
+
+
 def parse_bytes(memory: int | float | str) -> int:
     """A number of bytes from a number or a text such as "2GB", "512 MiB" (units of 1000 and 1024).
 
@@ -26,7 +30,7 @@ def parse_bytes(memory: int | float | str) -> int:
         memory = float(match[1]) * _UNITS[match[2]]
     if isinstance(memory, bool) or not isinstance(memory, numbers.Real) or not math.isfinite(memory) or memory < 1:
         raise ValueError(f"memory must be a positive number of bytes or a text such as '2GB', got {memory!r}.")
-    return int(memory)
+    return min(int(memory), _MOST)
 
 
 def free_bytes() -> int:

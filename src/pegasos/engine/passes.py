@@ -15,6 +15,7 @@ from scipy import sparse
 
 from pegasos.engine.interruption import tell_gap
 from pegasos.engine.row_blocks import Part, RowBlocks
+from pegasos.engine.thin_rows import THIN_ROWS, ShiftedRows, is_thin
 
 Array = np.ndarray[Any, Any]
 
@@ -43,8 +44,11 @@ class LabelledBlocks(RowBlocks):
     """Blocks whose `own` are the class codes, weights and, if there are any, folds of their rows."""
 
     def __init__(self, X: Any, codes: Array, weights: Array, folds: Array | None = None) -> None:
-        wide = X.shape[1] > MOST_FEATURES and not sparse.issparse(X)
-        super().__init__(X, size=max(1, WIDE_NUMBERS // X.shape[1]) if wide else None)
+        wide = X.shape[1] > MOST_FEATURES
+        size = THIN_ROWS if is_thin(X) and not wide else None
+        if wide and not isinstance(X, ShiftedRows) and not sparse.issparse(X):
+            size = max(1, WIDE_NUMBERS // X.shape[1])
+        super().__init__(X, size=size)
         own = (codes, weights) if folds is None else (codes, weights, folds)
         for block in self.blocks:
             block.own = tuple(each[block.span] for each in own)

@@ -19,6 +19,7 @@ from scipy import sparse
 from pegasos.engine.interruption import check_interruption
 from pegasos.engine.mapped_rows import MappedRows
 from pegasos.engine.optimum import Intercept, Optimum, Target
+from pegasos.engine.thin_rows import ShiftedRows, is_thin, pairs
 from pegasos.engine.threads import blas_threads, single_threaded_blas
 
 Array = np.ndarray[Any, Any]
@@ -51,8 +52,16 @@ class Block:
         self.count = span.stop - span.start
         self.width = X.shape[1]
         self.own: Any = None
-        self._rows = X[span]
+        rows = X[span]
+        #: What is added to every stored row, if anything is.
+        self.shift: Array | None = rows.shift if isinstance(rows, ShiftedRows) else None
+        self._rows = rows.rows if isinstance(rows, ShiftedRows) else rows
         self._memory = memory
+
+    @property
+    def thin(self) -> bool:
+        """Whether products of stored numbers cost less than those of whole rows."""
+        return is_thin(self._rows)
 
     def rows(self) -> Array:
         """The rows as float64, to be read before this thread asks another block for its rows."""
@@ -61,6 +70,8 @@ class Block:
         out = self.buffer("rows")
         if sparse.issparse(self._rows):
             self._rows.astype(np.float64).toarray(out=out)
+            if self.shift is not None:
+                out += self.shift
         else:
             out[:] = self._rows
         return out
@@ -100,6 +111,8 @@ class Block:
         # a product with dense rows is contiguous along the rows, as compiled loops want it
         columns = vectors[:, : self.width]
         scores = np.ascontiguousarray((given @ columns.T).T) if sparse.issparse(given) else columns @ given.T
+        if self.shift is not None and rows is None:
+            scores += (columns @ self.shift)[:, None]
         if vectors.shape[1] > self.width:
             scores += vectors[:, -1:]
         return scores
@@ -112,6 +125,8 @@ class Block:
         given = self._given() if rows is None else rows
         if sparse.issparse(given):
             out[:, : self.width] = (given.T @ np.ascontiguousarray(weights.T)).T
+            if self.shift is not None:
+                out[:, : self.width] += weights.sum(axis=1)[:, None] * self.shift
         elif given.dtype == np.float64:
             np.matmul(weights, given, out=out[:, : self.width])
         else:
@@ -122,11 +137,15 @@ class Block:
     def _given(self) -> Any:
         return self._rows if sparse.issparse(self._rows) else self.rows()
 
-    def squares(self, rows: Array, weights: Array, out: Array, precise: bool) -> None:
+    def squares(self, rows: Array | None, weights: Array, out: Array, precise: bool) -> None:
         """out[...] = Σ weights_i x_i x_iᵀ (weights >= 0), with a constant feature if out is wider than the rows.
 
         Not precise: products in float32, twice as fast, which serves for a direction as long as its steps are good.
+        Without `rows` pairs of stored numbers of CSR rows are multiplied.
         """
+        if rows is None:
+            self._thin_squares(weights, out)
+            return
         scaled = self.buffer("scaled") if precise else self.buffer("scaled32", np.float32)
         d = self.width
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -135,6 +154,21 @@ class Block:
         if len(out) > d:
             out[d, :d] = out[:d, d] = weights @ rows
             out[d, d] = weights.sum()
+
+    def _thin_squares(self, weights: Array, out: Array) -> None:
+        """Σ weights_i (u_i + s)(u_i + s)ᵀ, of which u uᵀ are the stored pairs and the rest is of rank two."""
+        d, total = self.width, weights.sum()
+        inner = out if len(out) == d else np.empty((d, d))
+        sums = pairs(self._rows, weights, inner)
+        if self.shift is not None:
+            cross = np.multiply.outer(sums + 0.5 * total * self.shift, self.shift)
+            inner += cross
+            inner += cross.T
+            sums = sums + total * self.shift
+        if len(out) > d:
+            out[:d, :d] = inner
+            out[d, :d] = out[:d, d] = sums
+            out[d, d] = total
 
 
 class RowBlocks:

@@ -244,7 +244,7 @@ def _look(block: Block, hinge: bool, orders: list[Order], sides: int, square: bo
     out = np.empty((lines, block.count))
     look = streaming_rows.look_hinge if hinge else streaming_rows.look_logistic
     vectors = np.concatenate([order.vectors for order in orders])
-    rows = block.rows() if square else None
+    rows = block.rows() if square and not block.thin else None  # whole rows, or what is stored of them
     scores = block.products(vectors, rows)
     with announced("streaming-hinge" if hinge else "streaming-logistic"):
         for j, order in enumerate(orders):
@@ -252,6 +252,6 @@ def _look(block: Block, hinge: bool, orders: list[Order], sides: int, square: bo
             given = (column.code, column.unit, codes, weights, scores[3 * j : 3 * j + 3], order.mu, order.aim, order.steps)
             look(*given, sides, out, sums[j], values[j])
             block.combine(rows, out[RIGHT:], combinations[j])
-            if rows is not None:
+            if square:
                 block.squares(rows, out[WEIGHT], matrices[j], order.precise)
     return Part((sums, values, combinations, matrices) if square else (sums, values, combinations))

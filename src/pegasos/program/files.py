@@ -68,6 +68,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "this is a folder; give the name of a file", str(target))
+    if target.exists() and not target.is_file():  # to take its place would take it from everybody
+        raise FileExistsError(errno.EEXIST, "this is a device, a pipe or a socket; give the name of a file", str(target))
     unfinished = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
     _at_work.add(unfinished)
     try:

@@ -35,7 +35,7 @@ def command(
     from pegasos.program.jobs.views import give
     from pegasos.program.pages.play_page import play
 
-    outputs.check_file(out, *([] if data is None else [data]))
+    outputs.check_file(out, *([] if data is None else [data]), what="a page")
     page = play(None if data is None else load(data, reading))
     written = page.save(out)
     found: dict[str, Any] = {"page": str(written), "bytes": written.stat().st_size}

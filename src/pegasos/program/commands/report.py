@@ -34,12 +34,14 @@ def command(
     from pegasos.program.jobs import outputs
     from pegasos.program.jobs.views import give
     from pegasos.program.pages import report
+    from pegasos.program.pages.run_folders import RECORDS
 
     if data is not None and not Path(run).is_file():
         raise UsageError("--data is for a model file; a run folder has all that its page shows.")
     place = Path(run)
     target = Path(out) if out is not None else place / "report.html" if place.is_dir() else place.with_suffix(".html")
-    outputs.check_file(str(target), run, *([] if data is None else [data]))
+    read = [str(place / each) for each in RECORDS] if place.is_dir() else [run]
+    outputs.check_file(str(target), *read, *([] if data is None else [data]), what="a page")
     rows = None if data is None else _rows(run, data, reading)
     with console.working(f"writing {target}"):
         page = report(run) if rows is None else report(run, rows, source=data)

@@ -71,7 +71,8 @@ def command(
     and kernels are tried by the workers of a Dask cluster; no result changes.
     """
     from pegasos.program.jobs.training import stem
-    from pegasos.program.jobs.tuning import TuneJob, tune
+    from pegasos.program.jobs.tune_search import TuneJob
+    from pegasos.program.jobs.tuning import tune
     from pegasos.program.jobs.views import show_tune
     from pegasos.program.records.codec import to_json
 

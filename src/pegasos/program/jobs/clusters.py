@@ -30,6 +30,8 @@ Array = np.ndarray[Any, Any]
 _ANSWER_SECONDS, _CLOSE_SECONDS = 5, 2
 #: What a worker does first: Ctrl-C on a terminal reaches all its processes, and this one is told by us when to end.
 _DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+#: Processes that are started for one command.
+_MOST_WORKERS = 1000
 #: Bytes of a block that goes to the workers.
 _BLOCK_BYTES = 32 * 2**20
 
@@ -38,6 +40,8 @@ def check_cluster(options: ClusterOptions) -> None:
     """Find out before any work is done whether there is a scheduler at the address that was given."""
     if options.cluster is not None and options.workers is not None:
         raise UsageError("give --cluster (one that is running) or --workers (some for this command), not both.")
+    if options.workers is not None and options.workers > _MOST_WORKERS:
+        raise UsageError(f"--workers starts processes on this machine, at most {_MOST_WORKERS:,}; got {options.workers:,}.")
     if options.cluster is None:
         return
     from distributed.comm.core import connect

@@ -82,8 +82,11 @@ class LargeTable:
         room = max(100, int(_SAMPLE_SHARE * self.budget / row))
         return Sample(self.running.seed, room if most is None else min(most, room))
 
-    def look(self, sample: Sample | None = None) -> Survey:
-        """The first pass over all rows, training rows of which go into the sample; tells what a person should know of them."""
+    def look(self, sample: Sample | None = None, others: Sample | None = None) -> Survey:
+        """The first pass over all rows; tells what a person should know of them.
+
+        Training rows go into the sample, test rows into that of the others.
+        """
         for note in self.outline.notes:
             console.say(note)
         columns, dense = self.outline.columns, not self.outline.sparse
@@ -92,6 +95,8 @@ class LargeTable:
         def keep(part: Dataset, test: Array) -> None:
             if sample is not None:
                 sample.see(part.X, ~test, label_texts(part.labels))
+            if others is not None:
+                others.see(part.X, test, label_texts(part.labels))
 
         with console.working(f"first pass over {self.data}", "rows") as progress:
             survey(found, progress.counting(self.parts(columns, dense)), self.draw(), self.label, keep)
@@ -101,18 +106,26 @@ class LargeTable:
     def sampled(self, found: Survey, sample: Sample) -> tuple[Dataset, Array]:
         """The rows of a sample as they would be read, and their numbers in the table."""
         X, places, texts = sample.rows()
-        X, weights = self.weighed(X, None)
-        if isinstance(found, SparseSurvey):
-            X = sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], len(found.sums)))[:, found.lowest :]
-        else:
-            X = X.select(column.name for column in found.features)
-            X = X if found.needs_frame else X.to_numpy(order="c", writable=True)
+        X, weights = self._features(found, X)
         classes = found.classes
         known = label_texts(classes)
         order = np.argsort(known)
         y = classes[order[np.searchsorted(known, texts, sorter=order)]]
         name = f"{self.data} ({len(places)} rows of it)"
         return Dataset(name, X, found.features, y, self.outline.label, weights=weights), places
+
+    def sampled_texts(self, found: Survey, sample: Sample) -> tuple[Any, Array]:
+        """The same rows without their weights, and the texts of their labels, which training rows need not have."""
+        X, _, texts = sample.rows()
+        return self._features(found, X)[0], texts
+
+    def _features(self, found: Survey, X: Any) -> tuple[Any, Array | None]:
+        """The features that a pipeline gets of rows of a sample, and the weights of these rows."""
+        X, weights = self.weighed(X, None)
+        if isinstance(found, SparseSurvey):
+            return sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], len(found.sums)))[:, found.lowest :], weights
+        X = X.select(column.name for column in found.features)
+        return X if found.needs_frame else X.to_numpy(order="c", writable=True), weights
 
     def weighed(self, X: Any, seen: int | None) -> tuple[Any, Array | None]:
         """Features and weights, which stand behind them; `seen`: rows before these, for messages."""

@@ -14,28 +14,33 @@ from sklearn.pipeline import Pipeline
 
 from pegasos.engine.interruption import Interrupted
 from pegasos.engine.kernels import as_kernel
+from pegasos.engine.passes import MOST_FEATURES
 from pegasos.learners.catalogue import MODELS, SDCA, make_learner
 from pegasos.nystroem import Nystroem
-from pegasos.program.errors import UsageError
 from pegasos.program.grids import SOLVED_ROWS
-from pegasos.program.jobs import tuning
+from pegasos.program.jobs import tune_files, tune_search, tuning
 from pegasos.program.jobs.clusters import cluster_of
+from pegasos.program.jobs.datasets import take
 from pegasos.program.jobs.large_tables import LargeTable
 from pegasos.program.jobs.large_training import chosen_scale
-from pegasos.program.jobs.prepared_tables import Known, PreparedTable, count_errors, prepared, save_large
-from pegasos.program.jobs.tuning import TuneJob
+from pegasos.program.jobs.prepared_tables import Known, PreparedTable, count_errors, prepared, save_large, stored_numbers
+from pegasos.program.jobs.tune_search import TuneJob
 from pegasos.program.large.optimum import Cluster, fit_to_files
 from pegasos.program.large.preparation import fitted_pipeline
 from pegasos.program.large.prepared import NoRoom
+from pegasos.program.large.sample import Sample
 from pegasos.program.large.survey import Survey
 from pegasos.program.pages.wording import whole_words
 from pegasos.program.records.runs import Compared, ErrorCount, TuneRecord, WholeRecord, out_of_fold
+from pegasos.program.scoring import labels_of, scores_of
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.read_options import Outline
 from pegasos.program.tables.row_hashes import hash_rows
-from pegasos.program.terminal import console, option_values
+from pegasos.program.terminal import console, judging_values, option_values
 from pegasos.program.terminal.reproduction import expansion_degree, landmarks_of
+from pegasos.search.anatomy import anatomy
+from pegasos.search.decisions import carry_over
 from pegasos.search.racing import limited
 from pegasos.search.settings import Setting
 
@@ -46,6 +51,8 @@ Array = np.ndarray[Any, Any]
 COMPARED, CHEAP = 0.1, 1e11
 #: The share of the memory for the search beside its rows, and the bytes that it has at least: kernels need a few in any case.
 SEARCH_SHARE, LEAST_MEMORY = 0.5, 64 * 10**6
+#: Test rows by which the sample's model is judged where time is up, and those that are predicted between two looks at the clock.
+JUDGED_ROWS, PREDICTED_ROWS = 5000, 2000
 #: The share of --max-time that is left for all rows when the search begins.
 ALL_ROWS_SHARE = 0.5
 TRAINING, APART, TEST = range(3)
@@ -66,21 +73,21 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
     """Search on a sample, learn the choice from all rows, write the folder, and answer what was found."""
     table = LargeTable(job.data, job.reading, job.running, outline)
     table.check(job.learning)
-    if job.threshold is not None:
-        raise UsageError("--threshold needs out-of-fold scores, which a table beyond memory does not have: raise --memory.")
     console.say(f"{table.about}: settings are compared on a sample of its rows, then the best one learns from all of them")
-    sample = table.sample(job.sample or SOLVED_ROWS)
-    found = table.look(sample)
+    sample, judges = table.sample(job.sample or SOLVED_ROWS), None if until is None else table.sample(JUDGED_ROWS)
+    found = table.look(sample, judges)
     rows, places = table.sampled(found, sample)
+    aim = None if job.threshold is None else judging_values.make_aim(job.threshold, job.judging, rows.labels)
     console.say(f"sample: {len(rows)} of {found.training} training rows, drawn over all files by --seed {job.running.seed}")
     memory = f"{max(int(SEARCH_SHARE * table.budget), LEAST_MEMORY)}B"
     with cluster_of(job.where, job.running.memory) as cluster:
         searched = replace(job, running=replace(job.running, memory=memory))
-        explored = tuning.explore(searched, rows, _until_search(until), cluster)
+        explored = tune_search.explore(searched, rows, _until_search(until), cluster)
         search = explored.search
-        told = _Whole(job, table, found, search, rows, cluster).learned(until)
+        calibration, threshold = tuning.decide(search, aim)
+        told = _Whole(job, table, found, search, rows, cluster, judges).learned(until)
     split = "random, row by row" if table.share else "none set aside"
-    record = tuning.make_record(
+    record = tune_files.make_record(
         job,
         explored,
         begin,
@@ -94,14 +101,14 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
         ),
         errors=told.errors,
         figures=out_of_fold(search),
-        calibration=None,
-        threshold=None,
+        calibration=calibration,
+        threshold=threshold,
         whole=told.whole,
     )
-    facts = tuning.facts_of_card(record, explored)
+    facts = tune_files.facts_of_card(record, explored)
     save_large(record.model, table, found, told.kept, told.known, **facts)
     page = replace(rows, notes=[*whole_words(told.whole, found.training), *rows.notes])
-    tuning.write_run(record, search, page, places, job)
+    tune_files.write_run(record, search, page, places, job)
     return record
 
 
@@ -124,6 +131,8 @@ class _Whole:
     search: Any
     rows: Dataset
     cluster: Cluster | None
+    #: Test rows by which the sample's model is judged where there is no time for all of them.
+    judges: Sample | None
 
     @property
     def setting(self) -> Setting:
@@ -143,11 +152,19 @@ class _Whole:
             except Interrupted:
                 why = "time was up before all rows were learned"
         console.say(f"the model of the sample is kept: {why}")
-        return self._of_sample(why)
+        return self._of_sample(why, until)
 
-    def _of_sample(self, why: str) -> Told:
-        model, rows = self.search.best_estimator_, self.rows
-        errors = {"training": ErrorCount.of(rows.labels, model.predict(rows.X)), **_stream_errors(self.table, self.found, model)}
+    def _of_sample(self, why: str, until: float | None) -> Told:
+        model, rows, found = self.search.best_estimator_, self.rows, self.found
+        errors = {"training": ErrorCount.of(rows.labels, labels_of(model, rows), found.usual)}
+        try:
+            errors |= _stream_errors(self.table, found, model, until)
+        except Interrupted:
+            assert self.judges is not None  # there is one wherever time is limited
+            X, texts = self.table.sampled_texts(found, self.judges)
+            judged = Dataset(f"{self.table.data} ({len(texts)} of its test rows)", X, found.features)
+            errors["test"] = ErrorCount.of(texts, labels_of(model, judged), found.usual)
+            why += f"; there was no time for all test rows either: its error is that on {len(texts)} of them, drawn by --seed"
         whole = WholeRecord(len(rows), "sample", why, self.setting.model, self.setting.lam)
         known = Known(Counter(label_texts(rows.labels).tolist()), hash_rows(rows.X, rows.y))
         return Told(errors, len(rows), whole, model, known)
@@ -158,15 +175,19 @@ class _Whole:
         assert setting.lam is not None  # both models that learn in passes have one
         nystroem = _landmarks(self.job, setting)
         learner, estimator, width = self._pipeline(model, nystroem)
-        cheap = found.training * width**2 <= CHEAP and share < 1.0
+        stored = stored_numbers(found, estimator, width)
+        # the square of it is what a pass costs for each row
+        cost = width if stored is None or width > MOST_FEATURES else stored / found.rows
+        cheap = found.training * cost**2 <= CHEAP and share < 1.0
         with prepared(self.table, found, estimator, width, COMPARED if cheap else 0.0) as files:
             compared = list(self._compared(learner, files, setting.lam, share)) if cheap else []
             best = min(compared, key=lambda each: (each.errors.error, -each.lam), default=None)
             lam = setting.lam * share**0.5 if best is None else best.lam
             with console.working(f"training {model} on {found.training} rows", "passes"):
                 self._fit(learner, files, lam, TRAINING, APART)
+            self._carry_over(estimator)
             with console.working("counting errors"):
-                errors = count_errors(learner, training=[files.train, files.compare], test=[files.test])
+                errors = count_errors(files, learner, training=[files.train, files.compare], test=[files.test])
             whole = WholeRecord(
                 sample=len(self.rows),
                 how="passes" if nystroem is None else "landmarks",
@@ -199,7 +220,7 @@ class _Whole:
             candidate = clone(learner)
             with console.working(f"comparing λ = {each:.3g} on {files.train.count} rows", "passes"):
                 self._fit(candidate, files, each, TRAINING)
-                yield Compared(each, count_errors(candidate, apart=[files.compare])["apart"])
+                yield Compared(each, count_errors(files, candidate, apart=[files.compare])["apart"])
 
     def _refitted(self, estimator: Any, files: PreparedTable, lam: float) -> Any:
         """The model that is kept: of all rows, if that was asked for and time allows. The steps stay those of training rows."""
@@ -212,7 +233,14 @@ class _Whole:
                 self._fit(last, files, lam, TRAINING, APART, TEST)
         except Interrupted:
             return estimator
-        return Pipeline([*steps, (name, last)])
+        kept = Pipeline([*steps, (name, last)])
+        self._carry_over(kept)
+        return kept
+
+    def _carry_over(self, estimator: Any) -> None:
+        """What out-of-fold scores on the sample taught (calibration, threshold), for a model of more rows."""
+        both, some = (self.search.best_estimator_, estimator), take(self.rows, np.arange(min(len(self.rows), tuning.SCALE_ROWS)))
+        carry_over(*(anatomy(each, fitted=True).learner for each in both), *(scores_of(each, some) for each in both))
 
     def _fit(self, learner: Any, files: PreparedTable, lam: float, *numbers: int) -> None:
         fit_to_files(learner.set_params(lam=lam), *files.learned(*numbers), cluster=self.cluster)
@@ -228,14 +256,18 @@ def _landmarks(job: TuneJob, setting: Setting) -> Nystroem | None:
     return Nystroem(kernel, many, memory=job.running.memory, random_state=job.running.seed)
 
 
-def _stream_errors(table: LargeTable, found: Survey, model: Any) -> dict[str, ErrorCount]:
-    """Errors of the sample's model on all test rows, as they come by."""
-    draw, rows, mistakes = table.draw(), 0, 0
+def _stream_errors(table: LargeTable, found: Survey, model: Any, until: float | None) -> dict[str, ErrorCount]:
+    """Errors of the sample's model on all test rows, as they come by; `Interrupted` where time is up before."""
+    draw, rows, mistakes, others, [usual] = table.draw(), 0, 0, 0, label_texts([found.usual])
     with console.working(f"predicting test rows of {table.data}", "rows", found.rows) as progress:
         for part in progress.counting(table.parts(found.features, found.needs_frame)):
             test = np.flatnonzero(draw.test(len(part)))
-            X, _ = table.weighed(part.X, None)
-            if len(test):
-                guesses = model.predict(X[test])
-                rows, mistakes = rows + len(test), mistakes + int((label_texts(guesses) != label_texts(part.labels[test])).sum())
-    return {"test": ErrorCount.counted(rows, mistakes)} if rows else {}
+            part = replace(part, X=table.weighed(part.X, None)[0])
+            for some in np.array_split(test, -(-len(test) // PREDICTED_ROWS) or 1):
+                if until is not None and time.monotonic() >= until:
+                    raise Interrupted
+                if len(some):
+                    truth, answers = label_texts(part.labels[some]), label_texts(labels_of(model, take(part, some)))
+                    rows, mistakes = rows + len(some), mistakes + int((answers != truth).sum())
+                    others += int((truth != usual).sum())
+    return {"test": ErrorCount.counted(rows, mistakes, others / rows)} if rows else {}

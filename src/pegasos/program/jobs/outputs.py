@@ -14,13 +14,15 @@ from pegasos.program.files import replacing, space_for
 from pegasos.program.tables.shards import files_of
 
 
-def check_file(out: str, *inputs: str, model: bool = False) -> None:
-    """A file that may be written: not a folder, none of the files that are read, and for a model no device or pipe."""
+def check_file(out: str, *inputs: str, what: str | None = None) -> None:
+    """A file that may be written: not a folder, none of the files that are read; and for `what`, such as "a model", no device or
+    pipe either, which predictions may go to.
+    """
     path = Path(out)
     if path.is_dir():
         raise UsageError(f"-o {out} is a folder; give the name of a file, such as {path / 'result'}.")
-    if model and path.exists() and not path.is_file():
-        raise UsageError(f"-o {out} is a device; a model needs a file.")
+    if what is not None and path.exists() and not path.is_file():
+        raise UsageError(f"-o {out} is a device; {what} needs a file.")
     for each in inputs:
         with contextlib.suppress(OSError):
             if any(path.samefile(file) for file in files_of(each) or [Path(each)]):

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import datetime
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from pegasos.engine.thin_rows import ShiftedRows
+from pegasos.learners.one_vs_all import NotFinite
+from pegasos.program import scoring
+from pegasos.program.jobs.datasets import take
 from pegasos.program.jobs.large_tables import LargeTable
 from pegasos.program.jobs.model_cards import fingerprint
 from pegasos.program.large.prepared import PreparedRows, SparseRows, needed_bytes, workplace
 from pegasos.program.large.sparse_survey import SparseSurvey
 from pegasos.program.large.survey import Survey
+from pegasos.program.large.word_steps import word_steps
 from pegasos.program.modelfile import save
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import CardData, CardSplit, ModelCard
 from pegasos.program.records.runs import ErrorCount
-from pegasos.program.tables.dataset import BadData
+from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.messages import plain, size
 from pegasos.program.tables.row_hashes import hash_rows
@@ -43,13 +49,18 @@ class PreparedTable:
     """
 
     def __init__(self, table: LargeTable, found: Survey, estimator: Any, folder: Path, width: int, compared: float = 0.0) -> None:
-        self.table, self.found, self.classes, self._compared = table, found, found.classes, compared
-        self.steps = Pipeline(estimator.steps[:-1])
-        kind = SparseRows if found.sparse and not _fills(estimator) else PreparedRows
-        self.train, self.compare, self.test = (kind(folder, name, width) for name in ("training", "comparison", "test"))
+        self.table, self.found, self.estimator = table, found, estimator
+        self.classes, self._compared = found.classes, compared
+        thin = word_steps(estimator.steps[:-1], width)
+        self.steps = Pipeline(estimator.steps[:-1]) if thin is None else thin
+        shift = None if thin is None else thin.shift
+        kind = PreparedRows if stored_numbers(found, estimator, width) is None else SparseRows
+        self.train, self.compare, self.test = (kind(folder, name, width, shift) for name in ("training", "comparison", "test"))
         self.files = (self.train, self.compare, self.test)
         self.texts = label_texts(self.classes)
         counts = np.array([found.trained[text] for text in self.texts], dtype=np.float64)
+        #: The code of the class that most training rows have.
+        self.usual = int(counts.argmax())
         self._each = class_weights(estimator.steps[-1][1].class_weight, self.classes, counts)
         #: Of each file: Σ ω of each class, and rows with ω > 0.
         self.sums, self.present = np.zeros((3, len(self.classes))), np.zeros(3, dtype=np.int64)
@@ -61,17 +72,19 @@ class PreparedTable:
         """Read all rows once more."""
         draw, features, frame = self.table.draw(), self.found.features, self.found.needs_frame
         apart = np.random.default_rng([self.table.running.seed, 2])
-        seen, step = 0, max(64, int(_STEP_SHARE * self.table.budget) // (8 * self.train.width))
+        stored = stored_numbers(self.found, self.estimator, self.train.width)
+        each = self.train.width if stored is None or self.found.sparse else 4 * stored // self.found.rows
+        seen, step = 0, max(64, int(_STEP_SHARE * self.table.budget) // (8 * each))
         with console.working(f"second pass over {self.table.data}: preparing rows", "rows", self.found.rows) as progress:
             for part in progress.counting(self.table.parts(features, frame)):
                 test = draw.test(len(part))
                 kinds = np.where(test, 2, apart.random(len(part)) < self._compared)
                 X, weights = self.table.weighed(part.X, seen)
                 weights = np.ones(len(part)) if weights is None else weights
-                texts = label_texts(part.labels)
+                part, texts = replace(part, X=X), label_texts(part.labels)
                 for start in range(0, len(part), step):
-                    some = slice(start, start + step)
-                    self._add(X[some], texts[some], weights[some], kinds[some])
+                    some = np.arange(start, min(start + step, len(part)))
+                    self._add(take(part, some), texts[some], weights[some], kinds[some])
                 if self.hashes is not None:
                     self.hashes.append(hash_rows(X, part.y))
                     self._tests.append(test)
@@ -82,14 +95,10 @@ class PreparedTable:
         if not self.sums[:2].sum() > 0.0:
             raise BadData(f"{self.table.data}: all weights are 0.")
 
-    def _add(self, X: Any, texts: Array, weights: Array, kinds: Array) -> None:
+    def _add(self, part: Dataset, texts: Array, weights: Array, kinds: Array) -> None:
         known = {text: code for code, text in enumerate(self.texts.tolist())}
         codes = np.array([known.get(text, -1) for text in texts.tolist()], dtype=np.int64)  # -1: only test rows have it
-        with np.errstate(over="ignore"):
-            rows = self.steps.transform(X)
-            rows = rows.tocsr().astype(np.float32) if isinstance(self.train, SparseRows) else np.asarray(rows).astype(np.float32)
-        if not np.isfinite(rows.data if isinstance(self.train, SparseRows) else rows).all():
-            raise BadData(f"{self.table.data}: prepared rows hold numbers beyond float32; scale them, or leave such columns out.")
+        rows = scoring.prepared(self.steps, part)
         weights = weights * self._each[codes]
         for number, file in enumerate(self.files):
             own = kinds == number
@@ -101,6 +110,16 @@ class PreparedTable:
     def close(self) -> None:
         for file in self.files:
             file.close()
+
+    def scores(self, learner: Any, X: Any) -> Array:
+        """Scores of prepared rows; where one has none the table is read once more, to tell which row of which file it is."""
+        try:
+            return _scores(learner, X)
+        except NotFinite as error:
+            whole = Pipeline([*self.estimator.steps[:-1], ("learner", learner)])
+            for part in self.table.parts(self.found.features, self.found.needs_frame):
+                scoring.scores_of(whole, replace(part, X=self.table.weighed(part.X, None)[0]))
+            raise BadData(f"{self.table.data}: {error}") from error
 
     def learned(self, *numbers: int) -> tuple[Sequence[PreparedRows], Array, Array, int]:
         """What a fit to some of the files needs."""
@@ -120,8 +139,7 @@ class PreparedTable:
 @contextlib.contextmanager
 def prepared(table: LargeTable, found: Survey, estimator: Any, width: int, compared: float = 0.0) -> Iterator[PreparedTable]:
     """All rows through the steps of the estimator, in temporary files that go whatever happens."""
-    stored = found.stored if isinstance(found, SparseSurvey) and not _fills(estimator) else None
-    needed = needed_bytes(found.rows, width, stored)
+    needed = needed_bytes(found.rows, width, stored_numbers(found, estimator, width))
     with workplace(needed) as folder:
         console.say(f"prepared rows: {size(needed)} as float32 in {plain(folder)}, removed at the end")
         with contextlib.closing(PreparedTable(table, found, estimator, folder, width, compared)) as rows:
@@ -129,9 +147,12 @@ def prepared(table: LargeTable, found: Survey, estimator: Any, width: int, compa
             yield rows
 
 
-def _fills(estimator: Any) -> bool:
-    """Whether the steps make dense rows of sparse ones."""
-    return "nystroem" in dict(estimator.steps)
+def stored_numbers(found: Survey, estimator: Any, width: int) -> int | None:
+    """How many numbers of all prepared rows are stored where they are sparse; None where each has as many as features."""
+    if isinstance(found, SparseSurvey):
+        return None if "nystroem" in dict(estimator.steps) else found.stored
+    thin = word_steps(estimator.steps[:-1], width)
+    return None if thin is None else found.rows * thin.stored
 
 
 def class_weights(class_weight: Any, classes: Array, counts: Array) -> Array:
@@ -143,18 +164,27 @@ def class_weights(class_weight: Any, classes: Array, counts: Array) -> Array:
     return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
 
 
-def count_errors(learner: Any, **kinds: Sequence[PreparedRows]) -> dict[str, ErrorCount]:
-    """Errors on rows in files, in as little memory."""
+def count_errors(table: PreparedTable, learner: Any, **kinds: Sequence[PreparedRows]) -> dict[str, ErrorCount]:
+    """Errors on rows in files, in as little memory, beside those of always guessing what most training rows are."""
     found = {}
     for name, files in kinds.items():
-        rows = mistakes = 0
+        rows = mistakes = others = 0
         for X, codes, _ in (part for file in files for part in file.parts()):
-            scores = learner.decision_function(X)
-            guesses = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-            rows, mistakes = rows + len(codes), mistakes + int((guesses != codes).sum())
+            scores = table.scores(learner, X)
+            answers = (scores > learner.threshold_).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+            rows, mistakes = rows + len(codes), mistakes + int((answers != codes).sum())
+            others += int((codes != table.usual).sum())
         if rows:
-            found[name] = ErrorCount.counted(rows, mistakes)
+            found[name] = ErrorCount.counted(rows, mistakes, others / rows)
     return found
+
+
+def _scores(learner: Any, X: Any) -> Array:
+    if not isinstance(X, ShiftedRows):
+        return np.asarray(learner.decision_function(X))
+    there = copy.copy(learner)
+    there.intercept_ = learner.intercept_ + learner.coef_ @ X.shift
+    return np.asarray(there.decision_function(X.rows))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import pkgutil
 import time
+import traceback
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from pegasos.program.studies.runner import Options, run_study
 from pegasos.program.studies.study import Study
 from pegasos.program.studies.template import template
 from pegasos.program.studies.writing import best_of_each, book
-from pegasos.program.tables.messages import near, shown
+from pegasos.program.tables.messages import near, plain, shown
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions
 
@@ -46,7 +47,15 @@ def find_study(name: str) -> Study:
     spec = importlib.util.spec_from_file_location(f"study_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except (KeyboardInterrupt, MemoryError):
+        raise
+    except BaseException as error:  # SystemExit, too
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == spec.origin]
+        line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+        where = shown(name) if line is None else f"{shown(name)}, line {line}"
+        raise UsageError(f"{where}: {type(error).__name__}: {plain(error)}. This study is a Python program: mend it.") from error
     return _study_of(module, name)
 
 

@@ -44,7 +44,7 @@ def train(
     begin = time.perf_counter()
     option_values.single(option_values.check([model], learning, running.memory))
     check_source(data)
-    outputs.check_file(path, data, model=True)
+    outputs.check_file(path, data, what="a model")
     if where.asked:
         check_learning(model, learning)
         check_cluster(where)

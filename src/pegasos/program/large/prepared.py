@@ -15,6 +15,7 @@ from scipy import sparse
 from pegasos.engine.distances import squared_norms
 from pegasos.engine.passes import MOST_FEATURES, WIDE_NUMBERS, LabelledBlocks
 from pegasos.engine.row_blocks import Block
+from pegasos.engine.thin_rows import THIN, THIN_ROWS, ShiftedRows
 from pegasos.program.files import temporary_folder
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain, size
@@ -37,8 +38,10 @@ class PreparedRows:
     #: What is kept: endings of files, and types of what is in them.
     kept: tuple[tuple[str, Any], ...] = (("codes", np.int64), ("weights", np.float64), ("rows", np.float32))
 
-    def __init__(self, folder: Path, name: str, width: int) -> None:
+    def __init__(self, folder: Path, name: str, width: int, shift: Array | None = None) -> None:
         self.folder, self.width, self.count, self.numbers = folder, width, 0, 0
+        #: What every stored row must be added to, if anything; then rows are `ShiftedRows`.
+        self.shift = shift
         #: The largest x·x so far.
         self.reach = 0.0
         self._paths = [folder / f"{name}.{ending}" for ending, _ in self.kept]
@@ -50,7 +53,10 @@ class PreparedRows:
 
     def _count(self, X: Any, codes: Array) -> None:
         self.count, self.numbers = self.count + len(codes), self.numbers + X.size
-        self.reach = max(self.reach, float(squared_norms(X).max(initial=0)))
+        squared = squared_norms(X)
+        if self.shift is not None:
+            squared = squared + 2.0 * (X @ self.shift) + self.shift @ self.shift
+        self.reach = max(self.reach, float(squared.max(initial=0)))
 
     def _write(self, *values: Any) -> None:
         for file, each, (_, dtype) in zip(self._files, values, self.kept, strict=True):
@@ -103,7 +109,12 @@ class SparseRows(PreparedRows):
         ends = self._numbers(2, span.start - before, span.stop)
         ends = ends if before else np.concatenate([[0], ends])
         columns, values = (self._numbers(place, int(ends[0]), int(ends[-1])) for place in (3, 4))
-        return sparse.csr_matrix((values, columns, ends - ends[0]), (span.stop - span.start, self.width))
+        found = sparse.csr_matrix((values, columns, ends - ends[0]), (span.stop - span.start, self.width))
+        return found if self.shift is None else ShiftedRows(found, self.shift)
+
+    @property
+    def thin(self) -> bool:
+        return THIN * self.numbers <= self.count * self.width
 
 
 def spans(files: Sequence[PreparedRows], rows: int) -> list[tuple[PreparedRows, slice]]:
@@ -111,8 +122,10 @@ def spans(files: Sequence[PreparedRows], rows: int) -> list[tuple[PreparedRows, 
     return [(file, slice(k, min(k + rows, file.count))) for file in files for k in range(0, file.count, rows)]
 
 
-def wide_rows(files: Sequence[PreparedRows]) -> int:
-    """Rows in a block of wide ones."""
+def block_rows(files: Sequence[PreparedRows], usual: int) -> int:
+    """Rows in a block: of narrow dense ones as usual."""
+    if files[0].width <= MOST_FEATURES:
+        return THIN_ROWS if all(isinstance(file, SparseRows) and file.thin for file in files) else usual
     return int(max(64, WIDE_NUMBERS // (1 + sum(file.numbers for file in files) // max(1, sum(file.count for file in files)))))
 
 
@@ -124,7 +137,7 @@ class FileBlocks(LabelledBlocks):
         # arrays without memory: only the number of rows of a block is had from them
         nothing = np.broadcast_to(np.float32(0), (count, width))
         super().__init__(nothing, np.broadcast_to(np.int64(0), count), np.broadcast_to(0.0, count))
-        rows = wide_rows(files) if width > MOST_FEATURES else self.blocks[0].count
+        rows = block_rows(files, self.blocks[0].count)
         self._buffers = threading.local()
         self.blocks = []
         for file, span in spans(files, rows):

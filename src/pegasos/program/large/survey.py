@@ -163,6 +163,11 @@ class Survey:
         return np.sort(np.array([text for text in self.trained if self.trained[text]], dtype=str))
 
     @property
+    def usual(self) -> Any:
+        """The class that most training rows have."""
+        return self.classes[int(np.argmax([self.trained[text] for text in label_texts(self.classes).tolist()]))]
+
+    @property
     def features(self) -> list[Column]:
         """The columns that hold anything."""
         return [column for column in self.columns if column.name not in self.empty]

@@ -171,7 +171,7 @@ def record_model(
     def encode(labels: Array) -> Array:
         return np.array([place[label] for label in labels.tolist()], dtype=int)
 
-    found = scores_of(estimator, dataset) if rows is None else np.asarray(estimator.decision_function(rows))
+    found = scores_of(estimator, dataset if rows is None else replace(dataset, X=rows))
     codes, predicted = _codes(dataset), encode(learner.labels_of(found))
     wrong, scores = predicted != codes, None
     if known == names:

@@ -11,7 +11,6 @@ from scipy import sparse
 from sklearn.utils.validation import _get_feature_names
 
 from pegasos.engine.threads import single_threaded_blas
-from pegasos.learners.one_vs_all import NotFinite
 from pegasos.program.records.pages import Boundary, FeatureRecord, MapRecord, Statistics
 from pegasos.program.tables.dataset import NUMBER, TEXT, Column, Dataset, holds_words
 from pegasos.program.tables.statistics import describe
@@ -157,7 +156,7 @@ def boundary(estimator: Any, dataset: Dataset, codes: Array, encode: Callable[[A
     try:
         scores = estimator.decision_function((grid @ plane + origin).astype(dataset.X.dtype))
         own = estimator.decision_function(X[inside].astype(dataset.X.dtype))
-    except NotFinite:
+    except ValueError:  # NotFinite, or what a step says of numbers that are too large for it
         return None, "No decision boundary: between these rows the model's scores are not finite."
     known, holding = encode(np.asarray(learner.classes_)), list[bool]()
     mine = codes[rows[inside]]

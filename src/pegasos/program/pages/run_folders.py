@@ -20,6 +20,8 @@ from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.row_hashes import hash_rows, split_known
 
 NAME = "report.json"
+#: What is read in a run folder.
+RECORDS = (NAME, "results.json", "summary.json")
 
 
 def save_record(folder: str | Path, record: PageRecord) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -31,7 +32,9 @@ class OtherVersion(BadData):
 
 
 def to_json(value: Any) -> Any:
-    """Only what JSON has: records become objects, arrays lists, and what is not finite null."""
+    """Only what JSON has: records become objects, arrays lists, what is not finite null; bytes of file names that are no text,
+    which Python has as halves of characters, are spelled out.
+    """
     if isinstance(value, Setting):
         return value.to_json()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -42,6 +45,8 @@ def to_json(value: Any) -> Any:
         return [to_json(each) for each in value]
     if isinstance(value, np.ndarray | np.generic):
         return to_json(value.tolist())
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -67,7 +72,8 @@ def from_json(kind: Any, value: Any, where: str) -> Any:
     if dataclasses.is_dataclass(kind) and isinstance(value, dict):
         return _record(kind, value, where)
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        with contextlib.suppress(OverflowError):  # a whole number of hundreds of digits
+            return float(value)
     if origin is None and isinstance(kind, type) and isinstance(value, kind):
         return value
     raise OtherVersion(where, f"found {type(value).__name__} instead of {getattr(kind, '__name__', kind)}")
@@ -84,7 +90,7 @@ def _record(kind: Any, value: dict[str, Any], where: str) -> Any:
 def _setting(value: dict[str, Any], where: str) -> Setting:
     try:
         return Setting.from_json(value)
-    except (TypeError, KeyError, ValueError) as error:
+    except (TypeError, LookupError, ValueError, AttributeError) as error:
         raise OtherVersion(where, f"a setting that is not known: {error}") from None
 
 

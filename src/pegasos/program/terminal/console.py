@@ -62,12 +62,18 @@ def as_json(value: Any, indent: int | None = None) -> str:
 def say(text: object) -> None:
     """A message, unless --quiet."""
     if not state.quiet:
-        print(_safe(text), file=sys.stderr, flush=True)
+        _tell(_safe(text))
 
 
 def complain(text: object) -> None:
     """What went wrong; --quiet does not silence it."""
-    print(_styled("pegasos:", "31", sys.stderr), _safe(text), file=sys.stderr, flush=True)
+    _tell(f"{_styled('pegasos:', '31', sys.stderr)} {_safe(text)}")
+
+
+def _tell(text: str, end: str = "\n") -> None:
+    """Write to standard error; where that cannot be, no work is lost for it."""
+    with contextlib.suppress(OSError):
+        print(text, end=end, file=sys.stderr, flush=True)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1, width: int = 60) -> None:
@@ -150,7 +156,7 @@ def working(what: str, counted: str = "", total: int = 0) -> Iterator[Progress]:
             passes = counted.removesuffix("es") if len(heard) == 1 else counted
             count = f", {len(heard)} {passes}" if counted and heard else progress.line(counted, seconds)
             line = _line(_safe(what), f" {seconds:.0f} s{count}{gap_line(heard)}")
-            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+            _tell(f"\r\x1b[K{line}", end="")
 
     thread = threading.Thread(target=tick, daemon=True)
     thread.start()
@@ -160,7 +166,7 @@ def working(what: str, counted: str = "", total: int = 0) -> Iterator[Progress]:
     finally:
         done.set()
         thread.join()
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        _tell("\r\x1b[K", end="")
 
 
 def _line(what: str, how_far: str) -> str:
