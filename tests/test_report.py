@@ -510,7 +510,7 @@ def test_values_that_look_alike_have_labels_that_differ():
 def test_lam_stands_down_and_steps_across():
     grid = grid_of([cell.setting for cell in fake(9).cells])
     assert grid.described["first"] == {"": ("n_iter", "lam")}
-    heat = grid.figures()["heat test "]
+    heat = grid.figures()["heat test"]
     assert len(heat["data"]["values"]) == 9
     assert grid_of([fake(1).cells[0].setting]).described["first"] == {"": ("", "")}
 

@@ -172,13 +172,60 @@ def test_hostile_labels_stay_text(browser, pages):
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
 
 
-def test_in_a_notebook_the_page_has_a_frame_of_its_own(browser, pages, tmp_path):
+@pytest.mark.parametrize(("paper", "theme"), [("#fff", "light"), ("#111", "dark")])
+def test_in_a_notebook_the_page_has_a_frame_of_its_own_and_the_notebook_s_theme(browser, tmp_path, paper, theme):
     frame = make_page(fake(4, 3))._repr_html_()
-    (tmp_path / "notebook.html").write_text(f"<!doctype html><title>notebook</title>{frame}", encoding="utf-8")
-    browser.get((tmp_path / "notebook.html").as_uri())
+    text = f"<!doctype html><title>notebook</title><body style='background: {paper}'><div>{frame}</div>"
+    (tmp_path / "notebook.html").write_text(text, encoding="utf-8")
+    open_page(browser, tmp_path / "notebook.html", dark=theme == "light")  # the system prefers the other one
     browser.switch_to.frame(0)
     until(browser, "return document.querySelectorAll('#heat-test path[tabindex]').length === 4")
+    until(browser, f"return document.documentElement.dataset.theme === '{theme}'")
     browser.switch_to.default_content()
+
+
+def test_the_switch_of_light_and_dark(browser, pages):
+    look(browser, pages["sweep"], dark=True)
+    paper = "return getComputedStyle(document.body).backgroundColor"
+    assert browser.execute_script(paper) == "rgb(18, 22, 28)"
+    switch = browser.find_element("id", "theme-switch")
+    assert switch.text == "Light"
+    switch.send_keys(Keys.ENTER)
+    assert browser.execute_script(paper) == "rgb(255, 255, 255)"
+    assert switch.text == "Dark"
+
+
+def test_tables_sort_by_click_and_key(browser, pages):
+    look(browser, pages["study"])
+    table = "document.querySelector('#section-printed table')"
+    column = f"const t = {table}, at = [...t.tHead.rows[0].cells].findIndex(c => c.textContent === 'ours'); "
+    values = f"{column} return [...t.tBodies[0].rows].map(r => parseFloat(r.cells[at].textContent))"
+    before = browser.execute_script(values)
+    button = browser.execute_script(f"{column} return t.tHead.rows[0].cells[at].querySelector('button')")
+    button.click()
+    assert browser.execute_script(values) == sorted(before)
+    button.send_keys(Keys.ENTER)
+    assert browser.execute_script(values) == sorted(before, reverse=True)
+    sorts = f"return [...{table}.tHead.rows[0].cells].map(c => c.getAttribute('aria-sort')).filter(s => s)"
+    assert browser.execute_script(sorts) == ["descending"]
+
+
+def test_what_is_wider_than_a_narrow_screen_shows_it_and_has_the_focus(browser, pages):
+    look(browser, pages["study"], 390)
+    wide = until(
+        browser, "return [...document.querySelectorAll('.box.wide')].map(b => [b.tabIndex, b.role || b.getAttribute('role')])"
+    )
+    assert all(each == [0, "region"] for each in wide)
+    hidden = "b => b.checkVisibility() && b.scrollWidth > b.clientWidth + 1 && !b.matches('.wide')"
+    until(browser, f"return [...document.querySelectorAll('.box')].filter({hidden}).length === 0")
+
+
+def test_titles_of_columns_stand_where_their_values_do(browser, pages):
+    look(browser, pages["sweep"])
+    crooked = """return [...document.querySelectorAll('table')].flatMap(t => t.tHead && t.tBodies[0] && t.tBodies[0].rows.length ?
+      [...t.tHead.rows[0].cells].map((h, k) => [h.textContent, getComputedStyle(h).textAlign, t.tBodies[0].rows[0].cells[k]])
+        .filter(([, align, cell]) => cell && getComputedStyle(cell).textAlign !== align).map(([text]) => text) : [])"""
+    assert browser.execute_script(crooked) == []
 
 
 def test_verdicts_pick_rows(browser, pages):

@@ -189,6 +189,7 @@ class Thresholds(Block):
     figures: dict[str, Any]
     table: Table
     data: dict[str, Any]
+    remark: str
 
     def charts(self) -> dict[str, Any]:
         return self.figures

@@ -20,7 +20,11 @@ def decision_blocks(record: PageRecord) -> list[Block]:
         Text(line[0].upper() + line[1:] + ".") for line in decision_lines(record.calibration, record.threshold)
     ]
     blocks += [] if record.calibration is None else [_reliability(record.calibration)]
-    return blocks + ([] if record.rates is None else [_thresholds(record.rates)])
+    if record.rates is None:
+        return blocks
+    model = record.kind == "model"
+    remark = f"Counted on {list(record.errors)[-1]}." if model else "Every row by a model that did not learn from it."
+    return [*blocks, _thresholds(record.rates, remark)]
 
 
 def _reliability(found: CalibrationRecord) -> Chart:
@@ -47,11 +51,11 @@ def _reliability(found: CalibrationRecord) -> Chart:
     listed = columns("percent", p="probability", share="came true") + columns("number", rows="rows")
     table = Table("reliability", "Probabilities and shares", listed, rows)
     return Chart(
-        "reliability", "Reliability of probabilities", chart(rows, diagonal, dots, height=300), caption, table, half=True
+        "reliability", "Reliability of probabilities", chart(rows, diagonal, dots, height=300), caption, table, narrow=True
     )
 
 
-def _thresholds(found: RatesRecord) -> Thresholds:
+def _thresholds(found: RatesRecord, remark: str) -> Thresholds:
     rows = []
     for place, (at, hits, alarms) in enumerate(zip(found.thresholds, found.hits, found.alarms, strict=True)):
         above = hits + alarms
@@ -84,7 +88,7 @@ def _thresholds(found: RatesRecord) -> Thresholds:
     data: dict[str, Any] = {
         name: getattr(found, name) for name in ("positive", "others", "positives", "negatives", "chosen", "aim")
     }
-    return Thresholds(charts, table, {**data, "rows": rows})
+    return Thresholds(charts, table, {**data, "rows": rows}, remark)
 
 
 def _curve(rows: Rows, x: str, y: str, across: str, down: str, guess: Rows, chosen: int) -> Spec:

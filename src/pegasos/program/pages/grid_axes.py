@@ -130,7 +130,7 @@ def _round(cost: float) -> float:
 
 def _kernel_numbers(points: list[Point]) -> dict[str, str]:
     """An axis for the one number in which kernels of a name differ (a width); where all have that name, in their stead."""
-    named: dict[str, set[Kernel]] = defaultdict(set)
+    named: dict[str, set[Any]] = defaultdict(set)
     for point in points:
         kernel = point.values.get("kernel")
         named[kernel.name if isinstance(kernel, Kernel) else ""].add(kernel)

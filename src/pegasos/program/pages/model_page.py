@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from pegasos.program.pages.blocks import Block, Facts, Section, Text, Tile, Tiles
+from pegasos.program.pages.blocks import Block, Code, Facts, Section, Text, Tiles
 from pegasos.program.pages.decision_section import decision_blocks
 from pegasos.program.pages.explanation_section import explanation_blocks
 from pegasos.program.pages.shared_sections import common_sections, error_table, honest_tile, share_of
 from pegasos.program.pages.sweep_page import confusion_panel, scripts_data
 from pegasos.program.pages.wording import cost_text, data_text, duration, interval, number_text, percent
 from pegasos.program.records.pages import ModelRecord, PageRecord
+from pegasos.program.terminal.reproduction import next_commands
 
 
 def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
@@ -19,7 +20,9 @@ def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
     assert model is not None
     reason = "No rows were given, so there is no confusion matrix: give rows with labels to see one."
     panel: list[Block] = [confusion_panel(record, alone=True)] if record.kept else [Text(reason, small=True)]
-    summary = [*_tiles(record), Facts(_facts(model)), *error_table(record.errors, "Errors", folded=True)]
+    file, source = model.file, record.data.source
+    following: list[Block] = [] if file is None else [Code("What to do next", "\n".join(next_commands(file, source)))]
+    summary = [*_tiles(record), *following, Facts(_facts(model)), *error_table(record.errors, "Errors", folded=True)]
     sections = [
         Section("summary", "Summary", summary),
         Section("confusion", "Confusions and mistakes", panel),
@@ -47,13 +50,12 @@ def _facts(model: ModelRecord) -> dict[str, Any]:
 
 
 def _tiles(record: PageRecord) -> list[Block]:
-    tiles: list[Tile] = []
-    for name, each in record.errors.items():
+    tiles = honest_tile(record.honest)
+    for name, each in sorted(record.errors.items(), key=lambda item: "training" in item[0]):  # what tells least comes last
         if each.error is not None:
             heading = f"Error on {name}" if name.endswith("rows") else f"Error on {name} rows"
             counted = f"{each.mistakes} of {each.rows:,} rows"
             told = [counted, interval(each.low, each.high)]
             told += [] if each.guess is None else [f"always guessing: {percent(each.guess)}"]
             tiles.append((heading, percent(each.error), "; ".join(filter(None, told)), share_of(each.error, each.guess)))
-    tiles += honest_tile(record.honest)
     return [Tiles(tiles)] if tiles else []

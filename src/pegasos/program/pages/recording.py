@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,7 +22,7 @@ from pegasos.program.pages.fitted_facts import certificates, curves, made, weigh
 from pegasos.program.pages.wording import kernel_text
 from pegasos.program.records.decisions import CalibrationRecord, RatesRecord, rates_record
 from pegasos.program.records.models import learner_facts
-from pegasos.program.records.pages import DataRecord, ExperimentRecord, KeptCell, ModelRecord, PageRecord, RowsRecord
+from pegasos.program.records.pages import Curve, DataRecord, ExperimentRecord, KeptCell, ModelRecord, PageRecord, RowsRecord
 from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, best_of_families, cell_records, out_of_fold
 from pegasos.program.scoring import scores_of
 from pegasos.program.tables.dataset import Dataset
@@ -36,6 +37,8 @@ Array = np.ndarray[Any, Any]
 
 #: Leading cells whose mistakes are kept, and numbers that all confusions together may take.
 LEADING, CONFUSION_NUMBERS = 12, 90_000
+#: Rows up to which the best of an experiment learns once more, to be watched.
+WATCHED_ROWS = 10_000
 
 
 def record_sweep(
@@ -112,17 +115,24 @@ def record_sweep(
     return replace(record, kept=kept, rows=rows, boundary=boundary, no_boundary=reason)
 
 
-def record_experiment(search: Any, dataset: Dataset, experiment: str, seed: int = 0) -> PageRecord:
+def record_experiment(search: Any, dataset: Dataset, experiment: str, seed: int = 0, learned: Array | None = None) -> PageRecord:
     """Confusions and mistakes of one experiment's sweep (one seed), to stand beside the results.json of its study.
 
-    The study lists its cells itself, and finds those of which predictions were kept by their settings.
+    The study lists its cells itself, and finds those of which predictions were kept by their settings. learned: the rows of a
+    split from which its best cell learns once more, to be watched.
     """
     metric = _metric(search)
     cells, best = cell_records(search, len(dataset), metric), _best(search, metric)
     simplest = getattr(search, "simplest_index_", best)
     record = PageRecord("study", _data(dataset, None), made(), seed=seed, cells=cells, best=best, simplest=simplest)
     kept, rows = _kept(search, record, dataset, None, tsne=False)
-    return replace(record, cells=[], rows=rows, experiments=[ExperimentRecord(experiment, list(search.settings_), kept)])
+    watched: list[Curve] = []
+    if learned is not None and len(learned) <= WATCHED_ROWS:
+        model = clone(search.cells_[best].estimator)
+        with warnings.catch_warnings(action="ignore"):  # the study has its own words on borders and gaps
+            watched = curves(anatomy(model.fit(_safe_indexing(dataset.X, learned), dataset.labels[learned]), fitted=True).learner)
+    found = ExperimentRecord(experiment, list(search.settings_), kept, watched)
+    return replace(record, cells=[], rows=rows, experiments=[found])
 
 
 def join_experiments(parts: Sequence[PageRecord]) -> PageRecord:

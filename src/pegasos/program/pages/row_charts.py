@@ -129,16 +129,21 @@ def boundary(image: str, points: Rows, titles: list[str], ends: list[list[float]
     return chart(points, *layers, height=440)
 
 
-def curve(rows: Rows, x: str, y: str) -> Spec:
-    """A recorded number against steps or epochs, on a logarithmic scale where it falls by more than a digit."""
+def curve(rows: Rows, x: str, y: str, line: str | None = None) -> Spec:
+    """A recorded number against steps or epochs, logarithmic where it falls by more than a digit; `line`: what lines are."""
     values = [row["y"] for row in rows]
     wide = min(values) > 0 and max(values) / min(values) > 10
     scale = {"type": "log", "nice": False} if wide else {"type": "linear", "zero": False, "nice": True}
     down = number("y", title=y, scale=scale, axis={"labelExpr": TICK, "tickCount": 5, "labelOverlap": "greedy"})
     last = max(row["x"] for row in rows)
     across = number("x", title=x, scale={"nice": False}, axis={"labelExpr": TICK, "tickCount": min(6, last), "tickMinStep": 1})
-    encoding = {"x": across, "y": down, "tooltip": tooltip(x=(x, ","), y=(y, ".4~g"))}
-    return chart(rows, mark("line", encoding, strokeWidth=2, point={"size": 14, "filled": True}), height=240)
+    encoding = {"x": across, "y": down, "tooltip": tooltip(**({"line": line} if line else {}), x=(x, ","), y=(y, ".4~g"))}
+    if line is not None:
+        colours = class_colours(len({row["line"] for row in rows}))
+        encoding["color"] = word("line", title=line, sort=None, scale={"range": colours}, legend={"labelLimit": 230})
+    return chart(
+        rows, mark("line", encoding, strokeWidth=2, point={"size": 14, "filled": True}), height=240 if line is None else 320
+    )
 
 
 def _measured(title: str, scale: str) -> Spec:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pegasos.metrics import measure_of
 from pegasos.program.pages import row_charts as draw
-from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text, Tiles, columns
+from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text, Tile, Tiles, columns
 from pegasos.program.pages.grid_axes import Point
 from pegasos.program.pages.grid_views import Grid
 from pegasos.program.pages.mistakes import PIXELS
@@ -44,12 +44,13 @@ def build(study: StudyRecord, record: PageRecord | None) -> tuple[str, str, list
         text = Text(f"Predictions were kept of the first seed of: {names}.", small=True)
         panel = [text, confusion_panel(record, None if best is None else best.number)]
     sections = [
-        Section("summary", "Summary", _summary(study)),
+        Section("summary", "Summary", _summary(study, best)),
         Section("printed", "Printed and ours", _printed(study)),
         Section("compared", "The best of each model", _compared(points)),
         Section("claims", "Claims", _claims(study)),
         Section("grid", "The grid", grid_blocks),
         Section("cell", "The chosen setting", panel),
+        Section("learning", "Learning", _curves(record)),
         *(Section(f"extra-{number}", extra.title, _extra(extra)) for number, extra in enumerate(study.extras)),
         Section("surpass", "The best that this project reaches", _better(study)),
         Section("rows", "The data", [*map_section(record), *feature_section(record)]),
@@ -102,19 +103,20 @@ def _kept(cells: list[list[StudyCell]], record: PageRecord) -> dict[str, KeptCel
     return {str(number): known[key] for number, key in enumerate(keys) if key in known}
 
 
-def _summary(study: StudyRecord) -> list[Block]:
-    blocks: list[Block] = []
-    if study.numbers:
-        counts = Counter(number.verdict for number in study.numbers)
-        total = len(study.numbers)
-        blocks.append(
-            Tiles([(f"Verdict: {verdict}", f"{many} of {total} numbers", "", many / total) for verdict, many in counts.items()])
-        )
-        if not study.data.real:
-            text = "These rows are not the report's data: the verdicts are about the machinery, never about the report."
-            blocks.append(Text(text, warning=True))
+def _summary(study: StudyRecord, best: Point | None) -> list[Block]:
+    tiles: list[Tile] = []
+    if best is not None:
+        told = setting_text({name: value for name, value in best.values.items() if name != "decoding"}, best.cost)
+        tiles.append(("Least error on test rows", percent(best.value), told, None))
+    total = len(study.numbers)
+    counts = Counter(number.verdict for number in study.numbers).items()
+    tiles += [(f"Verdict: {verdict}", f"{many} of {total} numbers", "", many / total) for verdict, many in counts]
+    blocks: list[Block] = [Tiles(tiles)] if tiles else []
+    if study.numbers and not study.data.real:
+        text = "These rows are not the report's data: the verdicts are about the machinery, never about the report."
+        blocks.append(Text(text, warning=True))
     if study.quick:
-        blocks.append(Text("A quick run on a part of the rows.", warning=True))
+        blocks.append(Text("A quick run: one seed, and of many rows a part.", warning=True))
     return [*blocks, Text(study.protocol), *([Text(study.findings)] if study.findings else [])]
 
 
@@ -156,6 +158,22 @@ def _compared(points: list[Point]) -> list[Block]:
     table = Table("compared", "The best of each model", listed + columns("text", command="command"), rows)
     caption = "The least error on test rows of each; that it is the least makes it look a little better than it is."
     return [Chart("compared", "The best of each model", draw.ranking(rows), caption, table)]
+
+
+def _curves(record: PageRecord) -> list[Block]:
+    """How the best of each experiment learned, all in one chart for what was recorded alike."""
+    together: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for each in record.experiments:
+        for curve in each.curves:
+            points = zip(curve.steps, curve.values, strict=True)
+            together.setdefault((curve.what, curve.unit), []).extend({"line": each.name, "x": x, "y": y} for x, y in points)
+    blocks: list[Block] = []
+    for number, ((what, unit), rows) in enumerate(together.items(), start=1):
+        title, listed = what[0].upper() + what[1:], columns("text", line="model") + columns("number", x=unit, y=what)
+        table = Table(f"curve-{number}", title, listed, rows[:1000])
+        caption = "Of the best of each model, learning from the training rows of the first split once more."
+        blocks.append(Chart(f"curve-{number}", title, draw.curve(rows, unit, what, "model"), caption, table, half=True))
+    return blocks
 
 
 def _claims(study: StudyRecord) -> list[Block]:

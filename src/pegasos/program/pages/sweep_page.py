@@ -65,14 +65,14 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
         beside = (
             f"{score_text(tested.low, measure)} to {score_text(tested.high, measure)}; {wording.guess_words(tested, measure)}"
         )
-        told = f"{tested.rows:,} rows that took no part; {beside}"
-        tiles.append((f"Test {measure.name}", score_text(tested.value, measure), told, None))
+        unseen = f"{tested.rows:,} rows that took no part; {beside}"
+        tiles.append((f"Test {measure.name}", score_text(tested.value, measure), unseen, None))
     if test is not None and test.error is not None:
         counted = f"{test.mistakes} of {test.rows:,} rows that took no part; {wording.interval(test.low, test.high)}"
         counted += "" if test.guess is None else f"; always guessing: {wording.percent(test.guess)}"
         tiles.append(("Test error", wording.percent(test.error), counted, share_of(test.error, test.guess)))
-    told = f"{spread}optimistic, since it was chosen by it"
-    tiles.append((f"{how} {measure.name}", score_text(best.value, measure), told, None))
+    optimistic = f"{spread}optimistic, since it was chosen by it"
+    tiles.append((f"{how} {measure.name}", score_text(best.value, measure), optimistic, None))
     split = "" if record.decision is None else record.decision.split
     verdicts = wording.verdict_words(choice, measure), wording.unlike_words(record.honest, test, split)
     blocks: list[Block] = [*(Text(line, warning=True) for line in verdicts if line), Tiles(tiles), _next(record)]

@@ -17,7 +17,7 @@ _MANY = ((71, 44, 122), (59, 81, 139), (44, 113, 142), (33, 144, 141), (39, 173,
 #: A number on an axis: 1e-5, 0.01, 300, 25k.
 TICK = (
     "datum.value > 0 && datum.value < 0.001 || datum.value >= 1e6 ? replace(format(datum.value, '.2~e'), '+', '') : "
-    "datum.value >= 1000 ? format(datum.value, '~s') : format(datum.value, '~g')"
+    "datum.value >= 1000 ? format(datum.value, '~s') : format(datum.value, '.4~g')"
 )
 
 

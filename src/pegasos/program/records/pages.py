@@ -165,11 +165,14 @@ class ModelRecord:
 
 @dataclass(frozen=True)
 class ExperimentRecord:
-    """An experiment of a study: the settings of its cells in their order, and the predictions of some of them by number."""
+    """An experiment of a study: the settings of its cells in their order, the predictions of some of them by number, and how its
+    best cell learned.
+    """
 
     name: str
     settings: list[Setting]
     kept: dict[str, KeptCell]
+    curves: list[Curve] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,7 @@ class _Run:
         first = [row for row in rows if row.split == experiment.split_name and row.decoding == experiment.decodings[0]]
         self._searches[experiment.name, seed] = (first, search.labels_)
         if self.options.page and seed == 0:
-            self.recorded.append(record_experiment(search, dataset, experiment.name))
+            self.recorded.append(record_experiment(search, dataset, experiment.name, learned=splits[0][0]))
         return rows
 
     def emulation(self, emulation: Emulation, seed: int) -> list[Result]:

@@ -27,8 +27,21 @@ function draw(element, spec) {
     // Beside a legend a narrow screen would leave no room for the chart.
     copy.config = { legend: { orient: "bottom", columns: 3 } };
   }
-  return vegaEmbed(element, copy, { actions: false, renderer: "svg", config: THEME, mode: "vega-lite", logLevel: 1 });
+  const look = { actions: false, renderer: "svg", config: THEME, mode: "vega-lite", logLevel: 1 };
+  return vegaEmbed(element, copy, look).then((result) => { tellWidth(element.closest(".box")); return result; });
 }
+
+// What is wider than its place shows it, and can be reached by the keyboard.
+function tellWidth(box) {
+  const wide = box.scrollWidth > box.clientWidth + 1;
+  box.classList.toggle("wide", wide);
+  if (!wide || box.hasAttribute("tabindex")) return;
+  box.tabIndex = 0;
+  box.setAttribute("role", "region");
+  box.setAttribute("aria-label", (box.closest("figure") || box.closest("section")).querySelector("figcaption strong, h3, h2").textContent);
+}
+const watched = new ResizeObserver((entries) => { for (const { target } of entries) tellWidth(target); });
+for (const box of document.querySelectorAll(".box")) watched.observe(box);
 
 function make(tag, text, kind) {
   const element = document.createElement(tag);

@@ -87,13 +87,14 @@ function mistakeTable(mistakes) {
     const scores = one ? mistake.scores[0].toFixed(2)
       : scored ? mistake.codes.map((code, k) => `${names[code]}: ${mistake.scores[k].toFixed(2)}`).join(", ")
         : mistake.share === null ? "" : `${(100 * mistake.share).toFixed(0)} %`;
-    const values = rows[at].values.map((value) => (value === null ? "missing" : value));
+    const small = (value) => typeof value === "number" && value !== 0 && Math.abs(value) < 0.001;
+    const values = rows[at].values.map((value) => (value === null ? "missing" : small(value) ? value.toExponential() : value));
     const texts = [rows[at].number, names[mistake.true], names[mistake.guess], scores, ...values];
     body.insertRow().append(...texts.map((text, k) => make("td", text, kinds[k])));
   });
   sorts(table);
   box.append(table);
-  watched.observe(table);
+  watched.observe(box);
   return box;
 }
 

@@ -34,17 +34,3 @@ function sorts(table) {
   });
 }
 for (const table of document.querySelectorAll("table.sorts")) sorts(table);
-
-// What is wider than its place shows it, and can be reached by the keyboard.
-const watched = new ResizeObserver((entries) => {
-  for (const { target } of entries) {
-    const box = target.closest(".box"), wide = box.scrollWidth > box.clientWidth + 1;
-    box.classList.toggle("wide", wide);
-    if (wide && !box.hasAttribute("tabindex")) {
-      box.tabIndex = 0;
-      box.setAttribute("role", "region");
-      box.setAttribute("aria-label", box.closest("figure")?.querySelector("figcaption strong")?.textContent || "wider than the screen");
-    }
-  }
-});
-for (const content of document.querySelectorAll(".box > *")) watched.observe(content);

@@ -1,0 +1,144 @@
+"""What pages show of models and studies besides the grid: boundaries, weights, certificates, thresholds, comparisons."""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from pegasos import SDCA, Pegasos, SweepCV, save
+from pegasos.kernels import Gaussian
+from pegasos.program.pages import join_experiments, record_experiment, record_model, report, save_record
+from pegasos.program.pages.boundary_picture import HEIGHT, WIDTH, fields, picture
+from pegasos.program.pages.mistakes import worst
+from pegasos.program.pages.page import make_page
+from pegasos.program.pages.row_samples import as_dataset
+from pegasos.program.pages.vega import CLASSES, class_colours
+from pegasos.program.records.studies import StudyData
+from test_report import data_of, save_study, study_results
+
+pl = pytest.importorskip("polars")
+pytest.importorskip("vl_convert")
+
+
+@pytest.fixture(scope="module")
+def ring():
+    """Two classes in the plane, one around the other, and a model of them."""
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    y = np.where((X**2).sum(axis=1) > 1.3, "out", "in")
+    return X, y, SDCA(lam=0.01, kernel=Gaussian(1.0), tol=1e-4, random_state=0).fit(X, y)
+
+
+def test_the_boundary_is_that_of_the_scores(ring):
+    X, y, model = ring
+    edge = record_model(model, as_dataset(X, y, {}), tsne=False).boundary
+    best, lead = fields(edge)
+    assert best.shape == lead.shape == (HEIGHT, WIDTH)
+    across, down = np.linspace(edge.low[0], edge.high[0], WIDTH), np.linspace(edge.high[1], edge.low[1], HEIGHT)
+    places = np.stack(np.meshgrid(across[::40], down[::40]), axis=-1).reshape(-1, 2)
+    scores = model.decision_function(places)
+    assert (np.array(["in", "out"])[best[::40, ::40].ravel()] == model.predict(places))[np.abs(scores) > 0.02].all()
+    np.testing.assert_allclose(lead[::40, ::40].ravel(), np.abs(scores), atol=0.02)
+    image = base64.b64decode(picture(edge, CLASSES).partition(",")[2])
+    assert image[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">II", image[16:24]) == (WIDTH, HEIGHT)
+
+
+def test_rows_that_hold_the_boundary_are_its_support_vectors(ring):
+    X, y, model = ring
+    edge = record_model(model, as_dataset(X, y, {}), tsne=False).boundary
+    rows = [int(np.abs(X - place).sum(axis=1).argmin()) for place in edge.points]
+    ringed = {row for row, holds in zip(rows, edge.holding, strict=True) if holds}
+    support = set(model.support_.tolist())
+    weak = np.abs(model.dual_coef_).ravel() < 0.01 * np.abs(model.dual_coef_).max()
+    assert set(rows) & support - set(model.support_[weak].tolist()) <= ringed
+    margins = np.where(y == "out", 1, -1) * model.decision_function(X)
+    assert {row for row in ringed if margins[row] < 0.98} <= support and len(ringed) < len(rows)
+    # others than hinge losses have no margin
+    logistic = SDCA("logistic", lam=0.01).fit(X, y)
+    assert record_model(logistic, as_dataset(X, y, {}), tsne=False).boundary.holding == []
+
+
+def test_pages_of_models_have_thresholds_and_certificates(ring):
+    X, y, model = ring
+    record = record_model(model, as_dataset(X, y, {}), tsne=False)
+    (found,) = record.certificates
+    assert (found.of, found.objective, found.bound) == ("out", model.objective_[0], model.dual_objective_[0])
+    assert record.rates.positive == "out" and record.rates.positives == int((y == "out").sum())
+    page = make_page(record)
+    assert {"roc", "precision-recall", "boundary"} <= set(page.charts())
+    assert "Counted on these rows." in page.html
+    assert {"certificates", "boundary"} <= {table.name for table in page.tables()}
+
+
+def test_model_files_keep_their_curve(ring, tmp_path):
+    X, y, _ = ring
+    model = SDCA(lam=0.001, kernel=Gaussian(1.0), tol=1e-3, finish=False, random_state=0).fit(X, y)
+    save(model, tmp_path / "my.model")
+    page = report(tmp_path / "my.model")
+    (table,) = (each for each in page.tables() if each.name == "curve-1")
+    assert [row["x"] for row in table.rows] == list(range(1, model.n_iter_ + 1))
+    np.testing.assert_allclose([row["y"] for row in table.rows], model.gap_curve_[:, 0], rtol=1e-3)
+    assert page.charts()["curve-1"]["encoding"]["y"]["scale"]["type"] == "log"
+
+
+def test_weights_of_tables_with_words():
+    rows = pl.DataFrame({"age": [1.0, 2.0, 3.0, 4.0] * 5, "city": ["Nice", "Lyon", "Nice", "Paris"] * 5})
+    parts = [("numbers", StandardScaler(), ["age"]), ("words", OneHotEncoder(sparse_output=False), ["city"])]
+    model = Pipeline([("encode", ColumnTransformer(parts, sparse_threshold=0)), ("learner", SDCA(lam=0.1))])
+    model.fit(rows, np.array(["a", "b", "a", "b"] * 5))
+    weights = record_model(model, None).weights
+    assert weights.features == ["age", "city_Lyon", "city_Nice", "city_Paris"]
+    np.testing.assert_allclose(weights.weights, model[-1].coef_, rtol=1e-3)
+    assert "city_Nice" in make_page(record_model(model, None)).html
+
+
+def test_two_classes_have_one_score():
+    found = worst(np.array([0, 1, 1]), np.array([1, 0, 1]), np.array([[0.5], [-2.0], [1.0]]))
+    assert [(each.row, each.codes, each.scores) for each in found] == [(1, [1], [-2.0]), (0, [1], [0.5])]
+
+
+def test_classes_can_be_seen_in_the_dark():
+    def light(colour):
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    dark = light("#12161c")
+    assert min((light(colour) + 0.05) / (dark + 0.05) for colour in CLASSES) > 2.5
+    assert len(set(class_colours(40))) == 40
+
+
+def test_a_study_shows_how_its_models_learned(ring, tmp_path):
+    X, y, _ = ring
+    search = SweepCV(Pegasos(n_iter=60, random_state=0), {"lam": [0.1, 1.0]}, cv=2).fit(X, y)
+    dataset, learned = as_dataset(X, y, {}), np.arange(80)
+    parts = [record_experiment(search, dataset, name, learned=learned) for name in ("one", "two")]
+    alone = Pegasos(n_iter=60, lam=search.best_params_["lam"], random_state=0).fit(X[:80], y[:80])
+    np.testing.assert_allclose(parts[0].experiments[0].curves[0].values, alone.loss_curve_[:, 0], rtol=1e-3)
+    save_study(tmp_path, study_results())
+    save_record(tmp_path, join_experiments(parts))
+    spec = report(tmp_path).charts()["curve-1"]
+    assert {row["line"] for row in spec["data"]["values"]} == {"one", "two"}
+    assert record_experiment(search, dataset, "one").experiments[0].curves == []
+
+
+def test_a_study_compares_its_models_with_whole_commands(tmp_path):
+    results = study_results()
+    cells = [replace(cell, learned=240) for cell in results.cells]
+    other = [replace(cell, experiment="as coded", error=cell.error / 2) for cell in cells]
+    data = StudyData(results.data.name, 300, True, "f")
+    save_study(tmp_path, replace(results, cells=[*cells, *other], data=data))
+    page = report(tmp_path)
+    (table,) = (each for each in page.tables() if each.name == "compared")
+    assert [row["model"] for row in table.rows] == ["as coded", "as written"]
+    assert "compared" in page.charts()
+    commands = [cell["command"] for cell in data_of(page)["grid"]["cells"] if cell.get("command")]
+    assert commands and all("--test-size 0.2" in each and "--seed 0" in each for each in commands)
+    assert all(re.search(r"λ\xa0=\xa0\S+ \(C\xa0\S+\)", cell["setting"]) for cell in data_of(page)["grid"]["cells"])
