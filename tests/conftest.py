@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,11 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from distributed import Client, LocalCluster
+
+# Programs that tests start would otherwise compile the whole package again, each of them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# A shell lets programs that it starts in the background ignore Ctrl-C, and what they start inherits that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("same", derandomize=True, deadline=None)  # a busy machine is slow, and no fault
 settings.register_profile("explore")

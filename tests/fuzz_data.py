@@ -1,4 +1,5 @@
-"""Damaged and hostile files against the readers: each must end in a dataset or in BadData, in little time and memory.
+"""Damaged and hostile files against the readers: each must end in a dataset or in BadData, in little time and memory; and some go
+through the commands, too, which must answer with finite numbers or say what is wrong, without an internal error.
 
 By hand: python -m tests.fuzz_data --count 10000 --seed 0
 """
@@ -7,8 +8,12 @@ from __future__ import annotations
 
 import argparse
 import bz2
+import contextlib
+import csv
+import faulthandler
 import gzip
 import io
+import math
 import random
 import resource
 import subprocess
@@ -26,6 +31,7 @@ import numpy as np
 import polars as pl
 from tests.hostile_files import hdf5_bytes, hostile, npz_bytes, parquet_bytes
 
+from pegasos.program import app
 from pegasos.program.tables.dataset import BadData, Column
 from pegasos.program.tables.read_options import ReadOptions
 from pegasos.program.tables.reading import read, stream
@@ -34,8 +40,8 @@ from pegasos.program.tables.sizes import check_sizes
 LIMIT = 64 * 10**6
 #: Bounds of one case, and of the process: what it has after its imports, and this much more.
 SECONDS, GROWTH = 20.0, 8 * LIMIT
-#: Share of files that need a child process, which takes a third of a second to start.
-CHILDREN = 0.1
+#: Share of files that need a child process, which takes a third of a second to start; and of those that the commands get, too.
+CHILDREN, COMMANDS = 0.1, 0.03
 
 
 def _grouped(file: h5py.File) -> None:
@@ -166,6 +172,30 @@ def inside(name: str, data: bytes, chance: random.Random, other: bytes) -> bytes
     return b"\n".join(lines)
 
 
+def through_commands(path: Path, folder: Path) -> None:
+    """Describe a file, fit a model to it, and let this and one of other rows predict it."""
+    model, known = folder / "own.model", folder / "known.model"
+    command("describe", path)
+    learned, _ = command("train", path, "-m", "perceptron", "--epochs", 1, "-o", model)
+    for each in (model, known) if learned == 0 else (known,):
+        code, out = command("predict", each, path, "--what", "scores")
+        if code == 0:
+            scores = [cell for line in list(csv.reader(io.StringIO(out)))[1:] for cell in line[1:]]
+            assert all(math.isfinite(float(each)) for each in scores), "scores that are not finite"
+        command("run", each, path)
+
+
+def command(*arguments: object) -> tuple[int, str]:
+    """A command in this process: its exit code, which tells of bad data or of a bad option at most, and what it answered."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = app.run([str(each) for each in arguments])
+    told = err.getvalue()
+    assert code in (0, 1, 2, 3), f"{arguments[0]} ends with {code}: {told[-500:]}"
+    assert "unexpected" not in told and "Traceback" not in told, f"{arguments[0]}: {told[-500:]}"
+    return code, out.getvalue()
+
+
 class Report:
     """What happened, and what should not have."""
 
@@ -175,10 +205,14 @@ class Report:
         self.slowest = (0.0, "")
         self.start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
-    def case(self, name: str, path: Path, streamed: bool) -> None:
+    def case(self, name: str, path: Path, streamed: bool, commands: Path | None = None) -> None:
+        """Read a file; with a folder for results also through the commands."""
         began = time.perf_counter()
         kind = name.partition(" ")[0]
+        faulthandler.dump_traceback_later(5 * SECONDS, exit=True)  # a hang ends the process, and says where it was
         try:
+            if commands is not None:
+                through_commands(path, commands)
             if streamed:
                 columns = [Column(letter) for letter in "abcde"]
                 for _ in stream(path, columns, ReadOptions(limit=LIMIT), frame=True, chunk=1000):
@@ -196,6 +230,7 @@ class Report:
             self.outcomes["failed"] += 1
             self.failures.append(f"{name}: {error!r}\n{''.join(traceback.format_exc()[-1500:])}")
             Path(tempfile.gettempdir(), f"fuzz-failure-{len(self.failures)}-{kind}").write_bytes(path.read_bytes())
+        faulthandler.cancel_dump_traceback_later()
         took = time.perf_counter() - began
         self.slowest = max(self.slowest, (took, name))
         if took > SECONDS:
@@ -236,6 +271,7 @@ def main(arguments: list[str] | None = None) -> int:
             me = [sys.executable, "-m", "tests.fuzz_data"]
             subprocess.run([*me, "--make", made], check=True)
             again = [*me, "--count", str(asked.count), "--seed", str(asked.seed), "--dangers", made]
+            again += ["--seconds", str(asked.seconds), "--children", str(asked.children)]
             return subprocess.run(again, check=False).returncode
     chance = random.Random(asked.seed)
     warnings.simplefilter("error", RuntimeWarning)  # a reader that makes NumPy complain has not looked
@@ -245,6 +281,11 @@ def main(arguments: list[str] | None = None) -> int:
         for name, data in {**here, **apart}.items():  # also loads what is loaded only when needed
             (folder / name).write_bytes(data)
             read(folder / name, ReadOptions(limit=LIMIT))
+        results = Path(made, "results")
+        results.mkdir()
+        known = ("-m", "pegasos", "--kernel", "gaussian", "--n-iter", 50, "-o", results / "known.model")
+        command("train", folder / "plain.csv", *known)
+        through_commands(folder / "plain.csv", results)
         report = Report()
         for path in sorted(asked.dangers.iterdir()) if asked.dangers else []:
             report.case(path.name, path, streamed=False)
@@ -258,7 +299,8 @@ def main(arguments: list[str] | None = None) -> int:
             deep = group is here and chance.random() < 0.5
             changed = inside(name, data, chance, other) if deep else mutated(data, chance, other)
             (folder / name).write_bytes(changed)
-            report.case(f"{name} ({number})", folder / name, streamed=chance.random() < 0.3)
+            commands = results if chance.random() < COMMANDS else None
+            report.case(f"{name} ({number})", folder / name, streamed=chance.random() < 0.3, commands=commands)
         return report.finish()
 
 

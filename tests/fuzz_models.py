@@ -43,6 +43,7 @@ from command_line import written as written_table
 from hostile_models import apart, hostile, together
 from pegasos import SDCA, Nystroem, Pegasos, Perceptron
 from pegasos.kernels import Polynomial
+from pegasos.learners.calibration import ISOTONIC, SIGMOID, fit_calibration
 from pegasos.preprocessing import DropOutliers
 from pegasos.program import app
 from pegasos.program.modelfile import BadModel, read_model, save
@@ -62,6 +63,8 @@ NASTY = [
 #: Single numbers that a file may be given, and what a whole number may become.
 ODD_NUMBERS = [math.nan, math.inf, -math.inf, 1e308, -1e308, 1e300, 1e150, 1e30, 1e-30, 1e-300, 1e-320, 0.0, -1.0]
 ODD_COUNTS = [0, 1, 2, 3, 7, 50, 1000, 2**31, 2**53, 2**63 - 1]
+#: A search that is small.
+CHOICE = "-m sdca --lam 0.01 --cv 3 --no-page --jobs 1"
 #: Share of files that load which the commands get, too, and of those that get a page, which takes a while.
 COMMANDS, PAGES = 0.15, 0.05
 #: Seconds after which a single file counts as a hang.
@@ -94,6 +97,9 @@ def seeds() -> list[bytes]:
         DropOutliers(make_pipeline(Normalizer(), Pegasos(kernel="poly", n_iter=20))).fit(X, y),
         make_pipeline(StandardScaler(), Nystroem("gaussian", 8, random_state=0), SDCA("logistic", random_state=0)).fit(X, y),
         make_pipeline(MaxAbsScaler(), SDCA(kernel=Polynomial(3), random_state=0)).fit(X.astype(np.float32), y > 0),
+        calibrated(SDCA(random_state=0).fit(X, y), X, y, ISOTONIC),
+        calibrated(SDCA(random_state=0).fit(X, y), X, y, SIGMOID),
+        calibrated(SDCA(kernel="gaussian", random_state=0).fit(X, y > 0), X, y > 0, ISOTONIC, threshold=0.1),
     ]
     files = []
     with tempfile.TemporaryDirectory() as folder:
@@ -109,7 +115,24 @@ def seeds() -> list[bytes]:
             data = written_table(table, Path(folder) / "table.csv")
             command("train", data, *options.split(), "-o", path)
             files.append(path.read_bytes())
+        for number, (table, options) in enumerate(
+            (
+                (numbers(90), "--threshold recall=0.7 --positive yes"),
+                (numbers(90), "--cost yes>no:5,no>yes:1"),
+                (messy(90), "--metric f1-macro"),
+            )
+        ):
+            data = written_table(table, Path(folder) / "table.csv")
+            command("tune", data, *CHOICE.split(), *options.split(), "-o", run := Path(folder) / f"run-{number}")
+            files.append((run / "best.model").read_bytes())
     return files
+
+
+def calibrated(model: Any, X: Any, y: Any, kind: str, threshold: float = 0.0) -> Any:
+    """A model as a search leaves it: with a map from scores to probabilities, and perhaps a threshold."""
+    model.calibration_ = fit_calibration(kind, model.decision_function(X), y.astype(int))
+    model.threshold_ = threshold
+    return model
 
 
 def tables(files: list[bytes], folder: Path) -> list[Path]:
@@ -182,7 +205,7 @@ def mutated(files: list[bytes], random: np.random.Generator) -> tuple[str, int, 
     if kind in ("flip", "head flip"):
         damaged = bytearray(content)
         for _ in range(random.integers(1, 9)):
-            damaged[random.integers(len(damaged) if kind == "flip" else 2000)] ^= 1 << random.integers(8)
+            damaged[random.integers(len(damaged) if kind == "flip" else min(2000, len(damaged)))] ^= 1 << random.integers(8)
         return kind, place, bytes(damaged)
     if kind == "cut":
         return kind, place, content[: random.integers(len(content))]
@@ -319,10 +342,12 @@ def outcome(path: Path, table: Path | None = None, page: bool = False) -> str:
         allowed = (4,) if found == "refused" else (0, 2, 3, 4)
         for arguments in _commands(path, table, page):
             code, out, err = command(*arguments, check=False)
-            if code not in allowed or "unexpected" in err or "Traceback" in err:
+            if code not in allowed or "pegasos: unexpected" in err or "Traceback" in err:
                 return f"FAILED: {arguments[0]} ends with {code}: {err[-300:]}"
             if code == 0 and "scores" in arguments and not _finite(out):
                 return f"FAILED: {arguments[0]} gives scores that are not finite"
+            if code == 0 and "probabilities" in arguments and not _are_probabilities(_numbers(out)):
+                return f"FAILED: {arguments[0]} gives probabilities that are none"
     return found
 
 
@@ -340,11 +365,16 @@ def _scored(model: Any) -> str:
         return "FAILED: scores that are not finite"
     labels = model.estimator.predict(rows.X)
     assert set(labels.tolist()) <= set(model.classes.tolist())
-    return "a model that predicts"
+    if not hasattr(model.estimator, "predict_proba"):
+        return "a model that predicts"
+    if not _are_probabilities(model.estimator.predict_proba(rows.X)):
+        return "FAILED: probabilities that are none"
+    return "a model that predicts probabilities"
 
 
 def _commands(path: Path, table: Path, page: bool) -> Iterator[tuple[Any, ...]]:
     yield "predict", path, table, "--what", "scores"
+    yield "predict", path, table, "--what", "probabilities"
     yield "run", path, table
     yield "show", path
     if page:
@@ -352,8 +382,19 @@ def _commands(path: Path, table: Path, page: bool) -> Iterator[tuple[Any, ...]]:
 
 
 def _finite(text: str) -> bool:
-    lines = list(csv.reader(io.StringIO(text)))[1:]
-    return all(math.isfinite(float(cell)) for line in lines for cell in line[1:])
+    return bool(np.isfinite(_numbers(text)).all())
+
+
+def _numbers(text: str) -> Any:
+    """The numbers of predictions, whose names begin with score_ or p_."""
+    (head, *lines) = csv.reader(io.StringIO(text))
+    places = [place for place, name in enumerate(head) if name.startswith(("score", "p_"))]
+    return np.array([[float(line[place]) for place in places] for line in lines])
+
+
+def _are_probabilities(p: Any) -> bool:
+    """Whether rows of numbers lie between 0 and 1, and sum to 1."""
+    return bool((p >= 0).all() and (p <= 1).all() and (np.abs(p.sum(axis=1) - 1) < 1e-6).all())
 
 
 def command(*arguments: Any, check: bool = True) -> tuple[int, str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -249,3 +250,41 @@ def test_demo_on_small_sets(folder, monkeypatch):
     assert "runs/demo/moons/report.html: open it in a browser" in answer.out
     assert (folder / "runs" / "demo" / "moons" / "report.html").is_file()
     assert set(fine("demo", "--json").json) == {"moons"}
+
+
+def test_numbers_beyond_measure_and_endless_fields_name_their_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = numbers(40).write_csv().splitlines()
+    for name, value, words in (
+        ("large.csv", "1e308", "large.csv, line 7, column 'b': 1e+308 is too large to learn from"),
+        ("small.csv", "-1e308", "small.csv, line 7, column 'b': -1e+308 is too large to learn from"),
+        ("long.csv", "u" * 140_000, "long.csv, line 7, column 'b'"),
+        ("quoted.csv", '"' + "u," * 70_000 + '"', "quoted.csv, line 7, column 'b'"),
+        ("digits.csv", "9" * 140_000, "digits.csv, line 7, column 'b'"),
+    ):
+        row = lines[6].split(",")
+        (tmp_path / name).write_text("\n".join([*lines[:6], ",".join([row[0], value, *row[2:]]), *lines[7:]]) + "\n")
+        for command in (("train", name, "-m", "sdca", "-o", "my.model"), ("tune", name, "-m", "sdca", "--cv", "2", "-o", "run")):
+            answer = call(*command)
+            assert answer.code == 3 and words in answer.err, answer.err
+            assert not (tmp_path / "my.model").exists()
+
+
+@pytest.mark.parametrize("value", ["abc", "0", "-1", "", "1.5", "\u0663"])
+@pytest.mark.parametrize("name", ["NUMBA_NUM_THREADS", "POLARS_MAX_THREADS"])
+def test_variables_that_libraries_would_stumble_over(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, value)
+    answer = call("describe", "xor")
+    assert answer.code == 2 and f"the environment variable {name} is {value!r}" in answer.err
+
+
+def test_a_library_that_fails_in_an_odd_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NUMBA_DISABLE_JIT makes compiled functions fail: it is named, and nobody is asked to report it."""
+
+    def load(*_: object) -> None:
+        raise NotImplementedError("not usable in pure-python")
+
+    monkeypatch.setattr(datasets, "load", load)
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    answer = call("describe", "xor")
+    assert answer.code == 1 and "NUMBA_DISABLE_JIT" in answer.err and "Unset" in answer.err and "unexpected" not in answer.err

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import fuzz_records
 from command_line import call, fine, numbers, written
 from pegasos import SDCA, SweepCV
 from pegasos.program import files
@@ -211,6 +212,12 @@ def test_records_that_are_damaged(name: str, content: str, place: Path) -> None:
     (folder / name).write_text(content)
     answer = call("report", "run")
     assert answer.code == 3 and f"run/{name}" in answer.err and "again" in answer.err
+
+
+def test_records_that_were_changed(tmp_path: Path) -> None:
+    outcomes, failures = fuzz_records.run(24, 0, tmp_path)
+    assert not failures
+    assert outcomes["a page"] >= len(fuzz_records.RUNS) * len(fuzz_records.RECORDS) and outcomes["refused"] > 5
 
 
 # -- environments --------------------------------------------------------------------------------------------------------

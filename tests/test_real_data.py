@@ -7,12 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
 from pegasos import SDCA, Pegasos
 from pegasos.kernels import Gaussian
 from samples import usps
+
+pytestmark = pytest.mark.slow
 
 
 def _pooled_error(make: Callable[[int], Any]) -> float:

@@ -99,7 +99,7 @@ def test_picker_changes_the_heatmap(browser, pages):
     assert len(after) == len(before) == 4
     assert after != before
     browser.find_element("id", "pick-across").send_keys("kernel")
-    until(browser, "return [...document.querySelectorAll('#heat-test text')].some(t => t.textContent === 'gaussian 2')")
+    until(browser, "return [...document.querySelectorAll('#heat-test text')].some(t => t.textContent === 'gaussian, variance 2')")
 
 
 def test_colours_by_column(browser, pages):
@@ -167,7 +167,7 @@ def test_hostile_labels_stay_text(browser, pages):
     labels = browser.execute_script("return [...document.querySelectorAll('#confusion text')].map(t => t.textContent)")
     assert any(label.startswith("<script>") for label in labels)
     assert HOSTILE in browser.execute_script("return document.getElementById('mistakes').textContent")
-    assert browser.execute_script("return document.querySelectorAll('script').length") == 3
+    assert browser.execute_script("return document.querySelectorAll('script').length") == 4
     assert browser.execute_script("return document.querySelectorAll('img').length") == 0
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
 

@@ -18,9 +18,13 @@ from command_line import call, fine, numbers, written
 from hostile_models import apart, together
 from pegasos import SDCA, Nystroem, Pegasos, Perceptron
 from pegasos.kernels import Gaussian, Polynomial
+from pegasos.learners.calibration import ISOTONIC, SIGMOID, Calibration, fit_calibration
 from pegasos.learners.one_vs_all import NotFinite
 from pegasos.learners.scaling import BadlyScaled
+from pegasos.program import scoring
 from pegasos.program.errors import BadModel
+from pegasos.program.jobs import large_training
+from pegasos.program.large.optimum import fit_to_files
 
 RANDOM = np.random.default_rng(0)
 
@@ -79,6 +83,75 @@ def test_numbers_that_no_fit_has_left(model: Any, array: str, value: float, word
         pegasos.load(path)
     answer = call("show", path)
     assert answer.code == 4 and words in answer.err
+
+
+def calibrated(kind: str, classes: int) -> Any:
+    """A model as a search leaves it."""
+    y = np.searchsorted([0.0] if classes == 2 else [-0.5, 0.5], X[:, 0])
+    model = SDCA(random_state=0).fit(X, y)
+    model.calibration_ = fit_calibration(kind, model.decision_function(X), y)
+    model.threshold_ = 0.25 if classes == 2 else 0.0
+    return model
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "value", "words"),
+    [
+        (SIGMOID, 0, np.nan, "calibration_0 holds numbers that are not finite"),
+        (SIGMOID, 1, np.inf, "calibration_0 holds numbers that are not finite"),
+        (ISOTONIC, 0, 1e308, "the knots of its calibration are not in order"),
+        (ISOTONIC, 0, np.nan, "calibration_0 holds numbers that are not finite"),
+        (ISOTONIC, 1, 1.5, "the knots of its calibration are not in order, or are no probabilities"),
+        (ISOTONIC, 1, -0.1, "the knots of its calibration are not in order, or are no probabilities"),
+    ],
+)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_calibrations_that_no_search_has_left(
+    kind: str, place: int, value: float, words: str, classes: int, tmp_path: Path
+) -> None:
+    with_number(tmp_path / "my.model", calibrated(kind, classes), "model/calibration_0", value, place)
+    with pytest.raises(BadModel, match=words):
+        pegasos.load(tmp_path / "my.model")
+
+
+@pytest.mark.parametrize(
+    ("classes", "name", "value", "words"),
+    [
+        (3, "calibration_power", 1e308, "calibration_power=1e.308 is not possible"),
+        (3, "calibration_power", 5e-324, "calibration_power=5e-324 is not possible"),
+        (3, "calibration_power", {"float": "nan"}, "calibration_power=nan is not possible"),
+        (3, "calibration", "own", "calibration='own' is not possible"),
+        (3, "calibration", "isotonic", "instead of .any, 2."),
+        (3, "threshold", 0.5, "it has a threshold, which only two classes have"),
+        (2, "threshold", {"float": "inf"}, "threshold=inf is not possible"),
+        (2, "threshold", True, "threshold=True is not possible"),
+    ],
+)
+def test_decisions_that_no_search_has_left(classes: int, name: str, value: Any, words: str, tmp_path: Path) -> None:
+    header, head, data = saved(calibrated(SIGMOID, classes), tmp_path / "my.model")
+    head["model"]["state"][name] = value
+    (tmp_path / "my.model").write_bytes(together(header, head, data))
+    with pytest.raises(BadModel, match=words):
+        pegasos.load(tmp_path / "my.model")
+
+
+def test_a_length_of_learning_that_no_fit_has(tmp_path: Path) -> None:
+    header, head, data = saved(Pegasos(epochs=2, random_state=0).fit(X, Y), tmp_path / "my.model")
+    head["model"]["params"]["epochs"] = 1e150
+    (tmp_path / "my.model").write_bytes(together(header, head, data))
+    for command in ("show", "report"):
+        answer = call(command, tmp_path / "my.model")
+        assert answer.code == 4 and "epochs must be a whole number" in answer.err
+
+
+@pytest.mark.parametrize("kind", [SIGMOID, ISOTONIC])
+@pytest.mark.parametrize("columns", [1, 3])
+def test_whatever_a_calibration_is_like_it_gives_probabilities(kind: str, columns: int) -> None:
+    """Slopes beyond all measure, and knots so near to each other that a line between them is not finite."""
+    steep = np.array([1e308, -1e308]) if kind == SIGMOID else np.array([[0.0, 0.2], [1e-320, 0.8], [1e308, 1.0]])
+    scores = np.repeat([[-1e308], [-1.0], [0.0], [5e-321], [0.5], [1.0], [1.7e308]], columns, axis=1)
+    p = Calibration(kind, (steep,) * columns, 10.0).probabilities(scores)
+    assert (p >= 0).all() and (p <= 1).all() and p.sum(axis=1) == pytest.approx(np.ones(len(scores)))
 
 
 @pytest.mark.parametrize("params", [{"degree": 3, "coef0": 1e200}, {"degree": 5000, "coef0": 1.0}])
@@ -185,3 +258,49 @@ def test_sdca_solves_columns_of_any_size() -> None:
     plain = SDCA(random_state=0).fit(rows, labels)
     wide = SDCA(random_state=0).fit(rows * [1e8, 1, 1, 1, 1], labels)
     assert wide.gap_ <= 1e-3 and wide.score(rows * [1e8, 1, 1, 1, 1], labels) >= plain.score(rows, labels) - 0.02
+
+
+@pytest.mark.parametrize("scale", ["standardize", "normalize"])
+def test_sparse_rows_for_a_model_of_dense_ones(scale: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scaler that moves zeros cannot take sparse rows: they are made dense, some at a time, and the file is not blamed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(scoring, "_DENSE_NUMBERS", 3 * 4)
+    table = numbers(40)
+    written(table, tmp_path / "table.csv")
+    rows = [f"{label} " + " ".join(f"{j}:{v}" for j, v in enumerate(row, 1)) for *row, label in table.rows()]
+    (tmp_path / "table.svm").write_text("\n".join(rows).replace("yes", "1").replace("no", "0") + "\n")
+    fine("train", "table.csv", "-m", "sdca", "--kernel", "gaussian", "--scale", scale, "-q", "-o", "my.model")
+    dense, thin = (
+        [float(line.split(",")[-1]) for line in fine("predict", "my.model", name, "--what", "scores").out.split()[1:]]
+        for name in ("table.csv", "table.svm")
+    )
+    np.testing.assert_allclose(thin, dense, rtol=1e-6)
+    (tmp_path / "odd.svm").write_text("\n".join([*rows[:9], "yes 1:1 2:1e308", *rows[9:]]).replace("yes", "1").replace("no", "0"))
+    answer = call("predict", "my.model", "odd.svm")
+    assert answer.code == 3 and "odd.svm, row 10, column 'b': 1e+308 is too far" in answer.err
+
+
+def large_table(path: Path, value: str) -> Path:
+    """Rows beyond the memory that the tests allow, with an odd number in line 501."""
+    lines = numbers(900).write_csv().splitlines()
+    lines[500] = ",".join(["1", value, *lines[500].split(",")[2:]])
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(("value", "options"), [("1e39", ("--scale", "none")), ("1e120", ("--scale", "none", "--expand", 3))])
+def test_rows_that_cannot_be_prepared_are_named(value: str, options: Any, tmp_path: Path) -> None:
+    table = large_table(tmp_path / "table.csv", value)
+    answer = call("train", table, "-m", "sdca", "--memory", "15kB", "-q", "-o", tmp_path / "my.model", *options)
+    assert answer.code == 3 and f"table.csv, line 501, column 'b': {float(value):g} becomes a number beyond" in answer.err
+
+
+def test_rows_beyond_memory_without_a_score_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fit(learner: Any, *given: Any, **more: Any) -> None:
+        fit_to_files(learner, *given, **more)
+        learner.coef_ = np.full_like(learner.coef_, 1e290)
+
+    monkeypatch.setattr(large_training, "fit_to_files", fit)
+    table = large_table(tmp_path / "table.csv", "1e30")
+    answer = call("train", table, "-m", "sdca", "--memory", "15kB", "--scale", "none", "-q", "-o", tmp_path / "my.model")
+    assert "table.csv, line 501" in answer.err and "no finite score" in answer.err and answer.code in (3, 4)

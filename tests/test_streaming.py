@@ -22,7 +22,7 @@ from pegasos.engine.optimum import Intercept
 from pegasos.engine.passes import Certified, Column, LabelledBlocks
 from pegasos.engine.streaming import solve_in_passes
 from pegasos.engine.streaming_rows import central_point
-from pegasos.engine.thin_rows import ShiftedRows, is_thin
+from pegasos.engine.thin_rows import ShiftedRows, is_thin, pairs
 
 Array = np.ndarray[Any, Any]
 BOTH = pytest.mark.parametrize("loss", ["hinge", "logistic"])
@@ -289,3 +289,14 @@ def test_products_of_thin_rows_are_those_of_whole_ones(shifted: bool) -> None:
     assert_allclose(matrix, with_constant.T @ (weights[0][:, None] * with_constant), atol=1e-10)
     assert_allclose(smaller, matrix[:42, :42], atol=1e-10)
     assert_allclose(block.rows(), whole, atol=1e-15)
+
+
+def test_pairs_of_a_column_that_a_row_stores_twice() -> None:
+    random = np.random.default_rng(8)
+    columns, values = random.integers(0, 6, 90), random.normal(size=90)  # three stored numbers a row, not in order
+    rows = sparse.csr_matrix((values, columns, np.arange(0, 93, 3)), (30, 6))
+    weights, found = random.uniform(size=30), np.empty((6, 6))
+    sums = pairs(rows, weights, found)
+    whole = rows.toarray()
+    assert_allclose(found, whole.T @ (weights[:, None] * whole), atol=1e-12)
+    assert_allclose(sums, weights @ whole, atol=1e-12)

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 import pegasos.studies
+from command_line import fine
 from pegasos import SDCA, Pegasos, Perceptron
 from pegasos.kernels import Gaussian, Polynomial
 from pegasos.preprocessing import DropOutliers
@@ -44,7 +45,7 @@ def results_of(*errors, **tags):
 def small(name: str) -> Dataset:
     """A few digits instead of any set."""
     dataset = load_set("digits")
-    return Dataset(name, dataset.X[:300], dataset.columns, y=dataset.y[:300], image=(8, 8))
+    return Dataset(name, dataset.X[:200], dataset.columns, y=dataset.y[:200], image=(8, 8))
 
 
 def tiny_study(**changes) -> Study:
@@ -342,20 +343,14 @@ def test_a_name_cannot_break_out_of_the_template(tmp_path):
     assert study.data == hostile
 
 
-def test_from_a_csv_to_a_page_of_eight_models_in_two_commands(tmp_path):
+def test_from_a_csv_to_a_page_of_eight_models_in_two_commands(tmp_path, monkeypatch):
     X, y = np.random.default_rng(0).normal(size=(120, 3)), None
     y = np.where(X[:, 0] * X[:, 1] + 0.5 * X[:, 2] > 0, "yes", "no")
     lines = ["a,b,c,answer", *(",".join([*map(str, row), label]) for row, label in zip(X, y, strict=True))]
     (tmp_path / "my.csv").write_text("\n".join(lines) + "\n")
-
-    def pegasos(*arguments):
-        return subprocess.run(
-            [sys.executable, "-m", "pegasos", *arguments], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120
-        )
-
-    pegasos("study", "new", "mine.py", "--data", "my.csv")
-    told = pegasos("study", "./mine.py", "--seeds", "1")
-    assert "Eight models on my.csv" in told.stdout
+    monkeypatch.chdir(tmp_path)
+    fine("study", "new", "mine.py", "--data", "my.csv")
+    assert "Eight models on my.csv" in fine("study", "./mine.py", "--seeds", "1").out
     page = (tmp_path / "runs" / "mine" / "findings.md").read_text()
     for model in ("perceptron", "logistic, degree 2", "kernel perceptron", "kernel pegasos"):
         assert f"| {model} |" in page

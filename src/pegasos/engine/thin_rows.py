@@ -64,8 +64,10 @@ def _add_pairs(ends: Array, columns: Array, values: Array, weights: Array, out: 
             column, scaled = columns[p], weights[i] * values[p]
             sums[column] += scaled
             for q in range(ends[i], p + 1):
-                other = columns[q]
-                if other <= column:
-                    out[column, other] += scaled * values[q]
+                other, product = columns[q], scaled * values[q]
+                if other < column:
+                    out[column, other] += product
+                elif other > column:
+                    out[other, column] += product
                 else:
-                    out[other, column] += scaled * values[q]
+                    out[column, column] += product if p == q else 2.0 * product  # a column that a row stores twice

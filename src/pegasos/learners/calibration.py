@@ -52,8 +52,9 @@ class Calibration:
 
     def _one(self, column: Array, scores: Array) -> Array:
         if self.kind == SIGMOID:
-            return np.asarray(expit(column[0] * scores + column[1]))
-        return np.interp(scores, column[:, 0], column[:, 1])
+            with np.errstate(over="ignore"):
+                return np.asarray(expit(column[0] * scores + column[1]))
+        return np.clip(np.interp(scores, column[:, 0], column[:, 1]), 0.0, 1.0)  # between knots that nearly meet it may overflow
 
 
 def fit_calibration(kind: str, scores: Array, codes: Array) -> Calibration:

@@ -33,6 +33,10 @@ _Unreadable: Any = typer.BadParameter.__mro__[1]
 
 _NO_MEMORY = "not enough memory. Give a smaller --memory, fewer rows, or a machine with more."
 _LIMITED = "This shell limits it: `ulimit -v` should say unlimited"
+#: Variables from which libraries take their threads when they are loaded; how the names of others begin that change them, and
+#: those that are harmless.
+_THREADS = ("NUMBA_NUM_THREADS", "POLARS_MAX_THREADS")
+_LIBRARIES, _HARMLESS = ("NUMBA_", "POLARS_"), {"NUMBA_CACHE_DIR", *_THREADS}
 #: Bytes that NumPy, SciPy, Numba and Polars map without trouble, with all their threads; and what they cannot do without.
 _ADDRESS_SPACE, _LEAST_ADDRESS_SPACE = 4 * 2**30, 2**30
 
@@ -161,6 +165,7 @@ def _guarded(command: Callable[..., Any]) -> Callable[..., Any]:
         try:
             if _address_space() < _LEAST_ADDRESS_SPACE:  # OpenBLAS would try forever
                 raise MemoryError
+            _check_environment()
             command(**values)
         except (typer.Exit, _Unreadable):
             raise
@@ -173,6 +178,21 @@ def _guarded(command: Callable[..., Any]) -> Callable[..., Any]:
             raise typer.Exit(_explain(error)) from None
 
     return run
+
+
+def _check_environment() -> None:
+    """Refuse what libraries would stumble over while they are loaded, each in its own way."""
+    for name in _THREADS:
+        value = os.environ.get(name, "1")
+        if not (value.isascii() and value.isdigit() and int(value[:9]) >= 1):
+            raise UsageError(
+                f"the environment variable {name} is {value!r}; it must be a whole number >= 1. Unset it, or correct it."
+            )
+
+
+def _odd_variables() -> list[str]:
+    """What the environment asks of libraries, other than threads and a place for their files."""
+    return sorted(name for name in set(os.environ) - _HARMLESS if name.startswith(_LIBRARIES))
 
 
 def _abandon_output() -> None:
@@ -202,6 +222,9 @@ def _explain(error: Exception) -> int:
         text = f"the package {error.name!r} is needed for this: pip install '.[all]' in a clone"
     elif not isinstance(error, ValueError) and _address_space() < _ADDRESS_SPACE:
         text = f"{_NO_MEMORY} {_LIMITED} ({type(error).__name__}: {error})."
+    elif not isinstance(error, ValueError) and (suspects := _odd_variables()):
+        what = f"{type(error).__name__}: {error}"
+        text = f"a library failed ({what}), and these environment variables change libraries: {', '.join(suspects)}. Unset them."
     elif not isinstance(error, ValueError):
         text = f"unexpected {type(error).__name__}: {error}. Please report it; --debug shows where it was."
     console.complain(text)

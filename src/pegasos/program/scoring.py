@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import numbers as numeric
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import PolynomialFeatures
+from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures
 
 from pegasos.learners.one_vs_all import NotFinite
 from pegasos.program.errors import BadModel
@@ -19,6 +21,8 @@ Array = np.ndarray[Any, Any]
 
 #: A number above this is no measurement of anything: where it comes from a file, the file is to blame.
 _BEYOND = 1e30
+#: Numbers of sparse rows that are made dense at once, for a model that learned from dense ones.
+_DENSE_NUMBERS = 1 << 22
 
 
 def scores_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Array:
@@ -27,12 +31,11 @@ def scores_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Arr
     `model` names it in messages: the path of its file.
     """
     try:
-        with np.errstate(all="ignore"):
-            return np.asarray(estimator.decision_function(dataset.X))
+        return _scores(estimator, dataset.X)
     except NotFinite as error:
         raise _blamed(estimator, dataset, int(error.rows[0]), error, model) from error
     except ValueError as error:
-        row = _first_failing(estimator, dataset.X)
+        row = _first_failing(lambda X: _fails(estimator, X), dataset.X)
         if row is None:
             raise
         raise _blamed(estimator, dataset, row, error, model) from error
@@ -46,16 +49,76 @@ def labels_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Arr
     return anatomy(estimator, fitted=True).learner.labels_of(scores_of(estimator, dataset, model))
 
 
-def _first_failing(estimator: Any, X: Any) -> int | None:
+def prepared(steps: Any, dataset: Dataset) -> Any:
+    """The rows through fitted steps, as finite numbers in float32, dense or CSR; else BadData with the row."""
+    with contextlib.suppress(ValueError):
+        rows = _in_single(steps, dataset.X)
+        if _is_finite(rows):
+            return rows
+    row = _first_failing(lambda X: _overflows(steps, X), dataset.X)
+    if row is None:
+        return _in_single(steps, dataset.X)
+    column, value = _largest(dataset, row)
+    raise BadData(
+        f"{dataset.at(row)}, column {shown(column)}: {value:g} becomes a number beyond float32 on its way to the model. "
+        "Correct it, leave it empty if it is not known, or divide the column by a constant."
+    )
+
+
+def _in_single(steps: Any, X: Any) -> Any:
+    with np.errstate(all="ignore"):
+        rows = steps.transform(X)
+        return rows.tocsr().astype(np.float32) if sparse.issparse(rows) else np.asarray(rows).astype(np.float32)
+
+
+def _overflows(steps: Any, X: Any) -> bool:
+    try:
+        return not _is_finite(_in_single(steps, X))
+    except ValueError:
+        return True
+
+
+def _is_finite(rows: Any) -> bool:
+    return bool(np.isfinite(rows.data if sparse.issparse(rows) else rows).all())
+
+
+def _scores(estimator: Any, X: Any) -> Array:
+    """decision_function; of sparse rows in pieces that are made dense, where the model has steps that cannot take them."""
+    with np.errstate(all="ignore"):
+        if not _needs_dense(estimator, X):
+            return np.asarray(estimator.decision_function(X))
+        step = max(1, _DENSE_NUMBERS // max(1, X.shape[1]))
+        starts = range(0, max(1, X.shape[0]), step)
+        return np.concatenate([_shifted(estimator, X[start : start + step].toarray(), start) for start in starts])
+
+
+def _shifted(estimator: Any, X: Array, start: int) -> Array:
+    """Scores of a piece of the rows; a row without any is told by its place among all of them."""
+    try:
+        return np.asarray(estimator.decision_function(X))
+    except NotFinite as error:
+        raise NotFinite(error.rows + start, error.square, error.reach) from None
+
+
+def _needs_dense(estimator: Any, X: Any) -> bool:
+    """Whether these rows are sparse, and a step moves zeros, which sparse rows do not hold."""
+    if not sparse.issparse(X):
+        return False
+    parts = [stage.part for stage in anatomy(estimator, fitted=True).stages]
+    moving = [vars(part).get("with_mean") or vars(part).get("with_centering") for part in parts]
+    return any(moving) or any(isinstance(part, MinMaxScaler) for part in parts)
+
+
+def _first_failing(fails: Callable[[Any], bool], X: Any) -> int | None:
     """The first row that fails by itself, found by halving; None where no row does."""
     start, stop = 0, X.shape[0]
-    if not stop or not _fails(estimator, X):
+    if not stop or not fails(X):
         return None
     while stop - start > 1:
         middle = (start + stop) // 2
-        if _fails(estimator, X[start:middle]):
+        if fails(X[start:middle]):
             stop = middle
-        elif _fails(estimator, X[middle:stop]):
+        elif fails(X[middle:stop]):
             start = middle
         else:
             return None
@@ -64,8 +127,7 @@ def _first_failing(estimator: Any, X: Any) -> int | None:
 
 def _fails(estimator: Any, X: Any) -> bool:
     try:
-        with np.errstate(all="ignore"):
-            estimator.decision_function(X)
+        _scores(estimator, X)
     except ValueError:
         return True
     return False
@@ -98,6 +160,7 @@ def _blamed(estimator: Any, dataset: Dataset, row: int, error: ValueError, model
 
 def _step_that_fails(estimator: Any, X: Any) -> Any:
     """The first step whose numbers are not finite; None where there is none."""
+    X = X.toarray() if _needs_dense(estimator, X) else X
     for stage in anatomy(estimator, fitted=True).stages:
         if not stage.drops:
             try:
@@ -105,8 +168,8 @@ def _step_that_fails(estimator: Any, X: Any) -> Any:
                     X = stage.part.transform(X)
             except ValueError:
                 return None
-            numbers = X.data if sparse.issparse(X) else np.asarray(X)
-            if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
+            X = X if sparse.issparse(X) else np.asarray(X)
+            if X.dtype.kind == "f" and not _is_finite(X):
                 return stage.part
     return None
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Annotated
 
 from pegasos.program.terminal import console
@@ -72,7 +71,8 @@ def command(
     and kernels are tried by the workers of a Dask cluster; no result changes.
     """
     from pegasos.program.jobs.training import stem
-    from pegasos.program.jobs.tuning import TuneJob, tune
+    from pegasos.program.jobs.tune_search import TuneJob
+    from pegasos.program.jobs.tuning import tune
     from pegasos.program.jobs.views import show_tune
     from pegasos.program.records.codec import to_json
 
@@ -87,7 +87,7 @@ def command(
 
 
 def _show_next(found: TuneRecord) -> None:
-    model = shlex.quote(found.model)
-    console.show("", f"next:  pegasos show {model}")
-    console.show(f"       pegasos run {model} {'DATA' if found.source == '-' else shlex.quote(found.source)}")
-    console.show(f"       pegasos predict {model} NEW.csv -o labels.csv")
+    from pegasos.program.terminal.reproduction import next_commands
+
+    first, *rest = next_commands(found.model, found.source)
+    console.show("", f"next:  {first}", *(f"       {each}" for each in rest))

@@ -56,7 +56,7 @@ def train_large(job: LargeJob) -> TrainRecord:
         with cluster_of(job.where, table.running.memory) as cluster, console.working(about, "passes"):
             fit_to_files(learner, *rows.learned(0), cluster=cluster)
         with console.working("counting errors"):
-            errors = count_errors(learner, rows.usual, training=[rows.train], test=[rows.test])
+            errors = count_errors(rows, learner, training=[rows.train], test=[rows.test])
         known = rows.known()
     seconds = round(time.perf_counter() - begin, 2)
     save_large(job.path, table, found, estimator, known, errors=errors, seconds=seconds)

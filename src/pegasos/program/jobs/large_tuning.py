@@ -18,12 +18,13 @@ from pegasos.engine.passes import MOST_FEATURES
 from pegasos.learners.catalogue import MODELS, SDCA, make_learner
 from pegasos.nystroem import Nystroem
 from pegasos.program.grids import SOLVED_ROWS
-from pegasos.program.jobs import tuning
+from pegasos.program.jobs import tune_files, tune_search, tuning
 from pegasos.program.jobs.clusters import cluster_of
+from pegasos.program.jobs.datasets import take
 from pegasos.program.jobs.large_tables import LargeTable
 from pegasos.program.jobs.large_training import chosen_scale
 from pegasos.program.jobs.prepared_tables import Known, PreparedTable, count_errors, prepared, save_large, stored_numbers
-from pegasos.program.jobs.tuning import TuneJob
+from pegasos.program.jobs.tune_search import TuneJob
 from pegasos.program.large.optimum import Cluster, fit_to_files
 from pegasos.program.large.preparation import fitted_pipeline
 from pegasos.program.large.prepared import NoRoom
@@ -31,6 +32,7 @@ from pegasos.program.large.sample import Sample
 from pegasos.program.large.survey import Survey
 from pegasos.program.pages.wording import whole_words
 from pegasos.program.records.runs import Compared, ErrorCount, TuneRecord, WholeRecord, out_of_fold
+from pegasos.program.scoring import labels_of
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.read_options import Outline
@@ -80,12 +82,12 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
     memory = f"{max(int(SEARCH_SHARE * table.budget), LEAST_MEMORY)}B"
     with cluster_of(job.where, job.running.memory) as cluster:
         searched = replace(job, running=replace(job.running, memory=memory))
-        explored = tuning.explore(searched, rows, _until_search(until), cluster)
+        explored = tune_search.explore(searched, rows, _until_search(until), cluster)
         search = explored.search
         calibration, threshold = tuning.decide(search, aim)
         told = _Whole(job, table, found, search, rows, cluster, judges).learned(until)
     split = "random, row by row" if table.share else "none set aside"
-    record = tuning.make_record(
+    record = tune_files.make_record(
         job,
         explored,
         begin,
@@ -103,10 +105,10 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
         threshold=threshold,
         whole=told.whole,
     )
-    facts = tuning.facts_of_card(record, explored)
+    facts = tune_files.facts_of_card(record, explored)
     save_large(record.model, table, found, told.kept, told.known, **facts)
     page = replace(rows, notes=[*whole_words(told.whole, found.training), *rows.notes])
-    tuning.write_run(record, search, page, places, job)
+    tune_files.write_run(record, search, page, places, job)
     return record
 
 
@@ -154,7 +156,7 @@ class _Whole:
 
     def _of_sample(self, why: str, until: float | None) -> Told:
         model, rows, found = self.search.best_estimator_, self.rows, self.found
-        errors = {"training": ErrorCount.of(rows.labels, model.predict(rows.X), found.usual)}
+        errors = {"training": ErrorCount.of(rows.labels, labels_of(model, rows), found.usual)}
         try:
             errors |= _stream_errors(self.table, found, model, until)
         except Interrupted:
@@ -184,7 +186,7 @@ class _Whole:
                 self._fit(learner, files, lam, TRAINING, APART)
             self._carry_over(estimator)
             with console.working("counting errors"):
-                errors = count_errors(learner, files.usual, training=[files.train, files.compare], test=[files.test])
+                errors = count_errors(files, learner, training=[files.train, files.compare], test=[files.test])
             whole = WholeRecord(
                 sample=len(self.rows),
                 how="passes" if nystroem is None else "landmarks",
@@ -217,7 +219,7 @@ class _Whole:
             candidate = clone(learner)
             with console.working(f"comparing λ = {each:.3g} on {files.train.count} rows", "passes"):
                 self._fit(candidate, files, each, TRAINING)
-                yield Compared(each, count_errors(candidate, files.usual, apart=[files.compare])["apart"])
+                yield Compared(each, count_errors(files, candidate, apart=[files.compare])["apart"])
 
     def _refitted(self, estimator: Any, files: PreparedTable, lam: float) -> Any:
         """The model that is kept: of all rows, if that was asked for and time allows. The steps stay those of training rows."""
@@ -259,12 +261,12 @@ def _stream_errors(table: LargeTable, found: Survey, model: Any, until: float | 
     with console.working(f"predicting test rows of {table.data}", "rows", found.rows) as progress:
         for part in progress.counting(table.parts(found.features, found.needs_frame)):
             test = np.flatnonzero(draw.test(len(part)))
-            X, _ = table.weighed(part.X, None)
+            part = replace(part, X=table.weighed(part.X, None)[0])
             for some in np.array_split(test, -(-len(test) // PREDICTED_ROWS) or 1):
                 if until is not None and time.monotonic() >= until:
                     raise Interrupted
                 if len(some):
-                    truth = label_texts(part.labels[some])
-                    rows, mistakes = rows + len(some), mistakes + int((label_texts(model.predict(X[some])) != truth).sum())
+                    truth, answers = label_texts(part.labels[some]), label_texts(labels_of(model, take(part, some)))
+                    rows, mistakes = rows + len(some), mistakes + int((answers != truth).sum())
                     others += int((truth != usual).sum())
     return {"test": ErrorCount.counted(rows, mistakes, others / rows)} if rows else {}

@@ -7,7 +7,7 @@ import copy
 import datetime
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,9 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from pegasos.engine.thin_rows import ShiftedRows
+from pegasos.learners.one_vs_all import NotFinite
+from pegasos.program import scoring
+from pegasos.program.jobs.datasets import take
 from pegasos.program.jobs.large_tables import LargeTable
 from pegasos.program.jobs.model_cards import fingerprint
 from pegasos.program.large.prepared import PreparedRows, SparseRows, needed_bytes, workplace
@@ -25,7 +28,7 @@ from pegasos.program.modelfile import save
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import CardData, CardSplit, ModelCard
 from pegasos.program.records.runs import ErrorCount
-from pegasos.program.tables.dataset import BadData
+from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.messages import plain, size
 from pegasos.program.tables.row_hashes import hash_rows
@@ -78,10 +81,10 @@ class PreparedTable:
                 kinds = np.where(test, 2, apart.random(len(part)) < self._compared)
                 X, weights = self.table.weighed(part.X, seen)
                 weights = np.ones(len(part)) if weights is None else weights
-                texts = label_texts(part.labels)
+                part, texts = replace(part, X=X), label_texts(part.labels)
                 for start in range(0, len(part), step):
-                    some = slice(start, start + step)
-                    self._add(X[some], texts[some], weights[some], kinds[some])
+                    some = np.arange(start, min(start + step, len(part)))
+                    self._add(take(part, some), texts[some], weights[some], kinds[some])
                 if self.hashes is not None:
                     self.hashes.append(hash_rows(X, part.y))
                     self._tests.append(test)
@@ -92,14 +95,10 @@ class PreparedTable:
         if not self.sums[:2].sum() > 0.0:
             raise BadData(f"{self.table.data}: all weights are 0.")
 
-    def _add(self, X: Any, texts: Array, weights: Array, kinds: Array) -> None:
+    def _add(self, part: Dataset, texts: Array, weights: Array, kinds: Array) -> None:
         known = {text: code for code, text in enumerate(self.texts.tolist())}
         codes = np.array([known.get(text, -1) for text in texts.tolist()], dtype=np.int64)  # -1: only test rows have it
-        with np.errstate(over="ignore"):
-            rows = self.steps.transform(X)
-            rows = rows.tocsr().astype(np.float32) if isinstance(self.train, SparseRows) else np.asarray(rows).astype(np.float32)
-        if not np.isfinite(rows.data if isinstance(self.train, SparseRows) else rows).all():
-            raise BadData(f"{self.table.data}: prepared rows hold numbers beyond float32; scale them, or leave such columns out.")
+        rows = scoring.prepared(self.steps, part)
         weights = weights * self._each[codes]
         for number, file in enumerate(self.files):
             own = kinds == number
@@ -111,6 +110,16 @@ class PreparedTable:
     def close(self) -> None:
         for file in self.files:
             file.close()
+
+    def scores(self, learner: Any, X: Any) -> Array:
+        """Scores of prepared rows; where one has none the table is read once more, to tell which row of which file it is."""
+        try:
+            return _scores(learner, X)
+        except NotFinite as error:
+            whole = Pipeline([*self.estimator.steps[:-1], ("learner", learner)])
+            for part in self.table.parts(self.found.features, self.found.needs_frame):
+                scoring.scores_of(whole, replace(part, X=self.table.weighed(part.X, None)[0]))
+            raise BadData(f"{self.table.data}: {error}") from error
 
     def learned(self, *numbers: int) -> tuple[Sequence[PreparedRows], Array, Array, int]:
         """What a fit to some of the files needs."""
@@ -155,16 +164,16 @@ def class_weights(class_weight: Any, classes: Array, counts: Array) -> Array:
     return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
 
 
-def count_errors(learner: Any, usual: int, **kinds: Sequence[PreparedRows]) -> dict[str, ErrorCount]:
-    """Errors on rows in files, in as little memory; `usual` is the code of the class that most training rows have."""
+def count_errors(table: PreparedTable, learner: Any, **kinds: Sequence[PreparedRows]) -> dict[str, ErrorCount]:
+    """Errors on rows in files, in as little memory, beside those of always guessing what most training rows are."""
     found = {}
     for name, files in kinds.items():
         rows = mistakes = others = 0
         for X, codes, _ in (part for file in files for part in file.parts()):
-            scores = _scores(learner, X)
+            scores = table.scores(learner, X)
             answers = (scores > learner.threshold_).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
             rows, mistakes = rows + len(codes), mistakes + int((answers != codes).sum())
-            others += int((codes != usual).sum())
+            others += int((codes != table.usual).sum())
         if rows:
             found[name] = ErrorCount.counted(rows, mistakes, others / rows)
     return found

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from pegasos.engine.kernels import ALIASES, KERNELS, Kernel, as_kernel
 from pegasos.engine.plan import Plan
-from pegasos.learners.calibration import ISOTONIC, SIGMOID, Calibration
+from pegasos.learners.calibration import ISOTONIC, POWERS, SIGMOID, Calibration
 from pegasos.learners.catalogue import DECLARATIONS, learner_class
 from pegasos.learners.task import PRECOMPUTED, is_precomputed
 from pegasos.program.errors import BadModel
@@ -68,6 +68,7 @@ class Learner(Part):
         estimator = self.cls(**node.params)
         try:
             estimator.check_parameters()
+            _ = estimator.stop  # which is looked at only when a walk begins, and by pages
         except ValueError as error:
             raise node.bad(f"{error!s:.200}".rstrip(".")) from None
         for name, check in self.numbers.items():
@@ -91,6 +92,8 @@ class Learner(Part):
         for name in self.cls.declaration.fitted_arrays:
             setattr(estimator, name, node.array(name, NUMBERS, finite=False))
         if "threshold" in node.state:
+            if columns > 1:
+                raise node.bad("it has a threshold, which only two classes have")
             estimator.threshold_ = node.take("threshold", checks.number)
         if "calibration" in node.state:
             estimator.calibration_ = _calibration(node, columns)
@@ -107,7 +110,8 @@ def _calibration(node: Node, columns: int) -> Calibration:
         p = part[:, 1] if len(part) else np.array([-1.0])
         if (np.diff(part[:, 0]) <= 0).any() or (np.diff(p) < 0).any() or p.min() < 0 or p.max() > 1:
             raise node.bad("the knots of its calibration are not in order, or are no probabilities")
-    return Calibration(kind, parts, node.take("calibration_power", lambda value: checks.number(value) and value > 0))
+    least, most = POWERS
+    return Calibration(kind, parts, node.take("calibration_power", lambda value: checks.number(value) and least <= value <= most))
 
 
 def _encoded_classes(classes: Array, what: str) -> dict[str, Any]:

@@ -200,9 +200,9 @@ def build(described: Any, place: Place, file: Container, width: int | None) -> B
     if not isinstance(params, dict) or not isinstance(state, dict):
         raise BadModel(f"{place.words} has no params or no state: the file is damaged.")
     part = PARTS[name]
-    node = Node({}, dict(state), place, file, width or 0)
+    node, known = Node({}, dict(state), place, file, width or 0), part.settings.keys() & part.cls._get_param_names()
     for key, value in params.items():
-        if key not in part.settings or key not in part.cls._get_param_names():
+        if key not in known:
             raise BadModel(f"{place.words}: {name} has no setting {short(key)} in this version of pegasos and scikit-learn.")
         node.params[key] = decode(value, f"{place.words}: {name}'s {key}")
         if not part.settings[key](node.params[key]):

@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 
 from pegasos.program.pages.wording import is_number, percent, value_text
 
+Tile = tuple[str, str, str, float | None]
+
 
 @dataclass
 class Block:
@@ -38,10 +40,10 @@ class Text(Block):
 
 @dataclass
 class Tiles(Block):
-    """Numbers that come first: (name, value, remark)."""
+    """Numbers that come first: (name, value, remark), and for a bar below the value its length in 0..1, or None."""
 
     kind: ClassVar[str] = "tiles"
-    tiles: list[tuple[str, str, str]]
+    tiles: list[Tile]
 
 
 @dataclass
@@ -78,6 +80,7 @@ class Table(Block):
 
     def __post_init__(self) -> None:
         self.columns = [each for each in self.columns if any(row.get(each[0]) not in (None, "") for row in self.rows)]
+        self._numbers = {key for key, _, _ in self.columns if any(is_number(row.get(key)) for row in self.rows)}
 
     def tables(self) -> list[Table]:
         return [self]
@@ -89,12 +92,12 @@ class Table(Block):
         return found if len(found) > 1 else []
 
     def numeric(self, key: str) -> bool:
-        """Whether a column holds numbers, so that its title stands to the right too."""
-        return any(is_number(row.get(key)) for row in self.rows)
+        """Whether a column holds numbers: then all of it, its title too, stands to the right."""
+        return key in self._numbers
 
     def cells(self, row: dict[str, Any]) -> list[tuple[str, bool]]:
-        """The texts of a row, and which are numbers."""
-        return [(shown(row.get(key), form), is_number(row.get(key))) for key, _, form in self.columns]
+        """The texts of a row, and which stand in columns of numbers."""
+        return [(shown(row.get(key), form), self.numeric(key)) for key, _, form in self.columns]
 
     def as_csv(self) -> str:
         """Values as they are."""
@@ -120,7 +123,9 @@ class Table(Block):
 
 @dataclass
 class Chart(Block):
-    """A chart with its words for those who cannot see it, and the table behind it."""
+    """A chart with its words for those who cannot see it, and the table behind it; `half` stands beside another such one,
+    `narrow` does not grow with the screen.
+    """
 
     kind: ClassVar[str] = "chart"
     name: str
@@ -129,6 +134,7 @@ class Chart(Block):
     caption: str = ""
     table: Table | None = None
     half: bool = False
+    narrow: bool = False
 
     def charts(self) -> dict[str, Any]:
         return {self.name: self.spec}

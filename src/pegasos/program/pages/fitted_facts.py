@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
 
 from pegasos.program.pages.row_samples import brief
-from pegasos.program.records.pages import Curve, Weights
+from pegasos.program.records.pages import Certificate, Curve, Weights
 from pegasos.program.tables.labels import label_texts
+from pegasos.search.anatomy import anatomy
 
 
 def made() -> dict[str, str]:
@@ -46,13 +49,48 @@ def curves(learner: Any) -> list[Curve]:
 
 
 def weights(estimator: Any, learner: Any, most: int = 20) -> Weights | None:
-    """The largest weights of a linear predictor, where its features are the ones that came in."""
-    names = getattr(estimator, "feature_names_in_", None)
-    features = getattr(estimator, "n_features_in_", None)  # some pipelines do not know it
-    if learner.kernel is not None or learner.coef_.shape[-1] != features or sparse.issparse(learner.coef_):
+    """The largest weights of a linear predictor: of the features that came in, or of those that its steps make of them."""
+    if learner.kernel is not None or sparse.issparse(learner.coef_):
         return None
     W = np.atleast_2d(np.asarray(learner.coef_, dtype=np.float64))
+    names = _feature_names(estimator, W.shape[1])
+    if names is None:
+        return None
     largest = np.sort(np.argsort(-np.abs(W).max(axis=0), kind="stable")[:most])
     labels = label_texts(estimator.classes_).tolist()
-    shown = [f"x{j + 1}" if names is None else str(names[j]) for j in largest]
+    shown = [names[j] for j in largest]
     return Weights(shown, labels[1:] if len(W) == 1 else labels, brief(W[:, largest].tolist()), W.shape[1])
+
+
+def _feature_names(estimator: Any, count: int) -> list[str] | None:
+    """The names of the features that the learner sees, as its steps tell them; None where they do not."""
+    came = getattr(estimator, "feature_names_in_", None)
+    names = None if came is None else np.asarray(came, dtype=object)
+    for stage in anatomy(estimator, fitted=True).stages:
+        if stage.drops:
+            continue
+        known = getattr(stage.part, "n_features_in_", None)
+        names = np.array([f"x{j + 1}" for j in range(known)], dtype=object) if names is None and known is not None else names
+        try:
+            names = stage.part.get_feature_names_out(names)
+            if isinstance(stage.part, ColumnTransformer):  # after its parts, too: words__city_Nice, numbers__missingindicator_age
+                names = np.array([_plain_name(str(name).partition("__")[2]) for name in names], dtype=object)
+        except (AttributeError, ValueError, NotFittedError):  # a step that makes features without names
+            return None
+    names = np.array([f"x{j + 1}" for j in range(count)], dtype=object) if names is None else names
+    return [str(name) for name in names] if len(names) == count else None
+
+
+def _plain_name(name: str) -> str:
+    """A feature that tells where a number is missing, in words."""
+    gap = "missingindicator_"
+    return f"{name.removeprefix(gap)} missing" if name.startswith(gap) else name
+
+
+def certificates(estimator: Any, learner: Any) -> list[Certificate]:
+    """Each predictor's objective and the bound below it, where a learner proves one."""
+    if "dual_objective_" not in learner.declaration.fitted_arrays or not np.isfinite(learner.gap_):
+        return []
+    labels = label_texts(estimator.classes_).tolist()
+    both = np.column_stack([np.ravel(learner.objective_), np.ravel(learner.dual_objective_)]).astype(float).tolist()
+    return [Certificate(name, *pair) for name, pair in zip(labels[1:] if len(both) == 1 else labels, both, strict=True)]

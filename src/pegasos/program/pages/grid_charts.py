@@ -8,7 +8,7 @@ from pegasos.metrics import Measure
 from pegasos.program.pages.vega import TICK, Rows, Spec, calculated, chart, either, grouped, mark, number, tooltip, word
 
 #: Pixels of a column and of a line of a heatmap by how many there are at most; beyond so many columns numbers are left out.
-SIZES: dict[str, Any] = {"across": [[12, 52], [24, 40], [1e9, 16]], "down": [[12, 32], [30, 26], [1e9, 16]], "numbers": 24}
+SIZES: dict[str, Any] = {"across": [[12, 46], [24, 40], [1e9, 16]], "down": [[12, 32], [30, 26], [1e9, 16]], "numbers": 24}
 #: Where nothing varies.
 NO_AXIS: dict[str, Any] = {"title": None, "long": False, "scale": {}, "ticks": None}
 #: From a value to its shade in 0..1 (0 is best), between the least and greatest value shown, or of its own column.
@@ -36,23 +36,32 @@ def heat(rows: Rows, across: Spec, down: Spec, measure: Measure, spread: str, lo
     Rows have x, y and their places xr, yr, the cell's number, setting and mark, and its value with label, shown and spread.
     """
     columns, lines = len({row["xr"] for row in rows}), len({row["yr"] for row in rows})
-    labels = {"labelAngle": -40 if across["long"] or columns > 12 else 0, "labelLimit": 140, "labelOverlap": "greedy"}
-    y = word("y", "yr", title=down["title"], axis={"labelLimit": 150})
+    split = "split(datum.label, '\\n')"  # λ, and its C below
+    labels = {"labelAngle": -40 if across["long"] or columns > 12 else 0, "labelLimit": 180, "labelOverlap": "greedy"}
+    labels["labelExpr"] = split
+    y = word("y", "yr", title=down["title"], axis={"labelLimit": 230, "labelExpr": split})
     places = {"x": word("x", "xr", title=across["title"], axis=labels), "y": y}
     hints = {"tooltip": tooltip(setting="setting", shown=measure.name, spread=f"over {spread}", mark="note")}
-    bar = {"title": None, "orient": "top", "gradientLength": 160, "gradientThickness": 8}
+    unit = measure.name + (" (dark is worse)" if measure.least else " (dark is less)")
+    bar = {"title": unit, "orient": "top", "gradientLength": 160, "gradientThickness": 8}
     legend = {**bar, "values": [0, 0.5, 1], "tickCount": 3, "labelExpr": _LEGEND}
     color = number("shade", scale={"scheme": "viridis", "reverse": True, "domain": [0, 1]}, legend=legend)
+    # What ended early is grey: its number is of fewer rows than those it would be compared with.
+    color["condition"] = {"test": "datum.value === null", "value": "rgba(128, 128, 128, 0.16)"}
     frames = {"domain": ["choice", "least error", "one standard error"], "range": ["#d50032", "#d50032", "#ff9f1c"]}
     framed = mark("rect", {**places, "stroke": word("mark", scale=frames, legend=None)}, fill=None, strokeWidth=3, aria=False)
-    text = {**places, "text": word("label"), "color": either("datum.shade < 0.55", "#111", "#fff"), **hints}
+    ink = either("datum.shade < 0.55", "#111", "#fff")
+    ink["condition"] = [{"test": "datum.value === null", "value": "currentColor"}, ink["condition"]]
+    faint = either("datum.value === null", 0.6, 1)
+    text = {**places, "text": word("label"), "color": ink, "opacity": faint, **hints}
     rect = {**places, "color": color, **hints, "description": word("spoken")}
     layers = [
         mark("rect", rect, cursor="pointer", stroke="transparent", strokeWidth=2),
         {**framed, "transform": [{"filter": "datum.mark !== ''"}]},
         mark("text", text, fontSize=11, aria=False, fontWeight=500, cursor="pointer"),
     ]
-    given = {"values": [row["value"] for row in rows], "logarithmic": logarithmic, "columns": False}
+    known = [row["value"] for row in rows if row["value"] is not None]
+    given = {"values": known, "logarithmic": logarithmic, "columns": False}
     given |= {"least": measure.least, "percent": measure.percent}
     params = [{"name": name, "value": value} for name, value in given.items()]
     params += [{"name": name, "expr": f"extent(values)[{at}]"} for at, name in enumerate(("low", "high"))]
@@ -70,7 +79,7 @@ def lines(rows: Rows, along: Spec, other: Spec, measure: Measure, spread: str, l
     limits = {"type": "log", "nice": False} if logarithmic else {"type": "linear", "nice": True, "zero": measure.least}
     form = ".3~p" if measure.percent else ".3~g"
     y = number("value", title=measure.name, scale=limits, axis={"format": form, "tickCount": 5})
-    key = {"symbolType": "stroke", "labelLimit": 170, "columns": 1, "symbolOpacity": 1, "symbolStrokeWidth": 3, "symbolLimit": 14}
+    key = {"symbolType": "stroke", "labelLimit": 230, "columns": 1, "symbolOpacity": 1, "symbolStrokeWidth": 3, "symbolLimit": 14}
     legend = None if rows and other["title"] is None else key
     color = word("y", "yr", title=other["title"], scale={"scheme": "viridis"}, legend=legend)
     at = {"x": x, "y": y, "color": color}
@@ -90,10 +99,11 @@ def confusion(flat: list[int], names: list[str]) -> Spec:
     ticks = {"labelLimit": 90, "labels": classes <= 50, "ticks": classes <= 50}
     x = word("guess", "gr", title="predicted", axis={**ticks, "labelAngle": 0 if classes <= 12 else -60})
     places = {"x": x, "y": word("true", "tr", title="true", axis=ticks)}
-    color = number("rate", scale={"type": "sqrt", "scheme": "blues", "domain": [0, 1]}, legend=None)
+    # Towards the paper where rates are small, so that dark pages have no bright spots.
+    shade = number("rate", scale={"type": "sqrt", "domain": [0, 1], "range": [0.06, 1]}, legend=None)
     hints = {"tooltip": tooltip(true="true", guess="predicted", shown="rows"), "description": word("shown")}
-    text = {**places, "text": word("label"), "color": either("datum.rate > 0.25", "#fff", "#111")}
-    layers = [mark("rect", {**places, "color": color, **hints}), mark("text", text, fontSize=11, aria=False)]
+    text = {**places, "text": word("label"), "color": either("datum.rate > 0.2", "#fff", "currentColor")}
+    layers = [mark("rect", {**places, "opacity": shade, **hints}, color="#0b5fa5"), mark("text", text, fontSize=11, aria=False)]
     words = "' rows of ' + datum.true + ' predicted as ' + datum.guess + ' (' + format(datum.rate, '.1%') + ')'"
     label = "rates ? format(100 * datum.rate, datum.rate < 0.0995 ? '.1f' : '.0f') : '' + datum.count"
     texts = {"true": "names[datum.tr]", "guess": "names[datum.gr]", "label": label}

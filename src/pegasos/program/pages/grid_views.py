@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from pegasos.metrics import Measure
 from pegasos.program.pages import grid_charts, wording
+from pegasos.program.pages.grid_axes import Point, axes_of
 from pegasos.program.pages.grid_charts import NO_AXIS
 from pegasos.program.pages.vega import Rows, Spec
-from pegasos.program.pages.wording import cost_text, is_number, named_values, score_text, value_text
+from pegasos.program.pages.wording import named_values, score_text, value_text
 from pegasos.program.records.runs import CellRecord, best_of_families
-from pegasos.search.narrowing import Ended
 
 #: What stands across, and what down, where both vary.
 _ACROSS = ("n_iter", "epochs", "T")
@@ -20,78 +20,15 @@ _ACROSS = ("n_iter", "epochs", "T")
 _QUIET = ("experiment", "decoding")
 
 
-@dataclass
-class Point:
-    """A cell as charts have it: its values by name, what was measured, and the command line that trains it.
-
-    The command is None where no command line can express the cell, and empty where none is known.
-    """
-
-    number: int
-    values: dict[str, Any]
-    value: float | None = None
-    deviation: float | None = None
-    train: float | None = None
-    train_deviation: float | None = None
-    support_vectors: float | None = None
-    gap: float | None = None
-    cost: float | None = None
-    ended: Ended | None = None
-    command: str | None = ""
-
-
-def points_of(cells: list[CellRecord], commands: Sequence[str | None]) -> list[Point]:
-    """The cells of a tuning run."""
+def points_of(cells: list[CellRecord], commands: Sequence[str | None], typical: Sequence[float | None] = ()) -> list[Point]:
+    """The cells of a tuning run; `typical` is K(x, x) of usual rows for each of them, where that is known."""
     measured = {field.name for field in fields(Point)} & {field.name for field in fields(CellRecord)}
     found = [{name: getattr(cell, name) for name in measured} for cell in cells]
     named = zip(found, named_values([cell.setting for cell in cells]), commands, strict=True)
-    return [Point(**numbers, values=values, command=command) for numbers, values, command in named]
-
-
-@dataclass
-class Axis:
-    """A parameter that varies: its values in order, and their labels."""
-
-    name: str
-    values: list[Any]
-    labels: list[str]
-
-    @property
-    def numeric(self) -> bool:
-        return all(value is None or is_number(value) for value in self.values)
-
-    def described(self) -> dict[str, Any]:
-        """For scripts and charts; `long`: labels do not fit beside each other; `ticks`: all values, where they are few."""
-        numbers = [value for value in self.values if value is not None] if self.numeric else []
-        scale: dict[str, Any] = {"zero": False, "nice": False}
-        if numbers and numbers[0] > 0 and numbers[-1] / numbers[0] > 20:
-            scale = {"type": "log", "nice": False}
-        known = {"name": self.name, "title": wording.title_of(self.name), "numeric": self.numeric, "labels": self.labels}
-        values, ticks = self.values if self.numeric else None, numbers if len(numbers) <= 12 else None
-        return {**known, "numbers": values, "scale": scale, "ticks": ticks, "long": any(len(label) > 7 for label in self.labels)}
-
-
-def axes_of(points: list[Point]) -> list[Axis]:
-    """The parameters that vary, λ and numbers of steps first."""
-    costs = {point.values.get("lam"): cost_text(point.cost) for point in points}
-    found = []
-    for name in dict.fromkeys(name for point in points for name in point.values):
-        values = list(dict.fromkeys(point.values.get(name) for point in points))
-        if len(values) < 2:
-            continue
-        if all(value is None or is_number(value) for value in values):
-            values.sort(key=lambda value: (value is None, value or 0))
-        elif name == "kernel":
-            values.sort(key=wording.order_of)
-        labels: list[str] = []
-        for digits in (3, 6, 15):  # as many as tell values apart
-            if len(set(labels)) < len(values):
-                labels = [value_text(value, digits) for value in values]
-        if name == "lam":
-            labels = [label + costs[value] for label, value in zip(labels, values, strict=True)]
-        found.append(Axis(name, values, labels))
-    rank = {"lam": 0, "n_iter": 1, "epochs": 2}
-    return sorted(found, key=lambda axis: rank.get(axis.name, 3 if axis.numeric else 4))
+    points = [Point(**numbers, values=values, command=command) for numbers, values, command in named]
+    for point, own in zip(points, typical, strict=False):
+        point.freedom = None if own is None or point.cost is None else own * point.cost
+    return points
 
 
 class Grid:
@@ -137,11 +74,15 @@ class Grid:
     def _described(self, point: Point, places: list[dict[Any, int]], fixed: set[str]) -> dict[str, Any]:
         values = {name: value for name, value in point.values.items() if name not in fixed}
         mark = self.mark if point.number == self.best else "one standard error" if point.number == self.simplest else ""
-        at = [place[point.values.get(axis.name)] for axis, place in zip(self.axes, places, strict=True)]
+        at = [place[point.at.get(axis.name)] for axis, place in zip(self.axes, places, strict=True)]
         text = wording.setting_text(values, point.cost)
         cell: dict[str, Any] = {"cell": point.number, "p": at, "setting": text, "mark": mark}
         measured = (("test", point.value, point.deviation), ("train", point.train, point.train_deviation))
         cell |= {part: self._texts(part, value, spread) for part, value, spread in measured if value is not None}
+        if point.ended is not None and point.value is None:
+            told = wording.ended_text(point.ended, self.measure)
+            label = wording.score_label(point.ended.value, self.measure)
+            cell["test"] = {"value": None, "label": label, "shown": f"ended early: {told}", "spread": ""}
         return cell if point.command == "" else {**cell, "command": point.command}
 
     def _texts(self, part: str, value: float, deviation: float | None) -> dict[str, Any]:
@@ -159,17 +100,17 @@ class Grid:
 
     def _family(self, point: Point, but: str = "") -> tuple[Any, ...]:
         """The words of a cell, or all but one of them."""
-        return tuple(point.values.get(name) for name in self.words if name != but)
+        return tuple(point.at.get(name) for name in self.words if name != but)
 
     def _first_axes(self, anchor: Point) -> tuple[str, str]:
         """T across and λ down where both vary around the anchor; else what varies, numbers first; "" where nothing does."""
 
         def varies(name: str, points: list[Point]) -> bool:
-            return len({point.values.get(name) for point in points}) > 1
+            return len({point.at.get(name) for point in points}) > 1
 
         others = {name: self._family(anchor, name) for name in self.words}
         near = [point for point in self.points if self._family(point) == self._family(anchor)]
-        numbers = [axis.name for axis in self.axes if axis.numeric and varies(axis.name, near)]
+        numbers = [axis.name for axis in self.axes if axis.numeric and not axis.part and varies(axis.name, near)]
         if len(numbers) >= 2:
             across = next((name for name in numbers if name in _ACROSS), numbers[1])
             return across, next(name for name in numbers if name != across)
@@ -197,24 +138,46 @@ class Grid:
         return found
 
     def figures(self) -> dict[str, Any]:
-        """Heatmaps and lines of every family, for files."""
+        """Heatmaps and lines of every family, for files; of kernels that differ in one number also one over that number."""
         figures: dict[str, Any] = {}
         described = {axis["name"]: axis for axis in self.described["axes"]} | {"": NO_AXIS}
+        parts = [axis.name for axis in self.axes if axis.part]
         for anchor in self.families():
             across, down = self._first_axes(anchor)
-            rest = [axis.name for axis in self.axes if axis.name not in (across, down)]
-            numbers = {p.number for p in self.points if all(p.values.get(name) == anchor.values.get(name) for name in rest)}
-            cells = [cell for cell in self._cells if cell["cell"] in numbers]
-            tail = " ".join(value_text(anchor.values.get(name)) for name in self.words if name not in (across, down))
-            for part, what in (("test", "test"), ("train", "training")):
-                rows = self._rows(cells, across, down, part)
-                if rows:
-                    figures.setdefault(f"heat {what} {tail}", self._heat(rows, described[across], described[down], part))
-            for along, other in ((across, down), (down, across)):
-                rows = [row for row in self._rows(cells, along, other, "test") if row["at"] is not None]
-                if len({row["at"] for row in rows}) > 1:
-                    figures.setdefault(f"lines {along} {tail}", self._lines(rows, described[along], described[other]))
+            views = [(across, down), *((part, across) for part in parts if anchor.at.get(part) is not None and across != part)]
+            for one, two in views:
+                cells, free = self._shown(anchor, one, two), (one, two, "kernel" if one in parts else "")
+                tail = " ".join(
+                    [*(value_text(anchor.at.get(name)) for name in self.words if name not in free), *[one] * (one in parts)]
+                )
+                for part, what in (("test", "test"), ("train", "training")):
+                    rows = self._rows(cells, one, two, part)
+                    if any(row["value"] is not None for row in rows):
+                        heat = self._heat(rows, described[one], described[two], part)
+                        title = f"{self.described['title'] if part == 'test' else 'Training'}{': ' if tail else ''}{tail}"
+                        figures.setdefault(f"heat {what} {tail}".strip(), {**heat, "title": title})
+                for along, other in ((one, two), (two, one)):
+                    rows = [row for row in self._rows(cells, along, other, "test") if None not in (row["at"], row["value"])]
+                    if len({row["at"] for row in rows}) > 1:
+                        lines = self._lines(rows, described[along], described[other])
+                        title = f"{self.described['against']} against {described[along]['title']}{': ' if tail else ''}{tail}"
+                        figures.setdefault(f"lines {along} {tail}".strip(), {**lines, "title": title})
         return figures
+
+    def _shown(self, anchor: Point, one: str, two: str) -> list[dict[str, Any]]:
+        """The cells of a view, as the script's `pickedCells` finds them: equal to the anchor in all axes that are not shown.
+
+        Where a kernel's number is shown, kernels that have none are left out, and the others may differ in it.
+        """
+        parts = {axis.name for axis in self.axes if axis.part}
+        shown = parts & {one, two}
+        rest = [axis.name for axis in self.axes if axis.name not in {one, two, *parts, "kernel" if shown else ""}]
+        numbers = {
+            point.number
+            for point in self.points
+            if all(point.at.get(name) == anchor.at.get(name) for name in rest) and all(point.at.get(n) is not None for n in shown)
+        }
+        return [cell for cell in self._cells if cell["cell"] in numbers]
 
     def _heat(self, rows: Rows, across: Spec, down: Spec, part: str = "test") -> Spec:
         return grid_charts.heat(rows, across, down, self.measure, self._spread, self._logarithmic[part])

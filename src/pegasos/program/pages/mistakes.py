@@ -31,7 +31,8 @@ def worst(truth: Array, predicted: Array, scores: Array | None, hard: Array | No
     Where scores were not kept: those rows on which most cells err (`hard` is their share).
     """
     wrong = np.flatnonzero((predicted != truth) & (predicted >= 0))
-    if scores is not None and scores.ndim == 2 and scores.shape[1] == 1:
+    one = scores is not None and scores.ndim == 2 and scores.shape[1] == 1  # of two classes: the second one's
+    if scores is not None and one:
         scores = np.column_stack([-scores[:, 0], scores[:, 0]])
     if scores is not None:
         margin = scores[wrong, predicted[wrong]] - scores[wrong, truth[wrong]]
@@ -43,7 +44,7 @@ def worst(truth: Array, predicted: Array, scores: Array | None, hard: Array | No
         true, guess = int(truth[row]), int(predicted[row])
         if scores is not None:
             best = np.argsort(-scores[row], kind="stable")[:3]
-            codes = list(dict.fromkeys([guess, true, *best.tolist()]))[:4]
+            codes = [1] if one else list(dict.fromkeys([guess, true, *best.tolist()]))[:4]
             found.append(Mistake(row, true, guess, codes, [round(float(scores[row, code]), 3) for code in codes]))
         else:
             found.append(Mistake(row, true, guess, share=None if hard is None else round(float(hard[row]), 3)))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pegasos.program.pages import row_charts as draw
-from pegasos.program.pages.blocks import Block, Chart, Facts, Section, Table, Text, Tiles, columns
-from pegasos.program.pages.shared_sections import common_sections, error_table, honest_tile
+from pegasos.program.pages.blocks import Block, Facts, Section, Text, Tile, Tiles
+from pegasos.program.pages.decision_section import decision_blocks
+from pegasos.program.pages.shared_sections import common_sections, error_table, honest_tile, share_of
 from pegasos.program.pages.sweep_page import confusion_panel, scripts_data
 from pegasos.program.pages.wording import cost_text, data_text, duration, interval, number_text, percent
-from pegasos.program.records.pages import ModelRecord, PageRecord, Weights
+from pegasos.program.records.pages import ModelRecord, PageRecord
 
 
 def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
@@ -22,7 +22,7 @@ def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
     sections = [
         Section("summary", "Summary", summary),
         Section("confusion", "Confusions and mistakes", panel),
-        Section("weights", "Weights", [] if model.weights is None else _weights(model.weights)),
+        Section("decisions", "Thresholds", decision_blocks(record)),
         *common_sections(record, model.setting),
     ]
     took = f", made in {duration(record.seconds)}" if record.seconds else ""
@@ -45,26 +45,13 @@ def _facts(model: ModelRecord) -> dict[str, Any]:
 
 
 def _tiles(record: PageRecord) -> list[Block]:
-    tiles = []
+    tiles: list[Tile] = []
     for name, each in record.errors.items():
         if each.error is not None:
             heading = f"Error on {name}" if name.endswith("rows") else f"Error on {name} rows"
             counted = f"{each.mistakes} of {each.rows:,} rows"
-            tiles.append((heading, percent(each.error), "; ".join(filter(None, [counted, interval(each.low, each.high)]))))
+            told = [counted, interval(each.low, each.high)]
+            told += [] if each.guess is None else [f"always guessing: {percent(each.guess)}"]
+            tiles.append((heading, percent(each.error), "; ".join(filter(None, told)), share_of(each.error, each.guess)))
     tiles += honest_tile(record.honest)
     return [Tiles(tiles)] if tiles else []
-
-
-def _weights(weights: Weights) -> list[Block]:
-    rows = [
-        {"feature": feature, "order": place, "class": name, "place": line, "weight": values[place]}
-        for line, (name, values) in enumerate(zip(weights.classes, weights.weights, strict=True))
-        for place, feature in enumerate(weights.features)
-    ]
-    listed = columns("text", **{"feature": "feature", "class": "for class"}) + columns("number", weight="weight")
-    some = "" if weights.of == len(weights.features) else f"The {len(weights.features)} largest of {weights.of:,}. "
-    caption = some + "Of the features as the learner sees them, after scaling."
-    if len(weights.classes) == 1:
-        caption += f" Positive weights speak for {weights.classes[0]}."
-    chart = draw.weights(rows, len(weights.classes))
-    return [Chart("weights", "Weights of features", chart, caption, Table("weights", "Weights", listed, rows))]

@@ -19,6 +19,7 @@ from pegasos.program.pages.run_folders import read_model_file, read_run
 from pegasos.program.records.pages import PageRecord
 from pegasos.program.records.studies import StudyRecord
 from pegasos.program.tables.dataset import BadData
+from pegasos.program.tables.messages import plain
 from pegasos.search.anatomy import anatomy
 from pegasos.search.sweep import SweepCV
 
@@ -86,8 +87,19 @@ def report(thing: Any, X: Any = None, y: Any = None, **facts: Any) -> Page:
     if not path.exists():
         raise BadData(f"{path} does not exist: give the folder of a run of tune or study, or a model file.")
     if path.is_dir():
-        return make_page(*read_run(path))
+        return _read_page(path)
     return make_page(read_model_file(path, X, y, facts))
+
+
+def _read_page(folder: Path) -> Page:
+    """The page of a run folder; what is in it may have been changed since it was written, and need not fit together."""
+    try:
+        return make_page(*read_run(folder))
+    except (BadData, OSError, MemoryError):
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {plain(error)}"
+        raise BadData(f"{folder}: its records do not fit together ({what}). Run the command that wrote them again.") from error
 
 
 def _check(thing: Any) -> None:
@@ -109,7 +121,7 @@ def _check(thing: Any) -> None:
 
 def write_report(folder: str | Path, figures: bool = False) -> Path:
     """Write report.html into a run folder that tune or study has filled; answers its path."""
-    return report(folder).write(folder, figures=figures)
+    return make_page(*read_run(Path(folder))).write(folder, figures=figures)
 
 
 def _slug(name: str) -> str:
@@ -121,7 +133,8 @@ def _write_chart(path: Path, spec: dict[str, Any]) -> list[Path]:
 
     drawn = {**spec, "width": 480} if spec.get("width") == "container" else spec
     svg, png, pdf = (path.with_name(f"{path.name}.{ending}") for ending in ("svg", "png", "pdf"))
-    write_text(svg, vl_convert.vegalite_to_svg(drawn, config=_ON_PAPER))
-    write_bytes(png, vl_convert.vegalite_to_png(drawn, config=_ON_PAPER, scale=2))
-    write_bytes(pdf, vl_convert.vegalite_to_pdf(drawn, config=_ON_PAPER))
+    picture = vl_convert.vegalite_to_svg(drawn, config=_ON_PAPER)  # drawn once: the other two are made of it
+    write_text(svg, picture)
+    write_bytes(png, vl_convert.svg_to_png(picture, scale=2))
+    write_bytes(pdf, vl_convert.svg_to_pdf(picture))
     return [svg, png, pdf]

@@ -7,10 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
+from pegasos.engine.elementwise import as_rows
+from pegasos.engine.kernels import DistanceKernel, Polynomial
 from pegasos.metrics import measure_of
 from pegasos.program.pages import mistakes, row_samples
-from pegasos.program.pages.fitted_facts import curves, made, weights
+from pegasos.program.pages.fitted_facts import certificates, curves, made, weights
 from pegasos.program.pages.wording import kernel_text
 from pegasos.program.records.decisions import CalibrationRecord, RatesRecord, rates_record
 from pegasos.program.records.models import learner_facts
@@ -23,7 +28,7 @@ from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import Threshold
 from pegasos.search.estimates import Estimate, held_out
 from pegasos.search.figures import Figure
-from pegasos.search.settings import Setting
+from pegasos.search.settings import Opaque, Setting
 
 Array = np.ndarray[Any, Any]
 
@@ -91,10 +96,12 @@ def record_sweep(
         advice=[str(each) for each in (getattr(search, "advice_", []) if advice is None else advice)],
         errors=errors or {},
         honest=honest,
-        curves=[] if model is None else curves(anatomy(model, fitted=True).learner),
     )
+    if model is not None:
+        record = replace(record, **_learned(model))
     if dataset is None or dataset.y is None:
         return record
+    record = replace(record, typical=_typical(search, dataset.X if rows is None else rows))
     kept, rows = _kept(search, record, dataset, positions, tsne)
     boundary, reason = None, ""
     if model is not None:
@@ -140,10 +147,10 @@ def record_model(
     """
     learner: Any = anatomy(estimator, fitted=True).learner
     kernel = kernel_text(None if learner.kernel is None else learner.kernel_)
-    model = ModelRecord(Setting.of(estimator), learner_facts(estimator), kernel, weights(estimator, learner))
+    model = ModelRecord(Setting.of(estimator), learner_facts(estimator), kernel)
     seed = learner.random_state if isinstance(learner.random_state, int) else None
     record = PageRecord("model", _data(dataset, source), made(), command=command, seed=seed, seconds=seconds, model=model)
-    record = replace(record, curves=curves(learner))
+    record = replace(record, **_learned(estimator))
     if dataset is None or dataset.y is None:
         return record
     known = label_texts(estimator.classes_).tolist()
@@ -154,7 +161,7 @@ def record_model(
     def encode(labels: Array) -> Array:
         return np.array([place[label] for label in labels.tolist()], dtype=int)
 
-    found = scores_of(estimator, dataset) if rows is None else np.asarray(estimator.decision_function(rows))
+    found = scores_of(estimator, dataset if rows is None else replace(dataset, X=rows))
     codes, predicted = _codes(dataset), encode(learner.labels_of(found))
     wrong, scores = predicted != codes, None
     if known == names:
@@ -168,7 +175,18 @@ def record_model(
     kept = {"0": KeptCell(mistakes.confusion(codes, predicted, len(names)), listed)}
     shown = replace(shown, shown={str(each.row): keeper.one(each.row) for each in listed})
     data = replace(record.data, classes=names, counts=[*record.data.counts, *[0] * len(more)])
-    return replace(record, data=data, errors=errors, kept=kept, rows=shown, boundary=boundary, no_boundary=reason)
+    rates = None
+    if found.ndim == 1 and len(np.unique(codes)) == 2 and known == names:
+        rates = rates_record(found, codes, estimator.classes_, estimator.classes_[1], learner.threshold_, None)
+    record = replace(record, data=data, errors=errors, kept=kept, rows=shown, boundary=boundary, no_boundary=reason)
+    return replace(record, rates=rates)
+
+
+def _learned(estimator: Any) -> dict[str, Any]:
+    """What a fitted model tells of its learning: curves, certificates, weights."""
+    learner = anatomy(estimator, fitted=True).learner
+    found = {"curves": curves(learner), "certificates": certificates(estimator, learner)}
+    return {**found, "weights": weights(estimator, learner)}
 
 
 # -- parts -----------------------------------------------------------------------------------------------------------
@@ -250,6 +268,35 @@ def _rates(search: Any, threshold: Threshold | None) -> RatesRecord | None:
     classes = search.best_estimator_.classes_
     cut, aim = (0.0, None) if threshold is None else (threshold.value, threshold.aim)
     return rates_record(scores, codes, classes, search.positive(), cut, aim)
+
+
+def _typical(search: Any, X: Any) -> list[float | None]:
+    """K(x, x) of a usual row for each cell, which makes costs of kernels comparable; empty where there is one kernel."""
+    kinds = [(setting.kernel, setting.preparation) for setting in search.settings_]
+    if len(set(kinds)) < 2:
+        return []
+    some, prepared = _safe_indexing(X, row_samples.sample(_num_samples(X), 200)), dict[Any, Any]()
+    found: dict[Any, float | None] = {}
+    for (kernel, steps), params in zip(kinds, search.cv_results_["params"], strict=True):
+        if (kernel, steps) in found:
+            continue
+        if isinstance(kernel, DistanceKernel):
+            found[kernel, steps] = 1.0
+        elif any(part.name == "Nystroem" for _, part in steps) or isinstance(kernel, Opaque):
+            found[kernel, steps] = None
+        else:
+            if steps not in prepared:
+                prepared[steps] = _prepared(clone(search.estimator).set_params(**params), some)
+            # x·x + 1: the constant feature is part of a linear predictor
+            found[kernel, steps] = float(np.median((kernel or Polynomial(1)).diagonal(prepared[steps]))) or None
+    return [found[kind] for kind in kinds]
+
+
+def _prepared(estimator: Any, rows: Any) -> Any:
+    """Rows as the learner of a pipeline sees them, whose steps are fitted to them."""
+    for stage in anatomy(estimator).stages:
+        rows = rows if stage.drops else stage.part.fit_transform(rows)
+    return as_rows(rows).astype(np.float64)
 
 
 def _metric(search: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import json
 import re
 from importlib.metadata import version
@@ -12,12 +13,13 @@ from typing import Any
 
 from pegasos.engine.compiling import cache_folder
 from pegasos.program.files import write_text
-from pegasos.program.pages.blocks import Chart, Section, Thresholds
+from pegasos.program.pages.blocks import Block, Chart, Section, Thresholds
+from pegasos.program.pages.wording import unbroken
 from pegasos.program.records.codec import to_json
 
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w.]+)";\n', flags=re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=const|function|class)", flags=re.MULTILINE)
-_SCRIPTS = ("base.js", "pictures.js", "explorer.js", "panel.js", "tables.js", "thresholds.js")
+_SCRIPTS = ("base.js", "pictures.js", "tables.js", "explorer.js", "panel.js", "thresholds.js")
 
 
 @functools.cache
@@ -39,7 +41,8 @@ def _bundle() -> str:
     return script
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file that pages are made of."""
     return files("pegasos.program.pages").joinpath("assets", name).read_text(encoding="utf-8")
 
 
@@ -59,11 +62,20 @@ def embedded(value: Any) -> str:
 def _environment() -> Any:
     """Templates that escape whatever is put into them."""
     import jinja2
+    from markupsafe import Markup
 
-    loader = jinja2.FunctionLoader(_asset)
+    loader = jinja2.FunctionLoader(asset)
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["unbroken"] = lambda text: text.replace(" %", "\u00a0%")  # no line begins with a percent sign
+    environment.filters["unbroken"] = unbroken
+    environment.filters["groups"] = _groups
+    environment.globals["theme"] = Markup(asset("theme.js"))
     return environment
+
+
+def _groups(blocks: list[Block]) -> list[list[Block]]:
+    """Blocks in their order; charts of half the width that follow each other are one group, which stands side by side."""
+    halves = itertools.groupby(blocks, key=lambda block: isinstance(block, Chart) and block.half)
+    return [group for half, each in halves for group in ([list(each)] if half else [[block] for block in each])]
 
 
 def render(title: str, subtitle: str, sections: list[Section], data: dict[str, Any]) -> str:
@@ -73,8 +85,8 @@ def render(title: str, subtitle: str, sections: list[Section], data: dict[str, A
     charts = {block.name: block.spec for section in sections for block in section.blocks if isinstance(block, Chart)}
     for block in (each for section in sections for each in section.blocks if isinstance(each, Thresholds)):
         data = {**data, "thresholds": {**block.data, "charts": block.figures}}
-    safe: dict[str, Any] = {"styles": [Markup(_asset("page.css"))], "data": Markup(embedded({**data, "charts": charts}))}
-    safe["scripts"] = [Markup(_alone(script)) for script in (_bundle(), "\n".join(_asset(name) for name in _SCRIPTS))]
+    safe: dict[str, Any] = {"styles": [Markup(asset("page.css"))], "data": Markup(embedded({**data, "charts": charts}))}
+    safe["scripts"] = [Markup(_alone(script)) for script in (_bundle(), "\n".join(asset(name) for name in _SCRIPTS))]
     filled = [section for section in sections if section.blocks]
     given = {"title": title, "subtitle": subtitle, "sections": filled, "evaluates": True}
     return str(_environment().get_template("page.html").render(**given, **safe))
@@ -90,7 +102,7 @@ def joined_modules(start: str) -> str:
     def add(name: str) -> None:
         if name in texts:
             return
-        text = _asset(name)
+        text = asset(name)
         texts[name] = ""
         folder = name.rpartition("/")[0]
         for needed in _IMPORT.findall(text):
@@ -107,7 +119,7 @@ def render_play(title: str, data: Any) -> str:
     from markupsafe import Markup
 
     safe = {
-        "styles": [Markup(_asset(name)) for name in ("page.css", "play/play.css")],
+        "styles": [Markup(asset(name)) for name in ("page.css", "play/play.css")],
         "data": Markup(embedded(data)),
         "script": Markup(_alone('"use strict";\n' + joined_modules("play/main.js"))),
     }

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from pegasos.program.pages.vega import CLASSES, TICK, Rows, Spec, chart, either, mark, number, tooltip, word
+from pegasos.program.pages.vega import (
+    CLASSES,
+    TICK,
+    Rows,
+    Spec,
+    chart,
+    class_colours,
+    either,
+    mark,
+    number,
+    signed,
+    tooltip,
+    word,
+)
 
 _CLASS = {"class": "class"}
 
 
 def class_color(count: int, legend: bool = True) -> Spec:
     """Colours of classes: a palette for the colour-blind as far as it reaches, else an ordered scale."""
-    scale: Spec = {"range": CLASSES[:count]} if count <= len(CLASSES) else {"scheme": "viridis"}
+    scale: Spec = {"range": class_colours(count)}
     shown = {"title": "class", "labelLimit": 160, "columns": 1, "symbolOpacity": 1} if legend and count <= 30 else None
     return word("class", "order", scale=scale, legend=shown)
 
@@ -46,13 +59,13 @@ def features(rows: Rows) -> Spec:
 def correlations(rows: Rows, count: int) -> Spec:
     """r of pairs of features, blue below zero and orange above."""
     places = {"x": _names("one", "a", 110, labelAngle=-60), "y": _names("two", "b", 110)}
-    legend = {"title": "r", "gradientLength": 120, "gradientThickness": 10}
-    color = number("r", scale={"scheme": "blueorange", "domain": [-1, 1]}, legend=legend)
-    rect = mark("rect", {**places, "color": color, "tooltip": tooltip(one="feature", two="and", r=("r", ".2f"))})
-    ink = either("abs(datum.r) > 0.6", "#fff", "#111")
+    looks = signed("r", 1.0)
+    hints = {"tooltip": tooltip(one="feature", two="and", r=("r", ".2f"))}
+    rect = mark("rect", {**places, **looks["encoding"], **hints})
+    ink = either("abs(datum.r) > 0.7", "#fff", "currentColor")
     text = mark("text", {**places, "text": number("r", format=".1f"), "color": ink}, fontSize=9, aria=False)
     step = [30 if count <= 12 else 24]
-    return chart(rows, rect, text, width=step, height=step)
+    return chart(rows, rect, text, width=step, height=step, transform=looks["transform"])
 
 
 def _places() -> Spec:
@@ -85,29 +98,62 @@ def map_of_errors(rows: Rows) -> Spec:
     return chart(rows, mark("point", {**_places(), **looks}, filled=True), height=380)
 
 
-def boundary(cells: Rows, points: Rows, titles: list[str], classes: list[str]) -> Spec:
-    """The class that the model gives at each place, and some rows in the colour of their own class."""
-    palette: Spec = {"range": CLASSES[: len(classes)]} if len(classes) <= len(CLASSES) else {"scheme": "viridis"}
+def boundary(image: str, points: Rows, titles: list[str], ends: list[list[float]], classes: list[str]) -> Spec:
+    """The plane as a picture, and some rows in the colour of their own class, those that hold the boundary in a ring."""
     legend = {"title": "class", "labelLimit": 160, "symbolOpacity": 1} if len(classes) <= 30 else None
-    color = {"color": word("class", scale={"domain": classes, **palette}, legend=legend)}
-    look: dict[str, Any] = {"scale": {"nice": False, "zero": False}, "axis": {"grid": False, "tickCount": 6}}
-    places = {"x": number("x", title=titles[0], **look), "y": number("y", title=titles[1], **look), **color}
-    area = mark("rect", {**places, "x2": {"field": "x2"}, "y2": {"field": "y2"}}, opacity=0.35, aria=False)
-    hints = {**places, "tooltip": tooltip(**_CLASS)}
-    dots = mark("point", hints, filled=True, size=30, opacity=1, stroke="#fff", strokeWidth=0.6)
-    return chart([], {**area, "data": {"values": cells}}, {**dots, "data": {"values": points}}, height=400)
+    color = {"color": word("class", scale={"domain": classes, "range": class_colours(len(classes))}, legend=legend)}
+    axis = {"grid": False, "tickCount": 6, "labelExpr": TICK}
+    scales = [{"nice": False, "zero": False, "domain": [low, high]} for low, high in zip(*ends, strict=True)]
+    places = {name: number(name, title=titles[k], scale=scales[k], axis=axis) for k, name in enumerate("xy")}
+    size = {"width": {"expr": "width"}, "height": {"expr": "height"}}
+    plane = mark(
+        "image",
+        {"x": {"value": 0}, "y": {"value": 0}, "url": {"value": image}},
+        aspect=False,
+        align="left",
+        baseline="top",
+        aria=False,
+        **size,
+    )
+    dots = mark(
+        "point",
+        {**places, **color, "tooltip": tooltip(**_CLASS)},
+        filled=True,
+        size=34,
+        opacity=1,
+        stroke="#fff",
+        strokeWidth=0.7,
+    )
+    rings = mark("point", places, filled=False, size=110, opacity=0.75, stroke="currentColor", strokeWidth=1.1, aria=False)
+    layers = [{**plane, "data": {"values": [{}]}}, {**rings, "transform": [{"filter": "datum.holds"}]}, dots]
+    return chart(points, *layers, height=440)
 
 
 def curve(rows: Rows, x: str, y: str) -> Spec:
-    """A recorded number against steps or epochs, on a logarithmic scale where it is positive."""
-    down = _measured(y, "log" if all(row["y"] > 0 for row in rows) else "linear")
-    across = number("x", title=x, axis={"labelExpr": TICK, "tickCount": 6})
+    """A recorded number against steps or epochs, on a logarithmic scale where it falls by more than a digit."""
+    values = [row["y"] for row in rows]
+    wide = min(values) > 0 and max(values) / min(values) > 10
+    scale = {"type": "log", "nice": False} if wide else {"type": "linear", "zero": False, "nice": True}
+    down = number("y", title=y, scale=scale, axis={"labelExpr": TICK, "tickCount": 5, "labelOverlap": "greedy"})
+    last = max(row["x"] for row in rows)
+    across = number("x", title=x, scale={"nice": False}, axis={"labelExpr": TICK, "tickCount": min(6, last), "tickMinStep": 1})
     encoding = {"x": across, "y": down, "tooltip": tooltip(x=(x, ","), y=(y, ".4~g"))}
-    return chart(rows, mark("line", encoding, strokeWidth=2, point={"size": 14, "filled": True}), height=220)
+    return chart(rows, mark("line", encoding, strokeWidth=2, point={"size": 14, "filled": True}), height=240)
 
 
 def _measured(title: str, scale: str) -> Spec:
-    return number("y", title=title, scale={"type": scale}, axis={"format": "~g", "tickCount": 5})
+    return number("y", title=title, scale={"type": scale, "nice": False}, axis={"labelExpr": TICK, "tickCount": 5})
+
+
+def ranking(rows: Rows) -> Spec:
+    """Errors of models as bars, the best first, with their deviation over seeds."""
+    y = {"y": _names("model", "order", 230)}
+    x = number("error", title="error", axis={"format": ".3~p", "tickCount": 6})
+    hints = {"tooltip": tooltip(model="model", setting="setting", shown="error")}
+    bars = mark("bar", {**y, "x": x, **hints}, color="#4c78a8", opacity=0.85, height={"band": 0.7})
+    span = mark("rule", {**y, "x": number("low", title="error"), "x2": {"field": "high"}}, strokeWidth=2, aria=False)
+    text = mark("text", {**y, "x": number("high", title="error"), "text": word("shown")}, align="left", dx=6, aria=False)
+    return chart(rows, bars, span, text, height=[24])
 
 
 def times(rows: Rows, x: str, y: str, line: str) -> Spec:
@@ -129,7 +175,7 @@ def weights(rows: Rows, classes: int) -> Spec:
         ink = either("datum.weight < 0", "#0072b2", "#e69f00")
         bars = {**places, "x": number("weight", axis={"format": "~g"}), "color": ink}
         return chart(rows, mark("bar", bars), height=18 * len(rows))
-    most = max(abs(row["weight"]) for row in rows) or 1.0
-    color = number("weight", scale={"scheme": "blueorange", "domain": [-most, most]}, legend={"format": "~g"})
+    looks = signed("weight", max(abs(row["weight"]) for row in rows) or 1.0)
     across = word("class", "place", axis={"labelAngle": 0 if classes <= 12 else -60, "labelLimit": 90})
-    return chart(rows, mark("rect", {**places, "x": across, "color": color}), width=[30 if classes <= 20 else 12], height=[18])
+    rects = mark("rect", {**places, "x": across, **looks["encoding"]})
+    return chart(rows, rects, width=[44 if classes <= 20 else 14], height=[18], transform=looks["transform"])

@@ -11,16 +11,18 @@ from scipy import sparse
 from sklearn.utils.validation import _get_feature_names
 
 from pegasos.engine.threads import single_threaded_blas
-from pegasos.learners.one_vs_all import NotFinite
 from pegasos.program.records.pages import Boundary, FeatureRecord, MapRecord, Statistics
 from pegasos.program.tables.dataset import NUMBER, TEXT, Column, Dataset, holds_words
 from pegasos.program.tables.statistics import describe
+from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
 
 #: Rows of a map, of a boundary's points and of statistics; the boundary's grid; features shown; rows above which no boundary.
-MAP_ROWS, POINTS, STATISTICS_ROWS, GRID, FEATURES, BOUNDARY_ROWS = 1000, 300, 50_000, 60, 40, 50_000
+MAP_ROWS, POINTS, STATISTICS_ROWS, GRID, FEATURES, BOUNDARY_ROWS = 1000, 300, 50_000, 64, 40, 50_000
 CORRELATED = 16
+#: How far beyond its margin a row may lie that still counts as on it.
+MARGIN_TOLERANCE = 0.01
 
 
 def as_dataset(X: Any, y: Any, facts: dict[str, Any]) -> Dataset | None:
@@ -123,7 +125,7 @@ def place(dataset: Dataset, codes: Array, wrong: Array, tsne: bool) -> MapRecord
 
 
 def boundary(estimator: Any, dataset: Dataset, codes: Array, encode: Callable[[Array], Array]) -> tuple[Boundary | None, str]:
-    """The classes that a model gives on a grid: over the two features, or over the plane of two principal components.
+    """The scores that a model gives on a grid: over the two features, or over the plane of two principal components.
 
     Where there is none, a sentence that says why.
     """
@@ -146,15 +148,28 @@ def boundary(estimator: Any, dataset: Dataset, codes: Array, encode: Callable[[A
     low, high = np.quantile(flat, 0.005, axis=0), np.quantile(flat, 0.995, axis=0)
     margin = 0.08 * np.where(high > low, high - low, 1.0)
     low, high = low - margin, high + margin
-    across, down = (np.linspace(low[k], high[k], GRID) for k in (0, 1))
+    learner = anatomy(estimator, fitted=True).learner
+    side = GRID if len(learner.classes_) <= 4 else 40
+    across, down = (np.linspace(low[k], high[k], side) for k in (0, 1))
     grid = np.stack(np.meshgrid(across, down), axis=-1).reshape(-1, 2)
-    try:
-        guessed = estimator.predict((grid @ plane + origin).astype(dataset.X.dtype))
-    except NotFinite:
-        return None, "No decision boundary: between these rows the model's scores are not finite."
     inside = np.flatnonzero(((flat >= low) & (flat <= high)).all(axis=1))[:POINTS]
-    ends, answers = (low.round(5).tolist(), high.round(5).tolist()), encode(np.asarray(guessed)).tolist()
-    return Boundary(titles, *ends, answers, brief(flat[inside].tolist()), codes[rows[inside]].tolist(), X.shape[1] == 2), ""
+    try:
+        scores = estimator.decision_function((grid @ plane + origin).astype(dataset.X.dtype))
+        own = estimator.decision_function(X[inside].astype(dataset.X.dtype))
+    except ValueError:  # NotFinite, or what a step says of numbers that are too large for it
+        return None, "No decision boundary: between these rows the model's scores are not finite."
+    known, holding = encode(np.asarray(learner.classes_)), list[bool]()
+    mine = codes[rows[inside]]
+    if scores.ndim == 1:
+        winners, scores = known.tolist(), (scores - learner.threshold_)[:, None]
+        if getattr(learner, "loss", "") == "hinge" and learner.threshold_ == 0:
+            holding = (np.where(mine == known[1], own, -own) <= 1.0 + MARGIN_TOLERANCE).tolist()
+    else:
+        best = np.unique(scores.argmax(axis=1))
+        winners, scores = known[best].tolist(), scores[:, best]
+    ends, answers = (low.round(5).tolist(), high.round(5).tolist()), brief(scores.T.tolist(), 3)
+    places = brief(flat[inside].tolist())
+    return Boundary(titles, *ends, winners, answers, places, mine.tolist(), holding, X.shape[1] == 2), ""
 
 
 def statistics(dataset: Dataset, codes: Array) -> tuple[Statistics, list[int]]:

@@ -53,6 +53,7 @@ def _of_summary(found: TuneRecord) -> PageRecord:
         calibration=found.calibration,
         threshold=found.threshold,
         command=found.command,
+        saved=found.model,
         seed=found.seed,
         seconds=found.seconds,
         cells=found.cells,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 from pegasos.metrics import Measure
 from pegasos.program.pages import row_charts as draw
-from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text, columns
+from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text, Tile, columns
+from pegasos.program.pages.boundary_picture import fields, picture
+from pegasos.program.pages.vega import class_colours
 from pegasos.program.pages.wording import duration, interval, percent
-from pegasos.program.records.pages import Boundary, DataRecord, FeatureRecord, PageRecord, Statistics
+from pegasos.program.records.pages import Certificate, DataRecord, FeatureRecord, PageRecord, Statistics, Weights
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.terminal.reproduction import python_lines
 from pegasos.search.estimates import Estimate
@@ -26,7 +27,8 @@ def common_sections(record: PageRecord, setting: Setting) -> list[Section]:
     blocks.append(Code("The model in Python", python_lines(setting, record.seed)))
     blocks.append(Facts({"seed": record.seed, "duration": duration(record.seconds), **record.made}))
     return [
-        Section("learning", "Learning", _curves(record)),
+        Section("weights", "Weights", _weights(record.weights)),
+        Section("learning", "Learning", [*_curves(record), *_certificates(record.certificates)]),
         Section("boundary", "Decision boundary", _boundary(record)),
         Section("map", "A map of the rows", map_section(record)),
         Section("rows", "The data", [*_classes(record.data), *feature_section(record)]),
@@ -34,11 +36,17 @@ def common_sections(record: PageRecord, setting: Setting) -> list[Section]:
     ]
 
 
-def honest_tile(honest: Estimate | None) -> list[tuple[str, str, str]]:
-    """What the choice is worth, where that was estimated."""
+def honest_tile(honest: Estimate | None, guess: float | None = None) -> list[Tile]:
+    """What the choice is worth, where that was estimated; the bar is its part of what guessing gives."""
     if honest is None:
         return []
-    return [("Honest error of the choice", percent(honest.error), f"{interval(honest.low, honest.high)}; {honest.method}")]
+    words = f"{interval(honest.low, honest.high)}; {honest.method}"
+    return [("Error to expect on new rows", percent(honest.error), words, share_of(honest.error, guess))]
+
+
+def share_of(error: float, guess: float | None) -> float | None:
+    """An error as a part of what guessing gives, for a bar."""
+    return None if not guess else min(1.0, error / guess)
 
 
 def _classes(data: DataRecord) -> list[Block]:
@@ -134,31 +142,22 @@ def _boundary(record: PageRecord) -> list[Block]:
     edge, names = record.boundary, record.data.classes
     if edge is None:
         return [Text(record.no_boundary, small=True)] if record.no_boundary else []
-    points = [{"x": x, "y": y, "class": names[code]} for (x, y), code in zip(edge.points, edge.classes, strict=True)]
-    caption = "Areas: what the model predicts. Points: some of the rows, in the colour of their own class."
+    holding = edge.holding or [False] * len(edge.points)
+    listed = zip(edge.points, edge.classes, holding, strict=True)
+    points = [{"x": x, "y": y, "class": names[code], "holds": holds} for (x, y), code, holds in listed]
+    caption = "Areas: what the model predicts, the stronger the larger the lead. Points: some rows, in the colour of their class."
     if not edge.exact:
         caption = "Areas: what the model predicts in the plane of the two first principal components through the mean. Points: "
         caption += "some of the rows, projected on to that plane; a point may lie in a foreign area without being an error."
-    shares = [{"class": name, "share": edge.grid.count(code) / len(edge.grid)} for code, name in enumerate(names)]
-    listed = columns("text", **{"class": "class"}) + columns("percent", share="share of the plane")
-    table = Table("boundary", "Shares of the plane", listed, [row for row in shares if row["share"]])
-    chart = draw.boundary(_areas(edge, names), points, edge.titles, names)
-    return [Chart("boundary", "Decision boundary", chart, caption, table)]
-
-
-def _areas(edge: Boundary, names: list[str]) -> list[dict[str, Any]]:
-    """Rectangles of one class: neighbours in a line are one."""
-    side = round(len(edge.grid) ** 0.5)
-    width, height = ((edge.high[k] - edge.low[k]) / (side - 1) for k in (0, 1))
-    areas = []
-    for line in range(side):
-        start, low = 0, edge.low[1] + (line - 0.5) * height
-        for code, group in itertools.groupby(edge.grid[line * side : (line + 1) * side]):
-            end = start + len(list(group))
-            left, right = (edge.low[0] + (at - 0.5) * width for at in (start, end))
-            areas.append({"x": left, "x2": right, "y": low, "y2": low + height, "class": names[code]})
-            start = end
-    return areas
+    if edge.holding:
+        caption += " Dashed: the margins. In a ring: support vectors, on or inside their margin."
+    best, _ = fields(edge)
+    shares = [{"class": names[code], "share": float((best == place).mean())} for place, code in enumerate(edge.codes)]
+    columned = columns("text", **{"class": "class"}) + columns("percent", share="share of the plane")
+    table = Table("boundary", "Shares of the plane", columned, [row for row in shares if row["share"]])
+    image = picture(edge, class_colours(len(names)))
+    chart = draw.boundary(image, points, edge.titles, [edge.low, edge.high], names)
+    return [Chart("boundary", "Decision boundary", chart, caption, table, narrow=True)]
 
 
 def _curves(record: PageRecord) -> list[Block]:
@@ -169,6 +168,34 @@ def _curves(record: PageRecord) -> list[Block]:
         table = Table(f"curve-{number}", title, columns("number", x=curve.unit, y=curve.what), rows)
         blocks.append(Chart(f"curve-{number}", title, draw.curve(rows, curve.unit, curve.what), "", table, half=True))
     return blocks
+
+
+def _weights(weights: Weights | None) -> list[Block]:
+    if weights is None:
+        return []
+    rows = [
+        {"feature": feature, "order": place, "class": name, "place": line, "weight": values[place]}
+        for line, (name, values) in enumerate(zip(weights.classes, weights.weights, strict=True))
+        for place, feature in enumerate(weights.features)
+    ]
+    listed = columns("text", **{"feature": "feature", "class": "for class"}) + columns("number", weight="weight")
+    some = "" if weights.of == len(weights.features) else f"The {len(weights.features)} largest of {weights.of:,}. "
+    caption = some + "Of the features as the learner sees them, after scaling."
+    if len(weights.classes) > 1:
+        caption += " Orange speaks for a class, blue against it."
+    else:
+        caption += f" Positive weights speak for {weights.classes[0]}."
+    chart = draw.weights(rows, len(weights.classes))
+    table = Table("weights", "Weights", listed, rows)
+    return [Chart("weights", "Weights of features", chart, caption, table, narrow=len(weights.classes) == 1)]
+
+
+def _certificates(found: list[Certificate]) -> list[Block]:
+    """Objectives beside the bounds below them."""
+    rows = [{**vars(each), "gap": (each.objective - each.bound) / max(abs(each.objective), 1e-300)} for each in found]
+    listed = columns("text", of="predictor of") + columns("number", objective="objective", bound="no predictor is below")
+    title = "The objective, and what is certified"
+    return [Table("certificates", title, listed + columns("percent", gap="gap at most"), rows)] if rows else []
 
 
 def error_table(errors: dict[str, ErrorCount], title: str = "Errors of the refitted choice", folded: bool = False) -> list[Block]:

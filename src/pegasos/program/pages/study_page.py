@@ -11,14 +11,15 @@ from typing import Any
 from pegasos.metrics import measure_of
 from pegasos.program.pages import row_charts as draw
 from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text, Tiles, columns
-from pegasos.program.pages.grid_views import Grid, Point
+from pegasos.program.pages.grid_axes import Point
+from pegasos.program.pages.grid_views import Grid
 from pegasos.program.pages.mistakes import PIXELS
 from pegasos.program.pages.shared_sections import PLACES, class_map, class_rows, feature_section, map_section
 from pegasos.program.pages.sweep_page import confusion_panel, explorer, scripts_data
-from pegasos.program.pages.wording import count, duration, is_number, named_values, title_of
+from pegasos.program.pages.wording import count, duration, is_number, named_values, percent, setting_text, title_of
 from pegasos.program.records.pages import DataRecord, KeptCell, PageRecord
 from pegasos.program.records.runs import best_of_families
-from pegasos.program.records.studies import ExtraRecord, StudyCell, StudyRecord
+from pegasos.program.records.studies import ExtraRecord, StudyCell, StudyData, StudyRecord
 from pegasos.program.terminal.reproduction import command_line
 
 #: What seconds may be drawn against.
@@ -29,7 +30,7 @@ def build(study: StudyRecord, record: PageRecord | None) -> tuple[str, str, list
     """Title, subtitle, sections and the data of the scripts; `record` is what was kept of its experiments."""
     record = record or PageRecord("study", DataRecord(study.data.name), study.made)
     cells = _joined(study.cells)
-    points = _points(cells, study.data.name, record.seed)
+    points = _points(cells, study.data, 0 if record.seed is None else record.seed)
     best = next(iter(best_of_families(points, lambda point: None, lambda point: point.value)), None)
     record = replace(record, kept=_kept(cells, record))
     data, grid_blocks, panel = scripts_data(record), list[Block](), list[Block]()
@@ -45,7 +46,7 @@ def build(study: StudyRecord, record: PageRecord | None) -> tuple[str, str, list
     sections = [
         Section("summary", "Summary", _summary(study)),
         Section("printed", "Printed and ours", _printed(study)),
-        Section("compared", "The best of each", _compared(study)),
+        Section("compared", "The best of each model", _compared(points)),
         Section("claims", "Claims", _claims(study)),
         Section("grid", "The grid", grid_blocks),
         Section("cell", "The chosen setting", panel),
@@ -66,7 +67,13 @@ def _joined(cells: list[StudyCell]) -> list[list[StudyCell]]:
     return list(found.values())
 
 
-def _points(cells: list[list[StudyCell]], data: str, seed: int | None) -> list[Point]:
+def _test_size(cell: StudyCell, rows: int) -> list[str]:
+    """As many test rows as the study has."""
+    share = 0.0 if cell.learned is None else 1 - cell.learned / max(rows, 1)
+    return [] if share <= 0 else ["--test-size", f"{share:.2g}"]
+
+
+def _points(cells: list[list[StudyCell]], data: StudyData, seed: int | None) -> list[Point]:
     known = [(one.setting, one.names) for one, *_ in cells if one.setting is not None]
     named = iter(named_values([setting for setting, _ in known], [names for _, names in known]))
     points = []
@@ -75,7 +82,8 @@ def _points(cells: list[list[StudyCell]], data: str, seed: int | None) -> list[P
         point = Point(number, {"experiment": one.experiment, "decoding": one.decoding, **one.tags})
         if one.setting is not None:
             point.values |= next(named)
-            point.command = command_line(one.setting, data, seed)
+            point.cost = one.cost
+            point.command = command_line(one.setting, data.name, seed, _test_size(one, data.rows))
         for each in reversed(cell):  # the first of a kind counts
             if each.split == "train":
                 point.train, point.train_deviation = each.error, each.spread
@@ -99,7 +107,9 @@ def _summary(study: StudyRecord) -> list[Block]:
     if study.numbers:
         counts = Counter(number.verdict for number in study.numbers)
         total = len(study.numbers)
-        blocks.append(Tiles([(f"Verdict: {verdict}", f"{many} of {total} numbers", "") for verdict, many in counts.items()]))
+        blocks.append(
+            Tiles([(f"Verdict: {verdict}", f"{many} of {total} numbers", "", many / total) for verdict, many in counts.items()])
+        )
         if not study.data.real:
             text = "These rows are not the report's data: the verdicts are about the machinery, never about the report."
             blocks.append(Text(text, warning=True))
@@ -128,16 +138,24 @@ def _printed(study: StudyRecord) -> list[Block]:
     return blocks
 
 
-def _compared(study: StudyRecord) -> list[Block]:
-    """The best setting of every experiment side by side, where a study reproduces no report."""
-    tested = [cell for cell in study.cells if cell.split != "train"]
-    best = best_of_families(tested, lambda cell: cell.experiment, lambda cell: cell.error)
-    if study.numbers or len(best) < 2:
+def _compared(points: list[Point]) -> list[Block]:
+    """The best setting of every experiment side by side, the best first."""
+    families = [name for name in ("experiment", "decoding") if len({point.values.get(name) for point in points}) > 1]
+    best = best_of_families(points, lambda point: tuple(point.values.get(name) for name in families), lambda point: point.value)
+    if len(best) < 2:
         return []
-    names = dict.fromkeys(name for cell in best for name in cell.words())
-    listed = columns("text", **{name: title_of(name) for name in names})
-    listed += columns("percent", error="error", spread="± seeds")
-    return [Table("compared", "The best of each", listed, [cell.row() for cell in best])]
+    rows = []
+    for order, point in enumerate(best):
+        value, spread = point.value or 0.0, point.deviation or 0.0
+        rest = {name: each for name, each in point.values.items() if name not in ("experiment", "decoding")}
+        numbers = {"error": value, "spread": point.deviation, "low": max(0.0, value - spread), "high": value + spread}
+        name = ", ".join(str(point.values.get(name)) for name in families)
+        told = {"model": name, "setting": setting_text(rest, point.cost), "shown": percent(value), "order": order}
+        rows.append({**told, **numbers, "command": point.command or ""})
+    listed = columns("text", model="model", setting="its best setting") + columns("percent", error="error", spread="± seeds")
+    table = Table("compared", "The best of each model", listed + columns("text", command="command"), rows)
+    caption = "The least error on test rows of each; that it is the least makes it look a little better than it is."
+    return [Chart("compared", "The best of each model", draw.ranking(rows), caption, table)]
 
 
 def _claims(study: StudyRecord) -> list[Block]:

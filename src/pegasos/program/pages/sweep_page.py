@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from pegasos.program.pages import grid_charts, wording
-from pegasos.program.pages.blocks import Block, Explorer, Panel, Section, Table, Text, Tiles, columns
+from pegasos.program.pages.blocks import Block, Code, Explorer, Panel, Section, Table, Text, Tile, Tiles, columns
 from pegasos.program.pages.decision_section import decision_blocks
-from pegasos.program.pages.grid_views import Grid, Point, points_of
-from pegasos.program.pages.shared_sections import common_sections, error_table, figure_table, honest_tile
+from pegasos.program.pages.grid_axes import Point
+from pegasos.program.pages.grid_views import Grid, points_of
+from pegasos.program.pages.shared_sections import common_sections, error_table, figure_table, honest_tile, share_of
 from pegasos.program.pages.wording import count, is_number, score_text, value_text
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.pages import PageRecord
 from pegasos.program.records.runs import OUT_OF_FOLD, leading_cells
-from pegasos.program.terminal.reproduction import command_line
+from pegasos.program.terminal.reproduction import command_line, next_commands
 
 #: Rows that a table of cells may have.
 MOST_ROWS = 2000
@@ -22,7 +23,7 @@ MOST_ROWS = 2000
 def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
     """Title, subtitle, sections and the data of the scripts."""
     commands = [command_line(cell.setting, record.data.source, record.seed, record.options) for cell in record.cells]
-    grid = Grid(points_of(record.cells, commands), record.measure, record.best, record.simplest)
+    grid = Grid(points_of(record.cells, commands, record.typical), record.measure, record.best, record.simplest)
     reason = "The rows were not given to this page, so it has no confusion matrix: pegasos.report(sweep, X, y) shows them."
     panel: list[Block] = [confusion_panel(record)] if record.kept else [Text(reason, small=True)]
     if record.threshold is not None:
@@ -54,29 +55,28 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
     model, _, rest = texts[best.number].partition(", ")
     spread = "" if best.deviation is None else f"± {score_text(best.deviation, measure)} over folds; "
     how = "Cross-validated" if record.decision is None or record.decision.by == "folds" else "Of a first look:"
-    tiles = [
-        ("Choice", model, rest),
-        (f"{how} {measure.name}", score_text(best.value, measure), f"{spread}optimistic, since it was chosen by it"),
-    ]
     choice, tested = record.figures.get(OUT_OF_FOLD), record.figures.get("test")
+    guess = choice.guess if choice is not None and measure.name == "error" else None
+    tiles: list[Tile] = [("Choice", model, rest, None), *honest_tile(record.honest if measure.name == "error" else None, guess)]
     if choice is not None:
-        how, _, value = wording.guess_words(choice, measure).rpartition(": ")
-        tiles.append(("Without a model", value, f"{measure.name} of {how}"))
-    tiles += honest_tile(record.honest if measure.name == "error" else None)
+        words, _, value = wording.guess_words(choice, measure).rpartition(": ")
+        tiles.append(("Without a model", value, f"{measure.name} of {words}", None if guess is None else 1.0))
     if tested is not None and measure.name != "error":
         beside = (
             f"{score_text(tested.low, measure)} to {score_text(tested.high, measure)}; {wording.guess_words(tested, measure)}"
         )
-        tiles.append(
-            (f"Test {measure.name}", score_text(tested.value, measure), f"{tested.rows:,} rows that took no part; {beside}")
-        )
+        told = f"{tested.rows:,} rows that took no part; {beside}"
+        tiles.append((f"Test {measure.name}", score_text(tested.value, measure), told, None))
     if test is not None and test.error is not None:
         counted = f"{test.mistakes} of {test.rows:,} rows that took no part; {wording.interval(test.low, test.high)}"
         counted += "" if test.guess is None else f"; always guessing: {wording.percent(test.guess)}"
-        tiles.append(("Test error", wording.percent(test.error), counted))
+        tiles.append(("Test error", wording.percent(test.error), counted, share_of(test.error, test.guess)))
+    told = f"{spread}optimistic, since it was chosen by it"
+    tiles.append((f"{how} {measure.name}", score_text(best.value, measure), told, None))
     split = "" if record.decision is None else record.decision.split
     verdicts = wording.verdict_words(choice, measure), wording.unlike_words(record.honest, test, split)
-    blocks: list[Block] = [*(Text(line, warning=True) for line in verdicts if line), Tiles(tiles)]
+    blocks: list[Block] = [*(Text(line, warning=True) for line in verdicts if line), Tiles(tiles), _next(record)]
+    blocks += [Text(advice, warning=True) for advice in record.advice]
     if simplest is not best:
         simpler = f"{texts[simplest.number]} ({score_text(simplest.value, measure)})"
         how = "Simpler (smoother: a larger λ, a wider kernel, fewer terms), and within one standard error of the choice"
@@ -87,7 +87,6 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
         blocks += [Text(line, warning=line.startswith("Time was up")) for line in told]
     elif not record.complete:
         blocks.append(Text("Time was up before all cells were done: the choice is among the finished ones.", warning=True))
-    blocks += [Text(advice, warning=True) for advice in record.advice]
     tolerances = [(cell, cell.setting.declaration.tolerance) for cell in record.cells]
     # Learners with a certificate that ended before their tolerance, on the mean of folds.
     late = sum(cell.gap > float(cell.setting.get(name)) for cell, name in tolerances if cell.gap is not None and name is not None)
@@ -98,6 +97,13 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
     title = "Errors of the choice before it was refitted on all rows" if refitted else "Errors of the refitted choice"
     tables = [*error_table(record.errors, title), *figure_table(record.figures, measure, record.positive)]
     return [*blocks, *tables, *(Text(note, small=True) for note in record.data.notes)]
+
+
+def _next(record: PageRecord) -> Block:
+    """What one does with the choice."""
+    if record.saved is None:
+        return Code("What to do next", "model = sweep.best_estimator_\nmodel.predict(X_new)\npegasos.save(model, 'my.model')")
+    return Code("What to do next", "\n".join(next_commands(record.saved, record.data.source)))
 
 
 def explorer(grid: Grid, kept: bool) -> Explorer:

@@ -10,13 +10,39 @@ from typing import Any
 Spec = dict[str, Any]
 Rows = list[dict[str, Any]]
 
-#: Colours that colour-blind readers can tell apart (after Okabe and Ito; the last two are added).
-CLASSES = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6bb1", "#b8a200", "#7f7f7f", "#222255"]
+#: Colours that colour-blind readers can tell apart, on light and on dark (after Okabe and Ito; the last four are added).
+CLASSES = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6bb1", "#b8a200", "#7f7f7f", "#9c5a3c"]
+#: An ordered scale for more classes than that (viridis without its ends, which are too dark or too bright for some papers).
+_MANY = ((71, 44, 122), (59, 81, 139), (44, 113, 142), (33, 144, 141), (39, 173, 129), (92, 200, 99), (170, 210, 50))
 #: A number on an axis: 1e-5, 0.01, 300, 25k.
 TICK = (
     "datum.value > 0 && datum.value < 0.001 || datum.value >= 1e6 ? replace(format(datum.value, '.2~e'), '+', '') : "
     "datum.value >= 1000 ? format(datum.value, '~s') : format(datum.value, '~g')"
 )
+
+
+def class_colours(count: int) -> list[str]:
+    """A colour for each class.
+
+    >>> class_colours(2), class_colours(99)[::49]
+    (['#0072b2', '#e69f00'], ['#472c7a', '#21908d', '#aad232'])
+    """
+    if count <= len(CLASSES):
+        return CLASSES[:count]
+    found = []
+    for at in range(count):
+        place, rest = divmod(at * (len(_MANY) - 1), count - 1)
+        one, two = _MANY[place], _MANY[min(place + 1, len(_MANY) - 1)]
+        mixed = (round(a + (b - a) * rest / (count - 1)) for a, b in zip(one, two, strict=True))
+        found.append("#" + "".join(f"{part:02x}" for part in mixed))
+    return found
+
+
+def signed(field: str, most: float) -> Spec:
+    """Channels for a number around zero: orange above, blue below, and the nearer to zero the nearer to the paper."""
+    shade = [{"calculate": f"abs(datum.{field})", "as": "size"}]
+    opacity = number("size", scale={"domain": [0, most], "range": [0.03, 1]}, legend=None)
+    return {"transform": shade, "encoding": {"color": either(f"datum.{field} < 0", "#0072b2", "#d98200"), "opacity": opacity}}
 
 
 def number(field: str, **more: Any) -> Spec:

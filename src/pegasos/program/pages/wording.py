@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -19,6 +20,8 @@ from pegasos.search.settings import Opaque, Part, Setting, Table
 _TITLES = {"lam": "λ", "n_iter": "steps (T)", "expand": "degree of expansion", "param": "parameter"}
 #: What stands for a value that a cell does not have.
 NONE = "–"
+#: Spaces at which no line may end.
+_JOINED = re.compile(r" (?=[=×%])|(?<=[=×±]) |(?<=\(C) ")
 
 
 def title_of(name: str) -> str:
@@ -98,8 +101,10 @@ def kernel_text(kernel: Any) -> str:
     """A kernel by its name, its first parameter, and others that are not as usual.
 
     >>> from pegasos.kernels import Gaussian, Polynomial
-    >>> [kernel_text(kernel) for kernel in (None, Gaussian(2.0), Gaussian("0.5 scale"), Polynomial(3), Polynomial(2, coef0=5.0))]
-    ['linear', 'gaussian 2', 'gaussian 0.5 scale', 'polynomial 3', 'polynomial 2 coef0=5']
+    >>> [kernel_text(kernel) for kernel in (None, Gaussian(2.0), Polynomial(3), Polynomial(2, coef0=5.0))]
+    ['linear', 'gaussian, variance 2', 'polynomial, degree 3', 'polynomial, degree 2, coef0 5']
+    >>> kernel_text(Gaussian("0.5 scale"))
+    'gaussian, 0.5 × usual variance'
     """
     if kernel is None:
         return "linear"
@@ -110,11 +115,12 @@ def kernel_text(kernel: Any) -> str:
     params, usual = kernel.get_params(), type(kernel)().get_params()
     if kernel.main is None:
         return f"{kernel.name} kernel"
-    relative = isinstance(kernel, DistanceKernel) and kernel.factor is not None
     main = params.pop(kernel.main)
-    first = f"{kernel.factor:g} scale" if relative else value_text(main, 6)  # type: ignore[attr-defined]
-    rest = [f"{name}={value_text(value, 6)}" for name, value in params.items() if value != usual[name]]
-    return " ".join([kernel.name, first, *rest])
+    first = f"{kernel.main} {value_text(main, 6)}"
+    if isinstance(kernel, DistanceKernel) and kernel.factor is not None:
+        first = f"{kernel.factor:g} × usual {kernel.main}"
+    rest = [f"{name} {value_text(value, 6)}" for name, value in params.items() if value != usual[name]]
+    return ", ".join([kernel.name, first, *rest])
 
 
 def order_of(value: Any) -> tuple[int, str, list[float], str]:
@@ -138,7 +144,16 @@ def setting_text(values: dict[str, Any], cost: float | None = None) -> str:
         if value is not None:
             text = value_text(value) + (cost_text(cost) if name == "lam" else "")
             parts.append(text if name in ("model", "kernel") else f"{title_of(name).split(' ')[0]} = {text}")
-    return ", ".join(parts)
+    return unbroken(", ".join(parts))
+
+
+def unbroken(text: str) -> str:
+    """No line ends within λ = 1e-8 (C 7), ± 2 %, or 0.5 × usual.
+
+    >>> unbroken("λ = 1e-8 (C 7): 3 %")
+    'λ\\xa0=\\xa01e-8 (C\\xa07): 3\\xa0%'
+    """
+    return _JOINED.sub("\u00a0", text)
 
 
 def ended_text(ended: Ended | None, measure: Measure) -> str | None:

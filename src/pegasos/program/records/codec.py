@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -19,7 +20,7 @@ from pegasos.search.settings import Setting
 T = TypeVar("T")
 
 #: Raised by hand whenever a record changes its form.
-VERSION = 4
+VERSION = 5
 
 
 class OtherVersion(BadData):
@@ -67,7 +68,8 @@ def from_json(kind: Any, value: Any, where: str) -> Any:
     if dataclasses.is_dataclass(kind) and isinstance(value, dict):
         return _record(kind, value, where)
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        with contextlib.suppress(OverflowError):  # a whole number of hundreds of digits
+            return float(value)
     if origin is None and isinstance(kind, type) and isinstance(value, kind):
         return value
     raise OtherVersion(where, f"found {type(value).__name__} instead of {getattr(kind, '__name__', kind)}")
@@ -84,7 +86,7 @@ def _record(kind: Any, value: dict[str, Any], where: str) -> Any:
 def _setting(value: dict[str, Any], where: str) -> Setting:
     try:
         return Setting.from_json(value)
-    except (TypeError, KeyError, ValueError) as error:
+    except (TypeError, LookupError, ValueError, AttributeError) as error:
         raise OtherVersion(where, f"a setting that is not known: {error}") from None
 
 

@@ -36,7 +36,7 @@ class Mistake:
     row: int
     true: int
     guess: int
-    #: Some classes and their scores, the predicted and the true one first; empty where scores were not kept.
+    #: Some classes and their scores, the predicted and the true one first; of two classes the second one's; empty where not kept.
     codes: list[int] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     #: Instead of scores: the share of leading cells that predict this row wrongly.
@@ -106,14 +106,20 @@ class RowsRecord:
 
 @dataclass(frozen=True)
 class Boundary:
-    """Predicted codes on a square grid from `low` to `high`, and some rows; `exact`: the plane is all that there is."""
+    """Scores on a square grid from `low` to `high`, and some rows; `exact`: the plane is all that there is.
+
+    `scores` has a list for each class in `codes`, those that win somewhere; with two classes one list, above 0 for codes[1].
+    """
 
     titles: list[str]
     low: list[float]
     high: list[float]
-    grid: list[int]
+    codes: list[int]
+    scores: list[list[float]]
     points: list[list[float]]
     classes: list[int]
+    #: Which of these rows hold the boundary: they lie on or inside its margin. Empty where there is no margin.
+    holding: list[bool]
     exact: bool
 
 
@@ -125,6 +131,15 @@ class Curve:
     unit: str
     steps: list[int]
     values: list[float]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The objective of the predictor of a class, and a bound that no predictor can be below."""
+
+    of: str
+    objective: float
+    bound: float
 
 
 @dataclass(frozen=True)
@@ -144,7 +159,6 @@ class ModelRecord:
     setting: Setting
     facts: LearnerFacts
     kernel: str
-    weights: Weights | None = None
     file: str | None = None
 
 
@@ -171,11 +185,15 @@ class PageRecord:
     threshold: Threshold | None = None
     rates: RatesRecord | None = None
     command: str | None = None
+    #: The file of the saved model, as a command line names it.
+    saved: str | None = None
     #: Further options of every command line, such as --label.
     options: list[str] = field(default_factory=list)
     seed: int | None = None
     seconds: float | None = None
     cells: list[CellRecord] = field(default_factory=list)
+    #: K(x, x) of a usual row for each cell; empty where that tells nothing.
+    typical: list[float | None] = field(default_factory=list)
     folds: int = 0
     complete: bool = True
     decision: Decision | None = None
@@ -187,6 +205,8 @@ class PageRecord:
     kept: dict[str, KeptCell] = field(default_factory=dict)
     rows: RowsRecord = field(default_factory=RowsRecord)
     curves: list[Curve] = field(default_factory=list)
+    certificates: list[Certificate] = field(default_factory=list)
+    weights: Weights | None = None
     boundary: Boundary | None = None
     #: Why there is none.
     no_boundary: str = ""

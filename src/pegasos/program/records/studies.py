@@ -85,6 +85,14 @@ class StudyCell:
     spread: float | None
     seeds: int
     tags: dict[str, Any] = field(default_factory=dict)
+    #: Rows that each fit learned from, on average over splits; None where no learner of ours did.
+    learned: int | None = None
+
+    @property
+    def cost(self) -> float | None:
+        """SVC's C for λ on these rows."""
+        lam = None if self.setting is None else self.setting.lam
+        return None if lam is None or not self.learned else 1 / (lam * self.learned)
 
     def words(self) -> dict[str, Any]:
         """What tells the cell from others, as tables have it: numbers as they are, all else as text."""

@@ -37,6 +37,8 @@ class Result:
     names: tuple[str, ...] = ()
     tags: dict[str, Any] = field(default_factory=dict)
     cell: int | None = None
+    #: Rows that a fit learned from, on average over splits.
+    learned: int | None = None
 
     def fits(self, key: dict[str, Any]) -> bool:
         """Whether these are its fields, its tags and parts of its setting."""
@@ -114,7 +116,7 @@ def _apart(one: Result, other: Result) -> str:
 
 def _cell(row: Result, errors: Array) -> StudyCell:
     known = (row.experiment, row.setting, list(row.names), row.decoding, row.split, row.rows)
-    return StudyCell(*known, float(errors.mean()), spread(errors), len(errors), row.tags)
+    return StudyCell(*known, float(errors.mean()), spread(errors), len(errors), row.tags, row.learned)
 
 
 def spread(errors: Array) -> float | None:

@@ -147,10 +147,11 @@ class _Run:
         estimator = clone(experiment.estimator)
         anatomy(estimator).learner.set_params(random_state=seed)
         plain = experiment.decodings == ("argmax",)
+        splits = experiment.splits(dataset.labels, seed)
         search = SweepCV(
             estimator,
             experiment.grid,
-            cv=experiment.splits(dataset.labels, seed),
+            cv=splits,
             scoring=None if plain else DecodedAccuracy(experiment.decodings),
             refit=False,
             return_train_score=experiment.training,
@@ -160,7 +161,8 @@ class _Run:
         )
         with warnings.catch_warnings(action="ignore"):  # borders and gaps of a report's grid are its own
             search.fit(dataset.X, dataset.y)
-        rows = list(_rows(experiment, seed, search, plain))
+        learned = round(float(np.mean([len(train) for train, _ in splits])))
+        rows = list(_rows(experiment, seed, search, plain, learned))
         first = [row for row in rows if row.split == experiment.split_name and row.decoding == experiment.decodings[0]]
         self._searches[experiment.name, seed] = (first, search.labels_)
         if self.options.page and seed == 0:
@@ -200,7 +202,7 @@ class _Run:
         return list(codec.from_json(list[Better], answer, f"{self.folder}/parts/surpass.json"))
 
 
-def _rows(experiment: Experiment, seed: int, search: Any, plain: bool) -> Iterator[Result]:
+def _rows(experiment: Experiment, seed: int, search: Any, plain: bool, learned: int) -> Iterator[Result]:
     results = search.cv_results_
     tested = int((search.labels_[0] >= 0).sum())
     parts = {"test": experiment.split_name, **({"train": "train"} if experiment.training else {})}
@@ -209,7 +211,8 @@ def _rows(experiment: Experiment, seed: int, search: Any, plain: bool) -> Iterat
         for how in experiment.decodings:
             for part, split in parts.items():
                 error = 1 - float(results[f"mean_{part}_{'score' if plain else how}"][cell.number])
-                yield Result(experiment.name, seed, error, tested, split, how, cell.setting, names, experiment.tags, cell.number)
+                known = (cell.setting, names, experiment.tags, cell.number, learned)
+                yield Result(experiment.name, seed, error, tested, split, how, *known)
 
 
 def _names(cell: Cell) -> Iterator[str]:

@@ -43,6 +43,17 @@ def command_line(setting: Setting, source: str | None, seed: int | None, options
     return shlex.join([*parts, *prepared, *options, *([] if seed is None else ["--seed", str(seed)])])
 
 
+def next_commands(model: str, source: str | None) -> list[str]:
+    """What one does with a saved model: look at it, count its errors, use it.
+
+    >>> next_commands("runs/my.model", "my.csv")[-1]
+    'pegasos predict runs/my.model NEW.csv -o labels.csv'
+    """
+    data = "DATA" if source in (None, "-") else str(source)
+    file = shlex.quote(model)
+    return [f"pegasos show {file}", f"pegasos run {file} {shlex.quote(data)}", f"pegasos predict {file} NEW.csv -o labels.csv"]
+
+
 def kernel_option(kernel: Any) -> str | None:
     """A kernel as the option --kernel says it; None for one that it cannot say.
 

@@ -38,8 +38,14 @@ function make(tag, text, kind) {
 }
 
 function headings(row, texts, scope = "col", kind = () => "") {
-  for (const text of texts) row.append(Object.assign(make("th", text, kind(text)), { scope }));
+  texts.forEach((text, at) => row.append(Object.assign(make("th", text, kind(text, at)), { scope })));
 }
+
+const themeSwitch = byId("theme-switch");
+const nameTheme = (now) => { themeSwitch.textContent = now === "dark" ? "Light" : "Dark"; };
+themeSwitch.addEventListener("click", () => window.theme.toggle());
+window.theme.listen(nameTheme);
+nameTheme(window.theme.now);
 
 for (const element of document.querySelectorAll("[data-chart]")) draw(element, R.charts[element.dataset.chart]);
 

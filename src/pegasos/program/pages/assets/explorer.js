@@ -7,7 +7,8 @@ let shown = { across: "", down: "", anchor: null, columns: false, byHand: false 
 
 const copy = (thing) => JSON.parse(JSON.stringify(thing));
 const axisOf = (name) => grid.axes.findIndex((axis) => axis.name === name);
-const valueOf = (cell) => (cell.test ? (R.least ? cell.test.value : -cell.test.value) : Infinity);
+const known = (cell) => Boolean(cell.test) && cell.test.value !== null;
+const valueOf = (cell) => (known(cell) ? (R.least ? cell.test.value : -cell.test.value) : Infinity);
 const better = (a, b) => (valueOf(a) === valueOf(b) ? 0 : valueOf(a) - valueOf(b));
 const distinct = (list) => new Set(list).size;
 
@@ -17,9 +18,17 @@ function firstAxes() {
 }
 
 function pickedCells() {
-  const rest = grid.axes.map((_, at) => at).filter((at) => ![shown.across, shown.down].includes(grid.axes[at].name));
-  return grid.cells.filter((cell) => rest.every((at) => cell.p[at] === shown.anchor.p[at]));
+  // As Grid._shown in grid_views.py: equal to the anchor in all axes that are not shown. Where the number of a kernel is shown,
+  // kernels that have none are left out, and the others may differ in it.
+  const shownParts = grid.axes.map((axis, at) => (axis.part && isShown(axis) ? at : -1)).filter((at) => at >= 0);
+  const rest = grid.axes.map((axis, at) => (isAsked(axis) ? at : -1)).filter((at) => at >= 0);
+  const has = (cell) => shownParts.every((at) => grid.axes[at].numbers[cell.p[at]] !== null);
+  return grid.cells.filter((cell) => has(cell) && rest.every((at) => cell.p[at] === shown.anchor.p[at]));
 }
+
+const isShown = (axis) => [shown.across, shown.down].includes(axis.name);
+// Whether an axis that is not shown has one value: not a kernel's number, and not the kernel beside its number.
+const isAsked = (axis) => !isShown(axis) && !axis.part && !(axis.name === "kernel" && grid.axes.some((each) => each.part && isShown(each)));
 
 function rowsOf(cells, one, two, part) {
   // As Grid._rows in grid_views.py: labels, places and numbers of the two axes beside what a cell has anyway.
@@ -37,9 +46,13 @@ function drawHeat(element, cells, part) {
   const columns = distinct(rows.map((row) => row.xr)), lines = distinct(rows.map((row) => row.yr));
   const step = (direction, count) => grid.sizes[direction].find(([most]) => count <= most)[1];
   spec.data.values = rows;
-  spec.width = { step: step("across", columns) };
+  // As wide as its place allows, but no cell wider than is good to read; where cells would be too narrow the chart scrolls.
+  const labels = 70 + Math.min(230, 6.2 * Math.max(0, ...rows.map((row) => row.y.length)));
+  const fits = columns <= grid.sizes.numbers && element.parentElement.clientWidth - labels >= 38 * columns;
+  spec.width = fits ? "container" : { step: step("across", columns) };
+  element.style.width = fits ? `min(100%, ${300 + 110 * columns}px)` : "";
   spec.height = { step: step("down", lines) };
-  const settings = { values: rows.map((row) => row.value), logarithmic: grid.logarithmic[part], columns: shown.columns };
+  const settings = { values: rows.map((row) => row.value).filter((value) => value !== null), logarithmic: grid.logarithmic[part], columns: shown.columns };
   for (const param of spec.params) if (param.name in settings) param.value = settings[param.name];
   for (const layer of spec.layer) {
     layer.encoding.x.title = across ? across.title : null;
@@ -98,7 +111,7 @@ function choose(number) {
 
 function drawLines(name, along, other, cells) {
   const figure = byId(`lines-${name}-figure`), axis = grid.axes[axisOf(along)];
-  const rows = rowsOf(cells, along, other, "test").filter((row) => row.at !== null);
+  const rows = rowsOf(cells, along, other, "test").filter((row) => row.at !== null && row.value !== null);
   figure.hidden = distinct(rows.map((row) => row.at)) < 2;
   if (figure.hidden) return;
   const spec = copy(grid.lines);
@@ -136,11 +149,11 @@ function pickers() {
   const form = byId("pickers");
   form.replaceChildren();
   grid.axes.forEach((axis, at) => {
-    if ([shown.across, shown.down].includes(axis.name)) return;
+    if (!isAsked(axis)) return;
     // A number that does not vary for these words, such as T where there are no steps, is not asked for.
     const alike = grid.cells.filter((cell) => cell.p.every((each, k) => grid.axes[k].numeric || each === shown.anchor.p[k]));
     if (axis.numeric && distinct(alike.map((cell) => cell.p[at])) < 2) return;
-    const options = axis.labels.map((label, index) => [String(index), label]);
+    const options = axis.labels.map((label, index) => [String(index), label.replace("\n", " ")]);
     picker(form, `pick-${axis.name}`, axis.title, options, String(shown.anchor.p[at]), (value) => {
       // The nearest cell that has this value: agreeing in as many other axes as can be, then the best.
       const agree = (cell) => cell.p.filter((each, k) => each === shown.anchor.p[k]).length;
@@ -168,8 +181,8 @@ function refresh() {
   pickers();
   const cells = pickedCells(), training = cells.some((cell) => cell.train);
   byId("heat-title").textContent = grid.title;
-  const ended = cells.filter((cell) => !cell.test).length;
-  byId("heat-remark").textContent = `${cells.length} of ${grid.cells.length} cells${ended ? `, ${ended} of them without all folds` : ""}.`;
+  const ended = cells.filter((cell) => !known(cell)).length;
+  byId("heat-remark").textContent = `${cells.length} of ${grid.cells.length} cells${ended ? `; ${ended} ended early: grey, with what they had then` : ""}.`;
   byId("train-figure").hidden = !training;
   window.drawnGrid = Promise.all([
     drawHeat(byId("heat-test"), cells, "test"),

@@ -14,7 +14,7 @@ function confusionTable(rows) {
   table.replaceChildren();
   const head = table.createTHead().insertRow(), body = table.createTBody();
   if (names.length <= 20) {
-    headings(head, ["true \\ predicted", ...names]);
+    headings(head, ["true \\ predicted", ...names], "col", (_, at) => (at ? "n" : ""));
     const counts = new Map(rows.map((row) => [`${row.tr} ${row.gr}`, row.count]));
     names.forEach((name, t) => {
       const line = body.insertRow();
@@ -23,7 +23,7 @@ function confusionTable(rows) {
     });
     return;
   }
-  headings(head, ["true", "predicted", "rows", "share of the true class"]);
+  headings(head, ["true", "predicted", "rows", "share of the true class"], "col", (_, at) => (at > 1 ? "n" : ""));
   const totals = names.map((_, t) => rows.filter((row) => row.tr === t).reduce((sum, row) => sum + row.count, 0));
   const wrong = rows.filter((row) => row.tr !== row.gr).sort((a, b) => b.count - a.count).slice(0, 100);
   for (const { tr, gr, count } of wrong) {
@@ -36,7 +36,7 @@ function classTable(rows) {
   const table = byId("class-table");
   table.replaceChildren();
   const head = table.createTHead().insertRow(), body = table.createTBody();
-  headings(head, ["class", "rows", "error", "most often taken for"]);
+  headings(head, ["class", "rows", "error", "most often taken for"], "col", (_, at) => (at === 1 || at === 2 ? "n" : ""));
   names.forEach((name, t) => {
     const mine = rows.filter((row) => row.tr === t), wrong = mine.filter((row) => row.gr !== t).sort((a, b) => b.count - a.count);
     const total = mine.reduce((sum, row) => sum + row.count, 0), missed = wrong.reduce((sum, row) => sum + row.count, 0);
@@ -46,17 +46,19 @@ function classTable(rows) {
     line.append(make("td", total, "n"), make("td", ((100 * missed) / total).toFixed(1) + " %", "n"));
     line.append(make("td", wrong.slice(0, 2).map((row) => `${names[row.gr]} (${row.count})`).join(", ")));
   });
+  sorts(table);
 }
 
 function scoreBars(mistake) {
   const most = Math.max(...mistake.scores.map(Math.abs)) || 1;
   return mistake.codes.map((code, at) => {
-    const score = mistake.scores[at];
+    const score = mistake.scores[at], length = (50 * Math.abs(score)) / most;
     const line = make("div", null, "score" + (code === mistake.guess ? " guess" : code === mistake.true ? " truth" : ""));
-    const bar = make("i");
-    bar.style.width = `${Math.round((100 * Math.abs(score)) / most)}%`;
-    if (score < 0) bar.style.opacity = 0.45;
-    line.append(make("span", names[code]), bar, make("span", score.toFixed(2)));
+    const axis = make("b"), bar = make("i");
+    bar.style.width = `${length}%`;
+    bar.style.left = `${score < 0 ? 50 - length : 50}%`;
+    axis.append(bar);
+    line.append(make("span", names[code]), axis, make("span", score.toFixed(2)));
     return line;
   });
 }
@@ -75,17 +77,23 @@ function mistakeCards(mistakes) {
 
 function mistakeTable(mistakes) {
   const box = make("div", null, "box"), table = make("table"), head = table.createTHead().insertRow(), body = table.createTBody();
-  const scored = mistakes.some((mistake) => mistake.scores.length);
-  const kind = (text) => (text === "row" || R.columns.includes(text) ? "n" : "");
-  headings(head, ["row", "true", "predicted", scored ? "scores" : "cells that err", ...R.columns], "col", kind);
-  for (const mistake of mistakes) {
-    const line = body.insertRow(), row = R.rows[mistake.row];
-    const scores = scored ? mistake.codes.map((code, at) => `${names[code]}: ${mistake.scores[at].toFixed(2)}`).join(", ")
-      : mistake.share === null ? "" : `${(100 * mistake.share).toFixed(0)} %`;
-    line.append(make("td", row.number, "n"), make("td", names[mistake.true]), make("td", names[mistake.guess]), make("td", scores, "s"));
-    for (const value of row.values) line.append(make("td", value === null ? "missing" : value, typeof value === "number" ? "n" : ""));
-  }
+  const scored = mistakes.some((mistake) => mistake.scores.length), one = mistakes.every((mistake) => mistake.scores.length === 1);
+  const rows = mistakes.map((mistake) => R.rows[mistake.row]);
+  const numbers = R.columns.map((_, at) => rows.some((row) => typeof row.values[at] === "number"));
+  const kinds = ["n", "", "", one || !scored ? "n" : "s", ...numbers.map((is) => (is ? "n" : ""))];
+  const what = one ? `score of ${names[mistakes[0].codes[0]]}` : scored ? "scores" : "cells that err";
+  headings(head, ["row", "true", "predicted", what, ...R.columns], "col", (_, at) => kinds[at]);
+  mistakes.forEach((mistake, at) => {
+    const scores = one ? mistake.scores[0].toFixed(2)
+      : scored ? mistake.codes.map((code, k) => `${names[code]}: ${mistake.scores[k].toFixed(2)}`).join(", ")
+        : mistake.share === null ? "" : `${(100 * mistake.share).toFixed(0)} %`;
+    const values = rows[at].values.map((value) => (value === null ? "missing" : value));
+    const texts = [rows[at].number, names[mistake.true], names[mistake.guess], scores, ...values];
+    body.insertRow().append(...texts.map((text, k) => make("td", text, kinds[k])));
+  });
+  sorts(table);
   box.append(table);
+  watched.observe(table);
   return box;
 }
 
@@ -114,7 +122,7 @@ function showCell(number) {
   const mistakes = kept.mistakes || [], wrong = rows.filter((row) => row.tr !== row.gr).reduce((sum, row) => sum + row.count, 0);
   const scored = mistakes.some((each) => each.scores.length);
   const which = scored ? "those in which the wrong class leads the right one by most" : "those on which most cells err";
-  const bars = scored && R.shape ? " Bars are scores: orange the predicted class, blue the true one, pale where negative." : "";
+  const bars = scored && R.shape ? " Bars are scores, from zero in the middle: orange the predicted class, blue the true one." : "";
   byId("mistakes-remark").textContent = kept.mistakes === null ? `${wrong} mistakes; rows were kept for leading cells only.`
     : `${mistakes.length} of ${wrong} mistakes: ${which}.${bars}`;
   byId("mistakes").replaceChildren(...(mistakes.length ? [R.shape ? mistakeCards(mistakes) : mistakeTable(mistakes)] : []));

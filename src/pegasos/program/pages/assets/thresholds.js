@@ -13,7 +13,7 @@ if (byId("thresholds")) {
     slider.setAttribute("aria-valuetext", byId("threshold-words").textContent);
     const table = byId("threshold-table"), lines = [[cuts.positive, row.hits, missed], [cuts.others, row.alarms, cuts.negatives - row.alarms]];
     table.replaceChildren();
-    headings(table.createTHead().insertRow(), ["true \\ called", cuts.positive, cuts.others]);
+    headings(table.createTHead().insertRow(), ["true \\ called", cuts.positive, cuts.others], "col", (_, at) => (at ? "n" : ""));
     const body = table.createTBody();
     for (const [name, ...counts] of lines) {
       const line = body.insertRow();

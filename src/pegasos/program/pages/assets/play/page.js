@@ -20,8 +20,7 @@ export class Page {
   constructor(given) {
     this.given = given;
     this.classes = Math.max(LEAST_CLASSES, given ? given.classes.length : 0);
-    this.system = window.matchMedia("(prefers-color-scheme: dark)");
-    this.system.addEventListener("change", () => this.setTheme(this.system.matches ? "dark" : "light"));
+    window.theme.listen((theme) => this.setTheme(theme));
     this.beat = 0;
     this.planes = ["a", "b"].map((name) => new Plane(byId(`plane-${name}`)));
     this.app = new App(given, () => this.show(), (words) => this.say(words));
@@ -30,7 +29,7 @@ export class Page {
     this.buildControls();
     for (const plane of this.planes) listenToPointer(plane, this.app);
     listenToKeys(this.app, this.actions);
-    this.setTheme(this.system.matches ? "dark" : "light");
+    this.setTheme(window.theme.now);
     this.listenToWindow();
   }
 
@@ -196,7 +195,7 @@ export class Page {
   }
 
   toggleTheme() {
-    this.setTheme(this.theme === "dark" ? "light" : "dark");
+    window.theme.toggle();
     this.say(this.theme === "dark" ? "Dark." : "Light.");
   }
 

@@ -1,0 +1,187 @@
+"""What tune searches: a grid from options, the metric, the folds, and the search itself."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+from pegasos.learners.catalogue import MODELS, make_learner
+from pegasos.metrics import LABELS, METRICS, PROBABILITIES, Metric
+from pegasos.nystroem import Nystroem
+from pegasos.program.errors import UsageError
+from pegasos.program.grids import GridRequest, default_models, make_grid
+from pegasos.program.large.optimum import Cluster
+from pegasos.program.pipelines import Recipe, check_expansion, learned_rows, make_recipe
+from pegasos.program.tables.dataset import BadData, Dataset
+from pegasos.program.tables.description import fitting_words, guessing_words, is_unbalanced
+from pegasos.program.tables.labels import label_text
+from pegasos.program.terminal import console, judging_values, option_values
+from pegasos.program.terminal.options import (
+    HERE,
+    ClusterOptions,
+    JudgingOptions,
+    LearningOptions,
+    ReadingOptions,
+    RunningOptions,
+)
+from pegasos.search.advice import SweepWarning
+from pegasos.search.racing import RacingCV
+from pegasos.search.store import OtherQuestion
+
+#: The share of --max-time after which the model whose error is told should be there; what is left is for the refit on all rows.
+TOLD_SHARE = 0.8
+
+
+@dataclass(frozen=True)
+class TuneJob:
+    """Everything that the command line asks of tune."""
+
+    data: str
+    folder: str
+    models: list[str]
+    cv: int
+    judging: JudgingOptions
+    jobs: int | None
+    max_time: float | None
+    learning: LearningOptions
+    reading: ReadingOptions
+    running: RunningOptions
+    page: bool = True
+    refit_all: bool = True
+    #: What the threshold is chosen for, as the option says it.
+    threshold: str | None = None
+    #: Rows to search on where the table does not fit into memory.
+    sample: int | None = None
+    where: ClusterOptions = HERE
+
+    @property
+    def metric(self) -> str:
+        """What settings are compared by, by name."""
+        return judging_values.check(self.judging, self.threshold)
+
+    @property
+    def asks_for_a_grid(self) -> bool:
+        """Whether settings were listed, or a score of scikit-learn's: then every one of them is run on every fold."""
+        listed = (self.learning.kernel, self.learning.lam, self.learning.cost, self.learning.n_iter, self.learning.epochs)
+        several = any("," in (each or "") for each in (self.learning.average, self.learning.expand, self.learning.landmarks))
+        return any(listed) or several or self.metric not in METRICS
+
+
+class Explored(NamedTuple):
+    """A search that is done: its metric (None: a scorer of scikit-learn), its pipeline, and how many rows a learner saw."""
+
+    search: Any
+    metric: Metric | None
+    recipe: Recipe
+    learned: int
+
+
+def explore(job: TuneJob, rows: Dataset, until: float | None, cluster: Cluster | None) -> Explored:
+    """The search on these rows."""
+    metric = _metric(job, rows)
+    models = _models(job, metric, len(rows))
+    nystroem = Nystroem(memory=job.running.memory, random_state=job.running.seed) if job.learning.landmarks else None
+    recipe = make_recipe(rows, make_learner(models[0], {}), job.learning.scale, None, job.learning.drop_outliers, nystroem)
+    learned = learned_rows(rows, job.learning.drop_outliers)
+    request = _request(job, metric, models, rows, learned)
+    for degree in request.expand:
+        check_expansion(rows, degree)
+    search = _search(job, metric, recipe, make_grid(request, recipe, rows), rows, until, cluster)
+    return Explored(search, metric, recipe, learned)
+
+
+def _metric(job: TuneJob, rows: Dataset) -> Metric | None:
+    """What settings are compared by; and where classes are unbalanced and nothing was asked for, what might fit better."""
+    classes, counts = np.unique(rows.labels, return_counts=True)
+    found = judging_values.make_metric(job.judging, classes, job.threshold)
+    try:
+        metric = None if found is None else found.settled(rows.labels)
+    except ValueError as error:
+        raise UsageError(f"--metric {job.metric}: {error}") from None
+    if metric is not None and metric.name == "error" and is_unbalanced(counts):
+        common = label_text(classes[counts.argmax()])
+        console.say(f"note: {guessing_words(common, 1 - counts.max() / counts.sum())}; {fitting_words(len(classes))}.")
+    return metric
+
+
+def _models(job: TuneJob, metric: Metric | None, rows: int) -> list[str]:
+    """The models to compare: those with probabilities where the metric needs them."""
+    wanted = metric is not None and metric.kind.needs == PROBABILITIES
+    having = [model for model, (_, each) in MODELS.items() if each.fixed.get("loss") == "logistic"]
+    for model in job.models if wanted else ():
+        if model not in having:
+            assert metric is not None
+            raise UsageError(
+                f"--metric {metric.name} needs probabilities, which {model} does not have: -m {' or '.join(having)}."
+            )
+    return job.models or default_models(0 if job.learning.landmarks else rows, wanted)
+
+
+def _request(job: TuneJob, metric: Metric | None, models: list[str], rows: Dataset, learned: int) -> GridRequest:
+    values = option_values.grids(job.learning, learned, np.unique(rows.labels))
+    for note in option_values.refuse_unknown(models, values):
+        console.say(f"note: {note}")
+    counts = np.unique(rows.labels, return_counts=True)[1]
+    if metric is not None and metric.kind.needs == LABELS and metric.name != "error" and is_unbalanced(counts):
+        values.setdefault("class_weight", [None, "balanced"])
+    expand = option_values.parse_expand(job.learning.expand)
+    landmarks = option_values.parse_landmarks(job.learning.landmarks)
+    return GridRequest(models, values.pop("kernel", []), expand, values, job.running.seed, job.running.memory, landmarks)
+
+
+def _search(
+    job: TuneJob,
+    metric: Metric | None,
+    recipe: Recipe,
+    grid: list[dict[str, list[Any]]],
+    rows: Dataset,
+    until: float | None,
+    cluster: Cluster | None,
+) -> Any:
+    groups = {} if rows.groups is None else {"groups": rows.groups}
+    scoring: Any = job.metric if metric is None else metric
+    scoring = None if metric is not None and metric.name == "error" else scoring  # the learners' own score is that, and quicker
+    search = RacingCV(
+        recipe.estimator,
+        grid,
+        cv=_folds(job, rows),
+        scoring=scoring,
+        n_jobs=job.jobs,
+        store=job.folder,
+        memory=job.running.memory,
+        client=None if cluster is None else cluster.client,
+        max_time=None if until is None else max(1e-9, TOLD_SHARE * (until - time.monotonic())),
+        verbose=0 if console.state.quiet else 1,
+        narrow=not job.asks_for_a_grid,
+        warm_path=not job.asks_for_a_grid,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SweepWarning)  # shown with the result
+        warnings.filterwarnings("ignore", "The least populated class")  # _folds says so
+        try:
+            return search.fit(rows.X, rows.y, **recipe.weights_of(rows), **groups)
+        except OtherQuestion as error:
+            remedy = "give another folder with -o, or delete it if no longer wanted"
+            raise UsageError(f"{job.folder} keeps a run on other {', '.join(error.different)}: {remedy}.") from error
+        except (ValueError, AttributeError) as error:  # the latter where a scorer asks for probabilities that are not there
+            if metric is not None:
+                raise
+            raise UsageError(f"--metric {scoring} does not work here: {error}") from error
+
+
+def _folds(job: TuneJob, rows: Dataset) -> Any:
+    _, counts = np.unique(rows.labels, return_counts=True)
+    if counts.max() < job.cv:
+        raise BadData(f"{rows.name}: no class has {job.cv} training rows; give fewer folds (--cv) or more rows.")
+    if counts.min() < job.cv:
+        console.say(f"note: the rarest class has {counts.min()} training rows, so it is missing in some of the {job.cv} folds.")
+    groups = job.cv if rows.groups is None else len(np.unique(rows.groups))
+    if groups < job.cv:
+        raise BadData(f"{rows.name}: {groups} groups in the training rows; give at most as many folds (--cv).")
+    kind = StratifiedKFold if rows.groups is None else StratifiedGroupKFold
+    return kind(job.cv, shuffle=True, random_state=job.running.seed)
