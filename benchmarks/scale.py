@@ -94,22 +94,21 @@ def on_disk(loss: str, repeats: int) -> Iterator[Row]:
 # Real tables ----------------------------------------------------------------------------------------------------------
 
 
-def flights(path: str, start: int, rows: int, airports: list[str]) -> tuple[Array, Array]:
-    """Hour, weekday, distance and airports of some flights, and whether they were more than 15 minutes late."""
+def flights(path: str, start: int, rows: int, airports: dict[str, list[str]]) -> tuple[Any, Array]:
+    """Hour, weekday, distance and airports of some flights (CSR), and whether they were more than 15 minutes late."""
     import polars
+    from scipy import sparse
 
     part = polars.scan_parquet(path).slice(start, rows).collect()
     hour, day = part["date"].dt.hour().to_numpy(), part["date"].dt.weekday().to_numpy() - 1
     distance = part["distance"].to_numpy() / 1000.0
-    columns = [np.eye(24, dtype=np.float32)[hour], np.eye(7, dtype=np.float32)[day]]
-    columns.append(np.column_stack([distance, np.log(distance)]).astype(np.float32))
-    for name in ("origin", "destination"):
-        code = np.searchsorted(airports, part[name].to_numpy())
-        known = np.asarray(airports)[np.minimum(code, len(airports) - 1)] == part[name].to_numpy()
-        one = np.zeros((len(part), len(airports)), dtype=np.float32)
-        one[np.flatnonzero(known), code[known]] = 1.0
-        columns.append(one)
-    return np.hstack(columns), part["delay"].to_numpy() > 15
+    width, columns, values = 33, [hour, 24 + day, np.full(len(part), 31), np.full(len(part), 32)], np.ones((len(part), 6))
+    values[:, 2:4] = np.column_stack([distance, np.log(distance)])
+    for name, known in airports.items():
+        columns.append(width + np.searchsorted(known, part[name].to_numpy()))
+        width += len(known)
+    given = values.astype(np.float32).ravel(), np.column_stack(columns).ravel(), 6 * np.arange(len(part) + 1)
+    return sparse.csr_matrix(given, (len(part), width)), part["delay"].to_numpy() > 15
 
 
 def of_flights(loss: str, repeats: int) -> Iterator[Row]:
@@ -119,8 +118,8 @@ def of_flights(loss: str, repeats: int) -> Iterator[Row]:
 
     path = str(stored("flights-3m.parquet"))
     rows = min(3_000_000, largest())
-    frequent = polars.scan_parquet(path).select(polars.col("origin").value_counts(sort=True)).head(60).collect()
-    airports = sorted(frequent["origin"].struct.field("origin").to_list())
+    names = polars.scan_parquet(path).select("origin", "destination").collect()
+    airports = {name: names[name].unique().sort().to_list() for name in names.columns}
     with workers("4GB") as client:
         from pegasos.dask import DaskSDCA
 

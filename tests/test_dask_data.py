@@ -20,8 +20,10 @@ from sklearn.pipeline import make_pipeline
 import pegasos
 from clusters import in_blocks, same, three_classes
 from pegasos import SDCA, Nystroem
-from pegasos.dask import DaskNystroem, DaskSDCA
+from pegasos.dask import DaskNystroem, DaskSDCA, blocks
 from pegasos.engine import landmarks
+from pegasos.engine.passes import Column
+from pegasos.engine.streaming import Order, _look
 from pegasos.kernels import Gaussian
 
 Array = np.ndarray[Any, Any]
@@ -120,6 +122,28 @@ def test_a_frame_of_other_numbers(rows: Any, client: Client) -> None:
     numbers = frame.to_numpy(dtype=np.float64)
     assert_allclose(found.objective_, SDCA("logistic").fit(numbers, rows[1]).objective_, rtol=2e-3)
     assert_array_equal(client.gather(client.compute(found.predict(lazy))), found.to_local().predict(frame))
+
+
+def unaligned(values: Array) -> Array:
+    """The same numbers four bytes beside where they should begin, as what comes over the network may lie."""
+    out = np.frombuffer(b"\0" * 4 + values.tobytes(), np.uint8)[4:].view(values.dtype).reshape(values.shape)
+    assert not out.flags.aligned
+    return out
+
+
+def test_what_came_over_the_network_has_the_same_bits(rows: Any) -> None:
+    X, codes = rows[0].astype(np.float64), np.unique(rows[1], return_inverse=True)[1]
+    csr = sparse.csr_matrix(np.where(X > 1.0, X, 0.0))
+    orders = [Order(Column(1, 1.0, (200.0, 400.0), 600), np.ones((3, 9)), 0.1, 0.1, np.ones(2), True)]
+    for each in (X, csr):
+        moved = unaligned(each) if each is X else sparse.csr_matrix((unaligned(csr.data), csr.indices, csr.indptr), csr.shape)
+        one, other = (
+            blocks.work_on(blocks.Coded(*given), (_look, (True, orders, 1, True)))
+            for given in ((each, codes, np.ones(600)), (moved, unaligned(codes), unaligned(np.ones(600))))
+        )
+        for mine, theirs in zip(one.sums, other.sums, strict=True):
+            assert_array_equal(mine, theirs)
+    assert blocks.aligned(moved).data.flags.aligned and blocks.aligned(X) is X
 
 
 # Nyström features -----------------------------------------------------------------------------------------------------

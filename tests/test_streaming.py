@@ -21,7 +21,7 @@ from pegasos.engine.losses import LOSSES
 from pegasos.engine.optimum import Intercept
 from pegasos.engine.passes import Certified, Column, LabelledBlocks
 from pegasos.engine.streaming import solve_in_passes
-from pegasos.engine.streaming_rows import central_point
+from pegasos.engine.streaming_rows import central_point, corner_values, soft_values
 from pegasos.engine.thin_rows import ShiftedRows, is_thin, pairs
 
 Array = np.ndarray[Any, Any]
@@ -300,3 +300,17 @@ def test_pairs_of_a_column_that_a_row_stores_twice() -> None:
     whole = rows.toarray()
     assert_allclose(found, whole.T @ (weights[:, None] * whole), atol=1e-12)
     assert_allclose(sums, weights @ whole, atol=1e-12)
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-9, 1e40])
+def test_values_along_a_step_are_their_sums(spread: float) -> None:
+    """Logarithms are taken of products: equal to one for each row, also where a product of sixteen is no number."""
+    random = np.random.default_rng(9)
+    for bounds in (np.full(50, 0.3), random.uniform(0.1, 2.0, 50)):
+        below, change, mu, step = spread * random.normal(size=50), spread * random.normal(size=50), 1e-3 * spread, 0.6
+        missing, corner = below - step * change, 2.0 * mu / bounds
+        root = np.sqrt(missing**2 + corner**2)
+        plain = np.sum(0.5 * bounds * (corner + missing + root)) - mu * np.log(corner + root).sum()
+        assert_allclose(corner_values(bounds, below, change, corner, mu, step), plain, rtol=1e-12)
+        soft = np.sum(bounds * np.logaddexp(0.0, -(below + step * change)))
+        assert_allclose(soft_values(bounds, below, change, np.empty(50), -700.0, step), soft, rtol=1e-12)

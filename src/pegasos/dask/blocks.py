@@ -15,6 +15,7 @@ from scipy import sparse
 from pegasos.engine.distances import squared_norms
 from pegasos.engine.passes import LabelledBlocks
 from pegasos.engine.row_blocks import Part
+from pegasos.engine.thin_rows import ShiftedRows
 from pegasos.engine.threads import single_threaded_blas
 
 Array = np.ndarray[Any, Any]
@@ -219,7 +220,7 @@ def read(number: int, X: Any, y: Any, weights: Any, folds: Any = None) -> Rows:
             X = X.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"block {number} of X holds something that is not a number: {error}") from None
-    X = X if sparse.issparse(X) else np.ascontiguousarray(X)
+    X = aligned(X if sparse.issparse(X) else np.ascontiguousarray(X))
     if not np.isfinite(X.data if sparse.issparse(X) else X).all():
         raise ValueError(f"block {number} of X holds NaN or infinite numbers: fill or drop them before the fit.")
     y = _column(number, y, "y", X.shape[0])
@@ -277,7 +278,19 @@ def work_on(coded: Coded, held: tuple[Any, tuple[Any, ...]]) -> Part:
     """work(block, *arguments) on small blocks of fixed size, one after the other, and their sum."""
     work, arguments = held
     with single_threaded_blas():
-        return LabelledBlocks(coded.X, coded.codes, coded.weights, coded.folds).map_sum(work, *arguments)
+        return LabelledBlocks(*map(aligned, (coded.X, coded.codes, coded.weights, coded.folds))).map_sum(work, *arguments)
+
+
+def aligned(values: Any) -> Any:
+    """The same where numbers begin at multiples of their size. What came over the network need not: then NumPy multiplies without
+    BLAS, several times slower and with other bits, and Numba compiles once more.
+    """
+    if isinstance(values, ShiftedRows):
+        return ShiftedRows(aligned(values.rows), aligned(values.shift))
+    if sparse.issparse(values):
+        parts = values.data, values.indices, values.indptr
+        return values if all(part.flags.aligned for part in parts) else type(values)(tuple(map(aligned, parts)), values.shape)
+    return np.require(values, requirements="A") if isinstance(values, np.ndarray) else values
 
 
 def add(parts: Sequence[Part]) -> Part:

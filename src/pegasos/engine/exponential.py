@@ -49,7 +49,7 @@ def fused(typing: Any, first: Any, second: Any, third: Any) -> Any:
 
 
 @compiled
-def _decay_double(values: NDArray[Any], factor: Any, smallest: Any) -> None:
+def decay_double(values: NDArray[Any], factor: Any, smallest: Any) -> None:
     """values become exp(factor values), and 0 where that is below the normal numbers."""
     magic = 6755399441055744.0
     for k in range(values.size):
@@ -108,6 +108,6 @@ def decay(values: NDArray[Any], width: float) -> None:
         return
     # A finite factor, so that distance 0 stays 0 even at a width below the dtype's range.
     least, smallest = RANGES[values.dtype]
-    work = _decay_double if values.dtype == np.float64 else _decay_single
+    work = decay_double if values.dtype == np.float64 else _decay_single
     with announced(work.__name__):
         work(values.reshape(-1), smallest.dtype.type(max(-1 / width, least)), smallest)

@@ -7,22 +7,71 @@ a, s and ξ follow (h = 2μ/C, r = √((m - 1)² + h²), s + ξ = h + r): nothin
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pegasos.engine.compiling import compiled
+from pegasos.engine.exponential import RANGES, decay_double
 from pegasos.engine.losses import LOSSES, dual_term, sigmoid, softplus
 
 Array = np.ndarray[Any, Any]
 
 _LOGISTIC = LOSSES["logistic"].code
+_SMALLEST = float(RANGES[np.dtype(np.float64)][1])
 #: Lines of `out`: weights of the matrix, what a smaller μ adds to the right side; then y a of the new point and of the tangent,
 #: each on one line, or on two (label 1, label -1).
 WEIGHT, RIGHT, FIRST = range(3)
 #: Numbers of `sums`: the loss; then Σ a and Σ d(a) by label, of the new point and of the tangent.
 LOSS, NEW, TANGENT = 0, 1, 5
 SUMS = 9
+#: Numbers whose logarithms are taken together, as that of their product, and how far from 1 a product may be.
+TOGETHER, LEAST, MOST = 16, 1e-250, 1e250
+
+
+@partial(compiled, any_order=True)
+def corner_values(bounds: Array, below: Array, change: Array, corner: Array, aim: float, step: float) -> float:
+    """Σ (C ξ - μ log(s + ξ)) after a step, up to a constant; below: 1 - m before it, corner: 2 μ/C."""
+    total = 0.0
+    for i in range(bounds.size):
+        missing = below[i] - step * change[i]
+        total += bounds[i] * (corner[i] + missing + math.sqrt(missing * missing + corner[i] * corner[i]))
+    logarithms = 0.0
+    for start in range(0, bounds.size, TOGETHER):
+        stop, product = min(start + TOGETHER, bounds.size), 1.0
+        for i in range(start, stop):
+            missing = below[i] - step * change[i]
+            product *= corner[i] + math.sqrt(missing * missing + corner[i] * corner[i])
+        if LEAST < product < MOST:
+            logarithms += math.log(product)
+        else:
+            for i in range(start, stop):
+                missing = below[i] - step * change[i]
+                logarithms += math.log(corner[i] + math.sqrt(missing * missing + corner[i] * corner[i]))
+    return 0.5 * total - aim * logarithms
+
+
+@partial(compiled, any_order=True)
+def soft_values(bounds: Array, margins: Array, change: Array, scratch: Array, smallest: float, step: float) -> float:
+    """Σ C log(1 + exp(-m)) after a step."""
+    total = 0.0
+    for i in range(bounds.size):
+        ahead = margins[i] + step * change[i]
+        total += bounds[i] * max(-ahead, 0.0)
+        scratch[i] = abs(ahead)
+    decay_double(scratch, -1.0, smallest)
+    for start in range(0, bounds.size, TOGETHER):
+        stop, product, alike = min(start + TOGETHER, bounds.size), 1.0, True
+        for i in range(start, stop):
+            product *= 1.0 + scratch[i]
+            alike &= bounds[i] == bounds[start]
+        if alike:
+            total += bounds[start] * math.log(product)
+        else:
+            for i in range(start, stop):
+                total += bounds[i] * math.log1p(scratch[i])
+    return total
 
 
 @compiled
@@ -59,6 +108,7 @@ def look_hinge(
     values[k] += Σ (C ξ - μ log(s + ξ)) after the step steps[k]: up to a constant what is minimized.
     """
     out[:] = 0.0
+    present, kept = 0, np.empty((4, codes.size))
     for i in range(codes.size):
         bound = unit * weights[i]
         if bound <= 0.0:
@@ -78,11 +128,10 @@ def look_hinge(
         out[line, i] = y * a
         out[WEIGHT, i] = a * t / (s * t + xi * a)
         out[RIGHT, i] = y * (t - a) / (s * t + xi * a)
-        h = 2.0 * aim / bound
-        for k in range(steps.size):
-            below = 1.0 - margin - steps[k] * change
-            r = math.sqrt(below * below + h * h)
-            values[k] += 0.5 * bound * (h + below + r) - aim * math.log(h + r)
+        kept[0, present], kept[1, present], kept[2, present], kept[3, present] = bound, 1.0 - margin, change, 2.0 * aim / bound
+        present += 1
+    for k in range(steps.size):
+        values[k] += corner_values(kept[0, :present], kept[1, :present], kept[2, :present], kept[3, :present], aim, steps[k])
 
 
 @compiled
@@ -102,6 +151,7 @@ def look_logistic(
 ) -> None:
     """The same for the logistic loss, which is smooth: a = C σ(-m), and μ plays no part."""
     out[:] = 0.0
+    present, kept = 0, np.empty((4, codes.size))
     for i in range(codes.size):
         bound = unit * weights[i]
         if bound <= 0.0:
@@ -121,5 +171,7 @@ def look_logistic(
         sums[LOSS] += bound * softplus(-ahead)
         out[line, i] = y * a
         out[WEIGHT, i] = a * sigmoid(ahead)
-        for k in range(steps.size):
-            values[k] += bound * softplus(-margin - steps[k] * change)
+        kept[0, present], kept[1, present], kept[2, present] = bound, margin, change
+        present += 1
+    for k in range(steps.size):
+        values[k] += soft_values(kept[0, :present], kept[1, :present], kept[2, :present], kept[3, :present], _SMALLEST, steps[k])
