@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help install test lint types layers tests slow bench demo play studies browser format pins clean
+.PHONY: help install test lint types layers tests slow bench demo play studies docs matrix wheel release browser format pins clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,36 @@ play: $(STAMP)  ## docs/play.html, the page to play with, after a change of what
 
 studies: $(STAMP)  ## all studies with five seeds, and docs/studies.md; needs PEGASOS_DATA, takes a quarter of an hour
 	$(BIN)/pegasos study all --seeds 5 -o runs/studies --page docs/studies.md
+
+docs: $(STAMP)  ## the documentation site in build/docs; examples run, warnings are errors
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	MPLBACKEND=Agg $(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
+
+# Each in a venv of its own: every Python that is here with the newest versions, and the oldest one with the oldest that are declared.
+matrix: MATRIX := build/matrix
+matrix:  ## the tests with other Pythons and other versions; TESTS=... for some of them
+	@for version in 3.11 3.12 3.13 3.14 oldest; do \
+		interpreter=python$$( [ $$version = oldest ] && echo 3.11 || echo $$version ); \
+		$$interpreter -c '' 2>/dev/null || { echo "$$version: no $$interpreter here"; continue; }; \
+		mkdir -p $(MATRIX) && $$interpreter -m venv $(MATRIX)/$$version && : > $(MATRIX)/$$version.txt; \
+		[ $$version != oldest ] || $$interpreter tests/oldest_versions.py > $(MATRIX)/$$version.txt; \
+		$(MATRIX)/$$version/bin/python -m pip install --quiet --disable-pip-version-check -c $(MATRIX)/$$version.txt -e '.[dev]' && \
+		$(MATRIX)/$$version/bin/python -m pytest -n 2 --dist loadgroup -q $(TESTS) || exit 1; \
+	done
+
+# An installation from the wheel alone, without the sources at hand.
+wheel: $(STAMP)  ## a source distribution and a wheel in dist, and a try of what is in them
+	rm -rf dist build/wheel && $(PYTHON) -m venv build/wheel
+	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check build
+	build/wheel/bin/python -m build --outdir dist . > build/wheel/log || { cat build/wheel/log; exit 1; }
+	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "$$(ls dist/*.whl)[app]"
+	cp tests/smoke.py build/wheel && cd build/wheel && bin/python smoke.py
+
+release: test docs wheel  ## all that must pass before a tag
+	@git diff --quiet HEAD || { echo "there are changes that are not committed"; exit 1; }
+	@version=$$($(BIN)/python -c 'from importlib.metadata import version; print(version("pegasos"))'); \
+		grep -q "^## \[*$$version" CHANGELOG.md || { echo "CHANGELOG.md has no heading for $$version"; exit 1; }; \
+		echo "ready: git tag v$$version"
 
 # The pages are tested in a real browser; without it those tests are skipped, and say so.
 browser:  ## install Debian's Chromium for the tests of pages, as root

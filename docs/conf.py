@@ -1,0 +1,67 @@
+"""The documentation site: these Markdown pages, a reference from docstrings, and examples that run while it is built."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import version as installed
+from typing import Any
+
+project = "pegasos"
+author = "the pegasos developers"
+release = version = installed("pegasos")
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["examples", "sg_execution_times.rst"]
+html_theme = "furo"
+html_title = "pegasos"
+html_extra_path = ["play.html"]
+myst_heading_anchors = 4
+myst_enable_extensions = ["dollarmath"]
+autosummary_generate = True
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": "plot_",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "min_reported_time": 1e9,
+}
+templates_path = ["_templates"]
+
+
+def as_plain_text(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings are written for people at a prompt: `code` in single quotes, plan_ and |z| as they are. Sphinx is told so."""
+    for number, line in enumerate(lines):
+        if line.lstrip().startswith((">>>", "...")) or "``" in line:  # examples, and what is written for Sphinx already
+            continue
+        pieces = line.split("`")
+        if len(pieces) % 2:  # every second piece is code
+            pieces[0::2] = [re.sub(r"(?<=\w)_(?!\w)", r"\_", piece).replace("|", r"\|") for piece in pieces[0::2]]
+            line = "``".join(pieces)
+        lines[number] = line
+
+
+#: What the engine and the search ask of a learner, and nobody else.
+INSIDE = {"check_parameters", "examples", "labels_of", "make_solvers", "planned_stop", "probabilities_of", "scored"}
+
+
+def leave_out(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
+    """Methods are told of where they are ours and for users; scikit-learn's own stand in its own reference."""
+    ours = (getattr(thing, "__module__", None) or "pegasos").startswith("pegasos")
+    return True if name in INSIDE or (what == "class" and not ours) else None
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-skip-member", leave_out)
+    app.connect("autodoc-process-docstring", as_plain_text, priority=400)  # before numpydoc
