@@ -158,7 +158,7 @@ class Grid:
                         figures.setdefault(f"heat {what} {tail}".strip(), {**heat, "title": title})
                 for along, other in ((one, two), (two, one)):
                     rows = [row for row in self._rows(cells, along, other, "test") if None not in (row["at"], row["value"])]
-                    if len({row["at"] for row in rows}) > 1:
+                    if len({(row["yr"], row["at"]) for row in rows}) > len({row["yr"] for row in rows}):  # a line has two points
                         lines = self._lines(rows, described[along], described[other])
                         title = f"{self.described['against']} against {described[along]['title']}{': ' if tail else ''}{tail}"
                         figures.setdefault(f"lines {along} {tail}".strip(), {**lines, "title": title})

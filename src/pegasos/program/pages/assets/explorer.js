@@ -112,7 +112,8 @@ function choose(number) {
 function drawLines(name, along, other, cells) {
   const figure = byId(`lines-${name}-figure`), axis = grid.axes[axisOf(along)];
   const rows = rowsOf(cells, along, other, "test").filter((row) => row.at !== null && row.value !== null);
-  figure.hidden = distinct(rows.map((row) => row.at)) < 2;
+  // Points alone are no curve: at least one line has two of them.
+  figure.hidden = !rows.some((one) => rows.some((two) => two.yr === one.yr && two.at !== one.at));
   if (figure.hidden) return;
   const spec = copy(grid.lines);
   spec.data.values = rows;
