@@ -86,12 +86,13 @@ def test_a_killed_worker_costs_no_bit(rows: Any, client: Client) -> None:
     same(quiet, through)
 
 
-def idle(client: Client, seconds: float = 5.0) -> bool:
-    """Whether the workers soon have nothing more to do."""
-    deadline = time.monotonic() + seconds
-    while any(client.processing().values()) and time.monotonic() < deadline:
+def idle(client: Client, seconds: float = 10.0) -> bool:
+    """Whether the workers soon have nothing more to do, and stay so: a graph that was sent may arrive after a look."""
+    deadline, quiet = time.monotonic() + seconds, 0
+    while quiet < 5 and time.monotonic() < deadline:
+        quiet = 0 if any(client.processing().values()) else quiet + 1
         time.sleep(0.05)
-    return not any(client.processing().values())
+    return quiet == 5
 
 
 def test_a_wish_to_stop_cancels_the_tasks(rows: Any, client: Client) -> None:

@@ -35,8 +35,8 @@ class DaskSDCA(Connected, SDCA):
     max_epochs : passes over the rows at most.
     sampling, random_state : without effect: nothing is drawn.
     finish, checkpoints, warm_start : only their defaults: there are no epochs of coordinate ascent.
-    memory : bytes on the workers within which blocks are kept between passes (default: half of what the workers have); larger
-        data are made again from their source in every pass.
+    memory : bytes on the workers within which blocks are kept between passes (default: half of what the workers have, and
+        60 % with all else that is there); larger data are made again from their source in every pass.
     client : the distributed.Client; None: the current one.
 
     Attributes

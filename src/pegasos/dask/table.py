@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +22,9 @@ from pegasos.learners.cluster_tasks import guarded, results_of
 
 Array = np.ndarray[Any, Any]
 
-#: Share of the workers' memory that blocks may take to be kept there between passes.
-KEPT_SHARE = 0.5
+#: Share of a worker's memory that blocks may take to be kept there between passes, and how full they may make it: from 70 % on
+#: Dask moves blocks to the disk and back in every pass.
+KEPT_SHARE, FULL_SHARE = 0.5, 0.6
 #: How long to wait for a first worker.
 WORKER_SECONDS = 10
 
@@ -176,4 +178,13 @@ def _budget(client: Client, memory: Any) -> int:
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     if not workers:
         raise ValueError("the Dask cluster has no workers (yet): start some, or wait with client.wait_for_workers(1).")
-    return int(KEPT_SHARE * sum(worker["memory_limit"] or 0 for worker in workers))
+    return room(workers)
+
+
+def room(workers: Iterable[dict[str, Any]]) -> int:
+    """Bytes in which these workers may keep blocks, by what the scheduler knows about them."""
+    found = 0.0
+    for worker in workers:
+        limit = worker["memory_limit"] or 0
+        found += max(0.0, min(KEPT_SHARE * limit, FULL_SHARE * limit - worker["metrics"]["memory"]))
+    return int(found)

@@ -11,7 +11,7 @@ from distributed import Client
 
 from pegasos.dask.blocks import Coded
 from pegasos.dask.passes import ClusterPasses, guarded
-from pegasos.dask.table import KEPT_SHARE
+from pegasos.dask.table import room
 from pegasos.program.large.prepared import PreparedRows, spans
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain
@@ -34,8 +34,8 @@ def sees(file: PreparedRows) -> bool:
 
 @contextmanager
 def passes_on_cluster(client: Client, files: Sequence[PreparedRows], memory: int | None) -> Iterator[ClusterPasses]:
-    """Passes over all rows. Pieces are kept on the workers if all of them fit into `memory` (None: half of what the workers
-    have), else read again in every pass.
+    """Passes over all rows. Pieces are kept on the workers if all of them fit into `memory` (None: as much as the workers
+    have room for), else read again in every pass.
     """
     workers = client.scheduler_info(n_workers=-1)["workers"]
     if not workers:
@@ -51,7 +51,7 @@ def passes_on_cluster(client: Client, files: Sequence[PreparedRows], memory: int
     # pieces that cannot be told from others by name: the files of two runs may have the same
     lazy = [dask.delayed(read_piece, pure=False)(file, span.start, span.stop) for file, span in spans(files, max(1, size))]
     if memory is None:
-        memory = int(KEPT_SHARE * sum(worker["memory_limit"] or 0 for worker in workers.values()))
+        memory = room(workers.values())
     kept = _BYTES * (numbers + 2 * rows) <= memory
     held: list[Any] = client.compute(lazy) if kept else lazy
     with guarded(client, held if kept else []):

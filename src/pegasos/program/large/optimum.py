@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where work is sent: a distributed.Client, and the bytes in which rows may stay there; None: half of what there is."""
+    """Where work is sent: a distributed.Client, and the bytes in which rows may stay there; None: as there is room."""
 
     client: Any
     memory: int | None = None
