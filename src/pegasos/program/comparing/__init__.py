@@ -67,8 +67,8 @@ def compare(
             raise ValueError(f"X has {len(rows)} rows and {what} {len(part)} values; there must be as many.")
     if isinstance(rows.X, np.ndarray) and rows.X.dtype.kind == "f" and np.isnan(rows.X).any():
         raise ValueError("X has gaps (nan): give a pandas or polars frame, whose gaps are imputed.")
-    extra = {"groups": groups, "weights": sample_weight}
-    rows = replace(rows, **{key: None if value is None else np.asarray(value) for key, value in extra.items()})
+    own, weights = (None if each is None else np.asarray(each) for each in (groups, sample_weight))
+    rows = replace(rows, groups=own, weights=weights)
     chosen = Metric(metric) if isinstance(metric, str) else metric
     return compare_rows(rows, chosen.settled(rows.labels), models, cv, repeats, max_time, random_state)
 

@@ -6,7 +6,7 @@ import contextlib
 import pickle
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from pegasos.metrics import PROBABILITIES, SCORES, Answers, Metric, answers
 from pegasos.program.comparing.learners import Learner, Task, folds
 from pegasos.program.pages.wording import count as counted
 from pegasos.program.records.comparisons import LeftOut
-from pegasos.program.tables.dataset import BadData, Dataset
+from pegasos.program.tables.dataset import BadData, Dataset, take
 from pegasos.program.tables.messages import plain
 
 
@@ -101,7 +101,7 @@ class Contest:
             left = None if self.until is None or free else self.until - time.monotonic()
             if left is not None and left <= max((trial.fit_seconds for trial in known), default=0.0):
                 raise Interrupted  # the next fit would not be done in time
-            trials.append(self._try(learner, _taken(self.rows, train), _taken(self.rows, test), left))
+            trials.append(self._try(learner, take(self.rows, train), take(self.rows, test), left))
             done()
         return trials
 
@@ -140,8 +140,3 @@ def _answers(model: Any, rows: Dataset, labels: Any, metric: Metric) -> Answers:
             scores = model.decision_function(rows.X)
         scores = model.predict_proba(rows.X) if scores is None else scores
     return answers(model.classes_, rows.labels, labels, scores, probabilities)
-
-
-def _taken(rows: Dataset, places: Any) -> Dataset:
-    parts = {name: getattr(rows, name) for name in ("X", "y", "groups", "weights")}
-    return replace(rows, test=None, where=None, **{name: None if part is None else part[places] for name, part in parts.items()})

@@ -11,11 +11,11 @@ from pegasos.metrics import METRICS, Metric
 from pegasos.program.comparing import LEARNERS, compare_rows
 from pegasos.program.errors import UsageError
 from pegasos.program.jobs import outputs
-from pegasos.program.jobs.datasets import load, take
+from pegasos.program.jobs.datasets import load
 from pegasos.program.jobs.tuning import MOST_SECONDS
 from pegasos.program.pages import report
 from pegasos.program.records.comparisons import Comparison
-from pegasos.program.tables.dataset import Dataset
+from pegasos.program.tables.dataset import Dataset, take
 from pegasos.program.tables.messages import near
 from pegasos.program.terminal import console, judging_values
 from pegasos.program.terminal.options import JudgingOptions, ReadingOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pegasos.metrics import METRICS, Measure
-from pegasos.program.pages.blocks import Block, Chart, Facts, Section, Table, Text, Tiles, columns
+from pegasos.program.pages.blocks import Block, Chart, Facts, Section, Table, Text, Tile, Tiles, columns
 from pegasos.program.pages.vega import Spec, chart, either, mark, number, tooltip, word
 from pegasos.program.pages.wording import count, duration, interval, score_text, value_text
 from pegasos.program.records.comparisons import Comparison, Contender
@@ -36,7 +36,7 @@ _REMARK = (
 
 
 def _tiles(found: Comparison) -> list[Block]:
-    measure, tiles = found.measure, []
+    measure, tiles = found.measure, list[Tile]()
     ours = next((each for each in found.contenders if each.ours), None)
     theirs = next((each for each in found.contenders if not each.ours and each.name != "guess"), None)
     guess = next((each for each in found.contenders if each.name == "guess"), None)
