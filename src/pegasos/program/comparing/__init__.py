@@ -113,7 +113,7 @@ def compare_rows(
         seconds=time.monotonic() - begin,
         contenders=contenders,
         left_out=trials.left_out,
-        advice=advice(contenders, measure_of(metric.name)),
+        advice=advice(contenders, trials.left_out, measure_of(metric.name)),
     )
 
 

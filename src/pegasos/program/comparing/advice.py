@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pegasos.metrics import Measure
 from pegasos.program.pages.wording import score_text
-from pegasos.program.records.comparisons import Contender
+from pegasos.program.records.comparisons import Contender, LeftOut
 
+#: Our families, by name.
+OURS = ("linear", "kernel")
 #: How many times quicker at predicting a learner must be to be pointed at.
 _QUICKER = 3.0
 
 
-def advice(contenders: list[Contender], measure: Measure) -> str:
+def advice(contenders: list[Contender], left_out: list[LeftOut], measure: Measure) -> str:
     """The advice for contenders that are sorted, the best first."""
     best, told = contenders[0], score_text(contenders[0].value, measure)
     guess = next((each for each in contenders if each.name == "guess"), None)
@@ -29,7 +31,8 @@ def advice(contenders: list[Contender], measure: Measure) -> str:
     ours = [each for each in contenders if each.ours]
     if ours and not any(each.near for each in ours):
         lost = ", ".join(f"{each.name} by {score_text(each.behind, measure)}" for each in ours)
-        parts.append(f"ours lose here, {lost}")
+        missing = [each.name for each in left_out if each.name in OURS]
+        parts.append(f"ours lose here, {lost}" + (f" ({', '.join(missing)} was not compared)" if missing else ""))
     return "; ".join(parts).replace("\u00a0", " ") + "."
 
 

@@ -53,8 +53,10 @@ def _left_out(found: Comparison) -> list[Block]:
 
 
 def _picture(found: Comparison) -> Chart:
+    """Means with their intervals; guessing only where it is near, for else all others would stand in a corner."""
     measure = found.measure
     form = ".2%" if measure.percent else ".4~g"
+    drawn = [each for each in found.contenders if each.near or each.name != "guess"]
     rows = [
         {
             "who": each.words,
@@ -64,52 +66,49 @@ def _picture(found: Comparison) -> Chart:
             "value": each.value,
             "low": each.low,
             "high": each.high,
-            "fit": seconds_text(each.fit_seconds),
             "p": p_text(each),
         }
-        for order, each in enumerate(found.contenders)
+        for order, each in enumerate(drawn)
     ]
     title = f"{measure.name}, {'less' if measure.least else 'more'} is better"
     across = {"title": title, "scale": {"zero": False}, "axis": {"format": ".0%" if measure.percent else "~g", "tickCount": 5}}
+    hints = tooltip(who="learner", value=(measure.name, form), low=("95 % from", form), high=("to", form), p="p against the best")
     place = word("who", "order", title=None, axis={"labelLimit": 150})
-    ink = either("datum.ours", _OURS, _THEIRS)
-    hints = tooltip(
-        who="learner", value=(measure.name, form), low=("95 % from", form), high=("to", form), p="p against the best", fit="fit"
-    )
-    look: Spec = {"y": place, "color": ink, "tooltip": hints}
+    look: Spec = {"y": place, "color": either("datum.ours", _OURS, _THEIRS), "tooltip": hints}
     bars = mark("rule", {**look, "x": number("low", **across), "x2": {"field": "high"}}, strokeWidth=2.5, opacity=1, aria=False)
-    fill = {
-        "condition": [{"test": "!datum.near", "value": "transparent"}, {"test": "datum.ours", "value": _OURS}],
-        "value": _THEIRS,
-    }
+    inside = [{"test": "!datum.near", "value": "transparent"}, {"test": "datum.ours", "value": _OURS}]
+    fill = {"condition": inside, "value": _THEIRS}
     points = mark("point", {**look, "x": number("value", **across), "fill": fill}, size=90, strokeWidth=2, opacity=1)
+    hidden = "" if len(drawn) == len(found.contenders) else " Always guessing is far behind and not drawn."
     caption = (
         "Points are means over splits, bars corrected 95 % intervals; orange are ours, blue scikit-learn's. Filled: the best, "
-        "and who is not behind it by more than noise. Bars may overlap where the paired test tells learners apart."
+        f"and who is not behind it by more than noise. Bars may overlap where the paired test tells learners apart.{hidden}"
     )
-    return Chart("comparison", METRICS[found.metric].words, chart(rows, bars, points, height=[28]), caption)
+    return Chart("comparison", _upper(METRICS[found.metric].words), chart(rows, bars, points, height=[28]), caption)
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _table(found: Comparison) -> Table:
-    measure = found.measure
     rows = [
         {
             "who": each.words,
             "whose": "ours" if each.ours else "scikit-learn",
-            "value": score_text(each.value, measure),
-            "range": _range(each, measure),
-            "behind": behind_text(each, measure),
-            "p": p_text(each),
-            "fit": seconds_text(each.fit_seconds),
-            "predict": seconds_text(each.predict_seconds),
-            "size": size_text(each.bytes),
-            "note": each.note or "",
+            **{name: getattr(each, name) for name in ("value", "low", "high", "behind", "note")},
+            "p": None if each.p is None else round(each.p, 4),
+            "fit": each.fit_seconds,
+            "predict": 1000 * each.predict_seconds,
+            "size": each.bytes / 1000,
         }
         for each in found.contenders
     ]
-    told = {"value": measure.name, "range": "95 % interval", "behind": "behind the best", "p": "p", "fit": "fit"}
-    listed = columns("text", who="learner", whose="whose", **told, predict="1,000 rows", size="size", note="note")
-    return Table("comparison", "All figures", listed, rows)
+    figures = {"value": found.metric, "low": "95 % from", "high": "to", "behind": "behind the best"}
+    costs = {"p": "p", "fit": "fit, s", "predict": "1,000 rows, ms", "size": "size, kB"}
+    listed = columns("percent" if found.measure.percent else "number", **figures) + columns("number", **costs)
+    names, notes = columns("text", who="learner", whose="whose"), columns("text", note="note")
+    return Table("comparison", "All figures", [*names, *listed, *notes], rows)
 
 
 def _choices(found: Comparison) -> list[Block]:
