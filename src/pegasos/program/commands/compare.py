@@ -21,7 +21,7 @@ def command(
         list[str],
         option(
             "NAME",
-            "guess, logistic, neighbours, linear, svc, forest, kernel or boosting; repeatable. Default: all.",
+            "guess, logistic, neighbours, svc, forest, linear, kernel or boosting; repeatable. Default: all.",
             "--model",
             "-m",
         ),

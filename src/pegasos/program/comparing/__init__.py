@@ -46,7 +46,7 @@ def compare(
     Ours are tuned within every training part, as `pegasos tune` would; scikit-learn's have their default settings. All get the
     same numbers: gaps of a frame are imputed, words are one-hot, columns are standardized, fitted to training rows only.
 
-    models    some of "guess", "logistic", "neighbours", "linear", "svc", "forest", "kernel", "boosting"; none: all.
+    models    some of "guess", "logistic", "neighbours", "svc", "forest", "linear", "kernel", "boosting"; none: all.
     cv, repeats  stratified folds (whole `groups`), and how often they are drawn anew.
     image     height and width where a row is a picture: pixels stay as they are.
     max_time  seconds: the cheapest learners come first; who has no complete repeat when they are up is in `left_out`.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pegasos.metrics import Measure
+from pegasos.program.comparing.learners import LEARNERS
 from pegasos.program.pages.wording import score_text
 from pegasos.program.records.comparisons import Contender, LeftOut
 
-#: Our families, by name.
-OURS = ("linear", "kernel")
 #: How many times quicker at predicting a learner must be to be pointed at.
 _QUICKER = 3.0
 
@@ -31,7 +30,7 @@ def advice(contenders: list[Contender], left_out: list[LeftOut], measure: Measur
     ours = [each for each in contenders if each.ours]
     if ours and not any(each.near for each in ours):
         lost = ", ".join(f"{each.name} by {score_text(each.behind, measure)}" for each in ours)
-        missing = [each.name for each in left_out if each.name in OURS]
+        missing = [each.name for each in left_out if LEARNERS[each.name].ours]
         parts.append(f"ours lose here, {lost}" + (f" ({', '.join(missing)} was not compared)" if missing else ""))
     return "; ".join(parts).replace("\u00a0", " ") + "."
 

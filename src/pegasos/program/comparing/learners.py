@@ -143,9 +143,9 @@ LEARNERS = {
         Learner("guess", "always guessing", False, _as_it_comes(_guessing)),
         Learner("logistic", "logistic regression", False, _as_it_comes(lambda rows, task: LogisticRegression(max_iter=1000))),
         Learner("neighbours", "5 nearest neighbours", False, _as_it_comes(lambda rows, task: KNeighborsClassifier())),
-        Learner("linear", "linear, tuned", True, _tuned(kernels=False)),
         Learner("svc", "SVC", False, _as_it_comes(lambda rows, task: SVC()), probabilities=False),
         Learner("forest", "random forest", False, _as_it_comes(_forest)),
+        Learner("linear", "linear, tuned", True, _tuned(kernels=False)),
         Learner("kernel", "kernel, tuned", True, _tuned(kernels=True)),
         Learner("boosting", "boosting", False, _as_it_comes(_boosting)),
     )

@@ -98,9 +98,9 @@ def _table(found: Comparison) -> Table:
             "whose": "ours" if each.ours else "scikit-learn",
             **{name: getattr(each, name) for name in ("value", "low", "high", "behind", "note")},
             "p": None if each.p is None else round(each.p, 4),
-            "fit": each.fit_seconds,
-            "predict": 1000 * each.predict_seconds,
-            "size": each.bytes / 1000,
+            "fit": _rounded(each.fit_seconds),
+            "predict": _rounded(1000 * each.predict_seconds),
+            "size": _rounded(each.bytes / 1000),
         }
         for each in found.contenders
     ]
@@ -109,6 +109,11 @@ def _table(found: Comparison) -> Table:
     listed = columns("percent" if found.measure.percent else "number", **figures) + columns("number", **costs)
     names, notes = columns("text", who="learner", whose="whose"), columns("text", note="note")
     return Table("comparison", "All figures", [*names, *listed, *notes], rows)
+
+
+def _rounded(value: float) -> float | int:
+    """Three digits, or all before the point."""
+    return float(f"{value:.3g}") if value < 100 else round(value)
 
 
 def _choices(found: Comparison) -> list[Block]:
