@@ -183,6 +183,7 @@ def check_compiled_once(cache: str, what: list[str], quick: bool) -> None:
     assert after["scores"] == before["scores"], "the same machine code gives the same bits"
 
 
+@pytest.mark.slow
 def test_the_first_fit_compiles_and_says_so_the_second_process_does_neither(tmp_path: Path) -> None:
     check_compiled_once(private(tmp_path / "cache"), KERNEL, quick=True)
 
