@@ -982,3 +982,15 @@ def permutation_importance(predict, X, y, repeats, seed):
             errors.append(np.mean(predict(shuffled) != y))
         found.append(np.mean(errors) - base)
     return found
+
+
+def corrected_resampled_t(values: Sequence[float], test_share: float) -> tuple[float, float, float, float]:
+    """Nadeau and Bengio: mean, 95 % interval, and two-sided p of mean 0, for values over splits that test this share of rows."""
+    from scipy.stats import t
+
+    count = len(values)
+    mean = sum(values) / count
+    variance = sum((value - mean) ** 2 for value in values) / (count - 1)
+    error = math.sqrt(variance * (1 / count + test_share / (1 - test_share)))
+    reach = t.ppf(0.975, count - 1) * error
+    return mean, mean - reach, mean + reach, 2 * (1 - t.cdf(abs(mean) / error, count - 1))

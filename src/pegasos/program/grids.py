@@ -11,8 +11,10 @@ from sklearn.base import clone
 from pegasos.engine.elementwise import as_rows
 from pegasos.engine.kernels import DistanceKernel, Gaussian, Kernel, Polynomial
 from pegasos.learners.catalogue import MODELS, make_learner
+from pegasos.metrics import LABELS, Metric
 from pegasos.program.pipelines import Recipe, expansion
 from pegasos.program.tables.dataset import Dataset
+from pegasos.program.tables.description import is_unbalanced
 from pegasos.search.anatomy import anatomy
 
 #: Rows up to which every kernel machine is solved to its tolerance by default; above, Pegasos takes its steps instead.
@@ -53,6 +55,13 @@ def default_models(rows: int, probabilities: bool = False) -> list[str]:
     if probabilities:
         return ["sdca-logistic"] if rows <= SOLVED_ROWS else ["logistic"]
     return ["sdca"] if rows <= SOLVED_ROWS else ["pegasos"]
+
+
+def weights_to_try(metric: Metric | None, labels: Any) -> dict[str, list[Any]]:
+    """Weights of classes as an axis of a grid, where a metric of labels looks at classes that are unbalanced."""
+    unbalanced = is_unbalanced(np.unique(labels, return_counts=True)[1])
+    wanted = metric is not None and metric.kind.needs == LABELS and metric.name != "error" and unbalanced
+    return {"class_weight": [None, "balanced"]} if wanted else {}
 
 
 def make_grid(request: GridRequest, recipe: Recipe, dataset: Dataset) -> list[dict[str, list[Any]]]:

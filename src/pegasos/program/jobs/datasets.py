@@ -232,11 +232,3 @@ def _draw(dataset: Dataset, rows: Array, share: float, seed: int) -> tuple[Array
     except ValueError as error:
         raise BadData(f"{dataset.name}: {len(rows)} rows cannot be split for a test of {share:g}: {error}") from None
     return train, test, "random, by class" if by_class else "random"
-
-
-def take(dataset: Dataset, rows: Array) -> Dataset:
-    values = {name: getattr(dataset, name) for name in ("X", "y", "groups", "weights")}
-    parts: dict[str, Any] = {name: None if value is None else value[rows] for name, value in values.items()}
-    whole = dataset.where
-    where = None if whole is None else lambda row: whole(int(rows[row]))
-    return replace(dataset, test=None, where=where, **parts)

@@ -12,10 +12,10 @@ from pegasos.explaining import Explanation, explain
 from pegasos.metrics import Metric
 from pegasos.program.errors import UsageError
 from pegasos.program.jobs import outputs
-from pegasos.program.jobs.datasets import take
 from pegasos.program.jobs.evaluation import metric_of
 from pegasos.program.jobs.model_cards import SavedModel
 from pegasos.program.pages import report
+from pegasos.program.tables.dataset import take
 from pegasos.program.terminal import console, judging_values
 from pegasos.program.terminal.options import JudgingOptions, ReadingOptions
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from pegasos.program.errors import UsageError
 from pegasos.program.jobs import outputs
-from pegasos.program.jobs.datasets import take
 from pegasos.program.jobs.model_cards import SavedModel
 from pegasos.program.onnxfile import Exported, Input, export_onnx
 from pegasos.program.onnxfile.running import Agreement, OnnxModel
 from pegasos.program.scoring import scores_of
+from pegasos.program.tables.dataset import take
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions
 from pegasos.search.anatomy import anatomy

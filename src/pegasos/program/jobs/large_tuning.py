@@ -20,7 +20,6 @@ from pegasos.nystroem import Nystroem
 from pegasos.program.grids import SOLVED_ROWS
 from pegasos.program.jobs import tune_files, tune_search, tuning
 from pegasos.program.jobs.clusters import cluster_of
-from pegasos.program.jobs.datasets import take
 from pegasos.program.jobs.large_tables import LargeTable
 from pegasos.program.jobs.large_training import chosen_scale
 from pegasos.program.jobs.prepared_tables import Known, PreparedTable, count_errors, prepared, save_large, stored_numbers
@@ -33,7 +32,7 @@ from pegasos.program.large.survey import Survey
 from pegasos.program.pages.wording import whole_words
 from pegasos.program.records.runs import Compared, ErrorCount, TuneRecord, WholeRecord, out_of_fold
 from pegasos.program.scoring import labels_of, scores_of
-from pegasos.program.tables.dataset import Dataset
+from pegasos.program.tables.dataset import Dataset, take
 from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.read_options import Outline
 from pegasos.program.tables.row_hashes import hash_rows

@@ -17,7 +17,6 @@ from sklearn.pipeline import Pipeline
 from pegasos.engine.thin_rows import ShiftedRows
 from pegasos.learners.one_vs_all import NotFinite
 from pegasos.program import scoring
-from pegasos.program.jobs.datasets import take
 from pegasos.program.jobs.large_tables import LargeTable
 from pegasos.program.jobs.model_cards import fingerprint
 from pegasos.program.large.prepared import PreparedRows, SparseRows, needed_bytes, workplace
@@ -28,7 +27,7 @@ from pegasos.program.modelfile import save
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import CardData, CardSplit, ModelCard
 from pegasos.program.records.runs import ErrorCount
-from pegasos.program.tables.dataset import BadData, Dataset
+from pegasos.program.tables.dataset import BadData, Dataset, take
 from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.messages import plain, size
 from pegasos.program.tables.row_hashes import hash_rows

@@ -12,12 +12,11 @@ import numpy as np
 
 from pegasos.program.errors import UsageError
 from pegasos.program.jobs import outputs
-from pegasos.program.jobs.datasets import take
 from pegasos.program.jobs.model_cards import SavedModel, fingerprint
 from pegasos.program.modelfile import save
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.runs import ErrorCount
-from pegasos.program.tables.dataset import Dataset
+from pegasos.program.tables.dataset import Dataset, take
 from pegasos.program.tables.named_sets import SETS
 from pegasos.program.tables.row_hashes import hash_rows
 from pegasos.program.terminal import console

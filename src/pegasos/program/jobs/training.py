@@ -13,7 +13,7 @@ from pegasos.metrics import Answers, Metric, answers
 from pegasos.nystroem import Nystroem
 from pegasos.program.jobs import outputs
 from pegasos.program.jobs.clusters import check_cluster, check_learning, cluster_of, fit_on_cluster
-from pegasos.program.jobs.datasets import Split, check_source, load_or_outline, split_rows, take
+from pegasos.program.jobs.datasets import Split, check_source, load_or_outline, split_rows
 from pegasos.program.jobs.model_cards import make_card
 from pegasos.program.modelfile import save
 from pegasos.program.pipelines import check_expansion, chosen_scale, learned_rows, make_recipe
@@ -21,7 +21,7 @@ from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import TrainRecord, learner_facts
 from pegasos.program.records.runs import ErrorCount, as_text
 from pegasos.program.scoring import scores_of
-from pegasos.program.tables.dataset import Dataset
+from pegasos.program.tables.dataset import Dataset, take
 from pegasos.program.tables.named_sets import SETS
 from pegasos.program.tables.read_options import Outline
 from pegasos.program.tables.shards import is_pattern

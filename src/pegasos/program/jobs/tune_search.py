@@ -11,10 +11,10 @@ import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from pegasos.learners.catalogue import MODELS, make_learner
-from pegasos.metrics import LABELS, METRICS, PROBABILITIES, Metric
+from pegasos.metrics import METRICS, PROBABILITIES, Metric
 from pegasos.nystroem import Nystroem
 from pegasos.program.errors import UsageError
-from pegasos.program.grids import GridRequest, default_models, make_grid
+from pegasos.program.grids import GridRequest, default_models, make_grid, weights_to_try
 from pegasos.program.large.optimum import Cluster
 from pegasos.program.pipelines import Recipe, check_expansion, learned_rows, make_recipe
 from pegasos.program.tables.dataset import BadData, Dataset
@@ -126,9 +126,8 @@ def _request(job: TuneJob, metric: Metric | None, models: list[str], rows: Datas
     values = option_values.grids(job.learning, learned, np.unique(rows.labels))
     for note in option_values.refuse_unknown(models, values):
         console.say(f"note: {note}")
-    counts = np.unique(rows.labels, return_counts=True)[1]
-    if metric is not None and metric.kind.needs == LABELS and metric.name != "error" and is_unbalanced(counts):
-        values.setdefault("class_weight", [None, "balanced"])
+    for name, each in weights_to_try(metric, rows.labels).items():
+        values.setdefault(name, each)
     expand = option_values.parse_expand(job.learning.expand)
     landmarks = option_values.parse_landmarks(job.learning.landmarks)
     return GridRequest(models, values.pop("kernel", []), expand, values, job.running.seed, job.running.memory, landmarks)

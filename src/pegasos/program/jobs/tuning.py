@@ -13,14 +13,14 @@ from pegasos.program.errors import UsageError
 from pegasos.program.files import resumable
 from pegasos.program.jobs import outputs, training
 from pegasos.program.jobs.clusters import check_cluster, cluster_of
-from pegasos.program.jobs.datasets import Split, load_or_outline, split_rows, take
+from pegasos.program.jobs.datasets import Split, load_or_outline, split_rows
 from pegasos.program.jobs.tune_files import facts_of_card, make_record, write_run
 from pegasos.program.jobs.tune_search import TuneJob, explore
 from pegasos.program.pipelines import Recipe, chosen_scale
 from pegasos.program.records.decisions import CalibrationRecord, calibration_record
 from pegasos.program.records.runs import Decision, TuneRecord, out_of_fold
 from pegasos.program.scoring import scores_of
-from pegasos.program.tables.dataset import Dataset
+from pegasos.program.tables.dataset import Dataset, take
 from pegasos.program.tables.read_options import Outline
 from pegasos.program.terminal import console, judging_values, option_values
 from pegasos.search.anatomy import anatomy

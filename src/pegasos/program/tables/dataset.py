@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -104,3 +104,12 @@ class Dataset:
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
+
+
+def take(dataset: Dataset, rows: Array) -> Dataset:
+    """Some rows of a data set, with all that belongs to them."""
+    values = {name: getattr(dataset, name) for name in ("X", "y", "groups", "weights")}
+    parts: dict[str, Any] = {name: None if value is None else value[rows] for name, value in values.items()}
+    whole = dataset.where
+    where = None if whole is None else lambda row: whole(int(rows[row]))
+    return replace(dataset, test=None, where=where, **parts)
