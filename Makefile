@@ -97,7 +97,7 @@ pins: PINS := build/pins
 pins:  ## renew constraints.txt with the newest versions
 	rm -rf $(PINS)
 	$(PYTHON) -m venv $(PINS)
-	$(PINS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(PINS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev,docs]'
 	$(PINS)/bin/python -m pip list --format=freeze --exclude pegasos --exclude pip --exclude setuptools > $(PINS)/list
 	{ echo "# The versions that 'make install' uses. To renew: make pins"; LC_ALL=C sort -f $(PINS)/list; } > constraints.txt
 	rm -rf $(PINS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +23,7 @@ from pegasos.search.decisions import (
     OWN,
     Aim,
     Rates,
+    ScaleWarning,
     carry_over,
     choose_calibration,
     choose_threshold,
@@ -172,6 +174,22 @@ def test_a_threshold_decides_for_either_class():
         assert (sweep.predict(X) == positive).mean() == pytest.approx(found.share, abs=0.1)
     with pytest.raises(ValueError, match="for two classes"):
         SweepCV(SDCA(random_state=0), {"lam": [0.1]}, cv=3).fit(X, np.arange(900) % 3).choose_threshold(Aim(Metric("error")))
+
+
+def test_scores_without_a_common_scale_are_told():
+    """Nobody is more likely to leave than to stay: the hinge loss has the same answer for all rows, the logistic loss has not."""
+    X = RANDOM.normal(size=(1500, 3))
+    y = np.where(X @ [0.7, -0.5, 0.3] + RANDOM.logistic(size=1500) > 2.6, "churned", "stayed")
+    aim = Aim(wish="recall", least=0.6)
+    hinge = SweepCV(SDCA(random_state=0), {"lam": [1e-3]}, scoring=Metric("average-precision")).fit(X, y)
+    with pytest.warns(ScaleWarning, match="scores have no common scale.*try the logistic loss"):
+        hinge.choose_threshold(aim)
+    logistic = SweepCV(SDCA("logistic", random_state=0), {"lam": [1e-3]}, scoring=Metric("average-precision")).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ScaleWarning)
+        found = logistic.choose_threshold(aim)
+        logistic.calibrate()
+    assert (logistic.predict(X) == "churned").mean() == pytest.approx(found.share, abs=0.05)
 
 
 @pytest.mark.parametrize("kind", [SIGMOID, ISOTONIC])

@@ -173,3 +173,19 @@ def test_medians_from_every_so_manieth_row(monkeypatch: pytest.MonkeyPatch, plac
     encoder = pegasos.load("large.model").steps[0][1]
     sampled = [row for row in range(0, 900, 2) if row % 9]
     assert encoder.named_transformers_["numbers"].statistics_[1] == np.median(sampled)
+
+
+def test_dates_are_days_and_identifiers_are_left_out(place: Path) -> None:
+    """As in memory: what the first rows show holds for all."""
+    days = [f"2024-{1 + row % 12:02}-{1 + row % 28:02}" for row in range(900)]
+    frame = (
+        numbers(900).with_columns(day=pl.Series(days), member_id=pl.int_range(900, 0, -1)).select("member_id", "day", "a", "y")
+    )
+    folder = _written(frame, "csv")
+    said = fine("train", folder, "--memory", "15kB", "-o", "large.model").err
+    assert "dates in day: days since 1970 began" in said and "text column" not in said
+    assert "member_id looks like an ID and is left out" in said
+    assert fine("predict", "large.model", folder).out.count("\n") == 901
+    for memory in ((), ("--memory", "15kB")):
+        described = fine("describe", folder, *memory, "--json").json
+        assert [each["name"] for each in described["columns"]] == ["day", "a"]

@@ -165,6 +165,36 @@ def test_oddities_are_noted(table: Any) -> None:
     assert "1 rows are exact repeats" in notes and "3 rows are equal to others in all features but not in the label" in notes
 
 
+def _members(rows: int, repeats: int) -> str:
+    """Numbers of members in any order, and the first rows again at the end."""
+    numbers = np.random.default_rng(0).permutation(rows) + 5000
+    lines = [f"{number},{row % 7},{row % 2}\n" for row, number in enumerate(numbers)]
+    return "member,calls,y\n" + "".join([*lines, *lines[:repeats]])
+
+
+@pytest.mark.parametrize("repeats", [0, 10])
+def test_identifiers_are_left_out_though_rows_repeat(table: Any, repeats: int) -> None:
+    text = _members(400, repeats)
+    found = table(text)
+    assert [column.name for column in found.columns] == ["calls"]
+    assert any(note.startswith("member looks like an ID and is left out") for note in found.notes)
+    used = table(text, number=("member",))
+    assert [column.name for column in used.columns] == ["member", "calls"]
+    assert table(text, text=("member",)).X["member"][0] == str(used.X[0, 0].astype(int))
+
+
+def test_whole_numbers_that_repeat_are_no_identifiers(table: Any) -> None:
+    """A measurement may decide about all else in its row: then each different row has a number of its own, too."""
+    values = np.random.default_rng(0).integers(300, size=400)
+    found = table("kilograms,c,y\n" + "".join(f"{value},7,{value % 2}\n" for value in values))
+    assert [column.name for column in found.columns] == ["kilograms", "c"]
+
+
+def test_what_is_asked_for_must_be_there(table: Any) -> None:
+    with pytest.raises(BadData, match=r"no column 'members' \(--number\).*Did you mean 'member'"):
+        table(_members(20, 0), number=("members",))
+
+
 MOSTLY = "a,y\n" + "".join(f"{i}.5,{i % 2}\n" for i in range(40))
 
 

@@ -36,7 +36,7 @@ ALLOWED = {("perceptron", "gaussian", "digits"): 2.0}
         pytest.param(None, False, id="linear-raw", marks=pytest.mark.slow),
         pytest.param(None, True, id="linear-standardized"),
         pytest.param("gaussian", False, id="gaussian-raw", marks=pytest.mark.slow),
-        pytest.param("gaussian", True, id="gaussian-standardized"),
+        pytest.param("gaussian", True, id="gaussian-standardized", marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("data", DATA)

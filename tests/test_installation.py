@@ -155,7 +155,7 @@ def test_what_is_declared_is_imported() -> None:
     sources = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
     unused = [name for name in names if not re.search(rf"^\s*(import|from) {modules.get(name, name)}\b", sources, re.MULTILINE)]
     assert unused == []
-    assert set(extras) == {"app", "hdf5", "dask", "onnx", "all", "bench", "dev"}
+    assert set(extras) == {"app", "hdf5", "dask", "onnx", "all", "bench", "docs", "dev"}
 
 
 def test_importing_the_learners_says_nothing_and_compiles_nothing(tmp_path: Path) -> None:
@@ -183,6 +183,7 @@ def check_compiled_once(cache: str, what: list[str], quick: bool) -> None:
     assert after["scores"] == before["scores"], "the same machine code gives the same bits"
 
 
+@pytest.mark.slow
 def test_the_first_fit_compiles_and_says_so_the_second_process_does_neither(tmp_path: Path) -> None:
     check_compiled_once(private(tmp_path / "cache"), KERNEL, quick=True)
 

@@ -90,7 +90,7 @@ def test_what_makes_no_sense_is_refused():
         Metric("beauty")
     with pytest.raises(ValueError, match="needs costs"):
         Metric("cost")
-    with pytest.raises(ValueError, match="not below 0"):
+    with pytest.raises(ValueError, match="numbers from 0 to"):
         Metric("cost", costs=(("a", "b", -1.0),))
     with pytest.raises(ValueError, match="there is no class 'x'"):
         Metric("f1", positive="x").settled(["a", "b"])

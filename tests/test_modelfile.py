@@ -359,6 +359,7 @@ def test_another_process_gives_the_same_labels(tmp_path: Path) -> None:
     assert answer.stdout.split() == model.predict(frame).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["quadric", "usps"])
 def test_another_process_gives_the_same_labels_of_a_set(name: str, tmp_path: Path) -> None:
     if name == "usps":

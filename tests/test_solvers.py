@@ -261,7 +261,7 @@ LOSS = st.sampled_from(["hinge", "logistic"])
 )
 @example(Table(55, 1, constant=True, lone=True, weighted=True, seed=1534), "logistic", "precomputed", "free", 1.0, 1e-3, False)
 @example(Table(33, 5, seed=6), "hinge", "cubic", "free", 1.0, 1e-6, False)  # rows of very different lengths
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_the_gap_reaches_its_tolerance(
     table: Table, loss: str, kernel: str, intercept: Any, C: float, tol: float, csr: bool
 ) -> None:
@@ -273,7 +273,7 @@ def test_the_gap_reaches_its_tolerance(
 
 
 @given(table=TABLES, loss=LOSS, kernel=st.sampled_from(list(KERNELS)), intercept=INTERCEPT, C=COST.filter(lambda C: C <= 10))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_float32_rows(table: Table, loss: str, kernel: str, intercept: Any, C: float) -> None:
     X, y, weights = table.make()
     X = X.astype(np.float32)

@@ -271,6 +271,7 @@ def _in_options(problem: Exception) -> str:
     """An error or warning of the library in the words of the command line: what happened, and which option helps."""
     from pegasos.learners.convergence import CellsNotConverged, NotConverged  # heavy, and loaded if they raised or warned
     from pegasos.learners.scaling import BadlyScaled
+    from pegasos.search.decisions import ScaleWarning
     from pegasos.search.sweep import OutOfTime
 
     if isinstance(problem, NotConverged):
@@ -281,6 +282,8 @@ def _in_options(problem: Exception) -> str:
         )
     if isinstance(problem, BadlyScaled):
         return f"{problem.fact}: it learns from the large columns only. Use --scale standardize, or -m sdca."
+    if isinstance(problem, ScaleWarning):
+        return f"{problem.fact}; try -m sdca-logistic, or --class-weight balanced."
     if isinstance(problem, CellsNotConverged):
         return f"{problem.fact} (see gap in results.csv): raise --epochs or --tol."
     if isinstance(problem, OutOfTime):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,32 @@ PARTS, LEAST_ROWS = 5, 10
 ISOTONIC_ROWS = 1000
 #: What a threshold can be chosen for besides metrics: as much recall as possible at a precision, or the other way round.
 WISHES = ("precision", "recall")
+
+
+#: Scores of one fold may spread so many times as far as those of another; farther, they have no common scale.
+SPREAD = 3.0
+
+
+class ScaleWarning(UserWarning):
+    """Scores of folds cannot be put together, so neither probabilities nor a threshold that come from them can be trusted."""
+
+    def __init__(self, fact: str) -> None:
+        super().__init__(f"{fact}; try the logistic loss, or balanced class weights.")
+        self.fact = fact
+
+
+def scale_warning(folds: Iterable[Array]) -> ScaleWarning | None:
+    """A warning where the scores that the models of the folds give have no common scale.
+
+    So it is where one class is rare and no row is more likely of it than not: the best answer of the hinge loss is then the same
+    score for all rows, and what little they differ by is another in each fold.
+    """
+    spreads = [float(np.std(scores, axis=0).max()) for scores in folds if len(scores) >= LEAST_ROWS]
+    if not spreads or max(spreads) <= SPREAD * min(spreads):
+        return None
+    times = f"{max(spreads) / min(spreads):.0f} times as far as" if min(spreads) > 0 else "and are all the same"
+    fact = f"scores have no common scale, in one fold they spread {times} in another"
+    return ScaleWarning(f"{fact}: trust neither probabilities nor a threshold here")
 
 
 @dataclass(frozen=True)

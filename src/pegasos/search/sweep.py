@@ -24,7 +24,7 @@ from pegasos.search.anatomy import anatomy
 from pegasos.search.callbacks import Hooks, with_callbacks
 from pegasos.search.choosing import CellSearch
 from pegasos.search.cluster import run_on_cluster
-from pegasos.search.decisions import Aim, Calibrated, Threshold, choose_calibration, choose_threshold
+from pegasos.search.decisions import Aim, Calibrated, Threshold, choose_calibration, choose_threshold, scale_warning
 from pegasos.search.estimates import Estimate, bootstrap_choice, held_out, mcnemar
 from pegasos.search.figures import Figure, measured
 from pegasos.search.grid import Cell, Group, make_cells, make_groups
@@ -236,6 +236,7 @@ class SweepCV(CellSearch):
         own = probabilities(scores) if self.cells_[self.best_index_].learner.has_probabilities else None
         self.calibrated_ = choose_calibration(scores, codes, own)
         learner.calibration_ = self.calibrated_.calibration
+        self._warn_of_scales()
         return self.calibrated_
 
     def choose_threshold(self, aim: Aim) -> Threshold:
@@ -251,7 +252,13 @@ class SweepCV(CellSearch):
         self.threshold_ = found
         self._cut = sign * found.value
         anatomy(self.best_estimator_, fitted=True).learner.threshold_ = self._cut
+        if not hasattr(self, "calibrated_"):  # else it was said
+            self._warn_of_scales()
         return found
+
+    def _warn_of_scales(self) -> None:
+        if found := scale_warning(scores for _, scores in self._scores[self.best_index_].values()):
+            warn_user(found)
 
     def positive(self, aim: Aim | None = None) -> Any:
         """The class that is looked at: that of an aim, of `scoring`, else the usual one of two (None of more)."""

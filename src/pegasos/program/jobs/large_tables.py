@@ -78,7 +78,7 @@ class LargeTable:
     def sample(self, most: int | None = None) -> Sample:
         """A sample that will hold as many training rows as the memory allows, and at most so many."""
         columns = self.outline.columns
-        row = sum(8 if column.kind == NUMBER else _WORD for column in columns) or 1000  # sparse rows may have any width
+        row = sum(_WORD if column.kind == TEXT else 8 for column in columns) or 1000  # sparse rows may have any width
         room = max(100, int(_SAMPLE_SHARE * self.budget / row))
         return Sample(self.running.seed, room if most is None else min(most, room))
 
@@ -142,7 +142,7 @@ class LargeTable:
         if found.empty:
             console.say(f"columns without any value are left out: {listed(found.empty)}")
         kinds = {column.name: column.kind for column in found.features}
-        gaps = {name: found.gaps[name] for name, kind in kinds.items() if kind == NUMBER and found.gaps[name]}
+        gaps = {name: found.gaps[name] for name, kind in kinds.items() if kind != TEXT and found.gaps[name]}
         words = [name for name, kind in kinds.items() if kind == TEXT]
         for note in told_gaps(gaps, words, self.data, self.reading.strict):
             console.say(note)

@@ -81,11 +81,11 @@ class Stream:
     """A description in the making."""
 
     def __init__(self, columns: list[Column], budget: int, seed: int = 0) -> None:
-        width = sum(8 if column.kind == NUMBER else _WORD_BYTES for column in columns)
+        width = sum(_WORD_BYTES if column.kind == TEXT else 8 for column in columns)
         self.columns = columns
         self.sample = Sample(seed, min(QUARTILE_ROWS, max(100, int(SAMPLE_SHARE * budget / width))))
         self.hashes = HashSample(max(1000, int(HASH_SHARE * budget / HASH_BYTES)))
-        self.numbers = {column.name: Numbers() for column in columns if column.kind == NUMBER}
+        self.numbers = {column.name: Numbers() for column in columns if column.kind != TEXT}
         self.words = {column.name: Words(COUNTED_WORDS) for column in columns if column.kind == TEXT}
         self.missing: Counter[str] = Counter()
         self.labels = LabelCounts()
@@ -135,7 +135,7 @@ class Stream:
         odd = np.zeros(rows.height, bool)
         for column in self.columns:
             found.columns.append(self._feature(column, rows, outlier, odd))
-        found.constant = [each.name for each in found.columns if each.kind == NUMBER and each.min == each.max]
+        found.constant = [each.name for each in found.columns if each.kind != TEXT and each.min == each.max]
         found.missing, found.rows_with_missing = self.missing.total(), self.rows_with_missing
         found.outlier_rows = round(odd.mean() * self.rows)
         if not self.sample.whole:

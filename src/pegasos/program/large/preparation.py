@@ -17,7 +17,7 @@ from pegasos.nystroem import Nystroem
 from pegasos.program.large.sparse_survey import SparseSurvey
 from pegasos.program.large.survey import Numbers, Survey
 from pegasos.program.pipelines import make_recipe
-from pegasos.program.tables.dataset import NUMBER, TEXT, Dataset
+from pegasos.program.tables.dataset import TEXT, Dataset
 
 Array = np.ndarray[Any, Any]
 
@@ -67,13 +67,13 @@ def _example(survey: Survey) -> Any:
 
 def _plain_columns(survey: Survey) -> list[Numbers]:
     """What a table holds that needs no encoder."""
-    return [] if survey.sparse else [survey.numbers[column.name] for column in survey.features if column.kind == NUMBER]
+    return [] if survey.sparse else [survey.numbers[column.name] for column in survey.features if column.kind != TEXT]
 
 
 def _encoded_columns(survey: Survey, encoder: Any) -> list[Numbers]:
     """What the columns hold that an encoder makes, in its order: numbers with gaps filled, where gaps were, words."""
     found = []
-    names = [column.name for column in survey.features if column.kind == NUMBER]
+    names = [column.name for column in survey.features if column.kind != TEXT]
     if names:
         filled = np.nan_to_num(encoder.named_transformers_["numbers"].statistics_)
         for name, median in zip(names, filled.tolist(), strict=True):

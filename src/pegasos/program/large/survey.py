@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.program.tables.dataset import NUMBER, TEXT, BadData, Column, Dataset, NotNumber
+from pegasos.program.tables.dataset import TEXT, BadData, Column, Dataset, NotNumber
 from pegasos.program.tables.labels import check_classes, label_texts
 from pegasos.program.tables.messages import shown
 from pegasos.program.tables.sizes import check_sizes
@@ -146,7 +146,7 @@ class Survey:
 
     def median(self, name: str) -> float:
         """The median of the numbers in training rows, or in every stride-th of them; nan where there are none."""
-        place = [column.name for column in self.columns if column.kind == NUMBER].index(name)
+        place = [column.name for column in self.columns if column.kind != TEXT].index(name)
         values = np.concatenate([part[:, place] for part in self._sample])
         values = values[~np.isnan(values)]
         return float(np.median(values)) if len(values) else np.nan

@@ -23,6 +23,8 @@ class Roles:
     weight: int | None = None
     #: Features that are words whatever they look like.
     text: frozenset[int] = frozenset()
+    #: Features that are numbers although they look like identifiers.
+    numbers: frozenset[int] = frozenset()
     #: How the label was found.
     note: str | None = None
     #: Columns that are carried along as they are.
@@ -60,13 +62,16 @@ def roles(names: Sequence[str], options: ReadOptions, file: str, header: bool = 
     if not features:
         columns = f"{len(names)} in all, read as {listed(names)}"
         raise BadData(f"{file} has no columns left as features: {columns}. Is its separator odd?")
-    text = frozenset(place(names, asked, "--text", file) for asked in options.text)
+    text, numbers = (
+        frozenset(place(names, each, f"--{kind}", file) for each in asked)
+        for kind, asked in (("text", options.text), ("number", options.number))
+    )
     note = None if label is None else f"label: column {shown(names[label])} ({label + 1} of {len(names)}), {why}"
-    return Roles(features, label, group, weight, text, note)
+    return Roles(features, label, group, weight, text, numbers, note)
 
 
 def outlined(names: Sequence[str], roles: Roles, kinds: dict[int, str], size: float, notes: list[str]) -> Outline:
-    """The parts of columns by their names; `kinds` are NUMBER or TEXT, `size` is what the whole table would take."""
+    """The parts of columns by their names; `kinds` are NUMBER, TEXT or DATE, `size` is what the whole table would take."""
     label, weight, group = (None if place is None else names[place] for place in (roles.label, roles.weight, roles.group))
     columns = [Column(names[place], kinds[place]) for place in roles.features]
     return Outline(columns, label, weight, group, size, [*notes, *([roles.note] if roles.note else [])])

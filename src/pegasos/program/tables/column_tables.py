@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -11,18 +11,14 @@ import polars as pl
 from pegasos.program.tables.cell_values import A_DATE, as_days, as_numbers, as_words
 from pegasos.program.tables.column_roles import Roles
 from pegasos.program.tables.dataset import DATE, NUMBER, TEXT, Array, BadData, Column, Dataset, NotNumber
+from pegasos.program.tables.identifiers import identifiers, told_identifiers
 from pegasos.program.tables.labels import checked_labels, checked_weights, simplest
 from pegasos.program.tables.messages import listed, shown
 from pegasos.program.tables.read_options import ReadOptions, Wanted
 
-_ID_NAMES = ("id", "index", "idx", "row", "rowid", "row_id", "uid", "uuid", "unnamed: 0")
 #: Looking for repeated rows is skipped in tables of more cells.
 _CELLS = 5_000_000
 _MANY_WORDS = 1000
-#: Whole numbers of which none is there twice, though chance would make so many pairs equal, are no measurement.
-_REPEATS = 10
-#: In fewer rows numbers that grow by one may be anything.
-_COUNTING = 10
 
 
 @dataclass
@@ -70,15 +66,41 @@ def dataset(table: Table, roles: Roles, options: ReadOptions, notes: list[str]) 
     series = [each for each in series if each.null_count() < count]
     if not series:
         raise BadData(f"{table.file}: no feature has a value in any row.")
-    dates = {each.name: days for each in series if each.name not in options.text and (days := _days(each)) is not None}
+    if ids := _left_out(series, {names[place] for place in roles.numbers}):
+        found.notes.append(told_identifiers(ids))
+        series = [each for each in series if each.name not in ids]
+    text = {names[place] for place in roles.text}
+    dates = {each.name: days for each in series if each.name not in text and (days := _days(each)) is not None}
     if dates:
-        found.notes.append(f"dates in {listed(dates)}: days since 1970 began")
+        found.notes.append(_told_dates(dates))
         series = [dates.get(each.name, each).alias(each.name) for each in series]
     kinds = dict.fromkeys(dates, DATE)
     found.columns = [Column(each.name, kinds.get(each.name, TEXT if each.dtype == pl.String else NUMBER)) for each in series]
     found.notes += gaps_and_words(series, table.file, options.strict) + _oddities(series, found.y)
     found.X = rows_of(series)
     return found
+
+
+def parts_and_kinds(columns: dict[int, pl.Series], names: list[str], roles: Roles) -> tuple[Roles, dict[int, str], list[str]]:
+    """The same from the first rows of a table: parts without identifiers, the kind of each column, and what to tell."""
+    series = {place: columns[place].alias(names[place]) for place in roles.features}
+    ids = _left_out(list(series.values()), {names[place] for place in roles.numbers})
+    features = [place for place in roles.features if names[place] not in ids]
+    kinds = {place: TEXT if each.dtype == pl.String else NUMBER for place, each in columns.items()}
+    dates = [place for place in features if place not in roles.text and _days(series[place]) is not None]
+    told = [_told_dates([names[place] for place in dates])] if dates else []
+    told += [told_identifiers(ids)] if ids else []
+    return replace(roles, features=features), kinds | dict.fromkeys(dates, DATE), told
+
+
+def _left_out(series: list[pl.Series], asked: set[str]) -> list[str]:
+    """Identifiers that nobody asked for; none where nothing else would be left."""
+    ids = [name for name in identifiers(series) if name not in asked]
+    return ids if len(ids) < len(series) else []
+
+
+def _told_dates(names: Iterable[str]) -> str:
+    return f"dates in {listed(names)}: days since 1970 began"
 
 
 def _days(series: pl.Series) -> pl.Series | None:
@@ -105,14 +127,11 @@ def told_gaps(missing: dict[str, int], words: list[str], file: str, strict: bool
 
 
 def _oddities(series: list[pl.Series], y: Array | None) -> list[str]:
-    """What a person should look at before training: constants, IDs, repeated rows."""
+    """What a person should look at before training: constants, words without end, repeated rows."""
     found = []
     # one value only: comparing the ends first spares the count of different values in nearly all columns
     if constant := [each.name for each in series if len(each) > 1 and each[0] == each[-1] and each.n_unique() == 1]:
         found.append(f"constant and so of no use: {listed(constant)}")
-    if ids := [each.name for each in series if _counts(each)]:
-        what = "looks like an ID" if len(ids) == 1 else "look like IDs"
-        found.append(f"{listed(ids)} {what}, which a model should not see: --drop {listed(ids[:1])}")
     for each in series:
         if each.dtype == pl.String:
             different, present = each.n_unique(), len(each) - each.null_count()
@@ -122,20 +141,6 @@ def _oddities(series: list[pl.Series], y: Array | None) -> list[str]:
     if len(series) * len(series[0]) <= _CELLS:
         found += _repeated(series, y)
     return found
-
-
-def _counts(series: pl.Series) -> bool:
-    """Whether whole numbers count rows, or are all different: under a name such as 'id', or where chance would repeat some."""
-    name = series.name.strip().lower()
-    named = name in _ID_NAMES or name.endswith(("_id", " id", "-id"))
-    if series.dtype == pl.String or series.null_count() or len(series) < (3 if named else _COUNTING):
-        return False
-    values = series.to_numpy()
-    if not np.all(values == np.rint(values)):
-        return False
-    counts = bool(np.all(np.abs(np.diff(values)) == 1)) and abs(values[-1] - values[0]) == len(values) - 1
-    repeats = len(values) ** 2 / (2 * (values.max() - values.min() + 1))  # so many pairs would be equal by chance
-    return counts or ((named or repeats >= _REPEATS) and series.n_unique() == len(series))
 
 
 def _repeated(series: list[pl.Series], y: Array | None) -> list[str]:

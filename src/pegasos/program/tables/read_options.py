@@ -27,6 +27,8 @@ class ReadOptions:
     weight: str | None = None
     #: Columns that are words although they look like numbers.
     text: tuple[str, ...] = ()
+    #: Columns that are features although they look like identifiers.
+    number: tuple[str, ...] = ()
     #: Refuse text columns and missing numbers instead of noting them.
     strict: bool = False
     encoding: str | None = None

@@ -54,6 +54,9 @@ class ReadingOptions:
     group: Annotated[str | None, option("COLUMN", "Rows of one group stay together in every split.")] = None
     weight: Annotated[str | None, option("COLUMN", "Weights of rows, >= 0.")] = None
     text: Annotated[_Many, option("COLUMN", "Read a column of numbers as categories; repeatable.")] = field(default_factory=list)
+    number: Annotated[_Many, option("COLUMN", "Use a column that looks like an ID as numbers; repeatable.")] = field(
+        default_factory=list
+    )
     strict: Annotated[bool, option(None, "Refuse missing numbers and text columns.", "--strict")] = False
     encoding: Annotated[str | None, option("NAME", "Encoding of a text file. Default: UTF-8.")] = None
     format: Annotated[str | None, option("NAME", "csv, parquet, svmlight, hdf5 or npz. Default: found by content.")] = None

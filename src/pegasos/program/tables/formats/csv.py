@@ -18,7 +18,7 @@ from pegasos.program.tables.cell_values import as_numbers, as_words
 from pegasos.program.tables.column_roles import Roles, matched, outlined, roles
 from pegasos.program.tables.column_tables import Table
 from pegasos.program.tables.csv_records import SAMPLE_BYTES, Layout, find_layout, parse, records
-from pegasos.program.tables.dataset import NUMBER, TEXT, BadData, Dataset, NoRows, TooLarge
+from pegasos.program.tables.dataset import BadData, Dataset, NoRows, TooLarge
 from pegasos.program.tables.messages import listed, shown, size
 from pegasos.program.tables.read_options import PACKED, Outline, ReadOptions, Wanted
 from pegasos.program.tables.shards import REMEDY, Shards, same_columns
@@ -65,8 +65,8 @@ def outline(shards: Shards, options: ReadOptions) -> Outline:
     columns, notes = read_columns(found, parts, sys.maxsize, first)
     text = sum(source.path.stat().st_size * (1 if source.packer is None else PACKED) for source in shards.sources)
     swell = sum(series.estimated_size() for series in columns.values()) / len(first[0].chunk.data)
-    kinds = {place: TEXT if series.dtype == pl.String else NUMBER for place, series in columns.items()}
-    return outlined(found.layout.names, parts, kinds, swell * text, [*found.layout.notes, *notes])
+    parts, kinds, more = column_tables.parts_and_kinds(columns, found.layout.names, parts)
+    return outlined(found.layout.names, parts, kinds, swell * text, [*found.layout.notes, *notes, *more])
 
 
 def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
