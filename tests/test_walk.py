@@ -38,7 +38,7 @@ def test_the_walk_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     assert len(CODE) == 1
     exec(CODE[0], {})
-    described, of_commas, tuned, explained, exported, predicted, judged = [_taken(command) for command in COMMANDS]
+    described, of_commas, tuned, compared, explained, exported, predicted, judged = [_taken(command) for command in COMMANDS]
     for said in (described.err, of_commas.err, tuned.err):
         assert "customer_id looks like an ID and is left out" in said
         assert "dates in since: days since 1970 began" in said
@@ -49,6 +49,7 @@ def test_the_walk_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "always guessing 'stayed' errs on 7.96 %" in described.out
     assert "guess:   scores without any order: 0.07963" in tuned.out and "no better than guessing" not in tuned.out
     assert "probabilities: " in tuned.out and "for recall >= 0.6" in tuned.out
+    assert "advice: Take logistic regression" in compared.out
     table = explained.out.partition("shuffled")[2].splitlines()[1:8]
     assert {line.split()[0] for line in table[:4]} == TELLING
     assert "checked: 20000 rows, 0 labels differ" in exported.out
