@@ -33,8 +33,11 @@ class ScaleWarning(UserWarning):
     """Scores of folds cannot be put together, so neither probabilities nor a threshold that come from them can be trusted."""
 
     def __init__(self, fact: str) -> None:
-        super().__init__(f"{fact}; try the logistic loss, or balanced class weights.")
+        super().__init__(fact)  # what a copy in another process is made of
         self.fact = fact
+
+    def __str__(self) -> str:
+        return f"{self.fact}; try the logistic loss, or balanced class weights."
 
 
 def scale_warning(folds: Iterable[Array]) -> ScaleWarning | None:
