@@ -175,13 +175,14 @@ def test_medians_from_every_so_manieth_row(monkeypatch: pytest.MonkeyPatch, plac
     assert encoder.named_transformers_["numbers"].statistics_[1] == np.median(sampled) / 2
 
 
-def test_dates_are_days_and_identifiers_are_left_out(place: Path) -> None:
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_dates_are_days_and_identifiers_are_left_out(kind: str, place: Path) -> None:
     """As in memory: what the first rows show holds for all."""
     days = [f"2024-{1 + row % 12:02}-{1 + row % 28:02}" for row in range(900)]
     frame = (
         numbers(900).with_columns(day=pl.Series(days), member_id=pl.int_range(900, 0, -1)).select("member_id", "day", "a", "y")
     )
-    folder = _written(frame, "csv")
+    folder = _written(frame, kind)
     said = fine("train", folder, "--memory", "15kB", "-o", "large.model").err
     assert "dates in day: days since 1970 began" in said and "text column" not in said
     assert "member_id looks like an ID and is left out" in said

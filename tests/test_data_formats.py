@@ -32,14 +32,14 @@ def test_parquet_kinds(tmp_path: Path) -> None:
             "flag": [True, False, True],
             "gap": [1, None, 3],
             "word": pl.Series(["u", "v", "u"], dtype=pl.Categorical),
-            "day": [datetime.date(2020, 1, day) for day in (1, 2, 3)],
+            "hour": [datetime.time(hour) for hour in (1, 2, 3)],
             "y": ["p", "q", "p"],
         }
     )
     frame.write_parquet(path)
-    with pytest.raises(BadData, match=r"column 'day' is of type 'Date', neither numbers nor words; .* --drop 'day'"):
+    with pytest.raises(BadData, match=r"column 'hour' is of type 'Time', neither numbers nor words; .* --drop 'hour'"):
         read(path)
-    found = read(path, ReadOptions(drop=("day",)))
+    found = read(path, ReadOptions(drop=("hour",)))
     assert found.columns == [Column("flag"), Column("gap"), Column("word", "text")]
     assert found.X.rows() == [(1.0, 1.0, "u"), (0.0, None, "v"), (1.0, 3.0, "u")]
     frame.select(pl.col("gap").fill_null(0).cast(pl.Float32), "y").write_parquet(path)
@@ -47,6 +47,24 @@ def test_parquet_kinds(tmp_path: Path) -> None:
     pl.DataFrame({"a": [1.0, np.inf], "y": [0, 1]}).write_parquet(path)
     with pytest.raises(BadData, match="row 2, column 'a': the number is infinite"):
         read(path)
+
+
+def test_parquet_dates_and_times_are_days(tmp_path: Path) -> None:
+    """As the same moments written as words would be; times of a zone count in universal time."""
+    path = tmp_path / "days.parquet"
+    noon = pl.Series([datetime.datetime(1970, 1, day, 12) for day in (1, 2, 9)])
+    frame = pl.DataFrame(
+        {
+            "day": [datetime.date(1970, 1, day) for day in (1, 2, 9)],
+            "noon": noon,
+            "there": noon.dt.replace_time_zone("Asia/Tokyo"),
+            "y": ["p", "q", "p"],
+        }
+    )
+    frame.write_parquet(path)
+    found = read(path)
+    assert found.columns == [Column(name, "date") for name in ("day", "noon", "there")]
+    np.testing.assert_allclose(found.X, [[0, 0.5, 0.125], [1, 1.5, 1.125], [8, 8.5, 8.125]])
 
 
 def test_parquet_labels_of_a_model(tmp_path: Path) -> None:

@@ -46,17 +46,20 @@ class Parquet:
         self.about = {"names": list(self.kinds), "kinds": list(self.kinds.values()), "rows": rows}
 
     def kind(self, dtype: Any) -> str:
-        """number, single (in float32) or text; with a question mark what is none of them."""
+        """number, single (in float32) or text, which dates are written as; with a question mark what is none of them."""
         if dtype == self.pl.Float32:
             return "single"
         if dtype.is_numeric() or dtype in (self.pl.Boolean, self.pl.Null):
             return "number"
-        return "text" if dtype in (self.pl.String, self.pl.Categorical, self.pl.Enum) else f"?{dtype}"
+        words = (self.pl.String, self.pl.Categorical, self.pl.Enum, self.pl.Date, self.pl.Datetime)
+        return "text" if dtype in words else f"?{dtype}"
 
     def part(self, asked: dict[str, Any], path: str, allowed: int) -> None:
         frame = self.lazy.select(asked["columns"]).slice(asked["start"], asked["count"]).collect()
         if frame.estimated_size() > allowed:
             raise RefusedError(_TOO_LARGE)
+        moments = self.pl.selectors.datetime().dt.convert_time_zone("UTC")
+        frame = frame.with_columns(moments.dt.strftime("%Y-%m-%d %H:%M:%S"))
         types = {"text": self.pl.String, "single": self.pl.Float32, "number": self.pl.Float64}
         frame = frame.cast({name: types[self.kinds[name]] for name in asked["columns"]})
         frame.columns = [str(place) for place in range(frame.width)]

@@ -8,8 +8,8 @@ from dataclasses import replace
 import polars as pl
 
 from pegasos.program.tables.column_roles import Roles, matched, outlined, roles
-from pegasos.program.tables.column_tables import Table, chunk, dataset, settled
-from pegasos.program.tables.dataset import NUMBER, TEXT, BadData, Dataset, NoRows, TooLarge
+from pegasos.program.tables.column_tables import Table, chunk, dataset, parts_and_kinds, settled
+from pegasos.program.tables.dataset import BadData, Dataset, NoRows, TooLarge
 from pegasos.program.tables.decoder import Decoder
 from pegasos.program.tables.messages import shown, size
 from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE, Outline, ReadOptions, Wanted
@@ -19,8 +19,10 @@ from pegasos.program.tables.source import Source
 NAME = "parquet"
 EXTENSIONS = (".parquet", ".pq")
 _SLICE = 16 * 2**20
-#: Bytes that a word takes in memory, about.
-_WORD = 24
+#: Bytes of the first rows, which tell identifiers and dates.
+_FIRST_ROWS = 4 * 2**20
+#: Bytes that a word takes in memory, about, and how many times as large as numbers a slice of words may be.
+_WORD, _SWELL = 24, 4
 
 
 def sniff(head: bytes) -> bool:
@@ -72,15 +74,19 @@ def _joined(frames: list[tuple[Source, pl.DataFrame]], place: int, name: str) ->
 
 
 def outline(shards: Shards, options: ReadOptions) -> Outline:
-    """What the first file declares; the others are taken to hold as many rows a byte."""
+    """What the first file declares and its first rows show; the others are taken to hold as many rows a byte."""
     source = shards.sources[0]
     with Decoder(source, "parquet", "Parquet", options.allowed()) as decoder:
         file = _File(decoder, source)
-    parts = roles(file.names, options, shards.name)
-    kinds = {place: TEXT if file.kinds[place] == "text" or place in parts.text else NUMBER for place in parts.needed}
-    width = sum(4 if file.kinds[place] == "single" else 8 if kinds[place] == NUMBER else _WORD for place in parts.needed)
+        parts = roles(file.names, options, shards.name)
+        frames = file.slices({place: place for place in parts.needed}, min(_FIRST_ROWS, options.allowed() // _SWELL))
+        first = next(frames, pl.DataFrame(schema={str(place): file.dtype(place) for place in parts.needed}))
+    table = _table(source, file.names, first, parts, 0)
+    columns = {place: settled(table, place, place in parts.text) for place in parts.needed}
+    parts, kinds, notes = parts_and_kinds(columns, file.names, parts)
+    width = sum(_WORD if file.kinds[place] == "text" else 4 if file.kinds[place] == "single" else 8 for place in parts.needed)
     total = sum(each.path.stat().st_size for each in shards.sources) / source.path.stat().st_size
-    return outlined(file.names, parts, kinds, file.rows * width * total, [])
+    return outlined(file.names, parts, kinds, file.rows * width * total, notes)
 
 
 def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
@@ -108,6 +114,10 @@ class _File:
         self.names, self.kinds, self.rows = about["names"], about["kinds"], about["rows"]
         if len(self.names) > MOST_COLUMNS:
             raise BadData(f"{source.name} has {len(self.names)} columns; {TOO_WIDE}")
+
+    def dtype(self, place: int) -> type[pl.DataType]:
+        """What the values of a column are read as."""
+        return {"text": pl.String, "single": pl.Float32}.get(self.kinds[place], pl.Float64)
 
     def slices(self, places: dict[int, int], amount: int) -> Iterator[pl.DataFrame]:
         """Columns that play a part, by the names that they are to have; from their places in this file."""
