@@ -26,6 +26,7 @@ from pegasos.program.studies.decoding import DecodedAccuracy
 from pegasos.program.studies.judging import judge
 from pegasos.program.studies.results import Context, Result, Results
 from pegasos.program.studies.study import Emulation, Experiment, Study
+from pegasos.program.studies.time_left import time_left
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.named_sets import load_set
 from pegasos.program.tables.row_hashes import hash_rows
@@ -63,13 +64,16 @@ def run_study(study: Study, folder: str | Path, options: Options, load: Callable
     results = Results()
     seconds: dict[str, float] = {}
     parts: tuple[Experiment | Emulation, ...] = (*study.experiments, *study.emulations)
+    left = time_left(parts, len(seeds))
     for part in parts:
-        start = time.perf_counter()
+        start = now = time.perf_counter()
         for seed in seeds:
-            options.say(f"{study.name}: {part.name}, seed {seed + 1} of {len(seeds)}")
+            options.say(f"{study.name}: {part.name}, seed {seed + 1} of {len(seeds)}{left.words()}")
             results.rows += run.experiment(part, seed) if isinstance(part, Experiment) else run.emulation(part, seed)
+            before, now = now, time.perf_counter()
+            left.took(part.name, now - before)
         if isinstance(part, Experiment):
-            seconds[part.name] = round(time.perf_counter() - start, 2)
+            seconds[part.name] = round(now - start, 2)
     context = Context(study, dataset, results, seeds, real, options.quick, run.labels, options.say)
     numbers, readings = judge(study.numbers(), results, study.tolerance)
     record = StudyRecord(
