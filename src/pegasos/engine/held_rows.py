@@ -8,6 +8,7 @@ rows are then solved together with the others. The sample itself is solved the s
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -28,8 +29,9 @@ Array = np.ndarray[Any, Any]
 MANY_ROWS, ROWS_A_FEATURE = 20_000, 200
 #: One row in so many makes the sample, and the gap to which it is solved: its w is off by more than that.
 ONE_IN, SAMPLE_GAP = 8, 0.01
-#: The share of the rows that is solved first, the one from which all rows are, and how often wrong decisions are mended.
-FIRST_SHARE, LARGEST_SHARE, MOST_TIMES = 0.15, 0.5, 6
+#: The vector of n rows with d features is off by a share of about √(d/n): rows in a band so many times as wide, or this share of
+#: them at most, are solved first; the share from which all rows are; and how often wrong decisions are mended.
+BAND, FIRST_SHARE, LARGEST_SHARE, MOST_TIMES = 4.0, 0.45, 0.5, 6
 #: What the rows that are solved may leave of the gap: the rest is for those that were decided wrongly.
 INNER = 0.5
 
@@ -61,7 +63,8 @@ def _solve(X: Any, target: Target, start: Optimum, intercept: Intercept, tol: fl
         margins = blocks.map_rows(_margins, target.labels, vector)
         scale = 0.5 * float(vector @ vector) + loss_of(margins, target.bounds)
         below, open_rows = margins < 1.0, np.zeros(len(margins), dtype=bool)
-        count = int(FIRST_SHARE * len(margins))
+        share = min(FIRST_SHARE, BAND * math.sqrt(len(vector) * ONE_IN / len(margins)))
+        count = int(share * len(margins))
         open_rows[np.argpartition(np.abs(margins - 1.0), count)[:count]] = True
         for _ in range(MOST_TIMES):
             index = np.flatnonzero(open_rows)
