@@ -278,7 +278,18 @@ def work_on(coded: Coded, held: tuple[Any, tuple[Any, ...]]) -> Part:
     """work(block, *arguments) on small blocks of fixed size, one after the other, and their sum."""
     work, arguments = held
     with single_threaded_blas():
-        return LabelledBlocks(*map(aligned, (coded.X, coded.codes, coded.weights, coded.folds))).map_sum(work, *arguments)
+        return _labelled(coded).map_sum(work, *arguments)
+
+
+def join_on(coded: Coded, held: tuple[Any, tuple[Any, ...]]) -> Any:
+    """The same, joined."""
+    (work, join), arguments = held
+    with single_threaded_blas():
+        return _labelled(coded).map_join(work, join, *arguments)
+
+
+def _labelled(coded: Coded) -> LabelledBlocks:
+    return LabelledBlocks(*map(aligned, (coded.X, coded.codes, coded.weights, coded.folds)))
 
 
 def aligned(values: Any) -> Any:

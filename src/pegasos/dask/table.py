@@ -85,7 +85,7 @@ def open_table(client: Client, X: Any, y: Any, sample_weight: Any, memory: Any, 
     most = max(len(found.folds) for found in described)
     parts = [_total(classes, [(d.labels, d.folds[place]) for d in described if place < len(d.folds)]) for place in range(most)]
     return Table(
-        ClusterPasses(client, coded, first.width, kept),
+        ClusterPasses(client, coded, first.width, kept, size / sum(found.rows for found in described)),
         classes,
         _total(classes, [(d.labels, d.whole) for d in described]),
         tuple(_sum([part for number, part in enumerate(parts) if number != place]) for place in range(1, most)),

@@ -22,6 +22,7 @@ from pegasos.engine.optimum import Held, Intercept, Optimum, Target
 from pegasos.engine.row_blocks import Block, Part, RowBlocks
 from pegasos.engine.sample_start import sample_of, sampled
 from pegasos.engine.sampled_systems import worth as sampling_is_worth_it
+from pegasos.engine.thin_rows import is_thin
 
 Array = np.ndarray[Any, Any]
 
@@ -38,7 +39,7 @@ INNER = 0.5
 
 def worth(X: Any, rows: int, intercept: Intercept) -> bool:
     """Whether there are so many rows for each feature that most are better decided first."""
-    if intercept is Intercept.FREE or isinstance(X, MappedRows) or sampling_is_worth_it(rows, X.shape[1]):
+    if intercept is Intercept.FREE or isinstance(X, MappedRows) or (sampling_is_worth_it(rows, X.shape[1]) and not is_thin(X)):
         return False
     return rows >= max(MANY_ROWS, ROWS_A_FEATURE * X.shape[1])
 
@@ -58,7 +59,7 @@ def solve_hinge_on_many(
 
 def _solve(X: Any, target: Target, start: Optimum, intercept: Intercept, tol: float, members: Array | None) -> Optimum:
     """From a vector that is nearly the best one: the rows near its margin, until the gap of all rows is at most tol."""
-    vector, rounds = _with_bias(start, intercept), start.rounds
+    vector, rounds = with_bias(start, intercept), start.rounds
     with RowBlocks(X, members) as blocks:
         margins = blocks.map_rows(_margins, target.labels, vector)
         scale = 0.5 * float(vector @ vector) + loss_of(margins, target.bounds)
@@ -73,7 +74,7 @@ def _solve(X: Any, target: Target, start: Optimum, intercept: Intercept, tol: fl
             held = Held(combined[0], float(dual.sum()), scale)
             given = intercept, INNER * tol, index if members is None else members[index]
             (part,) = solve_hinge(X, [Target(target.labels[index], target.bounds[index], held)], *given)
-            dual[index], vector, rounds = part.dual, _with_bias(part, intercept), rounds + part.rounds
+            dual[index], vector, rounds = part.dual, with_bias(part, intercept), rounds + part.rounds
             margins = blocks.map_rows(_margins, target.labels, vector)
             primal = 0.5 * float(vector @ vector) + loss_of(margins, target.bounds)
             found = Optimum(part.vector, part.bias, dual, primal, part.bound, rounds)
@@ -89,7 +90,14 @@ def _solve(X: Any, target: Target, start: Optimum, intercept: Intercept, tol: fl
     return replace(whole, rounds=whole.rounds + rounds)
 
 
-def _with_bias(optimum: Optimum, intercept: Intercept) -> Array:
+def margins_of(X: Any, labels: Array, vector: Array) -> Array:
+    """y_i w·x_i of rows, the intercept last in w if it is longer than they are."""
+    with RowBlocks(X) as blocks:
+        return blocks.map_rows(_margins, labels, vector)
+
+
+def with_bias(optimum: Optimum, intercept: Intercept) -> Array:
+    """w, with the intercept last where it is a constant feature."""
     return optimum.vector if intercept is Intercept.NONE else np.append(optimum.vector, optimum.bias)
 
 
@@ -103,10 +111,10 @@ def loss_of(margins: Array, bounds: Array) -> float:
 
 
 def _margins(block: Block, labels: Array, vector: Array) -> Array:
-    return np.asarray(labels[block.span] * block.scores(block.rows(), vector))
+    return np.asarray(labels[block.span] * block.scores(block.whole(), vector))
 
 
 def _combined(block: Block, coefficients: Array, size: int) -> Part:
     out = np.empty((1, size))
-    block.combine(block.rows(), coefficients[None, block.span], out)
+    block.combine(block.whole(), coefficients[None, block.span], out)
     return Part((out,))

@@ -22,6 +22,7 @@ from pegasos.engine.interruption import tell_gap
 from pegasos.engine.normal_matrix import NormalMatrix
 from pegasos.engine.optimum import Held, Intercept, Optimum, Target
 from pegasos.engine.row_blocks import WIDE, Block, Part, RowBlocks, batches, trivial_optimum, workspace
+from pegasos.engine.thin_rows import THIN_ROWS, is_thin
 
 Array = np.ndarray[Any, Any]
 
@@ -37,10 +38,11 @@ LEAST_AMBITION = 0.3
 def solve_hinge(X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None = None) -> list[Optimum]:
     """All targets on the same rows (those that `members` names; None: all), each until its relative gap is at most tol."""
     rows = X.shape[0] if members is None else len(members)
-    if sampled_systems.worth(rows, X.shape[1]):
+    thin = is_thin(X)
+    if sampled_systems.worth(rows, X.shape[1]) and not thin:
         return _solve_sampled(X, targets, intercept, tol, members)
     answers: list[Optimum] = []
-    with RowBlocks(X, members) as blocks, announced("interior-point"):
+    with RowBlocks(X, members, size=THIN_ROWS if thin else None) as blocks, announced("interior-point"):
         for batch in batches(len(targets), blocks.count, blocks.width, LINES):
             answers += _solve(blocks, [targets[k] for k in batch], intercept, tol)
     return answers
@@ -241,7 +243,7 @@ def _open(block: Block, targets: list[Target], starts: dict[int, float]) -> Part
 
 
 def _advance(block: Block, orders: list[tuple[int, float, int, float, bool]], size: int, sampled: bool) -> Part:
-    rows = block.light() if sampled else block.rows()
+    rows = block.light() if sampled else block.whole()
     square = 0 if sampled else size
     scalars, combinations, matrices = (
         np.zeros((len(orders), 4)),
@@ -261,7 +263,7 @@ def _advance(block: Block, orders: list[tuple[int, float, int, float, bool]], si
 
 
 def _predict(block: Block, orders: list[tuple[int, Array, bool]], sampled: bool) -> Part:
-    rows = block.light() if sampled else block.rows()
+    rows = block.light() if sampled else block.whole()
     scalars, combinations, peaks = (
         np.zeros((len(orders), 2)),
         np.empty((len(orders), 2, len(orders[0][1]))),
@@ -279,7 +281,7 @@ def _predict(block: Block, orders: list[tuple[int, Array, bool]], sampled: bool)
 
 
 def _correct(block: Block, orders: list[tuple[int, Array, float]], sampled: bool) -> Part:
-    rows = block.light() if sampled else block.rows()
+    rows = block.light() if sampled else block.whole()
     combinations, peaks = np.empty((len(orders), 1, len(orders[0][1]))), np.empty(len(orders))
     out = np.empty((1, block.count))
     for j, (number, move, aim) in enumerate(orders):
@@ -291,7 +293,7 @@ def _correct(block: Block, orders: list[tuple[int, Array, float]], sampled: bool
 
 
 def _centre(block: Block, orders: list[tuple[int, Array, float]], sampled: bool) -> Part:
-    rows = block.light() if sampled else block.rows()
+    rows = block.light() if sampled else block.whole()
     peaks = np.empty(len(orders))
     for j, (number, move, aim) in enumerate(orders):
         own = block.own[number]
@@ -301,7 +303,7 @@ def _centre(block: Block, orders: list[tuple[int, Array, float]], sampled: bool)
 
 
 def _exact(block: Block, number: int, vector: Array, line: int, factors: Array) -> Part:
-    rows, own = block.rows(), block.own[number]
+    rows, own = block.whole(), block.own[number]
     sums, out, combination = np.zeros(2), np.empty((1, block.count)), np.empty((1, len(vector)))
     hinge_rows.settle(own.state, own.labels, own.bounds, block.scores(rows, vector), line, factors, out, sums)
     block.combine(rows, out, combination)

@@ -33,15 +33,23 @@ class Passes(Protocol):
     """Rows in blocks, wherever they are (see `RowBlocks.map_sum`).
 
     A block's `own` are the class codes and the weights of its rows, and their folds where some predictors leave a fold out.
+    row_bytes  what a row takes in memory, about;  room  bytes that rows fetched into this process may take
     """
 
     width: int
+    row_bytes: float
+    room: int
 
     def map_sum(self, work: Any, *arguments: Any) -> Part: ...
+
+    def map_join(self, work: Any, join: Any, *arguments: Any) -> Any: ...
 
 
 class LabelledBlocks(RowBlocks):
     """Blocks whose `own` are the class codes, weights and, if there are any, folds of their rows."""
+
+    row_bytes: float = 0.0
+    room = 0
 
     def __init__(self, X: Any, codes: Array, weights: Array, folds: Array | None = None) -> None:
         wide = X.shape[1] > MOST_FEATURES

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -76,6 +76,15 @@ class Block:
             out[:] = self._rows
         return out
 
+    def whole(self) -> Array | None:
+        """The rows as float64; None where they are thin: then what is stored of them is multiplied."""
+        return None if self.thin else self.rows()
+
+    def take(self, index: Array) -> Any:
+        """Chosen rows as they are given."""
+        rows = self._rows[index]
+        return rows if self.shift is None else ShiftedRows(rows, self.shift)
+
     def light(self) -> Any:
         """The rows in their own precision where that is float32: half the time, for what need not be exact."""
         if isinstance(self._rows, np.ndarray):
@@ -96,7 +105,9 @@ class Block:
         return kept[: self.count]
 
     def scores(self, rows: Any, vector: Array) -> Array:
-        """vector·x, to which the last element of a vector that is longer than the rows is added."""
+        """vector·x, to which the last element of a vector that is longer than the rows is added; without `rows` as `products`."""
+        if rows is None:
+            return np.asarray(self.products(vector[None])[0])
         scores: Array = (rows @ vector[: self.width].astype(rows.dtype, copy=False)).astype(np.float64, copy=False)
         if len(vector) > self.width:
             scores += vector[-1]
@@ -196,7 +207,7 @@ class RowBlocks:
         self._workers = 1
         self._stack = ExitStack()
 
-    def __enter__(self) -> RowBlocks:
+    def __enter__(self) -> Self:
         self._workers = min(blas_threads(), len(self.blocks))
         self._stack.enter_context(single_threaded_blas())
         if self._workers > 1:
@@ -227,6 +238,14 @@ class RowBlocks:
     def map_rows(self, work: Callable[..., Array], *arguments: Any) -> Array:
         """work(block, *arguments), an array whose last axis is the block's rows, for all blocks: one array for all rows."""
         return np.concatenate(list(self._parts(work, arguments)), axis=-1)
+
+    def map_join(self, work: Callable[..., Any], join: Callable[[list[Any]], Any], *arguments: Any) -> Any:
+        """join of work(block, *arguments) for all blocks, in their order."""
+        found = []
+        for part in self._parts(work, arguments):
+            found.append(part)
+            check_interruption()
+        return join(found)
 
     def each(self, work: Callable[[int], Any], count: int) -> list[Any]:
         """work(0), work(1), ...: in the threads of the blocks, where a block is no part of the work."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.engine.cutting_planes import solve_by_cuts
+from pegasos.engine.held_passes import LEAST_PASSES, shares, solve_by_fetched_rows
 from pegasos.engine.losses import LOSSES
 from pegasos.engine.optimum import Intercept
 from pegasos.engine.passes import MOST_FEATURES, NO_FOLD, Certified, Column, Passes
@@ -59,6 +60,8 @@ def solve(learner: SDCA, blocks: Passes, chains: Sequence[Sequence[Column]]) -> 
     """What was done, in words, and the predictors of all chains (see `engine.passes.follow`)."""
     loss, intercept = LOSSES[learner.loss], intercept_of(learner)
     given = (intercept, float(learner.tol), int(learner.max_epochs))
+    if blocks.width <= MOST_FEATURES and loss.linear_dual:
+        return _solve_hinge(blocks, chains, *given)
     if blocks.width <= MOST_FEATURES:
         return "Newton's method", solve_in_passes(blocks, loss, chains, *given)
     if intercept is Intercept.FREE:
@@ -69,6 +72,26 @@ def solve(learner: SDCA, blocks: Passes, chains: Sequence[Sequence[Column]]) -> 
     if loss.linear_dual:
         return "cutting planes", solve_by_cuts(blocks, chains, *given)
     return "L-BFGS", solve_in_passes(blocks, loss, chains, *given)
+
+
+def _solve_hinge(
+    blocks: Passes, chains: Sequence[Sequence[Column]], intercept: Intercept, tol: float, most: int
+) -> tuple[str, list[list[Certified]]]:
+    """By the rows near the margin where there are many others; for those that do not arrive so by Newton's method."""
+    loss = LOSSES["hinge"]
+    columns = [column for chain in chains for column in chain]
+    share = shares(blocks, min((column.rows for column in columns), default=0), intercept)
+    if share is None or most < LEAST_PASSES:
+        return "Newton's method", solve_in_passes(blocks, loss, chains, intercept, tol, most)
+    found = iter(solve_by_fetched_rows(blocks, columns, intercept, tol, share))
+    by_chain = [[next(found) for _ in chain] for chain in chains]
+    late = [
+        [column for column, own in zip(chain, done, strict=True) if own is None]
+        for chain, done in zip(chains, by_chain, strict=True)
+    ]
+    rest = iter([each for chain in solve_in_passes(blocks, loss, late, intercept, tol, most) for each in chain])
+    method = "an interior point method for rows near the margin" + (", Newton's method" if any(late) else "")
+    return method, [[next(rest) if own is None else own for own in done] for done in by_chain]
 
 
 def _keep(learner: SDCA, found: list[Certified], classes: Array, width: int, rows: int, lam: float, dtype: np.dtype[Any]) -> None:

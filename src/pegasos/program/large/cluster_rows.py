@@ -12,7 +12,7 @@ from distributed import Client
 from pegasos.dask.blocks import Coded
 from pegasos.dask.passes import ClusterPasses, guarded
 from pegasos.dask.table import room
-from pegasos.program.large.prepared import PreparedRows, spans
+from pegasos.program.large.prepared import PreparedRows, bytes_of, spans
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain
 
@@ -55,4 +55,4 @@ def passes_on_cluster(client: Client, files: Sequence[PreparedRows], memory: int
     kept = _BYTES * (numbers + 2 * rows) <= memory
     held: list[Any] = client.compute(lazy) if kept else lazy
     with guarded(client, held if kept else []):
-        yield ClusterPasses(client, held, files[0].width, kept)
+        yield ClusterPasses(client, held, files[0].width, kept, bytes_of(files))

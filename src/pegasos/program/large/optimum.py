@@ -16,6 +16,9 @@ from pegasos.program.large.prepared import FileBlocks, PreparedRows, SparseRows
 
 Array = np.ndarray[Any, Any]
 
+#: The share of the memory for rows that are held in it between passes.
+ROOM_SHARE = 0.5
+
 
 @dataclass(frozen=True)
 class Cluster:
@@ -36,7 +39,7 @@ def fit_to_files(
     rows, budget = sum(file.count for file in files), budget_bytes(learner.memory)
     given = (classes, sums, rows, present, max(file.reach for file in files), np.float64)
     if cluster is None:
-        with FileBlocks(*files) as blocks:
+        with FileBlocks(*files, room=int(ROOM_SHARE * budget)) as blocks:
             done = fit_in_passes(learner, blocks, *given)
         where = "rows in a file of float32"
     else:

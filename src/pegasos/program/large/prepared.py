@@ -129,10 +129,17 @@ def block_rows(files: Sequence[PreparedRows], usual: int) -> int:
     return int(max(64, WIDE_NUMBERS // (1 + sum(file.numbers for file in files) // max(1, sum(file.count for file in files)))))
 
 
-class FileBlocks(LabelledBlocks):
-    """Blocks that are read when their turn comes, and forgotten after it."""
+def bytes_of(files: Sequence[PreparedRows]) -> float:
+    """What a row takes in memory: its numbers, and their columns where it is sparse."""
+    numbers, rows = (sum(getattr(file, name) for file in files) for name in ("numbers", "count"))
+    return _BESIDE + (8 if isinstance(files[0], SparseRows) else 4) * numbers / max(1, rows)
 
-    def __init__(self, *files: PreparedRows) -> None:
+
+class FileBlocks(LabelledBlocks):
+    """Blocks that are read when their turn comes, and forgotten after it; `room` is for rows that a method keeps."""
+
+    def __init__(self, *files: PreparedRows, room: int = 0) -> None:
+        self.room, self.row_bytes = room, bytes_of(files)
         count, width = sum(file.count for file in files), files[0].width
         # arrays without memory: only the number of rows of a block is had from them
         nothing = np.broadcast_to(np.float32(0), (count, width))
