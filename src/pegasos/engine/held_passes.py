@@ -34,9 +34,10 @@ Array = np.ndarray[Any, Any]
 MOST_LOOKS, LEAST_PASSES = 12, 10
 #: How many times as many rows as were fetched at first there must be room for.
 GROWTH = 2.0
-#: Lengths of a step that a sample may shorten, and the share of the objective that it must gain by that; how much longer the next
-#: step is if nothing was decided wrongly.
-STEPS, GAIN, LONGER = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.06, 0.03, 0.015, 0.007, 0.003), 0.01, 2.0
+#: Lengths of a step that a sample may shorten, and the share of the objective that it must gain by that.
+STEPS, GAIN = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.06, 0.03, 0.015, 0.007, 0.003), 0.01
+#: The share of the rows that may have been decided wrongly as far as one looks for them; how much further if there were none.
+MOVED, LONGER = 0.02, 2.0
 
 
 class Shares(NamedTuple):
@@ -72,7 +73,7 @@ def solve_by_fetched_rows(
     for start in range(0, len(searches), together):
         live = searches[start : start + together]
         while live:
-            asked = [(search.column, np.stack(search.vectors), search.band) for search in live]
+            asked = [(search.column, search.tried, np.stack(search.deciding), search.band) for search in live]
             for search, found in zip(live, blocks.map_join(_look, _joined_looks, asked, size), strict=True):
                 search.arrive(found)
             tell_gap(max(search.gap for search in live), tol)
@@ -121,27 +122,27 @@ class Found:
     target: Target
 
 
-def _look(block: Block, asked: Sequence[tuple[Column, Array, float]], size: int) -> list[Found]:
+def _look(block: Block, asked: Sequence[tuple[Column, Array, Array, float]], size: int) -> list[Found]:
     rows = block.whole()
     return [_look_for(block, rows, *each, size) for each in asked]
 
 
-def _look_for(block: Block, rows: Array | None, column: Column, vectors: Array, band: float, size: int) -> Found:
+def _look_for(block: Block, rows: Array | None, column: Column, tried: Array, deciding: Array, band: float, size: int) -> Found:
+    """The loss of the vector that is tried; rows near 1 by the first deciding vector, later those that the last one moves."""
     labels = np.where(block.own[0] == column.code, 1.0, -1.0)
     bounds = column.unit * column.weights(*block.own)
     # one vector at a time: with others beside it a product may be rounded in another way than in the pass before
-    margins = [labels * block.scores(rows, vector) for vector in vectors]
-    below, near = margins[0] < 1.0, np.abs(margins[0] - 1.0) <= band
+    first, *others = (labels * block.scores(rows, vector) for vector in deciding)
+    below, near = first < 1.0, np.abs(first - 1.0) <= band
     fetched, held = near, below & ~near
-    if len(vectors) > 1:
-        for other in margins[1:-1]:
-            near |= (other < 1.0) != below
-        fetched = ~near & ((margins[-1] < 1.0) != below)
+    if others:
+        moved = [(other < 1.0) != below for other in others]
+        fetched = moved[-1] & ~np.any([near, *moved[:-1]], axis=0)
         held = below & fetched
     combined = np.empty((1, size))
     block.combine(rows, np.where(held, labels * bounds, 0.0)[None], combined)
     index = np.flatnonzero(fetched & (bounds > 0.0))
-    total, loss = float(bounds[held].sum()), loss_of(margins[-1], bounds)
+    total, loss = float(bounds[held].sum()), loss_of(labels * block.scores(rows, tried), bounds)
     return Found(loss, combined[0], total, block.take(index), Target(labels[index], bounds[index]))
 
 
@@ -157,15 +158,16 @@ def _joined_founds(parts: Sequence[Found]) -> Found:
 
 
 class _Search:
-    """One predictor: the vectors so far, what was found with each of them, and the last pair."""
+    """One predictor: the vectors that decided which rows were fetched, the one that is tried, and the best pair so far."""
 
     def __init__(self, column: Column, sample: Sample, intercept: Intercept, tol: float, share: float, most: float) -> None:
         self.column, self._intercept, self._tol, self._most = column, intercept, tol, most
         self._looks: list[Found] = []
         self._primal, self._bound = np.inf, 0.0
         self.gap, self._curve = 1.0, [1.0]
-        self._step = 0.0
         self.goes_on = True
+        #: How far the rows that were fetched last were looked for on the way to `_aim`; 0: there is another aim now.
+        self._reach = 0.0
         self._begin(sample, share)
 
     def _begin(self, sample: Sample, share: float) -> None:
@@ -173,41 +175,60 @@ class _Search:
         labels = np.where(sample.own[0] == self.column.code, 1.0, -1.0)
         bounds = self.column.unit * self.column.weights(*sample.own)
         missing = self.column.unit * sum(self.column.sides) / max(float(bounds.sum()), np.finfo(float).tiny)
-        target, tol = Target(labels, missing * bounds), max(self._tol, SAMPLE_GAP)
-        (start,) = held_rows.solve_hinge_on_many(sample.X, [target], self._intercept, tol)
-        self._sample, self._sampled = sample.X, target
-        self.vectors = [held_rows.with_bias(start, self._intercept)]
-        self._best = self._aim = self.vectors[0]
-        away = np.abs(held_rows.margins_of(sample.X, labels, self.vectors[0]) - 1.0)[bounds > 0.0]
-        self.band = float(np.quantile(away, share)) if len(away) else 0.0
+        self._sample, self._sampled = sample.X, Target(labels, missing * bounds)
+        (start,) = held_rows.solve_hinge_on_many(self._sample, [self._sampled], self._intercept, max(self._tol, SAMPLE_GAP))
+        self.tried = self._best = self._aim = held_rows.with_bias(start, self._intercept)
+        self.deciding = [self.tried]
+        margins = self._margins(self.tried)
+        away = np.abs(margins - 1.0)
+        self.band = float(np.quantile(away[bounds > 0.0], share)) if bounds.any() else 0.0
+        self._below, self._decided = margins < 1.0, away > self.band
+
+    def _margins(self, vector: Array) -> Array:
+        """Of the sample."""
+        return held_rows.margins_of(self._sample, self._sampled.labels, vector)
 
     def arrive(self, found: Found) -> None:
-        """What a pass has told about the newest vector; the next one, unless this was the last."""
-        primal = 0.5 * float(self.vectors[-1] @ self.vectors[-1]) + found.loss
+        """What a pass has told about the vector that was tried; the next one, unless this was the last."""
+        primal = 0.5 * float(self.tried @ self.tried) + found.loss
         if primal < self._primal:
-            self._primal, self._best = primal, self.vectors[-1]
+            self._primal, self._best = primal, self.tried
         self.gap = (self._primal - self._bound) / self._primal if self._primal > 0.0 else 0.0
         self._curve.append(self.gap)
         self._looks.append(found)
-        fetched = sum(len(look.target.labels) for look in self._looks)
         if len(found.target.labels):
-            self._step = 0.0
-        stuck = self._step == 1.0 or len(self._looks) > MOST_LOOKS or fetched > self._most
+            self._reach = 0.0
+        fetched = sum(len(look.target.labels) for look in self._looks)
+        stuck = (self._reach == 1.0 and self.tried is self._aim) or len(self._looks) > MOST_LOOKS or fetched > self._most
         self.goes_on = self.gap > self._tol and not stuck
         if self.goes_on:
             self._go_on()
 
     def _go_on(self) -> None:
-        """Towards the optimum of what was fetched; further than before if that was as far as all decisions were right."""
-        before, self._step = self._step, 1.0
-        if not before:
+        """Towards the optimum of what was fetched: as far as is best for the sample, and further to look for wrong decisions.
+
+        As far as there were none the objective is what was solved, and falls.
+        """
+        if not self._reach:
             self._solve()
-        aim = self._aim
-        self._step = min(1.0, max(self._best_step(aim), LONGER * before))
-        self.vectors.append(aim if self._step == 1.0 else self._best + self._step * (aim - self._best))
+        here, there = self._margins(self._best), self._margins(self._aim)
+        step, least, far = 1.0, np.inf, 0.0
+        for length in STEPS:
+            vector, margins = self._towards(length), here + length * (there - here)
+            value = 0.5 * float(vector @ vector) + loss_of(margins, self._sampled.bounds)
+            if value < (1.0 - GAIN) * least:
+                step, least = length, value
+            if not far and np.mean(((margins < 1.0) != self._below) & self._decided) <= MOVED:
+                far = length
+        self.tried = self.deciding[-1] if self._reach else self._towards(step)
+        self._reach = min(1.0, max(step, far, LONGER * self._reach))
+        self.deciding.append(self._towards(self._reach))
+
+    def _towards(self, length: float) -> Array:
+        return self._aim if length == 1.0 else self._best + length * (self._aim - self._best)
 
     def _solve(self) -> None:
-        """The rows that were fetched, with the others held."""
+        """The rows that were fetched, with the others held: the next aim, and a bound."""
         first, *later = self._looks
         combined = first.combined - sum(look.combined for look in later)
         held = Held(combined, first.total - sum(look.total for look in later), self._primal)
@@ -215,19 +236,6 @@ class _Search:
         rows = stacked([look.X for look in self._looks])
         (part,) = solve_hinge(rows, [Target(labels, bounds, held)], self._intercept, INNER * self._tol)
         self._aim, self._bound = held_rows.with_bias(part, self._intercept), max(self._bound, part.bound)
-
-    def _best_step(self, aim: Array) -> float:
-        """How far from the best vector so far towards this one is best for the sample: where rows were decided wrongly that could
-        balance others, it is far off.
-        """
-        here, there = (held_rows.margins_of(self._sample, self._sampled.labels, vector) for vector in (self._best, aim))
-        best, least = 1.0, np.inf
-        for step in STEPS:
-            vector = self._best + step * (aim - self._best)
-            value = 0.5 * float(vector @ vector) + loss_of(here + step * (there - here), self._sampled.bounds)
-            if value < (1.0 - GAIN) * least:
-                best, least = step, value
-        return best
 
     def certified(self) -> Certified | None:
         """None where it did not arrive."""

@@ -27,6 +27,8 @@ Array = np.ndarray[Any, Any]
 
 #: Rows of a set at first, and at most: it grows from round to round, the last time only if its rows need many steps.
 SMALLEST_SET, USUAL_SET, LARGEST_SET = 500, 2000, 4000
+#: Rounds after which more rows than that are inside their box, and must move together; and the largest set for them.
+MANY_ROUNDS, LAST_SET = 25, 10_000
 #: A step is worth it if it gains this share of the gap, spread over the set, or of the largest gain that there is.
 SHARE_OF_GAP, SHARE_OF_GAIN = 3e-4, 0.03
 #: Pair steps between two looks at the keyboard, and sets' worth of steps in a round at most.
@@ -141,9 +143,17 @@ class Predictor:
         # who is not there soon has many rows that must move together; if most go straight to their bound, a large set is cheap
         at_bound = np.count_nonzero(np.abs(after) >= self.bounds[index])
         if self.rounds % 2 or 2 * at_bound > len(index):
-            self._size = max(self._size, min(2 * self._size, LARGEST_SET if taken > len(index) else USUAL_SET))
+            self._size = max(self._size, min(2 * self._size, self._most(taken > len(index))))
         self.rounds += 1
         return np.asarray(after - before)
+
+    def _most(self, steps_were_many: bool) -> int:
+        """The largest set by now: after many rounds one with room for all rows inside their box and as many others."""
+        usual = LARGEST_SET if steps_were_many else USUAL_SET
+        if self.rounds < MANY_ROUNDS:
+            return usual
+        inside = np.count_nonzero((self.c != 0) & (np.abs(self.c) < self.bounds))
+        return max(usual, min(2 * int(inside), LAST_SET))
 
     def optimum(self) -> Optimum:
         bias = self.bias if self._free else self._constant * float(self.c.sum())
