@@ -14,7 +14,7 @@ from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Sec
 from pegasos.program.pages.grid_axes import Point
 from pegasos.program.pages.grid_views import Grid
 from pegasos.program.pages.mistakes import PIXELS
-from pegasos.program.pages.shared_sections import PLACES, class_map, class_rows, feature_section, map_section
+from pegasos.program.pages.shared_sections import PLACES, class_map, class_rows, curve_blocks, feature_section, map_section
 from pegasos.program.pages.sweep_page import confusion_panel, explorer, scripts_data
 from pegasos.program.pages.wording import count, duration, is_number, named_values, percent, setting_text, title_of
 from pegasos.program.records.pages import DataRecord, KeptCell, PageRecord
@@ -161,19 +161,9 @@ def _compared(points: list[Point]) -> list[Block]:
 
 
 def _curves(record: PageRecord) -> list[Block]:
-    """How the best of each experiment learned, all in one chart for what was recorded alike."""
-    together: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for each in record.experiments:
-        for curve in each.curves:
-            points = zip(curve.steps, curve.values, strict=True)
-            together.setdefault((curve.what, curve.unit), []).extend({"line": each.name, "x": x, "y": y} for x, y in points)
-    blocks: list[Block] = []
-    for number, ((what, unit), rows) in enumerate(together.items(), start=1):
-        title, listed = what[0].upper() + what[1:], columns("text", line="model") + columns("number", x=unit, y=what)
-        table = Table(f"curve-{number}", title, listed, rows[:1000])
-        caption = "Of the best of each model, learning from the training rows of the first split once more."
-        blocks.append(Chart(f"curve-{number}", title, draw.curve(rows, unit, what, "model"), caption, table, half=True))
-    return blocks
+    """How the best of each experiment learned."""
+    caption = "Of the best of each model, learning from the training rows of the first split once more."
+    return curve_blocks([(each.name, curve) for each in record.experiments for curve in each.curves], caption)
 
 
 def _claims(study: StudyRecord) -> list[Block]:
