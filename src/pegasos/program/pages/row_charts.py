@@ -53,7 +53,7 @@ def features(rows: Rows) -> Spec:
     color = number("between", scale={"scheme": "viridis", "reverse": True}, legend=legend)
     hints = tooltip(name="feature", **{name: (name, ".4~g") for name in names})
     box = {"x": number("first", title=title), "x2": {"field": "third"}, **y, "color": color, "tooltip": hints}
-    whisker = mark("rule", {"x": number("low", title=title), "x2": {"field": "high"}, **y})
+    whisker = mark("rule", {"x": number("low", title=title, axis={"tickCount": 7, "format": "~g"}), "x2": {"field": "high"}, **y})
     middle = mark("tick", {"x": number("middle", title=title), **y}, thickness=2, size=11, color="#fff")
     return chart(rows, whisker, mark("bar", box, size=9), middle, height=17 * len(rows))
 
@@ -66,7 +66,7 @@ def correlations(rows: Rows, count: int) -> Spec:
     rect = mark("rect", {**places, **looks["encoding"], **hints})
     ink = either("abs(datum.r) > 0.7", "#fff", "currentColor")
     text = mark("text", {**places, "text": number("r", format=".1f"), "color": ink}, fontSize=9, aria=False)
-    step = [30 if count <= 12 else 24]
+    step = [44 if count <= 12 else 24]
     return chart(rows, rect, text, width=step, height=step, transform=looks["transform"])
 
 
@@ -89,10 +89,9 @@ def map_of_classes(rows: Rows, classes: int, letters: bool) -> Spec:
 def map_of_errors(rows: Rows) -> Spec:
     """The same places: right rows pale, wrong ones large and drawn last."""
     domain, wrong = ["right", "wrong"], "datum.verdict === 'wrong'"
-    legend = {"title": None, "orient": "top", "symbolOpacity": 1}
     looks = {
-        "color": word("verdict", scale={"domain": domain, "range": ["#9aa5b1", "#d55e00"]}, legend=legend),
-        "shape": word("verdict", scale={"domain": domain, "range": ["circle", "cross"]}),
+        "color": word("verdict", scale={"domain": domain, "range": ["#9aa5b1", "#d55e00"]}, legend=None),
+        "shape": word("verdict", scale={"domain": domain, "range": ["circle", "cross"]}, legend=None),
         "size": either(wrong, 90, 16),
         "opacity": either(wrong, 1, 0.55),
         "order": number("wrong"),
@@ -191,7 +190,8 @@ def _measured(title: str, scale: str) -> Spec:
 def ranking(rows: Rows) -> Spec:
     """Errors of models as bars, the best first, with their deviation over seeds."""
     y = {"y": _names("model", "order", 230)}
-    x = number("error", title="error", axis={"format": ".3~p", "tickCount": 6})
+    room = {"domainMax": 1.12 * max(row["high"] for row in rows) or 1.0, "nice": False}
+    x = number("error", title="error", scale=room, axis={"format": ".3~p", "tickCount": 6})
     hints = {"tooltip": tooltip(model="model", setting="setting", shown="error")}
     bars = mark("bar", {**y, "x": x, **hints}, color="#4c78a8", opacity=0.85, height={"band": 0.7})
     span = mark("rule", {**y, "x": number("low", title="error"), "x2": {"field": "high"}}, strokeWidth=2, aria=False)
