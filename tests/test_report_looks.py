@@ -14,14 +14,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pegasos import SDCA, Pegasos, SweepCV, save
-from pegasos.kernels import Gaussian
+from pegasos.kernels import Gaussian, Polynomial
 from pegasos.program.pages import join_experiments, record_experiment, record_model, report, save_record
 from pegasos.program.pages.boundary_picture import HEIGHT, WIDTH, fields, picture
 from pegasos.program.pages.mistakes import worst
 from pegasos.program.pages.page import make_page
 from pegasos.program.pages.row_samples import as_dataset
 from pegasos.program.pages.vega import CLASSES, class_colours
-from pegasos.program.records.studies import StudyData
+from pegasos.program.records.studies import ExtraRecord, StudyData
 from test_report import data_of, save_study, study_results
 
 pl = pytest.importorskip("polars")
@@ -162,3 +162,21 @@ def test_a_study_compares_its_models_with_whole_commands(tmp_path):
     commands = [cell["command"] for cell in data_of(page)["grid"]["cells"] if cell.get("command")]
     assert commands and all("--test-size 0.2" in each and "--seed 0" in each for each in commands)
     assert all(re.search(r"λ\xa0=\xa0\S+ \(C\xa0\S+\)", cell["setting"]) for cell in data_of(page)["grid"]["cells"])
+
+
+def test_a_study_of_one_experiment_compares_its_kernels(tmp_path):
+    results = study_results()
+    (cell, *_) = results.cells
+    pairs = ((Gaussian(1.0), 0.2), (Polynomial(2), 0.1))
+    cells = [replace(cell, setting=replace(cell.setting, kernel=kernel), error=error) for kernel, error in pairs]
+    save_study(tmp_path, replace(results, cells=cells))
+    (table,) = (each for each in report(tmp_path).tables() if each.name == "compared")
+    assert [row["model"] for row in table.rows] == ["polynomial, degree 2", "gaussian, variance 1"]
+
+
+def test_words_of_an_extra_end_where_its_table_begins(tmp_path):
+    extra = ExtraRecord(
+        "statistics", "Statistics", "8 rows have |z| >= 3.\n\n| feature |\n|---|\n| x1 |", {"rows": [{"feature": "x1"}]}
+    )
+    save_study(tmp_path, replace(study_results(), extras=[extra]))
+    assert "8 rows have |z| &gt;=\u00a03.</p>" in report(tmp_path).html
