@@ -57,7 +57,7 @@ def in_blocks(X: Array, y: Array, size: int) -> tuple[Any, Any]:
 
 def same(one: DaskSDCA, other: DaskSDCA) -> None:
     """Bit for bit."""
-    for name in ("coef_", "intercept_", "objective_", "dual_objective_", "gap_curve_", "classes_"):
+    for name in ("coef_", "intercept_", "objective_", "dual_objective_", "gap_curve_", "objective_curve_", "classes_"):
         assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
 

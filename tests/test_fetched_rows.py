@@ -75,7 +75,7 @@ def test_the_optimum_of_all_rows(C: float, intercept: Intercept) -> None:
         assert own is not None and own.relative <= 1e-4
         assert_allclose(own.primal, objective(X, column, codes, weights, own, intercept), rtol=1e-9)
         assert own.bound <= whole.primal * (1 + 1e-12) and whole.bound <= own.primal * (1 + 1e-12)
-        assert 3 <= len(own.curve) <= 13 and own.curve[-1] == own.relative
+        assert 3 <= len(own.course) <= 13 and own.course[-1] == (own.primal, own.bound)
 
 
 @INTERCEPTS

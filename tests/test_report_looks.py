@@ -14,14 +14,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pegasos import SDCA, Pegasos, SweepCV, save
-from pegasos.kernels import Gaussian
+from pegasos.kernels import Gaussian, Polynomial
 from pegasos.program.pages import join_experiments, record_experiment, record_model, report, save_record
 from pegasos.program.pages.boundary_picture import HEIGHT, WIDTH, fields, picture
 from pegasos.program.pages.mistakes import worst
 from pegasos.program.pages.page import make_page
 from pegasos.program.pages.row_samples import as_dataset
 from pegasos.program.pages.vega import CLASSES, class_colours
-from pegasos.program.records.studies import StudyData
+from pegasos.program.records.studies import ExtraRecord, StudyData
 from test_report import data_of, save_study, study_results
 
 pl = pytest.importorskip("polars")
@@ -77,15 +77,35 @@ def test_pages_of_models_have_thresholds_and_certificates(ring):
     assert {"certificates", "boundary"} <= {table.name for table in page.tables()}
 
 
-def test_model_files_keep_their_curve(ring, tmp_path):
+def test_model_files_keep_their_curve(ring, tmp_path, monkeypatch):
+    """The objective with the bound below it, and the gap; files from before that was kept have the gap after each epoch."""
     X, y, _ = ring
     model = SDCA(lam=0.001, kernel=Gaussian(1.0), tol=1e-3, finish=False, random_state=0).fit(X, y)
     save(model, tmp_path / "my.model")
     page = report(tmp_path / "my.model")
-    (table,) = (each for each in page.tables() if each.name == "curve-1")
-    assert [row["x"] for row in table.rows] == list(range(1, model.n_iter_ + 1))
-    np.testing.assert_allclose([row["y"] for row in table.rows], model.gap_curve_[:, 0], rtol=1e-3)
-    assert page.charts()["curve-1"]["encoding"]["y"]["scale"]["type"] == "log"
+    tables = {table.name: table.rows for table in page.tables()}
+    iterations, objectives, bounds = model.objective_curve_.T
+    assert [row["x"] for row in tables["curve-1"]] == iterations.tolist()
+    np.testing.assert_allclose([row["y"] for row in tables["curve-1"]], objectives, rtol=1e-5)
+    np.testing.assert_allclose([row["bound"] for row in tables["curve-1"]], bounds, rtol=1e-5)  # dual ascent: it never falls
+    np.testing.assert_allclose([row["y"] for row in tables["curve-2"]], (objectives - bounds) / objectives, rtol=1e-3)
+    assert page.charts()["curve-2"]["encoding"]["y"]["scale"]["type"] == "log"
+    with monkeypatch.context() as before:
+        before.setattr(SDCA, "declaration", replace(SDCA.declaration, fitted_course=None))
+        save(model, tmp_path / "old.model")
+    (old,) = (each for each in report(tmp_path / "old.model").tables() if each.name == "curve-1")
+    assert [row["x"] for row in old.rows] == list(range(1, model.n_iter_ + 1))
+    np.testing.assert_allclose([row["y"] for row in old.rows], model.gap_curve_[:, 0], rtol=1e-3)
+
+
+def test_bounds_on_the_way_are_bounds(ring):
+    """A method's early dual points may promise less than nothing: no loss is negative, and what was proved stays proved."""
+    X, y, _ = ring
+    model = SDCA(lam=0.001, random_state=0).fit(X, y)
+    model.objective_curve_ = np.array([[1, 1.0, -5.0], [2, 0.5, 0.3], [3, 0.4, 0.2], [4, 0.35, 0.34]])
+    objective, gap = record_model(model, None).curves
+    assert objective.bounds == [0.0, 0.3, 0.3, 0.34]
+    np.testing.assert_allclose(gap.values, [1.0, 0.4, 0.25, 0.01 / 0.35], rtol=1e-3)
 
 
 def test_weights_of_tables_with_words():
@@ -142,3 +162,21 @@ def test_a_study_compares_its_models_with_whole_commands(tmp_path):
     commands = [cell["command"] for cell in data_of(page)["grid"]["cells"] if cell.get("command")]
     assert commands and all("--test-size 0.2" in each and "--seed 0" in each for each in commands)
     assert all(re.search(r"λ\xa0=\xa0\S+ \(C\xa0\S+\)", cell["setting"]) for cell in data_of(page)["grid"]["cells"])
+
+
+def test_a_study_of_one_experiment_compares_its_kernels(tmp_path):
+    results = study_results()
+    (cell, *_) = results.cells
+    pairs = ((Gaussian(1.0), 0.2), (Polynomial(2), 0.1))
+    cells = [replace(cell, setting=replace(cell.setting, kernel=kernel), error=error) for kernel, error in pairs]
+    save_study(tmp_path, replace(results, cells=cells))
+    (table,) = (each for each in report(tmp_path).tables() if each.name == "compared")
+    assert [row["model"] for row in table.rows] == ["polynomial, degree 2", "gaussian, variance 1"]
+
+
+def test_words_of_an_extra_end_where_its_table_begins(tmp_path):
+    extra = ExtraRecord(
+        "statistics", "Statistics", "8 rows have |z| >= 3.\n\n| feature |\n|---|\n| x1 |", {"rows": [{"feature": "x1"}]}
+    )
+    save_study(tmp_path, replace(study_results(), extras=[extra]))
+    assert "8 rows have |z| &gt;=\u00a03.</p>" in report(tmp_path).html

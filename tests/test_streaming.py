@@ -138,15 +138,15 @@ def test_threads_and_float32_move_nothing(loss: str) -> None:
 def test_few_passes_on_a_tall_table(loss: str) -> None:
     X, codes, weights = table(20_000, 20, 2)
     [found] = solve(loss, X, codes, weights, 1.0, Intercept.AUGMENTED, 1e-3)
-    assert len(found.curve) <= 15
+    assert len(found.course) <= 15
 
 
 def test_nothing_to_solve_and_an_early_end() -> None:
     X, codes, weights = table(30, 2, 3)
     one_label = solve("hinge", X, np.ones(30, dtype=np.int64), weights, 1.0, Intercept.FREE, 1e-3)[0]
-    assert (one_label.bias, one_label.primal, one_label.curve) == (1.0, 0.0, ())
+    assert (one_label.bias, one_label.primal, one_label.course) == (1.0, 0.0, ())
     early = solve("hinge", X, codes, weights, 1.0, Intercept.AUGMENTED, 1e-9, most=3)[0]
-    assert len(early.curve) == 3
+    assert len(early.course) == 3
     assert early.relative > 1e-9
 
 
@@ -224,7 +224,7 @@ def test_predictors_that_follow_each_other_are_certified(loss: str, intercept: I
         assert_allclose(objective(loss, X, y, column.unit * weights, one, intercept), one.primal, rtol=1e-9)
         assert one.bound <= other.primal * (1 + 1e-12)
         assert other.bound <= one.primal * (1 + 1e-12)
-    assert sum(len(each.curve) for each in warm) < sum(len(each.curve) for each in cold)
+    assert sum(len(each.course) for each in warm) < sum(len(each.course) for each in cold)
 
 
 @BOTH
@@ -239,7 +239,7 @@ def test_rows_of_a_fold_have_no_weight_and_classes_have_theirs(loss: str) -> Non
             [[found]] = solve_in_passes(blocks, LOSSES[loss], [[column]], Intercept.FREE, 1e-4)
         [same] = solve(loss, X, codes, inside, 0.3, Intercept.FREE, 1e-4)
         assert_array_equal(found.vector, same.vector)
-        assert (found.primal, found.bound, found.curve) == (same.primal, same.bound, same.curve)
+        assert (found.primal, found.bound, found.course) == (same.primal, same.bound, same.course)
 
 
 # Thin rows ------------------------------------------------------------------------------------------------------------

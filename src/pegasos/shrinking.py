@@ -13,6 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from pegasos.engine.courses import no_course
 from pegasos.engine.landmarks import pursue
 from pegasos.engine.optimum import Intercept
 from pegasos.learners.sdca import SDCA
@@ -223,3 +224,4 @@ def _forget(learner: Any, refitted: SDCA | None) -> None:
     if hasattr(learner, "gap_") and refitted is not None:
         learner.gap_, learner.objective_ = float("nan"), refitted.objective_
         learner.dual_objective_ = np.full_like(learner.objective_, np.nan)
+        learner.objective_curve_ = no_course()

@@ -72,7 +72,7 @@ class _Bundle:
         self.shares[0] = 1.0
         self.primal = column.unit * sum(column.sides)
         self.bound = 0.0
-        self.curve: list[float] = []
+        self.course: list[tuple[float, float]] = []
         self.since = 0
         self.trivial = sum(column.sides) <= 0.0
         if before is not None and not self.trivial:
@@ -111,7 +111,7 @@ class _Bundle:
         new = np.unique(lengths, return_index=True)[1]
         self._add(offsets[new], cuts[new])
         self._solve()
-        self.curve.append(self.relative)
+        self.course.append((self.primal, self.bound))
         self.since = 0 if self.relative < before else self.since + 1
 
     def _add(self, offsets: Array, cuts: Array) -> None:
@@ -146,7 +146,7 @@ class _Bundle:
 
     def certified(self) -> Certified:
         bias = float(self.best[-1]) if len(self.best) > self.width else 0.0
-        return Certified(self.best[: self.width].copy(), bias, self.primal, self.bound, tuple(self.curve))
+        return Certified(self.best[: self.width].copy(), bias, self.primal, self.bound, tuple(self.course))
 
 
 @compiled

@@ -37,6 +37,7 @@ class DualAscent(EpochSolver):
         self.done = np.zeros(shape, dtype=bool)
         self.relative = np.full(shape, np.inf)
         self.history: list[Array] = []
+        self._pairs: list[Array] = []  # P and D of who walked, after each epoch (2 x members, nan for others)
         self._verified = self._prepared = False
         self._kept: dict[int, tuple[Array, float, Array]] = {}
         self.solved: dict[int, Optimum] = {}
@@ -71,7 +72,7 @@ class DualAscent(EpochSolver):
         """One more epoch, and a look at all gaps; who would need many more is solved now."""
         self.epoch += 1
         self.walk.advance(self.epoch * self.m)
-        state = self.certificate()
+        state, walking = self.certificate(), ~self.done.reshape(-1)
         self.relative = np.where(self.done, self.relative, state.relative.reshape(self.done.shape))
         self._finish_members(self.relative <= self.tol)
         if self.finisher is not None and self.epoch > self.untouched_until:
@@ -79,6 +80,7 @@ class DualAscent(EpochSolver):
             walked = [*self.history[-2:], self.relative.copy()]
             self._solve(np.flatnonzero((self.finisher.worth(walked) & ~self.done).reshape(-1)))
         self.history.append(self.relative.copy())
+        self._pairs.append(np.where(walking, (state.primal, state.dual), np.nan))
         tell_gap(float(self.relative.max()), self.tol)
         self._rest()
 
@@ -94,6 +96,16 @@ class DualAscent(EpochSolver):
     def gap_curve(self) -> list[Array]:
         """The relative gaps (classes x λ) after each epoch, and at the end of what came after the last one."""
         return [*self.history, self.relative.copy()] if self._passing else self.history
+
+    def courses(self) -> list[Array]:
+        """P and D of each member (steps x 2): after each epoch that it walked, then after each round of what solved it."""
+        walked = np.array(self._pairs).reshape(-1, 2, self.done.size)
+        found = []
+        for member in range(self.done.size):
+            own = walked[:, :, member]
+            rounds = np.array(self.solved[member].course if member in self.solved else ()).reshape(-1, 2)
+            found.append(np.concatenate([own[~np.isnan(own[:, 0])], self._member_lams[member] * rounds]))
+        return found
 
     def certificate(self) -> Certificate:
         """P and D of each member (class by class), from the walk's own scores and coefficients, or as it was solved."""
@@ -197,6 +209,7 @@ class DualAscent(EpochSolver):
                 factor, primal = self._best_length(int(member), c, self._exact_scores(column))
             gap = (primal - bound) / primal if primal > 0 else 0.0
             gaps[member] = min(gap, gaps[member])
+            state.primal[member] = min(self._member_lams[member] * primal, state.primal[member])
             if gap <= self.tol:
                 self.solved[int(member)] = self._stretched(int(member), c, factor, primal, bound)
                 self.done.reshape(-1)[member] = True

@@ -39,4 +39,4 @@ def _certified(K: Array, c: Array, target: Target, optimum: Optimum, intercept: 
     primal = float(0.5 * (c @ products + constant * optimum.bias**2) + target.bounds @ losses)
     own = target.labels * optimum.dual
     bound = float(optimum.dual.sum() - 0.5 * (own @ (K @ own) + constant * own.sum() ** 2))
-    return Optimum(c, optimum.bias, optimum.dual, primal, bound, optimum.rounds)
+    return Optimum(c, optimum.bias, optimum.dual, primal, bound, optimum.rounds, optimum.course)

@@ -167,7 +167,7 @@ class Finisher:
             solved = solve_by_factor(K, [targets[place] for place in late], self._intercept, self._tol)
             for place, optimum in zip(late, solved, strict=True):
                 if abs(optimum.relative) < found[place].relative:
-                    found[place] = optimum
+                    found[place] = replace(optimum, course=found[place].course + optimum.course)
         return found
 
     def _with_weights(self, optimum: Optimum) -> Optimum:

@@ -164,7 +164,8 @@ class _Search:
         self.column, self._intercept, self._tol, self._most = column, intercept, tol, most
         self._looks: list[Found] = []
         self._primal, self._bound = np.inf, 0.0
-        self.gap, self._curve = 1.0, [1.0]
+        self.gap = 1.0
+        self._course = [(column.unit * sum(column.sides), 0.0)]  # of the vector zero
         self.goes_on = True
         #: How far the rows that were fetched last were looked for on the way to `_aim`; 0: there is another aim now.
         self._reach = 0.0
@@ -194,7 +195,7 @@ class _Search:
         if primal < self._primal:
             self._primal, self._best = primal, self.tried
         self.gap = (self._primal - self._bound) / self._primal if self._primal > 0.0 else 0.0
-        self._curve.append(self.gap)
+        self._course.append((self._primal, self._bound))
         self._looks.append(found)
         if len(found.target.labels):
             self._reach = 0.0
@@ -242,4 +243,4 @@ class _Search:
         if self.gap > self._tol:
             return None
         vector, bias = (self._best, 0.0) if self._intercept is Intercept.NONE else (self._best[:-1].copy(), float(self._best[-1]))
-        return Certified(vector, bias, self._primal, self._bound, tuple(self._curve))
+        return Certified(vector, bias, self._primal, self._bound, tuple(self._course))

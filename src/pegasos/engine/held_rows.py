@@ -63,6 +63,7 @@ def _solve(X: Any, target: Target, start: Optimum, intercept: Intercept, tol: fl
     with RowBlocks(X, members) as blocks:
         margins = blocks.map_rows(_margins, target.labels, vector)
         scale = 0.5 * float(vector @ vector) + loss_of(margins, target.bounds)
+        course = [(scale, 0.0)]
         below, open_rows = margins < 1.0, np.zeros(len(margins), dtype=bool)
         share = min(FIRST_SHARE, BAND * math.sqrt(len(vector) * ONE_IN / len(margins)))
         count = int(share * len(margins))
@@ -77,7 +78,8 @@ def _solve(X: Any, target: Target, start: Optimum, intercept: Intercept, tol: fl
             dual[index], vector, rounds = part.dual, with_bias(part, intercept), rounds + part.rounds
             margins = blocks.map_rows(_margins, target.labels, vector)
             primal = 0.5 * float(vector @ vector) + loss_of(margins, target.bounds)
-            found = Optimum(part.vector, part.bias, dual, primal, part.bound, rounds)
+            course += [*((scale, bound) for _, bound in part.course), (primal, part.bound)]
+            found = Optimum(part.vector, part.bias, dual, primal, part.bound, rounds, tuple(course))
             if found.relative <= tol:
                 return found
             tell_gap(found.relative, tol)
@@ -87,7 +89,7 @@ def _solve(X: Any, target: Target, start: Optimum, intercept: Intercept, tol: fl
             if now == len(index) or now > LARGEST_SHARE * len(margins):
                 break
     (whole,) = solve_hinge(X, [target], intercept, tol, members)
-    return replace(whole, rounds=whole.rounds + rounds)
+    return replace(whole, rounds=whole.rounds + rounds, course=(*course, *whole.course))
 
 
 def margins_of(X: Any, labels: Array, vector: Array) -> Array:

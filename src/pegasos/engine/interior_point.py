@@ -89,6 +89,7 @@ class _Path:
         self.noisy = False
         self.precise = width < WIDE
         self.rounds = self.since = self.idle = 0
+        self.course: list[tuple[float, float]] = []
 
     def arrive(self, scalars: Array, combinations: Array, matrix: Array) -> None:
         """After a step: the gap of this point, and the first direction from it."""
@@ -118,6 +119,7 @@ class _Path:
 
     def _judge(self, primal: float, bound: float, falling: bool) -> None:
         self.relative = self.share(primal, bound)
+        self.course.append((primal, bound))
         self.since += 1
         if falling:
             self.idle = 0
@@ -220,7 +222,8 @@ def _settle(blocks: RowBlocks, path: _Path) -> Optimum:
     bound = float(sums[1]) + path.held.total - 0.5 * float(path.diagonal * whole @ whole)
     dual = blocks.map_rows(_coefficients, path.number, line, factors)
     bias = float(vector[-1]) if len(vector) > width else 0.0
-    return Optimum(vector[:width].copy(), bias, dual, path.primal(float(sums[0]), vector), bound, path.rounds)
+    primal, course = path.primal(float(sums[0]), vector), tuple(path.course)
+    return Optimum(vector[:width].copy(), bias, dual, primal, bound, path.rounds, course)
 
 
 # The work on one block ------------------------------------------------------------------------------------------------

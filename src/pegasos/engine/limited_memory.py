@@ -31,12 +31,14 @@ def solve_logistic_by_gradients(
     with RowBlocks(X, members) as blocks:
         size = blocks.width + (intercept is Intercept.AUGMENTED)
         arrived: list[tuple[Array, float, float]] = []
+        course: list[tuple[float, float]] = []
 
         def evaluate(vector: Array) -> tuple[float, Array]:
             part = blocks.map_sum(_gradient, vector, target)
             gradient = vector - part.sums[1][0]
             primal = float(0.5 * vector @ vector + part.sums[0][0])
             gap = float(0.5 * gradient @ gradient)
+            course.append((primal, primal - gap))
             if gap <= tol * primal:
                 arrived.append((vector.copy(), primal, gap))
                 raise _Arrived
@@ -48,7 +50,7 @@ def solve_logistic_by_gradients(
             vector, primal, gap = arrived[0]
             dual = blocks.map_rows(_coefficients, vector, target)
             bias = float(vector[-1]) if size > blocks.width else 0.0
-            return Optimum(vector[: blocks.width].copy(), bias, dual, primal, primal - gap, 0)
+            return Optimum(vector[: blocks.width].copy(), bias, dual, primal, primal - gap, 0, tuple(course))
     return None
 
 

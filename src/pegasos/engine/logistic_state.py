@@ -68,6 +68,7 @@ class State:
     rest: Array = field(default_factory=_nothing)
     rest_scores: Array = field(default_factory=_nothing)
     curvature: Array = field(default_factory=_nothing)
+    course: list[tuple[float, float]] = field(default_factory=list)
 
     @classmethod
     def make(cls, number: int, target: Target, free: bool) -> State:
@@ -103,7 +104,7 @@ class State:
     def answer(self, vector: Array, intercept: Intercept) -> Optimum:
         best = self.best
         bias = float(best.coefficients.sum()) if intercept is Intercept.AUGMENTED else best.bias
-        return Optimum(vector, bias, best.dual, best.primal, best.bound, self.rounds)
+        return Optimum(vector, bias, best.dual, best.primal, best.bound, self.rounds, tuple(self.course))
 
     def center(self) -> None:
         """A free intercept at its best for these scores."""
@@ -131,6 +132,8 @@ class State:
             self.primal = math.inf
         dual, bound = self._best_dual(push_scores, clipped_scores)
         self.improve(Pair(self.coefficients, self.bias, self.primal, dual, bound))
+        if self.share == 1.0:  # before that it is another objective
+            self.course.append((best.primal, best.bound))
         return best.primal - best.bound < before * (1.0 - LEAST_PROGRESS)
 
     def improve(self, other: Pair) -> None:

@@ -79,6 +79,7 @@ class _Path:
         self.factors = np.ones(2)
         self.relative = self.least = np.inf
         self.rounds = self.since = 0
+        self.course: list[tuple[float, float]] = []
 
     def begin(self, nowhere: float, there: float) -> None:
         """The first step is from zero to the start, if that is better."""
@@ -109,6 +110,7 @@ class _Path:
         self.factors = np.array([least / positive, least / negative]) if self.free and least > 0.0 else np.ones(2)
         bound = terms - 0.5 * float(self.diagonal * combination[0] @ combination[0])
         self.relative = (self.ahead - bound) / self.ahead if self.ahead > 0.0 else 0.0
+        self.course.append((min(self.value, self.ahead), bound))
         better = self.relative < self.least or self.ahead < 0.999 * self.value
         self.since = 0 if better else self.since + 1
         self.precise |= not self.relative < 0.1 * self.least or self.relative < 1e-4
@@ -202,7 +204,8 @@ def _settle(blocks: RowBlocks, path: _Path) -> Optimum:
     scalars, combined = blocks.map_sum(_exact, path.number, vector, path.factors).sums
     bound = float(scalars[1]) - 0.5 * float(path.diagonal * combined[0] @ combined[0])
     bias = float(vector[-1]) if len(vector) > blocks.width else 0.0
-    return Optimum(vector[: blocks.width].copy(), bias, dual, path.primal(vector, float(scalars[0])), bound, path.rounds)
+    primal, course = path.primal(vector, float(scalars[0])), tuple(path.course)
+    return Optimum(vector[: blocks.width].copy(), bias, dual, primal, bound, path.rounds, course)
 
 
 # The work on one block ------------------------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+#: F and G, again and again.
+Course = tuple[tuple[float, float], ...]
 
 
 class Intercept(Enum):
@@ -58,6 +60,7 @@ class Optimum:
     dual    a, feasible: inside its box, and Σ a_i y_i = 0 for a free intercept
     primal  F(w, b), exact for this very vector and bias;  bound  G(a) <= min F, exact for this very a
     rounds  iterations of the method
+    course  F and G after each of them, as the method saw them on its way
     """
 
     vector: Array
@@ -66,6 +69,7 @@ class Optimum:
     primal: float
     bound: float
     rounds: int
+    course: Course = ()
 
     @property
     def relative(self) -> float:

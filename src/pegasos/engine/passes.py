@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from pegasos.engine.interruption import tell_gap
+from pegasos.engine.optimum import Course
 from pegasos.engine.row_blocks import Part, RowBlocks
 from pegasos.engine.thin_rows import THIN_ROWS, ShiftedRows, is_thin
 
@@ -86,13 +87,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Certified:
-    """A predictor, its objective F and a bound below all objectives (see `optimum.py`); the relative gap after each pass."""
+    """A predictor, its objective F and a bound below all objectives (see `optimum.py`); both after each pass."""
 
     vector: Array
     bias: float
     primal: float
     bound: float
-    curve: tuple[float, ...]
+    course: Course
 
     @property
     def relative(self) -> float:
@@ -101,9 +102,9 @@ class Certified:
 
 
 class Search(Protocol):
-    """The search for one predictor: `curve` are the relative gaps after its passes, `since` counts those without a better one."""
+    """The search for one predictor: `course` are F and G after its passes, `since` counts those without a better gap."""
 
-    curve: list[float]
+    course: list[tuple[float, float]]
     since: int
 
     @property
@@ -153,5 +154,5 @@ def follow(
 
 def _ended(search: Search, tol: float, most: int) -> bool:
     return search.trivial or bool(
-        search.curve and (search.relative <= tol or search.since > PATIENCE or len(search.curve) >= most)
+        search.course and (search.relative <= tol or search.since > PATIENCE or len(search.course) >= most)
     )

@@ -96,7 +96,7 @@ class _Path:
         self.mu = self.aim = column.unit * sum(column.sides) / max(1, column.rows) if self.hinge else 0.0
         self.fall, self.guess, self.last = FALL, 1.0, LAST
         self.primal, self.bound = np.inf, -np.inf
-        self.curve: list[float] = []
+        self.course: list[tuple[float, float]] = []
         self.since = 0
         self.trivial = sum(column.sides) <= 0.0 or (self.free and min(column.sides) <= 0.0)
         if self.trivial:  # no rows, or one label and a free intercept: this margin is without loss
@@ -120,7 +120,7 @@ class _Path:
         return (self.primal - self.bound) / self.primal if self.primal > 0.0 else 0.0
 
     def order(self) -> Order:
-        first = not self.curve
+        first = not self.course
         vectors = np.stack([self.vector, self.move, self.vector + self.guess * self.move])
         steps = np.zeros(0) if first else np.append(STEPS, self.guess)
         precise = self.width < WIDE or self.relative < 1e-3 or self.since > 3
@@ -128,7 +128,7 @@ class _Path:
 
     def arrive(self, sums: Array, values: Array, combinations: Array, matrix: Array | None = None) -> None:
         """What the pass has told: the pair of the new point, and whether the guessed step is taken."""
-        first = not self.curve
+        first = not self.course
         new = self.vector + self.guess * self.move
         self._judge(new, sums, combinations)
         best = self.guess
@@ -172,14 +172,14 @@ class _Path:
 
     def _judge(self, new: Array, sums: Array, combinations: Array) -> None:
         """The best objective and the best bound so far; either may be of an earlier point."""
-        before = self.relative if self.curve else np.inf
+        before = self.relative if self.course else np.inf
         primal = self._squared(new) + float(sums[LOSS])
         if primal < self.primal:
             self.primal, self.best = primal, new
         lines = 2 if self.free else 1
         for place, start in ((1, NEW), (1 + lines, TANGENT)):
             self.bound = max(self.bound, self._bound(sums[start : start + 4], combinations[place : place + lines]))
-        self.curve.append(self.relative)
+        self.course.append((self.primal, self.bound))
         self.since = 0 if self.relative < before else self.since + 1
 
     def _bound(self, sums: Array, combinations: Array) -> float:
@@ -200,7 +200,7 @@ class _Path:
 
     def certified(self) -> Certified:
         bias = float(self.best[-1]) if len(self.best) > self.width else 0.0
-        return Certified(self.best[: self.width].copy(), bias, self.primal, self.bound, tuple(self.curve))
+        return Certified(self.best[: self.width].copy(), bias, self.primal, self.bound, tuple(self.course))
 
 
 class _WidePath(_Path):

@@ -69,6 +69,7 @@ class Predictor:
         self.precise = False
         self.exact_at = -1  # the round after which scores were last computed exactly
         self._idle = 0
+        self._course: list[tuple[float, float]] = []  # after each round, as last looked at
 
     @property
     def relative(self) -> float:
@@ -88,6 +89,7 @@ class Predictor:
         self.factor, self.primal = stretched(self.labels, self.bounds, self.scores, self.bias, squared, 0)
         if self.relative > tol:
             self.factor, self.primal = stretched(self.labels, self.bounds, self.scores, self.bias, squared, halvings(tol))
+        self._course[self.rounds :] = [(self.primal, self.bound)]
         if self.rounds and self.exact_at != self.rounds and not self.bound > before and not self.relative < gap:
             # rounding ate the round's gain: from now on in double precision, and then this is as far as one gets
             self._idle += self.precise
@@ -157,7 +159,8 @@ class Predictor:
 
     def optimum(self) -> Optimum:
         bias = self.bias if self._free else self._constant * float(self.c.sum())
-        return Optimum(self.factor * self.c, self.factor * bias, self.labels * self.c, self.primal, self.bound, self.rounds)
+        certified = self.primal, self.bound, self.rounds, tuple(self._course)
+        return Optimum(self.factor * self.c, self.factor * bias, self.labels * self.c, *certified)
 
 
 def _spread(K: Array, places: Array, values: Array) -> Array:

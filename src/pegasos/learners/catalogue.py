@@ -49,6 +49,8 @@ class Declaration:
     usual_epochs: tuple[int, ...] = ()
     fitted_numbers: tuple[str, ...] = ()
     fitted_arrays: tuple[str, ...] = ()
+    #: Iteration, objective and bound, again and again (points x 3); files of earlier versions are without it.
+    fitted_course: str | None = None
 
     @property
     def losses(self) -> tuple[str, ...]:
@@ -110,6 +112,7 @@ SDCA = Declaration(
     free_intercept="free",
     fitted_numbers=("lam_", "gap_"),
     fitted_arrays=("gap_curve_", "objective_", "dual_objective_"),
+    fitted_course="objective_curve_",
 )
 
 #: All learners, and all models by their name on the command line.

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.engine.certificate import Certificate
+from pegasos.engine.courses import short_course
 from pegasos.engine.cutting_planes import solve_by_cuts
 from pegasos.engine.held_passes import LEAST_PASSES, shares, solve_by_fetched_rows
 from pegasos.engine.losses import LOSSES
@@ -101,9 +103,14 @@ def _keep(learner: SDCA, found: list[Certified], classes: Array, width: int, row
     learner.intercept_ = np.array([each.bias for each in found]).astype(dtype)
     learner.objective_ = lam * np.array([each.primal for each in found])
     learner.dual_objective_ = lam * np.array([each.bound for each in found])
-    longest = max(len(each.curve) for each in found)
-    curves = [[*each.curve, *[each.relative] * (longest - len(each.curve))] for each in found]
-    learner.gap_curve_ = np.array(curves).T.reshape(longest, len(found))
+    courses = [np.array(each.course).reshape(-1, 2) for each in found]
+    longest = max(map(len, courses))
+    gaps = np.array([each.relative for each in found]) * np.ones((longest, 1))
+    for column, course in enumerate(courses):
+        gaps[: len(course), column] = Certificate(*course.T).relative
+    learner.gap_curve_ = gaps
+    final = learner.objective_, learner.dual_objective_
+    learner.objective_curve_ = short_course([lam * course for course in courses], *final)
     learner.n_iter_, learner.gap_ = longest, max(each.relative for each in found)
     learner.checkpoints_ = []
     learner._m, learner._constant, learner._seed = rows, float(intercept_of(learner) is Intercept.AUGMENTED), 0

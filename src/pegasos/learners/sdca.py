@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pegasos.engine import rules
 from pegasos.engine.certificate import box
+from pegasos.engine.courses import no_course, short_course
 from pegasos.engine.draws import Draws
 from pegasos.engine.dual_ascent import DualAscent
 from pegasos.engine.finishing import Finisher
@@ -51,6 +52,7 @@ class SDCA(RegularizedClassifier):
     classes_, coef_, intercept_ : as in scikit-learn; with a kernel `support_`, `support_vectors_`, `dual_coef_`, `kernel_`.
     gap_ : the largest relative gap of a column (nan where no certificate exists); objective_, dual_objective_ : of each column.
     gap_curve_ : relative gap after each epoch, and after the finish (n_iter_ x columns).
+    objective_curve_ : number of the epoch or round, objective and lower bound, means of the columns (at most 40 x 3).
     plan_ : where rows came from, and what was done.
 
     Examples
@@ -103,6 +105,7 @@ class SDCA(RegularizedClassifier):
         if saved is None:
             self._seed = draw_seed(self.random_state)
             self._gaps: list[Array] = []
+            self._courses: list[Array] = []
         solver = self._ascent(task, np.array([self.lam_]), self._seed, certified)
         walk = solver.walk
         if saved is not None:
@@ -119,6 +122,9 @@ class SDCA(RegularizedClassifier):
         solver.advance(last)
         solver.complete()
         self._gaps = [*self._gaps, *(relative[:, 0] for relative in solver.gap_curve)]
+        courses = solver.courses()
+        earlier = self._courses or [course[:0] for course in courses]
+        self._courses = [np.concatenate(both) for both in zip(earlier, courses, strict=True)]
         self._finish(task, solver, certified, stages, stops)
         return self
 
@@ -158,6 +164,7 @@ class SDCA(RegularizedClassifier):
         self.gap_ = float(gaps.max()) if certified else float("nan")
         self.gap_curve_ = np.array(self._gaps)
         self.n_iter_ = len(self.gap_curve_)
+        self.objective_curve_ = short_course(self._courses, state.primal, state.dual) if certified else no_course()
         predictors = solver.predictors()
         self._saved = solver.save() if self.warm_start else None
         task.plan = replace(task.plan, method=self._method(solver))

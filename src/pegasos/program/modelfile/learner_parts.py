@@ -8,6 +8,7 @@ from typing import Any, get_type_hints
 import numpy as np
 from scipy import sparse
 
+from pegasos.engine.courses import no_course
 from pegasos.engine.kernels import ALIASES, KERNELS, Kernel, as_kernel
 from pegasos.engine.plan import Plan
 from pegasos.learners.calibration import ISOTONIC, POWERS, SIGMOID, Calibration
@@ -52,6 +53,8 @@ class Learner(Part):
         stages = ["_stage_vectors", "_stage_bias"] if estimator.checkpoints_ else []
         for name in (*vectors, *stages, *self.cls.declaration.fitted_arrays):
             draft.keep(name, getattr(estimator, name))
+        if (course := self.cls.declaration.fitted_course) is not None:
+            draft.keep(course, getattr(estimator, course))
         if estimator.threshold_:
             state["threshold"] = encode(float(estimator.threshold_), f"{what}: threshold_")
         if estimator.calibration_ is not None:
@@ -91,6 +94,9 @@ class Learner(Part):
         )
         for name in self.cls.declaration.fitted_arrays:
             setattr(estimator, name, node.array(name, NUMBERS, finite=False))
+        if (course := self.cls.declaration.fitted_course) is not None:
+            known = f"{node.place.path}/{course}" in node.file
+            setattr(estimator, course, node.array(course, ("F64",), (None, 3)) if known else no_course())
         if "threshold" in node.state:
             if columns > 1:
                 raise node.bad("it has a threshold, which only two classes have")

@@ -32,7 +32,10 @@ def made() -> dict[str, str]:
 
 
 def curves(learner: Any) -> list[Curve]:
-    """What a fitted learner recorded: mean loss of drawn examples, and the largest gap of a column."""
+    """What a fitted learner recorded: objective, bound and gap; else the mean loss of drawn examples, or the largest gap."""
+    course = learner.declaration.fitted_course
+    if course is not None and len(getattr(learner, course)) > 1:
+        return _course(getattr(learner, course), len(learner.intercept_))
     recorded, found = learner.declaration.fitted_arrays, []
     for name, what in (("loss_curve_", "mean loss of the drawn examples"), ("gap_curve_", "largest relative duality gap")):
         values = np.asarray(getattr(learner, name) if name in recorded else [], dtype=np.float64)
@@ -46,6 +49,20 @@ def curves(learner: Any) -> list[Curve]:
         if len(known) > 1:
             found.append(Curve(what, "step" if stepped else "epoch", at[known].astype(int).tolist(), brief(line[known].tolist())))
     return found
+
+
+def _course(course: Any, columns: int) -> list[Curve]:
+    """The objective with the bound below it, and the gap between the two; no loss is negative, and a bound stays one."""
+    steps, objectives, bounds = (
+        course[:, 0].astype(int).tolist(),
+        course[:, 1],
+        np.maximum.accumulate(np.maximum(course[:, 2], 0.0)),
+    )
+    gaps = np.maximum(0.0, objectives - bounds) / np.maximum(objectives, 1e-300)
+    what = "objective" if columns == 1 else f"objective, mean of {columns} predictors"
+    unit = "epoch or round"
+    both = Curve(what, unit, steps, brief(objectives.tolist(), 6), brief(bounds.tolist(), 6))
+    return [both, Curve("relative duality gap", unit, steps, brief(gaps.tolist()))]
 
 
 def weights(estimator: Any, learner: Any, most: int = 20) -> Weights | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from pegasos.program.pages.vega import (
@@ -9,6 +10,7 @@ from pegasos.program.pages.vega import (
     TICK,
     Rows,
     Spec,
+    calculated,
     chart,
     class_colours,
     either,
@@ -51,7 +53,7 @@ def features(rows: Rows) -> Spec:
     color = number("between", scale={"scheme": "viridis", "reverse": True}, legend=legend)
     hints = tooltip(name="feature", **{name: (name, ".4~g") for name in names})
     box = {"x": number("first", title=title), "x2": {"field": "third"}, **y, "color": color, "tooltip": hints}
-    whisker = mark("rule", {"x": number("low", title=title), "x2": {"field": "high"}, **y})
+    whisker = mark("rule", {"x": number("low", title=title, axis={"tickCount": 7, "format": "~g"}), "x2": {"field": "high"}, **y})
     middle = mark("tick", {"x": number("middle", title=title), **y}, thickness=2, size=11, color="#fff")
     return chart(rows, whisker, mark("bar", box, size=9), middle, height=17 * len(rows))
 
@@ -64,7 +66,7 @@ def correlations(rows: Rows, count: int) -> Spec:
     rect = mark("rect", {**places, **looks["encoding"], **hints})
     ink = either("abs(datum.r) > 0.7", "#fff", "currentColor")
     text = mark("text", {**places, "text": number("r", format=".1f"), "color": ink}, fontSize=9, aria=False)
-    step = [30 if count <= 12 else 24]
+    step = [44 if count <= 12 else 24]
     return chart(rows, rect, text, width=step, height=step, transform=looks["transform"])
 
 
@@ -87,10 +89,9 @@ def map_of_classes(rows: Rows, classes: int, letters: bool) -> Spec:
 def map_of_errors(rows: Rows) -> Spec:
     """The same places: right rows pale, wrong ones large and drawn last."""
     domain, wrong = ["right", "wrong"], "datum.verdict === 'wrong'"
-    legend = {"title": None, "orient": "top", "symbolOpacity": 1}
     looks = {
-        "color": word("verdict", scale={"domain": domain, "range": ["#9aa5b1", "#d55e00"]}, legend=legend),
-        "shape": word("verdict", scale={"domain": domain, "range": ["circle", "cross"]}),
+        "color": word("verdict", scale={"domain": domain, "range": ["#9aa5b1", "#d55e00"]}, legend=None),
+        "shape": word("verdict", scale={"domain": domain, "range": ["circle", "cross"]}, legend=None),
         "size": either(wrong, 90, 16),
         "opacity": either(wrong, 1, 0.55),
         "order": number("wrong"),
@@ -131,19 +132,55 @@ def boundary(image: str, points: Rows, titles: list[str], ends: list[list[float]
 
 def curve(rows: Rows, x: str, y: str, line: str | None = None) -> Spec:
     """A recorded number against steps or epochs, logarithmic where it falls by more than a digit; `line`: what lines are."""
-    values = [row["y"] for row in rows]
-    wide = min(values) > 0 and max(values) / min(values) > 10
-    scale = {"type": "log", "nice": False} if wide else {"type": "linear", "zero": False, "nice": True}
-    down = number("y", title=y, scale=scale, axis={"labelExpr": TICK, "tickCount": 5, "labelOverlap": "greedy"})
-    last = max(row["x"] for row in rows)
-    across = number("x", title=x, scale={"nice": False}, axis={"labelExpr": TICK, "tickCount": min(6, last), "tickMinStep": 1})
-    encoding = {"x": across, "y": down, "tooltip": tooltip(**({"line": line} if line else {}), x=(x, ","), y=(y, ".4~g"))}
-    if line is not None:
-        colours = class_colours(len({row["line"] for row in rows}))
-        encoding["color"] = word("line", title=line, sort=None, scale={"range": colours}, legend={"labelLimit": 230})
-    return chart(
-        rows, mark("line", encoding, strokeWidth=2, point={"size": 14, "filled": True}), height=240 if line is None else 320
-    )
+    encoding = {**_watched(rows, x, line), "y": number("y", **_falling([row["y"] for row in rows], y))}
+    encoding["tooltip"] = tooltip(**({"line": line} if line else {}), x=(x, ","), y=(y, ".4~g"))
+    return chart(rows, mark("line", encoding, **_LINE), height=240 if line is None else 320)
+
+
+def course(rows: Rows, x: str, y: str, line: str | None = None) -> Spec:
+    """Objectives with the bounds below them (dashed) closing in, logarithmic where an objective falls by more than a digit."""
+    least, most = min(row["y"] for row in rows), max(row["y"] for row in rows)
+    floor = least / 30 if _is_wide([least, most]) else 0.0  # a bound that is nearly nothing stands on it
+    down = _falling([max(floor, row["bound"]) for row in rows] + [most], y)
+    hints = tooltip(**({"line": line} if line else {}), x=(x, ","), y=(y, ".5~g"), bound=("certified lower bound", ".5~g"))
+    places = {**_watched(rows, x, line), "tooltip": hints}
+    inks = [{"color": {"value": colour}} if line is None else {} for colour in CLASSES[:2]]
+    above = mark("line", {**places, **inks[0], "y": number("y", **down)}, **_LINE)
+    below = mark("line", {**places, **inks[1], "y": number("lower", **down)}, **_LINE, strokeDash=[6, 3])
+    between = {**places, **inks[1], "y": number("lower", **down), "y2": {"field": "y"}}
+    shade = mark("area", between, opacity=0.12, aria=False)
+    lower = calculated(lower=f"max(datum.bound, {floor:.4g})")
+    return chart(rows, shade, above, below, height=240 if line is None else 320, transform=lower)
+
+
+_LINE: Spec = {"strokeWidth": 2, "point": {"size": 14, "filled": True}}
+
+
+def _watched(rows: Rows, x: str, line: str | None) -> Spec:
+    """Steps across, and a colour a line."""
+    ticks = {"labelExpr": TICK, "tickCount": min(6, max(row["x"] for row in rows)), "tickMinStep": 1}
+    across = {"x": number("x", title=x, scale={"nice": False}, axis=ticks)}
+    if line is None:
+        return across
+    colours = class_colours(len({row["line"] for row in rows}))
+    return {**across, "color": word("line", title=line, sort=None, scale={"range": colours}, legend={"labelLimit": 230})}
+
+
+def _is_wide(values: list[float]) -> bool:
+    return min(values) > 0 and max(values) / min(values) > 10
+
+
+def _falling(values: list[float], title: str) -> Spec:
+    """An axis for numbers of this kind; a logarithmic one with a line a digit, or three where there are few digits."""
+    if not _is_wide(values):
+        scale: Spec = {"type": "linear", "zero": False, "nice": True}
+        return {"title": title, "scale": scale, "axis": {"labelExpr": TICK, "tickCount": 5, "labelOverlap": "greedy"}}
+    least, most = math.log10(min(values)), math.log10(max(values))
+    factors = (1,) if most - least > 3 else (1, 2, 5)
+    marks = [factor * 10.0**power for power in range(math.floor(least), math.ceil(most) + 1) for factor in factors]
+    shown = [float(f"{each:.3g}") for each in marks if min(values) <= each * 1.0001 and each <= max(values) * 1.0001]
+    scale = {"type": "log", "nice": False}
+    return {"title": title, "scale": scale, "axis": {"labelExpr": TICK, "values": shown, "labelOverlap": "greedy"}}
 
 
 def _measured(title: str, scale: str) -> Spec:
@@ -153,7 +190,8 @@ def _measured(title: str, scale: str) -> Spec:
 def ranking(rows: Rows) -> Spec:
     """Errors of models as bars, the best first, with their deviation over seeds."""
     y = {"y": _names("model", "order", 230)}
-    x = number("error", title="error", axis={"format": ".3~p", "tickCount": 6})
+    room = {"domainMax": 1.12 * max(row["high"] for row in rows) or 1.0, "nice": False}
+    x = number("error", title="error", scale=room, axis={"format": ".3~p", "tickCount": 6})
     hints = {"tooltip": tooltip(model="model", setting="setting", shown="error")}
     bars = mark("bar", {**y, "x": x, **hints}, color="#4c78a8", opacity=0.85, height={"band": 0.7})
     span = mark("rule", {**y, "x": number("low", title="error"), "x2": {"field": "high"}}, strokeWidth=2, aria=False)

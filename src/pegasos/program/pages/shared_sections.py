@@ -10,7 +10,7 @@ from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Sec
 from pegasos.program.pages.boundary_picture import fields, picture
 from pegasos.program.pages.vega import class_colours
 from pegasos.program.pages.wording import duration, interval, percent
-from pegasos.program.records.pages import Certificate, DataRecord, FeatureRecord, PageRecord, Statistics, Weights
+from pegasos.program.records.pages import Certificate, Curve, DataRecord, FeatureRecord, PageRecord, Statistics, Weights
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.terminal.reproduction import python_lines
 from pegasos.search.estimates import Estimate
@@ -28,7 +28,9 @@ def common_sections(record: PageRecord, setting: Setting) -> list[Section]:
     blocks.append(Facts({"seed": record.seed, "duration": duration(record.seconds), **record.made}))
     return [
         Section("weights", "Weights", _weights(record.weights)),
-        Section("learning", "Learning", [*_curves(record), *_certificates(record.certificates)]),
+        Section(
+            "learning", "Learning", [*curve_blocks([(None, each) for each in record.curves]), *_certificates(record.certificates)]
+        ),
         Section("boundary", "Decision boundary", _boundary(record)),
         Section("map", "A map of the rows", map_section(record)),
         Section("rows", "The data", [*_classes(record.data), *feature_section(record)]),
@@ -160,13 +162,25 @@ def _boundary(record: PageRecord) -> list[Block]:
     return [Chart("boundary", "Decision boundary", chart, caption, table, narrow=True)]
 
 
-def _curves(record: PageRecord) -> list[Block]:
+def curve_blocks(named: list[tuple[str | None, Curve]], caption: str = "") -> list[Block]:
+    """What learners recorded, those of one kind in one chart; learners have names where there are several."""
+    together: dict[tuple[str, str, bool], list[dict[str, Any]]] = {}
+    for name, curve in named:
+        own = {} if name is None else {"line": name}
+        rows: list[dict[str, Any]] = [own | {"x": x, "y": y} for x, y in zip(curve.steps, curve.values, strict=True)]
+        for row, bound in zip(rows, curve.bounds, strict=False):
+            row["bound"] = bound
+        together.setdefault((curve.what, curve.unit, bool(curve.bounds)), []).extend(rows)
     blocks: list[Block] = []
-    for number, curve in enumerate(record.curves, start=1):
-        rows = [{"x": x, "y": y} for x, y in zip(curve.steps, curve.values, strict=True)]
-        title = curve.what[0].upper() + curve.what[1:]
-        table = Table(f"curve-{number}", title, columns("number", x=curve.unit, y=curve.what), rows)
-        blocks.append(Chart(f"curve-{number}", title, draw.curve(rows, curve.unit, curve.what), "", table, half=True))
+    for number, ((what, unit, bounded), rows) in enumerate(together.items(), start=1):
+        line = "model" if "line" in rows[0] else None
+        title = what[0].upper() + what[1:]
+        listed = (columns("text", line=line) if line else []) + columns("number", x=unit, y=what)
+        listed += columns("number", bound="certified lower bound") if bounded else []
+        told = f"Dashed: no predictor is below. {caption}".strip() if bounded else caption
+        chart = draw.course(rows, unit, what, line) if bounded else draw.curve(rows, unit, what, line)
+        table = Table(f"curve-{number}", title, listed, rows[:1000])
+        blocks.append(Chart(f"curve-{number}", title, chart, told, table, half=True))
     return blocks
 
 
@@ -195,7 +209,7 @@ def _certificates(found: list[Certificate]) -> list[Block]:
     rows = [{**vars(each), "gap": (each.objective - each.bound) / max(abs(each.objective), 1e-300)} for each in found]
     listed = columns("text", of="predictor of") + columns("number", objective="objective", bound="no predictor is below")
     title = "The objective, and what is certified"
-    return [Table("certificates", title, listed + columns("percent", gap="gap at most"), rows)] if rows else []
+    return [Table("certificates", title, listed + columns("number", gap="relative gap"), rows)] if rows else []
 
 
 def error_table(errors: dict[str, ErrorCount], title: str = "Errors of the refitted choice", folded: bool = False) -> list[Block]:

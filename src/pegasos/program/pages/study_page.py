@@ -14,9 +14,9 @@ from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Sec
 from pegasos.program.pages.grid_axes import Point
 from pegasos.program.pages.grid_views import Grid
 from pegasos.program.pages.mistakes import PIXELS
-from pegasos.program.pages.shared_sections import PLACES, class_map, class_rows, feature_section, map_section
+from pegasos.program.pages.shared_sections import PLACES, class_map, class_rows, curve_blocks, feature_section, map_section
 from pegasos.program.pages.sweep_page import confusion_panel, explorer, scripts_data
-from pegasos.program.pages.wording import count, duration, is_number, named_values, percent, setting_text, title_of
+from pegasos.program.pages.wording import count, duration, is_number, named_values, percent, setting_text, title_of, value_text
 from pegasos.program.records.pages import DataRecord, KeptCell, PageRecord
 from pegasos.program.records.runs import best_of_families
 from pegasos.program.records.studies import ExtraRecord, StudyCell, StudyData, StudyRecord
@@ -125,9 +125,13 @@ def _printed(study: StudyRecord) -> list[Block]:
         return []
     listed = columns("text", **{name: title_of(name) for each in study.numbers for name in each.fields})
     listed += columns("percent", printed="printed", ours="ours", spread="± seeds", difference="difference", noise="noise")
-    listed += columns("text", verdict="verdict", reading="reading", why="why")
+    listed += columns("text", verdict="verdict", reading="reading")
     rows = [each.row() for each in study.numbers]
     blocks: list[Block] = [Table("printed", "Every printed number", listed, rows, filter_by="verdict")]
+    told = [row for row in rows if row["why"]]
+    fields = dict.fromkeys(name for each in study.numbers if each.why for name in each.fields)
+    listed = columns("text", **{name: title_of(name) for name in fields}) + columns("percent", printed="printed", ours="ours")
+    blocks += [Table("reasons", "Why some are not ours", listed + columns("text", why="why"), told)] if told else []
     texts = [{"fits": f"{fit.fitting} of {fit.numbers}", "chosen": "fits best" if fit.chosen else ""} for fit in study.readings]
     readings = [{**vars(fit), **text} for fit, text in zip(study.readings, texts, strict=True)]
     listed = columns("text", group="numbers", reading="reading", fits="reproduced")
@@ -143,15 +147,16 @@ def _printed(study: StudyRecord) -> list[Block]:
 def _compared(points: list[Point]) -> list[Block]:
     """The best setting of every experiment side by side, the best first."""
     families = [name for name in ("experiment", "decoding") if len({point.values.get(name) for point in points}) > 1]
+    families = families or ["kernel"]
     best = best_of_families(points, lambda point: tuple(point.values.get(name) for name in families), lambda point: point.value)
     if len(best) < 2:
         return []
     rows = []
     for order, point in enumerate(best):
         value, spread = point.value or 0.0, point.deviation or 0.0
-        rest = {name: each for name, each in point.values.items() if name not in ("experiment", "decoding")}
+        rest = {name: each for name, each in point.values.items() if name not in ("experiment", "decoding", *families)}
         numbers = {"error": value, "spread": point.deviation, "low": max(0.0, value - spread), "high": value + spread}
-        name = ", ".join(str(point.values.get(name)) for name in families)
+        name = ", ".join(value_text(point.values.get(name)) for name in families)
         told = {"model": name, "setting": setting_text(rest, point.cost), "shown": percent(value), "order": order}
         rows.append({**told, **numbers, "command": point.command or ""})
     listed = columns("text", model="model", setting="its best setting") + columns("percent", error="error", spread="± seeds")
@@ -161,19 +166,9 @@ def _compared(points: list[Point]) -> list[Block]:
 
 
 def _curves(record: PageRecord) -> list[Block]:
-    """How the best of each experiment learned, all in one chart for what was recorded alike."""
-    together: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for each in record.experiments:
-        for curve in each.curves:
-            points = zip(curve.steps, curve.values, strict=True)
-            together.setdefault((curve.what, curve.unit), []).extend({"line": each.name, "x": x, "y": y} for x, y in points)
-    blocks: list[Block] = []
-    for number, ((what, unit), rows) in enumerate(together.items(), start=1):
-        title, listed = what[0].upper() + what[1:], columns("text", line="model") + columns("number", x=unit, y=what)
-        table = Table(f"curve-{number}", title, listed, rows[:1000])
-        caption = "Of the best of each model, learning from the training rows of the first split once more."
-        blocks.append(Chart(f"curve-{number}", title, draw.curve(rows, unit, what, "model"), caption, table, half=True))
-    return blocks
+    """How the best of each experiment learned."""
+    caption = "Of the best of each model, learning from the training rows of the first split once more."
+    return curve_blocks([(each.name, curve) for each in record.experiments for curve in each.curves], caption)
 
 
 def _claims(study: StudyRecord) -> list[Block]:
@@ -192,7 +187,7 @@ def _extra(extra: ExtraRecord) -> list[Block]:
     if not rows:
         return [Text(extra.text)] if extra.text else []
     table = Table(name, extra.title, columns("number", **{key: title_of(key) for key in rows[0]}), rows)
-    words = extra.text.partition("|")[0].strip()
+    words = extra.text.partition("\n|")[0].strip()
     blocks: list[Block] = [Text(words)] if words else []
     if {"class", "rows"} <= set(rows[0]):
         counted = class_rows([str(row["class"]) for row in rows], [row["rows"] for row in rows])

@@ -20,7 +20,7 @@ from pegasos.search.settings import Setting
 T = TypeVar("T")
 
 #: Raised by hand whenever a record changes its form.
-VERSION = 5
+VERSION = 6
 
 
 class OtherVersion(BadData):

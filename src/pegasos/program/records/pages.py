@@ -126,12 +126,13 @@ class Boundary:
 
 @dataclass(frozen=True)
 class Curve:
-    """What a learner recorded against steps or epochs."""
+    """What a learner recorded against steps or epochs; `bounds`: what its values cannot be below, where that is proved."""
 
     what: str
     unit: str
     steps: list[int]
     values: list[float]
+    bounds: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

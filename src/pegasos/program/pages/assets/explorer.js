@@ -52,12 +52,14 @@ function drawHeat(element, cells, part) {
   spec.width = fits ? "container" : { step: step("across", columns) };
   element.style.width = fits ? `min(100%, ${300 + 110 * columns}px)` : "";
   spec.height = { step: step("down", lines) };
+  const column = fits ? (Math.min(element.parentElement.clientWidth, 300 + 110 * columns) - labels) / columns : step("across", columns);
+  const longest = 6.2 * Math.max(0, ...rows.flatMap((row) => row.x.split("\n")).map((line) => line.length));
   const settings = { values: rows.map((row) => row.value).filter((value) => value !== null), logarithmic: grid.logarithmic[part], columns: shown.columns };
   for (const param of spec.params) if (param.name in settings) param.value = settings[param.name];
   for (const layer of spec.layer) {
     layer.encoding.x.title = across ? across.title : null;
     layer.encoding.y.title = down ? down.title : null;
-    layer.encoding.x.axis.labelAngle = (across && across.long) || columns > 12 ? -40 : 0;
+    layer.encoding.x.axis.labelAngle = longest > column ? -40 : 0;
   }
   if (columns > grid.sizes.numbers) spec.layer.pop();
   return draw(element, spec).then((result) => {
@@ -109,13 +111,23 @@ function choose(number) {
   for (const listener of listeners) listener(number);
 }
 
-function drawLines(name, along, other, cells) {
-  const figure = byId(`lines-${name}-figure`), axis = grid.axes[axisOf(along)];
-  const rows = rowsOf(cells, along, other, "test").filter((row) => row.at !== null && row.value !== null);
+function showLines(name, along, other, cells) {
   // Points alone are no curve: at least one line has two of them.
-  figure.hidden = !rows.some((one) => rows.some((two) => two.yr === one.yr && two.at !== one.at));
-  if (figure.hidden) return;
-  const spec = copy(grid.lines);
+  const rows = rowsOf(cells, along, other, "test").filter((row) => row.at !== null && row.value !== null);
+  byId(`lines-${name}-figure`).hidden = !rows.some((one) => rows.some((two) => two.yr === one.yr && two.at !== one.at));
+  return { name, along, other, rows };
+}
+
+function fillHalves() {
+  // A last figure without a neighbour has the whole width.
+  const figures = [...byId("explorer").querySelectorAll(".halves > figure")];
+  const seen = figures.filter((figure) => !figure.hidden);
+  for (const figure of figures) figure.classList.toggle("alone", seen.length > 1 && seen.length % 2 === 1 && figure === seen[seen.length - 1]);
+}
+
+function drawLines({ name, along, other, rows }) {
+  if (byId(`lines-${name}-figure`).hidden) return;
+  const spec = copy(grid.lines), axis = grid.axes[axisOf(along)];
   spec.data.values = rows;
   for (const layer of spec.layer) {
     layer.encoding.x.title = axis.title;
@@ -185,12 +197,13 @@ function refresh() {
   const ended = cells.filter((cell) => !known(cell)).length;
   byId("heat-remark").textContent = `${cells.length} of ${grid.cells.length} cells${ended ? `; ${ended} ended early: grey, with what they had then` : ""}.`;
   byId("train-figure").hidden = !training;
+  const curves = [showLines("x", shown.across, shown.down, cells), showLines("y", shown.down, shown.across, cells)];
+  fillHalves();
   window.drawnGrid = Promise.all([
     drawHeat(byId("heat-test"), cells, "test"),
     training ? drawHeat(byId("heat-train"), cells, "train") : null,
   ]);
-  drawLines("x", shown.across, shown.down, cells);
-  drawLines("y", shown.down, shown.across, cells);
+  curves.forEach(drawLines);
 }
 
 if (byId("explorer")) {
