@@ -82,7 +82,7 @@ def explain(
     if len(y) > most:
         some = np.sort(np.random.default_rng(random_state).permutation(len(y))[:most])
         table, y = table.rows(some), y[some]
-    chosen = (Metric(metric) if isinstance(metric, str) else metric).settled(y)
+    chosen = (Metric(metric) if isinstance(metric, str) else metric).settled(y, learner.classes_)
     ranked = importances(model, table, y, chosen, repeats, random_state)
     leading = [each for each in ranked if each.value > 0.0][:features]
     curves = [dependence(model, table, each.place, random_state) for each in leading]
