@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, OneHotEncoder, PolynomialFeatures, StandardScaler
 
 import reference
-from command_line import call, fine, messy, written
+from command_line import call, fine, messy, numbers, written
 from pegasos import SDCA, Nystroem, explain, report
 from pegasos.explaining.effects import effects
 from pegasos.explaining.importance import importances
@@ -193,6 +193,15 @@ def test_explain_on_the_command_line(place):
     assert answer["explanation"]["importance"][0]["column"] == "city"
     assert len(answer["explanation"]["dependence"]) == 1
     assert answer["explanation"]["deciding"][0]["row"] is not None
+
+
+def test_columns_of_numbers_keep_their_names(place):
+    """A model of nothing but numbers learns from an array, which has no names."""
+    written(numbers(120), Path("t.csv"))
+    fine("train", "t.csv", "-o", "t.model")
+    answer = fine("explain", "t.model", "t.csv", "-o", "t.html", "--json").json["explanation"]
+    assert answer["columns"] == ["a", "b", "c"] and {each["column"] for each in answer["effects"]} == {"a", "b", "c"}
+    assert "How the answer moves with x1" not in Path("t.html").read_text(encoding="utf-8")
 
 
 def test_explaining_known_rows_and_others(place):
