@@ -179,8 +179,8 @@ def test_shrink_takes_the_weights_that_training_had(place):
     frame = numbers(150).with_columns(w=pl.when(pl.col("y") == "no").then(9).otherwise(pl.int_range(pl.len()) % 2))
     written(frame, Path("t.csv"))
     reading = ("--label", "y", "--weight", "w")
-    fine("train", "t.csv", *reading, "--kernel", "linear", "--lam", 0.01, "--tol", 1e-5, "--test-size", 0, "-o", "t.model")
-    fine("shrink", "t.model", "t.csv", *reading, "--keep", 3, "-o", "small.model")
+    fine("train", "t.csv", *reading, "--kernel", "polynomial:1", "--lam", 0.01, "--tol", 1e-5, "--test-size", 0, "-o", "t.model")
+    fine("shrink", "t.model", "t.csv", *reading, "--keep", 4, "-o", "small.model")
     one, other = (load(name)[-1].objective_ for name in ("t.model", "small.model"))
     np.testing.assert_allclose(one, other, rtol=5e-3)
     assert "has no column 'v' (--weight)" in call("shrink", "t.model", "t.csv", "--weight", "v").err
