@@ -11,21 +11,31 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
+from sklearn.preprocessing import StandardScaler
 
 import pegasos
 from command_line import call, fine, messy, numbers
+from pegasos import SDCA
 from pegasos.engine.interruption import Interrupted
 from pegasos.program.jobs import large_tuning
+from pegasos.program.jobs.datasets import load_or_outline
+from pegasos.program.jobs.large_tables import LargeTable
+from pegasos.program.jobs.prepared_tables import count_errors, prepared
 from pegasos.program.large import description as streams
 from pegasos.program.large.description import HashSample, Stream, Words
+from pegasos.program.large.optimum import fit_to_files
+from pegasos.program.large.preparation import fitted_pipeline
 from pegasos.program.large.sample import Sample
+from pegasos.program.large.sparse_survey import SparseSurvey
 from pegasos.program.large.survey import Draw
 from pegasos.program.records.codec import load as load_record
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.runs import TuneRecord
-from pegasos.program.tables.read_options import ReadOptions
+from pegasos.program.tables.dataset import Dataset
+from pegasos.program.tables.read_options import Outline, ReadOptions
 from pegasos.program.tables.reading import read
 from pegasos.program.tables.statistics import describe
+from pegasos.program.terminal.options import ReadingOptions, RunningOptions
 
 #: A grid that takes no time.
 QUICK = ("--cv", 2, "--lam", "1e-3,1e-1")
@@ -308,6 +318,50 @@ def test_sparse_rows_have_the_same_optimum_as_in_memory(width: int, options: tup
     if "--scale" in options:
         deviations = np.asarray(whole.X[~test].toarray()).std(axis=0)
         np.testing.assert_allclose(large.steps[0][1].scale_, deviations, rtol=1e-9)
+
+
+def test_sparse_columns_that_never_change_are_not_divided_by_rounding() -> None:
+    """Mean and deviation of parts are those of all rows, also where a deviation is small beside the mean, or none."""
+    random = np.random.default_rng(0)
+    columns = [
+        np.zeros(900),
+        np.full(900, 0.1),
+        1e4 + 1e-3 * random.normal(size=900),
+        random.normal(size=900) * (random.random(900) > 0.9),
+    ]
+    X, found = sparse.csr_matrix(np.column_stack([*columns, np.zeros(900)])), SparseSurvey("rows", [])
+    for start in range(0, 900, 100):
+        part = X[start : start + 100]
+        width = 3 if start < 300 else 4  # later parts have a column more
+        found.see(Dataset("rows", part[:, :width], [], np.arange(100) % 2), np.arange(100) % 10 == 3)
+    found.check("y")
+    pipeline, width = fitted_pipeline(found, SDCA(), "standardize", None)
+    known = X[np.arange(900) % 10 != 3][:, 1:4]
+    known = sparse.csr_matrix(known.toarray() * np.where(np.arange(810)[:, None] < 3 * 90, [1, 1, 0], 1))
+    expected = StandardScaler(with_mean=False).fit(known)
+    assert width == 3 and pipeline[0].scale_[0] == 1.0
+    np.testing.assert_allclose(pipeline[0].scale_, expected.scale_, rtol=1e-5)
+
+
+def test_a_class_that_only_test_rows_have_is_not_learned(place: Path) -> None:
+    """Its rows are mistakes where errors are counted, and nobody's examples in the refit on all rows."""
+    frame, test = numbers(900), Draw(0, 0.2).test(900)
+    other = test & (frame["y"] == "yes").to_numpy()
+    frame = frame.with_columns(y=pl.Series(np.where(other, "other", frame["y"].to_numpy())))
+    frame.write_csv("rows.csv")
+    reading, running = ReadingOptions(), RunningOptions(memory="15kB")
+    outline = load_or_outline("rows.csv", reading, running.memory)
+    assert isinstance(outline, Outline)
+    table = LargeTable("rows.csv", reading, running, outline)
+    found, learner = table.look(), SDCA(lam=0.01, tol=1e-6)
+    estimator, width = fitted_pipeline(found, learner, "none", None)
+    with prepared(table, found, estimator, width) as files:
+        fit_to_files(learner, *files.learned(0, 2))
+        assert count_errors(files, learner, test=[files.test])["test"].mistakes >= other.sum()
+    X, y = frame.select("a", "b", "c").to_numpy(), frame["y"].to_numpy()
+    alone = SDCA(lam=0.01, tol=1e-6).fit(X[~other], y[~other])
+    np.testing.assert_allclose(learner.objective_, alone.objective_, rtol=1e-4)
+    np.testing.assert_allclose(learner.coef_, alone.coef_, atol=1e-2)
 
 
 def test_sparse_rows_are_described_in_one_pass(place: Path) -> None:

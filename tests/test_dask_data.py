@@ -111,6 +111,17 @@ def test_labels_may_be_of_any_type(make: Any, rows: Any, client: Client) -> None
     assert np.mean(found.to_local().predict(X) == local.predict(X)) > 0.98
 
 
+def test_labels_that_are_none_name_their_block() -> None:
+    X = np.ones((3, 2))
+    for y, message in (
+        (pd.array(["a", None, "b"], dtype="string"), "block 3 of y holds missing labels"),
+        (np.array(["a", np.nan, "b"], dtype=object), "block 3 of y holds missing labels"),
+        (np.array(["a", 1, "b"], dtype=object), "block 3 of y holds text and other labels"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            blocks.read(3, X, y, None)
+
+
 def test_a_frame_of_other_numbers(rows: Any, client: Client) -> None:
     """Integers, bools and float32 beside each other, as tables have them."""
     import dask.dataframe as dd

@@ -24,6 +24,7 @@ from pegasos import SDCA, Pegasos, SweepCV
 from pegasos.dask import DaskSDCA, DaskSweepCV
 from pegasos.dask.blocks import DrawnFolds
 from pegasos.kernels import Gaussian
+from pegasos.metrics import Metric
 from pegasos.search.settings import Setting
 
 Array = np.ndarray[Any, Any]
@@ -162,6 +163,22 @@ def test_scores_of_labels(rows: Any, client: Client) -> None:
         DaskSweepCV(estimator, grid, cv=2, scoring="roc_auc_ovr").fit(*given)
 
 
+def test_metrics_of_ours_look_at_the_rarer_class_of_all_rows(rows: Any, client: Client) -> None:
+    """And not at that which has fewer kinds of mistakes: a fold's counts have a line for each kind."""
+    X, y = rows
+    y = np.where(y == "ash", "ash", "zelkova")
+    assert (y == "ash").mean() < 0.5
+    estimator, grid = DaskSDCA("logistic", client=client), {"lam": [0.1]}
+    for scoring in (Metric("f1"), "balanced-error"):
+        sweep = DaskSweepCV(estimator, grid, cv=2, scoring=scoring, refit=False).fit(*in_blocks(X, y, 300))
+        for fold in range(2):
+            (hit, missed), (alarm, right) = sweep.counts_[0, fold]
+            value = 2 * hit / (2 * hit + missed + alarm)
+            if scoring == "balanced-error":
+                value = -0.5 * (missed / (hit + missed) + alarm / (alarm + right))
+            assert_allclose(sweep.cv_results_[f"split{fold}_test_score"][0], value)
+
+
 def test_what_makes_no_sense_is_refused(rows: Any, client: Client) -> None:
     X, y = rows
     A, b = in_blocks(X, y, 300)
@@ -174,6 +191,7 @@ def test_what_makes_no_sense_is_refused(rows: Any, client: Client) -> None:
         (DaskSDCA(), np.where(y == "ash", 0.5, 1), "block . of cv holds something else than numbers of folds"),
         (DaskSDCA(), da.from_array(np.zeros(500, int)), "X has 600 rows, cv has 500"),
         (DaskSDCA(), np.full(600, -1), "cv has no folds"),
+        (DaskSDCA(), np.arange(600) % 2 * 2, "cv has no rows of fold 1"),
         (DaskSDCA(), np.zeros(600, int), "training part of fold 0 has no rows"),
     ):
         with pytest.raises(ValueError, match=message):

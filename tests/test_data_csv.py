@@ -190,6 +190,14 @@ def test_whole_numbers_that_repeat_are_no_identifiers(table: Any) -> None:
     assert [column.name for column in found.columns] == ["kilograms", "c"]
 
 
+def test_the_only_column_is_no_identifier_because_rows_have_nothing_else(table: Any) -> None:
+    """Of one column, or of columns that never change, each different value is a different row."""
+    ages = np.random.default_rng(0).integers(18, 81, size=2000)
+    assert [each.name for each in table("age,y\n" + "".join(f"{age},{age % 2}\n" for age in ages)).columns] == ["age"]
+    constant = table("a,b,y\n" + "".join(f"1,k,{row % 2}\n" for row in range(60)))
+    assert [each.name for each in constant.columns] == ["a", "b"]
+
+
 def test_what_is_asked_for_must_be_there(table: Any) -> None:
     with pytest.raises(BadData, match=r"no column 'members' \(--number\).*Did you mean 'member'"):
         table(_members(20, 0), number=("members",))

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, OneHotEncoder, PolynomialFeatures, StandardScaler
 
 import reference
-from command_line import call, fine, messy, written
+from command_line import call, fine, messy, numbers, written
 from pegasos import SDCA, Nystroem, explain, report
 from pegasos.explaining.effects import effects
 from pegasos.explaining.importance import importances
@@ -195,6 +195,15 @@ def test_explain_on_the_command_line(place):
     assert answer["explanation"]["deciding"][0]["row"] is not None
 
 
+def test_columns_of_numbers_keep_their_names(place):
+    """A model of nothing but numbers learns from an array, which has no names."""
+    written(numbers(120), Path("t.csv"))
+    fine("train", "t.csv", "-o", "t.model")
+    answer = fine("explain", "t.model", "t.csv", "-o", "t.html", "--json").json["explanation"]
+    assert answer["columns"] == ["a", "b", "c"] and {each["column"] for each in answer["effects"]} == {"a", "b", "c"}
+    assert "How the answer moves with x1" not in Path("t.html").read_text(encoding="utf-8")
+
+
 def test_explaining_known_rows_and_others(place):
     written(messy(120), Path("t.csv"))
     fine("train", "t.csv", "--test-size", "0", "-o", "t.model")
@@ -216,3 +225,56 @@ def test_the_page_of_a_model_in_python():
     pictures, labels = digits()
     model = SDCA(lam=1e-2, random_state=0).fit(pictures[:200], labels[:200])
     assert "What the model looks at" not in report(model, pictures[:200], labels[:200], image=(8, 8)).html
+
+
+def _whole_numbers(kind: str):
+    """Ages as whole numbers, and whether somebody is married: the answer is 0.1 a year and 2 for the married."""
+    random = np.random.default_rng(3)
+    ages, married = random.integers(18, 90, 200), random.random(200) > 0.5
+    y = np.where(0.1 * (ages - 50) + 2.0 * married > 1.0, 1, 0)
+    columns = {"age": ages, "married": married}
+    if kind == "array":
+        return np.column_stack([ages, married.astype(int)]), y
+    if kind == "polars":
+        return pl.DataFrame(columns), y
+    if kind == "numbered":
+        return pd.DataFrame(columns).set_axis([0, 1], axis=1), y
+    return pd.DataFrame(columns).astype({"age": "Int64" if kind == "nullable" else "int64"}), y
+
+
+@pytest.mark.parametrize("kind", ["array", "polars", "pandas", "numbered", "nullable"])
+def test_whole_numbers_and_truth_values_have_effects(kind):
+    """Values that are put into such columns are values of theirs: 37.4 years would be cut to 37, or refused."""
+    X, y = _whole_numbers(kind)
+    model = make_pipeline(StandardScaler(), SDCA("logistic", lam=1e-3, random_state=0)).fit(X, y)
+    found = explain(model, X, y)
+    slopes = (model[-1].coef_[0] / model[0].scale_).tolist()
+    assert [each.value for each in found.effects] == [None, None]
+    np.testing.assert_allclose([each.gains[0] for each in found.effects], slopes, rtol=1e-3)
+    ages = next(each for each in found.dependence if each.column == found.columns[0]).values
+    assert len(ages) > 10 and all(each == int(each) for each in ages)
+
+
+def test_truth_values_of_an_array_are_no_words():
+    X = np.random.default_rng(0).random((100, 2)) > 0.5
+    found = explain(SDCA("logistic", lam=1e-3, random_state=0).fit(X, X[:, 0]), X, X[:, 0])
+    assert [each.value for each in found.effects] == [None, None] and found.effects[0].gains[0] > 1.0
+
+
+def test_words_that_look_like_numbers_stay_words():
+    kinds = np.where(np.arange(100) % 3 == 0, "01", "02").astype(object)
+    X, y = pd.DataFrame({"kind": kinds}), np.where(kinds == "01", "yes", "no")
+    model = make_pipeline(OneHotEncoder(), SDCA("logistic", lam=1e-3, random_state=0)).fit(X, y)
+    found = explain(model, X, y)
+    gains = {each.value: each.gains[0] for each in found.effects}
+    assert gains["01"] > 1.0 > -1.0 > gains["02"]
+    assert found.dependence[0].values == ["01", "02"] and not found.dependence[0].numeric
+    assert found.dependence[0].means[0][0] > 0.9 > 0.1 > found.dependence[0].means[0][1]
+
+
+def test_missing_values_of_pandas_are_gaps():
+    ages = pd.array([None if place % 9 == 0 else 20 + place % 50 for place in range(200)], dtype="Int64")
+    X, y = pd.DataFrame({"age": ages}), np.arange(200) % 50 > 25
+    model = make_pipeline(SimpleImputer(add_indicator=True), SDCA("logistic", lam=1e-3, random_state=0)).fit(X, y)
+    found = explain(model, X, y)
+    assert [each.value for each in found.effects] == [None, "(missing)"]

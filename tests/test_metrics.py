@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from sklearn import metrics as theirs
@@ -9,7 +11,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from pegasos import SDCA, RacingCV, SweepCV
+from pegasos import SDCA, RacingCV, SweepCV, explain
 from pegasos.metrics import METRICS, SCORES, Metric, answers, as_metric, guesses, measure_of, shown_value
 from pegasos.search.figures import measured
 
@@ -195,3 +197,34 @@ def test_how_values_are_read():
     assert shown_value("neg_log_loss", -0.5) == -0.5
     assert measure_of("cost").least and not measure_of("neg_log_loss").least
     assert as_metric("roc_auc") is None
+
+
+def test_rows_may_lack_a_class_of_the_model():
+    """A class that is asked for, or that costs are listed for, need not be among the rows that are scored."""
+    X = np.arange(12.0)[:, None]
+    y = np.where(X[:, 0] > 5, "yes", "no")
+    model = SDCA("logistic", lam=0.01, random_state=0).fit(X, y)
+    costs = Metric("cost", costs=(("yes", "no", 20.0), ("no", "yes", 1.0)))
+    assert costs(model, X[:4], y[:4]) == 0.0
+    assert Metric("f1", positive="yes")(model, X[:4], y[:4]) == 0.0
+    assert math.isnan(Metric("roc-auc")(model, X[:4], y[:4]))
+    assert explain(model, X[:4], y[:4], metric=costs).figure.value == 0.0
+    with pytest.raises(ValueError, match="there is no class 'maybe'"):
+        Metric("f1", positive="maybe")(model, X, y)
+
+
+def test_rows_of_two_classes_do_not_make_a_model_of_three_binary():
+    X, y = np.arange(12.0)[:, None], np.repeat(["a", "b", "c"], 4)
+    model = SDCA("logistic", lam=0.01, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="there are 3"):
+        Metric("f1")(model, X[:8], y[:8])
+    both = [Metric("roc-auc", positive=each)(model, X[:8], y[:8]) for each in ("a", "b")]
+    assert Metric("roc-auc")(model, X[:8], y[:8]) == pytest.approx(np.mean(both))
+
+
+@pytest.mark.parametrize("name", ["error", "balanced-error", "roc-auc", "log-loss", "brier"])
+def test_no_weight_at_all_is_no_number(name):
+    X, y = np.arange(12.0)[:, None], np.arange(12) > 5
+    model = SDCA("logistic", lam=0.01, random_state=0).fit(X, y)
+    assert math.isnan(Metric(name)(model, X, y, sample_weight=[0] * 12))
+    assert Metric(name)(model, X, y, sample_weight=[2] * 12) == pytest.approx(Metric(name)(model, X, y))

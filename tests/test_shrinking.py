@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import reference
-from command_line import call, fine, messy, written
+from command_line import call, fine, messy, numbers, written
 from pegasos import SDCA, Pegasos, Perceptron, load, save, shrink
 from pegasos.engine.kernels import KERNELS
 from pegasos.engine.landmarks import pursue
@@ -51,6 +51,19 @@ def test_a_linear_kernel_loses_nothing():
     model = SDCA(kernel="linear", lam=0.01, tol=1e-6, random_state=0).fit(X, y)
     small = Shrinking(model, X, y, 4).model(4)
     np.testing.assert_allclose(small.objective_, model.objective_, rtol=2e-3)
+
+
+def test_weights_of_rows_count_in_the_refit():
+    """The optimum with weights is found again; without them it is another one."""
+    X, y = rows(classes=2)
+    weights = np.where(y == 0, 5.0, np.arange(len(y)) % 2)
+    model = DropOutliers(SDCA(kernel="linear", lam=0.01, tol=1e-6, random_state=0), 2.5).fit(X, y, sample_weight=weights)
+    whole = model.estimator_.objective_
+    small = Shrinking(model, X, y, 4, weights).model(4).estimator_
+    np.testing.assert_allclose(small.objective_, whole, rtol=2e-3)
+    assert abs(Shrinking(model, X, y, 4).model(4).estimator_.objective_ - whole) > 0.05 * whole
+    curve = shrinking_curve(model, X, y, sample_weight=weights, counts=[4], random_state=1)
+    assert curve.set_aside and curve.points[0].worse == curve.points[0].better == 0
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
@@ -160,6 +173,17 @@ def test_shrink_on_the_command_line(place):
     assert fine("show", "t-12.model", "--json").json["learner"]["support_vectors"] == 12
     told = fine("shrink", "t.model", "--keep", "12", "-o", "other.model").out
     assert told.index("95 % interval") < told.index("written: other.model")
+
+
+def test_shrink_takes_the_weights_that_training_had(place):
+    frame = numbers(150).with_columns(w=pl.when(pl.col("y") == "no").then(9).otherwise(pl.int_range(pl.len()) % 2))
+    written(frame, Path("t.csv"))
+    reading = ("--label", "y", "--weight", "w")
+    fine("train", "t.csv", *reading, "--kernel", "polynomial:1", "--lam", 0.01, "--tol", 1e-5, "--test-size", 0, "-o", "t.model")
+    fine("shrink", "t.model", "t.csv", *reading, "--keep", 4, "-o", "small.model")
+    one, other = (load(name)[-1].objective_ for name in ("t.model", "small.model"))
+    np.testing.assert_allclose(one, other, rtol=5e-3)
+    assert "has no column 'v' (--weight)" in call("shrink", "t.model", "t.csv", "--weight", "v").err
 
 
 def test_a_model_that_knows_all_rows_and_prices_that_are_too_high(place):

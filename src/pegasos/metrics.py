@@ -116,7 +116,8 @@ class Answers:
 class Metric:
     """A metric as it is asked for; also a scorer for scikit-learn, which wants more to be better: what is a loss is negated.
 
-    positive  the class that F1, ROC AUC and average precision look at. None: 1 of 0 and 1, else the rarer of two classes.
+    positive  the class that F1, ROC AUC and average precision look at. None: 1 of 0 and 1, else the rarer of two classes: that of
+              the rows that are scored, so name it where they may differ, as the folds of GridSearchCV do.
     costs     what it costs to answer a class where another is true: (true, answered, cost); what is not listed costs nothing.
 
     >>> from sklearn.linear_model import LogisticRegression
@@ -141,14 +142,14 @@ class Metric:
     def kind(self) -> Kind:
         return METRICS[self.name]
 
-    def settled(self, y: Any) -> Metric:
-        """The same metric with its positive class, chosen by these labels where none was named."""
+    def settled(self, y: Any, classes: Any = ()) -> Metric:
+        """The same metric with its positive class, chosen by these labels where none was named; they may lack some `classes`."""
         import numpy as np
 
         if not self.kind.one_class and not self.costs:
             return self
-        classes, counts = np.unique(np.asarray(y), return_counts=True)
-        known = classes.tolist()
+        y = np.asarray(y)
+        known = (np.union1d(y, classes) if len(classes) else np.unique(y)).tolist()
         for label in [*([] if self.positive is None else [self.positive]), *(each for pair in self.costs for each in pair[:2])]:
             if label not in known:
                 raise ValueError(f"there is no class {label!r}; there are {', '.join(map(repr, known[:10]))}.")
@@ -158,12 +159,12 @@ class Metric:
             if self.kind.binary:
                 raise ValueError(f"{self.name} looks at one class, and there are {len(known)}: name it, or take f1-macro.")
             return self
-        usual = set(known) in _USUAL_PAIRS or counts[0] >= counts[-1]
+        usual = set(known) in _USUAL_PAIRS or (y == known[0]).sum() >= (y == known[-1]).sum()
         return replace(self, positive=known[-1] if usual else known[0])
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """scikit-learn's protocol of scorers."""
-        value = self.settled(y).value(self.ask(estimator, X, y), sample_weight)
+        value = self.settled(y, estimator.classes_).value(self.ask(estimator, X, y), sample_weight)
         return -value if self.kind.least else value
 
     def ask(self, estimator: Any, X: Any, y: Any) -> Answers:
@@ -174,10 +175,13 @@ class Metric:
         return answers(estimator.classes_, y, estimator.predict(X), scores, probabilities)
 
     def value(self, found: Answers, weights: Any = None) -> float:
-        """The metric on these answers; rows may count more or less. Not a number where a class that it needs is not there."""
+        """The metric on these answers; rows may count more or less. Not a number where rows that it needs are not there."""
         import numpy as np
 
         kind, count = self.kind, len(found.classes)
+        weights = None if weights is None else np.asarray(weights, dtype=float)
+        if not len(found) or (weights is not None and not weights.sum() > 0):
+            return math.nan
         if kind.needs == LABELS:
             flat = np.bincount(found.truth * count + found.labels, weights=weights, minlength=count**2)
             return self._of_counts(flat.reshape(count, count).astype(float), found.classes.tolist())
@@ -203,8 +207,6 @@ class Metric:
         import numpy as np
 
         right, true, answered, total = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0), counts.sum()
-        if total == 0:
-            return math.nan
         if self.name == "error":
             return float(1 - right.sum() / total)
         if self.name == "cost":
@@ -271,8 +273,7 @@ def guesses(metric: Metric, found: Answers, counts: Array) -> tuple[Answers, Any
         return replace(found, probabilities=np.broadcast_to(shares, (rows, count))), None
     if metric.kind.needs == SCORES:
         return replace(found, scores=np.zeros((rows, count))), None
-    best, sign = 0, 1 if metric.kind.least else -1
-    values = []
+    sign, values = 1 if metric.kind.least else -1, []
     for code in np.flatnonzero(shares):
         table = np.zeros((count, count))
         table[:, code] = shares

@@ -73,6 +73,7 @@ def shrink(
     y: Any,
     *,
     keep: int,
+    sample_weight: Any = None,
     test: tuple[Any, Any] | None = None,
     counts: Sequence[int] = (),
     random_state: int = 0,
@@ -81,9 +82,9 @@ def shrink(
 
     Chosen are those that carry most of what the model has learned (orthogonal least squares in the kernel's space, all classes
     together); then the model's own objective is solved exactly among the predictors Σ_chosen b_i K(x_i, ·): a linear SDCA on
-    their Nyström features, same λ and loss. A Perceptron, which has no objective, is projected. `curve` tells the error of this
-    and of other sizes (`counts`) on held-out rows: `test`, rows that the model does not know, or else a fifth of X that is set
-    aside, for which the model is fitted once more without them.
+    their Nyström features, same λ and loss, with the weights of rows that training had (`sample_weight`). A Perceptron, which has
+    no objective, is projected. `curve` tells the error of this and of other sizes (`counts`) on held-out rows: `test`, rows that
+    the model does not know, or else a fifth of X that is set aside, for which the model is fitted once more without them.
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -93,29 +94,36 @@ def shrink(
     (21, 8, 0.0)
     """
     model = getattr(model, "best_estimator_", model)
-    curve = shrinking_curve(model, X, y, test=test, counts=[*counts, keep], random_state=random_state)
-    return Shrunk(Shrinking(model, X, y, keep).model(keep), curve)
+    given: Any = {"sample_weight": sample_weight, "test": test, "counts": [*counts, keep], "random_state": random_state}
+    curve = shrinking_curve(model, X, y, **given)
+    return Shrunk(Shrinking(model, X, y, keep, sample_weight).model(keep), curve)
 
 
 def shrinking_curve(
-    model: Any, X: Any, y: Any, *, test: tuple[Any, Any] | None = None, counts: Sequence[int] = (), random_state: int = 0
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    test: tuple[Any, Any] | None = None,
+    counts: Sequence[int] = (),
+    random_state: int = 0,
 ) -> Curve:
     """Error on held-out rows against the number of support vectors; see `shrink`. Without `counts` sizes double."""
-    y = np.asarray(y)
+    y, weights = np.asarray(y), None if sample_weight is None else np.asarray(sample_weight)
+    fitted = model
     if test is None:
         rows = np.arange(len(y))
         known, new = train_test_split(rows, test_size=TEST_SHARE, random_state=random_state, stratify=y)
-        fitted = clone(model).fit(_safe_indexing(X, known), y[known])
-        work = _safe_indexing(X, known), y[known]
         test = _safe_indexing(X, new), y[new]
-    else:
-        fitted, work = model, (X, y)
+        X, y, weights = _safe_indexing(X, known), y[known], None if weights is None else weights[known]
+        fitted = clone(model).fit(X, y, **({} if weights is None else {anatomy(model).weight_name: weights}))
     whole = kernel_learner(fitted)
     sizes = [count for count in sorted(set(counts) or set(usual_counts(len(whole.support_)))) if count < len(whole.support_)]
     X_test, y_test = test[0], np.asarray(test[1])
     wrong = np.asarray(fitted.predict(X_test) != y_test)
     before = Point(len(whole.support_), held_out(wrong))
-    shrinking = Shrinking(fitted, *work, max(sizes, default=1))
+    shrinking = Shrinking(fitted, X, y, max(sizes, default=1), weights)
     points = []
     for count in sizes:
         less = np.asarray(shrinking.model(count).predict(X_test) != y_test)
@@ -147,7 +155,7 @@ def kernel_learner(model: Any) -> Any:
 class Shrinking:
     """Support vectors of a model in the order in which they are worth keeping, and models with the first of them."""
 
-    def __init__(self, model: Any, X: Any, y: Any, most: int) -> None:
+    def __init__(self, model: Any, X: Any, y: Any, most: int, sample_weight: Any = None) -> None:
         self._model, self._learner = model, kernel_learner(model)
         if most < 1:
             raise ValueError(f"keep must be at least 1, got {most}.")
@@ -155,7 +163,8 @@ class Shrinking:
         unknown = ~np.isin(self._y, learner.classes_)
         if unknown.any():
             raise ValueError(f"y has classes unknown to the model: {np.unique(self._y[unknown])!r}.")
-        self._rows, self._y = _seen_by_learner(model, X, self._y)
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        self._rows, self._y, self._weights = _seen_by_learner(model, X, self._y, weights)
         self.order = pursue(learner.kernel_, learner.support_vectors_, learner.dual_coef_, min(most, len(learner.support_)))
 
     def model(self, count: int) -> Any:
@@ -189,7 +198,7 @@ class Shrinking:
             fit_intercept=_INTERCEPTS[intercept_of(learner)],
             memory=learner.memory,
             random_state=0,
-        ).fit(mapped.transform(self._rows), self._y)
+        ).fit(mapped.transform(self._rows), self._y, self._weights)
 
     @staticmethod
     def _projected(learner: Any, landmarks: Any, weights: Array) -> Array:
@@ -198,15 +207,15 @@ class Shrinking:
         return np.asarray(weights.T @ (values @ learner.dual_coef_.T.astype(np.float64)))
 
 
-def _seen_by_learner(model: Any, X: Any, y: Array) -> tuple[Any, Array]:
-    """Training rows as the learner gets them, without those that a filter drops."""
+def _seen_by_learner(model: Any, X: Any, y: Array, weights: Array | None) -> tuple[Any, Array, Array | None]:
+    """Training rows, labels and weights as the learner gets them, without those that a filter drops."""
     for stage in anatomy(model, fitted=True).stages:
         if stage.drops:
             kept = stage.part.kept_rows(X)
-            X, y = _safe_indexing(X, np.flatnonzero(kept)), y[kept]
+            X, y, weights = _safe_indexing(X, np.flatnonzero(kept)), y[kept], None if weights is None else weights[kept]
         else:
             X = stage.part.transform(X)
-    return X, y
+    return X, y, weights
 
 
 def _forget(learner: Any, refitted: SDCA | None) -> None:

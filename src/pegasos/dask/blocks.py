@@ -17,8 +17,12 @@ from pegasos.engine.passes import LabelledBlocks
 from pegasos.engine.row_blocks import Part
 from pegasos.engine.thin_rows import ShiftedRows
 from pegasos.engine.threads import single_threaded_blas
+from pegasos.learners.task import is_missing
 
 Array = np.ndarray[Any, Any]
+
+#: What to do about labels of several types.
+ALIKE = "make them all numbers or all text"
 
 
 @dataclass(frozen=True)
@@ -224,10 +228,10 @@ def read(number: int, X: Any, y: Any, weights: Any, folds: Any = None) -> Rows:
     if not np.isfinite(X.data if sparse.issparse(X) else X).all():
         raise ValueError(f"block {number} of X holds NaN or infinite numbers: fill or drop them before the fit.")
     y = _column(number, y, "y", X.shape[0])
-    if (y.dtype.kind == "f" and not np.isfinite(y).all()) or (
-        y.dtype == object and any(label is None or label != label for label in y)
-    ):
+    if (y.dtype.kind == "f" and not np.isfinite(y).all()) or (y.dtype == object and any(map(is_missing, y))):
         raise ValueError(f"block {number} of y holds missing labels.")
+    if y.dtype == object and len({isinstance(label, str) for label in y}) > 1:
+        raise ValueError(f"block {number} of y holds text and other labels, which have no order: {ALIKE}.")
     if weights is not None:
         weights = _column(number, weights, "sample_weight", X.shape[0]).astype(np.float64)
         if not (np.isfinite(weights) & (weights >= 0.0)).all():

@@ -18,6 +18,7 @@ from pegasos.engine.passes import Certified, Column
 from pegasos.learners.convergence import CellsNotConverged
 from pegasos.learners.from_passes import predictors, solve
 from pegasos.learners.task import column_codes, draw_seed, whole_number
+from pegasos.metrics import Metric
 from pegasos.search.advice import warn_user
 from pegasos.search.choosing import CellSearch
 from pegasos.search.grid import Cell, make_cells
@@ -43,8 +44,8 @@ class DaskSweepCV(CellSearch):
     ----------
     estimator : a `DaskSDCA`. param_grid : any of its parameters; cells that differ in `lam` only share passes.
     cv : how many folds; or the fold of each row (0, 1, ...; -1: in every training part, never tested) in the blocks of y.
-    scoring : as in GridSearchCV, of metrics of labels alone, such as "accuracy" (None), "balanced_accuracy" or "f1_macro": counts
-        of labels are all that is known.
+    scoring : as in `SweepCV`, of metrics of labels alone, such as "accuracy" (None), "balanced-error" or "f1_macro": counts of
+        labels are all that is known.
     refit, return_train_score : as in GridSearchCV; the refit is a DaskSDCA on all rows.
     random_state : the seed of the folds.
     client : the distributed.Client; None: that of the estimator, or the current one.
@@ -97,8 +98,8 @@ class DaskSweepCV(CellSearch):
         client = current_client(self.client if self.client is not None else self.estimator.client)
         table = open_table(client, X, y, sample_weight, self.estimator.memory, self._folds())
         self.n_splits_ = len(table.training)
-        if not self.n_splits_:
-            raise ValueError("cv has no folds: all its numbers are -1.")
+        _check_folds(table)
+        scorers = _settled(scorers, table) if isinstance(scorers, Metric) else scorers
         answers, methods = self._run(cells, table)
         counts = self._count(table, answers)
         self.passes_ = 1 + table.passes.count  # the first one counted classes
@@ -201,6 +202,20 @@ def _check(cells: list[Cell]) -> None:
                 f"DaskSweepCV compares settings of a DaskSDCA, got {type(cell.estimator).__name__}: prepare rows block by block "
                 "before (map_blocks), or use SweepCV for rows that fit into memory."
             )
+
+
+def _check_folds(table: Table) -> None:
+    if not table.training:
+        raise ValueError("cv has no folds: all its numbers are -1.")
+    for fold, counted in enumerate(table.training):
+        if counted.counts.sum() == table.whole.counts.sum():
+            raise ValueError(f"cv has no rows of fold {fold}: folds are numbered 0, 1, ... without a gap.")
+
+
+def _settled(metric: Metric, table: Table) -> Metric:
+    """With its positive class: of two the one that is rarer in the whole table, for which one more label of the other stands."""
+    counts = table.whole.counts
+    return metric.settled(np.repeat(table.classes, 1 + (counts == counts.max())))
 
 
 def _chains(group: list[Cell], table: Table, fold: int, counted: Counted) -> list[list[Column]]:

@@ -124,7 +124,7 @@ def _classes(labels: list[tuple[int, Array]]) -> Array:
     try:
         classes = np.unique(np.concatenate([own for _, own in labels]))
     except TypeError:
-        raise ValueError("y has labels of different types, which have no order: make them all numbers or all text.") from None
+        raise ValueError(f"y has labels of different types, which have no order: {blocks.ALIKE}.") from None
     check_classification_targets(classes)
     if len(classes) < 2:
         raise ValueError(f"y has one class only ({classes[0]!r}); a classifier needs examples of at least two classes.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,6 +53,7 @@ def explain(
     repeats: int = 5,
     features: int = 4,
     training: tuple[Any, ...] | None = None,
+    names: Sequence[str] | None = None,
     random_state: int = 0,
 ) -> Explanation:
     """What a fitted learner, pipeline or sweep looks at, on rows that it does not know.
@@ -61,7 +63,7 @@ def explain(
     cause. dependence: the mean answer against the values of the `features` leading columns. effects: of a linear model, in the
     units of the columns. deciding: of a kernel model the support vectors with the largest coefficients; `training` are rows in
     which they are looked for: X, y and, if they are not 0, 1, ..., their numbers. Of many rows with many columns a sample is
-    looked at.
+    looked at. names: of the columns, where neither X nor the model has some.
 
     >>> from pegasos import SDCA
     >>> from sklearn.datasets import load_iris
@@ -75,14 +77,14 @@ def explain(
     check_is_fitted(learner)
     if repeats < 1 or features < 0:
         raise ValueError(f"repeats must be at least 1 and features at least 0, got {repeats} and {features}.")
-    table, y = Columns(X, getattr(model, "feature_names_in_", None)), np.asarray(y)
+    table, y = Columns(X, getattr(model, "feature_names_in_", names)), np.asarray(y)
     if len(table) != len(y) or not len(y):
         raise ValueError(f"X has {len(table)} rows and y {len(y)} labels; there must be as many, and some.")
     most = max(_FEWEST_ROWS, PREDICTIONS // (repeats * len(table.names)))
     if len(y) > most:
         some = np.sort(np.random.default_rng(random_state).permutation(len(y))[:most])
         table, y = table.rows(some), y[some]
-    chosen = (Metric(metric) if isinstance(metric, str) else metric).settled(y)
+    chosen = (Metric(metric) if isinstance(metric, str) else metric).settled(y, learner.classes_)
     ranked = importances(model, table, y, chosen, repeats, random_state)
     leading = [each for each in ranked if each.value > 0.0][:features]
     curves = [dependence(model, table, each.place, random_state) for each in leading]

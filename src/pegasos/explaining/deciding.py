@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,8 @@ Array = np.ndarray[Any, Any]
 
 #: How many are told.
 ROWS = 12
+#: Numbers of sparse rows that are written out at once.
+_NUMBERS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -59,9 +62,13 @@ def deciders(model: Any, training: Any = None, labels: Any = None, numbers: Any 
 
 
 def _keys(rows: Any, dtype: Any) -> list[bytes]:
-    """Rows as bytes: equal rows have equal ones (0.0 and -0.0 are one number)."""
-    rows = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
-    return [row.tobytes() for row in np.ascontiguousarray(rows.astype(dtype) + 0.0)]
+    """Hashes of rows: equal rows have equal ones (0.0 and -0.0 are one number)."""
+    found, step = list[bytes](), max(1, _NUMBERS_AT_ONCE // max(1, rows.shape[1]))
+    for start in range(0, rows.shape[0], step):
+        part = rows[start : start + step]
+        part = part.toarray() if sparse.issparse(part) else np.asarray(part)
+        found += [hashlib.blake2b(row.tobytes()).digest() for row in np.ascontiguousarray(part.astype(dtype) + 0.0)]
+    return found
 
 
 def _row(table: Any, place: Any) -> list[Any]:

@@ -47,12 +47,13 @@ def dependence(model: Any, table: Columns, place: int, seed: int) -> Dependence:
 
 
 def _grid(known: Array, numeric: bool) -> list[Any]:
-    """Values to look at, in order; between the 1st and the 99th percentile of numbers."""
+    """Values to look at, in order; between the 1st and the 99th percentile of numbers. All of them stand in the column: between
+    whole numbers, or numbers that are names, there may be nothing."""
     if not len(known):
         return []
     different, counts = np.unique(known, return_counts=True)
     if numeric and len(different) > NUMBERS:
-        return np.unique(np.quantile(known, np.linspace(0.01, 0.99, NUMBERS))).tolist()
+        return np.unique(np.quantile(known, np.linspace(0.01, 0.99, NUMBERS), method="nearest")).tolist()
     most = NUMBERS if numeric else WORDS
     return np.sort(different[np.argsort(-counts, kind="stable")[:most]]).tolist()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.explaining.tables import Columns, is_missing, is_number
+from pegasos.explaining.tables import Columns, gaps, is_number
 from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
@@ -48,29 +48,32 @@ def effects(model: Any, table: Columns) -> list[Effect]:
         if gains is None:
             return []
         found += [Effect(name, value, gain) for value, gain in gains]
-        if numeric and is_missing(table.values(place)).any():
-            at, gap = _scores(model, rows.constant(place, float(np.median(known)))), _scores(model, rows.constant(place, None))
+        if numeric and gaps(table.values(place)).any():
+            whole = (known == np.round(known)).all()
+            median = float(np.quantile(known, 0.5, method="nearest" if whole else "linear"))
+            at, gap = (_scores(model, rows.constant(place, value)) for value in (median, None))
             found.append(Effect(name, "(missing)", (gap - at).mean(axis=0).tolist()))
     return found
 
 
 def _slope(model: Any, rows: Columns, place: int, known: Array) -> list[tuple[str | None, list[float]]] | None:
-    """Per unit of a number, if it is the same everywhere."""
-    low, high = float(known.min()), float(known.max())
+    """Per unit of a number, if it is the same everywhere: between its ends and a value of the column that lies between them."""
+    values = np.unique(known.astype(np.float64))
+    low, high = values[[0, -1]].tolist()
     if low == high:
         return []
-    middle = low + 0.37 * (high - low)
-    first, second, third = (_scores(model, rows.constant(place, value)) for value in (low, middle, high))
-    slopes = np.concatenate([(second - first) / (middle - low), (third - second) / (high - middle)])
-    apart = np.ptp(slopes, axis=0).max() * (high - low)
-    size = max(np.abs(each).max() for each in (first, second, third))
-    return None if apart > _ROUNDING * max(size, 1e-300) else [(None, ((third - first) / (high - low)).mean(axis=0).tolist())]
+    inner = values[1:-1]
+    points = np.array([low, *inner[np.abs(inner - low - 0.37 * (high - low)).argsort()[:1]], high])
+    scores = np.stack([_scores(model, rows.constant(place, value)) for value in points.tolist()])
+    slope = (scores[-1] - scores[0]).mean(axis=0) / (high - low)
+    apart = np.abs(scores - scores[0] - (points - low)[:, None, None] * slope).max()
+    return None if apart > _ROUNDING * max(np.abs(scores).max(), 1e-300) else [(None, slope.tolist())]
 
 
 def _words(model: Any, rows: Columns, place: int, values: Array) -> list[tuple[str | None, list[float]]] | None:
     """Each word against the mean word, if the difference is the same everywhere."""
-    gaps = is_missing(values)
-    words, counts = np.unique(values[~gaps].astype(str), return_counts=True)
+    missing = gaps(values)
+    words, counts = np.unique(values[~missing].astype(str), return_counts=True)
     kept = np.sort(np.argsort(-counts, kind="stable")[:_WORDS])
     words, shares = words[kept], counts[kept] / counts[kept].sum()
     scores = np.stack([_scores(model, rows.constant(place, word)) for word in words])
@@ -81,7 +84,7 @@ def _words(model: Any, rows: Columns, place: int, values: Array) -> list[tuple[s
     found: list[tuple[str | None, list[float]]] = [
         (str(word), gain.mean(axis=0).tolist()) for word, gain in zip(words, gains, strict=True)
     ]
-    if gaps.any():
+    if missing.any():
         found.append(("(missing)", (_scores(model, rows.constant(place, None)) - mean).mean(axis=0).tolist()))
     return found
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from pegasos.learners.task import is_missing
+
 Array = np.ndarray[Any, Any]
 
 #: Numbers of a sparse table that may be written out.
@@ -44,11 +46,13 @@ class Columns:
         return np.asarray(column.to_list() if hasattr(column, "to_list") else list(column), dtype=object)
 
     def known(self, place: int) -> Array:
-        """The values of a column that are there: numbers where all of them are."""
+        """The values of a column that are there: numbers where all of them are; words that look like numbers are none."""
         values = self.values(place)
-        values = values[~is_missing(values)]
+        values = values[~gaps(values)]
+        if values.dtype != object or any(isinstance(each, str) for each in values):
+            return values
         try:
-            return values.astype(np.float64) if values.dtype == object else values
+            return values.astype(np.float64)
         except (ValueError, TypeError):
             return values
 
@@ -60,8 +64,9 @@ class Columns:
             return changed
         name = self.X.columns[place]
         if not hasattr(self.X, "with_columns"):  # pandas
-            column = self.X[name]
-            return self.X.assign(**{name: type(column)(list(values), index=self.X.index, dtype=column.dtype)})
+            column, changed = self.X[name], self.X.copy(deep=False)
+            changed[name] = type(column)(list(values), index=self.X.index, dtype=column.dtype)
+            return changed
         kind = self.X[name].dtype
         return self.X.with_columns(type(self.X[name])(name, list(values), dtype=kind, strict=False))
 
@@ -70,11 +75,11 @@ class Columns:
         return self.replaced(place, [value] * len(self))
 
 
-def is_missing(values: Array) -> Array:
+def gaps(values: Array) -> Array:
     """Where a column has no value."""
-    return np.array([each is None or each != each for each in values.tolist()], dtype=bool)
+    return np.array([is_missing(each) for each in values.tolist()], dtype=bool)
 
 
 def is_number(values: Array) -> bool:
-    """Whether the values of a column are numbers."""
-    return values.dtype.kind in "iuf"
+    """Whether the values of a column are numbers, or truth values, which count as 0 and 1."""
+    return values.dtype.kind in "iufb"

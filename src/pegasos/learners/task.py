@@ -195,6 +195,14 @@ def draw_seed(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for none: None, a NaN of any kind, the NA of pandas."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # NA is neither equal to itself nor different
+        return True
+
+
 def positive(name: str, value: Any) -> float:
     """A finite number above zero."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value) or value <= 0:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from pegasos.learners.connected import Connected
+from pegasos.metrics import as_metric
 from pegasos.search.advice import SweepWarning, advise, complexity, warn_user
 from pegasos.search.estimates import one_standard_error
 from pegasos.search.grid import Cell
@@ -17,6 +18,11 @@ Array = np.ndarray[Any, Any]
 
 class CellSearch(Connected, GridSearchCV):
     """A search whose cells are done: which of them is the best."""
+
+    def _get_scorers(self) -> Any:
+        """scikit-learn's, and metrics of ours by name."""
+        metric = as_metric(self.scoring)
+        return super()._get_scorers() if metric is None else (metric, "score")
 
     def _choose_best(self, cells: list[Cell], results: dict[str, Any], metric: Any) -> None:
         """Set cv_results_ and, where there is a best cell, which it is."""

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_method_params
 
 from pegasos.learners.convergence import CellsNotConverged
 from pegasos.learners.task import draw_seed
-from pegasos.metrics import PROBABILITIES, Metric, as_metric
+from pegasos.metrics import PROBABILITIES, Metric
 from pegasos.search.advice import warn_user
 from pegasos.search.callbacks import Hooks, with_callbacks
 from pegasos.search.cluster import run_on_cluster
@@ -157,11 +157,6 @@ class SweepCV(FinishedSearch):
             self._refit(X, y, cells, routed.estimator.fit)
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         return self
-
-    def _get_scorers(self) -> Any:
-        """scikit-learn's, and metrics of ours by name."""
-        metric = as_metric(self.scoring)
-        return super()._get_scorers() if metric is None else (metric, "score")
 
     # -- the run -----------------------------------------------------------------------------------------------------
 

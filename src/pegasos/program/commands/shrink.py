@@ -38,7 +38,8 @@ def command(
 
     The support vectors that carry most of what was learned are kept, and the model's objective is solved exactly for them. Errors
     are counted on rows of DATA that the model does not know; if it knows all, a fifth is set aside, and model and smaller ones
-    are fitted without them to count. The model that is written knows all its rows.
+    are fitted without them to count. The model that is written knows all its rows. A model that was trained with --weight needs
+    it here, too.
     """
     from pegasos.program.jobs.shrinking import shrink
     from pegasos.program.jobs.views import give

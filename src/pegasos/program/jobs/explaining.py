@@ -73,6 +73,7 @@ def explain_model(
             repeats=repeats,
             features=features,
             training=training,
+            names=[column.name for column in dataset.columns],
             random_state=seed,
         )
     if out is not None:

@@ -123,7 +123,7 @@ class LargeTable:
         """The features that a pipeline gets of rows of a sample, and the weights of these rows."""
         X, weights = self.weighed(X, None)
         if isinstance(found, SparseSurvey):
-            return sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], len(found.sums)))[:, found.lowest :], weights
+            return sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], len(found.means)))[:, found.lowest :], weights
         X = X.select(column.name for column in found.features)
         return X if found.needs_frame else X.to_numpy(order="c", writable=True), weights
 

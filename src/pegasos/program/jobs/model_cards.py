@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from pegasos.program.jobs.datasets import Split, chunks
 from pegasos.program.modelfile import Model, read_model
 from pegasos.program.records.models import CardData, CardSplit, ModelCard
 from pegasos.program.tables.dataset import DATE, NUMBER, TEXT, BadData, Column, Dataset
-from pegasos.program.tables.labels import label_texts
+from pegasos.program.tables.labels import checked_weights, label_texts
 from pegasos.program.tables.messages import near
 from pegasos.program.tables.row_hashes import hash_rows, split_known
 from pegasos.program.terminal import console
@@ -110,8 +111,8 @@ class SavedModel:
         return chunks(data, self.columns, self.wants_frame, self.card.label, reading, self.memory, keep)
 
     def labelled_rows(self, data: str, reading: ReadingOptions) -> Dataset:
-        """All rows of a file or a set with the model's columns and their labels, which there must be."""
-        parts = list(self.rows(data, reading))
+        """All rows of a file or a set with the model's columns and their labels, which there must be, and weights if one asks."""
+        parts = list(self.rows(data, reading, () if reading.weight is None else (reading.weight,)))
         if not parts:
             raise BadData(f"{data} has no rows.")
         if any(part.y is None for part in parts):
@@ -125,7 +126,15 @@ class SavedModel:
             X = sparse.vstack(tables, format="csr") if sparse.issparse(tables[0]) else np.concatenate(tables)
         y, image = np.concatenate([part.labels for part in parts]), self.card.image or parts[0].image
         tests = None if parts[0].test is None else np.concatenate([part.test for part in parts if part.test is not None])
-        return replace(parts[0], X=X, y=y, test=tests, image=image, columns=self.columns)
+        found = replace(parts[0], X=X, y=y, test=tests, image=image, columns=self.columns)
+        if reading.weight is None:
+            return found
+        if not parts[0].kept:
+            raise BadData(f"{data} has no named columns: --weight is for tables that have them (CSV, Parquet).")
+        weights = [each for part in parts for values in part.kept.values() for each in values]
+        with contextlib.suppress(ValueError):  # words are told with the column
+            weights = [float("nan" if each is None else each) for each in weights]
+        return replace(found, kept={}, weights=checked_weights(weights, reading.weight, data, lambda row: f"row {row + 1}"))
 
     def known_rows(self, dataset: Dataset) -> Array | None:
         """Which of these rows the model was trained on; None where the file does not tell."""

@@ -98,7 +98,7 @@ class PreparedTable:
         known = {text: code for code, text in enumerate(self.texts.tolist())}
         codes = np.array([known.get(text, -1) for text in texts.tolist()], dtype=np.int64)  # -1: only test rows have it
         rows = scoring.prepared(self.steps, part)
-        weights = weights * self._each[codes]
+        weights = np.where(codes < 0, 0.0, weights * self._each[codes])  # nothing is learned from a class without a predictor
         for number, file in enumerate(self.files):
             own = kinds == number
             file.add(rows[own], codes[own], weights[own])

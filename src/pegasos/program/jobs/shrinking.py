@@ -75,7 +75,9 @@ def shrink(
     test = (new.X, y[~known]) if len(new) >= _FEW_ROWS else None
     counts = sorted({*usual_counts(count), *([] if keep is None else [keep])})
     with console.working(f"counting errors of {len(counts)} sizes"):
-        curve = shrinking_curve(estimator, own.X, y[known], test=test, counts=counts, random_state=seed)
+        curve = shrinking_curve(
+            estimator, own.X, y[known], sample_weight=own.weights, test=test, counts=counts, random_state=seed
+        )
     found = ShrinkRecord(path, source, count, curve)
     if keep is not None and any(each.support_vectors == keep for each in curve.points):
         found = replace(found, keep=keep, price=curve.price(keep))
@@ -89,7 +91,7 @@ def shrink(
         what = f"{100 * found.price:.2f} % more rows are wrong, and --at-most allows {100 * most:g} %"
         raise UsageError(f"nothing is written: with {keep} support vectors {what}.")
     with console.working(f"refitting {keep} support vectors to {len(own)} rows"):
-        small = Shrinking(estimator, own.X, y[known], keep).model(keep)
+        small = Shrinking(estimator, own.X, y[known], keep, own.weights).model(keep)
     _save(saved, small, target, curve, keep)
     return replace(found, written=target, bytes=Path(target).stat().st_size)
 

@@ -103,16 +103,20 @@ def _teach(scaler: Any, columns: list[Numbers], rows: int) -> None:
     if isinstance(scaler, MinMaxScaler):
         scaler.fit(np.array([[column.low for column in columns], [column.high for column in columns]]))
     elif isinstance(scaler, StandardScaler):
-        mean = np.array([column.mean for column in columns])
-        variance = np.array([column.squares / rows for column in columns])
-        precision = np.finfo(np.float64).eps
-        constant = variance <= rows * precision * variance + (rows * mean * precision) ** 2
-        scaler.mean_, scaler.var_, scaler.scale_ = mean, variance, np.where(constant, 1.0, np.sqrt(variance))
+        _standardize(
+            scaler, np.array([column.mean for column in columns]), np.array([each.squares for each in columns]) / rows, rows
+        )
     scaler.n_samples_seen_ = rows
 
 
 def _teach_sparse(scaler: Any, survey: SparseSurvey) -> None:
     """The same for a scaler of sparse rows, which divides only."""
-    scaler.mean_, scaler.var_ = survey.moments
-    scaler.scale_ = np.where(scaler.var_ == 0.0, 1.0, np.sqrt(scaler.var_))
+    _standardize(scaler, *survey.moments, survey.training)
     scaler.n_samples_seen_ = survey.training
+
+
+def _standardize(scaler: StandardScaler, mean: Array, variance: Array, rows: int) -> None:
+    """A deviation that rounding alone explains is none, as scikit-learn has it: dividing by it would make noise large."""
+    precision = np.finfo(np.float64).eps
+    constant = variance <= rows * precision * variance + (rows * mean * precision) ** 2
+    scaler.mean_, scaler.var_, scaler.scale_ = mean, variance, np.where(constant, 1.0, np.sqrt(variance))

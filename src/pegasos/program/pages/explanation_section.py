@@ -33,7 +33,8 @@ def explained(
     y = np.array([known[text] for text in texts])
     own = None if training is None else (training[0].X, label_texts(training[0].labels), training[1])
     with contextlib.suppress(ValueError):  # rows too wide to look at; the rest of the page stands without it
-        return explain(estimator, dataset.X if rows is None else rows, y, repeats=_REPEATS, training=own)
+        names = [column.name for column in dataset.columns]
+        return explain(estimator, dataset.X if rows is None else rows, y, repeats=_REPEATS, training=own, names=names)
     return None
 
 

@@ -119,7 +119,8 @@ def places_of(wanted: Sequence[str], names: Sequence[str], file: str) -> list[in
 def matched(names: Sequence[str], header: bool, wanted: Wanted, options: ReadOptions, file: str) -> Roles:
     """Where the columns of a model are, in its order; the label, if the file has it; and what is carried along."""
     found = _matched(names, header, wanted, options, file)
-    return replace(found, kept=tuple(place(names, each, "--keep", file) for each in options.keep))
+    kept = [place(names, each, "--weight" if each == options.weight else "--keep", file) for each in options.keep]
+    return replace(found, kept=tuple(kept))
 
 
 def _matched(names: Sequence[str], header: bool, wanted: Wanted, options: ReadOptions, file: str) -> Roles:

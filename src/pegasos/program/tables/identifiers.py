@@ -58,4 +58,6 @@ def _identifies(series: pl.Series, different_rows: Callable[[], int]) -> bool:
     different = there.n_unique()
     if different == len(there) or (named and len(there) >= _FEW and different > _DIFFERENT * len(there)):
         return True
-    return by_chance >= _REPEATS * (len(there) - different) and different == different_rows()
+    counts = there.value_counts()["count"].to_numpy().astype(np.float64)
+    pairs = float(counts @ (counts - 1)) / 2
+    return bool(by_chance >= _REPEATS * pairs) and different == different_rows()
