@@ -89,7 +89,7 @@ def learners(kernel: Any) -> list[Any]:
 
 
 def _cases() -> list[tuple[Any, ...]]:
-    """Every kernel in every form of rows; either dtype and either number of classes meets each kernel, each form and the other."""
+    """Every kernel in every form of rows; dtypes and numbers of classes meet each kernel, each form and each other."""
     forms = ("dense", "csr_matrix", "csr_array")
     pairs = [(kernel, form) for kernel in range(len(KERNEL_CHOICES)) for form in range(3)]
     return [

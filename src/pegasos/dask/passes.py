@@ -43,7 +43,7 @@ class ClusterPasses:
             return results_of(self.client, futures)[0]
 
     def _tasks(self, packed: bytes) -> tuple[dict[Any, Any], tuple[str, int]]:
-        """All tasks of a pass as one graph, and the key of its sum: a message for each of them would take longer than many a block.
+        """All tasks of a pass as one graph, and the key of its sum: a message for each would take longer than many a block.
 
         What all of them are given is packed once, here: Dask would look for lazy objects in every field of it, for every task.
         """
