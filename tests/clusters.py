@@ -36,7 +36,7 @@ dask.config.set(
 
 
 def _start_fork_server() -> None:
-    """The process of which workers are copies. Before Python 3.13 it does not look for modules where this one does, and leaves
+    """The process of which workers are copies. In Python 3.11 it does not look for modules where this one does, and leaves
     out without a word what it cannot find.
     """
     get_mp_context().set_forkserver_preload(["worker_code"])  # after its first call, which names other modules
