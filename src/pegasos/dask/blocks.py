@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -271,23 +272,22 @@ def describe(rows: Rows) -> Described:
     return Described(rows.X.shape[1], str(rows.X.dtype), kind, len(rows.y), size, labels, counted(slice(None)), reach, folds)
 
 
-def encode(rows: Rows, held: tuple[Array]) -> Coded:
+def encode(rows: Rows, classes: Array) -> Coded:
     """Class codes for labels, and a weight for each row."""
-    (classes,) = held
     weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
     return Coded(rows.X, np.searchsorted(classes, rows.y), weights, rows.folds)
 
 
-def work_on(coded: Coded, held: tuple[Any, tuple[Any, ...]]) -> Part:
-    """work(block, *arguments) on small blocks of fixed size, one after the other, and their sum."""
-    work, arguments = held
+def work_on(coded: Coded, packed: bytes) -> Part:
+    """work(block, *arguments), packed together, on small blocks of fixed size, one after the other, and their sum."""
+    work, arguments = pickle.loads(packed)
     with single_threaded_blas():
         return _labelled(coded).map_sum(work, *arguments)
 
 
-def join_on(coded: Coded, held: tuple[Any, tuple[Any, ...]]) -> Any:
+def join_on(coded: Coded, packed: bytes) -> Any:
     """The same, joined."""
-    (work, join), arguments = held
+    work, join, arguments = pickle.loads(packed)
     with single_threaded_blas():
         return _labelled(coded).map_join(work, join, *arguments)
 
@@ -319,6 +319,6 @@ def add(parts: Sequence[Part]) -> Part:
     return Part(tuple(sums), peaks)
 
 
-def hold(*values: Any) -> tuple[Any, ...]:
-    """A task that is its arguments: unlike scattered data it comes back after a worker is lost."""
-    return values
+def hold(value: Any) -> Any:
+    """A task that is its argument: unlike scattered data it comes back after a worker is lost."""
+    return value

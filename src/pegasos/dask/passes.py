@@ -5,8 +5,10 @@ from __future__ import annotations
 import pickle
 from collections.abc import Sequence
 from typing import Any
+from uuid import uuid4
 
-import dask
+from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph
 from distributed import Client, Future
 
 from pegasos.dask import blocks
@@ -35,32 +37,40 @@ class ClusterPasses:
 
     def map_sum(self, work: Any, *arguments: Any) -> Part:
         """work(block, *arguments) for all blocks, and the sums over them."""
-        parts = self._tasks(blocks.work_on, work, arguments)
+        tasks, parts = self._tasks(blocks.work_on, (work, arguments))
         while len(parts) > 1:
             groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
-            parts = [_task(blocks.add, group) if len(group) > 1 else group[0] for group in groups]
-        futures: list[Future] = []
-        with guarded(self.client, futures):
-            futures.append(self.client.compute(parts[0], optimize_graph=False))
-            return results_of(self.client, futures)[0]
+            sums = {(f"add-{len(parts)}-{uuid4().hex}", place): group for place, group in enumerate(groups) if len(group) > 1}
+            tasks.update({part: (blocks.add, group) for part, group in sums.items()})
+            parts = [*sums, *(group[0] for group in groups[len(sums) :])]
+        return self._results(tasks, parts)[0]
 
     def map_join(self, work: Any, join: Any, *arguments: Any) -> Any:
         """join of work(block, *arguments) for all blocks, in their order, here."""
+        return join(self._results(*self._tasks(blocks.join_on, (work, join, arguments))))
+
+    def _tasks(self, task: Any, given: tuple[Any, ...]) -> tuple[dict[Any, Any], list[tuple[str, int]]]:
+        """A task for each block, and its key.
+
+        What all of them are given is packed once, here: Dask would look for lazy objects in every field of it, for every task.
+        """
+        self.count += 1
+        number = uuid4().hex
+        tasks: dict[Any, Any] = {}
+        held: Any = pickle.dumps(given)
+        if len(held) > LARGE:
+            tasks[f"hold-{number}", 0] = (blocks.hold, held)
+            held = (f"hold-{number}", 0)
+        parts = [(f"{task.__name__}-{number}", place) for place in range(len(self._coded))]
+        for part, coded in zip(parts, self._coded, strict=True):
+            tasks[part] = (task, coded.key if isinstance(coded, Delayed) else coded, held)
+        return tasks, parts
+
+    def _results(self, tasks: dict[Any, Any], parts: list[tuple[str, int]]) -> list[Any]:
+        """All tasks of a pass are one graph: a message for each of them would take longer than many a block."""
+        lazy = [coded for coded in self._coded if isinstance(coded, Delayed)]
+        graph = HighLevelGraph.from_collections(parts[0][0], tasks, lazy)
         futures: list[Future] = []
         with guarded(self.client, futures):
-            futures += self.client.compute(self._tasks(blocks.join_on, (work, join), arguments), optimize_graph=False)
-            parts = results_of(self.client, futures)
-        return join(parts)
-
-    def _tasks(self, task: Any, work: Any, arguments: tuple[Any, ...]) -> list[Any]:
-        """A task for each block."""
-        self.count += 1
-        held: Any = (work, arguments)
-        if len(pickle.dumps(held)) > LARGE:
-            held = dask.delayed(blocks.hold, pure=False)(work, arguments)
-        return [_task(task, coded, held) for coded in self._coded]
-
-
-def _task(work: Any, *arguments: Any) -> Any:
-    """All tasks of a pass are one graph: a message for each of them would take longer than many a block."""
-    return dask.delayed(work, pure=False, traverse=False)(*arguments)
+            futures += self.client.get(graph, parts, sync=False)
+            return results_of(self.client, futures)

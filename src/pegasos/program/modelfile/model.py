@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import platform
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -187,6 +188,7 @@ def _found(estimator: Any) -> Any:
     return estimator
 
 
+@cache
 def _versions() -> dict[str, str]:
     libraries = ("pegasos", "scikit-learn", "numpy", "scipy")
     return {**{name: version(name) for name in libraries}, "python": platform.python_version()}
