@@ -154,8 +154,8 @@ def boundary(estimator: Any, dataset: Dataset, codes: Array, encode: Callable[[A
     grid = np.stack(np.meshgrid(across, down), axis=-1).reshape(-1, 2)
     inside = np.flatnonzero(((flat >= low) & (flat <= high)).all(axis=1))[:POINTS]
     try:
-        scores = estimator.decision_function((grid @ plane + origin).astype(dataset.X.dtype))
-        own = estimator.decision_function(X[inside].astype(dataset.X.dtype))
+        scores = estimator.decision_function(_named(estimator, (grid @ plane + origin).astype(dataset.X.dtype)))
+        own = estimator.decision_function(_named(estimator, X[inside].astype(dataset.X.dtype)))
     except ValueError:  # NotFinite, or what a step says of numbers that are too large for it
         return None, "No decision boundary: between these rows the model's scores are not finite."
     known, holding = encode(np.asarray(learner.classes_)), list[bool]()
@@ -170,6 +170,16 @@ def boundary(estimator: Any, dataset: Dataset, codes: Array, encode: Callable[[A
     ends, answers = (low.round(5).tolist(), high.round(5).tolist()), brief(scores.T.tolist(), 3)
     places = brief(flat[inside].tolist())
     return Boundary(titles, *ends, winners, answers, places, mine.tolist(), holding, X.shape[1] == 2), ""
+
+
+def _named(estimator: Any, rows: Array) -> Any:
+    """Rows as a model takes them that learned from a table with names."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return rows
+    import polars as pl
+
+    return pl.DataFrame(rows, schema=list(map(str, names)))
 
 
 def statistics(dataset: Dataset, codes: Array) -> tuple[Statistics, list[int]]:
