@@ -81,7 +81,7 @@ class Grid:
         cell |= {part: self._texts(part, value, spread) for part, value, spread in measured if value is not None}
         if point.ended is not None and point.value is None:
             told = wording.ended_text(point.ended, self.measure)
-            label = wording.score_label(point.ended.value, self.measure)
+            label = self.measure.label(point.ended.value)
             cell["test"] = {"value": None, "label": label, "shown": f"ended early: {told}", "spread": ""}
         return cell if point.command == "" else {**cell, "command": point.command}
 
@@ -90,7 +90,7 @@ class Grid:
         low = max(value - spread, value / 10) if self._logarithmic[part] else value - spread
         numbers = {"value": round(value, 6), "low": round(low, 6), "high": round(value + spread, 6)}
         around = "" if deviation is None else f"± {score_text(deviation, self.measure)}"
-        return {**numbers, "label": wording.score_label(value, self.measure), "shown": shown, "spread": around}
+        return {**numbers, "label": self.measure.label(value), "shown": shown, "spread": around}
 
     # -- views: a choice of two axes, and the cells that are equal in all others --------------------------------------
 

@@ -256,17 +256,8 @@ def unlike_words(honest: Estimate | None, test: ErrorCount | None, split: str) -
 
 
 def score_text(value: float | None, measure: Measure) -> str:
-    """A measured value; a percent sign stays with its number."""
-    if value is None:
-        return "not known"
-    return f"{100 * value:.2f}\u00a0%" if measure.percent else f"{value:.4g}"
-
-
-def score_label(value: float, measure: Measure) -> str:
-    """The number in a cell of a heatmap: an error in percent without its sign, which the title has."""
-    if measure.percent:
-        return f"{100 * value:.2f}" if value < 0.0995 else f"{100 * value:.1f}"
-    return f"{value:.3f}".replace("0.", ".", 1) if 0 <= value < 1 else f"{value:.3g}"
+    """A measured value, where there is one."""
+    return "not known" if value is None else measure.text(value)
 
 
 def percent(value: float | None) -> str:

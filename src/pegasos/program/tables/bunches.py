@@ -33,9 +33,10 @@ def load_set(
 
     Returns
     -------
-    A Bunch with data, target, feature_names, target_names, DESCR, and frame (data and target together, else None). Where a set
-    has test rows of its own (usps), data and target are its training rows, and test_data and test_target its test rows; elsewhere
-    these are None. images: the rows as pictures, where they are some.
+    Bunch
+        with data, target, feature_names, target_names, DESCR, and frame (data and target together, else None). Where a set has
+        test rows of its own (usps), data and target are its training rows, and test_data and test_target its test rows; elsewhere
+        these are None. images: the rows as pictures, where they are some.
 
     Examples
     --------
