@@ -72,10 +72,8 @@ def test_sweeps_take_frames_and_know_their_names(frame, search):
         found = search(SDCA(random_state=0), {"lam": LAMS}, cv=3).fit(table(frame), pd.Series(Y))
         found.predict(table(frame))
     assert found.feature_names_in_.tolist() == ["length", "width"]
-    assert (
-        found.cv_results_["mean_test_score"].tolist()
-        == search(SDCA(random_state=0), {"lam": LAMS}, cv=3).fit(X, Y).cv_results_["mean_test_score"].tolist()
-    )
+    plain = search(SDCA(random_state=0), {"lam": LAMS}, cv=3).fit(X, Y)
+    np.testing.assert_array_equal(found.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"])
 
 
 @pytest.mark.parametrize(("library", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("default", np.ndarray)])
@@ -87,7 +85,7 @@ def test_frames_come_out_where_they_are_asked_for(library, kind):
         assert list(out.columns) == [f"nystroem{number}" for number in range(5)]
     model = make_pipeline(*steps, SDCA(random_state=0)).set_output(transform=library).fit(X, Y)
     bare = make_pipeline(*clone(steps).set_output(transform="default"), SDCA(random_state=0)).fit(X, Y)
-    np.testing.assert_allclose(model.decision_function(X), bare.decision_function(X), rtol=1e-6)
+    np.testing.assert_allclose(model.decision_function(X), bare.decision_function(X), atol=1e-5)
     assert hasattr(model[-1], "feature_names_in_") == (library != "default")
 
 
@@ -117,12 +115,13 @@ def routing():
 @pytest.mark.usefixtures("routing")
 @pytest.mark.parametrize("learner", learners(), ids=repr)
 def test_weights_are_routed_through_cross_validate(learner):
-    asking = clone(learner).set_fit_request(sample_weight=True)
+    asking = clone(learner).set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
     found = cross_validate(asking, X, Y, cv=3, params={"sample_weight": WEIGHTS}, return_estimator=True, return_indices=True)
     for fitted, rows in zip(found["estimator"], found["indices"]["train"], strict=True):
         alone = clone(learner).fit(X[rows], Y[rows], sample_weight=WEIGHTS[rows])
         np.testing.assert_array_equal(fitted.decision_function(X), alone.decision_function(X))
-    silent = cross_validate(clone(learner).set_fit_request(sample_weight=False), X, Y, cv=3, params={"sample_weight": WEIGHTS})
+    asking.set_fit_request(sample_weight=False)
+    silent = cross_validate(asking, X, Y, cv=3, params={"sample_weight": WEIGHTS})
     assert silent["test_score"].tolist() == cross_validate(learner, X, Y, cv=3)["test_score"].tolist()
 
 
@@ -130,10 +129,11 @@ def test_weights_are_routed_through_cross_validate(learner):
 @pytest.mark.parametrize("search", [GridSearchCV, SweepCV])
 def test_weights_are_routed_through_searches(search):
     learner = SDCA(random_state=0).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-    found = search(make_pipeline(StandardScaler(), learner), {"sdca__lam": LAMS}, cv=3).fit(X, Y, sample_weight=WEIGHTS)
-    light = search(make_pipeline(StandardScaler(), SDCA(random_state=0)), {"sdca__lam": LAMS}, cv=3).fit(X, Y)
+    steps = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), learner)
+    found = search(steps, {"sdca__lam": LAMS}, cv=3).fit(X, Y, sample_weight=WEIGHTS)
+    light = search(steps, {"sdca__lam": LAMS}, cv=3).fit(X, Y)
     assert np.mean(found.predict(X)) > np.mean(light.predict(X))
-    expected = GridSearchCV(make_pipeline(StandardScaler(), learner), {"sdca__lam": LAMS}, cv=3).fit(X, Y, sample_weight=WEIGHTS)
+    expected = GridSearchCV(steps, {"sdca__lam": LAMS}, cv=3).fit(X, Y, sample_weight=WEIGHTS)
     np.testing.assert_allclose(found.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"], atol=1e-12)
 
 
@@ -166,7 +166,7 @@ def test_parameters_of_kernels_are_parameters_of_learners():
 def test_curves_over_rows_and_over_parameters():
     sizes, train, test = learning_curve(SDCA(random_state=0), X, Y, train_sizes=[20, 80], cv=3, shuffle=True, random_state=0)
     assert sizes.tolist() == [20, 80] and train.shape == test.shape == (2, 3)
-    options = {"param_name": "kernel__variance", "param_range": [1e-4, 0.5], "cv": 3}
+    options = {"param_name": "kernel__variance", "param_range": [1e-6, 0.5], "cv": 3}
     _, test = validation_curve(SDCA(kernel=Gaussian(), lam=1e-4, random_state=0), X, Y, **options)
     assert test.mean(axis=1)[1] > test.mean(axis=1)[0] + 0.05
 
