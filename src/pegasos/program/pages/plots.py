@@ -205,11 +205,14 @@ def _rates(thing: Any, X: Any, y: Any) -> RatesRecord:
     if X is not None:
         check_consistent_length(X, y)
         classes, cut = estimator.classes_, anatomy(estimator, fitted=True).learner.threshold_
-        codes = np.searchsorted(classes, np.asarray(y))
+        truth = np.asarray(y)
+        if not np.isin(truth, classes).all():
+            raise ValueError(f"y has classes that the model does not know: {np.setdiff1d(truth, classes)[:5].tolist()}.")
+        codes = np.searchsorted(classes, truth)
         return rates_record(estimator.decision_function(X), codes, classes, classes[1], cut, None)
     if not isinstance(thing, SweepCV):
-        raise ValueError("give rows X, y on which the model is judged: roc(model, X, y).")
+        raise ValueError("give rows X, y on which the model is judged.")
     found = rates_of(thing, getattr(thing, "threshold_", None))
     if found is None:
-        raise ValueError("the scores of the choice were not kept in every fold; give rows: roc(sweep, X, y).")
+        raise ValueError("the scores of the choice were not kept in every fold: give rows X, y.")
     return found
