@@ -129,8 +129,9 @@ class FinishedSearch(CellSearch):
         return found
 
     def _warn_of_scales(self) -> None:
-        if found := scale_warning(scores for _, scores in self._scores[self.best_index_].values()):
-            warn_user(found)
+        self.scale_warning_ = scale_warning(scores for _, scores in self._scores[self.best_index_].values())
+        if self.scale_warning_ is not None:
+            warn_user(self.scale_warning_)
 
     def positive(self, aim: Aim | None = None) -> Any:
         """The class that is looked at: that of an aim, of `scoring`, else the usual one of two (None of more)."""

@@ -232,6 +232,7 @@ def decision_lines(calibration: CalibrationRecord | None, threshold: Threshold |
             f"probabilities: {calibration.words}, Brier score {brier:.4f}; "
             f"on average {calibration.error:.3f} from the shares that came true ({chance})"
         )
+        lines += [] if calibration.doubt is None else [f"doubt: {calibration.doubt}"]
     if threshold is not None:
         at = f"score {threshold.value:.6g} (95 %: {threshold.low:.6g} to {threshold.high:.6g}) for {threshold.aim}"
         rates = f"precision {threshold.precision:.3f}, recall {threshold.recall:.3f}"
