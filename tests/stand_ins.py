@@ -78,12 +78,6 @@ class StandIn(ClassifierMixin, BaseEstimator):
         self._ours = learner.fit(X, y, sample_weight=sample_weight)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
-        if "_ours" not in vars(self):
-            self._ours = self._learner(X, y, sample_weight)
-        self._ours.partial_fit(X, y, classes, sample_weight)
-        return self
-
     def decision_function(self, X: Any) -> Any:
         check_is_fitted(self)
         return self._ours.decision_function(X)
@@ -121,7 +115,17 @@ class StandIn(ClassifierMixin, BaseEstimator):
         return tags
 
 
-class SGDClassifier(StandIn):
+class _InParts(StandIn):
+    """A learner that can also learn part by part."""
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        if "_ours" not in vars(self):
+            self._ours = self._learner(X, y, sample_weight)
+        self._ours.partial_fit(X, y, classes, sample_weight)
+        return self
+
+
+class SGDClassifier(_InParts):
     """Pegasos: `alpha` is λ, `max_iter` counts epochs, all of which are done: `tol` ends nothing."""
 
     def __init__(
@@ -164,7 +168,7 @@ class SGDClassifier(StandIn):
         return pegasos.Pegasos(loss, self.alpha, epochs=epochs, average=self.average, fit_intercept=intercept, **same)
 
 
-class Perceptron(StandIn):
+class Perceptron(_InParts):
     """Perceptron: `max_iter` counts epochs."""
 
     def __init__(

@@ -55,7 +55,7 @@ def test_a_fitted_sweep_shows_its_choice_and_the_cells_around_it():
     assert float(choice) == pytest.approx(100 * (1 - sweep.best_score_), abs=0.06)
     for words in ("12 settings on 3 folds", f"lam={sweep.best_params_['lam']:g}", "guessing: 50.00"):
         assert words in shown.text
-    assert sweep._repr_mimebundle_()["text/html"] == sweep._repr_html_()
+    assert Shown(sweep._repr_mimebundle_()["text/html"]).cells == shown.cells
     assert "sk-top-container" in sweep._repr_html_().partition("<details>")[2]
 
 

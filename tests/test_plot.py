@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import confusion_matrix
@@ -62,6 +63,17 @@ def test_a_boundary_of_a_pipeline_on_a_frame_of_three_classes(frame, recwarn):
     assert titles == {"length", "width"}
     assert {row["class"] for row in rows_of(pegasos.plot.boundary(model, table, names))} == {"one", "two", "three"}
     assert not [each for each in recwarn if "feature names" in str(each.message)]
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_columns_chosen_by_name_have_a_boundary_and_a_report(frame):
+    X, y = MOONS
+    table = frame({"length": X[:, 0], "width": X[:, 1]})
+    model = make_pipeline(make_column_transformer((StandardScaler(), ["width", "length"])), SDCA()).fit(table, y)
+    drawn = rows_of(pegasos.plot.boundary(model, table, y))
+    assert len(drawn) > 100
+    page = pegasos.report(model, table, y, tsne=False)
+    assert page.charts()["boundary"]["data"]["values"] == drawn
 
 
 def test_what_has_no_boundary_says_why():

@@ -65,7 +65,8 @@ def _figure(search: Any) -> Figure | None:
     if search.multimetric_ or (search.metric_ is None and search.scoring not in (None, "accuracy")):
         return None
     try:
-        return search.figure()  # type: ignore[no-any-return]
+        found: Figure = search.figure()
+        return found
     except ValueError:  # scores were not kept in every fold
         return None
 

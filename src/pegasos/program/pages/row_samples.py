@@ -32,8 +32,9 @@ def as_dataset(X: Any, y: Any, facts: dict[str, Any]) -> Dataset | None:
         return X
     columns = _get_feature_names(X) if columns is None else columns
     listed, labels = [Column(str(each)) for each in ([] if columns is None else columns)], None if y is None else np.asarray(y)
-    if hasattr(X, "columns") and (frame := _frame_of(X)) is not None:
+    if hasattr(X, "columns"):
         facts["rows"] = X  # the model takes them as they came
+    if hasattr(X, "columns") and (frame := _frame_of(X)) is not None:
         kinds = [TEXT if holds_words(each) else NUMBER for each in frame.get_columns()]
         return Dataset(str(name), frame, [Column(*each) for each in zip(frame.columns, kinds, strict=True)], labels, image=image)
     return Dataset(str(name), X if sparse.issparse(X) else np.asarray(X), listed, labels, image=image)
