@@ -104,7 +104,8 @@ def test_a_heatmap_by_named_axes(sweep):
     spec = pegasos.plot.heatmap(sweep, x="lam", y="gaussian variance").to_dict()
     encoding = spec["layer"][0]["encoding"]
     assert (encoding["x"]["title"], encoding["y"]["title"]) == ("λ", "gaussian variance")
-    assert pegasos.plot.heatmap(sweep, x="lam").to_dict()["layer"][0]["encoding"]["y"]["title"] == "steps (T)"
+    for name in ("lam", "pegasos__lam"):
+        assert pegasos.plot.heatmap(sweep, x=name).to_dict()["layer"][0]["encoding"]["y"]["title"] == "steps (T)"
     with pytest.raises(ValueError, match="'gamma' is no parameter that varies in this grid; those are 'lam', 'n_iter'"):
         pegasos.plot.heatmap(sweep, x="gamma")
     with pytest.raises(ValueError, match="shows the cells of a SweepCV or RacingCV, not of a SDCA"):

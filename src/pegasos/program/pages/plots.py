@@ -63,8 +63,9 @@ def heatmap(sweep: SweepCV, x: str | None = None, y: str | None = None) -> Layer
     """
     grid = _grid(sweep)
     choice = _choice(grid)
-    across, down = grid.first_axes(choice)
-    across, down = _known(grid, x, across if y != across else down), _known(grid, y, down if x != down else across)
+    wanted = [_known(grid, name, "") for name in (x, y)]
+    left = [name for name in grid.first_axes(choice) if not name or name not in wanted]
+    across, down = (name or left.pop(0) for name in wanted)
     spec = grid.heat_of(choice, across, down if down != across else "")
     assert spec is not None  # the choice itself has a value
     return _altair(spec)
