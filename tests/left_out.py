@@ -47,6 +47,7 @@ REASONS: dict[str, str] = {
     "test_svm::test_svm_with_infinite_C": "λ = 1/(C m) must be above 0; a very large C is allowed",
     "test_svm::test_probability_raises_futurewarning": "a warning about scikit-learn's own future",
     "test_svm::test_svc_nusvc_probA_probB_deprecated": "a warning about scikit-learn's own future",
+    "test_stacking::test_stacking_without_n_features_in": "deletes an attribute that a stand-in asks its learner for",
     "test_from_model::test_importance_getter": "one-vs-all weighs features otherwise than multinomial regression",
     "test_from_model::test_feature_importance_sparse": _SPARSE,
 }
