@@ -24,4 +24,4 @@ def oldest(project: dict[str, object], extras: tuple[str, ...]) -> list[str]:
 
 if __name__ == "__main__":
     with (Path(__file__).parents[1] / "pyproject.toml").open("rb") as file:
-        print("\n".join(oldest(tomllib.load(file)["project"], ("app", "hdf5", "dask", "onnx"))))
+        print("\n".join(oldest(tomllib.load(file)["project"], ("app", "hdf5", "dask", "onnx", "plot"))))

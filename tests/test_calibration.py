@@ -19,6 +19,9 @@ from pegasos.learners.calibration import ISOTONIC, SIGMOID, Calibration, fit_cal
 from pegasos.learners.one_vs_all import probabilities
 from pegasos.metrics import Metric, answers
 from pegasos.program.errors import BadModel
+from pegasos.program.pages.wording import decision_lines
+from pegasos.program.records.codec import to_json
+from pegasos.program.records.decisions import CalibrationRecord
 from pegasos.search.decisions import (
     OWN,
     Aim,
@@ -184,12 +187,22 @@ def test_scores_without_a_common_scale_are_told():
     hinge = SweepCV(SDCA(random_state=0), {"lam": [1e-3]}, scoring=Metric("average-precision")).fit(X, y)
     with pytest.warns(ScaleWarning, match="scores have no common scale.*try the logistic loss"):
         hinge.choose_threshold(aim)
+    assert hinge.scale_warning_.fact.startswith("scores have no common scale")
     logistic = SweepCV(SDCA("logistic", random_state=0), {"lam": [1e-3]}, scoring=Metric("average-precision")).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ScaleWarning)
         found = logistic.choose_threshold(aim)
         logistic.calibrate()
+    assert logistic.scale_warning_ is None
     assert (logistic.predict(X) == "churned").mean() == pytest.approx(found.share, abs=0.05)
+
+
+def test_doubts_stand_beside_probabilities():
+    """On the terminal, on the page and in JSON, not only as a warning that scrolls away."""
+    record = CalibrationRecord("sigmoid", {"sigmoid": 0.1}, 0.02, 0.01, [(0.1, 0.12, 50)], None, "scores have no common scale")
+    assert decision_lines(record, None)[1] == "doubt: scores have no common scale"
+    assert to_json(record)["doubt"] == "scores have no common scale"
+    assert len(decision_lines(replace(record, doubt=None), None)) == 1
 
 
 @pytest.mark.parametrize("kind", [SIGMOID, ISOTONIC])

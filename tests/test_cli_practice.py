@@ -14,6 +14,7 @@ from pegasos.program.pages.wording import unlike_words
 from pegasos.program.records.runs import ErrorCount
 from pegasos.search.estimates import Estimate
 
+USELESS = ("--lam", "10", "--drop", "customer", "-o", "m.model")
 LINEAR = ("--kernel", "linear", "--lam", "1e-2,1e-1")
 
 
@@ -42,6 +43,11 @@ def table(tmp_path, monkeypatch) -> str:
     monkeypatch.chdir(tmp_path)
     churn().write_csv("churn.csv")
     return "churn.csv"
+
+
+def test_a_useless_model_of_train_is_called_that(table):
+    assert "This model is no better than guessing: error 10.00" in fine("train", table, *USELESS).out
+    assert fine("train", table, *USELESS, "--json").json["figures"]["test"]["better"] is False
 
 
 def test_a_useless_model_is_called_that(table):
@@ -121,7 +127,7 @@ def test_class_weights_are_an_axis(table):
         (("--cost", "churned>stayed:-1"), "not below 0"),
         (("--cost", "costs.csv"), "No such file"),
         (("--cost", ">:"), "write true>answered:cost"),
-        (("--metric", "log-loss", "-m", "sdca"), "needs probabilities, which sdca does not have"),
+        (("--metric", "log-loss", "-m", "sdca"), "needs probabilities, which sdca does not have before"),
         (("--threshold", "beauty"), "precision=0.9 or recall=0.8"),
         (("--threshold", "precision=2"), "precision=0.9 or recall=0.8"),
         (("--metric", "roc_auc", "--positive", "churned"), "no meaning for scikit-learn's roc_auc"),

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import sklearn.datasets
 
+import pegasos
 from pegasos.program.tables import named_sets
-from pegasos.program.tables.dataset import BadData
+from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.program.tables.named_sets import SETS, load_set
 from samples import quadric_like, real_data
 
@@ -217,3 +218,52 @@ def test_fingerprints_are_the_same_on_every_machine():
     cells, labels = np.array([[1, 2], [2000, 0]], "<i4"), np.array([3, 4], "<i4")
     expected = hashlib.sha256(cells.tobytes() + labels.tobytes()).hexdigest()
     assert named_sets.usps_fingerprint(cells.astype(">f4") / 2000, labels.astype(">i8")) == expected
+
+
+# -- in Python -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_set_in_python_is_what_the_program_reads():
+    bunch = pegasos.load_set("moons", seed=2, rows=60)
+    data = load_set("moons", seed=2, rows=60)
+    np.testing.assert_array_equal(bunch.data, data.X)
+    np.testing.assert_array_equal(bunch.target, data.y)
+    assert bunch.feature_names == ["x1", "x2"] and bunch.target_names.tolist() == [0, 1]
+    assert bunch.DESCR.splitlines() == [f"moons: {SETS['moons'][0]}.", *data.notes]
+    assert (bunch.frame, bunch.test_data, bunch.test_target, bunch.images) == (None,) * 4
+    X, y = pegasos.load_set("moons", seed=2, rows=60, return_X_y=True)
+    np.testing.assert_array_equal(X, data.X)
+    np.testing.assert_array_equal(y, data.y)
+
+
+@pytest.mark.parametrize(("asked", "module"), [(True, "pandas"), ("pandas", "pandas"), ("polars", "polars")])
+def test_a_set_in_python_as_a_frame(asked, module):
+    bunch = pegasos.load_set("digits", as_frame=asked)
+    assert {type(each).__module__.split(".")[0] for each in (bunch.data, bunch.target, bunch.frame)} == {module}
+    assert list(bunch.frame.columns) == [*bunch.feature_names, "digit"] and bunch.target.name == "digit"
+    np.testing.assert_array_equal(np.asarray(bunch.data), load_set("digits").X)
+    assert bunch.images.shape == (1797, 8, 8)
+
+
+def test_a_set_in_python_keeps_test_rows_apart(monkeypatch):
+    whole = Dataset("usps", np.arange(8.0).reshape(4, 2), [Column("a"), Column("b")], np.array([0, 1, 0, 1]))
+    whole.test = np.array([False, False, False, True])
+    monkeypatch.setattr(named_sets, "load_set", lambda *_, **__: whole)
+    bunch = pegasos.load_set("usps")
+    assert bunch.data.tolist() == [[0, 1], [2, 3], [4, 5]] and bunch.target.tolist() == [0, 1, 0]
+    assert bunch.test_data.tolist() == [[6, 7]] and bunch.test_target.tolist() == [1]
+
+
+def test_a_set_in_python_that_is_not_there_is_refused_as_in_the_program(nowhere):
+    with pytest.raises(BadData, match=r"there is no set called 'mons'; the sets are digits, quadric, .*moons"):
+        pegasos.load_set("mons")
+    with pytest.raises(BadData, match=r"the set 'usps' is not here: usps\.h5 was looked for"):
+        pegasos.load_set("usps")
+    with pytest.raises(ValueError, match="as_frame must be True, False, 'pandas' or 'polars'; got 'dask'"):
+        pegasos.load_set("moons", as_frame="dask")
+
+
+def test_the_real_digits_in_python(published):
+    bunch = pegasos.load_set("usps")
+    assert bunch.data.shape == (7291, 256) and bunch.test_data.shape == (2007, 256) and bunch.images.shape == (7291, 16, 16)
+    np.testing.assert_array_equal(np.concatenate([bunch.target, bunch.test_target]), published[1])

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pegasos import plot
     from pegasos.explaining import explain
     from pegasos.learners import SDCA, Pegasos, Perceptron
     from pegasos.nystroem import Nystroem, full_kernel_bound
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from pegasos.program.modelfile import load, save
     from pegasos.program.onnxfile import export_onnx
     from pegasos.program.pages import play, report
+    from pegasos.program.tables.bunches import load_set
     from pegasos.search import RacingCV, SweepCV
     from pegasos.shrinking import shrink
 
@@ -29,7 +31,9 @@ __all__ = [
     "export_onnx",
     "full_kernel_bound",
     "load",
+    "load_set",
     "play",
+    "plot",
     "report",
     "save",
     "shrink",
@@ -47,7 +51,9 @@ _HOMES = {
     "export_onnx": "pegasos.program.onnxfile",
     "full_kernel_bound": "pegasos.nystroem",
     "load": "pegasos.program.modelfile",
+    "load_set": "pegasos.program.tables.bunches",
     "play": "pegasos.program.pages",
+    "plot": "pegasos.plot",
     "report": "pegasos.program.pages",
     "save": "pegasos.program.modelfile",
     "shrink": "pegasos.shrinking",
@@ -58,7 +64,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for: `import pegasos` itself loads nothing."""
     if name not in _HOMES:
         raise AttributeError(f"module 'pegasos' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    home = import_module(_HOMES[name])
+    return home if home.__name__ == f"pegasos.{name}" else getattr(home, name)
 
 
 def __dir__() -> list[str]:

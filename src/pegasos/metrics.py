@@ -71,6 +71,16 @@ class Measure:
     least: bool = True
     percent: bool = True
 
+    def text(self, value: float) -> str:
+        """A measured value; a percent sign stays with its number."""
+        return f"{100 * value:.2f}\u00a0%" if self.percent else f"{value:.4g}"
+
+    def label(self, value: float) -> str:
+        """The number in a cell of a heatmap: an error in percent without its sign, which the title has."""
+        if self.percent:
+            return f"{100 * value:.2f}" if value < 0.0995 else f"{100 * value:.1f}"
+        return f"{value:.3f}".replace("0.", ".", 1) if 0 <= value < 1 else f"{value:.3g}"
+
 
 def measure_of(scoring: Any) -> Measure:
     """How to read what was asked for: one of ours, accuracy (which is shown as error), or a scorer of scikit-learn."""

@@ -15,6 +15,7 @@ from pegasos.search.choosing import CellSearch
 from pegasos.search.decisions import Aim, Calibrated, Threshold, choose_calibration, choose_threshold, scale_warning
 from pegasos.search.estimates import Estimate, bootstrap_choice, held_out, mcnemar
 from pegasos.search.figures import Figure, measured
+from pegasos.search.notebook import as_html
 
 Array = np.ndarray[Any, Any]
 
@@ -31,6 +32,15 @@ class FinishedSearch(CellSearch):
     _classes: Array
     _truth: Array
     _cut: float
+
+    def _repr_html_inner(self) -> str:
+        """For notebooks: what was found; before that scikit-learn's diagram."""
+        diagram: str = super()._repr_html_inner()
+        return as_html(self, diagram) if hasattr(self, "best_params_") and hasattr(self, "best_score_") else diagram
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        return {**bundle, "text/html": self._repr_html_inner()} if "text/html" in bundle else bundle
 
     def honest_estimate(self, X: Any = None, y: Any = None, rounds: int = 1000) -> Estimate:
         """The error to expect of the choice, with a 95 % interval.
@@ -119,8 +129,9 @@ class FinishedSearch(CellSearch):
         return found
 
     def _warn_of_scales(self) -> None:
-        if found := scale_warning(scores for _, scores in self._scores[self.best_index_].values()):
-            warn_user(found)
+        self.scale_warning_ = scale_warning(scores for _, scores in self._scores[self.best_index_].values())
+        if self.scale_warning_ is not None:
+            warn_user(self.scale_warning_)
 
     def positive(self, aim: Aim | None = None) -> Any:
         """The class that is looked at: that of an aim, of `scoring`, else the usual one of two (None of more)."""

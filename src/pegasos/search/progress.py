@@ -1,10 +1,11 @@
-"""Progress of a sweep: a bar on a terminal, a line in a notebook, log records elsewhere; always on stderr."""
+"""Progress of a sweep: a bar on a terminal, one line in a notebook, log records elsewhere; never on stdout."""
 
 from __future__ import annotations
 
 import logging
 import sys
 import time
+from typing import Any
 
 _log = logging.getLogger("pegasos.search")
 
@@ -15,9 +16,8 @@ class Progress:
     def __init__(self, shown: bool) -> None:
         self._total = self._done = 0
         self._start = time.monotonic()
-        # In a notebook what is overwritten on the screen is kept in the file, line by line, so there a bar is for terminals only.
-        self._told = shown and (sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel"))
         self._line = shown and sys.stderr.isatty()
+        self._notebook = _NotebookLine() if shown and type(sys.stderr).__module__.startswith("ipykernel") else None
         self._width = 0
 
     def expect(self, fits: int) -> None:
@@ -27,7 +27,9 @@ class Progress:
     def say(self, text: str) -> None:
         """One line of its own."""
         _log.info(text)
-        if self._told:
+        if self._notebook is not None:
+            self._notebook.show(text)
+        elif self._line:
             self.close()
             print(text, file=sys.stderr, flush=True)
 
@@ -44,7 +46,9 @@ class Progress:
         score = "" if best is None else f", best score {best:.4f}"
         text = f"{self._done}/{self._total} fits{score}, {elapsed:.0f} s, about {left:.0f} s left"
         _log.info("%s: %s", what, text)
-        if self._line:
+        if self._notebook is not None:
+            self._notebook.show(text, now=self._done == self._total)
+        elif self._line:
             filled = 24 * self._done // max(1, self._total)
             line = f"\r[{'#' * filled}{'.' * (24 - filled)}] {text}"
             print(line.ljust(self._width), end="", file=sys.stderr, flush=True)
@@ -55,3 +59,26 @@ class Progress:
         if self._line and self._width:
             print("\r" + " " * self._width + "\r", end="", file=sys.stderr, flush=True)
             self._width = 0
+
+
+class _NotebookLine:
+    """One output of a cell that is replaced in its place: on the screen, in the file, and in what is exported from it."""
+
+    #: Seconds between two texts: a front end has other things to do, too.
+    PAUSE = 0.2
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+        self._shown = 0.0
+
+    def show(self, text: str, now: bool = False) -> None:
+        """The text in place of the last one, `now` or if that has stood long enough."""
+        from IPython.display import display
+
+        if self._handle is None:
+            self._handle = display({"text/plain": text}, raw=True, display_id=True)
+        elif now or time.monotonic() - self._shown > self.PAUSE:
+            self._handle.update({"text/plain": text}, raw=True)
+        else:
+            return
+        self._shown = time.monotonic()

@@ -288,7 +288,8 @@ def _settled(scorers: Any, y: Any, cells: list[Cell]) -> Metric | None:
         return None
     if scorers.kind.needs == PROBABILITIES and not all(cell.learner.has_probabilities for cell in cells):
         raise ValueError(
-            f"{scorers.name} needs probabilities, which models with the hinge loss do not have: take loss='logistic'."
+            f"{scorers.name} needs probabilities of every cell, and models with the hinge loss have none before one is chosen "
+            "and calibrated: take loss='logistic', or choose by roc-auc and read the Brier score that calibrate() answers."
         )
     return scorers.settled(y)
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import shlex
 from typing import Annotated
 
+from pegasos.metrics import Measure
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
     MODEL_NAMES,
@@ -46,6 +47,7 @@ def command(
     """
     from pegasos.program.jobs.training import stem, train
     from pegasos.program.jobs.views import give, show_errors, show_learner
+    from pegasos.program.pages.wording import verdict_words
 
     found = train(data, model, out if out is not None else f"{stem(data)}.model", learning, reading, running, where)
 
@@ -54,6 +56,9 @@ def command(
         show_learner(found.learner)
         console.show()
         show_errors(found.errors)
+        if words := verdict_words(found.figures.get("test"), Measure("error")):
+            console.show()
+            console.heading(words, "")
         console.show("", f"saved: {found.model}")
         if data != "-":
             console.say(f"next:  {shlex.join(['pegasos', 'run', found.model, data])}")

@@ -71,10 +71,10 @@ def train(
             recipe.estimator.fit(rows.X, rows.y, **recipe.weights_of(rows))
         else:
             fit_on_cluster(recipe.estimator, rows, cluster)
-    errors, _ = judged(recipe.estimator, dataset, split)
+    errors, figures = judged(recipe.estimator, dataset, split, Metric("error"))
     seconds = round(time.perf_counter() - begin, 2)
     learned = save_model(recipe.estimator, path, dataset, split, errors=errors, seconds=seconds)
-    return TrainRecord(path, dataset.name, learner_facts(recipe.estimator, learned), errors, seconds)
+    return TrainRecord(path, dataset.name, learner_facts(recipe.estimator, learned), errors, seconds, figures)
 
 
 def judged(

@@ -117,7 +117,8 @@ def _models(job: TuneJob, metric: Metric | None, rows: int) -> list[str]:
         if model not in having:
             assert metric is not None
             raise UsageError(
-                f"--metric {metric.name} needs probabilities, which {model} does not have: -m {' or '.join(having)}."
+                f"--metric {metric.name} needs probabilities, which {model} does not have before one setting is chosen and "
+                f"calibrated: take -m {' or '.join(having)}, or --metric roc-auc; the Brier score of the choice is told then."
             )
     return job.models or default_models(0 if job.learning.landmarks else rows, wanted)
 

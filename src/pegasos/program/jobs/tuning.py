@@ -93,7 +93,9 @@ def decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Thre
     try:
         _, codes = search.scored()
         classes = search.best_estimator_.classes_
-        calibration = calibration_record(search.calibrate(), codes, classes, search.positive(aim))
+        found = search.calibrate()
+        doubt = None if search.scale_warning_ is None else search.scale_warning_.fact
+        calibration = calibration_record(found, codes, classes, search.positive(aim), doubt)
     except ValueError as error:
         console.say(f"note: no probabilities: {error}")
     if aim is None:

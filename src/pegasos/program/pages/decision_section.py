@@ -55,7 +55,8 @@ def _reliability(found: CalibrationRecord) -> Chart:
     )
 
 
-def _thresholds(found: RatesRecord, remark: str) -> Thresholds:
+def rate_rows(found: RatesRecord) -> Rows:
+    """What each threshold gives."""
     rows = []
     for place, (at, hits, alarms) in enumerate(zip(found.thresholds, found.hits, found.alarms, strict=True)):
         above = hits + alarms
@@ -70,11 +71,16 @@ def _thresholds(found: RatesRecord, remark: str) -> Thresholds:
                 "precision": hits / above if above else None,
             }
         )
+    return rows
+
+
+def rate_charts(found: RatesRecord, rows: Rows) -> dict[str, Spec]:
+    """The two curves over all thresholds, by name."""
     base = found.positives / max(1, found.positives + found.negatives)
     blind: Rows = [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}]
     flat: Rows = [{"x": 0.0, "y": base}, {"x": 1.0, "y": base}]
     kept = [row for row in rows if row["precision"] is not None]
-    charts = {
+    return {
         "roc": _curve(
             rows, "fallout", "recall", "false alarms among the others", "found of the positive (recall)", blind, found.chosen
         ),
@@ -82,13 +88,17 @@ def _thresholds(found: RatesRecord, remark: str) -> Thresholds:
             kept, "recall", "precision", "found of the positive (recall)", "right alarms (precision)", flat, found.chosen
         ),
     }
+
+
+def _thresholds(found: RatesRecord, remark: str) -> Thresholds:
+    rows = rate_rows(found)
     listed = columns("number", threshold="threshold", hits="hits", alarms="false alarms")
     listed += columns("percent", recall="recall", precision="precision")
     table = Table("thresholds", "What thresholds give", listed, rows)
     data: dict[str, Any] = {
         name: getattr(found, name) for name in ("positive", "others", "positives", "negatives", "chosen", "aim")
     }
-    return Thresholds(charts, table, {**data, "rows": rows}, remark)
+    return Thresholds(rate_charts(found, rows), table, {**data, "rows": rows}, remark)
 
 
 def _curve(rows: Rows, x: str, y: str, across: str, down: str, guess: Rows, chosen: int) -> Spec:

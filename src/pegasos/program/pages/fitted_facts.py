@@ -1,4 +1,4 @@
-"""What a fitted learner recorded and weighs, and under which versions."""
+"""What a fitted learner recorded and weighs, and under which versions; and that there is one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,28 @@ import numpy as np
 from scipy import sparse
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from pegasos.program.pages.row_samples import brief
 from pegasos.program.records.pages import Certificate, Curve, Weights
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.anatomy import anatomy
+from pegasos.search.sweep import SweepCV
+
+
+def check_shown(thing: Any, what: str) -> None:
+    """Refuse what cannot be shown: what is not ours, and what is not fitted; `what` says what could be."""
+    if not isinstance(thing, SweepCV):
+        try:
+            thing = anatomy(thing).learner
+        except ValueError as error:
+            raise ValueError(f"{what}. {error}") from None
+    try:
+        check_is_fitted(thing, "cv_results_" if isinstance(thing, SweepCV) else "classes_")
+    except NotFittedError:
+        raise NotFittedError(
+            f"this {type(thing).__name__} is not fitted yet, so there is nothing to show: call fit first."
+        ) from None
 
 
 def made() -> dict[str, str]:

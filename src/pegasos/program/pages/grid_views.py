@@ -59,7 +59,7 @@ class Grid:
         self.described: dict[str, Any] = {
             "axes": [axis.described() for axis in self.axes],
             "cells": self._cells,
-            "first": {self._key(anchor): self._first_axes(anchor) for anchor in self.families(most=None)},
+            "first": {self._key(anchor): self.first_axes(anchor) for anchor in self.families(most=None)},
             "best": best,
             "title": f"{_capital(measure.name)}{' in %' if measure.percent else ''} on {tested}",
             "against": _capital(measure.name),
@@ -81,7 +81,7 @@ class Grid:
         cell |= {part: self._texts(part, value, spread) for part, value, spread in measured if value is not None}
         if point.ended is not None and point.value is None:
             told = wording.ended_text(point.ended, self.measure)
-            label = wording.score_label(point.ended.value, self.measure)
+            label = self.measure.label(point.ended.value)
             cell["test"] = {"value": None, "label": label, "shown": f"ended early: {told}", "spread": ""}
         return cell if point.command == "" else {**cell, "command": point.command}
 
@@ -90,7 +90,7 @@ class Grid:
         low = max(value - spread, value / 10) if self._logarithmic[part] else value - spread
         numbers = {"value": round(value, 6), "low": round(low, 6), "high": round(value + spread, 6)}
         around = "" if deviation is None else f"± {score_text(deviation, self.measure)}"
-        return {**numbers, "label": wording.score_label(value, self.measure), "shown": shown, "spread": around}
+        return {**numbers, "label": self.measure.label(value), "shown": shown, "spread": around}
 
     # -- views: a choice of two axes, and the cells that are equal in all others --------------------------------------
 
@@ -102,7 +102,7 @@ class Grid:
         """The words of a cell, or all but one of them."""
         return tuple(point.at.get(name) for name in self.words if name != but)
 
-    def _first_axes(self, anchor: Point) -> tuple[str, str]:
+    def first_axes(self, anchor: Point) -> tuple[str, str]:
         """T across and λ down where both vary around the anchor; else what varies, numbers first; "" where nothing does."""
 
         def varies(name: str, points: list[Point]) -> bool:
@@ -140,29 +140,50 @@ class Grid:
     def figures(self) -> dict[str, Any]:
         """Heatmaps and lines of every family, for files; of kernels that differ in one number also one over that number."""
         figures: dict[str, Any] = {}
-        described = {axis["name"]: axis for axis in self.described["axes"]} | {"": NO_AXIS}
         parts = [axis.name for axis in self.axes if axis.part]
         for anchor in self.families():
-            across, down = self._first_axes(anchor)
+            across, down = self.first_axes(anchor)
             views = [(across, down), *((part, across) for part in parts if anchor.at.get(part) is not None and across != part)]
             for one, two in views:
-                cells, free = self._shown(anchor, one, two), (one, two, "kernel" if one in parts else "")
-                tail = " ".join(
-                    [*(value_text(anchor.at.get(name)) for name in self.words if name not in free), *[one] * (one in parts)]
-                )
+                tail = self._tail(anchor, one, two)
                 for part, what in (("test", "test"), ("train", "training")):
-                    rows = self._rows(cells, one, two, part)
-                    if any(row["value"] is not None for row in rows):
-                        heat = self._heat(rows, described[one], described[two], part)
-                        title = f"{self.described['title'] if part == 'test' else 'Training'}{': ' if tail else ''}{tail}"
-                        figures.setdefault(f"heat {what} {tail}".strip(), {**heat, "title": title})
+                    if (heat := self.heat_of(anchor, one, two, part)) is not None:
+                        figures.setdefault(f"heat {what} {tail}".strip(), heat)
                 for along, other in ((one, two), (two, one)):
-                    rows = [row for row in self._rows(cells, along, other, "test") if None not in (row["at"], row["value"])]
-                    if len({(row["yr"], row["at"]) for row in rows}) > len({row["yr"] for row in rows}):  # a line has two points
-                        lines = self._lines(rows, described[along], described[other])
-                        title = f"{self.described['against']} against {described[along]['title']}{': ' if tail else ''}{tail}"
-                        figures.setdefault(f"lines {along} {tail}".strip(), {**lines, "title": title})
+                    if (lines := self.lines_of(anchor, along, other)) is not None:
+                        figures.setdefault(f"lines {along} {tail}".strip(), lines)
         return figures
+
+    def heat_of(self, anchor: Point, one: str, two: str, part: str = "test") -> Spec | None:
+        """The heatmap of the cells around an anchor, one axis across and another down; None where nothing is known of them."""
+        rows = self._rows(self._shown(anchor, one, two), one, two, part)
+        if all(row["value"] is None for row in rows):
+            return None
+        title = self._titled(self.described["title"] if part == "test" else "Training", anchor, one, two)
+        return {**self._heat(rows, self._axis(one), self._axis(two), part), "title": title}
+
+    def lines_of(self, anchor: Point, along: str, other: str) -> Spec | None:
+        """Values against the numbers of an axis, a line for each value of another; None where no line has two points."""
+        rows = self._rows(self._shown(anchor, along, other), along, other, "test")
+        rows = [row for row in rows if None not in (row["at"], row["value"])]
+        if len({(row["yr"], row["at"]) for row in rows}) <= len({row["yr"] for row in rows}):
+            return None
+        against = f"{self.described['against']} against {self._axis(along)['title']}"
+        lines = self._lines(rows, self._axis(along), self._axis(other))
+        return {**lines, "title": self._titled(against, anchor, along, other)}
+
+    def _axis(self, name: str) -> Spec:
+        return next((axis for axis in self.described["axes"] if axis["name"] == name), NO_AXIS)
+
+    def _titled(self, title: str, anchor: Point, one: str, two: str) -> str:
+        tail = self._tail(anchor, one, two)
+        return f"{title}{': ' if tail else ''}{tail}"
+
+    def _tail(self, anchor: Point, one: str, two: str) -> str:
+        """The words that a view shows one value of."""
+        shown = [axis.name for axis in self.axes if axis.part and axis.name in (one, two)]
+        free = (one, two, *["kernel"] * bool(shown))
+        return " ".join([*(value_text(anchor.at.get(name)) for name in self.words if name not in free), *shown])
 
     def _shown(self, anchor: Point, one: str, two: str) -> list[dict[str, Any]]:
         """The cells of a view, as the script's `pickedCells` finds them: equal to the anchor in all axes that are not shown.

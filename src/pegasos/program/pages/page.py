@@ -6,12 +6,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
-
 from pegasos.program.files import write_bytes, write_text
 from pegasos.program.pages import comparison_page, model_page, rendering, study_page, sweep_page
 from pegasos.program.pages.blocks import Block, Section, Table
+from pegasos.program.pages.fitted_facts import check_shown
 from pegasos.program.pages.html_page import HtmlPage
 from pegasos.program.pages.recording import record_model, record_sweep
 from pegasos.program.pages.row_samples import as_dataset
@@ -21,7 +19,6 @@ from pegasos.program.records.pages import PageRecord
 from pegasos.program.records.studies import StudyRecord
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain
-from pegasos.search.anatomy import anatomy
 from pegasos.search.sweep import SweepCV
 
 #: The look of charts in files: black on white, whatever the page's reader prefers.
@@ -83,7 +80,7 @@ def report(thing: Any, X: Any = None, y: Any = None, **facts: Any) -> Page:
     if isinstance(thing, Comparison):
         return Page(*comparison_page.build(thing))
     if not isinstance(thing, str | Path):
-        _check(thing)
+        check_shown(thing, "report shows a SweepCV, a learner of pegasos, a folder of a run or a model file")
         record = record_sweep if isinstance(thing, SweepCV) else record_model
         return make_page(record(thing, as_dataset(X, y, facts), **facts))
     path = Path(thing)
@@ -103,23 +100,6 @@ def _read_page(folder: Path) -> Page:
     except Exception as error:
         what = f"{type(error).__name__}: {plain(error)}"
         raise BadData(f"{folder}: its records do not fit together ({what}). Run the command that wrote them again.") from error
-
-
-def _check(thing: Any) -> None:
-    """Refuse what has no page: what is not ours, and what is not fitted."""
-    if not isinstance(thing, SweepCV):
-        try:
-            thing = anatomy(thing).learner
-        except ValueError as error:
-            raise ValueError(
-                f"report shows a SweepCV, a learner of pegasos, a folder of a run or a model file. {error}"
-            ) from None
-    try:
-        check_is_fitted(thing, "cv_results_" if isinstance(thing, SweepCV) else "classes_")
-    except NotFittedError:
-        raise NotFittedError(
-            f"this {type(thing).__name__} is not fitted yet, so there is nothing to show: call fit first."
-        ) from None
 
 
 def write_report(folder: str | Path, figures: bool = False) -> Path:

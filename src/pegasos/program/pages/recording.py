@@ -15,12 +15,12 @@ from sklearn.utils.validation import _num_samples
 from pegasos.engine.elementwise import as_rows
 from pegasos.engine.kernels import DistanceKernel, Polynomial
 from pegasos.explaining import Explanation
-from pegasos.metrics import measure_of
 from pegasos.program.pages import mistakes, row_samples
+from pegasos.program.pages.compared import best_of, compared, metric_of, rates_of
 from pegasos.program.pages.explanation_section import explained
 from pegasos.program.pages.fitted_facts import certificates, curves, made, weights
 from pegasos.program.pages.wording import kernel_text
-from pegasos.program.records.decisions import CalibrationRecord, RatesRecord, rates_record
+from pegasos.program.records.decisions import CalibrationRecord, rates_record
 from pegasos.program.records.models import learner_facts
 from pegasos.program.records.pages import Curve, DataRecord, ExperimentRecord, KeptCell, ModelRecord, PageRecord, RowsRecord
 from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, best_of_families, cell_records, out_of_fold
@@ -68,12 +68,8 @@ def record_sweep(
     errors, honest, decision, positive, figures, calibration, threshold: what `tune` knows already; advice: replaces the
     sweep's own; tsne: False draws a faster map.
     """
-    metric, scoring = _metric(search), search.scoring
-    if search.multimetric_:
-        scoring = scoring.get(metric) if isinstance(scoring, dict) else metric
-    measure = measure_of(scoring)
-    cells = cell_records(search, search.labels_.shape[1], metric, scoring)
-    best, model = _best(search, metric), getattr(search, "best_estimator_", None)
+    shown, model = compared(search), getattr(search, "best_estimator_", None)
+    measure = shown.measure
     if honest is None and measure.name == "error":
         rounds = int(np.clip(2e7 / search.labels_.shape[1], 50, 1000))  # each round draws all rows anew
         honest = search.honest_estimate(rounds=rounds)
@@ -87,17 +83,17 @@ def record_sweep(
         figures=out_of_fold(search) if figures is None else figures,
         calibration=calibration,
         threshold=threshold,
-        rates=_rates(search, threshold),
+        rates=rates_of(search, threshold),
         command=command,
         options=list(options),
         seed=search.seed_,
         seconds=took,
-        cells=cells,
+        cells=shown.cells,
         folds=search.n_splits_,
         complete=search.completed_,
         decision=decision,
-        best=best,
-        simplest=getattr(search, "simplest_index_", best),
+        best=shown.best,
+        simplest=shown.simplest,
         advice=[str(each) for each in (getattr(search, "advice_", []) if advice is None else advice)],
         errors=errors or {},
         honest=honest,
@@ -121,8 +117,8 @@ def record_experiment(search: Any, dataset: Dataset, experiment: str, seed: int 
     The study lists its cells itself, and finds those of which predictions were kept by their settings. learned: the rows of a
     split from which its best cell learns once more, to be watched.
     """
-    metric = _metric(search)
-    cells, best = cell_records(search, len(dataset), metric), _best(search, metric)
+    metric = metric_of(search)
+    cells, best = cell_records(search, len(dataset), metric), best_of(search, metric)
     simplest = getattr(search, "simplest_index_", best)
     record = PageRecord("study", _data(dataset, None), made(), seed=seed, cells=cells, best=best, simplest=simplest)
     kept, rows = _kept(search, record, dataset, None, tsne=False)
@@ -273,19 +269,6 @@ def _scores(search: Any, number: int, classes: int) -> Array | None:
     return scores if scores.shape[1] in (classes, 1) else None
 
 
-def _rates(search: Any, threshold: Threshold | None) -> RatesRecord | None:
-    """What thresholds would give, for two classes whose out-of-fold scores were kept."""
-    try:
-        scores, codes = search.scored()
-    except (ValueError, AttributeError):  # without a refit there is no choice to look at
-        return None
-    if scores.ndim > 1:
-        return None
-    classes = search.best_estimator_.classes_
-    cut, aim = (0.0, None) if threshold is None else (threshold.value, threshold.aim)
-    return rates_record(scores, codes, classes, search.positive(), cut, aim)
-
-
 def _typical(search: Any, X: Any) -> list[float | None]:
     """K(x, x) of a usual row for each cell, which makes costs of kernels comparable; empty where there is one kernel."""
     kinds = [(setting.kernel, setting.preparation) for setting in search.settings_]
@@ -313,18 +296,3 @@ def _prepared(estimator: Any, rows: Any) -> Any:
     for stage in anatomy(estimator).stages:
         rows = rows if stage.drops else stage.part.fit_transform(rows)
     return as_rows(rows).astype(np.float64)
-
-
-def _metric(search: Any) -> str:
-    """The score that cells are compared by, as cv_results_ calls it."""
-    if not search.multimetric_:
-        return "score"
-    if isinstance(search.refit, str):
-        return search.refit
-    return next(name for name in search.cv_results_ if name.startswith("mean_test_")).removeprefix("mean_test_")
-
-
-def _best(search: Any, metric: str) -> int:
-    """The choice; a sweep of several metrics without a refit has not made one."""
-    found = getattr(search, "best_index_", None)
-    return int(np.nanargmax(search.cv_results_[f"mean_test_{metric}"])) if found is None else int(found)

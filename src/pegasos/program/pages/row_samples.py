@@ -32,8 +32,9 @@ def as_dataset(X: Any, y: Any, facts: dict[str, Any]) -> Dataset | None:
         return X
     columns = _get_feature_names(X) if columns is None else columns
     listed, labels = [Column(str(each)) for each in ([] if columns is None else columns)], None if y is None else np.asarray(y)
-    if hasattr(X, "columns") and (frame := _frame_of(X)) is not None:
+    if hasattr(X, "columns"):
         facts["rows"] = X  # the model takes them as they came
+    if hasattr(X, "columns") and (frame := _frame_of(X)) is not None:
         kinds = [TEXT if holds_words(each) else NUMBER for each in frame.get_columns()]
         return Dataset(str(name), frame, [Column(*each) for each in zip(frame.columns, kinds, strict=True)], labels, image=image)
     return Dataset(str(name), X if sparse.issparse(X) else np.asarray(X), listed, labels, image=image)
@@ -154,8 +155,8 @@ def boundary(estimator: Any, dataset: Dataset, codes: Array, encode: Callable[[A
     grid = np.stack(np.meshgrid(across, down), axis=-1).reshape(-1, 2)
     inside = np.flatnonzero(((flat >= low) & (flat <= high)).all(axis=1))[:POINTS]
     try:
-        scores = estimator.decision_function((grid @ plane + origin).astype(dataset.X.dtype))
-        own = estimator.decision_function(X[inside].astype(dataset.X.dtype))
+        scores = estimator.decision_function(_named(estimator, (grid @ plane + origin).astype(dataset.X.dtype)))
+        own = estimator.decision_function(_named(estimator, X[inside].astype(dataset.X.dtype)))
     except ValueError:  # NotFinite, or what a step says of numbers that are too large for it
         return None, "No decision boundary: between these rows the model's scores are not finite."
     known, holding = encode(np.asarray(learner.classes_)), list[bool]()
@@ -170,6 +171,16 @@ def boundary(estimator: Any, dataset: Dataset, codes: Array, encode: Callable[[A
     ends, answers = (low.round(5).tolist(), high.round(5).tolist()), brief(scores.T.tolist(), 3)
     places = brief(flat[inside].tolist())
     return Boundary(titles, *ends, winners, answers, places, mine.tolist(), holding, X.shape[1] == 2), ""
+
+
+def _named(estimator: Any, rows: Array) -> Any:
+    """Rows as a model takes them that learned from a table with names."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return rows
+    import polars as pl
+
+    return pl.DataFrame(rows, schema=list(map(str, names)))
 
 
 def statistics(dataset: Dataset, codes: Array) -> tuple[Statistics, list[int]]:

@@ -8,9 +8,9 @@ from pegasos.metrics import Measure
 from pegasos.program.pages import row_charts as draw
 from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Section, Table, Text, Tile, columns
 from pegasos.program.pages.boundary_picture import fields, picture
-from pegasos.program.pages.vega import class_colours
+from pegasos.program.pages.vega import Spec, class_colours
 from pegasos.program.pages.wording import duration, interval, percent
-from pegasos.program.records.pages import Certificate, Curve, DataRecord, FeatureRecord, PageRecord, Statistics, Weights
+from pegasos.program.records.pages import Boundary, Certificate, Curve, DataRecord, FeatureRecord, PageRecord, Statistics, Weights
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.terminal.reproduction import python_lines
 from pegasos.search.estimates import Estimate
@@ -144,9 +144,6 @@ def _boundary(record: PageRecord) -> list[Block]:
     edge, names = record.boundary, record.data.classes
     if edge is None:
         return [Text(record.no_boundary, small=True)] if record.no_boundary else []
-    holding = edge.holding or [False] * len(edge.points)
-    listed = zip(edge.points, edge.classes, holding, strict=True)
-    points = [{"x": x, "y": y, "class": names[code], "holds": holds} for (x, y), code, holds in listed]
     caption = "Areas: what the model predicts, the stronger the larger the lead. Points: some rows, in the colour of their class."
     if not edge.exact:
         caption = "Areas: what the model predicts in the plane of the two first principal components through the mean. Points: "
@@ -157,9 +154,15 @@ def _boundary(record: PageRecord) -> list[Block]:
     shares = [{"class": names[code], "share": float((best == place).mean())} for place, code in enumerate(edge.codes)]
     columned = columns("text", **{"class": "class"}) + columns("percent", share="share of the plane")
     table = Table("boundary", "Shares of the plane", columned, [row for row in shares if row["share"]])
-    image = picture(edge, class_colours(len(names)))
-    chart = draw.boundary(image, points, edge.titles, [edge.low, edge.high], names)
-    return [Chart("boundary", "Decision boundary", chart, caption, table, narrow=True)]
+    return [Chart("boundary", "Decision boundary", boundary_chart(edge, names), caption, table, narrow=True)]
+
+
+def boundary_chart(edge: Boundary, names: list[str]) -> Spec:
+    """The plane with its rows; `names` are those of all classes."""
+    holding = edge.holding or [False] * len(edge.points)
+    listed = zip(edge.points, edge.classes, holding, strict=True)
+    points = [{"x": x, "y": y, "class": names[code], "holds": holds} for (x, y), code, holds in listed]
+    return draw.boundary(picture(edge, class_colours(len(names))), points, edge.titles, [edge.low, edge.high], names)
 
 
 def curve_blocks(named: list[tuple[str | None, Curve]], caption: str = "") -> list[Block]:

@@ -232,6 +232,7 @@ def decision_lines(calibration: CalibrationRecord | None, threshold: Threshold |
             f"probabilities: {calibration.words}, Brier score {brier:.4f}; "
             f"on average {calibration.error:.3f} from the shares that came true ({chance})"
         )
+        lines += [] if calibration.doubt is None else [f"doubt: {calibration.doubt}"]
     if threshold is not None:
         at = f"score {threshold.value:.6g} (95 %: {threshold.low:.6g} to {threshold.high:.6g}) for {threshold.aim}"
         rates = f"precision {threshold.precision:.3f}, recall {threshold.recall:.3f}"
@@ -256,17 +257,8 @@ def unlike_words(honest: Estimate | None, test: ErrorCount | None, split: str) -
 
 
 def score_text(value: float | None, measure: Measure) -> str:
-    """A measured value; a percent sign stays with its number."""
-    if value is None:
-        return "not known"
-    return f"{100 * value:.2f}\u00a0%" if measure.percent else f"{value:.4g}"
-
-
-def score_label(value: float, measure: Measure) -> str:
-    """The number in a cell of a heatmap: an error in percent without its sign, which the title has."""
-    if measure.percent:
-        return f"{100 * value:.2f}" if value < 0.0995 else f"{100 * value:.1f}"
-    return f"{value:.3f}".replace("0.", ".", 1) if 0 <= value < 1 else f"{value:.3g}"
+    """A measured value, where there is one."""
+    return "not known" if value is None else measure.text(value)
 
 
 def percent(value: float | None) -> str:

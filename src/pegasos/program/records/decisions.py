@@ -27,6 +27,8 @@ class CalibrationRecord:
     bins: list[tuple[float, float, int]]
     #: The class whose probability is drawn; None: that of whichever class is the likeliest.
     of: str | None
+    #: Why neither these probabilities nor a threshold should be trusted, where that is so.
+    doubt: str | None = None
 
     @property
     def words(self) -> str:
@@ -48,7 +50,7 @@ class RatesRecord:
     others: str = field(default="")
 
 
-def calibration_record(found: Calibrated, codes: Any, classes: Any, positive: Any) -> CalibrationRecord:
+def calibration_record(found: Calibrated, codes: Any, classes: Any, positive: Any, doubt: str | None = None) -> CalibrationRecord:
     """The reliability of probabilities that were had without the rows they are about."""
     p = found.probabilities
     if len(classes) == 2:
@@ -60,7 +62,8 @@ def calibration_record(found: Calibrated, codes: Any, classes: Any, positive: An
     random = np.random.default_rng(0)
     chance = [expected_calibration_error(reliability(one, random.random(len(one)) < one, BINS)) for _ in range(ROUNDS)]
     of = label_text(positive) if len(classes) == 2 else None
-    return CalibrationRecord(found.kind, found.briers, expected_calibration_error(bins), float(np.mean(chance)), bins, of)
+    distance = expected_calibration_error(bins)
+    return CalibrationRecord(found.kind, found.briers, distance, float(np.mean(chance)), bins, of, doubt)
 
 
 def rates_record(scores: Any, codes: Any, classes: Any, positive: Any, cut: float, aim: str | None) -> RatesRecord:

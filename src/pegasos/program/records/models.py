@@ -65,13 +65,14 @@ def learner_facts(estimator: Any, rows: int | None = None) -> LearnerFacts:
 
 @dataclass(frozen=True)
 class TrainRecord:
-    """What `train` found; `model` is the file, `data` the name of the data."""
+    """What `train` found; `model` is the file, `data` the name of the data, `figures` the errors beside guessing."""
 
     model: str
     data: str
     learner: LearnerFacts
     errors: dict[str, ErrorCount]
     seconds: float
+    figures: dict[str, Figure] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,219 @@
+"""Single charts of the pages for notebooks, as Altair charts: they can be joined, changed and saved like any other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length
+
+from pegasos.program.pages import grid_charts, mistakes, row_charts, row_samples
+from pegasos.program.pages.compared import compared, rates_of
+from pegasos.program.pages.decision_section import rate_charts, rate_rows
+from pegasos.program.pages.fitted_facts import check_shown
+from pegasos.program.pages.fitted_facts import curves as recorded_curves
+from pegasos.program.pages.grid_axes import Point
+from pegasos.program.pages.grid_views import Grid, points_of
+from pegasos.program.pages.shared_sections import boundary_chart
+from pegasos.program.pages.vega import Spec
+from pegasos.program.records.codec import to_json
+from pegasos.program.records.decisions import RatesRecord, rates_record
+from pegasos.program.tables.labels import label_texts
+from pegasos.search.anatomy import anatomy
+from pegasos.search.sweep import SweepCV
+
+if TYPE_CHECKING:
+    from altair import Chart, HConcatChart, LayerChart
+
+Array = np.ndarray[Any, Any]
+
+#: Pixels, where a page would take what it has.
+WIDTH = 460
+
+
+def boundary(model: Any, X: Any, y: Any) -> LayerChart:
+    """What a model with two features answers where, and some rows X in the colours of their own classes y.
+
+    Colours are the stronger the larger the lead is. Hinge models of two classes have their margins (dashed) and rings around
+    support vectors. With more features it is the plane of the two first principal components through the mean.
+
+    model: a fitted learner of pegasos, a pipeline that ends with one, or a SweepCV, whose best estimator is shown.
+
+    >>> from pegasos import SDCA, load_set
+    >>> X, y = load_set("moons", return_X_y=True)
+    >>> boundary(SDCA(kernel="gaussian").fit(X, y), X, y).save("moons.html")  # doctest: +SKIP
+    """
+    estimator = _estimator(model)
+    check_consistent_length(X, y)
+    dataset = row_samples.as_dataset(X, y, {})
+    assert dataset is not None
+    classes = np.union1d(estimator.classes_, dataset.labels)
+    codes = np.searchsorted(classes, dataset.labels)
+    edge, reason = row_samples.boundary(estimator, dataset, codes, lambda labels: np.searchsorted(classes, labels))
+    if edge is None:
+        raise ValueError(reason)
+    return _altair(boundary_chart(edge, label_texts(classes).tolist()))
+
+
+def heatmap(sweep: SweepCV, x: str | None = None, y: str | None = None) -> LayerChart:
+    """The cells of a fitted SweepCV by two parameters of its grid: a red frame is the choice, an orange one the simplest as good.
+
+    x, y: the parameters across and down, by their names ("lam"; where kernels differ in a number "gaussian variance"); by default
+    the two that tell most. In all others the cells shown are like the choice.
+    """
+    grid = _grid(sweep)
+    choice = _choice(grid)
+    wanted = [_known(grid, name, "") for name in (x, y)]
+    left = [name for name in grid.first_axes(choice) if not name or name not in wanted]
+    across, down = (name or left.pop(0) for name in wanted)
+    spec = grid.heat_of(choice, across, down if down != across else "")
+    assert spec is not None  # the choice itself has a value
+    return _altair(spec)
+
+
+def confusion(y: Any, predicted: Any, *, rates: bool = False) -> LayerChart:
+    """True classes down, predicted ones across; numbers are rows, with `rates` percent of the rows of the true class."""
+    check_consistent_length(y, predicted)
+    classes = np.union1d(y, predicted)
+    truth, guess = (np.searchsorted(classes, np.asarray(each)) for each in (y, predicted))
+    flat = mistakes.confusion(truth, guess, len(classes))
+    spec = grid_charts.confusion(flat, label_texts(classes).tolist())
+    spec["params"] = [{**param, "value": rates} if param["name"] == "rates" else param for param in spec["params"]]
+    return _altair(spec)
+
+
+def curves(thing: Any, X: Any = None, y: Any = None, *, along: str | None = None) -> Chart | LayerChart | HConcatChart:
+    """How it went on: the values of a sweep along a parameter of its grid, or how a model learned.
+
+    Of a SweepCV a line for each value of another parameter, with bands of one deviation over folds; `along` names the parameter
+    (by default λ, or the number of steps). Of a model that was fitted with `checkpoints` the error on rows X, y at each of them;
+    without rows what it recorded itself: the loss of the examples that it drew, or its duality gap.
+    """
+    if isinstance(thing, SweepCV):
+        return _altair(_sweep_curves(_grid(thing), along))
+    learner = anatomy(_estimator(thing), fitted=True).learner
+    if X is not None:
+        return _altair(_staged_errors(thing, learner, X, y))
+    found = [
+        row_charts.curve([{"x": at, "y": value} for at, value in zip(each.steps, each.values, strict=True)], each.unit, each.what)
+        for each in recorded_curves(learner)
+    ]
+    if not found:
+        method = getattr(getattr(learner, "plan_", None), "method", None)
+        how = f" (it was solved by {method})" if method else ""
+        raise ValueError(f"this {type(learner).__name__} recorded no curve{how}: fit it with `checkpoints`, and give rows X, y.")
+    if len(found) == 1:
+        return _altair(found[0])
+    import altair
+
+    return altair.hconcat(*map(_altair, found))
+
+
+def roc(thing: Any, X: Any = None, y: Any = None) -> LayerChart:
+    """Recall against false alarms over all thresholds, for two classes; the dot is the threshold in use.
+
+    Of a model on rows X, y; of a SweepCV without rows out of fold, each row by a model that did not learn from it.
+    """
+    found = _rates(thing, X, y)
+    return _altair(rate_charts(found, rate_rows(found))["roc"])
+
+
+def precision_recall(thing: Any, X: Any = None, y: Any = None) -> LayerChart:
+    """Precision against recall over all thresholds, for two classes; as `roc`."""
+    found = _rates(thing, X, y)
+    return _altair(rate_charts(found, rate_rows(found))["precision-recall"])
+
+
+# -- parts -----------------------------------------------------------------------------------------------------------
+
+
+def _altair(spec: Spec) -> Any:
+    """A description of a chart as Altair's object."""
+    try:
+        import altair
+    except ImportError:
+        message = "pegasos.plot needs the package altair: pip install '.[plot]' in a clone"
+        raise ModuleNotFoundError(message, name="altair") from None
+    width = {"width": WIDTH} if spec.get("width") == "container" else {}
+    return altair.Chart.from_dict(to_json({**spec, **width}))
+
+
+def _estimator(model: Any) -> Any:
+    """The model itself, or the choice of a sweep."""
+    check_shown(model, "plots show a SweepCV, a learner of pegasos, or a pipeline that ends with one")
+    if not isinstance(model, SweepCV):
+        return model
+    if not hasattr(model, "best_estimator_"):
+        raise ValueError("this SweepCV has no best estimator, because refit=False: show a model that you fitted yourself.")
+    return model.best_estimator_
+
+
+def _grid(sweep: Any) -> Grid:
+    if not isinstance(sweep, SweepCV):
+        raise ValueError(f"a heatmap shows the cells of a SweepCV or RacingCV, not of a {type(sweep).__name__}.")
+    check_shown(sweep, "")
+    found = compared(sweep)
+    return Grid(points_of(found.cells, [""] * len(found.cells)), found.measure, found.best, found.simplest)
+
+
+def _choice(grid: Grid) -> Point:
+    return next(point for point in grid.points if point.number == grid.best)
+
+
+def _known(grid: Grid, wanted: str | None, usual: str) -> str:
+    """The axis that is asked for; steps of a pipeline before a name are left out."""
+    if wanted is None:
+        return usual
+    names = [axis.name for axis in grid.axes]
+    for name in (wanted, wanted.rpartition("__")[2]):
+        if name in names:
+            return name
+    raise ValueError(f"{wanted!r} is no parameter that varies in this grid; those are {', '.join(map(repr, names)) or 'none'}.")
+
+
+def _sweep_curves(grid: Grid, along: str | None) -> Spec:
+    choice = _choice(grid)
+    first = grid.first_axes(choice)
+    numbers = [axis.name for axis in grid.axes if axis.numeric]
+    usual = next((name for name in (*sorted(first, key=lambda name: name != "lam"), *numbers) if name in numbers), "")
+    wanted = _known(grid, along, usual)
+    spec = grid.lines_of(choice, wanted, next((name for name in first if name != wanted), ""))
+    if spec is None:
+        raise ValueError(
+            f"no parameter of this grid has numbers to draw a curve along{f': {along!r} has none' if along else ''}."
+        )
+    return spec
+
+
+def _staged_errors(model: Any, learner: Any, X: Any, y: Any) -> Spec:
+    """The error at each checkpoint of the learner, whose rows the steps before it prepare."""
+    check_consistent_length(X, y)
+    for stage in anatomy(_estimator(model), fitted=True).stages:
+        X = X if stage.drops else stage.part.transform(X)
+    scores = learner.staged_decision_function(X)
+    errors = [float(np.mean(learner.labels_of(each) != np.asarray(y))) for each in scores]
+    rows = [{"x": at, "y": error} for at, error in zip(learner.checkpoints_, errors, strict=True)]
+    spec = row_charts.curve(rows, learner.declaration.unit, "error")
+    if rows[-1]["x"] > 50 * rows[0]["x"]:
+        spec["encoding"]["x"]["scale"] = {"type": "log", "nice": False}
+    return spec
+
+
+def _rates(thing: Any, X: Any, y: Any) -> RatesRecord:
+    estimator = _estimator(thing)
+    if len(estimator.classes_) != 2:
+        raise ValueError(f"this curve is for two classes; there are {len(estimator.classes_)}.")
+    if X is not None:
+        check_consistent_length(X, y)
+        classes, cut = estimator.classes_, anatomy(estimator, fitted=True).learner.threshold_
+        truth = np.asarray(y)
+        if not np.isin(truth, classes).all():
+            raise ValueError(f"y has classes that the model does not know: {np.setdiff1d(truth, classes)[:5].tolist()}.")
+        codes = np.searchsorted(classes, truth)
+        return rates_record(estimator.decision_function(X), codes, classes, classes[1], cut, None)
+    if not isinstance(thing, SweepCV):
+        raise ValueError("give rows X, y on which the model is judged.")
+    found = rates_of(thing, getattr(thing, "threshold_", None))
+    if found is None:
+        raise ValueError("the scores of the choice were not kept in every fold: give rows X, y.")
+    return found
