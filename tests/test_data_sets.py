@@ -263,7 +263,8 @@ def test_a_set_in_python_that_is_not_there_is_refused_as_in_the_program(nowhere)
         pegasos.load_set("moons", as_frame="dask")
 
 
-def test_the_real_digits_in_python(published):
+def test_the_real_digits_in_python(published, monkeypatch):
+    monkeypatch.setenv("PEGASOS_DATA", str(real_data("usps.h5").parent))
     bunch = pegasos.load_set("usps")
     assert bunch.data.shape == (7291, 256) and bunch.test_data.shape == (2007, 256) and bunch.images.shape == (7291, 16, 16)
     np.testing.assert_array_equal(np.concatenate([bunch.target, bunch.test_target]), published[1])

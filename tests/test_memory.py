@@ -120,9 +120,9 @@ def test_both_versions_of_control_groups_are_read(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_rows_in_a_mapped_file_are_not_copied(loss: str, tmp_path: Path) -> None:
-    """SDCA keeps some numbers for each row and block; the rows themselves stay where they are."""
+    """SDCA keeps some numbers for each row and block, and the rows near the margin; the others stay where they are."""
     random = np.random.default_rng(0)
-    X = np.memmap(tmp_path / "rows", np.float32, "w+", shape=(30_000, 150))
+    X = np.memmap(tmp_path / "rows", np.float32, "w+", shape=(60_000, 150))
     X[:] = random.normal(size=X.shape)
     y = X[:, 0] + random.normal(size=len(X)) > 0
     X = np.memmap(tmp_path / "rows", np.float32, "r", shape=X.shape)
@@ -133,4 +133,4 @@ def test_rows_in_a_mapped_file_are_not_copied(loss: str, tmp_path: Path) -> None
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert found.gap_ <= found.tol and peak < 0.7 * X.nbytes
+    assert found.gap_ <= found.tol and peak < (0.9 if loss == "hinge" else 0.7) * X.nbytes

@@ -148,8 +148,11 @@ def test_curves_of_a_model_alone_are_what_it_recorded():
     model = Perceptron(epochs=7, random_state=0).fit(X, y)
     np.testing.assert_allclose([row["y"] for row in rows_of(pegasos.plot.curves(model))], model.loss_curve_[:, 0], rtol=1e-3)
     exact = SDCA("logistic").fit(X, y)
-    with pytest.raises(ValueError, match=r"recorded no curve .*: fit it with `checkpoints`, and give rows X, y"):
-        pegasos.plot.curves(exact)
+    course, _ = pegasos.plot.curves(exact).hconcat
+    rows = rows_of(course)
+    np.testing.assert_allclose([rows[-1]["y"], rows[-1]["bound"]], exact.objective_curve_[-1, 1:], rtol=1e-5)
+    with pytest.raises(ValueError, match=r"recorded no curve: fit it with `checkpoints`, and give rows X, y"):
+        pegasos.plot.curves(Pegasos(n_iter=50).fit(X, y))
 
 
 def test_thresholds_as_curves():

@@ -10,6 +10,7 @@ fit on many rows for which no epoch is worth while computes only the lines that 
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +20,7 @@ from scipy import sparse
 from pegasos.engine.certificate import box, stretched
 from pegasos.engine.compiling import announced, compiled
 from pegasos.engine.factored import solve_by_factor
-from pegasos.engine.held_rows import solve_hinge_on_many
+from pegasos.engine.held_rows import LARGEST_SHARE, solve_hinge_on_many
 from pegasos.engine.interior_point import workspace_bytes
 from pegasos.engine.limited_memory import solve_logistic_by_gradients
 from pegasos.engine.lines import ROWS_AT_ONCE, Lines, RoundedMatrix, StoredLines, lines_of
@@ -90,7 +91,9 @@ class Finisher:
         self._explicit = isinstance(rows, ExplicitRows)
         sampled = worth(self._m, rows.width) and rows.width <= MOST_SAMPLED and self._explicit and not sparse.issparse(rows.X)
         few = self._explicit and (rows.width <= MOST_FEATURES or sampled) and self._m >= ROWS_A_FEATURE * rows.width
-        gathered = 0 if members is None else rows.dtype.itemsize
+        # bytes of each number that are copied: of members, and of rows near the margin
+        copied = 1.0 if members is not None else LARGEST_SHARE if loss.linear_dual else 0.0
+        gathered = math.ceil(copied * rows.dtype.itemsize)
         self.second_order = bool(few) and workspace_bytes(self._m, rows.width, 1, gathered) <= memory
         self._sets: WorkingSets | None = None
         self._lines: Lines

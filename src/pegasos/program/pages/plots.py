@@ -8,13 +8,14 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from pegasos.program.pages import grid_charts, mistakes, row_charts, row_samples
+from pegasos.program.pages.blocks import Chart as ChartBlock
 from pegasos.program.pages.compared import compared, rates_of
 from pegasos.program.pages.decision_section import rate_charts, rate_rows
 from pegasos.program.pages.fitted_facts import check_shown
 from pegasos.program.pages.fitted_facts import curves as recorded_curves
 from pegasos.program.pages.grid_axes import Point
 from pegasos.program.pages.grid_views import Grid, points_of
-from pegasos.program.pages.shared_sections import boundary_chart
+from pegasos.program.pages.shared_sections import boundary_chart, curve_blocks
 from pegasos.program.pages.vega import Spec
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.decisions import RatesRecord, rates_record
@@ -87,17 +88,16 @@ def curves(thing: Any, X: Any = None, y: Any = None, *, along: str | None = None
 
     Of a SweepCV a line for each value of another parameter, with bands of one deviation over folds; `along` names the parameter
     (by default λ, or the number of steps). Of a model that was fitted with `checkpoints` the error on rows X, y at each of them;
-    without rows what it recorded itself: the loss of the examples that it drew, or its duality gap.
+    without rows what it recorded itself: the loss of the examples that it drew, or its objective with the certified bound
+    below it, and the gap.
     """
     if isinstance(thing, SweepCV):
         return _altair(_sweep_curves(_grid(thing), along))
     learner = anatomy(_estimator(thing), fitted=True).learner
     if X is not None:
         return _altair(_staged_errors(thing, learner, X, y))
-    found = [
-        row_charts.curve([{"x": at, "y": value} for at, value in zip(each.steps, each.values, strict=True)], each.unit, each.what)
-        for each in recorded_curves(learner)
-    ]
+    blocks = curve_blocks([(None, curve) for curve in recorded_curves(learner)])
+    found = [block.spec for block in blocks if isinstance(block, ChartBlock)]
     if not found:
         method = getattr(getattr(learner, "plan_", None), "method", None)
         how = f" (it was solved by {method})" if method else ""
