@@ -151,8 +151,9 @@ def test_curves_of_a_model_alone_are_what_it_recorded():
     course, _ = pegasos.plot.curves(exact).hconcat
     rows = rows_of(course)
     np.testing.assert_allclose([rows[-1]["y"], rows[-1]["bound"]], exact.objective_curve_[-1, 1:], rtol=1e-5)
-    with pytest.raises(ValueError, match=r"recorded no curve: fit it with `checkpoints`, and give rows X, y"):
-        pegasos.plot.curves(Pegasos(n_iter=50).fit(X, y))
+    exact.objective_curve_ = exact.objective_curve_[:0]  # as older model files have it
+    with pytest.raises(ValueError, match=r"recorded no curve .*: fit it with `checkpoints`, and give rows X, y"):
+        pegasos.plot.curves(exact)
 
 
 def test_thresholds_as_curves():
