@@ -21,13 +21,16 @@ class ClusterLost(ConnectionError):  # noqa: N818 - it says what happened
 
 
 def results_of(client: Client, futures: list[Future]) -> list[Any]:
-    """The results of some futures; asks now and then whether somebody wants an end."""
+    """The results of some futures, which workers need not keep after that; asks now and then whether somebody wants an end."""
     while True:
         check_interruption()
         try:
             with client.as_current():
                 wait(futures, timeout=LOOK_SECONDS)
-            return list(client.gather(futures))
+            found = list(client.gather(futures))
+            for future in futures:  # a frame of a wait that was given up may know it for long
+                future.release()
+            return found
         except TimeoutError:
             if client.status != "running":
                 raise ClusterLost(_LOST) from None
