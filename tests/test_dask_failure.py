@@ -20,6 +20,7 @@ import pegasos
 from clusters import in_blocks, same, start_cluster, three_classes, wide_rows
 from pegasos import SDCA, SweepCV
 from pegasos.dask import ClusterLost, DaskNystroem, DaskSDCA, DaskSweepCV
+from pegasos.engine import held_rows
 from pegasos.engine.interruption import Interrupted, interruptible, listening
 
 Array = np.ndarray[Any, Any]
@@ -38,7 +39,11 @@ def wait_for(client: Client, workers: int) -> None:
     assert len(client.scheduler_info(n_workers=-1)["workers"]) == workers
 
 
-def test_one_two_and_three_workers_give_the_same_bits(rows: Any, cluster: LocalCluster, client: Client) -> None:
+def test_one_two_and_three_workers_give_the_same_bits(
+    rows: Any, cluster: LocalCluster, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_rows, "MANY_ROWS", 100)  # for these few rows, too, those near the margin are fetched
+    monkeypatch.setattr(held_rows, "ROWS_A_FEATURE", 10)
     weights = np.random.default_rng(0).uniform(0, 2, 600)
     learned: list[list[DaskSDCA]] = []
     swept: list[DaskSweepCV] = []
@@ -54,6 +59,7 @@ def test_one_two_and_three_workers_give_the_same_bits(rows: Any, cluster: LocalC
             learned.append(
                 [
                     DaskSDCA("hinge", 0.01, tol=1e-2, fit_intercept="free", client=client).fit(A, b, weights),
+                    DaskSDCA("hinge", 0.01, client=client).fit(A, b, weights),
                     DaskSDCA("logistic", tol=1e-2, client=client).fit(features.transform(few[0]), few[1]),
                     DaskSDCA("hinge", 0.1, tol=1e-2, client=client).fit(*wide_rows()[:2]),
                     sweep.best_estimator_,
@@ -62,6 +68,7 @@ def test_one_two_and_three_workers_give_the_same_bits(rows: Any, cluster: LocalC
     finally:
         cluster.scale(3)
         wait_for(client, 3)
+    assert "rows near the margin" in learned[0][1].plan_.method and learned[0][1].gap_ <= 1e-3
     for several in learned[1:]:
         for one, other in zip(learned[0], several, strict=True):
             same(one, other)

@@ -14,7 +14,7 @@ from distributed import Client, Future
 from pegasos.dask import blocks
 from pegasos.engine.plan import budget_bytes
 from pegasos.engine.row_blocks import Part
-from pegasos.learners.cluster_tasks import ClusterLost, guarded, results_of
+from pegasos.learners.cluster_tasks import ClusterLost, guarded, results_as_done, results_of
 
 __all__ = ["ClusterLost", "ClusterPasses", "guarded"]
 
@@ -43,11 +43,11 @@ class ClusterPasses:
             sums = {(f"add-{len(parts)}-{uuid4().hex}", place): group for place, group in enumerate(groups) if len(group) > 1}
             tasks.update({part: (blocks.add, group) for part, group in sums.items()})
             parts = [*sums, *(group[0] for group in groups[len(sums) :])]
-        return self._results(tasks, parts)[0]
+        return self._results(tasks, parts, results_of)[0]
 
     def map_join(self, work: Any, join: Any, *arguments: Any) -> Any:
         """join of work(block, *arguments) for all blocks, in their order, here."""
-        return join(self._results(*self._tasks(blocks.join_on, (work, join, arguments))))
+        return join(self._results(*self._tasks(blocks.join_on, (work, join, arguments)), results_as_done))
 
     def _tasks(self, task: Any, given: tuple[Any, ...]) -> tuple[dict[Any, Any], list[tuple[str, int]]]:
         """A task for each block, and its key.
@@ -66,11 +66,11 @@ class ClusterPasses:
             tasks[part] = (task, coded.key if isinstance(coded, Delayed) else coded, held)
         return tasks, parts
 
-    def _results(self, tasks: dict[Any, Any], parts: list[tuple[str, int]]) -> list[Any]:
+    def _results(self, tasks: dict[Any, Any], parts: list[tuple[str, int]], fetch: Any) -> list[Any]:
         """All tasks of a pass are one graph: a message for each of them would take longer than many a block."""
         lazy = [coded for coded in self._coded if isinstance(coded, Delayed)]
         graph = HighLevelGraph.from_collections(parts[0][0], tasks, lazy)
         futures: list[Future] = []
         with guarded(self.client, futures):
             futures += self.client.get(graph, parts, sync=False)
-            return results_of(self.client, futures)
+            return list(fetch(self.client, futures))

@@ -36,6 +36,19 @@ def results_of(client: Client, futures: list[Future]) -> list[Any]:
                 raise ClusterLost(_LOST) from None
 
 
+def results_as_done(client: Client, futures: list[Future]) -> list[Any]:
+    """The same where results are large: each is fetched as soon as it is there, so that workers hold few of them."""
+    found: dict[Any, Any] = {}
+    waiting = list(futures)
+    while waiting:
+        check_interruption()
+        done = some_done(client, waiting, LOOK_SECONDS)
+        waiting = [future for future in waiting if future not in done]
+        if done:
+            found |= zip((future.key for future in done), results_of(client, list(done)), strict=True)
+    return [found[future.key] for future in futures]
+
+
 def some_done(client: Client, futures: list[Future], seconds: float) -> set[Future]:
     """Those that are done, as soon as one is; perhaps none, after a while."""
     try:
