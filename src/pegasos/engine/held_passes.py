@@ -177,7 +177,9 @@ class _Search:
         bounds = self.column.unit * self.column.weights(*sample.own)
         missing = self.column.unit * sum(self.column.sides) / max(float(bounds.sum()), np.finfo(float).tiny)
         self._sample, self._sampled = sample.X, Target(labels, missing * bounds)
-        (start,) = held_rows.solve_hinge_on_many(self._sample, [self._sampled], self._intercept, max(self._tol, SAMPLE_GAP))
+        # as exact as the sample is: its objective is off by a share of about features / rows
+        gap = min(SAMPLE_GAP, sample.X.shape[1] / max(1, len(labels)))
+        (start,) = held_rows.solve_hinge_on_many(self._sample, [self._sampled], self._intercept, gap)
         self.tried = self._best = self._aim = held_rows.with_bias(start, self._intercept)
         self.deciding = [self.tried]
         margins = self._margins(self.tried)
