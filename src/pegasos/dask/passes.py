@@ -23,7 +23,7 @@ FAN_IN = 8
 #: Bytes of arguments from which on they are a task of their own, sent to each worker once, instead of a part of every task.
 LARGE = 1 << 16
 #: Bytes in which rows may be fetched, if there is so much memory here.
-ROOM = 1 << 31
+ROOM = 1 << 32
 
 
 class ClusterPasses:
