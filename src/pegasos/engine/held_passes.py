@@ -206,6 +206,8 @@ class _Search:
         self.goes_on = self.gap > self._tol and not stuck
         if self.goes_on:
             self._go_on()
+        else:
+            self._looks.clear()  # others need the room
 
     def _go_on(self) -> None:
         """Towards the optimum of what was fetched: as far as is best for the sample, and further to look for wrong decisions.

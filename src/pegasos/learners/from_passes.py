@@ -82,7 +82,7 @@ def _solve_hinge(
     """By the rows near the margin where there are many others; for those that do not arrive so by Newton's method."""
     loss = LOSSES["hinge"]
     columns = [column for chain in chains for column in chain]
-    share = shares(blocks, min((column.rows for column in columns), default=0), intercept)
+    share = shares(blocks, max((column.rows for column in columns), default=0), intercept)
     if share is None or most < LEAST_PASSES:
         return "Newton's method", solve_in_passes(blocks, loss, chains, intercept, tol, most)
     found = iter(solve_by_fetched_rows(blocks, columns, intercept, tol, share))
