@@ -126,9 +126,10 @@ class Answers:
 class Metric:
     """A metric as it is asked for; also a scorer for scikit-learn, which wants more to be better: what is a loss is negated.
 
-    positive  the class that F1, ROC AUC and average precision look at. None: 1 of 0 and 1, else the rarer of two classes: that of
-              the rows that are scored, so name it where they may differ, as the folds of GridSearchCV do.
-    costs     what it costs to answer a class where another is true: (true, answered, cost); what is not listed costs nothing.
+    positive  the class that F1, ROC AUC and average precision look at (None: 1 of 0 and 1, else the rarer of two classes)
+    costs     what it costs to answer a class where another is true: (true, answered, cost); what is not listed costs nothing
+
+    The rarer class is that of the rows that are scored: name it where they may differ, as the folds of GridSearchCV do.
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["no", "yes", "no", "yes"]
