@@ -142,7 +142,10 @@ def _look_for(block: Block, rows: Array | None, column: Column, tried: Array, de
     combined = np.empty((1, size))
     block.combine(rows, np.where(held, labels * bounds, 0.0)[None], combined)
     index = np.flatnonzero(fetched & (bounds > 0.0))
-    total, loss = float(bounds[held].sum()), loss_of(labels * block.scores(rows, tried), bounds)
+    total = float(bounds[held].sum())
+    # what is tried is most often what decides
+    margins = others[-1] if others else first
+    loss = loss_of(margins if np.array_equal(tried, deciding[-1]) else labels * block.scores(rows, tried), bounds)
     return Found(loss, combined[0], total, block.take(index), Target(labels[index], bounds[index]))
 
 
