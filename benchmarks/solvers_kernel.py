@@ -23,6 +23,8 @@ Array = np.ndarray[Any, Any]
 
 C_VALUES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 SIZES = (2000, 8000, 20_000)
+#: Kernel matrices' worth of memory that every side finds at hand, and bytes of it at most.
+MATRICES, MOST_MEMORY = 2, 3 * 2**30
 
 
 def intelex() -> Any:
@@ -82,7 +84,8 @@ def measure(X: Array, y: Array, variance: float | str, C: float, repeats: int) -
     Fast = intelex()
     if Fast is not None:
         peers["intelex"] = Fast(C=C, gamma=gamma, cache_size=1000)
-    times = in_turns({"ours": ours, **{name: partial(peer.fit, X, y) for name, peer in peers.items()}}, repeats)
+    works = {"ours": ours, **{name: partial(peer.fit, X, y) for name, peer in peers.items()}}
+    times = in_turns(works, repeats, memory=min(MATRICES * X.dtype.itemsize * len(y) ** 2, MOST_MEMORY))
     note = ", ".join(f"{name} {time:.3g} s" for name, time in times.items()) + ("" if Fast else " (intelex is not installed)")
     note += f"; gap {ours.learner.gap_:.1e}, {len(ours.learner.support_):,} support vectors; {ours.learner.plan_.method}"
     return Measured(times, ours.learner.gap_, ours.warned, note + ("; ConvergenceWarning" if ours.warned else ""))

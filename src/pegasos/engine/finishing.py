@@ -54,22 +54,23 @@ FACTORED_ROWS, ROUNDS_BEFORE_FACTOR = 1500, 40
 SAMPLE, CRAWLING_GAP, FORETOLD_GAP, PILOT_HALVINGS = 1000, 0.5, 0.95, 12
 #: Rows up to which epochs are walked on a kernel matrix; bytes of one that is computed as a whole for more rows, too, and
 #: predictors from which a larger one is; the smallest tolerance for which it may be rounded at first.
-SMALL_MATRIX, LARGEST_MATRIX, PREDICTORS_WORTH_MATRIX, LEAST_ROUNDED_GAP = 2000, 2**31, 3, 1e-7
+SMALL_MATRIX, LARGEST_MATRIX, PREDICTORS_WORTH_MATRIX, LEAST_ROUNDED_GAP = 2000, 2**26, 3, 1e-7
 
 
 @compiled
-def gap_after_epoch(K: Array, labels: Array, bounds: Array, constant: float) -> float:
-    """The relative gap after one epoch of coordinate ascent for the hinge loss, in the order of the rows."""
+def gap_after_epoch(K: Array, index: Array, labels: Array, bounds: Array, constant: float) -> float:
+    """The relative gap after one epoch of coordinate ascent for the hinge loss on some of K's rows, in their order."""
     size = labels.size
     scores, c = np.zeros(size), np.zeros(size)
     for i in range(size):
-        own, y = K[i, i] + constant, labels[i]
+        line, y = K[index[i]], labels[i]
+        own = line[index[i]] + constant
         wanted = y * c[i] + (1.0 - y * scores[i]) / own if own > 0.0 else bounds[i]
         change = y * min(max(wanted, 0.0), bounds[i]) - c[i]
         if change != 0.0:
             c[i] += change
             for j in range(size):
-                scores[j] += change * (K[i, j] + constant)
+                scores[j] += change * (line[index[j]] + constant)
     squared, linear = 0.0, 0.0
     for i in range(size):
         squared += c[i] * scores[i]
@@ -201,10 +202,13 @@ class Finisher:
     def _pilot_gaps(self, targets: list[Target]) -> Array:
         """The gaps that one epoch on a sample leaves."""
         sample = sample_of(self._m, SAMPLE)
-        K = self._cross(sample)
         constant = 1.0 if self._intercept is Intercept.AUGMENTED else 0.0
+        if isinstance(self._rows, GramRows) and not self._by_lines:  # the matrix will be needed anyway
+            K, index = self._rows.K, self._of_all(sample)
+        else:
+            K, index = self._cross(sample), np.arange(len(sample))
         with announced("pilot"):
-            gaps = [gap_after_epoch(K, target.labels[sample], target.bounds[sample], constant) for target in targets]
+            gaps = [gap_after_epoch(K, index, target.labels[sample], target.bounds[sample], constant) for target in targets]
         return np.array(gaps)
 
     def _foretold(self, targets: list[Target]) -> Array | None:
@@ -238,10 +242,12 @@ class Finisher:
 
     # -- a sample of the rows ------------------------------------------------------------------------------------------
 
+    def _of_all(self, sample: Array) -> Array:
+        """Places among all rows of places among the training rows."""
+        return sample if self._members is None else self._members[sample]
+
     def _cross(self, sample: Array) -> Array:
-        index = sample if self._members is None else self._members[sample]
-        if isinstance(self._rows, GramRows) and not self._by_lines:
-            return self._rows.K[np.ix_(index, index)]  # the matrix will be needed anyway
+        index = self._of_all(sample)
         return np.ascontiguousarray(self._rows.between(index, index))
 
     def _make_lines(self, predictors: int) -> Lines:

@@ -7,9 +7,8 @@ wide as the features) leaves it. So a method written this way needs no more to r
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any, NamedTuple, Self
 
@@ -20,7 +19,7 @@ from pegasos.engine.interruption import check_interruption
 from pegasos.engine.mapped_rows import MappedRows
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.thin_rows import ShiftedRows, is_thin, pairs
-from pegasos.engine.threads import blas_threads, single_threaded_blas
+from pegasos.engine.threads import blas_threads, in_order, single_threaded_blas
 
 Array = np.ndarray[Any, Any]
 
@@ -257,14 +256,10 @@ class RowBlocks:
         if self._pool is None:
             yield from (work(block, *arguments) for block in self.blocks)
             return
-        # A window of blocks under way, so that the matrices that wait for their turn are few.
-        waiting: deque[Future[Any]] = deque()
-        for block in self.blocks:
-            if len(waiting) > self._workers:
-                yield waiting.popleft().result()
-            waiting.append(self._pool.submit(work, block, *arguments))
-        while waiting:
-            yield waiting.popleft().result()
+        # Few are done before their turn: matrices that wait for it take memory.
+        yield from in_order(
+            lambda number: work(self.blocks[number], *arguments), len(self.blocks), self._pool, self._workers - 1, self._workers
+        )
 
 
 def _block_rows(width: int) -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -130,3 +132,86 @@ def run_each(work: Callable[[int], None], numbers: Sequence[int], most_workers: 
     """
     blocks = [(slice(number, number + 1), slice(0, 0)) for number in numbers]
     run_blocks(blocks, lambda rows, _: work(rows.start), most_workers)
+
+
+def in_order(work: Callable[[int], Any], count: int, pool: Executor, helpers: int, ahead: int) -> Iterator[Any]:
+    """work(0), work(1), ... in this order, done by this thread and helpers from the pool, at most `ahead` before their turn.
+
+    A helper is woken once for all of the work: waking one for each piece takes as long as a piece of few thousand rows.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with ThreadPoolExecutor(1) as pool:
+    ...     list(in_order(lambda number: 10 * number, 3, pool, helpers=1, ahead=2))
+    [0, 10, 20]
+    """
+    turns = _Turns(work, count, ahead)
+    under_way = [pool.submit(turns.help) for _ in range(min(helpers, count - 1))]
+    try:
+        for number in range(count):
+            yield turns.result(number)
+    finally:
+        turns.stop()
+        for helper in under_way:
+            helper.result()
+
+
+class _Turns:
+    """Who takes which piece of work, and what has come of those whose turn has not come."""
+
+    def __init__(self, work: Callable[[int], Any], count: int, ahead: int) -> None:
+        self._work, self._count, self._ahead = work, count, ahead
+        self._next = self._turn = 0
+        self._found: dict[int, Any] = {}
+        self._error: BaseException | None = None
+        self._changed = threading.Condition()
+
+    def result(self, turn: int) -> Any:
+        """That of this turn; until it is there, other pieces are worked on."""
+        with self._changed:
+            self._turn = turn
+            self._changed.notify_all()
+        while True:
+            with self._changed:
+                if turn in self._found:
+                    return self._found.pop(turn)
+                if self._error is not None:
+                    raise self._error
+                number = self._take()
+                if number is None:
+                    self._changed.wait()
+                    continue
+            found = self._work(number)
+            if number == turn:
+                return found
+            with self._changed:
+                self._found[number] = found
+
+    def help(self) -> None:
+        """Piece after piece, as long as there are some."""
+        try:
+            while True:
+                with self._changed:
+                    while (number := self._take()) is None:
+                        if self._next >= self._count:
+                            return
+                        self._changed.wait()
+                found = self._work(number)
+                with self._changed:
+                    self._found[number] = found
+                    self._changed.notify_all()
+        except BaseException as error:  # raised by the thread whose results these are
+            with self._changed:
+                self._error = error
+                self._changed.notify_all()
+
+    def stop(self) -> None:
+        """No more pieces are taken."""
+        with self._changed:
+            self._next = self._count
+            self._changed.notify_all()
+
+    def _take(self) -> int | None:
+        if self._next >= self._count or self._next > self._turn + self._ahead:
+            return None
+        self._next += 1
+        return self._next - 1
