@@ -24,6 +24,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A shell lets programs that it starts in the background ignore Ctrl-C, and what they start inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+#: Doctests are looked for in every file, and to look is to import: this one fits models, for the workers of a cluster.
+collect_ignore = ["worker_code.py"]
+
 settings.register_profile("same", derandomize=True, deadline=None)  # a busy machine is slow, and no fault
 settings.register_profile("explore")
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))

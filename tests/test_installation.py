@@ -11,9 +11,11 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +106,23 @@ def answer(process: Any) -> Any:
     return json.loads(process.stdout)
 
 
-def folder_of(**variables: str | None) -> Path:
+def folder_of(engine: Path = PACKAGE / "engine", **variables: str | None) -> Path:
+    """The folder that a process with these variables would take for these sources: asked here, where all is imported."""
+    spec = spec_from_file_location("another_compiling", engine / "compiling.py")
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "TMPDIR", *variables):
+            patch.delenv(name, raising=False)
+        for name, value in variables.items():
+            if value is not None:
+                patch.setenv(name, value)
+        patch.setattr(tempfile, "tempdir", None)  # found anew
+        return Path(module.cache_folder())
+
+
+def folder_of_a_process(**variables: str | None) -> Path:
     process = run(FOLDER, **variables)
     assert process.returncode == 0, process.stderr
     assert process.stderr == ""
@@ -324,15 +342,15 @@ def test_the_folder_is_named_by_the_sources(tmp_path: Path) -> None:
     shutil.copytree(PACKAGE, site / "pegasos", ignore=shutil.ignore_patterns("__pycache__"))
     cache = private(tmp_path / "cache")
     ours = folder_of(NUMBA_CACHE_DIR=cache)
-    process = run(FOLDER, site=site, NUMBA_CACHE_DIR=cache)
-    assert Path(process.stdout.strip()) == ours, "the same sources"
+    engine = site / "pegasos" / "engine"
+    assert folder_of(engine, NUMBA_CACHE_DIR=cache) == ours, "the same sources"
+    assert Path(run(FOLDER, site=site, NUMBA_CACHE_DIR=cache).stdout.strip()) == ours, "in a process, too"
     for source in ("rules.py", "loops.py", "rows.py"):
-        path = site / "pegasos" / "engine" / source
+        path = engine / source
         before = path.read_text()
         path.write_text(before + "\n# another version\n")
-        process = run(FOLDER, site=site, NUMBA_CACHE_DIR=cache)
+        assert folder_of(engine, NUMBA_CACHE_DIR=cache) != ours, source
         path.write_text(before)
-        assert Path(process.stdout.strip()) != ours, source
 
 
 def test_all_compiled_code_is_in_the_folder_whose_sources_are_hashed() -> None:
@@ -376,16 +394,11 @@ def test_a_folder_below_somebody_elses_is_not_used(tmp_path: Path) -> None:
 
 
 def test_without_any_folder_a_process_compiles_for_itself(tmp_path: Path) -> None:
-    """The temporary folder's place is taken by a file: a folder for this process alone."""
+    """The temporary folder's place is taken by a file: a folder for this process alone, which ends with it."""
     (tmp_path / f"pegasos-cache-{os.getuid()}").write_text("")
     variables = {"HOME": NOWHERE, "XDG_CACHE_HOME": NOWHERE, "NUMBA_CACHE_DIR": NOWHERE, "TMPDIR": str(tmp_path)}
-    one, other = folder_of(**variables), folder_of(**variables)
+    one, other = folder_of_a_process(**variables), folder_of_a_process(**variables)
     assert one != other
     assert one.parent == other.parent == tmp_path
     assert one.name.startswith("pegasos-compiled-")
-
-
-def test_a_folder_for_one_process_ends_with_it(tmp_path: Path) -> None:
-    (tmp_path / f"pegasos-cache-{os.getuid()}").write_text("")
-    folder_of(HOME=NOWHERE, XDG_CACHE_HOME=NOWHERE, NUMBA_CACHE_DIR=NOWHERE, TMPDIR=str(tmp_path))
     assert not list(tmp_path.glob("pegasos-compiled-*"))
