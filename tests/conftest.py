@@ -42,6 +42,12 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // processes)))
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """One browser for all tests of pages: it takes longer to start than most of them."""
+    if "browser" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.xdist_group("browser"))
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[LocalCluster]:
     """Three workers for all tests of the group "dask"; who takes some away gives them back."""
@@ -59,7 +65,7 @@ def client(cluster: LocalCluster) -> Iterator[Client]:
         yield made
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser(tmp_path_factory):
     """A real browser: headless Chromium. Tests that need it are skipped where it or its driver is not installed."""
     pytest.importorskip("selenium", reason="the browser tests need selenium: pip install selenium")
