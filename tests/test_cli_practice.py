@@ -88,7 +88,7 @@ def test_a_useful_model_is_not(tmp_path, monkeypatch):
 )
 def test_metrics_are_chosen_by_and_shown(table, options, metric, positive):
     given = ("tune", table, *LINEAR, "--drop", "customer", *options)
-    told = fine(*given).out
+    told = fine(*given, "--no-page").out
     assert f"{metric}:" in told
     answer = fine(*given, "--json").json
     assert (answer["metric"], answer["positive"]) == (metric, positive)

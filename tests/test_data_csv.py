@@ -313,7 +313,7 @@ def test_cells_are_what_the_csv_module_says(
     writer = csv.writer(buffer, quoting=quoting, lineterminator=ends, delimiter=separator)
     writer.writerow(["first", "second", "number"])
     writer.writerows([*row, place] for place, row in enumerate(rows))
-    path = tmp_path_factory.mktemp("csv") / "table.csv"
+    path = tmp_path_factory.getbasetemp() / "cells.csv"
     path.write_bytes(buffer.getvalue().encode())
     expected = list(csv.reader(io.StringIO(buffer.getvalue(), newline=""), delimiter=separator))[1:]
     columns = [Column("number"), Column("second", "text"), Column("first", "text")]

@@ -36,7 +36,7 @@ from sklearn.preprocessing import (
 )
 
 from hostile_models import apart, together
-from pegasos import SDCA, Pegasos, Perceptron, SweepCV
+from pegasos import SDCA, Nystroem, Pegasos, Perceptron, SweepCV
 from pegasos.engine.kernels import KERNELS, Gaussian
 from pegasos.preprocessing import DropOutliers
 from pegasos.program.modelfile import BadModel, NotAModel, load, read_model, save
@@ -254,7 +254,7 @@ def test_any_pipeline(data: Any, tmp_path_factory: Any) -> None:
         model = make_pipeline(*steps, last)
         model = DropOutliers(model, 50.0) if data.draw(st.booleans()) and not np.isnan(X).any() else model
         model.fit(X, y)
-        found = there_and_back(model, tmp_path_factory.mktemp("models"))
+        found = there_and_back(model, tmp_path_factory.getbasetemp())
         same_answers(model, found, X)
 
 
@@ -354,16 +354,21 @@ def test_outliers_are_dropped_inside_and_outside(tmp_path: Path) -> None:
 def test_another_process_gives_the_same_labels(tmp_path: Path) -> None:
     frame, y = people()
     model = table_model(handle_unknown="ignore").fit(frame, y)
+    X, codes = quadric_like(200)
+    mapped = make_pipeline(StandardScaler(), Nystroem(landmarks=20, random_state=0), SDCA(random_state=0)).fit(X, codes)
     save(model, tmp_path / "a.model")
-    frame.write_ipc(tmp_path / "rows.arrow")
+    save(mapped, tmp_path / "b.model")
+    frame.write_ipc(tmp_path / "a.arrow")
+    np.save(tmp_path / "b.npy", X)
     code = (
-        "import sys, polars, pegasos.program.modelfile as m\n"
-        "model = m.load(sys.argv[1])\n"
-        "print(*model.predict(polars.read_ipc(sys.argv[2])), sep='\\n')"
+        "import numpy, polars, pegasos\n"
+        "print(*pegasos.load('a.model').predict(polars.read_ipc('a.arrow')))\n"
+        "print(*pegasos.load('b.model').predict(numpy.load('b.npy')))"
     )
-    command = [sys.executable, "-c", code, str(tmp_path / "a.model"), str(tmp_path / "rows.arrow")]
-    answer = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert answer.stdout.split() == model.predict(frame).tolist()
+    answer = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    words, numbers = answer.stdout.splitlines()
+    assert words.split() == model.predict(frame).tolist()
+    assert numbers.split() == mapped.predict(X).astype(str).tolist()
 
 
 @pytest.mark.slow

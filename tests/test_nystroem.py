@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -225,17 +223,6 @@ def test_model_files_give_the_same_scores(form: Any, dtype: str, tmp_path: Path)
     np.testing.assert_array_equal(found[0].landmark_indices_, model[0].landmark_indices_)
     refitted = clone(found[0]).fit(X)  # the seed that was drawn came with the file
     np.testing.assert_array_equal(refitted.landmark_indices_, model[0].landmark_indices_)
-
-
-def test_another_process_gives_the_same_labels(tmp_path: Path) -> None:
-    X, y = data(200)
-    model = make_pipeline(StandardScaler(), Nystroem(landmarks=20, random_state=0), SDCA(random_state=0)).fit(X, y)
-    save(model, tmp_path / "a.model")
-    np.save(tmp_path / "X.npy", X)
-    code = "import sys, numpy, pegasos; print(*pegasos.load(sys.argv[1]).predict(numpy.load(sys.argv[2])))"
-    command = [sys.executable, "-c", code, str(tmp_path / "a.model"), str(tmp_path / "X.npy")]
-    answer = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert list(map(int, answer.stdout.split())) == model.predict(X).tolist()
 
 
 def _step(head: Any) -> Any:

@@ -20,6 +20,7 @@ from pegasos import SDCA, Pegasos, Perceptron, SweepCV, load_set
 from pegasos.kernels import Gaussian
 
 altair = pytest.importorskip("altair")
+pytestmark = pytest.mark.xdist_group("charts")  # with the tests of reports: what draws takes a while to start
 MOONS = load_set("moons", rows=120, return_X_y=True)
 BLOBS = load_set("blobs", rows=120, return_X_y=True)
 LAMS = [1e-3, 1e-2, 1e-1]

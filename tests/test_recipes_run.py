@@ -56,6 +56,7 @@ def test_searches(names):
 
 
 @about("Charts")
+@pytest.mark.xdist_group("charts")
 def test_charts(names):
     assert (Path("moons.html")).stat().st_size > 10_000
     assert type(names["alarms"]).__name__ == "HConcatChart"

@@ -55,6 +55,7 @@ from pegasos.search.estimates import Estimate
 from pegasos.search.settings import Setting, Stop
 
 pytest.importorskip("vl_convert")
+pytestmark = pytest.mark.xdist_group("charts")  # what draws takes a while to start
 
 HOSTILE = "<script>alert(1)</script>"
 LIMIT = 5_000_000

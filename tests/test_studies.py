@@ -43,9 +43,10 @@ def results_of(*errors, **tags):
 
 
 def small(name: str) -> Dataset:
-    """A few digits instead of any set."""
+    """A few digits of four classes instead of any set: every class is a column that walks as long as the study says."""
     dataset = load_set("digits")
-    return Dataset(name, dataset.X[:200], dataset.columns, y=dataset.y[:200], image=(8, 8))
+    few = np.flatnonzero(dataset.y < 4)[:100]
+    return Dataset(name, dataset.X[few], dataset.columns, y=dataset.y[few], image=(8, 8))
 
 
 def tiny_study(**changes) -> Study:
