@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import math
 import types
@@ -35,6 +36,10 @@ def to_json(value: Any) -> Any:
     """Only what JSON has: records become objects, arrays lists, what is not finite null; bytes of file names that are no text,
     which Python has as halves of characters, are spelled out.
     """
+    if value is None or type(value) in (bool, int):
+        return value
+    if type(value) is float:  # a record of a search is mostly numbers
+        return value if math.isfinite(value) else None
     if isinstance(value, Setting):
         return value.to_json()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -79,12 +84,19 @@ def from_json(kind: Any, value: Any, where: str) -> Any:
     raise OtherVersion(where, f"found {type(value).__name__} instead of {getattr(kind, '__name__', kind)}")
 
 
-def _record(kind: Any, value: dict[str, Any], where: str) -> Any:
+@functools.cache
+def _fields(kind: Any) -> dict[str, Any]:
+    """The names of a record's fields and their types: annotations are text, and to read them takes longer than their values."""
     hints = typing.get_type_hints(kind)
-    missing = [each.name for each in dataclasses.fields(kind) if each.name not in value]
+    return {each.name: hints[each.name] for each in dataclasses.fields(kind)}
+
+
+def _record(kind: Any, value: dict[str, Any], where: str) -> Any:
+    fields = _fields(kind)
+    missing = [name for name in fields if name not in value]
     if missing:
         raise OtherVersion(where, f"{kind.__name__} without {missing[0]!r}")
-    return kind(**{each.name: from_json(hints[each.name], value[each.name], where) for each in dataclasses.fields(kind)})
+    return kind(**{name: from_json(hint, value[name], where) for name, hint in fields.items()})
 
 
 def _setting(value: dict[str, Any], where: str) -> Setting:
