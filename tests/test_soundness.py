@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, RobustScaler, StandardScaler
 
@@ -56,16 +57,15 @@ def with_number(path: Path, model: Any, array: str, value: float, place: int = 0
     return path
 
 
-LINEAR = SDCA(random_state=0).fit(X, Y)
+LINEAR = SDCA(random_state=0)
 SCALED = {
-    each: make_pipeline(each(), SDCA(random_state=0)).fit(X, Y)
-    for each in (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler)
+    each: make_pipeline(each(), SDCA(random_state=0)) for each in (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler)
 }
-LANDMARKS = make_pipeline(Nystroem("gaussian", 6, random_state=0), SDCA(random_state=0)).fit(X, Y)
+LANDMARKS = make_pipeline(Nystroem("gaussian", 6, random_state=0), SDCA(random_state=0))
 CASES = [
     (LINEAR, "model/coef_", 1e308, "its scores are not finite for rows of the size"),
     (LINEAR, "model/coef_", np.nan, "not finite"),
-    (Pegasos(kernel=Polynomial(3), n_iter=50, random_state=0).fit(X, Y), "model/support_vectors_", 1e300, "longer than any row"),
+    (Pegasos(kernel=Polynomial(3), n_iter=50, random_state=0), "model/support_vectors_", 1e300, "longer than any row"),
     (SCALED[StandardScaler], "model/0/scale_", 1e-320, "its deviations are not the roots"),
     (SCALED[StandardScaler], "model/0/scale_", 0.0, "its deviations are not the roots"),
     (SCALED[MinMaxScaler], "model/0/scale_", 1e300, "its numbers do not belong together"),
@@ -78,7 +78,7 @@ CASES = [
 
 @pytest.mark.parametrize(("model", "array", "value", "words"), CASES)
 def test_numbers_that_no_fit_has_left(model: Any, array: str, value: float, words: str, tmp_path: Path) -> None:
-    path = with_number(tmp_path / "my.model", model, array, value)
+    path = with_number(tmp_path / "my.model", clone(model).fit(X, Y), array, value)
     with pytest.raises(BadModel, match=words):
         pegasos.load(path)
     answer = call("show", path)
@@ -182,7 +182,7 @@ def test_rows_from_far_away_predict_where_that_is_finite(kernel: Any, dtype: Any
 
 def test_what_is_larger_than_in_training_is_known_from_every_way_to_fit() -> None:
     largest = float(np.square(X).sum(axis=1).max())
-    for model in (LINEAR, SDCA(kernel="gaussian").fit(X, Y), Perceptron().fit(sparse.csr_matrix(X), Y)):
+    for model in (clone(LINEAR).fit(X, Y), SDCA(kernel="gaussian").fit(X, Y), Perceptron().fit(sparse.csr_matrix(X), Y)):
         assert model._reach == pytest.approx(largest)
     parts = Pegasos().partial_fit(X[:15], Y[:15], classes=[0, 1])
     parts.partial_fit(X[15:], Y[15:])
