@@ -156,7 +156,8 @@ def test_a_reader_that_leaves_is_no_error_to_talk_about(tmp_path):
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
 def test_an_interrupted_tune_goes_on_where_it_was(tmp_path, monkeypatch):
     written(numbers(800), tmp_path / "my.csv")
-    command = [PROGRAM, "tune", "my.csv", "-m", "pegasos", "--kernel", "gaussian:0.1s:10s:5", "--epochs", "1,30", "--cv", "3", "-o", "run"]
+    grid = ("-m", "pegasos", "--kernel", "gaussian:0.1s:10s:5", "--epochs", "1,30", "--cv", "3")
+    command = [PROGRAM, "tune", "my.csv", *grid, "-o", "run"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         end = time.monotonic() + 120
         while _cells(tmp_path / "run") == 0 and process.poll() is None and time.monotonic() < end:
