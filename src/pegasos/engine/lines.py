@@ -55,6 +55,9 @@ class Lines(Protocol):
     def within(self, index: Array, constant: float, factor: float, kind: Any) -> SetKernel:
         """The kernel between these rows, with the constant feature, times a factor, in this dtype."""
 
+    def done_with(self, kernel: SetKernel) -> None:
+        """The memory of a set's kernel may be used again."""
+
     def add(self, index: Array, changes: Array, scores: Array) -> None:
         """scores += changes·K[index], changes (predictors x index) and scores (predictors x all rows) in float64."""
 
@@ -107,6 +110,9 @@ class ExplicitLines:
         products = products.toarray() if sparse.issparse(products) else products
         return SetKernel.whole((factor * (products + constant)).astype(kind), factor)
 
+    def done_with(self, kernel: SetKernel) -> None:
+        pass
+
     def add(self, index: Array, changes: Array, scores: Array) -> None:
         X = self._rows.X
         vectors = np.asarray(X[index].T.astype(np.float64) @ changes.T)
@@ -125,6 +131,7 @@ class StoredLines:
         self._values = values
         self._capacity, self._width = values.shape
         self._thread = threading.local()
+        self._spare: list[Array] = []
 
     @property
     def rows(self) -> Any:
@@ -138,8 +145,22 @@ class StoredLines:
         return index
 
     def within(self, index: Array, constant: float, factor: float, kind: Any) -> SetKernel:
-        K, known = np.empty((len(index), len(index)), dtype=kind), np.zeros(len(index), dtype=bool)
+        K, known = self._square(len(index), kind), np.zeros(len(index), dtype=bool)
         return SetKernel(K, known, read_only(self._values), self._slots(index), index, constant, factor)
+
+    def _square(self, size: int, kind: Any) -> Array:
+        """Room for the kernel of a set: that of one before if it is enough, because fresh pages are slower than the work."""
+        try:
+            kept = self._spare.pop()
+        except IndexError:
+            kept = np.empty(0, dtype=kind)
+        if kept.dtype != kind or kept.size < size * size:
+            kept = np.empty(size * size, dtype=kind)
+        return kept[: size * size].reshape(size, size)
+
+    def done_with(self, kernel: SetKernel) -> None:
+        assert kernel.K.base is not None
+        self._spare.append(kernel.K.base)
 
     def add(self, index: Array, changes: Array, scores: Array) -> None:
         used = np.flatnonzero(changes.any(axis=0))
@@ -215,7 +236,7 @@ class KeptLines(StoredLines):
     def within(self, index: Array, constant: float, factor: float, kind: Any) -> SetKernel:
         """Of rows whose lines are not there the set's part only: many of them will not change, and then no line is needed."""
         slots = self._slot_of[index]
-        K, missing = np.empty((len(index), len(index)), dtype=kind), np.flatnonzero(slots < 0)
+        K, missing = self._square(len(index), kind), np.flatnonzero(slots < 0)
 
         def work(part: slice, _: slice) -> None:
             tile = self._rows.passing(index[missing[part]], index)

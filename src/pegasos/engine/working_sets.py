@@ -244,7 +244,8 @@ class WorkingSets:
         numbers = range(len(predictors))
         with announced("sets"):
             while True:
-                run_each(lambda j: predictors[j].look(scores[j] if self._all else scores[j, self._rows], tol), numbers)
+                for j in numbers:  # by one thread: two would mostly wait for each other's calls of NumPy
+                    predictors[j].look(scores[j] if self._all else scores[j, self._rows], tol)
                 late = [j for j in numbers if predictors[j].goes_on(tol, rounds)]
                 if exact is not None and not late:  # all seem to have arrived: one pass for all
                     self._make_exact(predictors, scores, exact, tol)
@@ -288,13 +289,8 @@ class WorkingSets:
 
     def _round(self, predictors: list[Predictor], numbers: list[int], scores: Array) -> None:
         """One set for each predictor, and the scores after all of them."""
-        sets: list[Array] = [np.empty(0, dtype=np.int64)] * len(predictors)
+        sets = [predictor.choose() for predictor in predictors]
         changes: list[Array] = [np.empty(0)] * len(predictors)
-
-        def choose(j: int) -> None:
-            sets[j] = predictors[j].choose()
-
-        run_each(choose, range(len(predictors)))
         union = np.unique(np.concatenate(sets))
 
         def improve(members: list[int]) -> None:
@@ -303,6 +299,7 @@ class WorkingSets:
             kernel = self._lines.within(self._rows[rows], self._constant, self._factor, kind)
             for j in members:
                 changes[j] = predictors[j].improve(sets[j], np.searchsorted(rows, sets[j]), kernel)
+            self._lines.done_with(kernel)
 
         alike = _alike(predictors)
         if len(alike) > 1:
