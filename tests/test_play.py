@@ -379,7 +379,7 @@ def test_the_points_of_a_table(browser, tmp_path):
     open_page(browser, made.save(tmp_path / "table.html"))
     until(browser, READY)
     assert browser.execute_script("return [play.app.points.length, play.app.runs[0].problem.classes.length]") == [200, 3]
-    assert browser.execute_script("return play.app.runs[0].fresh.length") == 100
+    assert browser.execute_script("return play.app.runs[0].problem.fresh.length") == 100
     assert HOSTILE in browser.execute_script("return document.getElementById('classes').textContent")
     assert "principal components of 5" in browser.execute_script("return document.getElementById('notes').textContent")
     assert browser.execute_script("return document.querySelectorAll('img').length") == 0

@@ -20,7 +20,7 @@ function logisticStep(ys, own, kii, bound) {
     const h = theta + kii * (bound * p - own) + ys;
     if (h > 0) high = theta;
     else low = theta;
-    const step = h / (1 + kii * bound * p * sigmoid(-theta));
+    const step = h / (1 + kii * bound * p * (1 - p));
     let next = theta - step;
     if (!(low < next && next < high) || Math.abs(step) > 0.5 * last) next = 0.5 * (low + high);
     last = Math.abs(next - theta);

@@ -21,7 +21,6 @@ export class Page {
     this.given = given;
     this.classes = Math.max(LEAST_CLASSES, given ? given.classes.length : 0);
     window.theme.listen((theme) => this.setTheme(theme));
-    this.beat = 0;
     this.planes = ["a", "b"].map((name) => new Plane(byId(`plane-${name}`)));
     this.app = new App(given, () => this.show(), (words) => this.say(words));
     this.actions = makeActions(this.app, this);
@@ -240,9 +239,7 @@ export class Page {
       return { run, c, colour: THEMES[this.theme][k ? "other" : "ink"] };
     });
     this.planes.forEach((plane, k) => (k === 0 || compare) && this.showPlane(plane, shown[k], k));
-    // While something moves the plane comes first: pictures and words follow in every third frame.
-    this.beat = app.moving ? (this.beat + 1) % 3 : 0;
-    if (this.beat) return;
+    if (app.brief) return;
     byId("pictures").classList.toggle("nothing", !shown.length);
     byId("rule").hidden = !shown.length;
     for (const each of shown) each.now = each.run.evaluate(each.c);
