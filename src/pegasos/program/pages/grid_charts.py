@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pegasos.metrics import Measure
-from pegasos.program.pages.vega import TICK, Rows, Spec, calculated, chart, either, grouped, mark, number, tooltip, word
+from pegasos.program.pages.vega import TICK, Rows, Spec, calculated, chart, either, grouped, mark, number, ticked, tooltip, word
 
 #: Pixels of a column and of a line of a heatmap by how many there are at most; beyond so many columns numbers are left out.
 SIZES: dict[str, Any] = {"across": [[12, 46], [24, 40], [1e9, 16]], "down": [[12, 32], [30, 26], [1e9, 16]], "numbers": 24}
@@ -72,7 +72,7 @@ def heat(rows: Rows, across: Spec, down: Spec, measure: Measure, spread: str, lo
 
 
 #: A λ on an axis with its C below it, in a chart whose parameter `product` is λ·C; without one the number alone.
-_TICKS = f"product ? [{TICK}, 'C ' + replace(format(product / datum.value, '.3~g'), '+', '')] : {TICK}"
+_TICKS = f"product ? [{TICK}, 'C ' + {ticked('(product / datum.value)')}] : {TICK}"
 
 
 def lines(
