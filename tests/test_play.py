@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import warnings
 from pathlib import Path
@@ -205,6 +206,9 @@ def test_opened_from_disk_it_asks_for_nothing_and_fits_the_screen(browser, page,
             f"return play.app.lesson === {lesson} && !play.app.moving && document.getElementById('rule-formula').textContent",
         )
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    boxes = "[...document.querySelectorAll('.picture-of')].map(each => each.getBoundingClientRect())"
+    edges = browser.execute_script(f"return {boxes}.map(box => [box.top, box.bottom])")
+    assert all(below[0] >= above[1] > above[0] + 100 for above, below in itertools.pairwise(edges))
     paper = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert paper == ("rgb(15, 19, 24)" if dark else "rgb(255, 255, 255)")
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
@@ -379,7 +383,7 @@ def test_the_points_of_a_table(browser, tmp_path):
     open_page(browser, made.save(tmp_path / "table.html"))
     until(browser, READY)
     assert browser.execute_script("return [play.app.points.length, play.app.runs[0].problem.classes.length]") == [200, 3]
-    assert browser.execute_script("return play.app.runs[0].fresh.length") == 100
+    assert browser.execute_script("return play.app.runs[0].problem.fresh.length") == 100
     assert HOSTILE in browser.execute_script("return document.getElementById('classes').textContent")
     assert "principal components of 5" in browser.execute_script("return document.getElementById('notes').textContent")
     assert browser.execute_script("return document.querySelectorAll('img').length") == 0

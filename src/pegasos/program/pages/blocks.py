@@ -91,6 +91,11 @@ class Table(Block):
         found = list(dict.fromkeys(str(row.get(self.filter_by)) for row in self.rows if self.filter_by))
         return found if len(found) > 1 else []
 
+    @property
+    def is_long(self) -> bool:
+        """Whether it holds sentences: on a narrow screen these stand one below the other."""
+        return any(len(text) > 60 for row in self.rows for text, _ in self.cells(row))
+
     def numeric(self, key: str) -> bool:
         """Whether a column holds numbers: then all of it, its title too, stands to the right."""
         return key in self._numbers

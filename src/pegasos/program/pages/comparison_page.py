@@ -84,7 +84,7 @@ def _picture(found: Comparison) -> Chart:
         "Points are means over splits, bars corrected 95 % intervals; orange are ours, blue scikit-learn's. Filled: the best, "
         f"and who is not behind it by more than noise. Bars may overlap where the paired test tells learners apart.{hidden}"
     )
-    return Chart("comparison", _upper(METRICS[found.metric].words), chart(rows, bars, points, height=[28]), caption)
+    return Chart("comparison", _upper(METRICS[found.metric].words), chart(rows, bars, points, height=28 * len(rows)), caption)
 
 
 def _upper(text: str) -> str:

@@ -69,7 +69,9 @@ def _importance(found: Explanation) -> Chart:
     caption += " loses little when it is shuffled, whatever it means."
     listed = columns("text", column="column") + columns(form_of_table, value="worse by", low="95 % from", high="to")
     table = Table("importance", "Importance of columns", listed, [vars(each) for each in found.importance])
-    return Chart("importance", "Which columns the model needs", chart(rows, bars, whiskers, height=[20]), caption, table)
+    return Chart(
+        "importance", "Which columns the model needs", chart(rows, bars, whiskers, height=20 * len(rows)), caption, table
+    )
 
 
 def _dependence(found: Dependence, place: int) -> Chart:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pegasos.engine.kernels import DistanceKernel, Kernel
 from pegasos.program.pages import wording
-from pegasos.program.pages.wording import cost_text, is_number, value_text
+from pegasos.program.pages.wording import is_number, value_text
 from pegasos.search.narrowing import Ended
 
 #: The axis that stands for λ where kernels have λ of their own: C times a typical K(x, x).
@@ -74,7 +74,6 @@ def axes_of(points: list[Point]) -> list[Axis]:
         point.at = dict(point.values)
     titles = _costs_for_lam(points)
     parts = _kernel_numbers(points)
-    costs = {point.values.get("lam"): cost_text(point.cost) for point in points}
     found = []
     for name in dict.fromkeys(name for point in points for name in point.at):
         values = list(dict.fromkeys(point.at.get(name) for point in points))
@@ -88,8 +87,6 @@ def axes_of(points: list[Point]) -> list[Axis]:
         for digits in (3, 6, 15):  # as many as tell values apart
             if len(set(labels)) < len(values):
                 labels = [value_text(value, digits) for value in values]
-        if name == "lam":
-            labels = [label + costs[value].replace(" (", "\n(") for label, value in zip(labels, values, strict=True)]
         title = {**titles, **parts}.get(name) or wording.title_of(name)
         found.append(Axis(name, title, values, labels, name in parts and "kernel" in {n for p in points for n in p.at}))
     rank = {"lam": 0, COST: 0, "n_iter": 1, "epochs": 2}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pegasos.metrics import Measure
-from pegasos.program.pages.vega import TICK, Rows, Spec, calculated, chart, either, grouped, mark, number, tooltip, word
+from pegasos.program.pages.vega import TICK, Rows, Spec, calculated, chart, either, grouped, mark, number, ticked, tooltip, word
 
 #: Pixels of a column and of a line of a heatmap by how many there are at most; beyond so many columns numbers are left out.
 SIZES: dict[str, Any] = {"across": [[12, 46], [24, 40], [1e9, 16]], "down": [[12, 32], [30, 26], [1e9, 16]], "numbers": 24}
@@ -71,10 +71,19 @@ def heat(rows: Rows, across: Spec, down: Spec, measure: Measure, spread: str, lo
     return chart(rows, *shown, width=width, height=height, params=params, transform=_SHADE)
 
 
-def lines(rows: Rows, along: Spec, other: Spec, measure: Measure, spread: str, logarithmic: bool) -> Spec:
-    """Values against the numbers of one axis (at), a line for each value of the other (y), bands over folds (low, high)."""
+#: A λ on an axis with its C below it, in a chart whose parameter `product` is λ·C; without one the number alone.
+_TICKS = f"product ? [{TICK}, 'C ' + {ticked('(product / datum.value)')}] : {TICK}"
+
+
+def lines(
+    rows: Rows, along: Spec, other: Spec, measure: Measure, spread: str, logarithmic: bool, product: float | None = None
+) -> Spec:
+    """Values against the numbers of one axis (at), a line for each value of the other (y), bands over folds (low, high).
+
+    `product`: λ·C where the axis is that of λ and one C belongs to each.
+    """
     ticks = {} if along["ticks"] is None else {"values": along["ticks"]}
-    x = number("at", title=along["title"], scale=along["scale"], axis={"labelExpr": TICK, "labelOverlap": "greedy", **ticks})
+    x = number("at", title=along["title"], scale=along["scale"], axis={"labelExpr": _TICKS, "labelOverlap": "greedy", **ticks})
     # errors are read against none at all, scores against each other
     limits = {"type": "log", "nice": False} if logarithmic else {"type": "linear", "nice": True, "zero": measure.least}
     form = ".3~p" if measure.percent else ".3~g"
@@ -86,7 +95,8 @@ def lines(rows: Rows, along: Spec, other: Spec, measure: Measure, spread: str, l
     band = {**at, "y": number("low", title=measure.name), "y2": {"field": "high"}}
     hints = {"tooltip": tooltip(setting="setting", shown=measure.name, spread=f"over {spread}")}
     area, line = mark("area", band, opacity=0.15, aria=False), mark("line", at, strokeWidth=2, aria=False)
-    return chart(rows, area, line, mark("point", {**at, **hints}, filled=True, size=36, opacity=1), height=250)
+    points = mark("point", {**at, **hints}, filled=True, size=36, opacity=1)
+    return chart(rows, area, line, points, height=250, params=[{"name": "product", "value": product}])
 
 
 def confusion(flat: list[int], names: list[str]) -> Spec:

@@ -11,7 +11,7 @@ from pegasos.program.pages import grid_charts, wording
 from pegasos.program.pages.grid_axes import Point, axes_of
 from pegasos.program.pages.grid_charts import NO_AXIS
 from pegasos.program.pages.vega import Rows, Spec
-from pegasos.program.pages.wording import named_values, score_text, value_text
+from pegasos.program.pages.wording import cost_text, named_values, score_text, value_text
 from pegasos.program.records.runs import CellRecord, best_of_families
 
 #: What stands across, and what down, where both vary.
@@ -77,6 +77,8 @@ class Grid:
         at = [place[point.at.get(axis.name)] for axis, place in zip(self.axes, places, strict=True)]
         text = wording.setting_text(values, point.cost)
         cell: dict[str, Any] = {"cell": point.number, "p": at, "setting": text, "mark": mark}
+        if (lam := point.values.get("lam")) is not None:
+            cell |= {"C": cost_text(point.cost).strip(), "product": (point.cost or 0.0) * lam}
         measured = (("test", point.value, point.deviation), ("train", point.train, point.train_deviation))
         cell |= {part: self._texts(part, value, spread) for part, value, spread in measured if value is not None}
         if point.ended is not None and point.value is None:
@@ -125,13 +127,17 @@ class Grid:
         return " ".join(str(place) for place, axis in zip(places, self.axes, strict=True) if not axis.numeric)
 
     def _rows(self, cells: list[dict[str, Any]], one: str, two: str, part: str) -> list[dict[str, Any]]:
-        """Rows of charts, as the script's `rowsOf` makes them: x, place xr and number at from one axis, y and yr from another."""
-        names, found = [axis.name for axis in self.axes], []
+        """Rows of charts, as the script's `rowsOf` makes them: x, place xr and number at from one axis, y and yr from another.
+
+        A λ has its C below it where each has one: cells that learned from differently many rows have several.
+        """
+        names, found, one_cost = [axis.name for axis in self.axes], [], _product(cells) is not None
         for cell in (cell for cell in cells if part in cell):
             row = {**cell[part], "cell": cell["cell"], "setting": cell["setting"], "mark": cell["mark"], "at": None}
             for name, mark in ((one, "x"), (two, "y")):
                 place = cell["p"][names.index(name)] if name else 0
-                row |= {mark: self.axes[names.index(name)].labels[place] if name else "", f"{mark}r": place}
+                below = f"\n{cell['C']}" if name == "lam" and one_cost and "C" in cell else ""
+                row |= {mark: self.axes[names.index(name)].labels[place] + below if name else "", f"{mark}r": place}
             if one and self.axes[names.index(one)].numeric:
                 row["at"] = self.axes[names.index(one)].values[row["xr"]]
             found.append(row)
@@ -164,12 +170,14 @@ class Grid:
 
     def lines_of(self, anchor: Point, along: str, other: str) -> Spec | None:
         """Values against the numbers of an axis, a line for each value of another; None where no line has two points."""
-        rows = self._rows(self._shown(anchor, along, other), along, other, "test")
+        shown = self._shown(anchor, along, other)
+        rows = self._rows(shown, along, other, "test")
         rows = [row for row in rows if None not in (row["at"], row["value"])]
         if len({(row["yr"], row["at"]) for row in rows}) <= len({row["yr"] for row in rows}):
             return None
         against = f"{self.described['against']} against {self._axis(along)['title']}"
-        lines = self._lines(rows, self._axis(along), self._axis(other))
+        product = _product(shown) if along == "lam" else None
+        lines = self._lines(rows, self._axis(along), self._axis(other), product)
         return {**lines, "title": self._titled(against, anchor, along, other)}
 
     def _axis(self, name: str) -> Spec:
@@ -203,8 +211,14 @@ class Grid:
     def _heat(self, rows: Rows, across: Spec, down: Spec, part: str = "test") -> Spec:
         return grid_charts.heat(rows, across, down, self.measure, self._spread, self._logarithmic[part])
 
-    def _lines(self, rows: Rows, along: Spec, other: Spec) -> Spec:
-        return grid_charts.lines(rows, along, other, self.measure, self._spread, self._logarithmic["test"])
+    def _lines(self, rows: Rows, along: Spec, other: Spec, product: float | None = None) -> Spec:
+        return grid_charts.lines(rows, along, other, self.measure, self._spread, self._logarithmic["test"], product)
+
+
+def _product(cells: list[dict[str, Any]]) -> float | None:
+    """λ·C, one over the number of rows, where all cells that have a λ learned from equally many; as the script's `productOf`."""
+    products = [cell["product"] for cell in cells if "product" in cell]
+    return products[0] if products and 0 < max(products) < 1.01 * min(products) else None
 
 
 def _capital(name: str) -> str:

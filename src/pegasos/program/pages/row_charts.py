@@ -50,7 +50,8 @@ def features(rows: Rows) -> Spec:
     y, title = {"y": _names("name", "order", 150)}, "deviations from the mean"
     names = ("mean", "std", "min", "quartile1", "median", "quartile3", "max")
     legend = {"title": "between classes", "format": ".0%", "orient": "top", "gradientLength": 140, "gradientThickness": 8}
-    color = number("between", scale={"scheme": "viridis", "reverse": True}, legend=legend)
+    # from grey to orange: the more it tells classes apart the more it stands out, on light and on dark
+    color = number("between", scale={"range": ["#8a94a0", "#e08600"]}, legend=legend)
     hints = tooltip(name="feature", **{name: (name, ".4~g") for name in names})
     box = {"x": number("first", title=title), "x2": {"field": "third"}, **y, "color": color, "tooltip": hints}
     whisker = mark("rule", {"x": number("low", title=title, axis={"tickCount": 7, "format": "~g"}), "x2": {"field": "high"}, **y})
@@ -158,7 +159,9 @@ _LINE: Spec = {"strokeWidth": 2, "point": {"size": 14, "filled": True}}
 
 def _watched(rows: Rows, x: str, line: str | None) -> Spec:
     """Steps across, and a colour a line."""
-    ticks = {"labelExpr": TICK, "tickCount": min(6, max(row["x"] for row in rows)), "tickMinStep": 1}
+    first, last = min(row["x"] for row in rows), max(row["x"] for row in rows)
+    whole = {"values": list(range(first, last + 1))} if last - first <= 6 else {"tickCount": 6, "tickMinStep": 1}
+    ticks = {"labelExpr": TICK, **whole}
     across = {"x": number("x", title=x, scale={"nice": False}, axis=ticks)}
     if line is None:
         return across
@@ -196,7 +199,7 @@ def ranking(rows: Rows) -> Spec:
     bars = mark("bar", {**y, "x": x, **hints}, color="#4c78a8", opacity=0.85, height={"band": 0.7})
     span = mark("rule", {**y, "x": number("low", title="error"), "x2": {"field": "high"}}, strokeWidth=2, aria=False)
     text = mark("text", {**y, "x": number("high", title="error"), "text": word("shown")}, align="left", dx=6, aria=False)
-    return chart(rows, bars, span, text, height=[24])
+    return chart(rows, bars, span, text, height=24 * len(rows))
 
 
 def times(rows: Rows, x: str, y: str, line: str) -> Spec:

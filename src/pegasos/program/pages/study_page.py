@@ -110,7 +110,7 @@ def _summary(study: StudyRecord, best: Point | None) -> list[Block]:
         tiles.append(("Least error on test rows", percent(best.value), told, None))
     total = len(study.numbers)
     counts = Counter(number.verdict for number in study.numbers).items()
-    tiles += [(f"Verdict: {verdict}", f"{many} of {total} numbers", "", many / total) for verdict, many in counts]
+    tiles += [(f"Verdict: {verdict}", f"{many} of {total}", "printed numbers", many / total) for verdict, many in counts]
     blocks: list[Block] = [Tiles(tiles)] if tiles else []
     if study.numbers and not study.data.real:
         text = "These rows are not the report's data: the verdicts are about the machinery, never about the report."

@@ -14,11 +14,16 @@ Rows = list[dict[str, Any]]
 CLASSES = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6bb1", "#b8a200", "#7f7f7f", "#9c5a3c"]
 #: An ordered scale for more classes than that (viridis without its ends, which are too dark or too bright for some papers).
 _MANY = ((71, 44, 122), (59, 81, 139), (44, 113, 142), (33, 144, 141), (39, 173, 129), (92, 200, 99), (170, 210, 50))
-#: A number on an axis: 1e-5, 0.01, 300, 25k.
-TICK = (
-    "datum.value > 0 && datum.value < 0.001 || datum.value >= 1e6 ? replace(format(datum.value, '.2~e'), '+', '') : "
-    "datum.value >= 1000 ? format(datum.value, '~s') : format(datum.value, '.4~g')"
-)
+
+
+def ticked(value: str) -> str:
+    """An expression for the text of a number on an axis: 1e-5, 0.01, 300, 25k."""
+    powers = f"{value} > 0 && {value} < 0.001 || {value} >= 1e6 ? replace(format({value}, '.2~e'), '+', '')"
+    return f"({powers} : {value} >= 1000 ? format({value}, '~s') : format({value}, '.4~g'))"
+
+
+#: The number that stands at a tick.
+TICK = ticked("datum.value")
 
 
 def class_colours(count: int) -> list[str]:

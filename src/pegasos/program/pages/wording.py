@@ -134,7 +134,7 @@ def order_of(value: Any) -> tuple[int, str, list[float], str]:
 
 def cost_text(cost: float | None) -> str:
     """The C that stands beside a λ, where it is known."""
-    return "" if cost is None else f" (C {cost:.3g})"
+    return "" if cost is None else f" (C {number_text(cost)})"
 
 
 def setting_text(values: dict[str, Any], cost: float | None = None) -> str:

@@ -30,13 +30,20 @@ const isShown = (axis) => [shown.across, shown.down].includes(axis.name);
 // Whether an axis that is not shown has one value: not a kernel's number, and not the kernel beside its number.
 const isAsked = (axis) => !isShown(axis) && !axis.part && !(axis.name === "kernel" && grid.axes.some((each) => each.part && isShown(each)));
 
+// λ·C where all cells have the same, as _product in grid_views.py.
+function productOf(cells) {
+  const products = cells.filter((cell) => "product" in cell).map((cell) => cell.product), most = Math.max(0, ...products);
+  return most > 0 && most < 1.01 * Math.min(...products) ? products[0] : null;
+}
+
 function rowsOf(cells, one, two, part) {
   // As Grid._rows in grid_views.py: labels, places and numbers of the two axes beside what a cell has anyway.
-  const a = axisOf(one), b = axisOf(two);
+  const a = axisOf(one), b = axisOf(two), oneCost = productOf(cells) !== null;
+  const label = (cell, at, name) => grid.axes[at].labels[cell.p[at]] + (name === "lam" && oneCost && cell.C ? `\n${cell.C}` : "");
   return cells.filter((cell) => cell[part]).map((cell) => ({
     ...cell[part], cell: cell.cell, setting: cell.setting, mark: cell.mark,
-    x: one ? grid.axes[a].labels[cell.p[a]] : "", xr: one ? cell.p[a] : 0, at: one && grid.axes[a].numeric ? grid.axes[a].numbers[cell.p[a]] : null,
-    y: two ? grid.axes[b].labels[cell.p[b]] : "", yr: two ? cell.p[b] : 0,
+    x: one ? label(cell, a, one) : "", xr: one ? cell.p[a] : 0, at: one && grid.axes[a].numeric ? grid.axes[a].numbers[cell.p[a]] : null,
+    y: two ? label(cell, b, two) : "", yr: two ? cell.p[b] : 0,
   }));
 }
 
@@ -51,7 +58,7 @@ function drawHeat(element, cells, part) {
   const fits = columns <= grid.sizes.numbers && element.parentElement.clientWidth - labels >= 38 * columns;
   spec.width = fits ? "container" : { step: step("across", columns) };
   element.style.width = fits ? `min(100%, ${300 + 110 * columns}px)` : "";
-  spec.height = { step: step("down", lines) };
+  spec.height = fits ? step("down", lines) * lines : { step: step("down", lines) };
   const column = fits ? (Math.min(element.parentElement.clientWidth, 300 + 110 * columns) - labels) / columns : step("across", columns);
   const longest = 6.2 * Math.max(0, ...rows.flatMap((row) => row.x.split("\n")).map((line) => line.length));
   const settings = { values: rows.map((row) => row.value).filter((value) => value !== null), logarithmic: grid.logarithmic[part], columns: shown.columns };
@@ -115,7 +122,7 @@ function showLines(name, along, other, cells) {
   // Points alone are no curve: at least one line has two of them.
   const rows = rowsOf(cells, along, other, "test").filter((row) => row.at !== null && row.value !== null);
   byId(`lines-${name}-figure`).hidden = !rows.some((one) => rows.some((two) => two.yr === one.yr && two.at !== one.at));
-  return { name, along, other, rows };
+  return { name, along, other, rows, product: along === "lam" ? productOf(cells) : null };
 }
 
 function fillHalves() {
@@ -125,10 +132,11 @@ function fillHalves() {
   for (const figure of figures) figure.classList.toggle("alone", seen.length > 1 && seen.length % 2 === 1 && figure === seen[seen.length - 1]);
 }
 
-function drawLines({ name, along, other, rows }) {
+function drawLines({ name, along, other, rows, product }) {
   if (byId(`lines-${name}-figure`).hidden) return;
   const spec = copy(grid.lines), axis = grid.axes[axisOf(along)];
   spec.data.values = rows;
+  spec.params.find((param) => param.name === "product").value = product;
   for (const layer of spec.layer) {
     layer.encoding.x.title = axis.title;
     layer.encoding.x.scale = axis.scale;

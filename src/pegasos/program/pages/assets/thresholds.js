@@ -9,7 +9,7 @@ if (byId("thresholds")) {
     const place = Number(slider.value), row = cuts.rows[place], missed = cuts.positives - row.hits;
     for (const each of drawn) each.then((result) => result.view.signal("at", place).run());
     const used = place === cuts.chosen ? (cuts.aim ? `, chosen for ${cuts.aim}` : ", in use") : "";
-    byId("threshold-words").textContent = `score ${row.threshold}${used}: recall ${percent(row.recall)}, precision ${percent(row.precision)}`;
+    byId("threshold-words").textContent = `score ${Number(row.threshold.toPrecision(4))}${used}: recall ${percent(row.recall)}, precision ${percent(row.precision)}`;
     slider.setAttribute("aria-valuetext", byId("threshold-words").textContent);
     const table = byId("threshold-table"), lines = [[cuts.positive, row.hits, missed], [cuts.others, row.alarms, cuts.negatives - row.alarms]];
     table.replaceChildren();

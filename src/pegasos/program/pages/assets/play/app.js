@@ -14,6 +14,8 @@ const STILL_AFTER = 160; // milliseconds without a change: then everything is dr
 const CURVE_POINTS = 80;
 const FIRST_STEPS = 10;
 const CURVE_COST = 4e5;
+// While something moves the plane comes first: pictures and words follow in one of so many frames.
+const BEATS = 3;
 
 export class App {
   constructor(given, shown, say) {
@@ -26,6 +28,7 @@ export class App {
     this.problems = new Map();
     this.lastChange = -Infinity;
     this.waiting = false;
+    this.beat = -1;
     this.stepped = false;
     this.gather();
     this.rebuild();
@@ -117,6 +120,11 @@ export class App {
     this.wake();
   }
 
+  // Whether this frame shows the plane alone.
+  get brief() {
+    return this.beat > 0;
+  }
+
   get moving() {
     return performance.now() - this.lastChange < STILL_AFTER;
   }
@@ -161,26 +169,27 @@ export class App {
     for (const run of this.runs) run.goTo(this.view.t);
     this.stale = false;
     this.full = !this.moving;
+    this.sketched = this.brief;
   }
 
   makeRun(spec) {
     const problem = this.problemOf(spec);
     if (!problem) return null;
-    const given = [problem, spec, this.scene.seed, this.source.fresh];
-    if (!this.moving) return new Run(...given, CURVE_POINTS, FIRST_STEPS);
-    const cost = problem.signs.length * problem.m * (problem.m / 2 + this.source.fresh.length) * this.names.length;
-    return new Run(...given, Math.min(Math.max(Math.floor(CURVE_COST / cost), 4), CURVE_POINTS));
+    if (!this.moving) return new Run(problem, spec, this.scene.seed, CURVE_POINTS, FIRST_STEPS);
+    const cost = problem.signs.length * problem.m * (problem.m / 2 + problem.fresh.length) * this.names.length;
+    const points = this.brief ? 1 : Math.min(Math.max(Math.floor(CURVE_COST / cost), 4), CURVE_POINTS);
+    return new Run(problem, spec, this.scene.seed, points);
   }
 
   // Kernel matrices are kept as long as points and kernel stay what they are.
   problemOf(spec) {
-    const { points } = this.source;
-    if (this.kept !== points) [this.kept, this.problems] = [points, new Map()];
+    const { source } = this;
+    if (this.kept !== source.points) [this.kept, this.problems] = [source.points, new Map()];
     const { kernel, degree, coef0, variance, scale } = spec;
     const name = [kernel, degree, coef0, variance, scale].join();
     if (!this.problems.has(name)) {
       if (this.problems.size > 2) this.problems.delete(this.problems.keys().next().value);
-      this.problems.set(name, makeProblem(points, spec));
+      this.problems.set(name, makeProblem(source.points, spec, source.fresh));
     }
     return this.problems.get(name);
   }
@@ -252,8 +261,9 @@ export class App {
 
   frame(now) {
     this.waiting = false;
+    this.beat = this.moving ? (this.beat + 1) % BEATS : -1;
     if (this.playing) this.advance(now);
-    if (this.stale || (!this.full && !this.moving)) this.rebuild();
+    if (this.stale || (!this.full && !this.moving) || (this.sketched && !this.brief)) this.rebuild();
     this.shown(this);
     const open = this.runs.map((run, k) => this.optimumOf(run, k)).find((optimum) => optimum && !optimum.done);
     if (open && !this.moving) open.work(9);

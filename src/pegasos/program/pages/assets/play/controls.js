@@ -2,7 +2,7 @@
 
 import { KERNELS } from "./kernels.js";
 import { MODELS } from "./state.js";
-import { short } from "./formula.js";
+import { counted, short } from "./formula.js";
 
 const powers = (low, high) => ({ low, high, step: 0.02, read: (x) => Number((10 ** x).toPrecision(2)), place: Math.log10, form: short });
 const wholes = (low, high) => ({ low, high, step: 1, read: Number, place: Number, form: String });
@@ -13,7 +13,7 @@ for (let value = 1; value <= 100000; value = Math.max(value + 1, Number((value *
 const counts = (most) => {
   const list = COUNTS.filter((value) => value <= most);
   const nearest = (count) => list.reduce((best, value, k) => (Math.abs(value - count) < Math.abs(list[best] - count) ? k : best), 0);
-  return { low: 0, high: list.length - 1, step: 1, read: (k) => list[k], place: nearest, form: (value) => value.toLocaleString("en") };
+  return { low: 0, high: list.length - 1, step: 1, read: (k) => list[k], place: nearest, form: counted };
 };
 
 export const SCENE_SLIDERS = {

@@ -11,14 +11,20 @@ export class Draws {
     this.m = m;
     this.seed = seed;
     this.pages = new Map();
+    this.order = { number: -1, page: null }; // the permutation that was asked for last
   }
 
   at(position) {
     if (this.sampling === "in-order") return position % this.m;
     if (this.sampling === "uniform") return this.uniform(Math.floor(position / UNIFORM_PAGE), position % UNIFORM_PAGE);
     const number = this.sampling === "permutation" ? Math.floor(position / this.m) : 0;
+    if (number !== this.order.number) this.order = { number, page: this.permutation(number) };
+    return this.order.page[position % this.m];
+  }
+
+  permutation(number) {
     if (!this.pages.has(number)) this.pages.set(number, this.random(number).permutation(this.m));
-    return this.pages.get(number)[position % this.m];
+    return this.pages.get(number);
   }
 
   // A page of independent draws is made as far as it is asked for.

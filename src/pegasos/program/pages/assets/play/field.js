@@ -1,12 +1,13 @@
 // Scores over a grid of the plane, and lines of equal score in it (marching squares). No canvas here.
 
-// What one kernel value on the grid costs, against one multiplication.
-const COSTS = { linear: 0.01, gaussian: 1, laplacian: 1, polynomial: 6, exponential: 14 };
+// What one kernel value on the grid costs, against one multiplication, which each predictor needs besides.
+const COSTS = { gaussian: 0, laplacian: 0, polynomial: 3, exponential: 14 };
 const SPACINGS = [5, 6, 8, 10, 12, 16, 20];
 
 // The finest grid (pixels between its lines) whose scores cost no more than the budget.
-export function spacing(width, height, support, kernelName, budget) {
-  const cost = (pixels) => (width / pixels) * (height / pixels) * support * COSTS[kernelName];
+export function spacing(width, height, support, predictors, kernelName, budget) {
+  const each = kernelName === "linear" ? 0 : support * (predictors + COSTS[kernelName]);
+  const cost = (pixels) => (width / pixels) * (height / pixels) * each;
   return SPACINGS.find((pixels) => cost(pixels) <= budget) || SPACINGS[SPACINGS.length - 1];
 }
 
@@ -19,31 +20,52 @@ export function makeGrid(view, width, height, pixels) {
   return { columns, rows, pixels, xs, ys };
 }
 
-// Σ_i c_i K(x_i, ·) on the grid.
-export function scoreField(problem, kernelName, c, grid) {
+// Σ_i c_i K(x_i, ·) on the grid, for each predictor c: the kernel of a point and a place is asked for once for all of them.
+export function scoreFields(problem, kernelName, predictors, grid) {
   const { points, kernel, constant } = problem;
-  const { columns, rows, xs, ys } = grid;
-  const field = new Float64Array(columns * rows);
-  if (kernelName === "linear") return linearField(points, c, grid, field);
-  const across = new Float64Array(columns);
-  for (let i = 0; i < points.length; i++) {
-    const weight = c[i];
-    if (weight === 0) continue;
-    const { x, y } = points[i];
-    if (kernel.factor) {
-      for (let k = 0; k < columns; k++) across[k] = weight * kernel.factor(xs[k] - x);
-      for (let row = 0, at = 0; row < rows; row++) {
-        const down = kernel.factor(ys[row] - y);
-        if (down < 1e-150) at += columns;
-        else for (let k = 0; k < columns; k++, at++) field[at] += down * across[k];
-      }
-    } else {
-      for (let row = 0, at = 0; row < rows; row++) {
-        for (let k = 0; k < columns; k++, at++) field[at] += weight * (kernel.value(x, y, xs[k], ys[row]) + constant);
-      }
-    }
+  const fields = predictors.map(() => new Float64Array(grid.columns * grid.rows));
+  if (kernelName === "linear") {
+    predictors.forEach((c, j) => linearField(points, c, grid, fields[j]));
+    return fields;
   }
-  return field;
+  const hill = kernel.factor ? productHill(kernel.factor, grid) : plainHill(kernel.value, constant, grid);
+  points.forEach((point, i) => {
+    if (predictors.every((c) => c[i] === 0)) return;
+    hill.stand(point);
+    predictors.forEach((c, j) => c[i] !== 0 && hill.add(fields[j], c[i]));
+  });
+  return fields;
+}
+
+// The kernel around one point, where it is a product of one factor for each coordinate.
+function productHill(factor, { columns, rows, xs, ys }) {
+  const [across, down] = [new Float64Array(columns), new Float64Array(rows)];
+  const stand = ({ x, y }) => {
+    for (let k = 0; k < columns; k++) across[k] = factor(xs[k] - x);
+    for (let row = 0; row < rows; row++) down[row] = factor(ys[row] - y);
+  };
+  const add = (field, weight) => {
+    for (let row = 0, at = 0; row < rows; row++) {
+      const height = weight * down[row];
+      if (down[row] < 1e-150) at += columns;
+      else for (let k = 0; k < columns; k++, at++) field[at] += height * across[k];
+    }
+  };
+  return { stand, add };
+}
+
+// The kernel around one point, any kernel.
+function plainHill(value, constant, { columns, rows, xs, ys }) {
+  const values = new Float64Array(columns * rows);
+  const stand = ({ x, y }) => {
+    for (let row = 0, at = 0; row < rows; row++) {
+      for (let k = 0; k < columns; k++, at++) values[at] = value(x, y, xs[k], ys[row]) + constant;
+    }
+  };
+  const add = (field, weight) => {
+    for (let at = 0; at < field.length; at++) field[at] += weight * values[at];
+  };
+  return { stand, add };
 }
 
 function linearField(points, c, { columns, rows, xs, ys }, field) {
@@ -54,7 +76,6 @@ function linearField(points, c, { columns, rows, xs, ys }, field) {
     bias += c[i];
   });
   for (let row = 0, at = 0; row < rows; row++) for (let k = 0; k < columns; k++, at++) field[at] = a * xs[k] + b * ys[row] + bias;
-  return field;
 }
 
 // How far the score of class j is above all others: its region is where this is positive.

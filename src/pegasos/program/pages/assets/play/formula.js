@@ -12,6 +12,10 @@ export function short(value) {
   return text.replace(/^(-?)1·10/, "$110").replace(/^-/, "−");
 }
 
+// A whole number with commas; toLocaleString would look up the language each time.
+const whole = new Intl.NumberFormat("en");
+export const counted = (value) => whole.format(value);
+
 const signed = (value) => (value > 0 ? "+1" : "−1");
 const plain = (text) => `<span class="word">${text}</span>`;
 const stack = (symbol, number, mark = "") =>

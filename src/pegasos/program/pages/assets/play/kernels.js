@@ -3,9 +3,13 @@
 // `build` gives value(a, b, c, d) of the points (a, b) and (c, d), and, where the kernel is a product of one factor for each
 // coordinate, that factor: then a grid needs no exponential for each of its cells.
 
+// base^degree by squaring, from the second highest bit of the degree on.
 function power(base, degree) {
   let result = base;
-  for (const bit of degree.toString(2).slice(1)) result = bit === "1" ? result * result * base : result * result;
+  for (let bit = 30 - Math.clz32(degree); bit >= 0; bit--) {
+    result *= result;
+    if ((degree >> bit) & 1) result *= base;
+  }
   return result;
 }
 

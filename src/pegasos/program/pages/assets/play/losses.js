@@ -20,12 +20,14 @@ function logisticStep(ys, own, kii, bound) {
     const h = theta + kii * (bound * p - own) + ys;
     if (h > 0) high = theta;
     else low = theta;
-    const step = h / (1 + kii * bound * p * sigmoid(-theta));
+    const step = h / (1 + kii * bound * p * (1 - p));
     let next = theta - step;
-    if (!(low < next && next < high) || Math.abs(step) > 0.5 * last) next = 0.5 * (low + high);
+    const newton = low < next && next < high && Math.abs(step) <= 0.5 * last;
+    if (!newton) next = 0.5 * (low + high);
     last = Math.abs(next - theta);
     theta = next;
-    if (last <= 1e-15 * Math.max(1, Math.abs(theta))) break;
+    // Here |h''| <= h', so a step of Newton's leaves no more than half its square to go.
+    if (last <= (newton ? 1e-8 : 1e-15) * Math.max(1, Math.abs(theta))) break;
   }
   return bound * sigmoid(theta);
 }

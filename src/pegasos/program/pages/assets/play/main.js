@@ -13,7 +13,7 @@ page.app.wake();
 // Coefficients, objective and bound of a learner on points [[x, y, class], ...]: what the page would show.
 function run({ points, spec, seed = 0 }) {
   const problem = makeProblem(points.map(([x, y, c]) => ({ x, y, c })), spec);
-  const found = new Run(problem, spec, seed, [], 1);
+  const found = new Run(problem, spec, seed, 1);
   found.goTo(plannedSteps(spec, problem.m));
   const coefficients = found.predictor();
   found.bound = -Infinity; // that of these coefficients alone

@@ -4,7 +4,7 @@ import { keyName, listenToKeys, makeActions, PLANE_KEYS } from "./actions.js";
 import { App } from "./app.js";
 import { controlsOf, LEARNER_LISTS, LEARNER_SLIDERS, makeList, makeSlider, SCENE_SLIDERS, sliderOf } from "./controls.js";
 import { listenToPointer } from "./editing.js";
-import { ruleOf, short } from "./formula.js";
+import { counted, ruleOf, short } from "./formula.js";
 import { LESSONS } from "./lessons.js";
 import { className, icon, THEMES } from "./palette.js";
 import { coefficientWords, drawCoefficients, drawErrors, drawObjective, errorWords, objectiveWords } from "./pictures.js";
@@ -21,7 +21,6 @@ export class Page {
     this.given = given;
     this.classes = Math.max(LEAST_CLASSES, given ? given.classes.length : 0);
     window.theme.listen((theme) => this.setTheme(theme));
-    this.beat = 0;
     this.planes = ["a", "b"].map((name) => new Plane(byId(`plane-${name}`)));
     this.app = new App(given, () => this.show(), (words) => this.say(words));
     this.actions = makeActions(this.app, this);
@@ -240,9 +239,7 @@ export class Page {
       return { run, c, colour: THEMES[this.theme][k ? "other" : "ink"] };
     });
     this.planes.forEach((plane, k) => (k === 0 || compare) && this.showPlane(plane, shown[k], k));
-    // While something moves the plane comes first: pictures and words follow in every third frame.
-    this.beat = app.moving ? (this.beat + 1) % 3 : 0;
-    if (this.beat) return;
+    if (app.brief) return;
     byId("pictures").classList.toggle("nothing", !shown.length);
     byId("rule").hidden = !shown.length;
     for (const each of shown) each.now = each.run.evaluate(each.c);
@@ -348,7 +345,7 @@ export class Page {
   beside(name, spec) {
     const { length } = this.app.points;
     if (name === "lam" && length) return `<span class="beside"><i>C</i> = ${short(1 / (spec.lam * length))}</span>`;
-    if (name === "count" && spec.unit === "epochs") return `<span class="beside"><i>T</i> = ${Math.ceil((spec.count * length) / spec.batch).toLocaleString("en")}</span>`;
+    if (name === "count" && spec.unit === "epochs") return `<span class="beside"><i>T</i> = ${counted(Math.ceil((spec.count * length) / spec.batch))}</span>`;
     return "";
   }
 
@@ -358,14 +355,14 @@ export class Page {
     if (Number(position.max) !== app.total) position.max = app.total;
     if (Number(position.value) !== app.t) position.value = app.t;
     const epochs = app.runs[0] ? (app.t * app.runs[0].lead.batch) / app.runs[0].problem.m : 0;
-    this.put("time", `step <b>${app.t.toLocaleString("en")}</b> of ${app.total.toLocaleString("en")}<span class="beside">epoch ${epochs.toFixed(1)}</span>`);
+    this.put("time", `step <b>${counted(app.t)}</b> of ${counted(app.total)}<span class="beside">epoch ${epochs.toFixed(1)}</span>`);
     const words = `step ${app.t} of ${app.total}`;
     if (position.ariaValueText !== words) position.ariaValueText = words;
     byId("play").classList.toggle("playing", app.playing);
     this.put("play-word", app.playing ? "Pause" : "Play");
     const place = SPEEDS.findIndex((speed) => speed >= app.view.speed);
     if (Number(byId("speed").value) !== place) byId("speed").value = place;
-    this.put("speed-words", `${app.view.speed.toLocaleString("en")} / s`);
+    this.put("speed-words", `${counted(app.view.speed)} / s`);
   }
 
   showLesson() {

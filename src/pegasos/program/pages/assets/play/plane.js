@@ -1,6 +1,6 @@
 // The plane: regions shaded by score, boundary, margins, the optimum dashed, points, and the example that was drawn.
 
-import { contour, lead, makeGrid, scoreField, spacing } from "./field.js";
+import { contour, lead, makeGrid, scoreFields, spacing } from "./field.js";
 import { channels, classColour, THEMES, trace } from "./palette.js";
 import { fitted } from "./sizes.js";
 
@@ -50,10 +50,11 @@ export class Plane {
 
   drawPredictor(shown, colours) {
     const { problem, spec } = shown.run;
-    const support = problem.points.filter((_, i) => shown.c.some((c) => c[i] !== 0)).length * shown.c.length;
+    const support = problem.points.filter((_, i) => shown.c.some((c) => c[i] !== 0)).length;
     const budget = BUDGET[shown.moving ? "moving" : "still"];
-    const grid = makeGrid(this.view, this.width, this.height, spacing(this.width, this.height, support, spec.kernel, budget));
-    const fields = shown.c.map((c) => scoreField(problem, spec.kernel, c, grid));
+    const pixels = spacing(this.width, this.height, support, shown.c.length, spec.kernel, budget);
+    const grid = makeGrid(this.view, this.width, this.height, pixels);
+    const fields = scoreFields(problem, spec.kernel, shown.c, grid);
     this.shade(fields, grid, problem.classes, shown.theme, spec.model === "perceptron", shown.moving ? 4 : 2);
     const leads = fields.length === 1 ? fields : fields.map((_, j) => lead(fields, j));
     const boundary = leads.flatMap((field) => contour(field, grid, 0));
@@ -64,7 +65,7 @@ export class Plane {
     this.stroke(boundary, colours.ink, 2.6, []);
     this.boundary = boundary;
     if (shown.optimum) {
-      const best = shown.optimum.map((c) => scoreField(problem, spec.kernel, c, grid));
+      const best = scoreFields(problem, spec.kernel, shown.optimum, grid);
       const edges = best.length === 1 ? best : best.map((_, j) => lead(best, j));
       this.stroke(edges.flatMap((field) => contour(field, grid, 0)), colours.optimum, 3.4, [10, 8]);
     }

@@ -1,7 +1,7 @@
 // A run: a walk together with what turns its raw vectors into predictors, at any step, and the curves on the way.
 
 import { certify } from "./certificate.js";
-import { crossGram, product, scoresOf } from "./kernels.js";
+import { product, scoresOf } from "./kernels.js";
 import { LOSSES } from "./losses.js";
 import { Walk } from "./walk.js";
 
@@ -12,16 +12,14 @@ export function plannedSteps(spec, m) {
 }
 
 export class Run {
-  // `fresh`: points that take no part in learning; `points`: how many points the curves have, `first`: steps that all have one.
-  constructor(problem, spec, seed, fresh, points, first = 0) {
+  // `points`: how many points the curves have, `first`: steps that all have one.
+  constructor(problem, spec, seed, points, first = 0) {
     this.problem = problem;
     this.spec = spec;
     this.seed = seed;
-    this.fresh = fresh;
     this.first = first;
     this.total = plannedSteps(spec, problem.m);
     this.every = Math.max(1, Math.ceil(this.total / points));
-    this.freshK = crossGram(fresh, problem.points, problem.kernel, problem.constant);
     this.restart();
   }
 
@@ -80,7 +78,7 @@ export class Run {
     const { problem, spec } = this;
     const scores = c.map((each) => product(problem.K, each));
     const found = { t: this.t, training: this.errors(scores, problem.points), fresh: null, primal: 0, bound: null };
-    if (this.fresh.length) found.fresh = this.errors(c.map((each) => scoresOf(this.freshK, each)), this.fresh);
+    if (problem.fresh.length) found.fresh = this.errors(c.map((each) => scoresOf(problem.freshK, each)), problem.fresh);
     if (!this.certified) {
       const { value } = LOSSES.perceptron;
       problem.signs.forEach((y, j) => y.forEach((sign, i) => (found.primal += value(sign * scores[j][i]) / problem.m)));

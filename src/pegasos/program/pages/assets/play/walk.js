@@ -1,11 +1,12 @@
 // A walk: one step after another of all predictors (one a class, or one in all for two classes) over the same draws.
 
 import { sharedDraws } from "./draws.js";
-import { gram, KERNELS } from "./kernels.js";
+import { crossGram, gram, KERNELS } from "./kernels.js";
 import { change, tick } from "./rules.js";
 
-// Points, their kernel matrix and the labels ±1 of each predictor; null where there are not two classes.
-export function makeProblem(points, spec) {
+// Points, their kernel matrix, that of fresh points with them, and the labels ±1 of each predictor; null where there are not
+// two classes.
+export function makeProblem(points, spec, fresh = []) {
   const classes = [...new Set(points.map((point) => point.c))].sort((a, b) => a - b);
   if (classes.length < 2) return null;
   const declared = KERNELS[spec.kernel];
@@ -13,7 +14,8 @@ export function makeProblem(points, spec) {
   const constant = declared.constant || 0;
   const owners = classes.length === 2 ? [classes[1]] : classes;
   const signs = owners.map((owner) => Float64Array.from(points, (point) => (point.c === owner ? 1 : -1)));
-  return { points, classes, owners, signs, kernel, constant, m: points.length, K: gram(points, kernel, constant) };
+  const [K, freshK] = [gram(points, kernel, constant), crossGram(fresh, points, kernel, constant)];
+  return { points, fresh, classes, owners, signs, kernel, constant, m: points.length, K, freshK };
 }
 
 export class Walk {
