@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from pegasos.engine import held_rows
-from pegasos.engine.held_rows import BAND, FIRST_SHARE, INNER, ONE_IN, SAMPLE_GAP, loss_of
+from pegasos.engine.held_rows import FIRST_SHARE, INNER, ONE_IN, loss_of
 from pegasos.engine.hinge_rows import LINES
 from pegasos.engine.interior_point import solve_hinge
 from pegasos.engine.interruption import tell_gap
@@ -30,6 +30,9 @@ from pegasos.engine.thin_rows import ShiftedRows
 
 Array = np.ndarray[Any, Any]
 
+#: As in memory (`held_rows.py`): how wide the band of rows is that are solved, and the gap to which a sample is solved at most. It
+#: is wider here, where another look is another pass over all rows.
+BAND, SAMPLE_GAP = 4.0, 0.01
 #: Passes after the first for a predictor, and how many must be allowed for this to be tried.
 MOST_LOOKS, LEAST_PASSES = 12, 10
 #: How many times as many rows as were fetched at first there must be room for.

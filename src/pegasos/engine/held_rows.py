@@ -29,10 +29,10 @@ Array = np.ndarray[Any, Any]
 #: Rows, and rows for each feature, from which this is worth while.
 MANY_ROWS, ROWS_A_FEATURE = 20_000, 200
 #: One row in so many makes the sample, and the gap to which it is solved: its w is off by more than that.
-ONE_IN, SAMPLE_GAP = 8, 0.01
+ONE_IN, SAMPLE_GAP = 8, 0.003
 #: The vector of n rows with d features is off by a share of about √(d/n): rows in a band so many times as wide, or this share of
 #: them at most, are solved first; the share from which all rows are; and how often wrong decisions are mended.
-BAND, FIRST_SHARE, LARGEST_SHARE, MOST_TIMES = 4.0, 0.45, 0.5, 6
+BAND, FIRST_SHARE, LARGEST_SHARE, MOST_TIMES = 3.0, 0.45, 0.5, 6
 #: What the rows that are solved may leave of the gap: the rest is for those that were decided wrongly.
 INNER = 0.5
 
