@@ -30,8 +30,8 @@ from pegasos.engine.thin_rows import ShiftedRows
 
 Array = np.ndarray[Any, Any]
 
-#: As in memory (`held_rows.py`): how wide the band of rows is that are solved, and the gap to which a sample is solved at most. It
-#: is wider here, where another look is another pass over all rows.
+#: As in memory (`held_rows.py`): how wide the band of rows is that are solved, and the gap to which a sample is solved at most.
+#: It is wider here, where another look is another pass over all rows.
 BAND, SAMPLE_GAP = 4.0, 0.01
 #: Passes after the first for a predictor, and how many must be allowed for this to be tried.
 MOST_LOOKS, LEAST_PASSES = 12, 10
