@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -124,6 +125,13 @@ def alternate(
         if turn * fewer // repeats != (turn - 1) * fewer // repeats:
             others.append(seconds(theirs))
     return statistics.median(mine), statistics.median(others)
+
+
+def quietly(work: Callable[..., Any], *given: Any) -> None:
+    """Without warnings that are no news: borders of grids, and peers that did not converge, which their objective says."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        work(*given)
 
 
 def touch(memory: int) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from benchmarks.data import binary10, usps
-from benchmarks.harness import Row, in_turns
+from benchmarks.harness import Row, in_turns, quietly
 from pegasos import SDCA, SweepCV
 from pegasos.kernels import Gaussian
 
@@ -42,7 +42,7 @@ def usps_rows(repeats: int, largest: int) -> Iterator[Row]:
     learner = SDCA(tol=0.01, max_epochs=8, random_state=0)
     plain = SweepCV(SDCA(tol=0.01, max_epochs=8, finish=False, random_state=0), grid, cv=FOLDS, refit=False)
     ours = sweeps(learner, grid)
-    times = in_turns({name: lambda each=each: each.fit(X, y) for name, each in {"plain": plain, **ours}.items()}, repeats)  # type: ignore[misc]
+    times = in_turns({name: partial(quietly, each.fit, X, y) for name, each in {"plain": plain, **ours}.items()}, repeats)
     for name, sweep in ours.items():
         note = (
             f"{told(sweep, 0.01)}; without: {told(plain, 0.01)}; errors {1 - sweep.best_score_:.4f} / {1 - plain.best_score_:.4f}"
@@ -56,15 +56,8 @@ def binary10_rows(repeats: int, largest: int) -> Iterator[Row]:
     grid = {"lam": 1 / (C_VALUES * len(y) * 0.8)}
     theirs = GridSearchCV(SVC(gamma=1 / 32, cache_size=1000), {"C": C_VALUES}, cv=FOLDS, n_jobs=2, refit=False)
     ours = sweeps(SDCA(kernel=Gaussian(16.0), random_state=0), grid)
-    times = in_turns({name: lambda each=each: each.fit(X, y) for name, each in {"SVC": theirs, **ours}.items()}, repeats)  # type: ignore[misc]
+    times = in_turns({name: partial(quietly, each.fit, X, y) for name, each in {"SVC": theirs, **ours}.items()}, repeats)
     for name, sweep in ours.items():
         note = f"{told(sweep, 1e-3)}; errors {1 - sweep.best_score_:.4f} / {1 - theirs.best_score_:.4f}"
         case = f"binary10, {len(y):,} rows, 20 values of C x 5 folds, {name}, against GridSearchCV(SVC, n_jobs=2)"
         yield Row(case, times["SVC"] / times[name], "x", 5, True, times[name], times["SVC"], note)
-
-
-def rows(repeats: int, largest: int) -> Iterator[Row]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # borders of grids, and the cells without a certificate that are compared with
-        yield from usps_rows(repeats, largest)
-        yield from binary10_rows(repeats, largest)
