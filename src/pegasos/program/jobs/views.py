@@ -13,6 +13,7 @@ from pegasos.program.pages.wording import (
     decision_lines,
     decision_words,
     guess_words,
+    probability_words,
     score_text,
     unlike_words,
     verdict_words,
@@ -132,7 +133,7 @@ def show_tune(found: TuneRecord) -> None:
         show_figures(found.figures, measure, found.positive)
         console.show()
     show_errors(found.errors)
-    console.show(*decision_lines(found.calibration, found.threshold))
+    console.show(*probability_words(measure, found.cells), *decision_lines(found.calibration, found.threshold))
     for advice in found.advice:
         console.show(f"advice: {advice_words(advice)}")
     known = found.training_rows if found.whole is None else found.decision.fitted_rows

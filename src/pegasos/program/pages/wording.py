@@ -7,6 +7,8 @@ from collections import Counter
 from typing import Any
 
 from pegasos.engine.kernels import KERNELS, DistanceKernel, Kernel
+from pegasos.engine.losses import PROBABILISTIC
+from pegasos.learners.catalogue import MODELS
 from pegasos.metrics import METRICS, PROBABILITIES, Measure
 from pegasos.program.records.decisions import CalibrationRecord
 from pegasos.program.records.pages import DataRecord
@@ -221,6 +223,19 @@ def verdict_words(figure: Figure | None, measure: Measure) -> str | None:
     how = "better by no more than noise" if ahead else "not better"
     value = f"{measure.name} {score_text(figure.value, measure)} on {figure.rows:,} rows that it did not learn from"
     return f"This model is no better than guessing: {value}, {how} than {guess_words(figure, measure)}."
+
+
+def probability_words(measure: Measure, cells: list[CellRecord]) -> list[str]:
+    """Where settings were compared by probabilities that some of them do not have: how they got some."""
+    kind = METRICS.get(measure.name)
+    if kind is None or kind.needs != PROBABILITIES:
+        return []
+    models = dict.fromkeys(cell.setting.model for cell in cells)
+    without = [model for model in models if MODELS[model][1].fixed.get("loss") not in PROBABILISTIC]
+    if not without:
+        return []
+    how = "by a sigmoid of its out-of-fold scores, each row by one that was fitted to other rows"
+    return [f"The {measure.name} of {' and '.join(without)} is that of calibrated probabilities: {how}."]
 
 
 def decision_lines(calibration: CalibrationRecord | None, threshold: Threshold | None) -> list[str]:
