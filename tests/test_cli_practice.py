@@ -180,20 +180,8 @@ def test_models_without_probabilities_say_so(table):
 
 
 def test_models_without_probabilities_are_compared_by_calibrated_ones(table):
-    given = (
-        "tune",
-        table,
-        "-m",
-        "perceptron",
-        "-m",
-        "sdca-logistic",
-        "--metric",
-        "log-loss",
-        "--kernel",
-        "linear",
-        "--epochs",
-        "5",
-    )
+    models = ("-m", "perceptron", "-m", "sdca-logistic", "--epochs", "5")
+    given = ("tune", table, *models, "--metric", "log-loss", "--kernel", "linear")
     told = fine(*given).out
     assert "The log-loss of perceptron is that of calibrated probabilities" in told
     assert "is that of calibrated probabilities" in Path("runs/churn/report.html").read_text()
