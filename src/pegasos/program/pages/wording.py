@@ -9,7 +9,7 @@ from typing import Any
 from pegasos.engine.kernels import KERNELS, DistanceKernel, Kernel
 from pegasos.engine.losses import PROBABILISTIC
 from pegasos.learners.catalogue import MODELS
-from pegasos.metrics import METRICS, PROBABILITIES, Measure
+from pegasos.metrics import METRICS, PROBABILITIES, Measure, measure_of
 from pegasos.program.records.decisions import CalibrationRecord
 from pegasos.program.records.pages import DataRecord
 from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, WholeRecord
@@ -202,8 +202,10 @@ def whole_words(whole: WholeRecord | None, training_rows: int) -> list[str]:
         f"All training rows were learned by {whole.model}: λ = {whole.lam:.3g}{cost_text(whole.cost)}, {passes}.{kernel}"
     )
     if whole.compared:
-        tried = ", ".join(f"{each.lam:.3g} ({percent(each.errors.error)})" for each in whole.compared)
-        lines.append(f"λ was compared again on {whole.compared[0].errors.rows:,} training rows kept apart: {tried}.")
+        measure, rows = measure_of(whole.metric), whole.compared[0].errors.rows
+        values = [(each.lam, each.errors.error if each.value is None else each.value) for each in whole.compared]
+        tried = ", ".join(f"{lam:.3g} ({score_text(value, measure)})" for lam, value in values).replace("\u00a0", " ")
+        lines.append(f"λ was compared again, by its {measure.name} on {rows:,} training rows kept apart: {tried}.")
     return lines
 
 

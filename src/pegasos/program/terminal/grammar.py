@@ -19,8 +19,8 @@ _LARGEST_COUNT = 10**12
 _WORDS_FOR_NUMBERS = ("scale", "inf", "nan")
 
 KERNEL_GRAMMAR = """\
-linear | NAME[:VALUES][:PARAMETER=VALUE]; several with commas between them, or repeated. VALUES are a,b,c or
-lo:hi:count (logarithmic); `2s` is twice the width that suits the data. `pegasos models` lists the kernels and their parameters."""
+linear | NAME[:VALUES][:PARAMETER=VALUE]; several with commas between them, or repeated. VALUES are a,b,c or lo:hi:count
+(logarithmic); `2s` is twice the width that suits the data. `pegasos models` lists the kernels and their parameters."""
 
 
 def parse_numbers(text: str, option: str) -> list[float]:
