@@ -15,7 +15,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from pegasos import SDCA, Perceptron, RacingCV, SweepCV, explain
 from pegasos.learners.calibration import fit_calibration
 from pegasos.metrics import METRICS, SCORES, Metric, answers, as_metric, guesses, measure_of, shown_value
-from pegasos.search.figures import measured
+from pegasos.program.pages.wording import verdict_words
+from pegasos.search.figures import Figure, measured
 
 RANDOM = np.random.default_rng(0)
 
@@ -266,3 +267,13 @@ def test_no_weight_at_all_is_no_number(name):
     model = SDCA("logistic", lam=0.01, random_state=0).fit(X, y)
     assert math.isnan(Metric(name)(model, X, y, sample_weight=[0] * 12))
     assert Metric(name)(model, X, y, sample_weight=[2] * 12) == pytest.approx(Metric(name)(model, X, y))
+
+
+def test_what_looks_good_out_of_fold_is_no_better_than_guessing_where_test_rows_say_so():
+    """As where time was up and the model learned from a few rows."""
+    measure = measure_of("error")
+    good, bad = Figure(900, 0.05, 0.04, 0.06, 0.1, "a", True), Figure(100, 0.12, 0.08, 0.2, 0.1, "a", False)
+    noisy = Figure(100, 0.09, 0.05, 0.2, 0.1, "a", False)
+    assert verdict_words(good, measure, noisy) is None  # few test rows tell little
+    assert "error 12.00\u00a0% on 100 test rows, not better than always guessing 'a'" in verdict_words(good, measure, bad)
+    assert "on 100 rows that it did not learn from, better by no more than noise" in verdict_words(noisy, measure, bad)

@@ -125,7 +125,11 @@ def show_tune(found: TuneRecord) -> None:
     if choice is not None:
         console.show(f"guess:   {guess_words(choice, measure)}")
     for warning in filter(
-        None, (verdict_words(choice, measure), unlike_words(found.honest, found.errors.get("test"), found.split))
+        None,
+        (
+            verdict_words(choice, measure, found.figures.get("test")),
+            unlike_words(found.honest, found.errors.get("test"), found.split),
+        ),
     ):
         console.heading("", warning)
     console.show()

@@ -217,13 +217,19 @@ def guess_words(figure: Figure, measure: Measure) -> str:
     return f"{how}: {score_text(figure.guess, measure)}"
 
 
-def verdict_words(figure: Figure | None, measure: Measure) -> str | None:
-    """The sentence that a model deserves which does not beat guessing; None for one that does, or where it is not known."""
-    if figure is None or figure.better:
+def verdict_words(figure: Figure | None, measure: Measure, test: Figure | None = None) -> str | None:
+    """The sentence that a model deserves which does not beat guessing; None for one that does, or where it is not known.
+
+    `test` is the figure on test rows, where `figure` is another: who is not even ahead of guessing there is called that, too.
+    """
+    if figure is not None and not figure.better:
+        where = "rows that it did not learn from"
+    elif test is not None and not test.ahead(measure.least):
+        figure, where = test, "test rows"
+    else:
         return None
-    ahead = figure.value < figure.guess if measure.least else figure.value > figure.guess
-    how = "better by no more than noise" if ahead else "not better"
-    value = f"{measure.name} {score_text(figure.value, measure)} on {figure.rows:,} rows that it did not learn from"
+    how = "better by no more than noise" if figure.ahead(measure.least) else "not better"
+    value = f"{measure.name} {score_text(figure.value, measure)} on {figure.rows:,} {where}"
     return f"This model is no better than guessing: {value}, {how} than {guess_words(figure, measure)}."
 
 

@@ -206,8 +206,11 @@ class TuneRecord:
 
     @property
     def better_than_guessing(self) -> bool | None:
-        """Whether the choice beats always guessing by more than noise, on rows that it did not learn from; None: not known."""
-        return self.figures[OUT_OF_FOLD].better if OUT_OF_FOLD in self.figures else None
+        """Whether the choice beats always guessing by more than noise out of fold, and is ahead on test rows; None: not known."""
+        if OUT_OF_FOLD not in self.figures:
+            return None
+        test = self.figures.get("test")
+        return self.figures[OUT_OF_FOLD].better and (test is None or test.ahead(self.measure.least))
 
     def leading(self) -> list[CellRecord]:
         return leading_cells(self.cells, self.measure.least)
