@@ -11,6 +11,7 @@ _ONE_FORM = "a linear predictor has coef_, one with a linear kernel has support 
 _WEIGHTS = "negative weights are refused, they do not leave rows out"
 _TIE = "without weights the optimum gives the looked-at point the score 0: its class is a matter of the last step"
 _SPARSE = "coefficients are dense; there is no sparsify"
+_FINITE = "λ = 1/(C m) must be above 0; a very large C is allowed"
 
 REASONS: dict[str, str] = {
     "test_sgd::test_plain_has_no_average_attr": _INSIDE,
@@ -44,9 +45,11 @@ REASONS: dict[str, str] = {
     "test_svm::test_custom_kernel_not_array_input": "rows are numbers, also for a kernel of one's own",
     "test_svm::test_svc_raises_error_internal_representation": _INSIDE,
     "test_svm::test_n_iter_libsvm": "n_iter_ counts epochs of all predictors together",
-    "test_svm::test_svm_with_infinite_C": "λ = 1/(C m) must be above 0; a very large C is allowed",
+    "test_svm::test_svm_with_infinite_C": _FINITE,
     "test_svm::test_probability_raises_futurewarning": "a warning about scikit-learn's own future",
     "test_svm::test_svc_nusvc_probA_probB_deprecated": "a warning about scikit-learn's own future",
+    "test_calibration::test_temperature_scaling": _FINITE,
+    "test_calibration::test_calibration_inconsistent_prefit_n_features_in": "is refused here, too: by SDCA, not by LinearSVC",
     "test_stacking::test_stacking_without_n_features_in": "deletes an attribute that a stand-in asks its learner for",
     "test_from_model::test_importance_getter": "one-vs-all weighs features otherwise than multinomial regression",
     "test_from_model::test_feature_importance_sparse": _SPARSE,

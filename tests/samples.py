@@ -7,9 +7,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.datasets import load_digits
+from sklearn.utils.fixes import parse_version
 
 from pegasos.program.tables.named_sets import quadric
+
+
+def needs_scikit_learn(version: str, why: str) -> pytest.MarkDecorator:
+    """Skips where scikit-learn itself is too old for what a test asks of it; `why` says what it could not."""
+    old = parse_version(sklearn.__version__) < parse_version(version)
+    return pytest.mark.skipif(old, reason=f"scikit-learn before {version} {why}")
+
+
+#: Columns of a polars frame that are passed on, beside sparse ones: its ColumnTransformer asks them for a size.
+passing_polars_on = needs_scikit_learn("1.8", "passes no columns of polars on beside sparse ones")
 
 
 def quadric_like(m: int = 2000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -22,6 +22,7 @@ SUITES = (
     "sklearn.linear_model.tests.test_sgd",
     "sklearn.linear_model.tests.test_perceptron",
     "sklearn.svm.tests.test_svm",
+    "sklearn.tests.test_calibration",
     "sklearn.tests.test_multiclass",
     "sklearn.ensemble.tests.test_stacking",
     "sklearn.feature_selection.tests.test_from_model",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +165,17 @@ def test_describe_without_labels_and_in_wide_tables(place: Path, monkeypatch: py
 
 
 # Tune -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("metric", "best"), [("roc-auc", max), ("brier", min)])
+def test_tune_compares_lambda_on_many_rows_by_its_metric(place: Path, metric: str, best: Callable[..., float]) -> None:
+    options = ("--memory", "60kB", "--sample", 250, "--kernel", "linear", "-m", "sdca", *QUICK, "--metric", metric)
+    answer = fine("tune", shards(numbers(3000)), *options, "-o", "run", "--no-page", "--no-refit-all")
+    assert f"λ was compared again, by its {metric} on " in answer.out
+    whole = load_record(TuneRecord, "run/summary.json").whole
+    values = {each.lam: each.value for each in whole.compared}
+    assert len(values) == 3 and values[whole.lam] == best(values.values())
+    assert all(0 < value < 1 for value in values.values())
 
 
 def test_tune_searches_a_sample_and_learns_from_all_rows(place: Path) -> None:

@@ -88,6 +88,12 @@ def test_counts_refused(text):
         parse_counts(text, "--epochs")
 
 
+def test_kernels_may_be_one_list():
+    assert parse_kernels(["linear,gaussian:1,0.5s,poly:2,3"]) == parse_kernels(["linear", "gaussian:1,0.5s", "polynomial:2,3"])
+    with pytest.raises(UsageError, match="there is no kernel 'gausian'"):
+        parse_kernels(["linear,gausian"])
+
+
 def test_counts_beyond_all_patience_are_refused():
     with pytest.raises(UsageError, match="more than 1e"):
         parse_counts("1e100", "--n-iter")

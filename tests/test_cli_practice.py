@@ -127,7 +127,6 @@ def test_class_weights_are_an_axis(table):
         (("--cost", "churned>stayed:-1"), "not below 0"),
         (("--cost", "costs.csv"), "No such file"),
         (("--cost", ">:"), "write true>answered:cost"),
-        (("--metric", "log-loss", "-m", "sdca"), "needs probabilities, which sdca does not have before"),
         (("--threshold", "beauty"), "precision=0.9 or recall=0.8"),
         (("--threshold", "precision=2"), "precision=0.9 or recall=0.8"),
         (("--metric", "roc_auc", "--positive", "churned"), "no meaning for scikit-learn's roc_auc"),
@@ -176,7 +175,19 @@ def test_models_without_probabilities_say_so(table):
     answer = call("predict", "plain.model", table, "--what", "probabilities")
     assert answer.code == 2
     assert "this model (sdca) has no probabilities" in answer.err
-    assert "has no probabilities" in call("run", "plain.model", table, "--metric", "brier").err
+    ran = fine("run", "plain.model", table, "--metric", "brier").out
+    assert "The model has no probabilities: brier is that of a sigmoid of its scores" in ran
+
+
+def test_models_without_probabilities_are_compared_by_calibrated_ones(table):
+    models = ("-m", "perceptron", "-m", "sdca-logistic", "--epochs", "5")
+    given = ("tune", table, *models, "--metric", "log-loss", "--kernel", "linear")
+    told = fine(*given).out
+    assert "The log-loss of perceptron is that of calibrated probabilities" in told
+    assert "is that of calibrated probabilities" in Path("runs/churn/report.html").read_text()
+    answer = fine(*given, "--json", "--no-page").json
+    assert {cell["setting"]["model"] for cell in answer["cells"]} == {"perceptron", "sdca-logistic"}
+    assert all(0.2 < cell["value"] < 0.7 for cell in answer["cells"])
 
 
 # -- seen by new users ---------------------------------------------------------------------------------------------------

@@ -49,6 +49,16 @@ def test_the_splits_and_values_are_those_of_scikit_learn_by_hand():
     assert found["svc"].bytes == pytest.approx(len(pickle.dumps(fitted)), rel=0.2)
 
 
+def test_a_class_that_falls_into_one_fold_is_told_before_anything_is_fitted():
+    X, y = rows(30)
+    y = np.where(np.arange(30) == 7, "rare", "usual")
+    with pytest.raises(ValueError, match=r"the 1 row of class 'rare' can be in one fold only.*more rows"):
+        compare(X, y, models=CHEAP, cv=3)
+    groups = np.where(np.arange(30) < 10, 0, np.arange(30))
+    with pytest.raises(ValueError, match="in more than one group"):
+        compare(X, np.where(np.arange(30) < 10, "rare", "usual"), groups=groups, models=CHEAP, cv=3)
+
+
 def test_noise_is_what_a_textbook_computes():
     random = np.random.default_rng(0)
     values, other = random.normal(size=10), random.normal(0.5, 1.0, size=10)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import sparse
 
+from command_line import fine
 from pegasos.program.records.codec import to_json
 from pegasos.program.tables import statistics as module
 from pegasos.program.tables.dataset import TEXT, BadData, Column, Dataset
@@ -199,3 +200,11 @@ def test_usps(monkeypatch):
     found = describe(load_set("usps"))
     assert found.classes[0] == ("0", 1553) and found.dtype == "float32" and found.constant == []
     assert "pixels share one range, 0 to 1" in said(found) and "0.346 GB" in said(found)
+
+
+def test_one_feature_is_one(tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("x,kind,y\n" + "".join(f"{row},same,{'ab'[row % 2]}\n" for row in range(6)))
+    told = fine("describe", str(path), "--drop", "kind").out
+    assert "6 rows, 1 feature," in told
+    assert "1 word " in fine("describe", str(path)).out

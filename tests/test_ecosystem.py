@@ -33,6 +33,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from pegasos import SDCA, Nystroem, Pegasos, Perceptron, RacingCV, SweepCV, load_set
 from pegasos.kernels import Gaussian
 from pegasos.preprocessing import DropOutliers
+from samples import needs_scikit_learn
 
 FRAMES = pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 LAMS = [1e-3, 1e-2, 1e-1]
@@ -122,6 +123,7 @@ def test_weights_are_routed_through_cross_validate(learner):
         np.testing.assert_array_equal(fitted.decision_function(X), alone.decision_function(X))
 
 
+@needs_scikit_learn("1.8", "does not route the weights of a pipeline's score")
 @pytest.mark.usefixtures("routing")
 @pytest.mark.parametrize("search", [GridSearchCV, SweepCV])
 def test_weights_are_routed_through_searches(search):

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 from sklearn import metrics as theirs
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 
-from pegasos import SDCA, RacingCV, SweepCV, explain
+from pegasos import SDCA, Perceptron, RacingCV, SweepCV, explain
+from pegasos.learners.calibration import fit_calibration
 from pegasos.metrics import METRICS, SCORES, Metric, answers, as_metric, guesses, measure_of, shown_value
-from pegasos.search.figures import measured
+from pegasos.program.pages.wording import verdict_words
+from pegasos.search.figures import Figure, measured
 
 RANDOM = np.random.default_rng(0)
 
@@ -166,17 +169,53 @@ def test_a_sweep_takes_our_names(ours, scorer):
     assert found.figure().guess == pytest.approx(found.figure(found.metric_).guess)
 
 
-def test_probabilities_are_asked_for_before_anything_is_fitted():
+@pytest.mark.parametrize("classes", [2, 3])
+def test_probabilities_that_a_model_does_not_have_are_calibrated_without_the_row(classes):
+    """By hand: within each fold, each row by a sigmoid that was fitted to the other parts."""
+    X, y = make_classification(240, 6, n_informative=4, n_classes=classes, flip_y=0.2, random_state=0)
+    sweep = SweepCV(SDCA(random_state=0), {"lam": [1.0, 1e-2]}, cv=3, scoring="brier").fit(X, y)
+    scores = sweep.out_of_fold_scores(sweep.best_index_)
+    scores, values = scores[:, 0] if classes == 2 else scores, []
+    for _, test in StratifiedKFold(3).split(X, y):
+        p = np.empty((len(test), classes))
+        for rest, part in StratifiedKFold(5, shuffle=True, random_state=0).split(test, y[test]):
+            p[part] = fit_calibration("sigmoid", scores[test[rest]], y[test[rest]]).probabilities(scores[test[part]])
+        values.append(np.square(p - np.eye(classes)[y[test]]).sum(axis=1).mean() / (2 if classes == 2 else 1))
+    assert -sweep.best_score_ == pytest.approx(np.mean(values))
+    assert sweep.figure().value == pytest.approx(np.mean(values))
+    assert sweep.figure().better
+    found = sweep.calibrate()
+    assert sweep.figure().value == pytest.approx(found.briers[found.kind])
+
+
+def test_calibrated_probabilities_learn_nothing_from_labels_that_mean_nothing():
+    X, y = RANDOM.normal(size=(300, 20)), np.arange(300) % 2
+    sweep = SweepCV(Perceptron(random_state=0), {"epochs": [1, 3]}, cv=3, scoring="log-loss").fit(X, y)
+    assert -sweep.best_score_ > 0.68
+    assert not sweep.figure().better
+
+
+def test_classes_that_a_fold_lacks_get_no_probability():
+    """A class of one row: the fold that tests it has never seen it, and its other rows still have probabilities."""
+    X, y = RANDOM.normal(size=(61, 3)), np.array([*["a", "b"] * 30, "c"])
+    X[::2] += 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sweep = SweepCV(SDCA(random_state=0), {"lam": [0.1]}, cv=3, scoring="log-loss", refit=False).fit(X, y)
+    assert np.isfinite(sweep.best_score_)
+
+
+def test_probabilities_that_a_model_has_are_taken():
     X, y = unbalanced(60)
     y = (y == "churned").astype(int)
-    with pytest.raises(ValueError, match="brier needs probabilities"):
-        SweepCV(SDCA(), {"lam": [1.0]}, cv=3, scoring="brier").fit(X, y)
     found = SweepCV(SDCA("logistic", random_state=0), {"lam": [1.0, 1e-2]}, cv=3, scoring="brier").fit(X, y)
     other = SweepCV(SDCA("logistic", random_state=0), {"lam": [1.0, 1e-2]}, cv=3, scoring="neg_brier_score").fit(X, y)
     assert found.cv_results_["mean_test_score"] == pytest.approx(other.cv_results_["mean_test_score"])
 
 
-@pytest.mark.parametrize("scoring", ["balanced-error", pytest.param("average-precision", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "scoring", ["balanced-error", *(pytest.param(name, marks=pytest.mark.slow) for name in ("average-precision", "log-loss"))]
+)
 def test_a_race_is_decided_by_its_own_metric(scoring):
     """What ended was worse by the metric on the same rows, and the choice is the sweep's."""
     X, y = unbalanced(1500)
@@ -228,3 +267,13 @@ def test_no_weight_at_all_is_no_number(name):
     model = SDCA("logistic", lam=0.01, random_state=0).fit(X, y)
     assert math.isnan(Metric(name)(model, X, y, sample_weight=[0] * 12))
     assert Metric(name)(model, X, y, sample_weight=[2] * 12) == pytest.approx(Metric(name)(model, X, y))
+
+
+def test_what_looks_good_out_of_fold_is_no_better_than_guessing_where_test_rows_say_so():
+    """As where time was up and the model learned from a few rows."""
+    measure = measure_of("error")
+    good, bad = Figure(900, 0.05, 0.04, 0.06, 0.1, "a", True), Figure(100, 0.12, 0.08, 0.2, 0.1, "a", False)
+    noisy = Figure(100, 0.09, 0.05, 0.2, 0.1, "a", False)
+    assert verdict_words(good, measure, noisy) is None  # few test rows tell little
+    assert "error 12.00\u00a0% on 100 test rows, not better than always guessing 'a'" in verdict_words(good, measure, bad)
+    assert "on 100 rows that it did not learn from, better by no more than noise" in verdict_words(noisy, measure, bad)

@@ -29,7 +29,7 @@ from pegasos.program.modelfile import BadModel as SameBadModel
 from pegasos.program.onnxfile import export_onnx, graph
 from pegasos.program.onnxfile.running import Agreement, OnnxModel
 from pegasos.search.anatomy import anatomy
-from samples import digits, usps
+from samples import digits, passing_polars_on, usps
 from test_cli_practice import churn
 
 
@@ -244,6 +244,7 @@ def test_labels_are_what_they_were(labels, tmp_path):
     assert answers["label"].tolist() == model.predict(X).tolist()
 
 
+@passing_polars_on
 def test_names_of_columns_and_outputs_do_not_meet(tmp_path):
     table = pl.DataFrame({"label": ["a", "b"] * 20, "t0": np.arange(40.0), "scores": np.arange(40.0) % 7})
     encode = ColumnTransformer(

@@ -94,6 +94,7 @@ def _check_notebook(notebook) -> None:
     brier, guessing, recall = _numbers(shown["brier, guessing, recall"])
     assert brier < 0.95 * guessing
     assert recall == pytest.approx(0.6, abs=0.08)
+    assert "Take logistic regression" in shown["compared.advice"]
     names = re.findall(r"'(\w+)':", shown["importance"])
     assert set(names[:4]) == TELLING
     assert _numbers(shown["other_process"]) == [0.0]

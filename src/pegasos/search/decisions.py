@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -76,18 +77,33 @@ def choose_calibration(scores: Array, codes: Array, own: Array | None = None) ->
     if counts.min() < LEAST_ROWS:
         raise ValueError(f"a class has {counts.min()} rows with out-of-fold scores; to calibrate, {LEAST_ROWS} are needed.")
     found = {} if own is None else {OWN: own}
-    parts = list(StratifiedKFold(PARTS, shuffle=True, random_state=0).split(codes, codes))
     for kind in (SIGMOID, ISOTONIC) if len(codes) >= ISOTONIC_ROWS else (SIGMOID,):
-        p = np.empty((len(codes), len(counts)))
-        for rest, part in parts:
-            p[part] = fit_calibration(kind, scores[rest], codes[rest]).probabilities(scores[part])
-        found[kind] = p
+        found[kind] = cross_fitted(kind, scores, codes)
     classes = np.arange(len(counts))
     briers = {kind: Metric("brier").value(answers(classes, codes, codes, None, p)) for kind, p in found.items()}
     losses = {kind: np.square(p - np.eye(len(counts))[codes]).sum(axis=1) for kind, p in found.items()}
     least = losses[min(briers, key=lambda kind: briers[kind])]
     best = next(kind for kind, each in losses.items() if (each - least).mean() <= (each - least).std() / np.sqrt(len(codes)))
     return Calibrated(None if best == OWN else fit_calibration(best, scores, codes), best, briers, found[best])
+
+
+def cross_fitted(kind: str, scores: Array, codes: Array) -> Array:
+    """Probabilities of all rows (rows x classes), each from a map that was fitted to others; a code below 0 is a class without
+    scores, to which no map is fitted. Every row the shares of the classes where there are too few rows to leave some out.
+    """
+    columns = 2 if scores.ndim == 1 else max(2, scores.shape[1])
+    known = codes >= 0
+    if np.bincount(codes[known], minlength=columns).max() < PARTS:
+        shares = (np.bincount(codes[known], minlength=columns) + 1) / (known.sum() + columns)
+        return np.tile(shares, (len(codes), 1))
+    p = np.empty((len(codes), columns))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class")
+        parts = list(StratifiedKFold(PARTS, shuffle=True, random_state=0).split(codes, codes))
+    for rest, part in parts:
+        learned = rest[known[rest]]
+        p[part] = fit_calibration(kind, scores[learned], codes[learned]).probabilities(scores[part])
+    return p
 
 
 def carry_over(known: Any, fresh: Any, scores: Array, others: Array) -> None:

@@ -35,6 +35,10 @@ class Figure:
     guessed: Any
     better: bool
 
+    def ahead(self, least: bool) -> bool:
+        """Whether the value is the better one, be it by noise; `least`: small values are good."""
+        return self.value < self.guess if least else self.value > self.guess
+
 
 def measured(metric: Metric, found: Answers, counts: Array | None = None) -> Figure:
     """The figure of answers on rows; `counts`: rows of each class in training, which decide what is guessed (else these rows').

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.learners.one_vs_all import probabilities
-from pegasos.metrics import LABELS, Answers, Metric, answers, as_metric
+from pegasos.metrics import LABELS, PROBABILITIES, Answers, Metric, answers, as_metric
 from pegasos.search.advice import warn_user
 from pegasos.search.anatomy import anatomy
 from pegasos.search.choosing import CellSearch
@@ -16,6 +16,7 @@ from pegasos.search.decisions import Aim, Calibrated, Threshold, choose_calibrat
 from pegasos.search.estimates import Estimate, bootstrap_choice, held_out, mcnemar
 from pegasos.search.figures import Figure, measured
 from pegasos.search.notebook import as_html
+from pegasos.search.results import calibrated_in_fold
 
 Array = np.ndarray[Any, Any]
 
@@ -69,8 +70,12 @@ class FinishedSearch(CellSearch):
             scores[test] = values
         return scores
 
-    def out_of_fold_answers(self, cell: int) -> Answers:
-        """What a leading cell answers on the rows that it was tested on, each by a model that did not learn from it."""
+    def out_of_fold_answers(self, cell: int, probable: bool = True) -> Answers:
+        """What a leading cell answers on the rows that it was tested on, each by a model that did not learn from it.
+
+        Probabilities are those of `calibrate()` for the choice once that was called; else a cell's own, and where it has none,
+        those of sigmoids, each fitted to other rows of the same fold. They take their time: `probable=False` leaves them out.
+        """
         check_is_fitted(self, "cv_results_")
         tested = np.flatnonzero(self.labels_[cell] >= 0)
         try:
@@ -78,11 +83,23 @@ class FinishedSearch(CellSearch):
         except ValueError:  # then there are labels only
             scores = None
         scores = scores[:, 0] if scores is not None and scores.shape[1] == 1 else scores
-        p = probabilities(scores) if scores is not None and self.cells_[cell].learner.has_probabilities else None
+        p = None if scores is None or not probable else self._out_of_fold_probabilities(cell)[tested]
         labels = self.labels_[cell, tested]
         if scores is not None and self._cut and cell == self.best_index_:
             labels = (scores > self._cut).astype(np.intp)  # as the choice decides, now that a threshold was chosen
         return answers(self._classes, self._classes[self._truth[tested]], self._classes[labels], scores, p)
+
+    def _out_of_fold_probabilities(self, cell: int) -> Array:
+        """Rows x classes, of a cell whose scores were kept in every fold."""
+        p = np.full((self.labels_.shape[1], len(self._classes)), np.nan)
+        if hasattr(self, "calibrated_") and cell == self.best_index_:
+            p[self.labels_[cell] >= 0] = self.calibrated_.probabilities
+            return p
+        own, everyone = self.cells_[cell].learner.has_probabilities, np.arange(len(self._classes))
+        for test, scores in self._scores[cell].values():
+            scores = scores[:, 0] if scores.shape[1] == 1 else scores
+            p[test] = probabilities(scores) if own else calibrated_in_fold(scores, self._truth[test], everyone)
+        return p
 
     def figure(self, metric: Any = None) -> Figure:
         """A metric (by default that of `scoring`, else the error) of the choice out of fold, with its noise, and beside it what
@@ -92,7 +109,7 @@ class FinishedSearch(CellSearch):
         """
         check_is_fitted(self, "cv_results_")
         wanted = as_metric(metric) or self.metric_ or Metric("error")
-        found = self.out_of_fold_answers(self.best_index_)
+        found = self.out_of_fold_answers(self.best_index_, probable=wanted.kind.needs == PROBABILITIES)
         if wanted.kind.needs != LABELS and found.scores is None:
             raise ValueError(f"the scores of the choice were not kept in every fold, so its {wanted.name} is not known.")
         return measured(wanted.settled(self._classes[self._truth]), found)

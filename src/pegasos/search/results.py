@@ -10,11 +10,13 @@ from sklearn.metrics._scorer import _PassthroughScorer
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params, _num_samples
 
+from pegasos.learners.calibration import SIGMOID
 from pegasos.learners.one_vs_all import probabilities
-from pegasos.metrics import Answers, answers
+from pegasos.metrics import PROBABILITIES, Answers, Metric, answers
+from pegasos.search.decisions import cross_fitted
 from pegasos.search.grid import Cell
 from pegasos.search.schedule import Unit
-from pegasos.search.units import FoldAnswers, LogisticAnswers, UnitResult
+from pegasos.search.units import FoldAnswers, ProbableAnswers, UnitResult
 
 Array = np.ndarray[Any, Any]
 
@@ -60,10 +62,11 @@ class Table:
         share = result.seconds / len(unit.group.cells)
         for position, cell in enumerate(unit.group.cells):
             begin = time.perf_counter()
-            answers = self._answers(cell, result, result.labels[position], result.scores[position])
+            answers = self._answers(cell, result.classes, test, result.labels[position], result.scores[position])
             scores = {"test_scores": self._score(answers, test)}
             if self._training and result.train_labels is not None and result.train_scores is not None:
-                answers = self._answers(cell, result, result.train_labels[position], result.train_scores[position])
+                train = result.train_rows, result.train_labels[position], result.train_scores[position]
+                answers = self._answers(cell, result.classes, *train)
                 scores["train_scores"] = self._score(answers, result.train_rows)
             times = {"fit_time": share, "score_time": time.perf_counter() - begin}
             self._fill(cell, unit, {**scores, **times}, result.support[position], result.gaps[position], result.labels[position])
@@ -105,9 +108,23 @@ class Table:
         if "scores" in found:
             self.scores.setdefault(cell.number, {})[unit.fold] = (self._splits[unit.fold][1], found["scores"])
 
-    def _answers(self, cell: Cell, result: UnitResult, labels: Array, scores: Array) -> FoldAnswers:
-        kind = LogisticAnswers if cell.learner.has_probabilities else FoldAnswers
-        return kind(self._classes[result.classes], self._classes[labels], scores)
+    def _answers(self, cell: Cell, classes: Array, rows: Array, labels: Array, scores: Array) -> FoldAnswers:
+        """What a cell that knows these classes (codes) says of rows."""
+        said = self._classes[classes], self._classes[labels], scores
+        if not self._gives_probabilities(cell):
+            return FoldAnswers(*said)
+        return ProbableAnswers(*said, lambda: self._probabilities(cell, classes, rows, scores))
+
+    def _gives_probabilities(self, cell: Cell) -> bool:
+        """Whether a cell has its own, or cells are compared by probabilities: then all of them get some."""
+        wanted = isinstance(self._scorers, Metric) and self._scorers.kind.needs == PROBABILITIES
+        return wanted or cell.learner.has_probabilities
+
+    def _probabilities(self, cell: Cell, classes: Array, rows: Array, scores: Array) -> Array:
+        scores = scores[:, 0] if scores.shape[1] == 1 else scores
+        if cell.learner.has_probabilities:
+            return probabilities(scores)
+        return calibrated_in_fold(scores, np.searchsorted(self._classes, _safe_indexing(self._y, rows)), classes)
 
     def _score(self, answers: FoldAnswers, rows: Array) -> Any:
         truth = _safe_indexing(self._y, rows)
@@ -122,9 +139,12 @@ class Table:
         columns = 1 if len(self._classes) == 2 else len(self._classes)
         if any(part is None or part[1].shape[1] != columns for part in parts):
             return None
-        rows, scores = (np.concatenate(each) for each in zip(*(part for part in parts if part is not None), strict=True))
+        found = [part for part in parts if part is not None]
+        cell, everyone, p = self._cells[number], np.arange(len(self._classes)), None
+        if self._gives_probabilities(cell):
+            p = np.concatenate([self._probabilities(cell, everyone, *part) for part in found])
+        rows, scores = (np.concatenate(part) for part in zip(*found, strict=True))
         scores = scores[:, 0] if columns == 1 else scores
-        p = probabilities(scores) if self._cells[number].learner.has_probabilities else None
         return answers(self._classes, _safe_indexing(self._y, rows), self._classes[self.labels[number, rows]], scores, p)
 
     def mean(self, number: int, folds: list[int]) -> float:
@@ -193,3 +213,11 @@ class Table:
             if key.endswith("_scores")
         }
         return [out or {**empty, "fit_time": np.nan, "score_time": np.nan} for row in self._out for out in row]
+
+
+def calibrated_in_fold(scores: Array, codes: Array, classes: Array) -> Array:
+    """Probabilities from the scores of one fold's model (rows, or rows x `classes`, which are codes): each row by a sigmoid that
+    was fitted to other rows of the fold, so that they are honest, and folds need no common scale.
+    """
+    places = np.searchsorted(classes, codes).clip(max=len(classes) - 1)
+    return cross_fitted(SIGMOID, scores, np.where(classes[places] == codes, places, -1))

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_method_params
 
 from pegasos.learners.convergence import CellsNotConverged
 from pegasos.learners.task import draw_seed
-from pegasos.metrics import PROBABILITIES, Metric
+from pegasos.metrics import Metric
 from pegasos.search.advice import warn_user
 from pegasos.search.callbacks import Hooks, with_callbacks
 from pegasos.search.cluster import run_on_cluster
@@ -67,7 +67,9 @@ class SweepCV(FinishedSearch):
     ----------
     estimator, param_grid, cv, refit, return_train_score : as in GridSearchCV.
     scoring : as in GridSearchCV; or a `pegasos.metrics.Metric`, or the name of one ("balanced-error", "f1" whatever the labels
-        are called, "average-precision", ...). As with all scorers more is better, so losses are negative.
+        are called, "average-precision", ...). As with all scorers more is better, so losses are negative. "log-loss" and "brier"
+        take a cell's own probabilities; where it has none (the hinge loss), those of a sigmoid of its out-of-fold scores, each
+        row by one that was fitted to other rows.
     n_jobs : threads; None means as many as BLAS may use. It never changes a result.
     store : a folder in which finished cells are kept: the same call goes on where a killed one was, a changed grid uses
         what is there.
@@ -142,7 +144,7 @@ class SweepCV(FinishedSearch):
         self.n_splits_ = self._checked_cv_orig.get_n_splits(X, y, **routed.splitter.split)
         splits = [(np.asarray(a), np.asarray(b)) for a, b in self._checked_cv_orig.split(X, y, **routed.splitter.split)]
         cells = make_cells(self.estimator, self.param_grid)
-        self.metric_ = _settled(scorers, y, cells)
+        self.metric_ = scorers.settled(y) if isinstance(scorers, Metric) else None
         scorers = self.metric_ or scorers
         self.seed_ = self._fix_seed(cells)
         classes, codes = np.unique(np.asarray(y), return_inverse=True)
@@ -260,6 +262,8 @@ class SweepCV(FinishedSearch):
         self.labels_, self.cells_, self.settings_ = table.labels, cells, [cell.setting for cell in cells]
         self._scores, self._classes, self._truth = table.scores, table.classes, codes
         self._cut = 0.0  # where the choice says yes
+        for stale in ("calibrated_", "threshold_", "scale_warning_"):
+            self.__dict__.pop(stale, None)
         first = table.first_scores()
         self.multimetric_ = isinstance(first, dict)
         if callable(self.scoring) and self.multimetric_:
@@ -280,18 +284,6 @@ class SweepCV(FinishedSearch):
         self.refit_time_ = time.perf_counter() - begin
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
-
-
-def _settled(scorers: Any, y: Any, cells: list[Cell]) -> Metric | None:
-    """The metric that cells are compared by, if it is one of ours, with its positive class."""
-    if not isinstance(scorers, Metric):
-        return None
-    if scorers.kind.needs == PROBABILITIES and not all(cell.learner.has_probabilities for cell in cells):
-        raise ValueError(
-            f"{scorers.name} needs probabilities of every cell, and models with the hinge loss have none before one is chosen "
-            "and calibrated: take loss='logistic', or choose by roc-auc and read the Brier score that calibrate() answers."
-        )
-    return scorers.settled(y)
 
 
 def _sample_weight(fit_params: dict[str, Any]) -> Array | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pegasos.engine.solvers import advance_together
-from pegasos.learners.one_vs_all import probabilities
 from pegasos.learners.task import Task
 from pegasos.search.grid import Group
 
@@ -154,8 +154,19 @@ class FoldAnswers(LabelAnswers):
         return self.scores[:, 0] if self.scores.shape[1] == 1 else self.scores
 
 
-class LogisticAnswers(FoldAnswers):
-    """The same with probabilities."""
+class ProbableAnswers(FoldAnswers):
+    """The same with probabilities, which are computed when they are asked for."""
+
+    def __init__(
+        self,
+        classes: Array | None = None,
+        labels: Array | None = None,
+        scores: Array | None = None,
+        probabilities: Callable[[], Array] | None = None,
+    ) -> None:
+        super().__init__(classes, labels, scores)
+        self.probabilities = probabilities
 
     def predict_proba(self, X: Any) -> Array:
-        return probabilities(self.decision_function(X))
+        assert self.probabilities is not None
+        return self.probabilities()

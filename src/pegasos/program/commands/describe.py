@@ -41,7 +41,7 @@ def command(
 
 
 def _show(found: Any) -> None:
-    console.heading(f"{found.name}: {found.rows} rows, {found.features} features, {found.dtype}")
+    console.heading(f"{found.name}: {found.rows} rows, {found.features} feature{'s' * (found.features != 1)}, {found.dtype}")
     console.show(*(f"- {line}" for line in [*found.notes, *found.advice]), "")
     if found.classes:
         shares = [(label, count, console.percent(count / found.rows)) for label, count in found.classes[:_MOST_FEATURES]]
@@ -62,7 +62,8 @@ def _show_features(found: Any) -> None:
             numbers = (each.mean, each.std, each.min, each.quartile1, each.median, each.quartile3, each.max)
             rows.append((each.name, *("" if value is None else f"{value:.4g}" for value in numbers), each.missing, each.outliers))
         else:
-            rows.append((each.name, f"{each.distinct} words", "", "", "", "", "", "", each.missing, ""))
+            words = f"{each.distinct} word{'s' * (each.distinct != 1)}"
+            rows.append((each.name, words, "", "", "", "", "", "", each.missing, ""))
     console.table(head, rows)
     if len(found.columns) > _MOST_FEATURES:
         console.show(f"... and {len(found.columns) - _MOST_FEATURES} more features; --json has all of them")

@@ -90,7 +90,7 @@ def compare_rows(
     for each in models:
         if each not in LEARNERS:
             raise ValueError(f"there is no {each!r} to compare; there are {', '.join(LEARNERS)}.")
-    check_splits(rows, cv)
+    check_splits(rows, cv, repeats, seed)
     learners = [learner for learner in LEARNERS.values() if not models or learner.name in models]
     until = None if max_time is None else begin + max_time
     trials = Contest(rows, metric, learners, cv, repeats, seed, until).run(done)

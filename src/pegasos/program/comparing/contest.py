@@ -118,7 +118,7 @@ class Contest:
         return Trial(value, fit_seconds, 1000 * predict_seconds / len(test), size, fitted.choice, fitted.early)
 
 
-def check_splits(rows: Dataset, cv: int) -> None:
+def check_splits(rows: Dataset, cv: int, repeats: int, seed: int) -> None:
     """Refuse what cannot be split, before anything is fitted."""
     classes, counts = np.unique(rows.labels, return_counts=True)
     if len(classes) < 2:
@@ -128,6 +128,13 @@ def check_splits(rows: Dataset, cv: int) -> None:
     groups = cv if rows.groups is None else len(np.unique(rows.groups))
     if groups < cv:
         raise BadData(f"{rows.name}: there are {counted(groups, 'group')}; give at most as many folds (cv).")
+    for train, _ in (split for repeat in range(repeats) for split in folds(cv, rows, seed + repeat)):
+        there = np.unique(rows.labels[train])
+        if len(there) < 2:
+            missing = next(code for code, each in enumerate(classes) if each not in there)
+            rare = f"the {counted(int(counts[missing]), 'row')} of class {plain(classes[missing])!r}"
+            more = "more rows" if rows.groups is None else "more rows, in more than one group"
+            raise BadData(f"{rows.name}: {rare} can be in one fold only, and the others then have one class. It needs {more}.")
 
 
 def _answers(model: Any, rows: Dataset, labels: Any, metric: Metric) -> Answers:

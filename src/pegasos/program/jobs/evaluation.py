@@ -22,10 +22,13 @@ from pegasos.program.terminal import console, judging_values, option_values
 from pegasos.program.terminal.options import JudgingOptions, ReadingOptions
 from pegasos.search.anatomy import anatomy
 from pegasos.search.figures import Figure, measured
+from pegasos.search.results import calibrated_in_fold
 
 Array = np.ndarray[Any, Any]
 
 _AS_CHOSEN = JudgingOptions()
+#: Where probabilities come from that a model file does not have.
+CALIBRATED_HERE = "a sigmoid of its scores, each row by one that was fitted to others of these rows"
 
 
 def evaluate(
@@ -66,13 +69,19 @@ def evaluate(
     parts = _parts(known, in_test_group, trained is not None)
     counts = np.array([saved.card.classes.get(name, 0) for name in names])
     usual = int(counts.argmax()) if counts.any() else None
-    everything = _answers(y, predicted, list(names), np.concatenate(scores) if scores else None, learner)
+    joined = np.concatenate(scores) if scores else None
+    calibrates = metric.kind.needs == PROBABILITIES and not learner.has_probabilities
+    p = None if joined is None or metric.kind.needs != PROBABILITIES else _probabilities(learner, joined, y, parts)
+    everything = _answers(y, predicted, list(names), joined, p, len(learner.classes_))
     plain = replace(metric, positive=_text(metric.positive), costs=tuple((_text(a), _text(b), c) for a, b, c in metric.costs))
     return EvaluationRecord(
         model=path,
         data=data,
         errors={name: _count(y[rows], predicted[rows], usual) for name, rows in parts.items()},
-        notes=list(_notes(known, trained is not None, same_data, _count(y, predicted), saved.card)),
+        notes=[
+            *_notes(known, trained is not None, same_data, _count(y, predicted), saved.card),
+            *([f"The model has no probabilities: {metric.name} is that of {CALIBRATED_HERE}."] if calibrates else []),
+        ],
         confusion=Confusion.of_codes(y[looked], predicted[looked], names, len(saved.model.classes), kind),
         metric=metric.name,
         positive=plain.positive,
@@ -91,8 +100,6 @@ def metric_of(saved: SavedModel, judging: JudgingOptions) -> Metric:
     found = judging_values.make_metric(judging, classes)
     if found is None:
         raise UsageError(f"run knows the metrics {', '.join(METRICS)}; {judging.metric} is a scorer of scikit-learn for tune.")
-    if found.kind.needs == PROBABILITIES and not anatomy(saved.model.estimator, fitted=True).learner.has_probabilities:
-        raise UsageError(f"this model has no probabilities, which {found.name} needs; other metrics work.")
     try:
         rows = np.repeat(classes, [max(1, card.classes.get(text, 1)) for text in label_texts(classes).tolist()])
         return found.settled(rows)
@@ -104,10 +111,18 @@ def _text(label: Any) -> str | None:
     return None if label is None else label_text(label)
 
 
-def _answers(y: Array, predicted: Array, names: list[str], scores: Array | None, learner: Any) -> Answers:
+def _probabilities(learner: Any, scores: Array, y: Array, parts: dict[str, Array]) -> Array:
+    """The model's; where it has none, those of a sigmoid of its scores, in each part of the rows by itself."""
+    if learner.has_probabilities:
+        return np.asarray(learner.probabilities_of(scores))
+    classes, p = np.arange(len(learner.classes_)), np.empty((len(y), len(learner.classes_)))
+    for rows in parts.values():
+        p[rows] = calibrated_in_fold(scores[rows], y[rows], classes)
+    return p
+
+
+def _answers(y: Array, predicted: Array, names: list[str], scores: Array | None, p: Array | None, columns: int) -> Answers:
     """What the model says, by the texts of classes; those that it does not know come last, without scores."""
-    p = learner.probabilities_of(scores) if scores is not None and learner.has_probabilities else None
-    columns = len(learner.classes_)
 
     def widened(values: Any) -> Any:
         if values is None:

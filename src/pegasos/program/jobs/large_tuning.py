@@ -16,13 +16,22 @@ from pegasos.engine.interruption import Interrupted
 from pegasos.engine.kernels import as_kernel
 from pegasos.engine.passes import MOST_FEATURES
 from pegasos.learners.catalogue import MODELS, SDCA, make_learner
+from pegasos.metrics import Metric, measure_of
 from pegasos.nystroem import Nystroem
 from pegasos.program.grids import SOLVED_ROWS
 from pegasos.program.jobs import tune_files, tune_search, tuning
 from pegasos.program.jobs.clusters import cluster_of
 from pegasos.program.jobs.large_tables import LargeTable
 from pegasos.program.jobs.large_training import chosen_scale
-from pegasos.program.jobs.prepared_tables import Known, PreparedTable, count_errors, prepared, save_large, stored_numbers
+from pegasos.program.jobs.prepared_tables import (
+    Known,
+    PreparedTable,
+    answers_of,
+    count_errors,
+    prepared,
+    save_large,
+    stored_numbers,
+)
 from pegasos.program.jobs.tune_search import TuneJob
 from pegasos.program.large.optimum import Cluster, fit_to_files
 from pegasos.program.large.preparation import fitted_pipeline
@@ -84,7 +93,7 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
         explored = tune_search.explore(searched, rows, _until_search(until), cluster)
         search = explored.search
         calibration, threshold = tuning.decide(search, aim)
-        told = _Whole(job, table, found, search, rows, cluster, judges).learned(until)
+        told = _Whole(job, table, found, search, rows, cluster, explored.metric, judges).learned(until)
     split = "random, row by row" if table.share else "none set aside"
     record = tune_files.make_record(
         job,
@@ -130,6 +139,8 @@ class _Whole:
     search: Any
     rows: Dataset
     cluster: Cluster | None
+    #: What was searched by; None: a scorer of scikit-learn.
+    metric: Metric | None
     #: Test rows by which the sample's model is judged where there is no time for all of them.
     judges: Sample | None
 
@@ -180,7 +191,7 @@ class _Whole:
         cheap = found.training * cost**2 <= CHEAP and share < 1.0
         with prepared(self.table, found, estimator, width, COMPARED if cheap else 0.0) as files:
             compared = list(self._compared(learner, files, setting.lam, share)) if cheap else []
-            best = min(compared, key=lambda each: (each.errors.error, -each.lam), default=None)
+            best = min(compared, key=self._order, default=None)
             lam = setting.lam * share**0.5 if best is None else best.lam
             with console.working(f"training {model} on {found.training} rows", "passes"):
                 self._fit(learner, files, lam, TRAINING, APART)
@@ -197,6 +208,7 @@ class _Whole:
                 passes=int(learner.n_iter_),
                 gap=float(learner.gap_),
                 compared=compared,
+                metric="error" if self.metric is None else self.metric.name,
             )
             kept = self._refitted(estimator, files, lam)
             return Told(errors, found.training, whole, kept, files.known(everything=kept is not estimator))
@@ -219,7 +231,18 @@ class _Whole:
             candidate = clone(learner)
             with console.working(f"comparing λ = {each:.3g} on {files.train.count} rows", "passes"):
                 self._fit(candidate, files, each, TRAINING)
-                yield Compared(each, count_errors(files, candidate, apart=[files.compare])["apart"])
+                errors = count_errors(files, candidate, apart=[files.compare])["apart"]
+                if self.metric is None or self.metric.name == "error":
+                    yield Compared(each, errors)
+                else:
+                    yield Compared(each, errors, self.metric.value(answers_of(files, candidate, files.compare)))
+
+    def _order(self, found: Compared) -> tuple[float, float]:
+        """The better by the metric first, then the larger λ; by errors where settings were compared by scikit-learn's scorer."""
+        if found.value is None:
+            assert found.errors.error is not None
+            return found.errors.error, -found.lam
+        return found.value if measure_of(self.job.metric).least else -found.value, -found.lam
 
     def _refitted(self, estimator: Any, files: PreparedTable, lam: float) -> Any:
         """The model that is kept: of all rows, if that was asked for and time allows. The steps stay those of training rows."""

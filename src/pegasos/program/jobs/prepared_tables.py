@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 
 from pegasos.engine.thin_rows import ShiftedRows
 from pegasos.learners.one_vs_all import NotFinite
+from pegasos.metrics import Answers, answers
 from pegasos.program import scoring
 from pegasos.program.jobs.large_tables import LargeTable
 from pegasos.program.jobs.model_cards import fingerprint
@@ -32,6 +33,7 @@ from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.messages import plain, size
 from pegasos.program.tables.row_hashes import hash_rows
 from pegasos.program.terminal import console
+from pegasos.search.results import calibrated_in_fold
 
 Array = np.ndarray[Any, Any]
 
@@ -170,12 +172,21 @@ def count_errors(table: PreparedTable, learner: Any, **kinds: Sequence[PreparedR
         rows = mistakes = others = 0
         for X, codes, _ in (part for file in files for part in file.parts()):
             scores = table.scores(learner, X)
-            answers = (scores > learner.threshold_).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-            rows, mistakes = rows + len(codes), mistakes + int((answers != codes).sum())
+            said = (scores > learner.threshold_).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+            rows, mistakes = rows + len(codes), mistakes + int((said != codes).sum())
             others += int((codes != table.usual).sum())
         if rows:
             found[name] = ErrorCount.counted(rows, mistakes, others / rows)
     return found
+
+
+def answers_of(table: PreparedTable, learner: Any, file: PreparedRows) -> Answers:
+    """What a linear model says about all rows of a file, a few numbers each; their classes are known to it."""
+    parts = [(codes, table.scores(learner, X)) for X, codes, _ in file.parts()]
+    codes, scores = (np.concatenate(each) for each in zip(*parts, strict=True))
+    everyone = np.arange(len(table.classes))
+    p = learner.probabilities_of(scores) if learner.has_probabilities else calibrated_in_fold(scores, codes, everyone)
+    return answers(table.classes, table.classes[codes], learner.labels_of(scores), scores, p)
 
 
 def _scores(learner: Any, X: Any) -> Array:

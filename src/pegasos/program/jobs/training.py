@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.learners.catalogue import make_learner
-from pegasos.metrics import Answers, Metric, answers
+from pegasos.metrics import PROBABILITIES, Answers, Metric, answers
 from pegasos.nystroem import Nystroem
 from pegasos.program.jobs import outputs
 from pegasos.program.jobs.clusters import check_cluster, check_learning, cluster_of, fit_on_cluster
@@ -89,7 +89,7 @@ def judged(
             with console.working(f"predicting {len(rows)} {name} rows"):
                 found = ask(estimator, take(dataset, rows))
             errors[name] = ErrorCount.of(dataset.labels[rows], found.classes[found.labels], usual)
-            if metric is not None:
+            if metric is not None and (metric.kind.needs != PROBABILITIES or found.probabilities is not None):
                 known = counts[np.searchsorted(classes, found.classes).clip(max=len(classes) - 1)]
                 figures[name] = as_text(measured(metric, found, np.where(np.isin(found.classes, classes), known, 0)))
     return errors, figures

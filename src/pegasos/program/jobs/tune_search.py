@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from pegasos.learners.catalogue import MODELS, make_learner
+from pegasos.learners.catalogue import make_learner
 from pegasos.metrics import METRICS, PROBABILITIES, Metric
 from pegasos.nystroem import Nystroem
 from pegasos.program.errors import UsageError
@@ -110,16 +110,8 @@ def _metric(job: TuneJob, rows: Dataset) -> Metric | None:
 
 
 def _models(job: TuneJob, metric: Metric | None, rows: int) -> list[str]:
-    """The models to compare: those with probabilities where the metric needs them."""
+    """The models to compare: by default those with probabilities of their own where the metric needs some."""
     wanted = metric is not None and metric.kind.needs == PROBABILITIES
-    having = [model for model, (_, each) in MODELS.items() if each.fixed.get("loss") == "logistic"]
-    for model in job.models if wanted else ():
-        if model not in having:
-            assert metric is not None
-            raise UsageError(
-                f"--metric {metric.name} needs probabilities, which {model} does not have before one setting is chosen and "
-                f"calibrated: take -m {' or '.join(having)}, or --metric roc-auc; the Brier score of the choice is told then."
-            )
     return job.models or default_models(0 if job.learning.landmarks else rows, wanted)
 
 

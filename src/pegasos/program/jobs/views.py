@@ -13,6 +13,7 @@ from pegasos.program.pages.wording import (
     decision_lines,
     decision_words,
     guess_words,
+    probability_words,
     score_text,
     unlike_words,
     verdict_words,
@@ -124,7 +125,11 @@ def show_tune(found: TuneRecord) -> None:
     if choice is not None:
         console.show(f"guess:   {guess_words(choice, measure)}")
     for warning in filter(
-        None, (verdict_words(choice, measure), unlike_words(found.honest, found.errors.get("test"), found.split))
+        None,
+        (
+            verdict_words(choice, measure, found.figures.get("test")),
+            unlike_words(found.honest, found.errors.get("test"), found.split),
+        ),
     ):
         console.heading("", warning)
     console.show()
@@ -132,7 +137,7 @@ def show_tune(found: TuneRecord) -> None:
         show_figures(found.figures, measure, found.positive)
         console.show()
     show_errors(found.errors)
-    console.show(*decision_lines(found.calibration, found.threshold))
+    console.show(*probability_words(measure, found.cells), *decision_lines(found.calibration, found.threshold))
     for advice in found.advice:
         console.show(f"advice: {advice_words(advice)}")
     known = found.training_rows if found.whole is None else found.decision.fitted_rows

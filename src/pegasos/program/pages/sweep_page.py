@@ -74,8 +74,9 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
     optimistic = f"{spread}optimistic, since it was chosen by it"
     tiles.append((f"{how} {measure.name}", score_text(best.value, measure), optimistic, None))
     split = "" if record.decision is None else record.decision.split
-    verdicts = wording.verdict_words(choice, measure), wording.unlike_words(record.honest, test, split)
+    verdicts = wording.verdict_words(choice, measure, tested), wording.unlike_words(record.honest, test, split)
     blocks: list[Block] = [*(Text(line, warning=True) for line in verdicts if line), Tiles(tiles), _next(record)]
+    blocks += [Text(line) for line in wording.probability_words(measure, record.cells)]
     blocks += [Text(advice, warning=True) for advice in record.advice]
     if simplest is not best:
         simpler = f"{texts[simplest.number]} ({score_text(simplest.value, measure)})"

@@ -7,7 +7,9 @@ from collections import Counter
 from typing import Any
 
 from pegasos.engine.kernels import KERNELS, DistanceKernel, Kernel
-from pegasos.metrics import METRICS, PROBABILITIES, Measure
+from pegasos.engine.losses import PROBABILISTIC
+from pegasos.learners.catalogue import MODELS
+from pegasos.metrics import METRICS, PROBABILITIES, Measure, measure_of
 from pegasos.program.records.decisions import CalibrationRecord
 from pegasos.program.records.pages import DataRecord
 from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, WholeRecord
@@ -200,8 +202,10 @@ def whole_words(whole: WholeRecord | None, training_rows: int) -> list[str]:
         f"All training rows were learned by {whole.model}: λ = {whole.lam:.3g}{cost_text(whole.cost)}, {passes}.{kernel}"
     )
     if whole.compared:
-        tried = ", ".join(f"{each.lam:.3g} ({percent(each.errors.error)})" for each in whole.compared)
-        lines.append(f"λ was compared again on {whole.compared[0].errors.rows:,} training rows kept apart: {tried}.")
+        measure, rows = measure_of(whole.metric), whole.compared[0].errors.rows
+        values = [(each.lam, each.errors.error if each.value is None else each.value) for each in whole.compared]
+        tried = ", ".join(f"{lam:.3g} ({score_text(value, measure)})" for lam, value in values).replace("\u00a0", " ")
+        lines.append(f"λ was compared again, by its {measure.name} on {rows:,} training rows kept apart: {tried}.")
     return lines
 
 
@@ -213,14 +217,33 @@ def guess_words(figure: Figure, measure: Measure) -> str:
     return f"{how}: {score_text(figure.guess, measure)}"
 
 
-def verdict_words(figure: Figure | None, measure: Measure) -> str | None:
-    """The sentence that a model deserves which does not beat guessing; None for one that does, or where it is not known."""
-    if figure is None or figure.better:
+def verdict_words(figure: Figure | None, measure: Measure, test: Figure | None = None) -> str | None:
+    """The sentence that a model deserves which does not beat guessing; None for one that does, or where it is not known.
+
+    `test` is the figure on test rows, where `figure` is another: who is not even ahead of guessing there is called that, too.
+    """
+    if figure is not None and not figure.better:
+        where = "rows that it did not learn from"
+    elif test is not None and not test.ahead(measure.least):
+        figure, where = test, "test rows"
+    else:
         return None
-    ahead = figure.value < figure.guess if measure.least else figure.value > figure.guess
-    how = "better by no more than noise" if ahead else "not better"
-    value = f"{measure.name} {score_text(figure.value, measure)} on {figure.rows:,} rows that it did not learn from"
+    how = "better by no more than noise" if figure.ahead(measure.least) else "not better"
+    value = f"{measure.name} {score_text(figure.value, measure)} on {figure.rows:,} {where}"
     return f"This model is no better than guessing: {value}, {how} than {guess_words(figure, measure)}."
+
+
+def probability_words(measure: Measure, cells: list[CellRecord]) -> list[str]:
+    """Where settings were compared by probabilities that some of them do not have: how they got some."""
+    kind = METRICS.get(measure.name)
+    if kind is None or kind.needs != PROBABILITIES:
+        return []
+    models = dict.fromkeys(cell.setting.model for cell in cells)
+    without = [model for model in models if MODELS[model][1].fixed.get("loss") not in PROBABILISTIC]
+    if not without:
+        return []
+    how = "by a sigmoid of its out-of-fold scores, each row by one that was fitted to other rows"
+    return [f"The {measure.name} of {' and '.join(without)} is that of calibrated probabilities: {how}."]
 
 
 def decision_lines(calibration: CalibrationRecord | None, threshold: Threshold | None) -> list[str]:

@@ -131,10 +131,11 @@ class Decision:
 
 @dataclass(frozen=True)
 class Compared:
-    """A λ that was tried on many rows, and its errors on training rows that were kept apart for that."""
+    """A λ that was tried on many rows, and its errors on training rows that were kept apart for that; `value`: of the metric."""
 
     lam: float
     errors: ErrorCount
+    value: float | None = None
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ class WholeRecord:
     """What became of a choice that was made on a sample of a table beyond memory.
 
     `how`: all rows were learned in "passes", or through "landmarks" of the kernel; if neither could be, the model of the "sample"
-    was kept, and `why` says why. `lam` is the λ on all rows, chosen among `compared` where there are any.
+    was kept, and `why` says why. `lam` is the λ on all rows, chosen among `compared` by `metric` where there are any.
     """
 
     sample: int
@@ -155,6 +156,7 @@ class WholeRecord:
     passes: int | None = None
     gap: float | None = None
     compared: list[Compared] = field(default_factory=list)
+    metric: str = "error"
 
 
 @dataclass(frozen=True)
@@ -204,8 +206,11 @@ class TuneRecord:
 
     @property
     def better_than_guessing(self) -> bool | None:
-        """Whether the choice beats always guessing by more than noise, on rows that it did not learn from; None: not known."""
-        return self.figures[OUT_OF_FOLD].better if OUT_OF_FOLD in self.figures else None
+        """Whether the choice beats always guessing by more than noise out of fold, and is ahead on test rows; None: not known."""
+        if OUT_OF_FOLD not in self.figures:
+            return None
+        test = self.figures.get("test")
+        return self.figures[OUT_OF_FOLD].better and (test is None or test.ahead(self.measure.least))
 
     def leading(self) -> list[CellRecord]:
         return leading_cells(self.cells, self.measure.least)

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 #: Values that one option may stand for, and the highest whole number as a parameter of a kernel.
 _MOST = _HIGHEST_COUNT = 1000
 _LARGEST_COUNT = 10**12
+_WORDS_FOR_NUMBERS = ("scale", "inf", "nan")
 
 KERNEL_GRAMMAR = """\
-linear | NAME[:VALUES][:PARAMETER=VALUE], repeatable. VALUES are a,b,c or lo:hi:count (logarithmic);
-`2s` is twice the width that suits the data. `pegasos models` lists the kernels and their parameters."""
+linear | NAME[:VALUES][:PARAMETER=VALUE]; several with commas between them, or repeated. VALUES are a,b,c or lo:hi:count
+(logarithmic); `2s` is twice the width that suits the data. `pegasos models` lists the kernels and their parameters."""
 
 
 def parse_numbers(text: str, option: str) -> list[float]:
@@ -76,7 +77,22 @@ def parse_kernels(texts: Sequence[str]) -> list[Kernel | None]:
     [None, Gaussian(variance=2.0), Gaussian(variance='0.5 scale'), Polynomial(degree=2, coef0=0.0),
      Polynomial(degree=3, coef0=0.0)]
     """
-    return list(dict.fromkeys(kernel for text in texts for kernel in _parse_kernel(text)))
+    return list(dict.fromkeys(kernel for text in texts for each in _listed(text) for kernel in _parse_kernel(each)))
+
+
+def _listed(text: str) -> list[str]:
+    """The kernels of one option: after a comma a word begins the next one, a number belongs to the last.
+
+    >>> _listed("linear,gaussian:scale,2s,polynomial:2,3")
+    ['linear', 'gaussian:scale,2s', 'polynomial:2,3']
+    """
+    found: list[str] = []
+    for part in text.split(","):
+        if found and not (part[:1].isalpha() and part not in _WORDS_FOR_NUMBERS):
+            found[-1] += f",{part}"
+        else:
+            found.append(part)
+    return found
 
 
 def _parse_kernel(text: str) -> list[Kernel | None]:
