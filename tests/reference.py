@@ -761,6 +761,40 @@ def working_sets(
     return c, float(np.mean(inside)) if free and inside else 0.0
 
 
+def ascent_without_rows_at_rest(
+    X: ArrayLike, y: ArrayLike, C: ArrayLike, *, epochs: int, violation: float, next_share: float, random: np.random.Generator
+) -> Vector:
+    """The dual coefficients of the hinge loss after so many epochs; a constant feature is a column of X.
+
+    A row rests that is at its bound and farther inside than the farthest that had to move in the epoch before. All wake when the
+    others violate optimality by no more than `violation`, which is made smaller once no row rests.
+    """
+    X, y, C = np.asarray(X, dtype=float), np.asarray(y, dtype=float), np.asarray(C, dtype=float)
+    everyone = [i for i in range(len(y)) if C[i] > 0]
+    a, active, low, high = np.zeros(len(y)), everyone, -math.inf, math.inf
+    for _ in range(epochs):
+        goes_on, gradients = [], [0.0]
+        for i in random.permutation(active):
+            w = sum((a[j] * y[j] * X[j] for j in range(len(y))), np.zeros(X.shape[1]))
+            g = 1.0 - y[i] * float(w @ X[i])
+            if (a[i] == 0 and g < low) or (a[i] == C[i] and g > high):
+                continue
+            goes_on.append(i)
+            if (a[i] == 0 and g <= 0) or (a[i] == C[i] and g >= 0):
+                continue
+            gradients.append(g)
+            norm = float(X[i] @ X[i])
+            a[i] = min(max(a[i] + g / norm, 0.0), C[i]) if norm > 0 else C[i]
+        if max(gradients) - min(gradients) > violation:
+            low = min(gradients) if min(gradients) < 0 else -math.inf
+            high = max(gradients) if max(gradients) > 0 else math.inf
+            active = goes_on
+        else:
+            violation *= next_share if len(active) == len(everyone) else 1.0
+            active, low, high = everyone, -math.inf, math.inf
+    return a
+
+
 def interior_point(X: ArrayLike, y: ArrayLike, C: ArrayLike, *, intercept: str, rounds: int = 60) -> tuple[Vector, float, Vector]:
     """The hinge loss: (w, b, a) where  ||w||^2/2 [+ b^2/2] + sum_i C_i max(0, 1 - y_i (w.x_i + b))  is least.
 

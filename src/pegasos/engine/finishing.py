@@ -1,6 +1,6 @@
 """Which method takes over where coordinate ascent crawls, and when: a choice by the rows, the loss and how fast the gap falls.
 
-    hinge     few features: interior point; else working sets
+    hinge     few features: interior point; many sparse rows: coordinate ascent that skips rows at rest; else working sets
     logistic  few features: Newton's method (if not so few: gradients first); else Newton's method with conjugate gradients
 
 "Few" means that a matrix of features x features is cheap: then not one epoch is worth while. Every choice is made for one
@@ -29,6 +29,7 @@ from pegasos.engine.mapped_rows import MappedRows
 from pegasos.engine.newton import solve_logistic
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.passes import MOST_FEATURES
+from pegasos.engine.resting_rows import solve_hinge_by_ascent
 from pegasos.engine.rows import ExplicitRows, GramRows
 from pegasos.engine.sample_start import foretold, sample_of
 from pegasos.engine.sampled_systems import worth
@@ -47,6 +48,8 @@ GRADIENTS_FROM = 300
 #: features of more rows than a set can hold epochs are always better), and conjugate gradients.
 WALKED_EPOCHS = 3
 EPOCHS_WORTH_SETS, EPOCHS_WORTH_ITERATING = 4.0, 30.0
+#: The same for epochs that skip rows at rest.
+EPOCHS_WORTH_RESTING = 4.0
 #: Rows up to which a factor of the whole kernel matrix is made, and rounds of working sets before that.
 FACTORED_ROWS, ROUNDS_BEFORE_FACTOR = 1500, 40
 #: Rows of a sample, the gap that one epoch on it leaves where epochs will crawl, the one up to which a sample foretells
@@ -96,12 +99,17 @@ class Finisher:
         copied = 1.0 if members is not None else LARGEST_SHARE if loss.linear_dual else 0.0
         gathered = math.ceil(copied * rows.dtype.itemsize)
         self.second_order = bool(few) and workspace_bytes(self._m, rows.width, 1, gathered) <= memory
+        # steps of dense rows cost less than to skip them, and one by one coefficients cannot keep their sum
+        self._resting = loss.linear_dual and self._explicit and sparse.issparse(rows.X) and self._m > LARGEST_SET
+        self._resting &= not self.second_order and intercept is not Intercept.FREE
         self._sets: WorkingSets | None = None
         self._lines: Lines
 
     @property
     def method(self) -> str:
         """The method in words."""
+        if self._resting:
+            return "coordinate ascent without the rows at rest"
         if self._loss.linear_dual:
             return "an interior point method" if self.second_order else "working sets"
         return "Newton's method" if self.second_order else "Newton's method with conjugate gradients"
@@ -116,6 +124,8 @@ class Finisher:
             return solve_hinge_on_many(self._rows.X, *common) if self._loss.linear_dual else self._solve_logistic(targets)
         if not self._loss.linear_dual:
             return solve_logistic_iteratively(self._rows, *common, start)
+        if self._resting:
+            return solve_hinge_by_ascent(self._rows.X, *common, start)
         by_lines = self._by_lines  # before the matrix is made
         if self._sets is None or names is None:
             self._lines = self._make_lines(len(targets))
@@ -238,6 +248,8 @@ class Finisher:
             return 0.0
         if not self._loss.linear_dual:
             return EPOCHS_WORTH_ITERATING
+        if self._resting:
+            return EPOCHS_WORTH_RESTING
         return np.inf if self._explicit and self._m > LARGEST_SET else EPOCHS_WORTH_SETS
 
     # -- a sample of the rows ------------------------------------------------------------------------------------------
