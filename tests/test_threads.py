@@ -1,0 +1,50 @@
+"""Pieces of work in the order of their numbers, whoever does them."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from pegasos.engine.threads import in_order
+
+
+@pytest.mark.parametrize(("count", "helpers"), [(1, 1), (2, 1), (40, 1), (40, 3)])
+def test_results_come_in_order_and_few_of_them_early(count: int, helpers: int) -> None:
+    ahead, found, taken = 2, [], []
+
+    def work(number: int) -> int:
+        taken.append((number, len(found)))
+        time.sleep(0.003 * (number % 3))
+        return number
+
+    with ThreadPoolExecutor(helpers) as pool:
+        found.extend(in_order(work, count, pool, helpers, ahead))
+    assert found == list(range(count))
+    assert sorted(number for number, _ in taken) == list(range(count))
+    assert all(number <= ended + ahead for number, ended in taken)
+
+
+@pytest.mark.parametrize("bad", [0, 7, 19])
+def test_an_error_reaches_who_reads_whoever_made_it(bad: int) -> None:
+    def work(number: int) -> int:
+        time.sleep(0.001)
+        if number == bad:
+            raise ValueError(f"piece {bad}")
+        return number
+
+    found: list[int] = []
+    with ThreadPoolExecutor(2) as pool, pytest.raises(ValueError, match=f"piece {bad}"):
+        found.extend(in_order(work, 20, pool, 2, 3))
+    assert found == list(range(len(found)))
+    assert len(found) <= bad
+
+
+def test_who_stops_reading_stops_the_work() -> None:
+    taken: list[int] = []
+    with ThreadPoolExecutor(1) as pool:
+        results = in_order(taken.append, 1000, pool, 1, 2)
+        next(results)
+        results.close()
+    assert len(taken) <= 10
