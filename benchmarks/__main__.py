@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import os
 import pkgutil
 import sys
@@ -54,23 +53,23 @@ def main() -> int:
     missed = left_out = 0
     for benchmark in [known[name] for name in given.names or known]:
         print(f"\n{benchmark.name}: {benchmark.compares}", flush=True)
-        rows: list[Row] = []
-        skipped = ""
-        try:
-            show(HEADS)
-            parts = [benchmark.cases[case] for case in given.case] or [benchmark.run]
-            for row in itertools.chain.from_iterable(part(given.repeats) for part in parts):
-                rows.append(row)
-                show(line(row.as_dict()))
-                if row.note:
-                    print(f"      {row.note}", flush=True)
-        except NotHereError as reason:
-            skipped = str(reason)
-            left_out += 1
-            print(f"  skipped: {skipped}", flush=True)
-        if given.rows is None:
-            keep(results, benchmark, rows, skipped, part=bool(given.case))
-        missed += sum(row.reached is False for row in rows)
+        show(HEADS)
+        for measure in [benchmark.cases[case] for case in given.case] or [benchmark.run]:
+            rows: list[Row] = []
+            skipped = ""
+            try:
+                for row in measure(given.repeats):
+                    rows.append(row)
+                    show(line(row.as_dict()))
+                    if row.note:
+                        print(f"      {row.note}", flush=True)
+            except NotHereError as reason:
+                skipped = str(reason)
+                left_out += 1
+                print(f"  skipped: {skipped}", flush=True)
+            if given.rows is None:
+                keep(results, benchmark, rows, skipped, part=bool(given.case))
+            missed += sum(row.reached is False for row in rows)
     print(f"\n{missed} targets missed, {left_out} benchmarks skipped")
     return 0
 
