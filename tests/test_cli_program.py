@@ -214,6 +214,22 @@ print("light")
     assert done.stdout == "light\n", done.stderr
 
 
+def test_the_page_of_a_run_loads_no_learner(tmp_path):
+    """Records are read as they are: scikit-learn and what comes with it took more than half of the time."""
+    written(numbers(), tmp_path / "my.csv")
+    grid = ["-m", "sdca", "--kernel", "gaussian:1s", "--lam", "0.1,1", "--cv", "2"]
+    fine("tune", tmp_path / "my.csv", *grid, "-q", "-o", tmp_path / "run")
+    code = f"""
+import sys
+from pegasos.program import app
+assert app.run(["report", {str(tmp_path / "run")!r}]) == 0
+heavy = {{"sklearn", "scipy.stats", "scipy.optimize", "scipy.spatial", "pandas", "polars", "vl_convert"}} & set(sys.modules)
+assert not heavy, heavy
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_completion():
     assert "_PEGASOS_COMPLETE=complete_bash" in program(_PEGASOS_COMPLETE="source_bash").stdout
     words = {"_PEGASOS_COMPLETE": "complete_bash", "COMP_WORDS": "pegasos tr", "COMP_CWORD": "1"}

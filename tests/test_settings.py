@@ -304,3 +304,9 @@ def test_numbers_that_json_does_not_have_are_equal_to_themselves_and_come_back()
     assert setting.preparation[0][1].params == (("strategy", "median"),)
     strange = Setting.of(make_pipeline(SimpleImputer(fill_value=float("nan"), strategy="constant"), SDCA(lam=0.1)))
     assert Setting.from_json(json.loads(json.dumps(strange.to_json(), allow_nan=False))) == strange
+
+
+@pytest.mark.parametrize("declaration", DECLARATIONS, ids=lambda each: each.learner)
+def test_the_declared_limit_is_the_default_of_the_learner(declaration):
+    learner = learner_class(declaration)()
+    assert declaration.usual_limit == (None if declaration.tolerance is None else learner.stop[1])

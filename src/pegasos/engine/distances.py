@@ -13,7 +13,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.spatial.distance import cdist
 
 from pegasos.engine.compiling import announced, compiled
 from pegasos.engine.threads import run_blocks
@@ -138,7 +137,7 @@ class Pairs:
         if near is None:
             return
         if not self._sparse and len(near.rows) > MANY * out.size:
-            out[...] = cdist(x, z, "sqeuclidean")
+            out[...] = _direct(x, z, "sqeuclidean")
         else:
             _fill_by_differences(x, z, near, out)
 
@@ -331,9 +330,16 @@ def _fill_by_differences(x: Any, z: Any, near: Near, out: NDArray[Any]) -> None:
         out[i, j] = squared_norms(x[i].astype(np.float64) - z[j].astype(np.float64))
 
 
+def _direct(x: Any, z: Any, metric: str) -> NDArray[np.float64]:
+    """Distances by differences, number by number; what computes them is loaded by whoever needs it."""
+    from scipy.spatial.distance import cdist
+
+    return np.asarray(cdist(x, z, metric))
+
+
 def _manhattan(x: Any, z: Any) -> NDArray[np.float64]:
     if not sparse.issparse(x):
-        return np.asarray(cdist(x, z, "cityblock"))
+        return _direct(x, z, "cityblock")
     # Imported here because it takes half a second.
     from sklearn.metrics.pairwise import manhattan_distances
 

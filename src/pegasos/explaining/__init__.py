@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from pegasos.explaining.deciding import Decider, deciders
 from pegasos.explaining.dependence import Dependence, dependence
@@ -72,6 +71,8 @@ def explain(
     >>> found.importance[0].column, found.importance[0].sure, len(found.effects)
     ('x3', True, 4)
     """
+    from sklearn.utils.validation import check_is_fitted
+
     model = getattr(model, "best_estimator_", model)
     learner: Any = anatomy(model, fitted=True).learner
     check_is_fitted(learner)

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pegasos.learners.task import is_missing
-
 Array = np.ndarray[Any, Any]
 
 #: Numbers of a sparse table that may be written out.
@@ -77,6 +75,8 @@ class Columns:
 
 def gaps(values: Array) -> Array:
     """Where a column has no value."""
+    from pegasos.learners.task import is_missing
+
     return np.array([is_missing(each) for each in values.tolist()], dtype=bool)
 
 

@@ -31,6 +31,7 @@ class Declaration:
     stops         the parameters that end a walk, the one that is counted first; `unit` is what they and n_iter_ count
     draws         parameters that decide which examples are drawn: learners that agree in them can walk in step
     tolerance     the parameter that ends a walk early by its certificate, if there is one: a stop is then a limit
+    usual_limit   that limit where nothing is said
     """
 
     learner: str
@@ -41,6 +42,7 @@ class Declaration:
     unit: str
     draws: tuple[str, ...]
     tolerance: str | None = None
+    usual_limit: int | None = None
     #: Whether the rule reads its own dual coefficient, so that they are kept for linear predictors too.
     keeps_coefficients: bool = False
     #: What fit_intercept="free" means: the same as "augment" (nothing is regularized), "free" itself, or nothing (None).
@@ -108,6 +110,7 @@ SDCA = Declaration(
     unit="epochs",
     draws=("sampling",),
     tolerance="tol",
+    usual_limit=1000,
     keeps_coefficients=True,
     free_intercept="free",
     fitted_numbers=("lam_", "gap_"),

@@ -7,12 +7,14 @@ import sys
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pegasos.engine.kernels import DistanceKernel, Polynomial
-from pegasos.search.grid import Cell
+
+if TYPE_CHECKING:
+    from pegasos.search.grid import Cell
 
 Array = np.ndarray[Any, Any]
 

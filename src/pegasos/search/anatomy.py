@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sklearn.pipeline import Pipeline
-
-from pegasos.learners.one_vs_all import OneVsAllClassifier
-from pegasos.preprocessing import DropOutliers
+if TYPE_CHECKING:
+    from pegasos.learners.one_vs_all import OneVsAllClassifier
 
 
 @dataclass(frozen=True)
@@ -21,6 +19,8 @@ class Stage:
     @property
     def drops(self) -> bool:
         """Whether it drops training rows instead of transforming all of them."""
+        from pegasos.preprocessing import DropOutliers
+
         return isinstance(self.part, DropOutliers)
 
 
@@ -49,6 +49,11 @@ class Anatomy:
 
 def anatomy(estimator: Any, fitted: bool = False) -> Anatomy:
     """Read a learner, alone, at the end of a Pipeline or inside DropOutliers; with `fitted` its fitted parts."""
+    from sklearn.pipeline import Pipeline
+
+    from pegasos.learners.one_vs_all import OneVsAllClassifier
+    from pegasos.preprocessing import DropOutliers
+
     stages: list[Stage] = []
     inner, prefix, weight_name, name = estimator, "", "sample_weight", ""
     while not isinstance(inner, OneVsAllClassifier):

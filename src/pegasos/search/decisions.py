@@ -5,14 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
-from pegasos.learners.calibration import ISOTONIC, SIGMOID, Calibration, fit_calibration
 from pegasos.metrics import METRICS, Metric, answers
 from pegasos.search.figures import resamples
+
+if TYPE_CHECKING:
+    from pegasos.learners.calibration import Calibration
 
 Array = np.ndarray[Any, Any]
 
@@ -73,6 +74,8 @@ def choose_calibration(scores: Array, codes: Array, own: Array | None = None) ->
     `own` are the model's own probabilities, if it has some. Own ones go before a sigmoid, and this before steps, which have many
     numbers to fit: what comes later must be better by more than a standard error of the difference.
     """
+    from pegasos.learners.calibration import ISOTONIC, SIGMOID, fit_calibration
+
     counts = np.bincount(codes)
     if counts.min() < LEAST_ROWS:
         raise ValueError(f"a class has {counts.min()} rows with out-of-fold scores; to calibrate, {LEAST_ROWS} are needed.")
@@ -91,6 +94,10 @@ def cross_fitted(kind: str, scores: Array, codes: Array) -> Array:
     """Probabilities of all rows (rows x classes), each from a map that was fitted to others; a code below 0 is a class without
     scores, to which no map is fitted. Every row the shares of the classes where there are too few rows to leave some out.
     """
+    from sklearn.model_selection import StratifiedKFold
+
+    from pegasos.learners.calibration import fit_calibration
+
     columns = 2 if scores.ndim == 1 else max(2, scores.shape[1])
     known = codes >= 0
     if np.bincount(codes[known], minlength=columns).max() < PARTS:

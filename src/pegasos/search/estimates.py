@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import beta, binomtest
 
 Array = np.ndarray[Any, Any]
 
@@ -52,6 +51,8 @@ def bootstrap_choice(wrong: Array, rounds: int = 1000, seed: int = 0) -> Estimat
 
 def held_out(wrong: Array) -> Estimate:
     """The error on rows that took no part in the choice, with the exact binomial interval."""
+    from scipy.stats import beta
+
     mistakes, rows = int(wrong.sum()), len(wrong)
     low = float(beta.ppf(0.025, mistakes, rows - mistakes + 1)) if mistakes else 0.0
     high = float(beta.ppf(0.975, mistakes + 1, rows - mistakes)) if mistakes < rows else 1.0
@@ -75,5 +76,7 @@ def mcnemar(wrong_one: Array, wrong_two: Array) -> float:
     >>> mcnemar(np.array([1, 1, 1, 1, 1, 1, 0, 0]) > 0, np.zeros(8) > 0)
     0.03125
     """
+    from scipy.stats import binomtest
+
     only_one, discordant = int(np.sum(wrong_one & ~wrong_two)), int(np.sum(wrong_one != wrong_two))
     return 1.0 if discordant == 0 else float(binomtest(only_one, discordant, 0.5).pvalue)

@@ -16,19 +16,13 @@ from itertools import takewhile
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from pegasos.engine.kernels import KERNELS, Kernel, as_kernel
 from pegasos.learners.catalogue import MODELS, Declaration, learner_class, model_of
-from pegasos.learners.task import is_precomputed
-from pegasos.nystroem import Nystroem
-from pegasos.preprocessing import DropOutliers
 from pegasos.search.anatomy import Anatomy, anatomy
 
 #: Parameters of learners that change no result of a cell.
 _CIRCUMSTANCES = ("checkpoints", "client", "memory", "random_state", "warm_start")
-#: What is none of a step's own parameters, or changes no result of it.
-_NO_PARAMETERS = ((DropOutliers, "estimator"), (Nystroem, "memory"))
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,6 +99,8 @@ class Setting:
     @classmethod
     def read(cls, parts: Anatomy) -> Setting:
         """The setting of an estimator that was read already."""
+        from pegasos.learners.task import is_precomputed
+
         learner = parts.learner
         learner.check_parameters()
         declaration, fresh = learner.declaration, type(learner)()
@@ -168,11 +164,11 @@ def freeze(value: Any) -> Any:
         return freeze(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return Opaque(str(value))  # nan equals itself, and neither nan nor infinity is JSON
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
     if isinstance(value, Kernel):
         known = KERNELS.get(value.name) is type(value)
         return type(value)(**{name: freeze(each) for name, each in value.get_params().items()}) if known else _opaque(value)
-    if isinstance(value, BaseEstimator):
-        return Part(f"{type(value).__module__}.{type(value).__qualname__}", tuple(_given(value)))
     if isinstance(value, dict):
         return Table(tuple((freeze(name), freeze(each)) for name, each in value.items()))
     if isinstance(value, list | tuple):
@@ -180,13 +176,18 @@ def freeze(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]
         return Opaque(f"array of shape {value.shape}, {value.dtype}, {digest}")
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
+    from sklearn.base import BaseEstimator  # not for the plain values of records, which no learner is loaded for
+
+    if isinstance(value, BaseEstimator):
+        return Part(f"{type(value).__module__}.{type(value).__qualname__}", tuple(_given(value)))
     return _opaque(value)
 
 
 def _given(estimator: Any) -> Iterator[tuple[str, Any]]:
-    """The parameters that differ from the defaults."""
+    """The parameters that differ from the defaults; without what is none of a step's own, or changes no result of it."""
+    from pegasos.nystroem import Nystroem
+    from pegasos.preprocessing import DropOutliers
+
     defaults = {name: each.default for name, each in inspect.signature(type(estimator)).parameters.items()}
     for name, value in sorted(estimator.get_params(deep=False).items()):
         if (isinstance(estimator, DropOutliers) and name == "estimator") or (

@@ -32,7 +32,6 @@ def command(
       pegasos report my.model --data my.csv -o model.html
     """
     from pegasos.program.jobs import outputs
-    from pegasos.program.jobs.model_cards import SavedModel
     from pegasos.program.jobs.views import give
     from pegasos.program.pages import report
     from pegasos.program.pages.run_folders import RECORDS
@@ -43,12 +42,18 @@ def command(
     target = Path(out) if out is not None else place / "report.html" if place.is_dir() else place.with_suffix(".html")
     read = [str(place / each) for each in RECORDS] if place.is_dir() else [run]
     outputs.check_file(str(target), *read, *([] if data is None else [data]), what="a page")
-    rows = None if data is None else SavedModel.open(run).labelled_rows(data, reading)
+    rows: dict[str, Any] = {} if data is None else {"X": _labelled_rows(run, data, reading), "source": data}
     with console.working(f"writing {target}"):
-        page = report(run) if rows is None else report(run, rows, source=data)
+        page = report(run, **rows)
         written = page.write(target.parent, figures=figures, name=target.name)
     found: dict[str, Any] = {"report": str(written), "bytes": written.stat().st_size}
     if figures:
         found["figures"] = str(written.parent / "figures")
     more = f"; {found['figures']}/" if figures else ""
     give(found, talking.as_json, lambda: console.show(f"written: {written}, {found['bytes'] / 1e6:.1f} MB{more}"))
+
+
+def _labelled_rows(model: str, data: str, reading: ReadingOptions) -> Any:
+    from pegasos.program.jobs.model_cards import SavedModel
+
+    return SavedModel.open(model).labelled_rows(data, reading)

@@ -8,7 +8,6 @@ import zlib
 from typing import Any
 
 import numpy as np
-from scipy import ndimage
 
 from pegasos.program.records.pages import Boundary
 
@@ -20,6 +19,8 @@ WIDTH, HEIGHT, LINE = 600, 400, (112, 118, 128)
 
 def fields(edge: Boundary) -> tuple[Array, Array]:
     """At each pixel, upper lines first: the place of the leading class in `codes`, and its lead (of two classes the score)."""
+    from scipy import ndimage
+
     side = round(len(edge.scores[0]) ** 0.5)
     parts = [np.asarray(each).reshape(side, side)[::-1] for each in edge.scores]
     grown = [ndimage.zoom(each, (HEIGHT / side, WIDTH / side), order=3, mode="nearest") for each in parts]

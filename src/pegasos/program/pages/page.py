@@ -9,17 +9,13 @@ from typing import Any
 from pegasos.program.files import write_bytes, write_text
 from pegasos.program.pages import comparison_page, model_page, rendering, study_page, sweep_page
 from pegasos.program.pages.blocks import Block, Section, Table
-from pegasos.program.pages.fitted_facts import check_shown
 from pegasos.program.pages.html_page import HtmlPage
-from pegasos.program.pages.recording import record_model, record_sweep
-from pegasos.program.pages.row_samples import as_dataset
-from pegasos.program.pages.run_folders import read_model_file, read_run
+from pegasos.program.pages.run_folders import read_run
 from pegasos.program.records.comparisons import Comparison
 from pegasos.program.records.pages import PageRecord
 from pegasos.program.records.studies import StudyRecord
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain
-from pegasos.search.sweep import SweepCV
 
 #: The look of charts in files: black on white, whatever the page's reader prefers.
 _ON_PAPER = {"background": "white", "font": "sans-serif", "view": {"stroke": None}, "axis": {"gridOpacity": 0.4}}
@@ -80,15 +76,27 @@ def report(thing: Any, X: Any = None, y: Any = None, **facts: Any) -> Page:
     if isinstance(thing, Comparison):
         return Page(*comparison_page.build(thing))
     if not isinstance(thing, str | Path):
-        check_shown(thing, "report shows a SweepCV, a learner of pegasos, a folder of a run or a model file")
-        record = record_sweep if isinstance(thing, SweepCV) else record_model
-        return make_page(record(thing, as_dataset(X, y, facts), **facts))
+        return make_page(_record_fitted(thing, X, y, facts))
     path = Path(thing)
     if not path.exists():
         raise BadData(f"{path} does not exist: give the folder of a run of tune or study, or a model file.")
     if path.is_dir():
         return _read_page(path)
+    from pegasos.program.pages.model_files import read_model_file
+
     return make_page(read_model_file(path, X, y, facts))
+
+
+def _record_fitted(thing: Any, X: Any, y: Any, facts: dict[str, Any]) -> PageRecord:
+    """What is shown of a fitted search, learner or pipeline. A page of records needs none of these, and loads none."""
+    from pegasos.program.pages.fitted_facts import check_shown
+    from pegasos.program.pages.recording import record_model, record_sweep
+    from pegasos.program.pages.row_samples import as_dataset
+    from pegasos.search.sweep import SweepCV
+
+    check_shown(thing, "report shows a SweepCV, a learner of pegasos, a folder of a run or a model file")
+    record = record_sweep if isinstance(thing, SweepCV) else record_model
+    return record(thing, as_dataset(X, y, facts), **facts)
 
 
 def _read_page(folder: Path) -> Page:

@@ -28,11 +28,11 @@ def _bundle() -> str:
 
     To join them takes seconds, so it is kept beside the compiled code.
     """
-    import vl_convert
-
     kept = cache_folder() / f"vega-{version('vl-convert-python')}.js"
     with contextlib.suppress(OSError, UnicodeDecodeError):
         return kept.read_text(encoding="utf-8")
+    import vl_convert
+
     # No text of the libraries may end the script element or open a comment in it.
     script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     script = script.replace("</script", "<\\/script").replace("<!--", "<\\!--")

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import _get_feature_names
 
 from pegasos.engine.threads import single_threaded_blas
 from pegasos.program.records.pages import Boundary, FeatureRecord, MapRecord, Statistics
@@ -30,6 +29,8 @@ def as_dataset(X: Any, y: Any, facts: dict[str, Any]) -> Dataset | None:
     name, image, columns = facts.pop("name", "the data"), facts.pop("image", None), facts.pop("columns", None)
     if X is None or isinstance(X, Dataset):
         return X
+    from sklearn.utils.validation import _get_feature_names
+
     columns = _get_feature_names(X) if columns is None else columns
     listed, labels = [Column(str(each)) for each in ([] if columns is None else columns)], None if y is None else np.asarray(y)
     if hasattr(X, "columns"):

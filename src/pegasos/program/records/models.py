@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from pegasos.learners.catalogue import model_of
-from pegasos.nystroem import Nystroem
 from pegasos.program.records.codec import OtherVersion, from_json
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.tables.dataset import Column
@@ -40,6 +39,8 @@ class LearnerFacts:
 
 def learner_facts(estimator: Any, rows: int | None = None) -> LearnerFacts:
     """The facts of a fitted learner, alone or in a pipeline; `rows` are those that it learned from."""
+    from pegasos.nystroem import Nystroem
+
     parts = anatomy(estimator, fitted=True)
     learner: Any = parts.learner
     maps = [stage.part for stage in parts.stages if isinstance(stage.part, Nystroem)]

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.metrics import confusion_matrix
 
 from pegasos.metrics import Measure, measure_of, shown_value
 from pegasos.program.records.decisions import CalibrationRecord
@@ -68,6 +67,8 @@ class Confusion:
     @classmethod
     def of(cls, y: Any, predicted: Any, classes: Any, rows: str) -> Confusion:
         """Labels against predictions of `rows`; classes that the model does not know come last."""
+        from sklearn.metrics import confusion_matrix
+
         truth, known = label_texts(y), label_texts(classes)
         names = [*known, *sorted(set(truth) - set(known))]
         return cls(rows, [str(name) for name in names], confusion_matrix(truth, label_texts(predicted), labels=names).tolist())

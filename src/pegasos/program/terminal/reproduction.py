@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pegasos.engine.kernels import KERNELS, DistanceKernel, Kernel, as_kernel
-from pegasos.learners.catalogue import MODELS, learner_class
-from pegasos.nystroem import Nystroem
+from pegasos.learners.catalogue import MODELS
 from pegasos.search.settings import Opaque, Part, Setting, Table
 
 #: Steps of preparation that the command line can ask for.
@@ -30,9 +29,8 @@ def command_line(setting: Setting, source: str | None, seed: int | None, options
     kernel, names = effective_kernel(setting), {each: name for name, each in setting.declaration.options.items()}
     prepared = _preparation(setting)
     values = {**({} if setting.lam is None else {"lam": setting.lam}), **dict(setting.options)}
-    certified = setting.declaration.tolerance is not None
     # The limit that a learner with a certificate has anyway need not be asked for.
-    if setting.stop is not None and not (certified and setting.stop.count == learner_class(setting.declaration)().stop[1]):
+    if setting.stop is not None and setting.stop.count != setting.declaration.usual_limit:
         values[setting.stop.parameter] = setting.stop.count
     if kernel is None or prepared is None or not set(values) <= set(names):
         return None
@@ -91,7 +89,7 @@ def _preparation(setting: Setting) -> list[str] | None:
         elif part.name == "PolynomialFeatures" and part.get("include_bias", True) is False:
             rest += ["--expand", str(part.get("degree", 2))]
         elif part.name == "Nystroem" and {name for name, _ in part.params} <= {"kernel", "landmarks", "random_state"}:
-            rest += ["--landmarks", str(part.get("landmarks", Nystroem().landmarks))]
+            rest += ["--landmarks", str(_of_nystroem(part, "landmarks"))]
         elif part.name == "DropOutliers":
             rest += ["--drop-outliers", _value(part.get("threshold", 3.0))]
         elif part.name != "ColumnTransformer":  # the program adds it by itself where a table needs it
@@ -104,16 +102,23 @@ def landmarks_of(setting: Setting) -> Part | None:
     return next((part for _, part in setting.preparation if part.name == "Nystroem"), None)
 
 
+def _of_nystroem(part: Part, name: str) -> Any:
+    """A parameter of that step, or the default of its class."""
+    from pegasos.nystroem import Nystroem
+
+    return part.get(name, getattr(Nystroem(), name))
+
+
 def effective_kernel(setting: Setting) -> str | None:
     """The kernel that is learned with as the option --kernel says it: the learner's, or that of the features it gets."""
     part = landmarks_of(setting)
-    return kernel_option(setting.kernel if part is None else as_kernel(part.get("kernel", Nystroem().kernel)))
+    return kernel_option(setting.kernel if part is None else as_kernel(_of_nystroem(part, "kernel")))
 
 
 def kernel_words(setting: Setting) -> str | None:
     """The same for people, with the number of landmarks."""
     part, kernel = landmarks_of(setting), effective_kernel(setting)
-    return kernel if part is None or kernel is None else f"{kernel}, {part.get('landmarks', Nystroem().landmarks)} landmarks"
+    return kernel if part is None or kernel is None else f"{kernel}, {_of_nystroem(part, 'landmarks')} landmarks"
 
 
 def expansion_degree(setting: Setting) -> int | None:
