@@ -51,3 +51,10 @@ def test_what_ended_early_is_shown_with_what_it_had():
     assert ended["value"] is None and ended["label"] == "25.0" and "ended early" in ended["shown"]
     (heat,) = (spec for name, spec in grid.figures().items() if name.startswith("heat test"))
     assert [param["value"] for param in heat["params"] if param["name"] == "values"] == [[cells[0].value]]
+    assert "grey: ended early" in heat["title"]["subtitle"]
+
+
+def test_linear_cells_have_no_number_of_support_vectors():
+    settings = [Setting("sdca", None, 0.1), Setting("sdca", Gaussian(1.0), 0.1)]
+    cells = [CellRecord(number, each, 0.1, None, support_vectors=7.0 * number) for number, each in enumerate(settings)]
+    assert [point.support_vectors for point in points_of(cells, [""] * 2)] == [None, 7.0]

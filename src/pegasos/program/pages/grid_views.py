@@ -19,6 +19,9 @@ _ACROSS = ("n_iter", "epochs", "T")
 #: Names of a study's cells that are not worth a word where they are all the same.
 _QUIET = ("experiment", "decoding")
 
+#: What grey cells of a figure are; the page says how many there are.
+_GREY = "grey: ended early, with the value that it had then"
+
 
 def points_of(cells: list[CellRecord], commands: Sequence[str | None], typical: Sequence[float | None] = ()) -> list[Point]:
     """The cells of a tuning run; `typical` is K(x, x) of usual rows for each of them, where that is known."""
@@ -26,6 +29,9 @@ def points_of(cells: list[CellRecord], commands: Sequence[str | None], typical: 
     found = [{name: getattr(cell, name) for name in measured} for cell in cells]
     named = zip(found, named_values([cell.setting for cell in cells]), commands, strict=True)
     points = [Point(**numbers, values=values, command=command) for numbers, values, command in named]
+    for point, cell in zip(points, cells, strict=True):
+        if cell.setting.kernel is None:  # a linear predictor is one vector, whatever rows hold it
+            point.support_vectors = None
     for point, own in zip(points, typical, strict=False):
         point.freedom = None if own is None or point.cost is None else own * point.cost
     return points
@@ -166,7 +172,8 @@ class Grid:
         if all(row["value"] is None for row in rows):
             return None
         title = self._titled(self.described["title"] if part == "test" else "Training", anchor, one, two)
-        return {**self._heat(rows, self._axis(one), self._axis(two), part), "title": title}
+        told = title if all(row["value"] is not None for row in rows) else {"text": title, "subtitle": _GREY}
+        return {**self._heat(rows, self._axis(one), self._axis(two), part), "title": told}
 
     def lines_of(self, anchor: Point, along: str, other: str) -> Spec | None:
         """Values against the numbers of an axis, a line for each value of another; None where no line has two points."""

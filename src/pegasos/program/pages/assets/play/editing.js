@@ -92,7 +92,7 @@ export function planeKey(event, app) {
     app.moveCursor(moved, selected);
   } else if (arrow) {
     const { x, y } = app.cursor || { x: 0, y: 0 };
-    const cursor = { x: rounded(Math.min(Math.max(x + 0.1 * arrow[0], -4), 4)), y: rounded(Math.min(Math.max(y + 0.1 * arrow[1], -2.4), 2.4)) };
+    const cursor = { x: rounded(Math.min(Math.max(x + 0.1 * arrow[0], -4), 4)), y: rounded(Math.min(Math.max(y + 0.1 * arrow[1], -2.6), 2.6)) };
     const near = points.findIndex((point) => Math.hypot(point.x - cursor.x, point.y - cursor.y) < 0.07);
     app.moveCursor(cursor, near < 0 ? null : near);
   } else if (event.key === "Enter") {

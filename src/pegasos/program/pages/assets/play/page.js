@@ -270,7 +270,7 @@ export class Page {
     const words = { perceptron: "Perceptron", pegasos: "Pegasos", sdca: "SDCA" }[spec.model];
     const loss = spec.model === "perceptron" ? "" : `, ${spec.loss}`;
     const letter = this.app.scene.compare ? `<b class="letter ${k ? "other" : ""}">${k ? "B" : "A"}</b> ` : "";
-    const strength = spec.model === "perceptron" ? "" : `, <i>λ</i> = ${short(spec.lam)}`;
+    const strength = spec.model === "perceptron" ? "" : `, <span class="whole"><i>λ</i> = ${short(spec.lam)}</span>`;
     return `<span>${letter}${words}${loss}, ${spec.kernel}${strength}</span><span class="errors">${errorWords({ now })}</span>`;
   }
 

@@ -4,7 +4,7 @@ import { contour, lead, makeGrid, scoreFields, spacing } from "./field.js";
 import { channels, classColour, THEMES, trace } from "./palette.js";
 import { fitted } from "./sizes.js";
 
-const HALF_WINDOW = 2.45;
+const HALF_WINDOW = 2.7;
 const BUDGET = { moving: 6e5, still: 1.2e7 };
 
 export class Plane {

@@ -1,4 +1,4 @@
-// Sets of points in the plane, drawn anew for every seed; the window of the plane shows -2.4 to 2.4.
+// Sets of points in the plane, drawn anew for every seed; the window of the plane shows -2.7 to 2.7.
 
 import { Random } from "./random.js";
 
