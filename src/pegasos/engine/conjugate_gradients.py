@@ -18,6 +18,8 @@ FACTOR_BYTES = 2**28
 #: Iterations before a better preconditioner is thought of, and with the best one.
 LEAST_PATIENCE = 6
 MOST_ITERATIONS = 300
+#: Uses of a preconditioner that are weighed, too, on explicit rows.
+USES = 100
 
 
 def largest_rank(m: int, targets: int) -> int:
@@ -79,6 +81,8 @@ class Systems:
             + 0.1 * m * rank**2
             + columns * (0.06 * m * rank**2 + 0.03 * rank**3)
         )
+        if not self.space.rows.dual:  # with few numbers a row to use it takes as long as a product, again and again
+            making += USES * 1.25 * m * rank * columns
         return int(min(max(making / self.space.nanoseconds(columns), LEAST_PATIENCE), MOST_ITERATIONS))
 
     def _iterate(self, system: System, numbers: Array, inverse: Preconditioner | None, most: int) -> Array:
