@@ -35,8 +35,8 @@ def test_groups_show_the_words_of_the_report_and_what_fits():
     for number in binary_ladder.numbers():
         groups.setdefault(number.group, set()).update(number.readings)
     assert groups["kernel Pegasos, polynomial"] == {"(1 + z·z')^n", "(2 + z·z')^n"}
-    assert groups["kernel Pegasos, gaussian"] == {"as written", "as coded"}
-    assert {"as coded, 10 epochs", "as coded, 20 epochs"} <= groups["kernel Perceptron, gaussian"]
+    assert groups["kernel Pegasos, gaussian"] == {"as written", "as in its program"}
+    assert {"as in its program, 10 epochs", "as in its program, 20 epochs"} <= groups["kernel Perceptron, gaussian"]
     assert {"λ = 0.001", "λ = 0.1", "λ = 0.001, overflowing"} <= groups["Logistic, degree 2, last line"]
     assert all(len(readings) > 1 for readings in groups.values())
 
