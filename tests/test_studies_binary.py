@@ -97,7 +97,7 @@ def test_last_part_compares_with_the_first_row():
     context = type("Context", (), {"dataset": dataset, "study": binary_models.STUDY, "say": staticmethod(lambda text: None)})
     rows = binary_models.STUDY.surpass(context)
     assert [row.what for row in rows][1:] == ["cubic SDCA", "nested choice"]
-    assert rows[0].p is None and all(0 <= row.p <= 1 and row.against.startswith("errs alone ") for row in rows[1:])
+    assert rows[0].p is None and all(0 <= row.p <= 1 and row.against.startswith("newly wrong : newly right ") for row in rows[1:])
     assert all(row.low <= row.error <= row.high and row.rows == 150 for row in rows)
     assert sum(name in rows[2].settings for name in _binary_best.CANDIDATES) >= 1
 
