@@ -22,7 +22,7 @@ def build(found: Comparison) -> tuple[str, str, list[Section], dict[str, Any]]:
         ),
         Section("table", "All figures", [_table(found), Text(_REMARK, small=True), *_choices(found)]),
     ]
-    sizes = ", ".join([count(found.rows, "row"), count(found.features, "column"), count(found.classes, "class")])
+    sizes = ", ".join([count(found.rows, "row"), count(found.features, "feature"), count(found.classes, "class")])
     subtitle = f"{found.data}, {sizes}; {splits_text(found)}, in {duration(found.seconds)}."
     return f"{found.data}: learners compared", subtitle, sections, {"measure": found.measure.name, "least": found.measure.least}
 
