@@ -97,7 +97,7 @@ def _table(found: Comparison) -> Table:
             "who": each.words,
             "whose": "ours" if each.ours else "scikit-learn",
             **{name: getattr(each, name) for name in ("value", "low", "high", "behind", "note")},
-            "p": None if each.p is None else round(each.p, 4),
+            "p": None if each.p is None else _rounded(each.p),
             "fit": _rounded(each.fit_seconds),
             "predict": _rounded(1000 * each.predict_seconds),
             "size": _rounded(each.bytes / 1000),
