@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help install test lint types layers tests slow bench demo play studies docs matrix wheel release browser format pins clean
+.PHONY: help install test lint types layers tests slow bench demo play studies docs matrix wheel release announced browser format pins clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,11 +77,14 @@ wheel: $(STAMP)  ## a source distribution and a wheel in dist, and a try of what
 	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "$$(ls dist/*.whl)[app]"
 	cp tests/smoke.py build/wheel && cd build/wheel && bin/python smoke.py
 
-release: test docs wheel  ## all that must pass before a tag
-	@git diff --quiet HEAD || { echo "there are changes that are not committed"; exit 1; }
-	@version=$$($(BIN)/python -c 'from importlib.metadata import version; print(version("pegasos"))'); \
-		grep -q "^## \[*$$version" CHANGELOG.md || { echo "CHANGELOG.md has no heading for $$version"; exit 1; }; \
-		echo "ready: git tag v$$version"
+release: announced test docs wheel  ## all that must pass before a tag
+	@echo "ready: git tag v$(VERSION)"
+
+# What takes no time is asked first.
+release announced: VERSION = $(shell $(BIN)/python -c 'from importlib.metadata import version; print(version("pegasos"))')
+announced: $(STAMP)
+	@git diff --quiet HEAD || { echo "there are changes that are not committed: commit them first"; exit 1; }
+	@grep -q "^## \[*$(VERSION)" CHANGELOG.md || { echo "CHANGELOG.md has no heading for $(VERSION): see A release in CONTRIBUTING.md"; exit 1; }
 
 # The pages are tested in a real browser; without it those tests are skipped, and say so.
 browser:  ## install Debian's Chromium for the tests of pages, as root

@@ -70,7 +70,12 @@ def test_pages_of_models_have_thresholds_and_certificates(ring):
     record = record_model(model, as_dataset(X, y, {}), tsne=False)
     (found,) = record.certificates
     assert (found.of, found.objective, found.bound) == ("out", model.objective_[0], model.dual_objective_[0])
-    assert record.rates.positive == "out" and record.rates.positives == int((y == "out").sum())
+    rare = min("in", "out", key=list(y).count)
+    for named, seen in ((None, rare), ("out", "out"), ("in", "in")):
+        rates = record_model(model, as_dataset(X, y, {}), tsne=False, positive=named).rates
+        found = np.sum((model.predict(X) == seen) & (y == seen))
+        assert (rates.positive, rates.positives) == (seen, np.sum(y == seen))
+        assert abs(rates.hits[rates.chosen] - found) <= 1
     page = make_page(record)
     assert {"roc", "precision-recall", "boundary"} <= set(page.charts())
     assert "Counted on these rows." in page.html
@@ -152,12 +157,12 @@ def test_a_study_shows_how_its_models_learned(ring, tmp_path):
 def test_a_study_compares_its_models_with_whole_commands(tmp_path):
     results = study_results()
     cells = [replace(cell, learned=240) for cell in results.cells]
-    other = [replace(cell, experiment="as coded", error=cell.error / 2) for cell in cells]
+    other = [replace(cell, experiment="as in its program", error=cell.error / 2) for cell in cells]
     data = StudyData(results.data.name, 300, True, "f")
     save_study(tmp_path, replace(results, cells=[*cells, *other], data=data))
     page = report(tmp_path)
     (table,) = (each for each in page.tables() if each.name == "compared")
-    assert [row["model"] for row in table.rows] == ["as coded", "as written"]
+    assert [row["model"] for row in table.rows] == ["as in its program", "as written"]
     assert "compared" in page.charts()
     commands = [cell["command"] for cell in data_of(page)["grid"]["cells"] if cell.get("command")]
     assert commands and all("--test-size 0.2" in each and "--seed 0" in each for each in commands)

@@ -35,8 +35,8 @@ def test_groups_show_the_words_of_the_report_and_what_fits():
     for number in binary_ladder.numbers():
         groups.setdefault(number.group, set()).update(number.readings)
     assert groups["kernel Pegasos, polynomial"] == {"(1 + z·z')^n", "(2 + z·z')^n"}
-    assert groups["kernel Pegasos, gaussian"] == {"as written", "as coded"}
-    assert {"as coded, 10 epochs", "as coded, 20 epochs"} <= groups["kernel Perceptron, gaussian"]
+    assert groups["kernel Pegasos, gaussian"] == {"as written", "as in its program"}
+    assert {"as in its program, 10 epochs", "as in its program, 20 epochs"} <= groups["kernel Perceptron, gaussian"]
     assert {"λ = 0.001", "λ = 0.1", "λ = 0.001, overflowing"} <= groups["Logistic, degree 2, last line"]
     assert all(len(readings) > 1 for readings in groups.values())
 
@@ -97,7 +97,7 @@ def test_last_part_compares_with_the_first_row():
     context = type("Context", (), {"dataset": dataset, "study": binary_models.STUDY, "say": staticmethod(lambda text: None)})
     rows = binary_models.STUDY.surpass(context)
     assert [row.what for row in rows][1:] == ["cubic SDCA", "nested choice"]
-    assert rows[0].p is None and all(0 <= row.p <= 1 and row.against.startswith("errs alone ") for row in rows[1:])
+    assert rows[0].p is None and all(0 <= row.p <= 1 and row.against.startswith("newly wrong : newly right ") for row in rows[1:])
     assert all(row.low <= row.error <= row.high and row.rows == 150 for row in rows)
     assert sum(name in rows[2].settings for name in _binary_best.CANDIDATES) >= 1
 

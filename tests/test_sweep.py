@@ -23,6 +23,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV
 from pegasos.kernels import Gaussian, Laplacian, Polynomial
+from pegasos.metrics import Metric
 from pegasos.preprocessing import DropOutliers
 from pegasos.search.advice import SweepWarning
 from pegasos.search.estimates import bootstrap_choice, held_out, mcnemar
@@ -272,6 +273,19 @@ def test_bootstrap_is_nearly_unbiased_where_nothing_is_chosen() -> None:
     estimate = bootstrap_choice(wrong, rounds=300)
     assert abs(estimate.error - wrong.mean()) < 0.005
     assert estimate.low < wrong.mean() < estimate.high
+
+
+def test_the_honest_error_is_that_of_the_choice_whatever_it_was_chosen_by() -> None:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, 3))
+    y = np.where(X[:, 0] + random.normal(size=300) > 1.5, "rare", "usual")
+    weights = {"class_weight": [None, {"rare": 9.0, "usual": 1.0}]}
+    sweep = SweepCV(SDCA(random_state=0), weights, cv=3, scoring=Metric("cost", costs=(("rare", "usual", 50.0),))).fit(X, y)
+    assert sweep.best_index_ == 1
+    codes = (y == "usual").astype(int)
+    other, own = (sweep.labels_ != codes).mean(axis=1)
+    assert own > other + 0.05
+    assert sweep.honest_estimate(rounds=200).error == pytest.approx(own, abs=0.01)
 
 
 def test_held_out_interval_is_clopper_pearson() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.learners.one_vs_all import probabilities
-from pegasos.metrics import LABELS, PROBABILITIES, Answers, Metric, answers, as_metric
+from pegasos.metrics import LABELS, PROBABILITIES, Answers, Metric, answers, as_metric, measure_of
 from pegasos.search.advice import warn_user
 from pegasos.search.anatomy import anatomy
 from pegasos.search.choosing import CellSearch
@@ -47,13 +47,16 @@ class FinishedSearch(CellSearch):
         """The error to expect of the choice, with a 95 % interval.
 
         From rows X, y that took no part in the sweep; without them from a bootstrap over the out-of-fold predictions that
-        corrects for having chosen the best of many.
+        corrects for having chosen the best of many by their error. Where the choice was made by another metric, the bootstrap
+        is over its own predictions.
         """
         check_is_fitted(self, "cv_results_")
         if X is not None:
             return held_out(self.best_estimator_.predict(X) != np.asarray(y))
         tested = (self._wrong >= 0).all(axis=0)
-        return bootstrap_choice(self._wrong[:, tested] > 0, rounds=rounds)
+        by_error = self.multimetric_ or measure_of(self.scoring).name == "error" or not hasattr(self, "best_index_")
+        cells = slice(None) if by_error else [self._position[self.best_index_]]
+        return bootstrap_choice(self._wrong[cells][:, tested] > 0, rounds=rounds)
 
     def out_of_fold_scores(self, cell: int) -> Array:
         """Decision values of a leading cell, rows x columns (nan where a row was never tested).

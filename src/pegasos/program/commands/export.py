@@ -33,7 +33,8 @@ def command(
 
     Columns of numbers are one input X, rows x columns. Where some hold words, each column is an input of its own under its name,
     rows x 1: words as text, "" where one is missing; numbers with NaN; dates as days since 1970 began. Outputs: label, scores
-    and, where the model has them, probabilities. The file's metadata_props name them all. It needs: pip install 'pegasos[onnx]'.
+    and, where the model has them, probabilities. The file's metadata_props name them all. It needs onnx: pip install
+    '.[onnx]' in a clone.
     """
     from pegasos.program.jobs.exporting import export
     from pegasos.program.jobs.views import give

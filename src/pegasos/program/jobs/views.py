@@ -10,6 +10,7 @@ import numpy as np
 
 from pegasos.metrics import Measure
 from pegasos.program.pages.wording import (
+    count,
     decision_lines,
     decision_words,
     guess_words,
@@ -107,8 +108,8 @@ def show_confusion(found: Confusion) -> None:
 
 def show_tune(found: TuneRecord) -> None:
     measure, choice = found.measure, found.figures.get(OUT_OF_FOLD)
-    folds = "no fold" if found.decision.by == "look" else f"{found.folds} fold{'' if found.folds == 1 else 's'}"
-    console.heading(f"{found.data}: {len(found.cells)} settings, {folds}, {found.seconds:.1f} s", "")
+    folds = "no fold" if found.decision.by == "look" else count(found.folds, "fold")
+    console.heading(f"{found.data}: {count(len(found.cells), 'setting')}, {folds}, {found.seconds:.1f} s", "")
     leading = found.leading()
     head = ("best of each family", "kernel", "expand", "λ", "C", f"cv {measure.name}", "± folds")
     console.table(head, [_line(cell, found) for cell in leading[:_SHOWN_FAMILIES]], left=2)

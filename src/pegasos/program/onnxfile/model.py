@@ -56,7 +56,7 @@ def export_onnx(model: Any, path: str | os.PathLike[str], *, float32: bool = Fal
     for), or, where some columns hold words, one input a column (rows x 1) under its name: words as text ("" where one is
     missing), numbers as float64 (NaN where one is missing; a date is its number of days since 1970 began). It gives `label`,
     `scores` (those of `decision_function`) and, where the model has them, `probabilities`. Whatever model files hold can be
-    exported; BadModel says what cannot. It needs the package onnx: pip install 'pegasos[onnx]'.
+    exported; BadModel says what cannot. It needs the package onnx: pip install '.[onnx]' in a clone.
     """
     saved = read_model(model) if isinstance(model, str | os.PathLike) else Model(fitted_model(model), 0)
     parts = anatomy(saved.estimator, fitted=True)

@@ -22,7 +22,7 @@ def build(found: Comparison) -> tuple[str, str, list[Section], dict[str, Any]]:
         ),
         Section("table", "All figures", [_table(found), Text(_REMARK, small=True), *_choices(found)]),
     ]
-    sizes = ", ".join([count(found.rows, "row"), count(found.features, "column"), count(found.classes, "class")])
+    sizes = ", ".join([count(found.rows, "row"), count(found.features, "feature"), count(found.classes, "class")])
     subtitle = f"{found.data}, {sizes}; {splits_text(found)}, in {duration(found.seconds)}."
     return f"{found.data}: learners compared", subtitle, sections, {"measure": found.measure.name, "least": found.measure.least}
 
@@ -97,7 +97,7 @@ def _table(found: Comparison) -> Table:
             "who": each.words,
             "whose": "ours" if each.ours else "scikit-learn",
             **{name: getattr(each, name) for name in ("value", "low", "high", "behind", "note")},
-            "p": None if each.p is None else round(each.p, 4),
+            "p": None if each.p is None else _rounded(each.p),
             "fit": _rounded(each.fit_seconds),
             "predict": _rounded(1000 * each.predict_seconds),
             "size": _rounded(each.bytes / 1000),

@@ -23,7 +23,7 @@ def read_model_file(path: Path, X: Any, y: Any, facts: dict[str, Any]) -> PageRe
     card = ModelCard.read(file.card)
     names = file.feature_names if card.columns is None else [column.name for column in card.columns]
     known = {"name": path.name if card.data is None else card.data.name, "columns": names, "image": card.image}
-    facts = {**known, "command": card.command, "seconds": card.seconds, **facts}
+    facts = {**known, "command": card.command, "seconds": card.seconds, "positive": card.positive, **facts}
     name = facts["name"]
     dataset, training, positions, kind = _new_rows(as_dataset(X, y, facts), file.rows)
     found = record_model(file.estimator, dataset, positions=positions, **{"training": training, **facts})

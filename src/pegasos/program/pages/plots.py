@@ -18,7 +18,7 @@ from pegasos.program.pages.grid_views import Grid, points_of
 from pegasos.program.pages.shared_sections import boundary_chart, curve_blocks
 from pegasos.program.pages.vega import Spec
 from pegasos.program.records.codec import to_json
-from pegasos.program.records.decisions import RatesRecord, rates_record
+from pegasos.program.records.decisions import RatesRecord, rates_of_model
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.anatomy import anatomy
 from pegasos.search.sweep import SweepCV
@@ -210,7 +210,7 @@ def _rates(thing: Any, X: Any, y: Any) -> RatesRecord:
         if not np.isin(truth, classes).all():
             raise ValueError(f"y has classes that the model does not know: {np.setdiff1d(truth, classes)[:5].tolist()}.")
         codes = np.searchsorted(classes, truth)
-        return rates_record(estimator.decision_function(X), codes, classes, classes[1], cut, None)
+        return rates_of_model(estimator.decision_function(X), codes, classes, cut)
     if not isinstance(thing, SweepCV):
         raise ValueError("give rows X, y on which the model is judged.")
     found = rates_of(thing, getattr(thing, "threshold_", None))

@@ -20,7 +20,7 @@ from pegasos.program.pages.compared import best_of, compared, metric_of, rates_o
 from pegasos.program.pages.explanation_section import explained
 from pegasos.program.pages.fitted_facts import certificates, curves, made, weights
 from pegasos.program.pages.wording import kernel_text
-from pegasos.program.records.decisions import CalibrationRecord, rates_record
+from pegasos.program.records.decisions import CalibrationRecord, rates_of_model
 from pegasos.program.records.models import learner_facts
 from pegasos.program.records.pages import Curve, DataRecord, ExperimentRecord, KeptCell, ModelRecord, PageRecord, RowsRecord
 from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, best_of_families, cell_records, out_of_fold
@@ -147,14 +147,16 @@ def record_model(
     seconds: float | None = None,
     positions: Array | None = None,
     rows: Any = None,
+    positive: str | None = None,
     tsne: bool = True,
     explanation: Explanation | None = None,
     training: tuple[Dataset, Any] | None = None,
 ) -> PageRecord:
     """Everything about one fitted learner or pipeline, on rows with labels if there are any; as in `record_sweep`.
 
-    rows: the same rows as the estimator takes them, where the dataset holds them otherwise. explanation: what is known already;
-    training: rows that the model was trained on with their numbers, to find those that decide.
+    rows: the same rows as the estimator takes them, where the dataset holds them otherwise. positive: the text of the class that
+    thresholds look at, unless it is the usual one. explanation: what is known already; training: rows that the
+    model was trained on with their numbers, to find those that decide.
     """
     learner: Any = anatomy(estimator, fitted=True).learner
     kernel = kernel_text(None if learner.kernel is None else learner.kernel_)
@@ -188,7 +190,8 @@ def record_model(
     data = replace(record.data, classes=names, counts=[*record.data.counts, *[0] * len(more)])
     rates = None
     if found.ndim == 1 and len(np.unique(codes)) == 2 and known == names:
-        rates = rates_record(found, codes, estimator.classes_, estimator.classes_[1], learner.threshold_, None)
+        named = None if positive is None else estimator.classes_.tolist()[known.index(positive)]
+        rates = rates_of_model(found, codes, estimator.classes_, learner.threshold_, named)
     explanation = explained(estimator, dataset, rows, training) if explanation is None else explanation
     record = replace(record, data=data, errors=errors, kept=kept, rows=shown, explanation=explanation)
     return replace(record, boundary=boundary, no_boundary=reason, rates=rates)

@@ -22,6 +22,11 @@ from pegasos.program.records.runs import best_of_families
 from pegasos.program.records.studies import ExtraRecord, StudyCell, StudyData, StudyRecord
 from pegasos.program.terminal.reproduction import command_line
 
+#: What a column of tables is.
+_READING = (
+    "A reading is one interpretation of what the report did: as written in its text, as in its program, or with a number that "
+    "it does not print. Each group of numbers is judged by the reading that fits it best."
+)
 #: What seconds may be drawn against.
 _TIMED = {"T": "steps (T)", "m": "m (training rows)"}
 
@@ -137,7 +142,7 @@ def _printed(study: StudyRecord) -> list[Block]:
     listed = columns("text", group="numbers", reading="reading", fits="reproduced")
     listed += columns("number", mean_distance="mean distance in standard errors")
     chosen = [fit for fit in readings if fit["chosen"]]
-    blocks.append(Table("readings", "The reading that fits best", listed, chosen))
+    blocks += [Text(_READING), Table("readings", "The reading that fits best", listed, chosen)]
     if len(chosen) < len(readings):
         listed = [*listed, ("chosen", "", "text")]
         blocks.append(Table("readings-all", "All readings", listed, readings, filter_by="group", folded=True))

@@ -31,7 +31,7 @@ WIDTHS = (0.01, 0.1, 1.0, 10.0)
 LINE_LAMS = [0.001, 0.01, 0.1, 1.0]
 #: What c is in (c + z·z')^n: the 1 of the kernel, and once more 1 where z has the constant feature.
 CONSTANTS = {"(1 + z·z')^n": 1.0, "(2 + z·z')^n": 2.0}
-GAUSSIANS: dict[str, Any] = {"as written": Gaussian, "as coded": Exponential}
+GAUSSIANS: dict[str, Any] = {"as written": Gaussian, "as in its program": Exponential}
 
 LAST_PERCEPTRON = Perceptron(epochs=20, shuffle=False, average=False, fit_intercept=False)
 LAST_PEGASOS = Pegasos(sampling="uniform", average=False, fit_intercept=False, n_iter=STEPS)

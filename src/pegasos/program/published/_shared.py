@@ -67,5 +67,6 @@ def better(what: str, wrong: Array, theirs: Array | None = None, seconds: float 
     found = held_out(wrong)
     against, p = "", None
     if theirs is not None:
-        against, p = f"errs alone {int((wrong & ~theirs).sum())} : {int((theirs & ~wrong).sum())}", mcnemar(theirs, wrong)
+        lost, won = int((wrong & ~theirs).sum()), int((theirs & ~wrong).sum())
+        against, p = f"newly wrong : newly right {lost} : {won}", mcnemar(theirs, wrong)
     return Better(what, found.error, found.low, found.high, len(wrong), against, p, round(seconds, 1), settings)

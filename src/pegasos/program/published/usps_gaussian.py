@@ -23,7 +23,7 @@ from pegasos.program.tables.dataset import Dataset
 
 LAMS = [1e-10, 1e-5, 1e-3, 1e-1, 1e5]
 STEPS = [250, 500, 1000, 3500, 7438]
-WRITTEN, CODED, MANHATTAN = "as written", "as coded", "as coded, norm of order 1"
+WRITTEN, CODED, MANHATTAN = "as written", "as in its program", "as in its program, norm of order 1"
 #: exp(-‖x-x'‖²/(2γ)) with γ = 0.25; exp(-γ/2 ‖x-x'‖²) is a Gaussian of variance 1/γ = 4.
 KERNELS = {WRITTEN: Gaussian(0.25), CODED: Gaussian(4.0)}
 DECODING = "taking the first class that says yes instead of the greatest score"
@@ -135,7 +135,11 @@ STUDY = Study(
     ),
     extras=(
         Extra("classes", "Class counts", _digits.class_counts),
-        Extra("heatmap", "Errors over λ and T, as coded", lambda context: _digits.heatmap(context, CODED, "first", LAMS, STEPS)),
+        Extra(
+            "heatmap",
+            "Errors over λ and T, as in its program",
+            lambda context: _digits.heatmap(context, CODED, "first", LAMS, STEPS),
+        ),
     ),
     surpass=surpass("λ = 1e-5, T = 7438, read by the greatest score", folds, CODED, lam=1e-5, n_iter=STEPS[-1]),
 )

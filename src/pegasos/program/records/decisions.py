@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.metrics import Metric
 from pegasos.program.tables.labels import label_text
 from pegasos.search.decisions import OWN, Calibrated, Rates, expected_calibration_error, reliability
 
@@ -85,3 +86,9 @@ def rates_record(scores: Any, codes: Any, classes: Any, positive: Any, cut: floa
         aim=aim,
         others=label_text(classes[1 - code]),
     )
+
+
+def rates_of_model(scores: Any, codes: Any, classes: Any, threshold: float, positive: Any = None) -> RatesRecord:
+    """The same for a model with its own threshold, on rows that it is judged on; `positive`: the usual class unless named."""
+    seen = Metric("f1", positive).settled(np.asarray(classes)[codes], classes).positive
+    return rates_record(scores, codes, classes, seen, threshold if seen == classes[1] else -threshold, None)

@@ -52,8 +52,8 @@ class Emulation:
 class Number:
     """A printed number: an error, on how many rows it was counted, and the results that may be the same thing.
 
-    `readings`: the name of a reading (as written, as coded, ...) and the key of its result. All numbers of a `group` are judged
-    by the one reading that fits the group best. `half_unit`: half of the last printed digit.
+    `readings`: the name of a reading (as written, as in its program, ...) and the key of its result. All numbers of a `group` are
+    judged by the one reading that fits the group best. `half_unit`: half of the last printed digit.
     """
 
     fields: dict[str, Any]

@@ -79,7 +79,7 @@ class Decoder(contextlib.AbstractContextManager["Decoder"]):
             return dict(answer)
         reason = plain(answer["error"].strip(), 300)
         if answer["missing"]:
-            raise BadData(f"{self.source.name}: reading {self.word} needs a package ({reason}); install pegasos[all].")
+            raise BadData(f"{self.source.name}: reading {self.word} needs a package ({reason}); pip install '.[all]' in a clone.")
         if not answer["refused"] and shutil.disk_usage(self.folder).free < _ROOM:
             raise NoSpace(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), self.folder.parent, temporary=True)
         raise BadData(f"{self.source.name}: {reason}.") if answer["refused"] else self._dead(reason)

@@ -17,13 +17,16 @@ from pegasos.program.terminal.grammar import parse_numbers
 from pegasos.program.terminal.options import JudgingOptions
 from pegasos.search.decisions import AIMS, WISHES, Aim
 
+#: Scorers of scikit-learn which are metrics of ours under another name: those have a baseline, and are told for test rows, too.
+_OURS = {kind.in_scikit_learn.removeprefix("1 - ").removeprefix("-"): name for name, kind in METRICS.items() if name != "cost"}
+
 
 def check(judging: JudgingOptions, threshold: str | None = None) -> str:
     """The name of what was asked for, before any data are read; `threshold` is what a threshold is wished for, if one is."""
     if threshold is not None:
         _wish(threshold)
     name = judging.metric or ("cost" if judging.costs else "error")
-    name = "error" if name == "accuracy" else name
+    name = _OURS.get(name, name)
     if judging.costs is not None and name != "cost":
         raise UsageError(f"--cost is for the metric cost, not for {name}.")
     if name == "cost" and judging.costs is None:
