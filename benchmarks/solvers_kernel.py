@@ -92,10 +92,16 @@ def measure(X: Array, y: Array, variance: float | str, C: float, repeats: int) -
 
 
 def compile_all() -> None:
-    """What is compiled once on a machine is compiled before the first turn."""
-    X, y = generated(2000)
-    for C in (0.01, 1000.0):
-        measure(X[:500], y[:500], 100.0, C, 1)
+    """What is compiled once on a machine, and loaded once in a process, is there before the first turn: of all sides, on all paths.
+
+    Few rows, a matrix, lines; two classes and more; both dtypes.
+    """
+    X, y = generated(5000)
+    for m in (500, 2500, 5000):
+        for C in (0.01, 1000.0):
+            measure(X[:m], y[:m], 100.0, C, 1)
+    for dtype in (np.float32, np.float64):
+        measure(X.astype(dtype), np.arange(len(y)) % 3, 100.0, 0.01, 1)
 
 
 def covtype(m: int) -> tuple[Array, Array]:
@@ -153,6 +159,7 @@ def images(name: str, m: int) -> tuple[Array, Array]:
 
 def multiclass_rows(repeats: int, largest: int) -> Iterator[Row]:
     """Ours one-vs-all, the peers one-vs-one: both solve what their users get."""
+    compile_all()
     X, y = load_digits(return_X_y=True)
     sets: dict[str, Callable[[], tuple[Array, Array]]] = {
         "digits": lambda: (X / 16, y),

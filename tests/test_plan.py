@@ -106,10 +106,10 @@ def learner(name: str, kernel: Any, memory: Any) -> Any:
     ("kernel", "dtype", "tolerance"), [(Gaussian(1.0), np.float64, 1e-9), (Laplacian(2.0), np.float32, 2e-3)], ids=["f64", "f32"]
 )
 def test_little_memory_means_rows_on_the_fly_and_the_same_model(name: str, kernel: Any, dtype: Any, tolerance: float) -> None:
-    X, y = data(1700 if dtype == np.float64 else 1600, classes=3, dtype=dtype)
+    X, y = data(1450 if dtype == np.float64 else 1600, classes=3, dtype=dtype)
     with threadpool_limits(1, user_api="blas"):  # each thread has tiles of its own, and so raises the least that is needed
         stored = learner(name, kernel, None).fit(X, y)
-        flying = learner(name, kernel, 19_000_000 if dtype == np.float64 else 9_700_000).fit(X, y)
+        flying = learner(name, kernel, 15_000_000 if dtype == np.float64 else 9_700_000).fit(X, y)
     assert stored.plan_.rows == "gram"
     assert flying.plan_.rows == "on the fly"
     assert flying.plan_.bytes <= flying.plan_.budget < X.shape[0] ** 2 * X.itemsize

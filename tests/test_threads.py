@@ -1,4 +1,4 @@
-"""Pieces of work in the order of their numbers, whoever does them."""
+"""Threads: pieces of work in the order of their numbers, whoever does them; who may use how many."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from pegasos.engine.threads import in_order
+from pegasos.engine.threads import blas_threads, in_order, our_threads, run_each, single_threaded_blas
 
 
 @pytest.mark.parametrize(("count", "helpers"), [(1, 1), (2, 1), (40, 1), (40, 3)])
@@ -48,3 +49,20 @@ def test_who_stops_reading_stops_the_work() -> None:
         next(results)
         results.close()
     assert len(taken) <= 10
+
+
+def test_blas_is_held_to_one_thread_while_our_own_work() -> None:
+    def seen() -> tuple[int, int]:
+        return blas_threads(), min(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+
+    inside: list[tuple[int, int]] = []
+    with threadpool_limits(2, user_api="blas"):
+        with our_threads():
+            assert seen() == (2, 1)
+            run_each(lambda _: inside.append(seen()), range(4))
+            with our_threads():
+                assert seen() == (2, 1)
+        assert seen() == (2, 2)
+    assert inside == [(1, 1)] * 4  # work in blocks starts no more threads
+    with threadpool_limits(2, user_api="blas"), single_threaded_blas(), our_threads():
+        assert seen() == (1, 1)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pegasos.engine.distances import Pairs
 from pegasos.engine.elementwise import variance_of
 from pegasos.engine.kernels import DistanceKernel, Kernel, Polynomial
+from pegasos.engine.threads import single_threaded_blas
 
 
 class CollapsedKernelWarning(UserWarning):
@@ -31,7 +32,8 @@ def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
     if not isinstance(kernel, DistanceKernel | Polynomial):
         return
     kernel = kernel.resolve(X)
-    similarities = _similarities(kernel, _distinct_sample(X))
+    with single_threaded_blas():
+        similarities = _similarities(kernel, _distinct_sample(X))
     if similarities.size == 0:
         return
     alike = bool((similarities > 1 - 1e-6).all())

@@ -33,6 +33,7 @@ from pegasos.engine.resting_rows import solve_hinge_by_ascent
 from pegasos.engine.rows import ExplicitRows, GramRows
 from pegasos.engine.sample_start import foretold, sample_of
 from pegasos.engine.sampled_systems import worth
+from pegasos.engine.threads import our_threads
 from pegasos.engine.truncated_newton import solve_logistic_iteratively
 from pegasos.engine.working_sets import LARGEST_SET, MOST_ROUNDS, WorkingSets
 
@@ -57,7 +58,7 @@ FACTORED_ROWS, ROUNDS_BEFORE_FACTOR = 1500, 40
 SAMPLE, CRAWLING_GAP, FORETOLD_GAP, PILOT_HALVINGS = 1000, 0.5, 0.95, 12
 #: Rows up to which epochs are walked on a kernel matrix; bytes of one that is computed as a whole for more rows, too, and
 #: predictors from which a larger one is; the smallest tolerance for which it may be rounded at first.
-SMALL_MATRIX, LARGEST_MATRIX, PREDICTORS_WORTH_MATRIX, LEAST_ROUNDED_GAP = 2000, 2**26, 3, 1e-7
+SMALL_MATRIX, LARGEST_MATRIX, PREDICTORS_WORTH_MATRIX, LEAST_ROUNDED_GAP = 1500, 2**26, 3, 1e-7
 
 
 @compiled
@@ -126,6 +127,10 @@ class Finisher:
             return solve_logistic_iteratively(self._rows, *common, start)
         if self._resting:
             return solve_hinge_by_ascent(self._rows.X, *common, start)
+        with our_threads():
+            return self._solve_by_sets(targets, start, names)
+
+    def _solve_by_sets(self, targets: list[Target], start: Array | None, names: list[int] | None) -> list[Optimum]:
         by_lines = self._by_lines  # before the matrix is made
         if self._sets is None or names is None:
             self._lines = self._make_lines(len(targets))
@@ -213,13 +218,22 @@ class Finisher:
         """The gaps that one epoch on a sample leaves."""
         sample = sample_of(self._m, SAMPLE)
         constant = 1.0 if self._intercept is Intercept.AUGMENTED else 0.0
-        if isinstance(self._rows, GramRows) and not self._by_lines:  # the matrix will be needed anyway
-            K, index = self._rows.K, self._of_all(sample)
-        else:
+        matrix = self._matrix
+        if matrix is None:
             K, index = self._cross(sample), np.arange(len(sample))
+        else:
+            K, index = matrix, self._of_all(sample)
         with announced("pilot"):
             gaps = [gap_after_epoch(K, index, target.labels[sample], target.bounds[sample], constant) for target in targets]
         return np.array(gaps)
+
+    @property
+    def _matrix(self) -> Array | None:
+        """The kernel between all rows, where it is there or will be needed anyway."""
+        if self._by_lines:
+            rows = self._lines.rows
+            return rows.K if isinstance(rows, GramRows) else None
+        return self._rows.K if isinstance(self._rows, GramRows) else None
 
     def _foretold(self, targets: list[Target]) -> Array | None:
         """Coefficients that a sample foretells: most of them are right unless C is so large that zero is better."""
