@@ -92,7 +92,7 @@ def measure(X: Array, y: Array, variance: float | str, C: float, repeats: int) -
 
 
 def compile_all() -> None:
-    """What is compiled once on a machine, and loaded once in a process, is there before the first turn: of all sides, on all paths.
+    """What is compiled once on a machine and loaded once in a process is there before the first turn: of all sides, on all paths.
 
     Few rows, a matrix, lines; two classes and more; both dtypes.
     """
