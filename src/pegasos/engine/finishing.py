@@ -31,7 +31,7 @@ from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.passes import MOST_FEATURES
 from pegasos.engine.resting_rows import solve_hinge_by_ascent
 from pegasos.engine.rows import ExplicitRows, GramRows
-from pegasos.engine.sample_start import foretold, sample_of
+from pegasos.engine.sample_start import TOO_FEW, foretold, sample_of
 from pegasos.engine.sampled_systems import worth
 from pegasos.engine.threads import our_threads
 from pegasos.engine.truncated_newton import solve_logistic_iteratively
@@ -135,7 +135,7 @@ class Finisher:
         if self._sets is None or names is None:
             self._lines = self._make_lines(len(targets))
             self._sets = WorkingSets(self._lines, self._rows.diagonal, self._intercept, self._members)
-        if start is None and by_lines:
+        if start is None and by_lines and self._m > TOO_FEW:
             start = self._foretold(targets)
         few = not self._explicit and self._m <= FACTORED_ROWS
         found = self._sets.solve(targets, self._tol, start, names, ROUNDS_BEFORE_FACTOR if few else MOST_ROUNDS)

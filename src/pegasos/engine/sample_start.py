@@ -18,8 +18,8 @@ from pegasos.engine.working_sets import WorkingSets
 
 Array = np.ndarray[Any, Any]
 
-#: One row in so many makes a sample, of so many rows at least.
-ONE_IN, LEAST_SAMPLE = 5, 1000
+#: One row in so many makes a sample, of so many rows at least; so few rows are solved as soon as a sample of them.
+ONE_IN, LEAST_SAMPLE, TOO_FEW = 5, 1000, 2000
 #: The gap, and rounds at most, to which a sample is solved: it foretells no more than that.
 SAMPLE_GAP, SAMPLE_ROUNDS = 0.02, 20
 
@@ -34,7 +34,7 @@ def foretold(rows: GramRows | KernelRows, targets: list[Target], intercept: Inte
     sample = sample_of(rows.count, max(LEAST_SAMPLE, rows.count // ONE_IN))
     few = rows.some(sample)
     samples = [sampled(target, sample) for target in targets]
-    start = foretold(few, samples, intercept, memory) if few.count > 2 * LEAST_SAMPLE else None
+    start = foretold(few, samples, intercept, memory) if few.count > TOO_FEW else None
     sets = WorkingSets(lines_of(few, memory), few.diagonal, intercept)
     found = sets.solve(samples, SAMPLE_GAP, start, rounds=SAMPLE_ROUNDS)
     scores = np.array([[optimum.bias] for optimum in found], dtype=rows.dtype).repeat(rows.count, axis=1)
