@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 import reference
 from pegasos import SDCA
 from pegasos.engine import finishing
+from pegasos.engine.followers import Followers
 from pegasos.engine.interruption import Interrupted, interruptible, listening
 from pegasos.engine.lines import KeptLines, StoredLines, lines_of
 from pegasos.engine.optimum import Intercept, Optimum, Target
@@ -193,3 +194,54 @@ def test_many_rows_walk_no_epoch(monkeypatch: pytest.MonkeyPatch, bytes_of_matri
             assert "epochs" not in model.plan_.method
             (best,) = sets.solve([Target(y, np.full(2100, C))], 1e-5)
             assert best.bound * model.lam <= model.objective_[0] * (1 + 1e-6) <= best.primal * model.lam * (1 + 2 * tol)
+
+
+def apart(m: int = 120) -> tuple[Array, Array]:
+    """Two classes that a Gaussian kernel tells apart: from some C on no coefficient is at its bound."""
+    X = np.random.default_rng(3).normal(size=(m, 2))
+    return X, np.where(X[:, 0] + X[:, 1] ** 2 > 0.3, 1.0, -1.0)
+
+
+@INTERCEPTS
+@pytest.mark.parametrize("kind", ["stored", "lines", "rounded"])
+def test_a_smaller_bound_that_is_nowhere_met_needs_no_round_of_its_own(intercept: Intercept, kind: str) -> None:
+    X, y = apart()
+    K, flying = Gaussian(0.5)(X), KernelRows(Gaussian(0.5), X)
+    lines = StoredLines(K) if kind == "stored" else lines_of(flying, 10**9, rounding=kind == "rounded")
+    targets = [Target(y, np.full(len(y), C)) for C in (0.5, 1e4, 3e4, 1e5)]
+    tight, *wide = WorkingSets(lines, K.diagonal(), intercept).solve(targets, 1e-6)
+    assert wide[2].dual.max() < 1e4
+    assert [found.rounds for found in wide[:2]] == [0, 0]
+    assert tight.rounds > 0
+    for target, found in zip(targets, [tight, *wide], strict=True):
+        assert found.relative <= 1e-6
+        np.testing.assert_allclose([found.primal, found.bound], objectives(K, target, found, intercept), rtol=1e-8)
+    alone = WorkingSets(lines, K.diagonal(), intercept).solve(targets[1:2], 1e-6)[0]
+    assert wide[0].primal == pytest.approx(alone.primal, rel=2e-6)
+
+
+def test_who_meets_its_bound_is_solved_as_if_it_were_alone() -> None:
+    X, y = table(200)
+    K = Gaussian(1.0)(X)
+    targets = [Target(y, np.full(200, C)) for C in (0.1, 1.0, 10.0)]
+    start = np.stack([0.5 * target.labels * target.bounds for target in targets])
+    for begin in (None, start):
+        found = WorkingSets(StoredLines(K), K.diagonal(), Intercept.NONE).solve(targets, 1e-4, begin)
+        for place, (target, optimum) in enumerate(zip(targets, found, strict=True)):
+            own = None if begin is None else begin[place : place + 1]
+            (alone,) = WorkingSets(StoredLines(K), K.diagonal(), Intercept.NONE).solve([target], 1e-4, own)
+            np.testing.assert_array_equal(optimum.dual, alone.dual)
+
+
+def test_only_those_of_the_same_labels_and_no_larger_bounds_follow() -> None:
+    y = np.array([1.0, -1.0, 1.0])
+    targets = [Target(y, np.array([1.0, 2.0, 3.0])), Target(-y, np.full(3, 9.0)), Target(y, np.array([2.0, 2.0, 2.9]))]
+    targets += [Target(y, np.full(3, 4.0)), Target(-y, np.full(3, 8.0))]
+    followers = Followers(targets)
+    assert followers.leaders == {0: 3, 2: 3, 4: 1}
+    assert followers.others(5) == [1, 3]
+    nothing = np.zeros(3)
+    assert followers.released([nothing, nothing, nothing, np.array([0.0, -2.0, 2.95]), nothing]) == [2]
+    assert followers.led([1]) == {0: 3}
+    assert followers.led([]) == {4: 1}
+    assert followers.others(5) == [0, 1, 2, 3, 4]

@@ -201,38 +201,49 @@ class DualAscent(EpochSolver):
             return
         scores, bias = self.walk.settled_scores()
         columns, gaps = self.member_columns(), self.relative.reshape(-1)
-        for member in np.flatnonzero(~self.done.reshape(-1)):
-            column, bound = columns[member], state.dual[member] / self._member_lams[member]
-            c = self.walk.coefficients()[column][self.rows].astype(np.float64)
-            factor, primal = self._best_length(int(member), c, scores[column][self.rows] + bias[column])
-            if primal - bound <= self.tol * primal:  # once more, by scores free of the walk's rounding
-                factor, primal = self._best_length(int(member), c, self._exact_scores(column))
+        bounds = state.dual / self._member_lams
+        lengths: dict[int, tuple[float, float]] = {}
+        for member in np.flatnonzero(~self.done.reshape(-1)).tolist():
+            column = columns[member]
+            lengths[member] = self._best_length(member, column, scores[column][self.rows] + bias[column])
+        near = [member for member, (_, primal) in lengths.items() if primal - bounds[member] <= self.tol * primal]
+        for member, exact in zip(near, self._exact_scores(columns[near]), strict=True):  # free of the walk's rounding
+            lengths[member] = self._best_length(member, columns[member], exact)
+        for member, (factor, primal) in lengths.items():
+            bound = bounds[member]
             gap = (primal - bound) / primal if primal > 0 else 0.0
             gaps[member] = min(gap, gaps[member])
             state.primal[member] = min(self._member_lams[member] * primal, state.primal[member])
             if gap <= self.tol:
-                self.solved[int(member)] = self._stretched(int(member), c, factor, primal, bound)
+                self.solved[member] = self._stretched(member, columns[member], factor, primal, bound)
                 self.done.reshape(-1)[member] = True
 
-    def _best_length(self, member: int, c: Array, scores: Array) -> tuple[float, float]:
+    def _best_length(self, member: int, column: int, scores: Array) -> tuple[float, float]:
         target, scores = self._target(member), scores.astype(np.float64)
-        factor, primal = stretched(target.labels, target.bounds, scores, 0.0, float(c @ scores), halvings(self.tol))
+        squared = float(self._own_coefficients(column) @ scores)
+        factor, primal = stretched(target.labels, target.bounds, scores, 0.0, squared, halvings(self.tol))
         return float(factor), float(primal)
 
-    def _stretched(self, member: int, c: Array, factor: float, primal: float, bound: float) -> Optimum:
-        target, column = self._target(member), self.member_columns()[member]
+    def _stretched(self, member: int, column: int, factor: float, primal: float, bound: float) -> Optimum:
+        target, c = self._target(member), self._own_coefficients(column)
         vectors, bias = self.walk.vectors()
         vector = c if self.walk.rows.dual else vectors[column].astype(np.float64)
         dual = np.clip(target.labels * c, 0.0, target.bounds)
         return Optimum(factor * vector, factor * self.walk.method.constant * bias[column], dual, primal, bound, 0)
 
-    def _exact_scores(self, column: int) -> Array:
+    def _own_coefficients(self, column: int) -> Array:
+        """Those of the training rows in a column, as the walk has them now."""
+        return np.asarray(self.walk.coefficients()[column][self.rows].astype(np.float64))
+
+    def _exact_scores(self, columns: Array) -> Array:
+        """The training rows' scores in some columns, computed anew."""
         walk = self.walk
-        if not walk.rows.dual:
-            return walk.scores(self.rows)[column].astype(np.float64)
-        scores = np.empty((1, walk.rows.count), dtype=walk.rows.dtype)
-        walk.rows.products(np.ascontiguousarray(walk.coefficients()[column : column + 1]), out=scores)
-        return scores[0][self.rows] + walk.method.constant * float(walk.coefficients()[column].sum(dtype=np.float64))
+        if not walk.rows.dual or not len(columns):
+            return walk.scores(self.rows)[columns].astype(np.float64)
+        coefficients = np.ascontiguousarray(walk.coefficients()[columns])
+        scores = np.empty((len(columns), walk.rows.count), dtype=walk.rows.dtype)
+        walk.rows.products(coefficients, out=scores)
+        return np.asarray(scores[:, self.rows] + walk.method.constant * coefficients.sum(axis=1, dtype=np.float64)[:, None])
 
     def _resume_passing(self) -> None:
         """As if nothing had happened."""

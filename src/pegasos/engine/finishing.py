@@ -33,9 +33,10 @@ from pegasos.engine.resting_rows import solve_hinge_by_ascent
 from pegasos.engine.rows import ExplicitRows, GramRows
 from pegasos.engine.sample_start import TOO_FEW, foretold, sample_of
 from pegasos.engine.sampled_systems import worth
+from pegasos.engine.set_predictor import LARGEST_SET
 from pegasos.engine.threads import our_threads
 from pegasos.engine.truncated_newton import solve_logistic_iteratively
-from pegasos.engine.working_sets import LARGEST_SET, MOST_ROUNDS, WorkingSets
+from pegasos.engine.working_sets import MOST_ROUNDS, WorkingSets
 
 Array = np.ndarray[Any, Any]
 
@@ -62,19 +63,21 @@ SMALL_MATRIX, LARGEST_MATRIX, PREDICTORS_WORTH_MATRIX, LEAST_ROUNDED_GAP = 1500,
 
 
 @compiled
-def gap_after_epoch(K: Array, index: Array, labels: Array, bounds: Array, constant: float) -> float:
-    """The relative gap after one epoch of coordinate ascent for the hinge loss on some of K's rows, in their order."""
+def gap_after_epoch(K: Array, labels: Array, bounds: Array, constant: float) -> float:
+    """The relative gap after one epoch of coordinate ascent for the hinge loss on K's rows, in their order."""
     size = labels.size
-    scores, c = np.zeros(size), np.zeros(size)
+    scores, c, all_changes = np.zeros(size), np.zeros(size), 0.0
     for i in range(size):
-        line, y = K[index[i]], labels[i]
-        own = line[index[i]] + constant
-        wanted = y * c[i] + (1.0 - y * scores[i]) / own if own > 0.0 else bounds[i]
+        line, y = K[i], labels[i]
+        own = line[i] + constant
+        wanted = y * c[i] + (1.0 - y * (scores[i] + constant * all_changes)) / own if own > 0.0 else bounds[i]
         change = y * min(max(wanted, 0.0), bounds[i]) - c[i]
         if change != 0.0:
             c[i] += change
+            all_changes += change
             for j in range(size):
-                scores[j] += change * (line[index[j]] + constant)
+                scores[j] += change * line[j]
+    scores += constant * all_changes
     squared, linear = 0.0, 0.0
     for i in range(size):
         squared += c[i] * scores[i]
@@ -218,13 +221,10 @@ class Finisher:
         """The gaps that one epoch on a sample leaves."""
         sample = sample_of(self._m, SAMPLE)
         constant = 1.0 if self._intercept is Intercept.AUGMENTED else 0.0
-        matrix = self._matrix
-        if matrix is None:
-            K, index = self._cross(sample), np.arange(len(sample))
-        else:
-            K, index = matrix, self._of_all(sample)
+        matrix, index = self._matrix, self._of_all(sample)
+        K = self._cross(sample) if matrix is None else matrix[np.ix_(index, index)]
         with announced("pilot"):
-            gaps = [gap_after_epoch(K, index, target.labels[sample], target.bounds[sample], constant) for target in targets]
+            gaps = [gap_after_epoch(K, target.labels[sample], target.bounds[sample], constant) for target in targets]
         return np.array(gaps)
 
     @property

@@ -20,6 +20,9 @@ from pegasos.engine.compiling import compiled
 
 Array = np.ndarray[Any, Any]
 
+#: Gains of which the largest is found at once.
+STRETCH = 256
+
 
 class SetKernel(NamedTuple):
     """The kernel within a set, whose lines are gathered when a step first needs one: most sets end before all of them did."""
@@ -57,12 +60,17 @@ def line_of(kernel: Any, place: int) -> Array:
 def largest(bits: Array) -> int:
     """Where the largest of some gains is, which are not negative: as integers their bits have the same order.
 
-    A maximum of integers is searched in vector registers, one of floating point numbers is not (NaN is in the way).
+    A maximum of integers is searched in vector registers, one of floating point numbers is not (NaN is in the way); where it is,
+    is searched in one stretch only.
     """
-    best = bits[0]
-    for i in range(bits.size):
-        best = max(best, bits[i])
-    place = 0
+    best, place = bits[0], 0
+    for start in range(0, bits.size, STRETCH):
+        part = bits[start : start + STRETCH]
+        top = part[0]
+        for i in range(part.size):
+            top = max(top, part[i])
+        if top > best:
+            best, place = top, start
     while bits[place] != best:
         place += 1
     return place
@@ -78,20 +86,48 @@ def single_gains(v: Array, diagonal: Array, inverse: Array, low: Array, high: Ar
 
 
 @partial(compiled, any_order=True)
-def pair_gains(
-    p: int, row: Array, v: Array, diagonal: Array, inverse: Array, low: Array, high: Array, tiny: Any, gains: Array, steps: Array
-) -> None:
+def pair_gains(p: int, row: Array, v: Array, diagonal: Array, low: Array, high: Array, tiny: Any, gains: Array) -> None:
     """What coordinate p gains together with each other one: the other's best, p at its own best; then p's best after that."""
     half = v.dtype.type(0.5)
-    own, own_inverse, slope, least, most = diagonal[p], inverse[p], v[p], low[p], high[p]
+    own, slope, least, most = diagonal[p], v[p], low[p], high[p]
+    inverse = v.dtype.type(1) / own
     for j in range(v.size):
-        share = row[j] * own_inverse
+        share = row[j] * inverse
         # nearly parallel rows gain nothing together
         rest = max(diagonal[j] - row[j] * share, tiny * diagonal[j])
         second = min(max((v[j] - slope * share) / rest, low[j]), high[j])
-        first = min(max(slope * own_inverse - share * second, least), most)
+        first = min(max(slope * inverse - share * second, least), most)
         gains[j] = first * (slope - half * own * first - row[j] * second) + second * (v[j] - half * diagonal[j] * second)
-        steps[j] = second
+
+
+@compiled
+def partners_step(p: int, q: int, row: Array, v: Array, diagonal: Array, low: Array, high: Array, tiny: Any) -> Any:
+    """The step of q that `pair_gains` has found best together with p."""
+    share = row[q] / diagonal[p]
+    rest = max(diagonal[q] - row[q] * share, tiny * diagonal[q])
+    return min(max((v[q] - v[p] * share) / rest, low[q]), high[q])
+
+
+@partial(compiled, any_order=True)
+def gains_after(
+    first: Any,
+    row: Array,
+    second: Any,
+    other: Array,
+    v: Array,
+    diagonal: Array,
+    inverse: Array,
+    low: Array,
+    high: Array,
+    gains: Array,
+) -> None:
+    """`take_steps` and `single_gains` in one pass."""
+    half = v.dtype.type(0.5)
+    for i in range(v.size):
+        now = v[i] - (first * row[i] + second * other[i])
+        v[i] = now
+        step = min(max(now * inverse[i], low[i]), high[i])
+        gains[i] = step * (now - half * diagonal[i] * step)
 
 
 @partial(compiled, any_order=True)
@@ -136,29 +172,28 @@ def climb_pairs(
     change: Array,
 ) -> int:
     """Pair steps, in place, until no single step gains more than `least`; `bits` is a view of `gains`. Returns their number."""
-    inverse, steps = np.empty_like(v), np.empty_like(v)
+    inverse = np.empty_like(v)
     zero = v.dtype.type(0)
     for i in range(v.size):
         # of a row of length zero nothing but its own bound ends the step
         diagonal[i] = max(diagonal[i], tiny * tiny)
         inverse[i] = v.dtype.type(1) / diagonal[i]
+    single_gains(v, diagonal, inverse, low, high, gains)
     for count in range(most):
-        single_gains(v, diagonal, inverse, low, high, gains)
         p = largest(bits)
         alone = gains[p]
         if not alone > least:
             return count
         row = line_of(kernel, p)
-        pair_gains(p, row, v, diagonal, inverse, low, high, tiny, gains, steps)
+        pair_gains(p, row, v, diagonal, low, high, tiny, gains)
         gains[p] = alone
-        steps[p] = zero
         q = largest(bits)
-        second = steps[q]
+        second = zero if q == p else partners_step(p, q, row, v, diagonal, low, high, tiny)
         first = min(max((v[p] - row[q] * second) * inverse[p], low[p]), high[p])
-        take_steps(first, row, second, line_of(kernel, q), v)
         move(p, first, low, high, change)
         if second != zero:
             move(q, second, low, high, change)
+        gains_after(first, row, second, line_of(kernel, q), v, diagonal, inverse, low, high, gains)
     return most
 
 

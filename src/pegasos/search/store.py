@@ -24,7 +24,7 @@ from scipy import sparse
 Array = np.ndarray[Any, Any]
 
 #: Raised by hand whenever the same seed gives another result.
-ALGORITHMS = 3
+ALGORITHMS = 4
 _FILE = "sweep.sqlite"
 #: Seconds to wait for another process that writes to the same store.
 _PATIENCE = 60.0

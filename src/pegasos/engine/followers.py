@@ -1,0 +1,49 @@
+"""Predictors of one class at several C: the optimum of the largest C is that of a smaller one, too, if it is within its bounds.
+
+With 0 <= a <= C < C' the dual objective of a is the same for both, and the primal one for C is no larger: the same losses count
+less. So the gap that is proved for C' holds for C. Where classes can be told apart, that is the case for all large C of a grid.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pegasos.engine.optimum import Target
+
+Array = np.ndarray[Any, Any]
+
+
+class Followers:
+    """Who waits for whom: `leaders` of all that still wait, by their place among the targets."""
+
+    def __init__(self, targets: list[Target]) -> None:
+        self._bounds = [target.bounds for target in targets]
+        self.leaders: dict[int, int] = {}
+        alike: dict[bytes, list[int]] = {}
+        for place, target in enumerate(targets):
+            alike.setdefault(target.labels.tobytes(), []).append(place)
+        for places in alike.values():
+            leader = max(places, key=lambda place: float(self._bounds[place].sum()))
+            for place in places:
+                if place != leader and (self._bounds[place] <= self._bounds[leader]).all():
+                    self.leaders[place] = leader
+
+    def others(self, count: int) -> list[int]:
+        """Those of `count` targets who do not wait."""
+        return [place for place in range(count) if place not in self.leaders]
+
+    def released(self, coefficients: list[Array]) -> list[int]:
+        """Those who wait no longer, because a coefficient of their leader has passed their bound."""
+        gone = [place for place, leader in self.leaders.items() if (np.abs(coefficients[leader]) > self._bounds[place]).any()]
+        for place in gone:
+            del self.leaders[place]
+        return gone
+
+    def led(self, late: list[int]) -> dict[int, int]:
+        """Those whose leader has arrived within their bounds, and that leader; they wait no longer."""
+        found = {place: leader for place, leader in self.leaders.items() if leader not in late}
+        for place in found:
+            del self.leaders[place]
+        return found

@@ -1,0 +1,195 @@
+"""One predictor on its way to the optimum by working sets: its coefficients, its certificate, the next set, and steps within it.
+
+Everything is in terms of c_i = y_i a_i and of the gradient v_i = y_i - s_i, so that labels matter only for the box of c.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pegasos.engine.certificate import halvings, stretched
+from pegasos.engine.compiling import compiled
+from pegasos.engine.interruption import check_interruption
+from pegasos.engine.optimum import Optimum, Target
+from pegasos.engine.pair_steps import SetKernel, climb
+
+Array = np.ndarray[Any, Any]
+
+#: Rows of a set at first, and at most: it grows from round to round, the last time only if its rows need many steps.
+SMALLEST_SET, USUAL_SET, LARGEST_SET = 500, 2000, 4000
+#: Rounds after which more rows than that are inside their box, and must move together; and the largest set for them.
+MANY_ROUNDS, LAST_SET = 25, 10_000
+#: A step is worth it if it gains this share of the gap, spread over the set, or of the largest gain that there is.
+SHARE_OF_GAP, SHARE_OF_GAIN = 3e-4, 0.03
+#: Pair steps between two looks at the keyboard, and sets' worth of steps in a round at most.
+STEPS_AT_ONCE, STEPS_A_ROW = 20_000, 100
+#: Rounds in double precision that may gain nothing.
+PATIENCE = 3
+
+
+@compiled
+def survey(
+    labels: Array, bounds: Array, c: Array, scores: Array, diagonal: Array, bias: float, gains: Array
+) -> tuple[float, float]:
+    """‖w‖² and G of one predictor, and into `gains` what each coordinate's own best step gains (or would, at this intercept)."""
+    squared, linear = 0.0, 0.0
+    for i in range(c.size):
+        y, own, v = labels[i], c[i], labels[i] - scores[i] - bias
+        squared += own * scores[i]
+        linear += y * own
+        low, high = min(0.0, y * bounds[i]) - own, max(0.0, y * bounds[i]) - own
+        step = min(max(v / max(diagonal[i], 1e-300), low), high)
+        gains[i] = step * (v - 0.5 * diagonal[i] * step)
+    return squared, linear - 0.5 * squared
+
+
+class Predictor:
+    """One target on its way to the optimum: its coefficients, scores, certificate, and the next set."""
+
+    def __init__(self, target: Target, diagonal: Array, constant: float, free: bool) -> None:
+        self.labels, self.bounds = target.labels, target.bounds
+        self.kind = hash(target.labels.tobytes())  # the same for those who tell the same class from the others
+        self._diagonal, self._constant, self._free = diagonal, constant, free
+        self.c = np.zeros(len(diagonal))
+        self.scores = np.zeros(len(diagonal))
+        self.gains = np.empty(len(diagonal))
+        self.bias, self.factor, self.primal, self.bound = 0.0, 1.0, math.inf, -math.inf
+        self.rounds = 0
+        self._size = SMALLEST_SET
+        self.precise = False
+        self.exact_at = -1  # the round after which scores were last computed exactly
+        self._idle = 0
+        self._course: list[tuple[float, float]] = []  # after each round, as last looked at
+
+    @property
+    def relative(self) -> float:
+        return (self.primal - self.bound) / self.primal if self.primal > 0 else 0.0
+
+    def goes_on(self, tol: float, rounds: int) -> bool:
+        """Whether it has not arrived, and another round may help."""
+        return self.relative > tol and self._idle <= PATIENCE and self.rounds < rounds
+
+    def look(self, products: Array, tol: float) -> None:
+        """The certificate at scores that follow from the coefficients; products are those without the constant feature."""
+        constant = self._constant * float(self.c.sum())
+        self.scores = products + constant if constant else products
+        self.bias = best_bias(self.labels - self.scores, self.bounds, self.labels) if self._free else 0.0
+        before, gap = self.bound, self.relative
+        squared, self.bound = survey(self.labels, self.bounds, self.c, self.scores, self._diagonal, self.bias, self.gains)
+        self.factor, self.primal = stretched(self.labels, self.bounds, self.scores, self.bias, squared, 0)
+        if self.relative > tol:
+            self.factor, self.primal = stretched(self.labels, self.bounds, self.scores, self.bias, squared, halvings(tol))
+        self._course[self.rounds :] = [(self.primal, self.bound)]
+        if self.rounds and self.exact_at != self.rounds and not self.bound > before and not self.relative < gap:
+            # rounding ate the round's gain: from now on in double precision, and then this is as far as one gets
+            self._idle += self.precise
+            self.precise = True
+
+    def choose(self) -> Array:
+        """Half a set of the rows that gain most, then those inside their box, then again those that gain most."""
+        inside = np.flatnonzero((self.c != 0) & (np.abs(self.c) < self.bounds))
+        size = min(len(self.c), self._size)
+        gaining = np.flatnonzero(self.gains > 0)
+        chosen = np.zeros(len(self.c), dtype=bool)
+        half = max(2, size // 2)
+        self._choose_ends(chosen, half)
+        _choose(chosen, inside, self.gains, size - int(chosen.sum()))
+        _choose(chosen, gaining, self.gains, size - int(chosen.sum()))
+        return np.flatnonzero(chosen)
+
+    def _choose_ends(self, chosen: Array, count: int) -> None:
+        """Half of those that would go up furthest, and as many down: else the mean score swings from round to round."""
+        v = self.labels - self.scores
+        top = self.labels * self.bounds
+        _choose(chosen, np.flatnonzero(self.c < np.maximum(top, 0.0)), v, count // 2)
+        _choose(chosen, np.flatnonzero(self.c > np.minimum(top, 0.0)), -v, count // 2)
+
+    def improve(self, index: Array, places: Array, kernel: SetKernel) -> Array:
+        """The set's coefficients after pair steps; their changes are returned.
+
+        The kernel is that of a set of `len(kernel.K)` rows, of which those of `index` are at `places`.
+        """
+        spread, scale = partial(_spread, kernel.K, places), 1.0 / kernel.factor
+        top = self.labels[index] * self.bounds[index]
+        before = self.c[index]
+        low, high = np.minimum(0.0, top), np.maximum(0.0, top)
+        down, up = spread((low - before) * scale), spread((high - before) * scale)
+        v = spread(self.labels[index] - self.scores[index] - self.bias)
+        diagonal = spread(self._diagonal[index] * kernel.factor)
+        worth = SHARE_OF_GAP * (self.primal - self.bound) / len(index)
+        least = scale * min(worth, SHARE_OF_GAIN * float(self.gains.max()))
+        change, taken = np.zeros(len(index)), 0
+        while taken < STEPS_A_ROW * len(index):
+            check_interruption()
+            part, steps = climb(kernel, diagonal, v, down, up, least, STEPS_AT_ONCE, self._free)
+            change += part[places]
+            taken += steps
+            if steps < STEPS_AT_ONCE:
+                break
+        down, up = down[places], up[places]
+        # who ran out of room is at the bound itself, not a rounding beside it
+        after = np.where(down >= 0, low, np.where(up <= 0, high, np.clip(before + change / scale, low, high)))
+        if self._free:
+            after = rebalanced(after, low, high, float(before.sum()))
+        self.c[index] = after
+        # who is not there soon has many rows that must move together; if most go straight to their bound, a large set is cheap
+        at_bound = np.count_nonzero(np.abs(after) >= self.bounds[index])
+        if self.rounds % 2 or 2 * at_bound > len(index):
+            self._size = max(self._size, min(2 * self._size, self._most(taken > len(index))))
+        self.rounds += 1
+        return np.asarray(after - before)
+
+    def _most(self, steps_were_many: bool) -> int:
+        """The largest set by now: after many rounds one with room for all rows inside their box and as many others."""
+        usual = LARGEST_SET if steps_were_many else USUAL_SET
+        if self.rounds < MANY_ROUNDS:
+            return usual
+        inside = np.count_nonzero((self.c != 0) & (np.abs(self.c) < self.bounds))
+        return max(usual, min(2 * int(inside), LAST_SET))
+
+    def optimum(self) -> Optimum:
+        bias = self.bias if self._free else self._constant * float(self.c.sum())
+        certified = self.primal, self.bound, self.rounds, tuple(self._course)
+        return Optimum(self.factor * self.c, self.factor * bias, self.labels * self.c, *certified)
+
+
+def _spread(K: Array, places: Array, values: Array) -> Array:
+    """Values of some rows of a set among zeros for the others, in K's dtype."""
+    full = np.zeros(len(K), dtype=K.dtype)
+    full[places] = values
+    return full
+
+
+def _choose(chosen: Array, candidates: Array, values: Array, count: int) -> None:
+    """Mark `count` more of the candidates, those of the largest values."""
+    candidates = candidates[~chosen[candidates]]
+    if count <= 0:
+        return
+    if len(candidates) > count:
+        candidates = candidates[np.argpartition(-values[candidates], count - 1)[:count]]
+    chosen[candidates] = True
+
+
+def best_bias(v: Array, bounds: Array, labels: Array) -> float:
+    """The free intercept of least loss, given v = y - s: Σ C_i max(0, y_i (v_i - b)) has its kinks at the v_i."""
+    order = np.argsort(v, kind="stable")
+    order = order[bounds[order] > 0]
+    passed = np.cumsum(bounds[order])
+    place = int(np.searchsorted(passed, bounds[labels > 0].sum() * (1 - 1e-12)))
+    return float(v[order[min(place, len(order) - 1)]])
+
+
+def rebalanced(c: Array, low: Array, high: Array, total: float) -> Array:
+    """c moved within its box until it sums to `total` again: rounding of single steps must not add up."""
+    for _ in range(4):
+        missing = total - math.fsum(c)
+        room = np.where((c > low) & (c < high), (high if missing > 0 else low) - c, 0.0)
+        available = math.fsum(room)
+        if missing == 0 or available == 0:
+            break
+        c = np.clip(c + room * min(1.0, missing / available), low, high)
+    return c
