@@ -281,7 +281,7 @@ class Finisher:
         rows, rounding = self._rows, self._tol >= LEAST_ROUNDED_GAP
         if not isinstance(rows, GramRows) or not self._by_lines:
             return lines_of(rows, self._memory, rounding)
-        flying = rows.flying()
+        flying = rows.flying
         rounded = rounding and flying.can_be_rounded
         numbers = rows.count * rows.count
         if predictors >= PREDICTORS_WORTH_MATRIX or numbers * (4 if rounded else rows.dtype.itemsize) <= LARGEST_MATRIX:

@@ -164,6 +164,7 @@ class GramRows(DualRows):
         """Some of the rows."""
         return GramRows(self.between(index, index))
 
+    @cached_property
     def flying(self) -> KernelRows:
         """The same rows without the matrix."""
         assert self._kernel is not None
@@ -172,10 +173,10 @@ class GramRows(DualRows):
     @cached_property
     def diagonal(self) -> Array:
         """K_ii of all rows."""
-        return self.flying().diagonal if self._K is None else self._K.diagonal().astype(np.float64)
+        return self.flying.diagonal if self._K is None else self._K.diagonal().astype(np.float64)
 
     def between(self, rows: Array, columns: Any) -> Array:
-        return self.flying().between(rows, columns) if self._K is None else self._K[np.ix_(rows, columns)]
+        return self.flying.between(rows, columns) if self._K is None else self._K[np.ix_(rows, columns)]
 
     def add(self, index: Array, changes: Array, weights: Array) -> None:
         dense = np.flatnonzero((changes != 0).sum(axis=1) * PRODUCT_ADVANTAGE >= changes.shape[1])
@@ -262,12 +263,21 @@ class KernelRows(DualRows):
         self.X = X
         self.dtype = X.dtype
         self.count = self.width = X.shape[0]
-        own = None if bank is not None or kernel.measure is None else Pairs(kernel.measure, X)
-        self._pairs = own if bank is None else bank.pairs
-        # A user's function is called from one thread only: it need not be prepared for more.
-        self.most_workers = 1 if self._pairs is None else self._pairs.most_workers
         self.shared = bank is not None
         self._thread = threading.local()
+
+    @cached_property
+    def _pairs(self) -> Pairs | None:
+        """Where inner products or distances come from; centred rows take time, so whoever needs none does not wait for them."""
+        if self._distances is not None:
+            return self._distances.pairs
+        return None if self.kernel.measure is None else Pairs(self.kernel.measure, self.X)
+
+    @property
+    def most_workers(self) -> int | None:
+        """How many threads may ask at once (None: any number)."""
+        # A user's function is called from one thread only: it need not be prepared for more.
+        return 1 if self._pairs is None else self._pairs.most_workers
 
     @cached_property
     def diagonal(self) -> Array:

@@ -160,10 +160,10 @@ class WorkingSets:
         predictors = [run.predictors[j] for j in late]
         sets = [predictor.choose() for predictor in predictors]
         changes: list[Array] = [np.empty(0)] * len(predictors)
-        union = np.unique(np.concatenate(sets))
+        union = self._union(sets)
 
         def improve(members: list[int]) -> None:
-            rows = np.unique(np.concatenate([sets[j] for j in members]))
+            rows = self._union([sets[j] for j in members])
             kind = np.float64 if predictors[members[0]].precise else np.float32
             kernel = self._lines.within(self._rows[rows], self._constant, self._factor, kind)
             for j in members:
@@ -182,6 +182,14 @@ class WorkingSets:
         check_interruption()
         self._lines.add(self._rows[union], together, part)
         run.scores[late] = part
+
+    def _union(self, sets: list[Array]) -> Array:
+        if len(sets) == 1:
+            return sets[0]
+        chosen = np.zeros(len(self._rows), dtype=bool)
+        for index in sets:
+            chosen[index] = True
+        return np.flatnonzero(chosen)
 
     def _scores_of(self, changes: Array) -> Array:
         used = np.flatnonzero(changes.any(axis=0))
