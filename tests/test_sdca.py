@@ -258,7 +258,7 @@ def test_gap_is_that_of_the_certificate(loss: str, kernel: Any, intercept: Any, 
     bounds = clf.certificate(X, y, weights)
     np.testing.assert_allclose(bounds.primal, clf.objective_, rtol=1e-9)
     if kernel is not None:
-        # with the coefficients at hand the certificate is no worse than the learner's own, but for those of a w of its best length
+        # with the coefficients at hand the certificate is no worse than the learner's own, but for a w of its best length
         assert (bounds.dual >= clf.dual_objective_ - 1e-3 * tol * clf.objective_).all()
         assert bounds.relative.max() <= clf.gap_ + 1e-9
         for column in range(3):

@@ -47,9 +47,10 @@ MOST_SAMPLED = 6000
 #: Features from which gradients alone are tried first for the logistic loss.
 GRADIENTS_FROM = 300
 #: Epochs before the pace of a gap is believed, and how many more make another method worth while: working sets (on explicit
-#: features of more rows than a set can hold epochs are always better), and conjugate gradients.
+#: features of more rows than a set can hold epochs are always better), conjugate gradients on kernels, and on explicit features,
+#: where an epoch takes the time of some twenty products.
 WALKED_EPOCHS = 3
-EPOCHS_WORTH_SETS, EPOCHS_WORTH_ITERATING = 4.0, 30.0
+EPOCHS_WORTH_SETS, EPOCHS_WORTH_ITERATING, EPOCHS_WORTH_PRODUCTS = 4.0, 30.0, 4.0
 #: The same for epochs that skip rows at rest.
 EPOCHS_WORTH_RESTING = 4.0
 #: Rows up to which a factor of the whole kernel matrix is made, and rounds of working sets before that.
@@ -261,7 +262,7 @@ class Finisher:
         if self.second_order:
             return 0.0
         if not self._loss.linear_dual:
-            return EPOCHS_WORTH_ITERATING
+            return EPOCHS_WORTH_PRODUCTS if self._explicit else EPOCHS_WORTH_ITERATING
         if self._resting:
             return EPOCHS_WORTH_RESTING
         return np.inf if self._explicit and self._m > LARGEST_SET else EPOCHS_WORTH_SETS
