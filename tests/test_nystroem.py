@@ -35,18 +35,16 @@ def data(m: int = 60, classes: int = 3, seed: int = 3) -> tuple[np.ndarray, np.n
     return X, np.digitize(X[:, 0] + X[:, 1] ** 2, [0.5] if classes == 2 else [0.0, 1.0])
 
 
-def rounding(estimator: Any) -> dict[str, str]:
-    """A matrix product rounds a row by its place among the others, on some processors: in float32 more than the check allows."""
-    single = estimator.get_params()["dtype"] != "float64"
-    return {"check_methods_sample_order_invariance": "float32 features agree to 1e-6, not to 1e-9"} if single else {}
-
-
-@parametrize_with_checks(
-    [Nystroem(landmarks=10, random_state=0), Nystroem("laplacian", 10, "leverage", dtype="float64")],
-    expected_failed_checks=rounding,
-)
+@parametrize_with_checks([Nystroem(landmarks=10, random_state=0), Nystroem("laplacian", 10, "leverage", dtype="float64")])
 def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
-    check(estimator)
+    try:
+        check(estimator)
+    except AssertionError:
+        single = estimator.get_params()["dtype"] != "float64"
+        if not single or check.func.__name__ != "check_methods_sample_order_invariance":
+            raise
+        # on some processors a matrix product rounds a row by its place among the others
+        pytest.xfail("float32 features agree to 1e-6, not to 1e-9")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
