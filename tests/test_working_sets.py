@@ -237,7 +237,7 @@ def test_only_those_of_the_same_labels_and_no_larger_bounds_follow() -> None:
     y = np.array([1.0, -1.0, 1.0])
     targets = [Target(y, np.array([1.0, 2.0, 3.0])), Target(-y, np.full(3, 9.0)), Target(y, np.array([2.0, 2.0, 2.9]))]
     targets += [Target(y, np.full(3, 4.0)), Target(-y, np.full(3, 8.0))]
-    followers = Followers(targets)
+    followers = Followers(targets, 0.0)
     assert followers.leaders == {0: 3, 2: 3, 4: 1}
     assert followers.others(5) == [1, 3]
     nothing = np.zeros(3)
@@ -245,3 +245,22 @@ def test_only_those_of_the_same_labels_and_no_larger_bounds_follow() -> None:
     assert followers.led([1]) == {0: 3}
     assert followers.led([]) == {4: 1}
     assert followers.others(5) == [0, 1, 2, 3, 4]
+    patient = Followers(targets, 0.5)
+    assert patient.released([nothing, nothing, nothing, np.array([0.0, -2.0, 2.95]), np.full(3, 9.0)]) == []
+    assert patient.released([nothing, nothing, nothing, np.array([0.0, -2.1, 3.5]), nothing]) == [0, 2]
+
+
+@pytest.mark.parametrize("rounding", [False, True])
+def test_few_coefficients_beyond_a_bound_are_a_start(rounding: bool) -> None:
+    X, y = apart(200)
+    y[::100] *= -1  # two labels are wrong: coefficients near them are large
+    K = Gaussian(0.05)(X)
+    targets = [Target(y, np.full(len(y), C)) for C in (5.0, 1e5)]
+    lines = lines_of(KernelRows(Gaussian(0.05), X), 10**9, rounding)
+    tight, wide = WorkingSets(lines, K.diagonal(), Intercept.NONE).solve(targets, 1e-5)
+    beyond = np.count_nonzero(wide.dual > 5.0) / np.count_nonzero(wide.dual)
+    assert 0 < beyond <= 0.05
+    for target, found in zip(targets, (tight, wide), strict=True):
+        assert found.relative <= 1e-5
+        np.testing.assert_allclose([found.primal, found.bound], objectives(K, target, found, Intercept.NONE), rtol=1e-8)
+    assert tight.dual.max() <= 5.0

@@ -24,6 +24,8 @@ Array = np.ndarray[Any, Any]
 
 #: Rounds at most.
 MOST_ROUNDS = 10_000
+#: The share of a leader's coefficients that may be beyond the bounds of who follows it.
+FEW_BEYOND = 0.05
 
 
 class _Exact:
@@ -47,16 +49,6 @@ class _Run:
     def late(self, going: list[int], tol: float, rounds: int) -> list[int]:
         """Those who have not arrived, and may."""
         return [j for j in going if self.predictors[j].goes_on(tol, rounds)]
-
-    def adopt(self, follower: int, leader: int) -> None:
-        """The follower goes on from where its leader ended: nearly always it has arrived there, too."""
-        own, other = self.predictors[follower], self.predictors[leader]
-        own.c[:] = other.c
-        self.scores[follower] = self.scores[leader]
-        if self.exact is not None:
-            self.exact.c[follower], self.exact.scores[follower] = self.exact.c[leader], self.exact.scores[leader]
-            if other.exact_at == other.rounds:
-                own.exact_at = own.rounds
 
 
 class WorkingSets:
@@ -93,7 +85,7 @@ class WorkingSets:
         scores = np.zeros((len(targets), len(self._diagonal)))
         run = _Run(predictors, scores, _Exact(len(own), scores) if self._lines.rounded else None, start, names)
         with announced("sets"):
-            self._solve(run, Followers(targets), tol, rounds)
+            self._solve(run, Followers(targets, 0.0 if self._free else FEW_BEYOND), tol, rounds)
         self._known |= {name: (predictors[j].c, scores[j]) for j, name in enumerate(names)}
         return [predictor.optimum() for predictor in predictors]
 
@@ -112,7 +104,7 @@ class WorkingSets:
             moved = followers.released([predictor.c for predictor in run.predictors])
             self._begin(run, moved)
             for follower, leader in followers.led(late).items():
-                run.adopt(follower, leader)
+                self._adopt(run, follower, leader)
                 moved.append(follower)
             if late:
                 tell_gap(max(run.predictors[j].relative for j in late), tol)
@@ -140,6 +132,19 @@ class WorkingSets:
         run.scores[who] += self._scores_of(changes)
         if run.exact is not None:
             run.exact.c[who], run.exact.scores[who] = run.start[who], run.scores[who]
+
+    def _adopt(self, run: _Run, follower: int, leader: int) -> None:
+        """The follower goes on from where its leader ended, within its own bounds: mostly it has arrived there, or nearly."""
+        own, other = run.predictors[follower], run.predictors[leader]
+        own.c[:] = np.clip(other.c, -own.bounds, own.bounds)
+        run.scores[follower] = run.scores[leader]
+        changes = (own.c - other.c)[None]
+        if changes.any():
+            self._lines.add(self._rows, changes, run.scores[follower : follower + 1])
+        if run.exact is not None:
+            run.exact.c[follower], run.exact.scores[follower] = run.exact.c[leader], run.exact.scores[leader]
+            if other.exact_at == other.rounds and not changes.any():
+                own.exact_at = own.rounds
 
     def _make_exact(self, run: _Run, going: list[int], tol: float) -> None:
         """Who seems to have arrived by rounded lines gets exact scores, and is looked at once more."""
