@@ -13,15 +13,18 @@ from threadpoolctl import threadpool_limits
 import reference
 from pegasos import SDCA
 from pegasos.engine import finishing
+from pegasos.engine.factored import low_rank_spectrum
 from pegasos.engine.followers import Followers
+from pegasos.engine.function_space import FunctionSpace
 from pegasos.engine.interruption import Interrupted, interruptible, listening
 from pegasos.engine.lines import KeptLines, StoredLines, lines_of
+from pegasos.engine.losses import LOSSES
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.rows import DenseRows, GramRows, KernelRows, SparseRows
 from pegasos.engine.sample_start import foretold
 from pegasos.engine.symmetric import scores_by_symmetry
 from pegasos.engine.working_sets import WorkingSets
-from pegasos.kernels import Gaussian, Linear
+from pegasos.kernels import Gaussian, Linear, Polynomial
 
 Array = np.ndarray[Any, Any]
 INTERCEPTS = pytest.mark.parametrize("intercept", Intercept, ids=lambda kind: kind.value)
@@ -264,3 +267,45 @@ def test_few_coefficients_beyond_a_bound_are_a_start(rounding: bool) -> None:
         assert found.relative <= 1e-5
         np.testing.assert_allclose([found.primal, found.bound], objectives(K, target, found, Intercept.NONE), rtol=1e-8)
     assert tight.dual.max() <= 5.0
+
+
+@pytest.mark.parametrize("members", [False, True])
+def test_a_kernel_of_low_rank_at_a_large_c_arrives_by_a_factor(monkeypatch: pytest.MonkeyPatch, members: bool) -> None:
+    """Cubic polynomials of two features have ten products: pair steps crawl, at any number of rows."""
+    monkeypatch.setattr(finishing, "FACTORED_ROWS", 50)
+    monkeypatch.setattr(finishing, "ROUNDS_BEFORE_FACTOR", 3)
+    X, y = table(300, 3)
+    kernel, target = Polynomial(3), Target(y, np.full(300, 1e4))
+    K = kernel(X)
+    rows: Any = GramRows(K) if members else KernelRows(kernel, X)
+    index = np.sort(np.random.default_rng(0).permutation(300)[:250]) if members else None
+    if index is not None:
+        K, target = K[np.ix_(index, index)], Target(y[index], np.full(250, 1e4))
+    finisher = finishing.Finisher(rows, LOSSES["hinge"], Intercept.NONE, 1e-4, index, 10**9)
+    (found,) = finisher.solve([target], np.zeros((1, len(target.labels))))
+    assert found.relative <= 1e-4
+    assert "factor" in finisher.method
+    np.testing.assert_allclose([found.primal, found.bound], objectives(K, target, found, Intercept.NONE), rtol=1e-6)
+
+
+def test_where_there_is_no_low_rank_sets_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finishing, "FACTORED_ROWS", 50)
+    monkeypatch.setattr(finishing, "ROUNDS_BEFORE_FACTOR", 1)
+    X, y = table(600, 3)
+    rows, target = KernelRows(Gaussian(0.05), X), Target(y, np.full(600, 100.0))
+    assert low_rank_spectrum(FunctionSpace(rows, None, 0.0)) is None
+    finisher = finishing.Finisher(rows, LOSSES["hinge"], Intercept.NONE, 1e-4, None, 10**9)
+    (found,) = finisher.solve([target], np.zeros((1, 600)))
+    assert found.relative <= 1e-4
+    assert finisher.method == "working sets"
+    assert found.rounds > 1
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(2), Gaussian(50.0)])
+def test_a_spectrum_is_that_of_the_matrix(kernel: Any) -> None:
+    X, _ = table(400, 3)
+    K = kernel(X)
+    found = low_rank_spectrum(FunctionSpace(KernelRows(kernel, X), None, 0.0))
+    assert found is not None
+    np.testing.assert_allclose((found.basis * found.roots**2) @ found.basis.T, K, atol=1e-9 * K.max() * 400)
+    np.testing.assert_allclose(found.basis.T @ found.basis, np.eye(len(found.roots)), atol=1e-4)

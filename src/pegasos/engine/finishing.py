@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ from scipy import sparse
 
 from pegasos.engine.certificate import box, stretched
 from pegasos.engine.compiling import announced, compiled
-from pegasos.engine.factored import solve_by_factor
+from pegasos.engine.factored import Spectrum, low_rank_spectrum, solve_by_factor, spectrum_of
+from pegasos.engine.function_space import FunctionSpace
 from pegasos.engine.held_rows import LARGEST_SHARE, solve_hinge_on_many
 from pegasos.engine.interior_point import workspace_bytes
 from pegasos.engine.limited_memory import solve_logistic_by_gradients
@@ -36,7 +38,7 @@ from pegasos.engine.sampled_systems import worth
 from pegasos.engine.set_predictor import LARGEST_SET
 from pegasos.engine.threads import our_threads
 from pegasos.engine.truncated_newton import solve_logistic_iteratively
-from pegasos.engine.working_sets import MOST_ROUNDS, WorkingSets
+from pegasos.engine.working_sets import WorkingSets
 
 Array = np.ndarray[Any, Any]
 
@@ -53,7 +55,7 @@ WALKED_EPOCHS = 3
 EPOCHS_WORTH_SETS, EPOCHS_WORTH_ITERATING, EPOCHS_WORTH_PRODUCTS = 4.0, 30.0, 4.0
 #: The same for epochs that skip rows at rest.
 EPOCHS_WORTH_RESTING = 4.0
-#: Rows up to which a factor of the whole kernel matrix is made, and rounds of working sets before that.
+#: Rows up to which a factor of the whole kernel matrix is made, and rounds of working sets before a factor is thought of.
 FACTORED_ROWS, ROUNDS_BEFORE_FACTOR = 1500, 40
 #: Rows of a sample, the gap that one epoch on it leaves where epochs will crawl, the one up to which a sample foretells
 #: coefficients, and halvings for the length of w there.
@@ -109,6 +111,7 @@ class Finisher:
         self._resting &= not self.second_order and intercept is not Intercept.FREE
         self._sets: WorkingSets | None = None
         self._lines: Lines
+        self._factored = False
 
     @property
     def method(self) -> str:
@@ -116,7 +119,10 @@ class Finisher:
         if self._resting:
             return "coordinate ascent without the rows at rest"
         if self._loss.linear_dual:
-            return "an interior point method" if self.second_order else "working sets"
+            sets = (
+                "working sets and an interior point method on a factor of the kernel matrix" if self._factored else "working sets"
+            )
+            return "an interior point method" if self.second_order else sets
         return "Newton's method" if self.second_order else "Newton's method with conjugate gradients"
 
     def solve(self, targets: list[Target], start: Array | None, names: list[int] | None = None) -> list[Optimum]:
@@ -141,11 +147,13 @@ class Finisher:
             self._sets = WorkingSets(self._lines, self._rows.diagonal, self._intercept, self._members)
         if start is None and by_lines and self._m > TOO_FEW:
             start = self._foretold(targets)
-        few = not self._explicit and self._m <= FACTORED_ROWS
-        found = self._sets.solve(targets, self._tol, start, names, ROUNDS_BEFORE_FACTOR if few else MOST_ROUNDS)
-        if few:
-            return self._by_factor(targets, found)
-        return [self._with_weights(optimum) for optimum in found] if self._explicit else found
+        if self._explicit:
+            return [self._with_weights(optimum) for optimum in self._sets.solve(targets, self._tol, start, names)]
+        found = self._sets.solve(targets, self._tol, start, names, ROUNDS_BEFORE_FACTOR)
+        self._take_factor(targets, found)
+        if self._m > FACTORED_ROWS:
+            self._go_on(targets, found)
+        return found
 
     def solve_path(self, targets: list[Target], classes: list[int]) -> list[Optimum]:
         """The same along the path of λ: the predictors of a class one after the other, each from where the one before ended."""
@@ -182,16 +190,45 @@ class Finisher:
         late = targets[len(found) :]
         return [*found, *(solve_logistic(X, late, *given) if late else [])]
 
-    def _by_factor(self, targets: list[Target], found: list[Optimum]) -> list[Optimum]:
-        """Those that have not arrived by an interior point method on a factor of the whole matrix, where that is better."""
-        late = [place for place, optimum in enumerate(found) if optimum.relative > self._tol]
-        if late:
-            K = self._cross(np.arange(self._m))
-            solved = solve_by_factor(K, [targets[place] for place in late], self._intercept, self._tol)
-            for place, optimum in zip(late, solved, strict=True):
-                if abs(optimum.relative) < found[place].relative:
-                    found[place] = replace(optimum, course=found[place].course + optimum.course)
-        return found
+    def _take_factor(self, targets: list[Target], found: list[Optimum]) -> None:
+        """Those that have not arrived by an interior point method on a factor of the matrix, if it has one and that is better."""
+        late = self._late(found)
+        spectrum = self._spectrum if late else None
+        if spectrum is None:
+            return
+        solved = solve_by_factor(spectrum, self._space, [targets[place] for place in late], self._intercept, self._tol)
+        for place, optimum in zip(late, solved, strict=True):
+            if abs(optimum.relative) < found[place].relative:
+                found[place] = replace(optimum, course=found[place].course + optimum.course)
+                self._factored = True
+
+    def _go_on(self, targets: list[Target], found: list[Optimum]) -> None:
+        """Those that still have not arrived by sets again, from where they are."""
+        late = self._late(found)
+        if not late:
+            return
+        assert self._sets is not None
+        start = np.stack([targets[place].labels * found[place].dual for place in late])
+        solved = self._sets.solve([targets[place] for place in late], self._tol, start)
+        for place, optimum in zip(late, solved, strict=True):
+            before = found[place]
+            if optimum.relative < before.relative:
+                found[place] = replace(optimum, rounds=before.rounds + optimum.rounds, course=before.course + optimum.course)
+
+    def _late(self, found: list[Optimum]) -> list[int]:
+        return [place for place, optimum in enumerate(found) if optimum.relative > self._tol]
+
+    @cached_property
+    def _space(self) -> FunctionSpace:
+        rows = self._rows.flying if isinstance(self._rows, GramRows) and self._by_lines else self._rows
+        return FunctionSpace(rows, self._members, 0.0)
+
+    @cached_property
+    def _spectrum(self) -> Spectrum | None:
+        """Of few rows always, of many if their rank is low; rounding of float32 has no low rank."""
+        if self._m <= FACTORED_ROWS:
+            return spectrum_of(self._cross(np.arange(self._m)))
+        return low_rank_spectrum(self._space) if self._rows.dtype == np.float64 else None
 
     def _with_weights(self, optimum: Optimum) -> Optimum:
         """The same optimum with the weights of the features that its coefficients of rows are."""

@@ -43,6 +43,11 @@ class Factor:
         return self._store[: self.rank]
 
     @property
+    def lacking(self) -> float:
+        """The trace of K - LᵀL."""
+        return float(np.maximum(self._lacking, 0.0).sum())
+
+    @property
     def full(self) -> bool:
         """Whether nothing can be added any more."""
         return self.rank == len(self._store) or not bool((self._lacking > self._negligible).any())
