@@ -353,6 +353,21 @@ def test_a_state_is_shared_and_restored(opened, page):
     assert opened.execute_script("return [play.app.t, play.app.view.optimum, play.app.scene.b.kernel]") == [57, True, "laplacian"]
 
 
+def test_a_long_walk_shows_where_it_is_while_a_slider_moves_and_arrives_when_it_rests(opened):
+    opened.execute_script("play.app.goTo(Infinity); play.app.change({n: 1000}, null)")
+    until(opened, "return play.app.full && play.app.t === play.app.total")
+    seen = opened.execute_async_script("""
+        play.app.changeLearner({model: 'pegasos', kernel: 'gaussian', count: 200, average: 0.5});
+        requestAnimationFrame(() => arguments[0]([play.app.t, play.app.wanted, play.app.total, play.app.address]));""")
+    assert 0 < seen[0] < seen[1] == seen[2] == 200_000
+    assert "&t=" not in seen[3]  # what is shared is where one wants to be
+    until(opened, "return play.app.full && play.app.t === play.app.total", seconds=30)
+    alone = opened.execute_script("""
+        const {points, scene} = play.app;
+        return play.run({points: points.map(({x, y, c}) => [x, y, c]), spec: scene.a, seed: scene.seed}).coefficients""")
+    assert coefficients(opened) == [alone]
+
+
 @pytest.mark.parametrize(
     "address", [f"#set={HOSTILE}", "#set=moons,1e99,NaN,x&a=lam:-1,model:x&t=-5", "#set=moons&points=!!", "#%", "#set=%"]
 )
