@@ -256,3 +256,39 @@ def test_of_scores_the_greatest_is_best(browser, tmp_path):
     data = "[...document.querySelectorAll('#heat-test path[tabindex]')].map(path => path.__data__.datum)"
     shades = f"return {data}.map(datum => [datum.cell, datum.shade])"
     assert dict(browser.execute_script(shades)) == pytest.approx({0: 1.0, 1: 2 / 3, 2: 1 / 3, 3: 0.0})
+
+
+def test_numbers_and_charts_that_stand_side_by_side_begin_at_one_height(browser, tmp_path):
+    found = study_results()
+    save_study(tmp_path, found)
+    path = report(tmp_path).save(tmp_path / "study.html")
+    look(browser, path)
+    browser.execute_script("document.querySelector('.tile .name').textContent = 'a name of many words '.repeat(6)")
+    browser.execute_script("document.querySelector('.halves figcaption').append('many words '.repeat(40))")
+    tops = "return [...document.querySelectorAll(arguments[0])].map(each => each.getBoundingClientRect().top)"
+    assert len(set(browser.execute_script(tops, ".tile .value"))) == 1
+    charts = browser.execute_script(tops, "#heat-test, #heat-train")
+    assert len(charts) == 2 and len(set(charts)) == 1
+
+
+def test_the_first_screen_of_a_phone_holds_what_to_do_next(browser, pages):
+    look(browser, pages["sweep"], width=390)
+    tops = "return [...document.querySelectorAll('#section-summary :is(.tile, .code)')].map(e => e.getBoundingClientRect().top)"
+    assert max(browser.execute_script(tops)) < 844
+    lines = "return new Set([...document.querySelectorAll('nav a')].map(each => each.getBoundingClientRect().top)).size"
+    assert browser.execute_script(lines) == 1
+
+
+def test_the_number_beside_the_longest_bar_is_whole_on_a_phone(browser, tmp_path):
+    results = study_results()
+    other = [replace(cell, experiment="another way to learn", error=cell.error / 2) for cell in results.cells]
+    save_study(tmp_path, replace(results, cells=[*results.cells, *other]))
+    path = report(tmp_path).save(tmp_path / "study.html")
+    look(browser, path, width=390)
+    texts = "[...document.querySelectorAll('[data-chart=compared] .mark-text text')]"
+    ends = f"return {texts}.map(each => each.getBoundingClientRect().right)"
+    assert (
+        0
+        < max(browser.execute_script(ends))
+        <= browser.execute_script("return document.querySelector('[data-chart=compared]').getBoundingClientRect().right")
+    )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from pegasos import SDCA, Pegasos, SweepCV, save
 from pegasos.kernels import Gaussian, Polynomial
@@ -22,6 +22,7 @@ from pegasos.program.pages.page import make_page
 from pegasos.program.pages.row_samples import as_dataset
 from pegasos.program.pages.vega import CLASSES, class_colours
 from pegasos.program.records.studies import ExtraRecord, StudyData
+from pegasos.search.settings import Opaque, Setting
 from test_report import data_of, save_study, study_results
 
 pl = pytest.importorskip("polars")
@@ -167,6 +168,42 @@ def test_a_study_compares_its_models_with_whole_commands(tmp_path):
     commands = [cell["command"] for cell in data_of(page)["grid"]["cells"] if cell.get("command")]
     assert commands and all("--test-size 0.2" in each and "--seed 0" in each for each in commands)
     assert all(re.search(r"λ\xa0=\xa0\S+ \(C\xa0\S+\)", cell["setting"]) for cell in data_of(page)["grid"]["cells"])
+
+
+def test_a_study_begins_with_its_error_beside_guessing_and_what_to_do_next(tmp_path, ring):
+    X, y, _ = ring
+    search = SweepCV(Pegasos(n_iter=60, random_state=0), {"lam": [0.1, 1.0]}, cv=2).fit(X, y)
+    save_study(tmp_path, replace(study_results(), quick=True))
+    save_record(tmp_path, record_experiment(search, as_dataset(X, y, {}), "one"))
+    page = report(tmp_path)
+    first = page.html[: page.html.index('id="section-printed"')]
+    most = max("in", "out", key=list(y).count)
+    assert f"{100 * np.mean(y != most):.2f}\u00a0%" in first and f"error of always guessing &#39;{most}&#39;" in first
+    assert "What to do next" in first and "pegasos study mine\npegasos train " in first
+
+
+def test_a_cell_that_no_command_line_can_say_is_told_in_python(tmp_path):
+    results = study_results()
+    preparation = Setting.of(
+        Pipeline([("single", FunctionTransformer(np.asarray, kw_args={"dtype": np.float32})), ("p", SDCA())])
+    )
+    cells = [replace(each, setting=replace(each.setting, preparation=preparation.preparation)) for each in results.cells]
+    save_study(tmp_path, replace(results, cells=cells, data=StudyData("moons", 300, True, "f")))
+    told = data_of(report(tmp_path))["grid"]["cells"]
+    assert all(cell["command"] is None for cell in told)
+    names: dict[str, object] = {}
+    exec(told[0]["python"].replace("model.fit(X, y)", "").replace("print(", "found = (lambda: "), names)
+    assert Setting.of(names["model"]).preparation == cells[0].setting.preparation
+    assert len(names["X_test"]) == round(0.2 * (len(names["X"]) + len(names["X_test"])))
+    nameless = replace(cells[0].setting, kernel=Opaque("mine"))
+    save_study(tmp_path, replace(results, cells=[replace(each, setting=nameless) for each in cells]))
+    assert "python" not in data_of(report(tmp_path))["grid"]["cells"][0]
+
+
+def test_no_line_of_a_table_ends_within_a_value(tmp_path):
+    claims = [replace(each, evidence="best at λ = 1e-8 (C 7)") for each in study_results().claims]
+    save_study(tmp_path, replace(study_results(), claims=claims))
+    assert "best at λ\u00a0=\u00a01e-8 (C\u00a07)" in report(tmp_path).html
 
 
 def test_a_study_of_one_experiment_compares_its_kernels(tmp_path):

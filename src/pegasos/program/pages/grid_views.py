@@ -91,6 +91,7 @@ class Grid:
             told = wording.ended_text(point.ended, self.measure)
             label = self.measure.label(point.ended.value)
             cell["test"] = {"value": None, "label": label, "shown": f"ended early: {told}", "spread": ""}
+        cell |= {} if point.python is None else {"python": point.python}
         return cell if point.command == "" else {**cell, "command": point.command}
 
     def _texts(self, part: str, value: float, deviation: float | None) -> dict[str, Any]:

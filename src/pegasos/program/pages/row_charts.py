@@ -193,7 +193,7 @@ def _measured(title: str, scale: str) -> Spec:
 def ranking(rows: Rows) -> Spec:
     """Errors of models as bars, the best first, with their deviation over seeds."""
     y = {"y": _names("model", "order", 230)}
-    room = {"domainMax": 1.12 * max(row["high"] for row in rows) or 1.0, "nice": False}
+    room = {"domainMax": 1.25 * max(row["high"] for row in rows) or 1.0, "nice": False}  # for the number beside the longest bar
     x = number("error", title="error", scale=room, axis={"format": ".3~p", "tickCount": 6})
     hints = {"tooltip": tooltip(model="model", setting="setting", shown="error")}
     bars = mark("bar", {**y, "x": x, **hints}, color="#4c78a8", opacity=0.85, height={"band": 0.7})

@@ -108,9 +108,11 @@ function showCell(number) {
     const select = byId("panel-cell");
     if (![...select.options].some((each) => each.value === String(number))) select.append(option(String(number), cell.setting, false));
     select.value = String(number);
-    byId("panel-command").textContent = cell.command || "";
-    byId("panel-command").closest(".code").hidden = !cell.command;
-    byId("panel-no-command").hidden = cell.command !== null;
+    const lines = cell.command || cell.python || "", code = byId("panel-command").closest(".code");
+    byId("panel-command").textContent = lines;
+    code.hidden = !lines;
+    code.querySelector(".head span").textContent = cell.command ? "Train this cell" : "Train this cell, in Python";
+    byId("panel-no-command").hidden = cell.command !== null || Boolean(lines);
   }
   byId("panel-kept").hidden = !kept;
   if (!kept) return;
