@@ -127,7 +127,7 @@ def _summary(study: StudyRecord, best: Point | None, data: DataRecord) -> list[B
     if best is not None:
         guess = 1 - max(data.counts) / sum(data.counts) if data.counts else None
         told = setting_text({name: value for name, value in best.values.items() if name != "decoding"}, best.cost)
-        tiles.append(("Least error on test rows", percent(best.value), told, share_of(best.value, guess)))
+        tiles.append(("Least error on test rows", percent(best.value), told, share_of(best.value or 0.0, guess)))
         if guess is not None:
             usual = data.classes[data.counts.index(max(data.counts))]
             tiles.append(("Without a model", percent(guess), f"error of always guessing '{usual}'", 1.0))
