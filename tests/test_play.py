@@ -231,6 +231,31 @@ def test_every_action_has_a_key_of_its_own_and_every_control_a_name(opened):
     assert listed > len(keys)
 
 
+def test_what_every_key_did_is_announced(opened):
+    from selenium.webdriver import Keys
+
+    opened.execute_script("play.app.openLesson(8)")  # three classes: each key has something to do
+    silent = []
+    for name, key in opened.execute_script("return Object.entries(play.page.actions).map(([name, {key}]) => [name, key])"):
+        opened.execute_script("document.activeElement.blur(); document.getElementById('said').textContent = ''")
+        press(opened, {"Home": Keys.HOME, "End": Keys.END}.get(key, key))
+        told = opened.execute_script("""
+            const dialog = document.querySelector('dialog[open]');
+            if (dialog) dialog.close();
+            return Boolean(dialog) || document.getElementById('said').textContent !== ''""")
+        silent += [] if told else [name]
+    assert silent == []
+
+
+def test_a_control_that_was_moved_tells_the_errors_and_numbers_that_run_are_not_read_out(opened):
+    from selenium.webdriver import Keys
+
+    opened.find_element("id", "learner-lam").send_keys(Keys.ARROW_RIGHT)
+    until(opened, "return document.getElementById('said').textContent.startsWith('Errors training ')")
+    live = "return [...document.querySelectorAll('output')].filter(each => each.ariaLive !== 'off').length"
+    assert opened.execute_script(live) == 0
+
+
 def test_points_by_pointer(opened):
     from selenium.webdriver import ActionChains
 
@@ -390,6 +415,23 @@ def test_dark_light_and_paper(opened):
     assert len(opened.execute_cdp_cmd("Page.printToPDF", {})["data"]) > 20_000
 
 
+def test_pictures_keep_their_shape_on_paper_and_the_head_its_line_on_a_phone(browser, page):
+    open_page(browser, page)
+    until(browser, READY)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    shapes = browser.execute_script("""return [...document.querySelectorAll('canvas')].filter(each => each.clientWidth)
+        .map(each => [each.clientWidth / each.clientHeight, each.width / each.height])""")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert len(shapes) == 4
+    for shown, drawn in shapes:
+        assert shown == pytest.approx(drawn, rel=0.03)
+    open_page(browser, page, 390, 844)
+    until(browser, READY)
+    ends = "return ['h1', '.tools'].map(name => document.querySelector(name).getBoundingClientRect())"
+    title, tools = browser.execute_script(ends)
+    assert tools["top"] < title["bottom"] and tools["left"] > title["left"]
+
+
 def test_the_points_of_a_table(browser, tmp_path):
     random = np.random.default_rng(0)
     codes = random.integers(3, size=300)
@@ -400,6 +442,8 @@ def test_the_points_of_a_table(browser, tmp_path):
     assert browser.execute_script("return [play.app.points.length, play.app.runs[0].problem.classes.length]") == [200, 3]
     assert browser.execute_script("return play.app.runs[0].problem.fresh.length") == 100
     assert HOSTILE in browser.execute_script("return document.getElementById('classes').textContent")
+    press(browser, "2")
+    assert said(browser) == "New points are b."
     assert "principal components of 5" in browser.execute_script("return document.getElementById('notes').textContent")
     assert browser.execute_script("return document.querySelectorAll('img').length") == 0
     assert not browser.get_log("browser")

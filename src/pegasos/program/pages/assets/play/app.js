@@ -59,6 +59,11 @@ export class App {
     return Math.min(this.view.t, this.total);
   }
 
+  // A class in words: its own name where the points have one.
+  named(c) {
+    return (this.scene.set === "data" && this.given.classes[c]) || className(c);
+  }
+
   get names() {
     return this.scene.compare ? ["a", "b"] : ["a"];
   }
@@ -105,7 +110,7 @@ export class App {
   // The keyboard's place in the plane, and the point that is chosen there.
   moveCursor(cursor, selected) {
     Object.assign(this, { cursor, selected });
-    const chosen = selected === null ? "" : `Point ${selected + 1} of ${this.points.length}, ${className(this.points[selected].c)}, `;
+    const chosen = selected === null ? "" : `Point ${selected + 1} of ${this.points.length}, ${this.named(this.points[selected].c)}, `;
     if (cursor) this.say(`${chosen}at ${cursor.x}, ${cursor.y}.`);
     this.wake();
   }
@@ -279,7 +284,7 @@ export class App {
     if (!step) return this.say(`Step 0 of ${this.total}: nothing was drawn yet.`);
     const [first] = step.answers;
     const what = first ? `score ${first.s.toPrecision(3)}, ${first.u === 0 ? "no change" : "changed"}` : "all predictors rest";
-    this.say(`Step ${step.t} of ${this.total}: example ${step.drawn[0] + 1}, ${className(this.points[step.drawn[0]].c)}, ${what}.`);
+    this.say(`Step ${step.t} of ${this.total}: example ${step.drawn[0] + 1}, ${this.named(this.points[step.drawn[0]].c)}, ${what}.`);
   }
 
   // -- frames --------------------------------------------------------------------------------------------------------
