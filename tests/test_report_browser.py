@@ -292,3 +292,12 @@ def test_the_number_beside_the_longest_bar_is_whole_on_a_phone(browser, tmp_path
         < max(browser.execute_script(ends))
         <= browser.execute_script("return document.querySelector('[data-chart=compared]').getBoundingClientRect().right")
     )
+
+
+def test_a_wide_screen_is_used_to_its_right_edge(browser, pages):
+    look(browser, pages["study"], width=1920)
+    right = "document.querySelector(arguments[0]).getBoundingClientRect().right"
+    whole = browser.execute_script(f"return {right}", "#explorer .halves")
+    ends = browser.execute_script("""return [...document.querySelectorAll('#explorer .halves > figure:not([hidden])')]
+        .map(each => each.getBoundingClientRect().right)""")
+    assert len(ends) > 2 and ends[1] == pytest.approx(whole, abs=2)  # two in a row, not two beside an empty place

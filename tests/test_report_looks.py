@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import re
 import struct
 from dataclasses import replace
@@ -130,11 +131,36 @@ def test_two_classes_have_one_score():
     assert [(each.row, each.codes, each.scores) for each in found] == [(1, [1], [-2.0]), (0, [1], [0.5])]
 
 
+def linear(colour):
+    parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def lab(light):
+    to_xyz = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]])
+    parts = to_xyz @ np.clip(light, 0, 1) / [0.95047, 1.0, 1.08883]
+    x, y, z = np.where(parts > 0.008856, np.cbrt(parts), 7.787 * parts + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+#: What those see who lack one kind of cones: Machado, Oliveira and Fernandes (2009), in linear light.
+VISIONS = {
+    "all cones": np.eye(3),
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
+}
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+def test_classes_can_be_told_apart_by_everyone(vision):
+    seen = [lab(np.array(VISIONS[vision]) @ linear(colour)) for colour in CLASSES]
+    assert min(np.linalg.norm(one - two) for one, two in itertools.combinations(seen, 2)) > 12
+
+
 def test_classes_can_be_seen_in_the_dark():
     def light(colour):
-        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+        return linear(colour) @ [0.2126, 0.7152, 0.0722]
 
     dark = light("#12161c")
     assert min((light(colour) + 0.05) / (dark + 0.05) for colour in CLASSES) > 2.5
