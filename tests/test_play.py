@@ -475,6 +475,13 @@ def test_the_page_in_the_documents_is_the_present_one():
     assert kept.read_text(encoding="utf-8") == play().html, "run `make play`"
 
 
+def test_the_documents_embed_the_page_and_none_of_them_takes_its_name():
+    docs = Path(__file__).parents[1] / "docs"
+    assert 'src="play.html"' in (docs / "playing.md").read_text(encoding="utf-8")
+    assert 'html_extra_path = ["play.html"]' in (docs / "conf.py").read_text(encoding="utf-8")
+    assert not (docs / "play.md").exists()  # the site would write it over play.html, and embed it in itself
+
+
 def test_two_features_keep_their_names_and_more_classes_than_colours_are_left_out():
     from pegasos.program.pages.play_page import points_of
     from pegasos.program.tables.dataset import Column, Dataset

@@ -246,5 +246,7 @@ def test_words_of_an_extra_end_where_its_table_begins(tmp_path):
     extra = ExtraRecord(
         "statistics", "Statistics", "8 rows have |z| >= 3.\n\n| feature |\n|---|\n| x1 |", {"rows": [{"feature": "x1"}]}
     )
-    save_study(tmp_path, replace(study_results(), extras=[extra]))
+    alone = ExtraRecord("counts", "Class counts", "| class | rows |\n|---|---|\n| a | 5 |", {"rows": [{"class": "a", "rows": 5}]})
+    save_study(tmp_path, replace(study_results(), extras=[extra, alone]))
+    assert "| class |" not in report(tmp_path).html
     assert "8 rows have |z| &gt;=\u00a03.</p>" in report(tmp_path).html

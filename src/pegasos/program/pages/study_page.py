@@ -219,7 +219,7 @@ def _extra(extra: ExtraRecord) -> list[Block]:
     if not rows:
         return [Text(extra.text)] if extra.text else []
     table = Table(name, extra.title, columns("number", **{key: title_of(key) for key in rows[0]}), rows)
-    words = extra.text.partition("\n|")[0].strip()
+    words = f"\n{extra.text}".partition("\n|")[0].strip()  # without the table that stands below it
     blocks: list[Block] = [Text(words)] if words else []
     if {"class", "rows"} <= set(rows[0]):
         counted = class_rows([str(row["class"]) for row in rows], [row["rows"] for row in rows])
