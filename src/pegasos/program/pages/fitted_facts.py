@@ -108,11 +108,21 @@ def _feature_names(estimator: Any, count: int) -> list[str] | None:
         try:
             names = stage.part.get_feature_names_out(names)
             if isinstance(stage.part, ColumnTransformer):  # after its parts, too: words__city_Nice, numbers__missingindicator_age
-                names = np.array([_plain_name(str(name).partition("__")[2]) for name in names], dtype=object)
+                gaps, plain = _word_gaps(stage.part), [str(name).partition("__")[2] for name in names]
+                names = np.array([gaps.get(name, _plain_name(name)) for name in plain], dtype=object)
         except (AttributeError, ValueError, NotFittedError):  # a step that makes features without names
             return None
     names = np.array([f"x{j + 1}" for j in range(count)], dtype=object) if names is None else names
     return [str(name) for name in names] if len(names) == count else None
+
+
+def _word_gaps(part: ColumnTransformer) -> dict[str, str]:
+    """The features that tell where a word is missing, in words: an encoder calls them city_None."""
+    found: dict[str, str] = {}
+    for _, encoder, _ in part.transformers_:
+        for name, words in zip(getattr(encoder, "feature_names_in_", ()), getattr(encoder, "categories_", ()), strict=False):
+            found |= {f"{name}_{word}": f"{name} missing" for word in words if word is None or word != word}
+    return found
 
 
 def _plain_name(name: str) -> str:
