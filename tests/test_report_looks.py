@@ -174,8 +174,16 @@ def test_a_study_shows_how_its_models_learned(ring, tmp_path):
     parts = [record_experiment(search, dataset, name, learned=learned) for name in ("one", "two")]
     alone = Pegasos(n_iter=60, lam=search.best_params_["lam"], random_state=0).fit(X[:80], y[:80])
     np.testing.assert_allclose(parts[0].experiments[0].curves[0].values, alone.loss_curve_[:, 0], rtol=1e-3)
+    course = parts[0].experiments[0].curves[1]
+    certified = alone.certificate(X[:80], y[:80])
+    assert course.steps[-1] == 60 and len(course.steps) >= 5
+    np.testing.assert_allclose(course.values[-1], certified.primal[0], rtol=1e-3)
+    assert certified.dual[0] * 0.999 <= course.bounds[-1] <= min(course.values) * 1.001  # what was proved on the way stays proved
+    half = Pegasos(n_iter=course.steps[-2], lam=search.best_params_["lam"], random_state=0).fit(X[:80], y[:80])
+    np.testing.assert_allclose(course.values[-2], half.certificate(X[:80], y[:80]).primal[0], rtol=1e-3)
     save_study(tmp_path, study_results())
     save_record(tmp_path, join_experiments(parts))
+    assert {"curve-1", "curve-2", "curve-3"} <= set(report(tmp_path).charts())
     spec = report(tmp_path).charts()["curve-1"]
     assert {row["line"] for row in spec["data"]["values"]} == {"one", "two"}
     assert record_experiment(search, dataset, "one").experiments[0].curves == []
