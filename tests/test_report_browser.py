@@ -11,9 +11,18 @@ import pytest
 from browsing import open_page, until
 from pegasos.kernels import Gaussian
 from pegasos.metrics import measure_of
-from pegasos.program.pages import report
+from pegasos.program.pages import report, save_record
 from pegasos.program.pages.page import make_page
-from pegasos.program.records.pages import KeptCell, MapRecord, RowsRecord, ShownRow
+from pegasos.program.records.pages import (
+    Curve,
+    DataRecord,
+    ExperimentRecord,
+    KeptCell,
+    MapRecord,
+    PageRecord,
+    RowsRecord,
+    ShownRow,
+)
 from pegasos.search.settings import Opaque
 from test_report import HOSTILE, fake, save_study, study_results
 
@@ -301,3 +310,14 @@ def test_a_wide_screen_is_used_to_its_right_edge(browser, pages):
     ends = browser.execute_script("""return [...document.querySelectorAll('#explorer .halves > figure:not([hidden])')]
         .map(each => each.getBoundingClientRect().right)""")
     assert len(ends) > 2 and ends[1] == pytest.approx(whole, abs=2)  # two in a row, not two beside an empty place
+
+
+def test_the_names_of_shaded_curves_have_the_colours_of_their_lines(browser, tmp_path):
+    save_study(tmp_path, study_results())
+    curve = Curve("objective", "step", [1, 10], [2.0, 1.0], [0.5, 0.9])
+    experiments = [ExperimentRecord(name, [], {}, [curve]) for name in ("one", "two")]
+    save_record(tmp_path, PageRecord("study", DataRecord("digits"), {}, experiments=experiments))
+    look(browser, report(tmp_path).save(tmp_path / "study.html"))
+    symbols = "[...document.querySelectorAll('[data-chart=curve-1] .role-legend-symbol path')]"
+    found = until(browser, f"const found = {symbols}.map(each => each.getAttribute('opacity')); return found.length && found")
+    assert len(found) == 2 and set(found) <= {None, "1"}

@@ -166,7 +166,8 @@ def _watched(rows: Rows, x: str, line: str | None) -> Spec:
     if line is None:
         return across
     colours = class_colours(len({row["line"] for row in rows}))
-    return {**across, "color": word("line", title=line, sort=None, scale={"range": colours}, legend={"labelLimit": 230})}
+    legend = {"labelLimit": 230, "symbolOpacity": 1}  # of the lines, not of the shades between them
+    return {**across, "color": word("line", title=line, sort=None, scale={"range": colours}, legend=legend)}
 
 
 def _is_wide(values: list[float]) -> bool:
