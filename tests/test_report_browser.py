@@ -321,3 +321,17 @@ def test_the_names_of_shaded_curves_have_the_colours_of_their_lines(browser, tmp
     symbols = "[...document.querySelectorAll('[data-chart=curve-1] .role-legend-symbol path')]"
     found = until(browser, f"const found = {symbols}.map(each => each.getAttribute('opacity')); return found.length && found")
     assert len(found) == 2 and set(found) <= {None, "1"}
+
+
+def test_ten_classes_and_whole_options_on_a_phone(browser, tmp_path):
+    path = make_page(fake(2, 10, list("0123456789"))).save(tmp_path / "ten.html")
+    look(browser, path, width=390)
+    until(browser, "return document.querySelector('#confusion svg')")
+    assert browser.execute_script(
+        "const box = document.querySelector('#confusion').parentElement; return box.scrollWidth <= box.clientWidth"
+    )
+    options = "[...document.querySelectorAll('.code pre .whole')]"
+    assert set(browser.execute_script(f"return {options}.map(each => each.getClientRects().length)")) == {1}
+    texts = browser.execute_script(f"return {options}.map(each => each.textContent)")
+    assert "-m" in texts and all(text.startswith("-") for text in texts)
+    assert "±\u00a0" in browser.execute_script("return document.getElementById('panel-setting').textContent")

@@ -109,7 +109,7 @@ function showCell(number) {
     if (![...select.options].some((each) => each.value === String(number))) select.append(option(String(number), cell.setting, false));
     select.value = String(number);
     const lines = cell.command || cell.python || "", code = byId("panel-command").closest(".code");
-    byId("panel-command").textContent = lines;
+    showCode(byId("panel-command"), lines);
     code.hidden = !lines;
     code.querySelector(".head span").textContent = cell.command ? "Train this cell" : "Train this cell, in Python";
     byId("panel-no-command").hidden = cell.command !== null || Boolean(lines);
@@ -118,6 +118,9 @@ function showCell(number) {
   if (!kept) return;
   const rows = confusionRows(kept.confusion), spec = copy(R.confusion);
   spec.data.values = rows;
+  // Where smaller squares let all classes be on the screen, they are smaller.
+  const room = Math.floor((byId("panel-kept").clientWidth - 42 - Math.min(90, 6.2 * Math.max(...names.map((name) => name.length)))) / names.length);
+  if (room >= 26 && room < spec.width.step) spec.width.step = spec.height.step = room;
   spec.params.find((param) => param.name === "rates").value = byId("panel-numbers").value === "rates";
   window.drawnConfusion = draw(byId("confusion"), spec);
   confusionTable(rows);
