@@ -231,6 +231,31 @@ def test_every_action_has_a_key_of_its_own_and_every_control_a_name(opened):
     assert listed > len(keys)
 
 
+def test_what_every_key_did_is_announced(opened):
+    from selenium.webdriver import Keys
+
+    opened.execute_script("play.app.openLesson(8)")  # three classes: each key has something to do
+    silent = []
+    for name, key in opened.execute_script("return Object.entries(play.page.actions).map(([name, {key}]) => [name, key])"):
+        opened.execute_script("document.activeElement.blur(); document.getElementById('said').textContent = ''")
+        press(opened, {"Home": Keys.HOME, "End": Keys.END}.get(key, key))
+        told = opened.execute_script("""
+            const dialog = document.querySelector('dialog[open]');
+            if (dialog) dialog.close();
+            return Boolean(dialog) || document.getElementById('said').textContent !== ''""")
+        silent += [] if told else [name]
+    assert silent == []
+
+
+def test_a_control_that_was_moved_tells_the_errors_and_numbers_that_run_are_not_read_out(opened):
+    from selenium.webdriver import Keys
+
+    opened.find_element("id", "learner-lam").send_keys(Keys.ARROW_RIGHT)
+    until(opened, "return document.getElementById('said').textContent.startsWith('Errors training ')")
+    live = "return [...document.querySelectorAll('output')].filter(each => each.ariaLive !== 'off').length"
+    assert opened.execute_script(live) == 0
+
+
 def test_points_by_pointer(opened):
     from selenium.webdriver import ActionChains
 
@@ -353,6 +378,21 @@ def test_a_state_is_shared_and_restored(opened, page):
     assert opened.execute_script("return [play.app.t, play.app.view.optimum, play.app.scene.b.kernel]") == [57, True, "laplacian"]
 
 
+def test_a_long_walk_shows_where_it_is_while_a_slider_moves_and_arrives_when_it_rests(opened):
+    opened.execute_script("play.app.goTo(Infinity); play.app.change({n: 1000}, null)")
+    until(opened, "return play.app.full && play.app.t === play.app.total")
+    seen = opened.execute_async_script("""
+        play.app.changeLearner({model: 'pegasos', kernel: 'gaussian', count: 200, average: 0.5});
+        requestAnimationFrame(() => arguments[0]([play.app.t, play.app.wanted, play.app.total, play.app.address]));""")
+    assert 0 < seen[0] < seen[1] == seen[2] == 200_000
+    assert "&t=" not in seen[3]  # what is shared is where one wants to be
+    until(opened, "return play.app.full && play.app.t === play.app.total", seconds=30)
+    alone = opened.execute_script("""
+        const {points, scene} = play.app;
+        return play.run({points: points.map(({x, y, c}) => [x, y, c]), spec: scene.a, seed: scene.seed}).coefficients""")
+    assert coefficients(opened) == [alone]
+
+
 @pytest.mark.parametrize(
     "address", [f"#set={HOSTILE}", "#set=moons,1e99,NaN,x&a=lam:-1,model:x&t=-5", "#set=moons&points=!!", "#%", "#set=%"]
 )
@@ -375,6 +415,23 @@ def test_dark_light_and_paper(opened):
     assert len(opened.execute_cdp_cmd("Page.printToPDF", {})["data"]) > 20_000
 
 
+def test_pictures_keep_their_shape_on_paper_and_the_head_its_line_on_a_phone(browser, page):
+    open_page(browser, page)
+    until(browser, READY)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    shapes = browser.execute_script("""return [...document.querySelectorAll('canvas')].filter(each => each.clientWidth)
+        .map(each => [each.clientWidth / each.clientHeight, each.width / each.height])""")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert len(shapes) == 4
+    for shown, drawn in shapes:
+        assert shown == pytest.approx(drawn, rel=0.03)
+    open_page(browser, page, 390, 844)
+    until(browser, READY)
+    ends = "return ['h1', '.tools'].map(name => document.querySelector(name).getBoundingClientRect())"
+    title, tools = browser.execute_script(ends)
+    assert tools["top"] < title["bottom"] and tools["left"] > title["left"]
+
+
 def test_the_points_of_a_table(browser, tmp_path):
     random = np.random.default_rng(0)
     codes = random.integers(3, size=300)
@@ -385,6 +442,8 @@ def test_the_points_of_a_table(browser, tmp_path):
     assert browser.execute_script("return [play.app.points.length, play.app.runs[0].problem.classes.length]") == [200, 3]
     assert browser.execute_script("return play.app.runs[0].problem.fresh.length") == 100
     assert HOSTILE in browser.execute_script("return document.getElementById('classes').textContent")
+    press(browser, "2")
+    assert said(browser) == "New points are b."
     assert "principal components of 5" in browser.execute_script("return document.getElementById('notes').textContent")
     assert browser.execute_script("return document.querySelectorAll('img').length") == 0
     assert not browser.get_log("browser")
@@ -414,6 +473,13 @@ def test_modules_are_joined_each_once_and_after_what_they_need():
 def test_the_page_in_the_documents_is_the_present_one():
     kept = Path(__file__).parents[1] / "docs" / "play.html"
     assert kept.read_text(encoding="utf-8") == play().html, "run `make play`"
+
+
+def test_the_documents_embed_the_page_and_none_of_them_takes_its_name():
+    docs = Path(__file__).parents[1] / "docs"
+    assert 'src="play.html"' in (docs / "playing.md").read_text(encoding="utf-8")
+    assert 'html_extra_path = ["play.html"]' in (docs / "conf.py").read_text(encoding="utf-8")
+    assert not (docs / "play.md").exists()  # the site would write it over play.html, and embed it in itself
 
 
 def test_two_features_keep_their_names_and_more_classes_than_colours_are_left_out():

@@ -611,7 +611,7 @@ def test_report_command_on_a_model_and_rows(tmp_path):
     assert "Decision boundary" in page.read_text(encoding="utf-8")
     assert "moons.model" in page.read_text(encoding="utf-8")
     assert "Error on the new ones of these rows" in page.read_text(encoding="utf-8")
-    assert "(C " in page.read_text(encoding="utf-8")
+    assert "(C\u00a0" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])

@@ -11,9 +11,18 @@ import pytest
 from browsing import open_page, until
 from pegasos.kernels import Gaussian
 from pegasos.metrics import measure_of
-from pegasos.program.pages import report
+from pegasos.program.pages import report, save_record
 from pegasos.program.pages.page import make_page
-from pegasos.program.records.pages import KeptCell, MapRecord, RowsRecord, ShownRow
+from pegasos.program.records.pages import (
+    Curve,
+    DataRecord,
+    ExperimentRecord,
+    KeptCell,
+    MapRecord,
+    PageRecord,
+    RowsRecord,
+    ShownRow,
+)
 from pegasos.search.settings import Opaque
 from test_report import HOSTILE, fake, save_study, study_results
 
@@ -256,3 +265,73 @@ def test_of_scores_the_greatest_is_best(browser, tmp_path):
     data = "[...document.querySelectorAll('#heat-test path[tabindex]')].map(path => path.__data__.datum)"
     shades = f"return {data}.map(datum => [datum.cell, datum.shade])"
     assert dict(browser.execute_script(shades)) == pytest.approx({0: 1.0, 1: 2 / 3, 2: 1 / 3, 3: 0.0})
+
+
+def test_numbers_and_charts_that_stand_side_by_side_begin_at_one_height(browser, tmp_path):
+    found = study_results()
+    save_study(tmp_path, found)
+    path = report(tmp_path).save(tmp_path / "study.html")
+    look(browser, path)
+    browser.execute_script("document.querySelector('.tile .name').textContent = 'a name of many words '.repeat(6)")
+    browser.execute_script("document.querySelector('.halves figcaption').append('many words '.repeat(40))")
+    tops = "return [...document.querySelectorAll(arguments[0])].map(each => each.getBoundingClientRect().top)"
+    assert len(set(browser.execute_script(tops, ".tile .value"))) == 1
+    charts = browser.execute_script(tops, "#heat-test, #heat-train")
+    assert len(charts) == 2 and len(set(charts)) == 1
+
+
+def test_the_first_screen_of_a_phone_holds_what_to_do_next(browser, pages):
+    look(browser, pages["sweep"], width=390)
+    tops = "return [...document.querySelectorAll('#section-summary :is(.tile, .code)')].map(e => e.getBoundingClientRect().top)"
+    assert max(browser.execute_script(tops)) < 844
+    lines = "return new Set([...document.querySelectorAll('nav a')].map(each => each.getBoundingClientRect().top)).size"
+    assert browser.execute_script(lines) == 1
+
+
+def test_the_number_beside_the_longest_bar_is_whole_on_a_phone(browser, tmp_path):
+    results = study_results()
+    other = [replace(cell, experiment="another way to learn", error=cell.error / 2) for cell in results.cells]
+    save_study(tmp_path, replace(results, cells=[*results.cells, *other]))
+    path = report(tmp_path).save(tmp_path / "study.html")
+    look(browser, path, width=390)
+    texts = "[...document.querySelectorAll('[data-chart=compared] .mark-text text')]"
+    ends = f"return {texts}.map(each => each.getBoundingClientRect().right)"
+    assert (
+        0
+        < max(browser.execute_script(ends))
+        <= browser.execute_script("return document.querySelector('[data-chart=compared]').getBoundingClientRect().right")
+    )
+
+
+def test_a_wide_screen_is_used_to_its_right_edge(browser, pages):
+    look(browser, pages["study"], width=1920)
+    right = "document.querySelector(arguments[0]).getBoundingClientRect().right"
+    whole = browser.execute_script(f"return {right}", "#explorer .halves")
+    ends = browser.execute_script("""return [...document.querySelectorAll('#explorer .halves > figure:not([hidden])')]
+        .map(each => each.getBoundingClientRect().right)""")
+    assert len(ends) > 2 and ends[1] == pytest.approx(whole, abs=2)  # two in a row, not two beside an empty place
+
+
+def test_the_names_of_shaded_curves_have_the_colours_of_their_lines(browser, tmp_path):
+    save_study(tmp_path, study_results())
+    curve = Curve("objective", "step", [1, 10], [2.0, 1.0], [0.5, 0.9])
+    experiments = [ExperimentRecord(name, [], {}, [curve]) for name in ("one", "two")]
+    save_record(tmp_path, PageRecord("study", DataRecord("digits"), {}, experiments=experiments))
+    look(browser, report(tmp_path).save(tmp_path / "study.html"))
+    symbols = "[...document.querySelectorAll('[data-chart=curve-1] .role-legend-symbol path')]"
+    found = until(browser, f"const found = {symbols}.map(each => each.getAttribute('opacity')); return found.length && found")
+    assert len(found) == 2 and set(found) <= {None, "1"}
+
+
+def test_ten_classes_and_whole_options_on_a_phone(browser, tmp_path):
+    path = make_page(fake(2, 10, list("0123456789"))).save(tmp_path / "ten.html")
+    look(browser, path, width=390)
+    until(browser, "return document.querySelector('#confusion svg')")
+    assert browser.execute_script(
+        "const box = document.querySelector('#confusion').parentElement; return box.scrollWidth <= box.clientWidth"
+    )
+    options = "[...document.querySelectorAll('.code pre .whole')]"
+    assert set(browser.execute_script(f"return {options}.map(each => each.getClientRects().length)")) == {1}
+    texts = browser.execute_script(f"return {options}.map(each => each.textContent)")
+    assert "-m" in texts and all(text.startswith("-") for text in texts)
+    assert "±\u00a0" in browser.execute_script("return document.getElementById('panel-setting').textContent")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import re
 import struct
 from dataclasses import replace
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from pegasos import SDCA, Pegasos, SweepCV, save
 from pegasos.kernels import Gaussian, Polynomial
@@ -22,6 +23,7 @@ from pegasos.program.pages.page import make_page
 from pegasos.program.pages.row_samples import as_dataset
 from pegasos.program.pages.vega import CLASSES, class_colours
 from pegasos.program.records.studies import ExtraRecord, StudyData
+from pegasos.search.settings import Opaque, Setting
 from test_report import data_of, save_study, study_results
 
 pl = pytest.importorskip("polars")
@@ -114,12 +116,12 @@ def test_bounds_on_the_way_are_bounds(ring):
 
 
 def test_weights_of_tables_with_words():
-    rows = pl.DataFrame({"age": [1.0, 2.0, 3.0, 4.0] * 5, "city": ["Nice", "Lyon", "Nice", "Paris"] * 5})
+    rows = pl.DataFrame({"age": [1.0, 2.0, 3.0, 4.0] * 5, "city": ["Nice", "Lyon", "Nice", None] * 5})
     parts = [("numbers", StandardScaler(), ["age"]), ("words", OneHotEncoder(sparse_output=False), ["city"])]
     model = Pipeline([("encode", ColumnTransformer(parts, sparse_threshold=0)), ("learner", SDCA(lam=0.1))])
     model.fit(rows, np.array(["a", "b", "a", "b"] * 5))
     weights = record_model(model, None).weights
-    assert weights.features == ["age", "city_Lyon", "city_Nice", "city_Paris"]
+    assert weights.features == ["age", "city_Lyon", "city_Nice", "city missing"]
     np.testing.assert_allclose(weights.weights, model[-1].coef_, rtol=1e-3)
     assert "city_Nice" in make_page(record_model(model, None)).html
 
@@ -129,11 +131,36 @@ def test_two_classes_have_one_score():
     assert [(each.row, each.codes, each.scores) for each in found] == [(1, [1], [-2.0]), (0, [1], [0.5])]
 
 
+def linear(colour):
+    parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def lab(light):
+    to_xyz = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]])
+    parts = to_xyz @ np.clip(light, 0, 1) / [0.95047, 1.0, 1.08883]
+    x, y, z = np.where(parts > 0.008856, np.cbrt(parts), 7.787 * parts + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+#: What those see who lack one kind of cones: Machado, Oliveira and Fernandes (2009), in linear light.
+VISIONS = {
+    "all cones": np.eye(3),
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
+}
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+def test_classes_can_be_told_apart_by_everyone(vision):
+    seen = [lab(np.array(VISIONS[vision]) @ linear(colour)) for colour in CLASSES]
+    assert min(np.linalg.norm(one - two) for one, two in itertools.combinations(seen, 2)) > 12
+
+
 def test_classes_can_be_seen_in_the_dark():
     def light(colour):
-        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+        return linear(colour) @ [0.2126, 0.7152, 0.0722]
 
     dark = light("#12161c")
     assert min((light(colour) + 0.05) / (dark + 0.05) for colour in CLASSES) > 2.5
@@ -147,8 +174,16 @@ def test_a_study_shows_how_its_models_learned(ring, tmp_path):
     parts = [record_experiment(search, dataset, name, learned=learned) for name in ("one", "two")]
     alone = Pegasos(n_iter=60, lam=search.best_params_["lam"], random_state=0).fit(X[:80], y[:80])
     np.testing.assert_allclose(parts[0].experiments[0].curves[0].values, alone.loss_curve_[:, 0], rtol=1e-3)
+    course = parts[0].experiments[0].curves[1]
+    certified = alone.certificate(X[:80], y[:80])
+    assert course.steps[-1] == 60 and len(course.steps) >= 5
+    np.testing.assert_allclose(course.values[-1], certified.primal[0], rtol=1e-3)
+    assert certified.dual[0] * 0.999 <= course.bounds[-1] <= min(course.values) * 1.001  # what was proved on the way stays proved
+    half = Pegasos(n_iter=course.steps[-2], lam=search.best_params_["lam"], random_state=0).fit(X[:80], y[:80])
+    np.testing.assert_allclose(course.values[-2], half.certificate(X[:80], y[:80]).primal[0], rtol=1e-3)
     save_study(tmp_path, study_results())
     save_record(tmp_path, join_experiments(parts))
+    assert {"curve-1", "curve-2", "curve-3"} <= set(report(tmp_path).charts())
     spec = report(tmp_path).charts()["curve-1"]
     assert {row["line"] for row in spec["data"]["values"]} == {"one", "two"}
     assert record_experiment(search, dataset, "one").experiments[0].curves == []
@@ -169,6 +204,42 @@ def test_a_study_compares_its_models_with_whole_commands(tmp_path):
     assert all(re.search(r"λ\xa0=\xa0\S+ \(C\xa0\S+\)", cell["setting"]) for cell in data_of(page)["grid"]["cells"])
 
 
+def test_a_study_begins_with_its_error_beside_guessing_and_what_to_do_next(tmp_path, ring):
+    X, y, _ = ring
+    search = SweepCV(Pegasos(n_iter=60, random_state=0), {"lam": [0.1, 1.0]}, cv=2).fit(X, y)
+    save_study(tmp_path, replace(study_results(), quick=True))
+    save_record(tmp_path, record_experiment(search, as_dataset(X, y, {}), "one"))
+    page = report(tmp_path)
+    first = page.html[: page.html.index('id="section-printed"')]
+    most = max("in", "out", key=list(y).count)
+    assert f"{100 * np.mean(y != most):.2f}\u00a0%" in first and f"error of always guessing &#39;{most}&#39;" in first
+    assert "What to do next" in first and "pegasos study mine\npegasos train " in first
+
+
+def test_a_cell_that_no_command_line_can_say_is_told_in_python(tmp_path):
+    results = study_results()
+    preparation = Setting.of(
+        Pipeline([("single", FunctionTransformer(np.asarray, kw_args={"dtype": np.float32})), ("p", SDCA())])
+    )
+    cells = [replace(each, setting=replace(each.setting, preparation=preparation.preparation)) for each in results.cells]
+    save_study(tmp_path, replace(results, cells=cells, data=StudyData("moons", 300, True, "f")))
+    told = data_of(report(tmp_path))["grid"]["cells"]
+    assert all(cell["command"] is None for cell in told)
+    names: dict[str, object] = {}
+    exec(told[0]["python"].replace("model.fit(X, y)", "").replace("print(", "found = (lambda: "), names)
+    assert Setting.of(names["model"]).preparation == cells[0].setting.preparation
+    assert len(names["X_test"]) == round(0.2 * (len(names["X"]) + len(names["X_test"])))
+    nameless = replace(cells[0].setting, kernel=Opaque("mine"))
+    save_study(tmp_path, replace(results, cells=[replace(each, setting=nameless) for each in cells]))
+    assert "python" not in data_of(report(tmp_path))["grid"]["cells"][0]
+
+
+def test_no_line_of_a_table_ends_within_a_value(tmp_path):
+    claims = [replace(each, evidence="best at λ = 1e-8 (C 7)") for each in study_results().claims]
+    save_study(tmp_path, replace(study_results(), claims=claims))
+    assert "best at λ\u00a0=\u00a01e-8 (C\u00a07)" in report(tmp_path).html
+
+
 def test_a_study_of_one_experiment_compares_its_kernels(tmp_path):
     results = study_results()
     (cell, *_) = results.cells
@@ -183,5 +254,7 @@ def test_words_of_an_extra_end_where_its_table_begins(tmp_path):
     extra = ExtraRecord(
         "statistics", "Statistics", "8 rows have |z| >= 3.\n\n| feature |\n|---|\n| x1 |", {"rows": [{"feature": "x1"}]}
     )
-    save_study(tmp_path, replace(study_results(), extras=[extra]))
+    alone = ExtraRecord("counts", "Class counts", "| class | rows |\n|---|---|\n| a | 5 |", {"rows": [{"class": "a", "rows": 5}]})
+    save_study(tmp_path, replace(study_results(), extras=[extra, alone]))
+    assert "| class |" not in report(tmp_path).html
     assert "8 rows have |z| &gt;=\u00a03.</p>" in report(tmp_path).html

@@ -96,6 +96,12 @@ class Table(Block):
         """Whether it holds sentences: on a narrow screen these stand one below the other."""
         return any(len(text) > 60 for row in self.rows for text, _ in self.cells(row))
 
+    @property
+    def is_dense(self) -> bool:
+        """Whether its columns stand close to each other: many, or some with many words."""
+        wordy = len(self.columns) > 8 and any(len(text) > 40 for row in self.rows for text, _ in self.cells(row))
+        return wordy or len(self.columns) > 10
+
     def numeric(self, key: str) -> bool:
         """Whether a column holds numbers: then all of it, its title too, stands to the right."""
         return key in self._numbers

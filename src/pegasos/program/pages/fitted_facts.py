@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -17,6 +18,7 @@ from pegasos.program.pages.row_samples import brief
 from pegasos.program.records.pages import Certificate, Curve, Weights
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.anatomy import anatomy
+from pegasos.search.settings import Setting
 from pegasos.search.sweep import SweepCV
 
 
@@ -68,7 +70,35 @@ def curves(learner: Any) -> list[Curve]:
     return found
 
 
-def _course(course: Any, columns: int) -> list[Curve]:
+def watched_curves(estimator: Any, X: Any, y: Any) -> list[Curve]:
+    """What a learner records while it learns from these rows; where it does not record its objective, that of shorter walks too.
+
+    A longer walk of Pegasos begins like a shorter one, so that walks of some lengths show one walk on its way, each certified
+    by itself.
+    """
+    model = clone(estimator).fit(X, y)
+    parts = anatomy(model, fitted=True)
+    found, learner = curves(parts.learner), parts.learner
+    stop = Setting.of(estimator).stop
+    known = learner.declaration.fitted_course is not None or not hasattr(learner, "certificate")
+    if known or stop is None or any(stage.drops for stage in parts.stages):
+        return found
+    course = []
+    for length in np.unique(np.geomspace(max(1, stop.count / 32), stop.count, 6).round().astype(int)).tolist():
+        walked = anatomy(clone(estimator).set_params(**{parts.prefix + stop.parameter: length}).fit(X, y), fitted=True)
+        rows = X
+        for stage in walked.stages:
+            rows = stage.part.transform(rows)
+        try:
+            certificate = walked.learner.certificate(rows, y)
+        except ValueError:  # a kernel whose dual bounds nothing
+            return found
+        course.append([length, certificate.primal.mean(), certificate.dual.mean()])
+    unit = "step" if stop.parameter == "n_iter" else "epoch"
+    return [*found, *_course(np.array(course), len(learner.intercept_), unit)] if len(course) > 1 else found
+
+
+def _course(course: Any, columns: int, unit: str = "epoch or round") -> list[Curve]:
     """The objective with the bound below it, and the gap between the two; no loss is negative, and a bound stays one."""
     steps, objectives, bounds = (
         course[:, 0].astype(int).tolist(),
@@ -77,7 +107,6 @@ def _course(course: Any, columns: int) -> list[Curve]:
     )
     gaps = np.maximum(0.0, objectives - bounds) / np.maximum(objectives, 1e-300)
     what = "objective" if columns == 1 else f"objective, mean of {columns} predictors"
-    unit = "epoch or round"
     both = Curve(what, unit, steps, brief(objectives.tolist(), 6), brief(bounds.tolist(), 6))
     return [both, Curve("relative duality gap", unit, steps, brief(gaps.tolist()))]
 
@@ -108,11 +137,21 @@ def _feature_names(estimator: Any, count: int) -> list[str] | None:
         try:
             names = stage.part.get_feature_names_out(names)
             if isinstance(stage.part, ColumnTransformer):  # after its parts, too: words__city_Nice, numbers__missingindicator_age
-                names = np.array([_plain_name(str(name).partition("__")[2]) for name in names], dtype=object)
+                gaps, plain = _word_gaps(stage.part), [str(name).partition("__")[2] for name in names]
+                names = np.array([gaps.get(name, _plain_name(name)) for name in plain], dtype=object)
         except (AttributeError, ValueError, NotFittedError):  # a step that makes features without names
             return None
     names = np.array([f"x{j + 1}" for j in range(count)], dtype=object) if names is None else names
     return [str(name) for name in names] if len(names) == count else None
+
+
+def _word_gaps(part: ColumnTransformer) -> dict[str, str]:
+    """The features that tell where a word is missing, in words: an encoder calls them city_None."""
+    found: dict[str, str] = {}
+    for _, encoder, _ in part.transformers_:
+        for name, words in zip(getattr(encoder, "feature_names_in_", ()), getattr(encoder, "categories_", ()), strict=False):
+            found |= {f"{name}_{word}": f"{name} missing" for word in words if word is None or word != word}
+    return found
 
 
 def _plain_name(name: str) -> str:

@@ -38,6 +38,8 @@ class Point:
     freedom: float | None = None
     ended: Ended | None = None
     command: str | None = ""
+    #: The lines of Python that train it, where no command line can.
+    python: str | None = None
     #: Its place on the axes; what is given there is what varies, `values` is what people read.
     at: dict[str, Any] = field(default_factory=dict)
 

@@ -91,13 +91,14 @@ class Grid:
             told = wording.ended_text(point.ended, self.measure)
             label = self.measure.label(point.ended.value)
             cell["test"] = {"value": None, "label": label, "shown": f"ended early: {told}", "spread": ""}
+        cell |= {} if point.python is None else {"python": point.python}
         return cell if point.command == "" else {**cell, "command": point.command}
 
     def _texts(self, part: str, value: float, deviation: float | None) -> dict[str, Any]:
         spread, shown = deviation or 0.0, score_text(value, self.measure)
         low = max(value - spread, value / 10) if self._logarithmic[part] else value - spread
         numbers = {"value": round(value, 6), "low": round(low, 6), "high": round(value + spread, 6)}
-        around = "" if deviation is None else f"± {score_text(deviation, self.measure)}"
+        around = "" if deviation is None else wording.unbroken(f"± {score_text(deviation, self.measure)}")
         return {**numbers, "label": self.measure.label(value), "shown": shown, "spread": around}
 
     # -- views: a choice of two axes, and the cells that are equal in all others --------------------------------------

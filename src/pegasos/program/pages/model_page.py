@@ -50,7 +50,7 @@ def _facts(model: ModelRecord) -> dict[str, Any]:
 
 
 def _tiles(record: PageRecord) -> list[Block]:
-    tiles = honest_tile(record.honest)
+    tiles = honest_tile(record.honest, next((each.guess for each in record.errors.values() if each.guess is not None), None))
     for name, each in sorted(record.errors.items(), key=lambda item: "training" in item[0]):  # what tells least comes last
         if each.error is not None:
             heading = f"Error on {name}" if name.endswith("rows") else f"Error on {name} rows"

@@ -18,7 +18,7 @@ from pegasos.explaining import Explanation
 from pegasos.program.pages import mistakes, row_samples
 from pegasos.program.pages.compared import best_of, compared, metric_of, rates_of
 from pegasos.program.pages.explanation_section import explained
-from pegasos.program.pages.fitted_facts import certificates, curves, made, weights
+from pegasos.program.pages.fitted_facts import certificates, curves, made, watched_curves, weights
 from pegasos.program.pages.wording import kernel_text
 from pegasos.program.records.decisions import CalibrationRecord, rates_of_model
 from pegasos.program.records.models import learner_facts
@@ -124,9 +124,8 @@ def record_experiment(search: Any, dataset: Dataset, experiment: str, seed: int 
     kept, rows = _kept(search, record, dataset, None, tsne=False)
     watched: list[Curve] = []
     if learned is not None and len(learned) <= WATCHED_ROWS:
-        model = clone(search.cells_[best].estimator)
         with warnings.catch_warnings(action="ignore"):  # the study has its own words on borders and gaps
-            watched = curves(anatomy(model.fit(_safe_indexing(dataset.X, learned), dataset.labels[learned]), fitted=True).learner)
+            watched = watched_curves(search.cells_[best].estimator, _safe_indexing(dataset.X, learned), dataset.labels[learned])
     found = ExperimentRecord(experiment, list(search.settings_), kept, watched)
     return replace(record, cells=[], rows=rows, experiments=[found])
 

@@ -166,7 +166,8 @@ def _watched(rows: Rows, x: str, line: str | None) -> Spec:
     if line is None:
         return across
     colours = class_colours(len({row["line"] for row in rows}))
-    return {**across, "color": word("line", title=line, sort=None, scale={"range": colours}, legend={"labelLimit": 230})}
+    legend = {"labelLimit": 230, "symbolOpacity": 1}  # of the lines, not of the shades between them
+    return {**across, "color": word("line", title=line, sort=None, scale={"range": colours}, legend=legend)}
 
 
 def _is_wide(values: list[float]) -> bool:
@@ -193,7 +194,7 @@ def _measured(title: str, scale: str) -> Spec:
 def ranking(rows: Rows) -> Spec:
     """Errors of models as bars, the best first, with their deviation over seeds."""
     y = {"y": _names("model", "order", 230)}
-    room = {"domainMax": 1.12 * max(row["high"] for row in rows) or 1.0, "nice": False}
+    room = {"domainMax": 1.25 * max(row["high"] for row in rows) or 1.0, "nice": False}  # for the number beside the longest bar
     x = number("error", title="error", scale=room, axis={"format": ".3~p", "tickCount": 6})
     hints = {"tooltip": tooltip(model="model", setting="setting", shown="error")}
     bars = mark("bar", {**y, "x": x, **hints}, color="#4c78a8", opacity=0.85, height={"band": 0.7})

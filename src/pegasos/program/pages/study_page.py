@@ -14,19 +14,30 @@ from pegasos.program.pages.blocks import Block, Chart, Code, Facts, Gallery, Sec
 from pegasos.program.pages.grid_axes import Point
 from pegasos.program.pages.grid_views import Grid
 from pegasos.program.pages.mistakes import PIXELS
-from pegasos.program.pages.shared_sections import PLACES, class_map, class_rows, curve_blocks, feature_section, map_section
+from pegasos.program.pages.shared_sections import (
+    PLACES,
+    class_map,
+    class_rows,
+    curve_blocks,
+    feature_section,
+    map_section,
+    share_of,
+)
 from pegasos.program.pages.sweep_page import confusion_panel, explorer, scripts_data
 from pegasos.program.pages.wording import count, duration, is_number, named_values, percent, setting_text, title_of, value_text
 from pegasos.program.records.pages import DataRecord, KeptCell, PageRecord
 from pegasos.program.records.runs import best_of_families
 from pegasos.program.records.studies import ExtraRecord, StudyCell, StudyData, StudyRecord
-from pegasos.program.terminal.reproduction import command_line
+from pegasos.program.tables.named_sets import SETS
+from pegasos.program.terminal.reproduction import command_line, python_script
 
 #: What a column of tables is.
 _READING = (
     "A reading is one interpretation of what the report did: as written in its text, as in its program, or with a number that "
     "it does not print. Each group of numbers is judged by the reading that fits it best."
 )
+#: Test rows where a study does not tell how many it had.
+USUAL_SHARE = 0.2
 #: What seconds may be drawn against.
 _TIMED = {"T": "steps (T)", "m": "m (training rows)"}
 
@@ -49,7 +60,7 @@ def build(study: StudyRecord, record: PageRecord | None) -> tuple[str, str, list
         text = Text(f"Predictions were kept of the first seed of: {names}.", small=True)
         panel = [text, confusion_panel(record, None if best is None else best.number)]
     sections = [
-        Section("summary", "Summary", _summary(study, best)),
+        Section("summary", "Summary", _summary(study, best, record.data)),
         Section("printed", "Printed and ours", _printed(study)),
         Section("compared", "The best of each model", _compared(points)),
         Section("claims", "Claims", _claims(study)),
@@ -73,10 +84,9 @@ def _joined(cells: list[StudyCell]) -> list[list[StudyCell]]:
     return list(found.values())
 
 
-def _test_size(cell: StudyCell, rows: int) -> list[str]:
+def _test_share(cell: StudyCell, rows: int) -> float:
     """As many test rows as the study has."""
-    share = 0.0 if cell.learned is None else 1 - cell.learned / max(rows, 1)
-    return [] if share <= 0 else ["--test-size", f"{share:.2g}"]
+    return 0.0 if cell.learned is None else max(0.0, 1 - cell.learned / max(rows, 1))
 
 
 def _points(cells: list[list[StudyCell]], data: StudyData, seed: int | None) -> list[Point]:
@@ -89,7 +99,11 @@ def _points(cells: list[list[StudyCell]], data: StudyData, seed: int | None) -> 
         if one.setting is not None:
             point.values |= next(named)
             point.cost = one.cost
-            point.command = command_line(one.setting, data.name, seed, _test_size(one, data.rows))
+            share = _test_share(one, data.rows)
+            options = ["--test-size", f"{share:.2g}"] if share else []
+            point.command = command_line(one.setting, data.name, seed, options)
+            if point.command is None and data.name in SETS:
+                point.python = python_script(one.setting, data.name, seed or 0, share or USUAL_SHARE)
         for each in reversed(cell):  # the first of a kind counts
             if each.split == "train":
                 point.train, point.train_deviation = each.error, each.spread
@@ -108,21 +122,34 @@ def _kept(cells: list[list[StudyCell]], record: PageRecord) -> dict[str, KeptCel
     return {str(number): known[key] for number, key in enumerate(keys) if key in known}
 
 
-def _summary(study: StudyRecord, best: Point | None) -> list[Block]:
+def _summary(study: StudyRecord, best: Point | None, data: DataRecord) -> list[Block]:
     tiles: list[Tile] = []
     if best is not None:
+        guess = 1 - max(data.counts) / sum(data.counts) if data.counts else None
         told = setting_text({name: value for name, value in best.values.items() if name != "decoding"}, best.cost)
-        tiles.append(("Least error on test rows", percent(best.value), told, None))
+        tiles.append(("Least error on test rows", percent(best.value), told, share_of(best.value or 0.0, guess)))
+        if guess is not None:
+            usual = data.classes[data.counts.index(max(data.counts))]
+            tiles.append(("Without a model", percent(guess), f"error of always guessing '{usual}'", 1.0))
     total = len(study.numbers)
     counts = Counter(number.verdict for number in study.numbers).items()
     tiles += [(f"Verdict: {verdict}", f"{many} of {total}", "printed numbers", many / total) for verdict, many in counts]
     blocks: list[Block] = [Tiles(tiles)] if tiles else []
+    if following := _following(study, best):
+        blocks.append(Code("What to do next", "\n".join(following)))
     if study.numbers and not study.data.real:
         text = "These rows are not the report's data: the verdicts are about the machinery, never about the report."
         blocks.append(Text(text, warning=True))
     if study.quick:
         blocks.append(Text("A quick run: one seed, and of many rows a part.", warning=True))
     return [*blocks, Text(study.protocol), *([Text(study.findings)] if study.findings else [])]
+
+
+def _following(study: StudyRecord, best: Point | None) -> list[str]:
+    """The whole study where this was a quick run; the model that errs least."""
+    source = study.source or study.study
+    lines = [shlex.join(["pegasos", "study", source])] if study.quick else []
+    return [*lines, *([best.command] if best is not None and best.command else [])]
 
 
 def _printed(study: StudyRecord) -> list[Block]:
@@ -192,7 +219,7 @@ def _extra(extra: ExtraRecord) -> list[Block]:
     if not rows:
         return [Text(extra.text)] if extra.text else []
     table = Table(name, extra.title, columns("number", **{key: title_of(key) for key in rows[0]}), rows)
-    words = extra.text.partition("\n|")[0].strip()
+    words = f"\n{extra.text}".partition("\n|")[0].strip()  # without the table that stands below it
     blocks: list[Block] = [Text(words)] if words else []
     if {"class", "rows"} <= set(rows[0]):
         counted = class_rows([str(row["class"]) for row in rows], [row["rows"] for row in rows])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -154,6 +155,31 @@ def python_lines(setting: Setting, seed: int | None = None) -> str:
     return "\n".join([*lines, "", f"model = {_pipeline(steps, inner)}", "model.fit(X, y)"])
 
 
+def python_script(setting: Setting, name: str, seed: int, test_share: float) -> str | None:
+    """All that trains a setting on a set that `load_set` knows, and tells its error; None where a part of it cannot be written.
+
+    >>> print(python_script(Setting("sdca", lam=0.01), "moons", 0, 0.2))
+    from pegasos import SDCA
+    from pegasos import load_set
+    from sklearn.model_selection import train_test_split
+    <BLANKLINE>
+    X, y = load_set('moons', return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X, y, test_size=0.2, stratify=y, random_state=0)
+    model = SDCA(loss='hinge', lam=0.01, random_state=0)
+    model.fit(X, y)
+    print(1 - model.score(X_test, y_test))
+    """
+    imports, _, model = python_lines(setting, seed).partition("\n\n")
+    imports += "\nfrom pegasos import load_set\nfrom sklearn.model_selection import train_test_split"
+    split = f"X, X_test, y, y_test = train_test_split(X, y, test_size={test_share:.2g}, stratify=y, random_state={seed})"
+    lines = [imports, "", f"X, y = load_set({name!r}, return_X_y=True)", split, model, "print(1 - model.score(X_test, y_test))"]
+    try:
+        compile("\n".join(lines), name, "exec")
+    except SyntaxError:
+        return None
+    return "\n".join(lines)
+
+
 class _Text(str):
     """Python that was written already."""
 
@@ -176,7 +202,16 @@ def _code(value: Any) -> str:
         return "{" + ", ".join(f"{_code(name)}: {_code(each)}" for name, each in value.pairs) + "}"
     if isinstance(value, tuple):
         return f"[{', '.join(map(_code, value))}]"
-    return f"<{value.text}>" if isinstance(value, Opaque) else repr(value)
+    if isinstance(value, Opaque):
+        home = _home(value)
+        return repr(value) if home is None else home[1]
+    return repr(value)
+
+
+def _home(value: Opaque) -> tuple[str, str] | None:
+    """Where a function or class that has a public name is imported from."""
+    module, _, name = value.text.rpartition(".")
+    return (module, name) if name.isidentifier() and hasattr(sys.modules.get(module), name) else None
 
 
 def _homes(value: Any) -> Iterator[tuple[str, str]]:
@@ -187,6 +222,10 @@ def _homes(value: Any) -> Iterator[tuple[str, str]]:
             yield from _homes(each)
     elif isinstance(value, Kernel):
         yield "pegasos.kernels", type(value).__name__
+    elif isinstance(value, Table):
+        yield from _homes(value.pairs)
+    elif isinstance(value, Opaque) and (home := _home(value)) is not None:
+        yield home
     elif isinstance(value, tuple):
         for each in value:
             yield from _homes(each)

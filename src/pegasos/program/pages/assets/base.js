@@ -54,6 +54,12 @@ function headings(row, texts, scope = "col", kind = () => "") {
   texts.forEach((text, at) => row.append(Object.assign(make("th", text, kind(text, at)), { scope })));
 }
 
+// Lines to copy end between words: browsers would also end them after the dashes of an option.
+function showCode(pre, text) {
+  pre.replaceChildren(...text.split(/(\s+)/).map((word) => (word.startsWith("-") ? make("span", word, "whole") : word)));
+}
+for (const pre of document.querySelectorAll(".code pre")) showCode(pre, pre.textContent);
+
 const themeSwitch = byId("theme-switch");
 const nameTheme = (now) => { themeSwitch.textContent = now === "dark" ? "Light" : "Dark"; };
 themeSwitch.addEventListener("click", () => window.theme.toggle());

@@ -53,13 +53,15 @@ function drawHeat(element, cells, part) {
   const columns = distinct(rows.map((row) => row.xr)), lines = distinct(rows.map((row) => row.yr));
   const step = (direction, count) => grid.sizes[direction].find(([most]) => count <= most)[1];
   spec.data.values = rows;
-  // As wide as its place allows, but no cell wider than is good to read; where cells would be too narrow the chart scrolls.
+  // As wide as its place allows, but no cell wider than is good to read, which is wider where nothing stands beside it; where
+  // cells would be too narrow the chart scrolls.
+  const alone = document.querySelectorAll("#explorer .halves > figure:not([hidden])").length === 1, most = 300 + (alone ? 190 : 110) * columns;
   const labels = 70 + Math.min(230, 6.2 * Math.max(0, ...rows.map((row) => row.y.length)));
   const fits = columns <= grid.sizes.numbers && element.parentElement.clientWidth - labels >= 38 * columns;
   spec.width = fits ? "container" : { step: step("across", columns) };
-  element.style.width = fits ? `min(100%, ${300 + 110 * columns}px)` : "";
+  element.style.width = fits ? `min(100%, ${most}px)` : "";
   spec.height = fits ? step("down", lines) * lines : { step: step("down", lines) };
-  const column = fits ? (Math.min(element.parentElement.clientWidth, 300 + 110 * columns) - labels) / columns : step("across", columns);
+  const column = fits ? (Math.min(element.parentElement.clientWidth, most) - labels) / columns : step("across", columns);
   const longest = 6.2 * Math.max(0, ...rows.flatMap((row) => row.x.split("\n")).map((line) => line.length));
   const settings = { values: rows.map((row) => row.value).filter((value) => value !== null), logarithmic: grid.logarithmic[part], columns: shown.columns };
   for (const param of spec.params) if (param.name in settings) param.value = settings[param.name];

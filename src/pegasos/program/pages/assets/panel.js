@@ -108,14 +108,19 @@ function showCell(number) {
     const select = byId("panel-cell");
     if (![...select.options].some((each) => each.value === String(number))) select.append(option(String(number), cell.setting, false));
     select.value = String(number);
-    byId("panel-command").textContent = cell.command || "";
-    byId("panel-command").closest(".code").hidden = !cell.command;
-    byId("panel-no-command").hidden = cell.command !== null;
+    const lines = cell.command || cell.python || "", code = byId("panel-command").closest(".code");
+    showCode(byId("panel-command"), lines);
+    code.hidden = !lines;
+    code.querySelector(".head span").textContent = cell.command ? "Train this cell" : "Train this cell, in Python";
+    byId("panel-no-command").hidden = cell.command !== null || Boolean(lines);
   }
   byId("panel-kept").hidden = !kept;
   if (!kept) return;
   const rows = confusionRows(kept.confusion), spec = copy(R.confusion);
   spec.data.values = rows;
+  // Where smaller squares let all classes be on the screen, they are smaller.
+  const room = Math.floor((byId("panel-kept").clientWidth - 42 - Math.min(90, 6.2 * Math.max(...names.map((name) => name.length)))) / names.length);
+  if (room >= 26 && room < spec.width.step) spec.width.step = spec.height.step = room;
   spec.params.find((param) => param.name === "rates").value = byId("panel-numbers").value === "rates";
   window.drawnConfusion = draw(byId("confusion"), spec);
   confusionTable(rows);

@@ -49,7 +49,7 @@ export function makeActions(app, page) {
     actions[`set-${set}`] = { key: SET_KEYS[set], title, run: () => openSet(app, set, given) };
   }
   for (let c = 0; c < page.classes; c++) {
-    actions[`class-${c}`] = { key: String((c + 1) % 10), title: `New points are ${className(c)}`, run: () => page.setClass(c) };
+    actions[`class-${c}`] = { key: String((c + 1) % 10), title: `New points are ${given && given.classes[c] ? `${given.classes[c]}, ` : ""}${className(c)}`, run: () => page.setClass(c) };
   }
   return actions;
 }

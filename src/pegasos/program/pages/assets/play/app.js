@@ -14,8 +14,11 @@ const STILL_AFTER = 160; // milliseconds without a change: then everything is dr
 const CURVE_POINTS = 80;
 const FIRST_STEPS = 10;
 const CURVE_COST = 4e5;
-// While something moves the plane comes first: pictures and words follow in one of so many frames.
+// While something moves the plane comes first: pictures and words follow in one of so many frames. Walks have so many
+// milliseconds of a frame, more of them for many points, and show where they got to.
 const BEATS = 3;
+const SHARE = 6;
+const USUAL_POINTS = 200;
 
 export class App {
   constructor(given, shown, say) {
@@ -30,6 +33,7 @@ export class App {
     this.waiting = false;
     this.beat = -1;
     this.stepped = false;
+    this.next = null;
     this.gather();
     this.rebuild();
   }
@@ -48,6 +52,16 @@ export class App {
 
   get t() {
     return Math.max(0, ...this.runs.map((run) => run.t));
+  }
+
+  // The step where one wants to be; walks that take long are still on their way to it.
+  get wanted() {
+    return Math.min(this.view.t, this.total);
+  }
+
+  // A class in words: its own name where the points have one.
+  named(c) {
+    return (this.scene.set === "data" && this.given.classes[c]) || className(c);
   }
 
   get names() {
@@ -96,7 +110,7 @@ export class App {
   // The keyboard's place in the plane, and the point that is chosen there.
   moveCursor(cursor, selected) {
     Object.assign(this, { cursor, selected });
-    const chosen = selected === null ? "" : `Point ${selected + 1} of ${this.points.length}, ${className(this.points[selected].c)}, `;
+    const chosen = selected === null ? "" : `Point ${selected + 1} of ${this.points.length}, ${this.named(this.points[selected].c)}, `;
     if (cursor) this.say(`${chosen}at ${cursor.x}, ${cursor.y}.`);
     this.wake();
   }
@@ -116,6 +130,7 @@ export class App {
     this.lastChange = performance.now();
     this.gather();
     this.stale = true;
+    this.next = null;
     this.stepped = false;
     this.wake();
   }
@@ -145,7 +160,7 @@ export class App {
   }
 
   get address() {
-    return `#${encode(this.scene, { ...this.view, t: this.t < this.total ? this.t : Infinity })}`;
+    return `#${encode(this.scene, { ...this.view, t: this.wanted < this.total ? this.wanted : Infinity })}`;
   }
 
   // What an address holds; answers whether it held something.
@@ -162,14 +177,35 @@ export class App {
 
   // -- runs ----------------------------------------------------------------------------------------------------------
 
-  // All runs anew, to the step at which they stood; one that stood at its end goes to its end.
-  rebuild() {
-    const { scene } = this;
-    this.runs = this.names.map((name) => this.makeRun(scene[name])).filter(Boolean);
-    for (const run of this.runs) run.goTo(this.view.t);
+  // All runs anew, to the step at which they stood; one that stood at its end goes to its end. Where there are only so many
+  // milliseconds they may not get there.
+  rebuild(milliseconds = Infinity) {
+    this.runs = this.makeRuns();
+    this.full = this.goAll(this.runs, milliseconds) && !this.moving;
     this.stale = false;
-    this.full = !this.moving;
     this.sketched = this.brief;
+  }
+
+  // What was sketched while something moved in full, a slice in each frame; the sketch is seen until it is there.
+  refine() {
+    this.next ||= this.makeRuns();
+    if (!this.goAll(this.next, this.slice)) return;
+    [this.runs, this.next, this.full, this.sketched] = [this.next, null, true, false];
+  }
+
+  makeRuns() {
+    return this.names.map((name) => this.makeRun(this.scene[name])).filter(Boolean);
+  }
+
+  get slice() {
+    return SHARE * Math.max(1, this.points.length / USUAL_POINTS);
+  }
+
+  // Whether all of them got where one wants to be.
+  goAll(runs, milliseconds) {
+    const start = performance.now();
+    const ends = runs.map((_, k) => start + ((k + 1) / runs.length) * milliseconds);
+    return runs.map((run, k) => run.goTo(this.view.t, ends[k])).every(Boolean);
   }
 
   makeRun(spec) {
@@ -214,7 +250,7 @@ export class App {
 
   step(count) {
     this.pause();
-    this.goTo(Math.max(0, this.t + count), Math.abs(count) === 1);
+    this.goTo(Math.max(0, this.wanted + count), Math.abs(count) === 1);
     this.tellStep();
   }
 
@@ -223,12 +259,12 @@ export class App {
     if (!run) return;
     const size = Math.ceil(run.problem.m / run.lead.batch);
     this.pause();
-    this.goTo((Math.floor(this.t / size) + 1) * size);
+    this.goTo((Math.floor(this.wanted / size) + 1) * size);
     this.tellStep();
   }
 
   play() {
-    if (this.t >= this.total) this.goTo(0);
+    if (this.wanted >= this.total) this.goTo(0);
     this.playing = true;
     this.owed = 0;
     this.lastFrame = null;
@@ -248,7 +284,7 @@ export class App {
     if (!step) return this.say(`Step 0 of ${this.total}: nothing was drawn yet.`);
     const [first] = step.answers;
     const what = first ? `score ${first.s.toPrecision(3)}, ${first.u === 0 ? "no change" : "changed"}` : "all predictors rest";
-    this.say(`Step ${step.t} of ${this.total}: example ${step.drawn[0] + 1}, ${className(this.points[step.drawn[0]].c)}, ${what}.`);
+    this.say(`Step ${step.t} of ${this.total}: example ${step.drawn[0] + 1}, ${this.named(this.points[step.drawn[0]].c)}, ${what}.`);
   }
 
   // -- frames --------------------------------------------------------------------------------------------------------
@@ -263,11 +299,12 @@ export class App {
     this.waiting = false;
     this.beat = this.moving ? (this.beat + 1) % BEATS : -1;
     if (this.playing) this.advance(now);
-    if (this.stale || (!this.full && !this.moving) || (this.sketched && !this.brief)) this.rebuild();
+    if (this.stale || (this.moving && this.sketched && !this.brief)) this.rebuild(this.slice);
+    else if (!this.full && !this.moving) this.refine();
     this.shown(this);
     const open = this.runs.map((run, k) => this.optimumOf(run, k)).find((optimum) => optimum && !optimum.done);
     if (open && !this.moving) open.work(9);
-    if (this.playing || open) this.wake();
+    if (this.playing || open || (!this.full && !this.moving)) this.wake();
     else if (!this.full) setTimeout(() => this.wake(), STILL_AFTER);
   }
 
@@ -277,7 +314,7 @@ export class App {
     this.owed += seconds * this.view.speed;
     const steps = Math.floor(this.owed);
     this.owed -= steps;
-    if (steps) this.goTo(this.t + steps, this.view.speed <= 15);
+    if (steps) this.goTo(this.wanted + steps, this.view.speed <= 15);
     if (this.t >= this.total || this.runs.every((run) => run.lead.finished)) {
       this.playing = false;
       this.say(`The end: step ${this.t}.`);

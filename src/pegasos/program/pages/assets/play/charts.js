@@ -126,5 +126,6 @@ export function drawBars(canvas, colours, { bars, limit, marked }) {
   if (limit && limit <= scale) {
     line(limit, [5, 4]);
     if (y(0) - y(limit) > 16) context.fillText("C", left - 7, y(limit));
-  } else context.fillText(brief(most), left - 7, y(most));
+  }
+  if (!limit || limit > scale || Math.abs(y(most) - y(limit)) > 16) context.fillText(brief(most), left - 7, y(most));
 }

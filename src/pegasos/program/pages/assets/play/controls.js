@@ -61,7 +61,7 @@ export const sliderOf = (name, spec) => (name === "count" && spec.unit === "step
 export function makeSlider(id, moved, settled) {
   const row = document.createElement("div");
   row.className = "slider";
-  row.innerHTML = `<label for="${id}"></label><output for="${id}"></output><input type="range" id="${id}">`;
+  row.innerHTML = `<label for="${id}"></label><output for="${id}" aria-live="off"></output><input type="range" id="${id}">`;
   const [label, output, input] = row.children;
   let declared = null;
   input.addEventListener("input", () => moved(declared.read(Number(input.value))));

@@ -6,8 +6,8 @@ import { controlsOf, LEARNER_LISTS, LEARNER_SLIDERS, makeList, makeSlider, SCENE
 import { listenToPointer } from "./editing.js";
 import { counted, ruleOf, short } from "./formula.js";
 import { LESSONS } from "./lessons.js";
-import { className, icon, THEMES } from "./palette.js";
-import { coefficientWords, drawCoefficients, drawErrors, drawObjective, errorWords, objectiveWords } from "./pictures.js";
+import { icon, THEMES } from "./palette.js";
+import { coefficientWords, drawCoefficients, drawErrors, drawObjective, errorWords, horizon, objectiveWords } from "./pictures.js";
 import { Plane } from "./plane.js";
 import { SETS } from "./sets.js";
 import { watchSizes } from "./sizes.js";
@@ -15,6 +15,7 @@ import { watchSizes } from "./sizes.js";
 const byId = (id) => document.getElementById(id);
 const SPEEDS = [1, 2, 5, 10, 20, 30, 50, 100, 200, 500, 1000, 2000, 5000];
 const LEAST_CLASSES = 4;
+const escaped = (text) => new Option(text).innerHTML;
 
 export class Page {
   constructor(given) {
@@ -78,7 +79,11 @@ export class Page {
 
   buildControls() {
     const { app } = this;
-    const settled = () => app.closeChange();
+    const settled = () => {
+      app.closeChange();
+      this.toTell = true;
+      app.wake();
+    };
     this.sceneControls = Object.fromEntries(
       Object.keys(SCENE_SLIDERS).map((name) => [name, makeSlider(`scene-${name}`, (value) => app.change({ [name]: value, points: null }, name), settled)]),
     );
@@ -111,6 +116,7 @@ export class Page {
     this.app.closeChange();
     this.app.changeLearner(part);
     this.app.closeChange();
+    this.toTell = true;
   }
 
   // -- what actions ask for ------------------------------------------------------------------------------------------
@@ -125,13 +131,13 @@ export class Page {
 
   setTool(tool) {
     this.app.tool = tool;
-    this.say({ add: "Click adds a point, dragging moves one.", paint: "Brush.", erase: "Click removes a point." }[tool]);
+    this.say({ add: "Click adds a point, dragging moves one.", paint: "Brush: dragging paints points.", erase: "Click removes a point." }[tool]);
     this.app.wake();
   }
 
   setClass(c) {
     this.app.klass = c;
-    this.say(`New points are ${className(c)}.`);
+    this.say(`New points are ${this.app.named(c)}.`);
     this.app.wake();
   }
 
@@ -170,7 +176,10 @@ export class Page {
   }
 
   nextPredictor() {
+    const [run] = this.app.runs;
+    const owners = run ? run.problem.owners : [];
     this.app.view.column += 1;
+    this.say(owners.length > 1 ? `${this.app.named(owners[this.app.view.column % owners.length])} against all.` : "Two classes have one predictor.");
     this.app.wake();
   }
 
@@ -244,6 +253,14 @@ export class Page {
     byId("rule").hidden = !shown.length;
     for (const each of shown) each.now = each.run.evaluate(each.c);
     if (shown.length) this.showRun(shown);
+    if (this.toTell && app.full) this.tellErrors(shown);
+  }
+
+  // After a control was moved: what came of it.
+  tellErrors(shown) {
+    this.toTell = false;
+    const told = shown.map(({ now }, k) => `${shown[1] ? `${k ? "B" : "A"}: ` : ""}${errorWords({ now }).replace(/<[^>]*>/g, "")}`);
+    if (told.length) this.say(`Errors ${told.join("; ")}.`);
   }
 
   showPlane(plane, shown, k) {
@@ -281,13 +298,14 @@ export class Page {
     const columns = active.run.problem.owners;
     const j = app.view.column % columns.length;
     shown.forEach((each, k) => this.put(`caption-${k ? "b" : "a"}`, this.captionOf(each, k)));
-    drawObjective(byId("objective"), this.theme, shown, optima, app.total);
-    drawErrors(byId("errors"), this.theme, shown, app.total);
+    const steps = horizon(app.t, app.total);
+    drawObjective(byId("objective"), this.theme, shown, optima, steps);
+    drawErrors(byId("errors"), this.theme, shown, steps);
     drawCoefficients(byId("coefficients"), this.theme, active, j);
     const words = (form) => shown.map((each, k) => (shown[1] ? `<b class="letter ${k ? "other" : ""}">${k ? "B" : "A"}</b> ` : "") + form(each, k)).join("<br>");
     this.put("objective-words", words((each, k) => objectiveWords(each, optima[k])));
     this.put("error-words", words(errorWords));
-    const whose = columns.length > 1 ? `<button type="button" class="small" data-next>${className(columns[j])} against all</button> ` : "";
+    const whose = columns.length > 1 ? `<button type="button" class="small" data-next>${escaped(app.named(columns[j]))} against all</button> ` : "";
     const letter = shown[1] ? `<b class="letter ${app.learner === "b" ? "other" : ""}">${app.learner.toUpperCase()}</b> ` : "";
     this.put("coefficient-words", letter + coefficientWords(active, j));
     const { rule, verdict, changed, predictor } = ruleOf(active.run, j);

@@ -9,6 +9,14 @@ const percent = (share) => {
   return `${Number((100 * Math.max(share, 0)).toPrecision(share > 0.1 ? 3 : 2))}\u00a0%`;
 };
 const DASHES = [6, 5];
+const NEAR_STEPS = 16;
+
+// How far the axis of steps goes: all of them in the end, and few for few, so that the first steps can be seen.
+export function horizon(t, total) {
+  let most = NEAR_STEPS;
+  while (most < t) most *= 2;
+  return Math.max(1, 2 * most > total ? total : most);
+}
 
 // The records of a run up to now, and now itself.
 const curveOf = (run, now) => [...run.records.filter(({ t }) => t < now.t), now];
@@ -32,7 +40,7 @@ export function drawObjective(canvas, theme, all, optima, total) {
     if (bound.length) curves.push({ points: bound, colour, width: 1.5, dashes: [2, 4] });
     if (best[k]) curves.push({ points: [[0, best[k].primal], [total, best[k].primal]], colour: THEMES[theme].optimum, dashes: [9, 6], width: 2 });
   });
-  drawCurves(canvas, THEMES[theme], { curves, mostX: Math.max(total, 1), mostY: topOf(all, best), now: all[0].now.t });
+  drawCurves(canvas, THEMES[theme], { curves, mostX: total, mostY: topOf(all, best), now: all[0].now.t });
 }
 
 export function objectiveWords({ run, now }, optimum) {
@@ -55,7 +63,7 @@ export function drawErrors(canvas, theme, all, total) {
     most = Math.max(most, ...settled.flatMap(({ training, fresh }) => [training, fresh ?? 0]));
   }
   const form = (value) => `${brief(100 * value)}\u00a0%`;
-  drawCurves(canvas, THEMES[theme], { curves, mostX: Math.max(total, 1), mostY: 1.08 * most, now: all[0].now.t, form });
+  drawCurves(canvas, THEMES[theme], { curves, mostX: total, mostY: 1.08 * most, now: all[0].now.t, form });
 }
 
 export const errorWords = ({ now }) =>

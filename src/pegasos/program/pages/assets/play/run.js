@@ -5,6 +5,9 @@ import { product, scoresOf } from "./kernels.js";
 import { LOSSES } from "./losses.js";
 import { Walk } from "./walk.js";
 
+// Steps between two looks at the clock.
+const LOOK = 64;
+
 // How many steps a specification means for m points.
 export function plannedSteps(spec, m) {
   if (spec.model !== "pegasos") return spec.count * m;
@@ -44,18 +47,31 @@ export class Run {
     return this.spec.model !== "perceptron" && !(this.spec.kernel === "polynomial" && this.spec.coef0 < 0);
   }
 
-  // Go to a step; going back is going again from the start, which gives the same bits.
-  goTo(t) {
+  // Go to a step, or as far as there is time until `end`; answers whether it is there. Going back is going again from the
+  // start, which gives the same bits.
+  goTo(t, end = Infinity) {
     const goal = Math.min(Math.max(Math.round(t), 0), this.total);
     if (goal < this.t) this.restart();
     while (this.t < goal) {
       this.lead.step();
-      if (this.t % this.every === 0 || this.t <= this.first || this.t === this.total) this.record();
+      const due = this.t % this.every === 0 || this.t <= this.first || this.t === this.total;
+      if (due) this.record();
+      if (!due && this.t % LOOK) continue;
+      this.follow();
+      if (performance.now() > end) break;
     }
+    return this.t === goal;
   }
 
   record() {
     this.records.push(this.evaluate(this.predictor()));
+  }
+
+  // The step after which the mean begins; the walk behind goes there.
+  follow() {
+    const start = this.share ? this.t - Math.ceil(this.share * this.t) : this.t;
+    if (this.lag) while (this.lag.t < start) this.lag.step();
+    return start;
   }
 
   // The coefficients of each predictor: f_j(x) = Σ_i c_ji K(x_i, x).
@@ -63,8 +79,7 @@ export class Run {
     const { lead } = this;
     const t = lead.t;
     if (t === 0) return lead.coefficients.map((c) => c.slice());
-    const start = this.share ? t - Math.ceil(this.share * t) : t;
-    if (this.lag) while (this.lag.t < start) this.lag.step();
+    const start = this.follow();
     return lead.coefficients.map((c, j) => {
       if (!this.share) return lead.model === "pegasos" ? c.map((value) => value / (lead.param * t)) : c.slice();
       const before = this.lag && start > 0 ? this.lag.sums(j) : null;
