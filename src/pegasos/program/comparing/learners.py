@@ -79,7 +79,8 @@ def _tuned(kernels: bool) -> Callable[[Dataset, Task], Fitted]:
     def fit(rows: Dataset, task: Task) -> Fitted:
         models = default_models(len(rows), task.metric.kind.needs == PROBABILITIES)
         recipe = make_recipe(rows, make_learner(models[0], {}))
-        grid = make_grid(GridRequest(models, values=weights_to_try(task.metric, rows.labels), seed=task.seed), recipe, rows)
+        weights = weights_to_try(task.metric, models, rows.labels)
+        grid = make_grid(GridRequest(models, values=weights, seed=task.seed), recipe, rows)
         family = [each for each in grid if (each[f"{recipe.prefix}learner__kernel"] != [None]) is kernels]
         groups = {} if rows.groups is None else {"groups": rows.groups}
         most = np.unique(rows.labels, return_counts=True)[1].max()
