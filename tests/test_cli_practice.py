@@ -112,6 +112,8 @@ def test_class_weights_are_an_axis(table):
     answer = fine("tune", table, *LINEAR, "--class-weight", "none,balanced", "--metric", "balanced-error", "--json").json
     assert len(answer["cells"]) == 4
     assert ["class_weight", "balanced"] in answer["choice"]["setting"]["options"]
+    told = fine("tune", table, *LINEAR, "--class-weight", "balanced", "--metric", "balanced-error", "--no-page").out
+    assert "choice:  sdca linear, balanced classes, λ = " in told
     usual = fine("tune", table, *LINEAR, "--metric", "balanced-error", "-o", "usual", "--json").json
     assert len(usual["cells"]) == 4  # where classes are unbalanced, that is the default for such metrics
     ordered = fine("tune", table, *LINEAR, "--metric", "average-precision", "-o", "ordered", "--json").json

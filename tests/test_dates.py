@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +86,18 @@ def test_describe_shows_dates_as_dates_and_words_that_never_change(memory: tuple
     line = next(line for line in told.splitlines() if line.startswith("since"))
     assert line.split()[:5] == ["since", "2020-07-28", "86.61", "days", "2020-03-01"] and "2020-12-26" in line
     assert "Constant: 1 feature never changes (country)" in told
+
+
+def test_an_explanation_and_its_page_show_dates(place: Path) -> None:
+    days = np.datetime64("2020-03-01") + np.random.default_rng(0).integers(0, 700, 300)
+    late = days > np.datetime64("2021-03-01")
+    late[::10] = ~late[::10]  # some mistakes, so that the page has rows to show
+    pl.DataFrame({"since": days, "a": np.arange(300) / 7, "y": np.where(late, "late", "early")}).write_csv("d.csv")
+    fine("train", "d.csv", "--kernel", "linear", "-o", "m.model")
+    told = fine("explain", "m.model", "d.csv", "-o", "page.html")
+    assert re.search(r"^since +2020-03-\d\d ", told.out, re.MULTILINE)
+    assert re.search(r"^since +per day ", told.out, re.MULTILINE)
+    page = Path("page.html").read_text()
+    assert '"moment"' in page and '"temporal"' in page
+    shown = [row["values"][0] for row in json.loads(re.search(r'"rows":({"\d.*?}})', page)[1]).values()]  # type: ignore[index]
+    assert shown and all(re.fullmatch(r"202[012]-\d\d-\d\d", each) for each in shown)

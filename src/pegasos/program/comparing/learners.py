@@ -21,7 +21,7 @@ from pegasos.engine.interruption import Interrupted
 from pegasos.learners.catalogue import make_learner
 from pegasos.metrics import PROBABILITIES, Metric, answers, guesses
 from pegasos.program.grids import GridRequest, default_models, make_grid, weights_to_try
-from pegasos.program.pages.wording import setting_text
+from pegasos.program.pages.wording import setting_text, weight_words
 from pegasos.program.pipelines import make_recipe
 from pegasos.program.tables.dataset import Dataset
 from pegasos.search.advice import SweepWarning
@@ -102,7 +102,8 @@ def _tuned(kernels: bool) -> Callable[[Dataset, Task], Fitted]:
             raise Interrupted
         setting = search.settings_[search.best_index_]
         named = {"kernel": "linear" if setting.kernel is None else setting.kernel, "lam": float(f"{setting.lam:.1e}")}
-        return Fitted(search.best_estimator_, setting_text(named).replace("\u00a0", " "))
+        words = [setting_text(named).replace("\u00a0", " "), weight_words(setting)]
+        return Fitted(search.best_estimator_, ", ".join(filter(None, words)))
 
     return fit
 

@@ -234,6 +234,12 @@ def verdict_words(figure: Figure | None, measure: Measure, test: Figure | None =
     return f"This model is no better than guessing: {value}, {how} than {guess_words(figure, measure)}."
 
 
+def weight_words(setting: Setting) -> str | None:
+    """How a setting weighs classes, where it does."""
+    weights = setting.get("class_weight")
+    return None if weights is None else "balanced classes" if weights == "balanced" else "weighted classes"
+
+
 def loses_rare_classes(figure: Figure | None, measure: Measure, test: Figure | None = None) -> bool:
     """Whether errors are no fewer than those of guessing because rare classes are few: then another metric may find them."""
     rare = measure.name == "error" and figure is not None and figure.guess is not None and figure.guess * (1 + UNBALANCED) <= 1
