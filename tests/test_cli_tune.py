@@ -150,7 +150,7 @@ def test_more_families_than_a_table_shows(table):
 def test_cv_and_scoring(table):
     answer = fine("tune", table, *SMALL[:-2], "--cv", "4", "--scoring", "f1_macro", "--json").json
     assert answer["folds"] == 4
-    assert answer["metric"] == "f1_macro"
+    assert answer["metric"] == "f1-macro"
     assert answer["better_than_guessing"] is None
     told = fine("tune", table, *SMALL[:-2], "--cv", "4", "--scoring", "f1_macro").out
     assert "f1_macro" in told
