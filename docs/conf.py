@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from importlib.metadata import version as installed
 from typing import Any
@@ -38,6 +39,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1e9,
 }
 templates_path = ["_templates"]
+logging.getLogger("pegasos").setLevel(logging.WARNING)  # the gallery lets all loggers speak: a line for every fit
 
 
 def as_plain_text(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:

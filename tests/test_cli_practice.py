@@ -58,6 +58,8 @@ def test_a_useless_model_is_called_that(table):
     page = Path("runs/churn/report.html").read_text()
     assert "This model is no better than guessing" in page
     assert page.index("This model is no better than guessing") < page.index('id="section-grid"')
+    again = f"pegasos tune {table} --kernel linear --lam 10 --drop customer --metric balanced-error"
+    assert f"next:  {again}" in told.out and again in page
     answer = fine("tune", table, "--kernel", "linear", "--lam", "10", "--drop", "customer", "--json", "--no-page").json
     assert answer["better_than_guessing"] is False
     assert answer["errors"]["test"]["guess"] == pytest.approx(0.1, abs=0.01)
@@ -72,7 +74,7 @@ def test_a_useful_model_is_not(tmp_path, monkeypatch):
     numbers(300).write_csv("t.csv")
     answer = fine("tune", "t.csv", *LINEAR)
     assert "no better than guessing" not in answer.out
-    assert "guess:   always guessing" in answer.out
+    assert "guess:   always guessing" in answer.out and "next:  pegasos show" in answer.out
     assert "no better than guessing" not in Path("runs/t/report.html").read_text()
 
 
@@ -110,8 +112,14 @@ def test_class_weights_are_an_axis(table):
     answer = fine("tune", table, *LINEAR, "--class-weight", "none,balanced", "--metric", "balanced-error", "--json").json
     assert len(answer["cells"]) == 4
     assert ["class_weight", "balanced"] in answer["choice"]["setting"]["options"]
+    told = fine("tune", table, *LINEAR, "--class-weight", "balanced", "--metric", "balanced-error", "--no-page").out
+    assert "choice:  sdca linear, balanced classes, λ = " in told
     usual = fine("tune", table, *LINEAR, "--metric", "balanced-error", "-o", "usual", "--json").json
     assert len(usual["cells"]) == 4  # where classes are unbalanced, that is the default for such metrics
+    ordered = fine("tune", table, *LINEAR, "--metric", "average-precision", "-o", "ordered", "--json").json
+    assert len(ordered["cells"]) == 4  # the hinge loss alone has no reason to order rows that are all likelier to stay
+    logistic = ("-m", "sdca-logistic", *LINEAR, "--metric", "average-precision")
+    assert len(fine("tune", table, *logistic, "-o", "logistic", "--json").json["cells"]) == 2
     assert "train takes one" in call("train", table, "--class-weight", "none,balanced").err
 
 

@@ -157,8 +157,7 @@ def test_oddities_are_noted(table: Any) -> None:
     for part in (
         "columns without any value are left out: e",
         "constant and so of no use: c",
-        "n looks like an ID",
-        "u has 30 different values",
+        "n, u look like IDs and are left out, for a model should not see them: --number n and --text u use such columns all",
     ):
         assert part in notes
     notes = "\n".join(table("a,b,y\n1,2,0\n1,2,0\n1,2,1\n3,4,0\n").notes)
@@ -181,6 +180,28 @@ def test_identifiers_are_left_out_though_rows_repeat(table: Any, repeats: int) -
     used = table(text, number=("member",))
     assert [column.name for column in used.columns] == ["member", "calls"]
     assert table(text, text=("member",)).X["member"][0] == str(used.X[0, 0].astype(int))
+
+
+def test_words_and_spaced_numbers_of_rows_are_identifiers_though_rows_repeat(table: Any) -> None:
+    """As in a table of customers with a number in steps of three and a key of letters, some of whom are there twice."""
+    lines = [f"{1000 + 3 * row},k-{row:x},{row % 7},{'ab'[row % 2]},{row % 2}\n" for row in range(2000)]
+    text = "account,key,calls,plan,y\n" + "".join([*lines, *lines[:60]])
+    found = table(text)
+    assert [column.name for column in found.columns] == ["calls", "plan"]
+    assert [column.name for column in table(text, text=("key",)).columns] == ["key", "calls", "plan"]
+
+
+def test_ten_digits_are_an_identifier_under_such_a_name_only(table: Any) -> None:
+    values = np.random.default_rng(0).integers(10**9, 10**10, size=50)
+    for name, left_out in (("customerID", True), ("Konto-Nr", True), ("cents", False), ("paid", False)):
+        found = table(f"{name},c,y\n" + "".join(f"{value},{row % 3},{row % 2}\n" for row, value in enumerate(values)))
+        assert ([column.name for column in found.columns] == ["c"]) is left_out
+
+
+def test_many_words_are_pointed_at_and_used(table: Any) -> None:
+    found = table("street,y\n" + "".join(f"s{row % 1100},{row % 2}\n" for row in range(4400)))
+    assert [column.name for column in found.columns] == ["street"]
+    assert any("street has 1100 different values in 4400 rows: --drop it if an ID" in note for note in found.notes)
 
 
 def test_whole_numbers_that_repeat_are_no_identifiers(table: Any) -> None:
@@ -269,7 +290,7 @@ def test_encoding(table: Any) -> None:
 def test_words_that_come_late(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     usual = {"amount": 100, "most": None, "expected": ()}
     monkeypatch.setattr("pegasos.program.tables.formats.csv.TextTables.__init__.__kwdefaults__", usual)
-    codes = [f"{i:03d}" for i in range(50)] + [f"k{i}" for i in range(50)]
+    codes = [f"{i % 20:03d}" for i in range(50)] + [f"k{i % 20}" for i in range(50)]
     found = table("code,city,n,y\n" + "".join(f"{code},{'uv'[i % 2]},{i}.5,{i % 2}\n" for i, code in enumerate(codes)))
     assert found.X["code"].to_list() == codes  # as they were written, though the first chunks held numbers
     assert found.X["city"].to_list() == ["u", "v"] * 50

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +83,21 @@ def test_importance_is_told_in_the_metric():
     curve = found.dependence[0]
     assert (curve.what, curve.classes, curve.numeric) == ("probability", ["yes"], True)
     assert all(np.diff(curve.means[0]) > 0)
+
+
+@pytest.mark.parametrize("kernel", [None, "gaussian"])
+def test_what_is_told_is_told_for_the_class_that_the_metric_looks_at(kernel):
+    """Who asks for those who leave does not want to read how likely others are to stay."""
+    X, y = rows()
+    model = SDCA("logistic", kernel=kernel, lam=1e-2, random_state=0).fit(X[:200], y[:200])
+    metrics = [Metric("roc-auc", positive=label) for label in ("no", "yes")]
+    no, yes = (explain(model, X[200:], y[200:], metric=metric, repeats=1, features=1) for metric in metrics)
+    assert (no.classes, no.dependence[0].classes, yes.classes) == (["no"], ["no"], ["yes"])
+    np.testing.assert_allclose(no.dependence[0].means, 1 - np.array(yes.dependence[0].means))
+    assert [each.gains for each in no.effects] == [[-each.gains[0]] for each in yes.effects]
+    assert [each.coefficients for each in no.deciding] == [[-each.coefficients[0]] for each in yes.deciding]
+    assert no.effects or no.deciding
+    assert not any(math.copysign(1, each.gains[0]) < 0 for each in no.effects if each.gains[0] == 0)
 
 
 def test_dependence_is_the_mean_answer():

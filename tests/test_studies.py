@@ -30,7 +30,7 @@ from pegasos.program.studies.judging import DIFFERS, REPRODUCED, compare, judge
 from pegasos.program.studies.results import Result, Results
 from pegasos.program.studies.runner import Options, run_study
 from pegasos.program.studies.template import template
-from pegasos.program.tables.dataset import BadData, Column, Dataset
+from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.named_sets import load_set
 from pegasos.search.settings import Setting
 from pegasos.studies import Check, Emulation, Experiment, Extra, Number, Study, folds, run, train_test
@@ -357,11 +357,18 @@ def test_from_a_csv_to_a_page_of_eight_models_in_two_commands(tmp_path, monkeypa
         assert f"| {model} |" in page
 
 
-def test_a_table_with_words_and_gaps_is_encoded_for_a_study(tmp_path):
-    dataset = Dataset("d", np.zeros((2, 1)), [Column("a")], y=np.array([0, 1]))
-    assert not dataset.has_frame
-    with pytest.raises(BadData, match="has no labels"):
-        _ = Dataset("d", np.zeros((2, 1)), [Column("a")]).labels
+def test_a_table_with_words_and_gaps_is_encoded_for_a_study(tmp_path, monkeypatch):
+    """Words become columns with names of their own, which the page shows."""
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(0)
+    lines = [f"{random.normal():.4f}" if row % 9 else "" for row in range(90)]
+    rows = [f"{number},{'uvw'[row % 3]},{'yes' if row % 3 else 'no'}" for row, number in enumerate(lines)]
+    Path("my.csv").write_text("\n".join(["size,kind,answer", *rows]) + "\n")
+    fine("study", "new", "mine.py", "--data", "my.csv")
+    answer = fine("study", "./mine.py", "--seeds", "1")
+    assert "medians and categories were taken from all rows" in answer.err
+    page = Path("runs/mine/report.html").read_text()
+    assert "kind_v" in page and "words__" not in page
 
 
 def test_studies_run_from_python_and_the_module_is_light(tmp_path, monkeypatch):

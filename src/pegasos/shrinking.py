@@ -14,6 +14,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.engine.courses import no_course
+from pegasos.engine.kernels import Kernel
 from pegasos.engine.landmarks import pursue
 from pegasos.engine.optimum import Intercept
 from pegasos.learners.sdca import SDCA
@@ -29,6 +30,10 @@ Array = np.ndarray[Any, Any]
 TEST_SHARE, POINTS = 0.2, 8
 #: A curve begins with this many support vectors.
 _FEWEST = 8
+#: Kernel values, of support vectors on training rows, by which they are chosen; of more rows a sample is taken.
+_NUMBERS = 40_000_000
+#: More support vectors than these are chosen in the kernel's space alone: their products on rows would take too long.
+_MOST_VECTORS = 8_000
 _INTERCEPTS: dict[Intercept, str | bool] = {Intercept.NONE: False, Intercept.AUGMENTED: "augment", Intercept.FREE: "free"}
 
 
@@ -80,8 +85,8 @@ def shrink(
 ) -> Shrunk:
     """A fitted kernel model with `keep` of its support vectors, refitted to the rows that it was trained on.
 
-    Chosen are those that carry most of what the model has learned (orthogonal least squares in the kernel's space, all classes
-    together); then the model's own objective is solved exactly among the predictors Σ_chosen b_i K(x_i, ·): a linear SDCA on
+    Chosen are those that carry most of what the model says of the training rows (orthogonal least squares, all classes together);
+    then the model's own objective is solved exactly among the predictors Σ_chosen b_i K(x_i, ·): a linear SDCA on
     their Nyström features, same λ and loss, with the weights of rows that training had (`sample_weight`). A Perceptron, which has
     no objective, is projected. `curve` tells the error of this and of other sizes (`counts`) on held-out rows: `test`, rows that
     the model does not know, or else a fifth of X that is set aside, for which the model is fitted once more without them.
@@ -165,7 +170,7 @@ class Shrinking:
             raise ValueError(f"y has classes unknown to the model: {np.unique(self._y[unknown])!r}.")
         weights = None if sample_weight is None else np.asarray(sample_weight)
         self._rows, self._y, self._weights = _seen_by_learner(model, X, self._y, weights)
-        self.order = pursue(learner.kernel_, learner.support_vectors_, learner.dual_coef_, min(most, len(learner.support_)))
+        self.order = _order(learner, self._rows, min(most, len(learner.support_)))
 
     def model(self, count: int) -> Any:
         """A copy of the model with so many support vectors (fewer where the others add nothing), refitted."""
@@ -205,6 +210,41 @@ class Shrinking:
         """The nearest function that the landmarks carry: Wᵀ K(L, S) a."""
         values = learner.kernel_.matrix(landmarks, learner.support_vectors_).astype(np.float64)
         return np.asarray(weights.T @ (values @ learner.dual_coef_.T.astype(np.float64)))
+
+
+def _order(learner: Any, rows: Any, most: int) -> Array:
+    """Support vectors in the order in which they carry what the model says of the training rows: orthogonal least squares, each
+    support vector being its kernel values on the rows, so that the model is matched where rows are.
+
+    A Perceptron is projected in the kernel's space, so its are chosen there; as are those that add nothing on the rows.
+    """
+    kernel, vectors, coefficients = learner.kernel_, learner.support_vectors_, learner.dual_coef_
+    order = pursue(kernel, vectors, coefficients, most)
+    if learner.lam_ is None or len(coefficients.T) > _MOST_VECTORS:
+        return order
+    some = np.sort(np.random.default_rng(0).permutation(rows.shape[0])[: max(1, _NUMBERS // vectors.shape[0])])
+    values = kernel.matrix(vectors, _safe_indexing(rows, some)).astype(np.float64)
+    on_rows = pursue(_Products(values), np.arange(len(values)), coefficients, len(order))
+    rest = order[~np.isin(order, on_rows)]
+    return np.concatenate([on_rows, rest[: len(order) - len(on_rows)]])
+
+
+class _Products(Kernel):
+    """Inner products of given rows, computed once; "rows" are their numbers."""
+
+    measure = None
+
+    def __init__(self, rows: Array) -> None:
+        self._values = rows @ rows.T
+
+    def transform(self, values: Array) -> None:
+        """Products are what they are."""
+
+    def matrix(self, X: Any, Z: Any) -> Array:
+        return np.asarray(self._values[X])
+
+    def diagonal(self, X: Any) -> Array:
+        return np.asarray(self._values.diagonal())
 
 
 def _seen_by_learner(model: Any, X: Any, y: Array, weights: Array | None) -> tuple[Any, Array, Array | None]:

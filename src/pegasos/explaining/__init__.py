@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,8 @@ class Explanation:
     """Importances of all columns, dependence on the leading ones, effects of a linear model, deciding rows of a kernel model.
 
     rows: so many were looked at; `figure` is the metric on them beside what guessing gives. `classes` are those that gains,
-    coefficients and answers are told for: of two classes the second.
+    coefficients and answers are told for: of two classes the one that the metric looks at, else the second. `dates` are columns
+    that hold days since 1970 began.
     """
 
     metric: str
@@ -41,6 +42,7 @@ class Explanation:
     dependence: list[Dependence] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     deciding: list[Decider] = field(default_factory=list)
+    dates: list[str] = field(default_factory=list)
 
 
 def explain(
@@ -90,7 +92,7 @@ def explain(
     leading = [each for each in ranked if each.value > 0.0][:features]
     curves = [dependence(model, table, each.place, random_state) for each in leading]
     classes = np.asarray(learner.classes_).tolist()
-    return Explanation(
+    found = Explanation(
         metric=chosen.name,
         rows=len(y),
         figure=measured(chosen, ask(model, table.X, y)),
@@ -101,3 +103,15 @@ def explain(
         effects=effects(model, table),
         deciding=deciders(model, *(training or ())),
     )
+    return _of_the_first(found, classes[0]) if len(classes) == 2 and chosen.positive == classes[0] else found
+
+
+def _of_the_first(found: Explanation, label: Any) -> Explanation:
+    """What is told for the second of two classes, for the first."""
+    curves = [
+        replace(each, classes=[label], means=[[(each.what == "probability") - mean for mean in each.means[0]]])
+        for each in found.dependence
+    ]
+    effects = [replace(each, gains=[0.0 - gain for gain in each.gains]) for each in found.effects]
+    deciding = [replace(each, coefficients=[0.0 - value for value in each.coefficients]) for each in found.deciding]
+    return replace(found, classes=[label], dependence=curves, effects=effects, deciding=deciding)

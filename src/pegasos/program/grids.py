@@ -10,8 +10,9 @@ from sklearn.base import clone
 
 from pegasos.engine.elementwise import as_rows
 from pegasos.engine.kernels import DistanceKernel, Gaussian, Kernel, Polynomial
+from pegasos.engine.losses import PROBABILISTIC
 from pegasos.learners.catalogue import MODELS, make_learner
-from pegasos.metrics import LABELS, Metric
+from pegasos.metrics import LABELS, SCORES, Metric
 from pegasos.program.pipelines import Recipe, expansion
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.description import is_unbalanced
@@ -57,10 +58,16 @@ def default_models(rows: int, probabilities: bool = False) -> list[str]:
     return ["sdca"] if rows <= SOLVED_ROWS else ["pegasos"]
 
 
-def weights_to_try(metric: Metric | None, labels: Any) -> dict[str, list[Any]]:
-    """Weights of classes as an axis of a grid, where a metric of labels looks at classes that are unbalanced."""
-    unbalanced = is_unbalanced(np.unique(labels, return_counts=True)[1])
-    wanted = metric is not None and metric.kind.needs == LABELS and metric.name != "error" and unbalanced
+def weights_to_try(metric: Metric | None, models: list[str], labels: Any) -> dict[str, list[Any]]:
+    """Weights of classes as an axis of a grid, where classes are unbalanced and a metric looks at more than errors.
+
+    A metric of scores wants them for the hinge loss only: where every row is likelier to be of the common class, its best
+    answer is the same score for all of them. The logistic loss orders them all the same.
+    """
+    if metric is None or metric.name == "error" or not is_unbalanced(np.unique(labels, return_counts=True)[1]):
+        return {}
+    orders = all(MODELS[model][1].fixed.get("loss") in PROBABILISTIC for model in models)
+    wanted = metric.kind.needs == LABELS or (metric.kind.needs == SCORES and not orders)
     return {"class_weight": [None, "balanced"]} if wanted else {}
 
 

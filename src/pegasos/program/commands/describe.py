@@ -55,12 +55,17 @@ def _show(found: Any) -> None:
 
 
 def _show_features(found: Any) -> None:
+    from pegasos.program.tables.dataset import DATES
+    from pegasos.program.tables.dates import day
+
     head = ("feature", "mean", "deviation", "min", "25 %", "median", "75 %", "max", "missing", f"|z| >= {found.outlier:g}")
     rows: list[tuple[object, ...]] = []
     for each in found.columns[:_MOST_FEATURES]:
         if each.distinct is None:
-            numbers = (each.mean, each.std, each.min, each.quartile1, each.median, each.quartile3, each.max)
-            rows.append((each.name, *("" if value is None else f"{value:.4g}" for value in numbers), each.missing, each.outliers))
+            numbers = (each.mean, each.min, each.quartile1, each.median, each.quartile3, each.max)
+            mean, *ends = ("" if value is None else day(value) if each.kind in DATES else f"{value:.4g}" for value in numbers)
+            deviation = "" if each.std is None else f"{each.std:.4g}{' days' * (each.kind in DATES)}"
+            rows.append((each.name, mean, deviation, *ends, each.missing, each.outliers))
         else:
             words = f"{each.distinct} word{'s' * (each.distinct != 1)}"
             rows.append((each.name, words, "", "", "", "", "", "", each.missing, ""))

@@ -72,17 +72,19 @@ def _show_curves(told: Explanation) -> None:
         step = max(1, -(-len(each.values) // _POINTS))
         values, shown = each.values[::step], [means[::step] for means in each.means[:_CLASSES]]
         console.show()
-        head = (each.column, *(_short(value) for value in values))
+        head = (each.column, *(_shown(told, each.column, value) for value in values))
         console.table(
             head, [(f"{each.what} of {label}", *map(_short, line)) for label, line in zip(each.classes, shown, strict=False)]
         )
 
 
 def _show_effects(told: Explanation) -> None:
+    from pegasos.program.pages.explanation_section import unit
+
     if told.effects:
         console.show()
         rows = [
-            (each.column, "per unit" if each.value is None else each.value, *map(_short, each.gains[:_CLASSES]))
+            (each.column, unit(told, each.column) if each.value is None else each.value, *map(_short, each.gains[:_CLASSES]))
             for each in told.effects[: 2 * _LINES]
         ]
         console.table(("score gains", "", *(f"for {label}" for label in told.classes[:_CLASSES])), rows, left=2)
@@ -97,7 +99,7 @@ def _show_rows(told: Explanation) -> None:
                 "" if each.label is None else each.label,
                 *map(_short, each.coefficients[:_CLASSES]),
                 ", ".join(
-                    f"{name} {_short(value)}"
+                    f"{name} {_shown(told, name, value)}"
                     for name, value in zip(told.columns[:6], each.values, strict=False)
                     if value is not None
                 ),
@@ -108,6 +110,13 @@ def _show_rows(told: Explanation) -> None:
         console.table(head, rows, left=2)
 
 
+def _shown(told: Explanation, column: str, value: Any) -> str:
+    """A value of a column."""
+    from pegasos.program.tables.dates import day
+
+    return day(value) if column in told.dates and value is not None else _short(value)
+
+
 def _short(value: Any) -> str:
-    """A number in few digits; large ones, such as days, whole."""
+    """A number in few digits; large ones whole."""
     return str(value) if not isinstance(value, float) else f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"

@@ -87,7 +87,10 @@ def command(
 
 
 def _show_next(found: TuneRecord) -> None:
+    from pegasos.program.pages.wording import loses_rare_classes
+    from pegasos.program.records.runs import OUT_OF_FOLD
     from pegasos.program.terminal.reproduction import next_commands
 
-    first, *rest = next_commands(found.model, found.source)
+    lost = loses_rare_classes(found.figures.get(OUT_OF_FOLD), found.measure, found.figures.get("test"))
+    first, *rest = next_commands(found.model, found.source, found.command if lost else None)
     console.show("", f"next:  {first}", *(f"       {each}" for each in rest))

@@ -21,7 +21,7 @@ from pegasos.engine.interruption import Interrupted
 from pegasos.learners.catalogue import make_learner
 from pegasos.metrics import PROBABILITIES, Metric, answers, guesses
 from pegasos.program.grids import GridRequest, default_models, make_grid, weights_to_try
-from pegasos.program.pages.wording import setting_text
+from pegasos.program.pages.wording import setting_text, weight_words
 from pegasos.program.pipelines import make_recipe
 from pegasos.program.tables.dataset import Dataset
 from pegasos.search.advice import SweepWarning
@@ -79,7 +79,8 @@ def _tuned(kernels: bool) -> Callable[[Dataset, Task], Fitted]:
     def fit(rows: Dataset, task: Task) -> Fitted:
         models = default_models(len(rows), task.metric.kind.needs == PROBABILITIES)
         recipe = make_recipe(rows, make_learner(models[0], {}))
-        grid = make_grid(GridRequest(models, values=weights_to_try(task.metric, rows.labels), seed=task.seed), recipe, rows)
+        weights = weights_to_try(task.metric, models, rows.labels)
+        grid = make_grid(GridRequest(models, values=weights, seed=task.seed), recipe, rows)
         family = [each for each in grid if (each[f"{recipe.prefix}learner__kernel"] != [None]) is kernels]
         groups = {} if rows.groups is None else {"groups": rows.groups}
         most = np.unique(rows.labels, return_counts=True)[1].max()
@@ -101,7 +102,8 @@ def _tuned(kernels: bool) -> Callable[[Dataset, Task], Fitted]:
             raise Interrupted
         setting = search.settings_[search.best_index_]
         named = {"kernel": "linear" if setting.kernel is None else setting.kernel, "lam": float(f"{setting.lam:.1e}")}
-        return Fitted(search.best_estimator_, setting_text(named).replace("\u00a0", " "))
+        words = [setting_text(named).replace("\u00a0", " "), weight_words(setting)]
+        return Fitted(search.best_estimator_, ", ".join(filter(None, words)))
 
     return fit
 

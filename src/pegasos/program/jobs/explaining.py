@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from pegasos.program.jobs import outputs
 from pegasos.program.jobs.evaluation import metric_of
 from pegasos.program.jobs.model_cards import SavedModel
 from pegasos.program.pages import report
-from pegasos.program.tables.dataset import take
+from pegasos.program.tables.dataset import DATES, take
 from pegasos.program.terminal import console, judging_values
 from pegasos.program.terminal.options import JudgingOptions, ReadingOptions
 
@@ -76,6 +76,7 @@ def explain_model(
             names=[column.name for column in dataset.columns],
             random_state=seed,
         )
+    found = replace(found, dates=[column.name for column in dataset.columns if column.kind in DATES])
     if out is not None:
         with console.working(f"writing {out}"):
             target = Path(out)

@@ -21,7 +21,7 @@ from pegasos.program.errors import BadModel, NotAModel
 from pegasos.program.jobs.datasets import Split, chunks
 from pegasos.program.modelfile import Model, read_model
 from pegasos.program.records.models import CardData, CardSplit, ModelCard
-from pegasos.program.tables.dataset import DATE, NUMBER, TEXT, BadData, Column, Dataset
+from pegasos.program.tables.dataset import DATES, NUMBER, TEXT, BadData, Column, Dataset
 from pegasos.program.tables.labels import checked_weights, label_texts
 from pegasos.program.tables.messages import near
 from pegasos.program.tables.row_hashes import hash_rows, split_known
@@ -95,7 +95,7 @@ class SavedModel:
             names = model.feature_names or [f"x{place + 1}" for place in range(model.n_features)]
             words = set(self._words())
             return [Column(name, TEXT if name in words else NUMBER) for name in names]
-        if listed is None or not all(column.kind in (NUMBER, TEXT, DATE) for column in listed):
+        if listed is None or not all(column.kind in (NUMBER, TEXT, *DATES) for column in listed):
             raise BadModel(f"{self.path!r}: its list of columns is damaged.")
         if len(listed) != model.n_features:
             raise BadModel(f"{self.path!r}: it lists {len(listed)} columns, but its first step takes {model.n_features}.")

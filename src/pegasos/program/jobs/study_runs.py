@@ -22,6 +22,7 @@ from pegasos.program.studies.runner import Options, run_study
 from pegasos.program.studies.study import Study
 from pegasos.program.studies.template import template
 from pegasos.program.studies.writing import best_of_each, book
+from pegasos.program.tables.dataset import Column
 from pegasos.program.tables.messages import near, plain, shown
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions
@@ -114,14 +115,16 @@ def _load(source: str) -> Any:
     dataset = load(source, ReadingOptions())
     if not dataset.has_frame:
         return dataset
-    X = make_encoder(dataset).fit_transform(dataset.X)
+    encoder = make_encoder(dataset)
+    X = encoder.fit_transform(dataset.X)
+    columns = [Column(name.partition("__")[2]) for name in encoder.get_feature_names_out()]  # behind the part that made it
     console.say("note: medians and categories were taken from all rows, before the splits of the study.")
-    return dataclasses.replace(dataset, X=X)
+    return dataclasses.replace(dataset, X=X, columns=columns)
 
 
 def _setting(cell: StudyCell) -> str:
     """What tells a cell from the others of its experiment."""
-    named = {"kernel": "", "lam": "λ = ", "n_iter": "T = ", "epochs": "epochs = "}
+    named = {"kernel": "", "lam": "λ = ", "n_iter": "steps = ", "epochs": "epochs = "}
     given = {named[name]: value for name, value in cell.words().items() if name in named}
     return ", ".join(f"{name}{value:g}" if isinstance(value, float) else f"{name}{value}" for name, value in given.items())
 

@@ -119,7 +119,7 @@ def _request(job: TuneJob, metric: Metric | None, models: list[str], rows: Datas
     values = option_values.grids(job.learning, learned, np.unique(rows.labels))
     for note in option_values.refuse_unknown(models, values):
         console.say(f"note: {note}")
-    for name, each in weights_to_try(metric, rows.labels).items():
+    for name, each in weights_to_try(metric, models, rows.labels).items():
         values.setdefault(name, each)
     expand = option_values.parse_expand(job.learning.expand)
     landmarks = option_values.parse_landmarks(job.learning.landmarks)

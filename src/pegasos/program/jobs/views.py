@@ -18,6 +18,7 @@ from pegasos.program.pages.wording import (
     score_text,
     unlike_words,
     verdict_words,
+    weight_words,
     whole_words,
 )
 from pegasos.program.records.codec import to_json
@@ -151,7 +152,13 @@ def show_tune(found: TuneRecord) -> None:
 def _line(cell: CellRecord, found: TuneRecord) -> tuple[object, ...]:
     setting = cell.setting
     strength = ("", "") if setting.lam is None else (f"{setting.lam:.2g}", f"{cell.cost:.3g}")
-    what = (setting.model, kernel_words(setting), expansion_degree(setting) or "", *strength)
+    weights = weight_words(setting)
+    what = (
+        f"{setting.model}{'' if weights is None else f', {weights}'}",
+        kernel_words(setting),
+        expansion_degree(setting) or "",
+        *strength,
+    )
     if cell.ended is not None:
         return (
             *what,
@@ -166,6 +173,7 @@ def cell_words(cell: CellRecord) -> str:
     setting, degree = cell.setting, expansion_degree(cell.setting)
     words = [f"{setting.model} {kernel_words(setting)}"]
     words += [] if degree is None else [f"expanded to degree {degree}"]
+    words += [] if (weights := weight_words(setting)) is None else [weights]
     words += [] if setting.lam is None else [_lam_with_cost(setting.lam, cell.cost)]
     if setting.stop is not None and setting.declaration.tolerance is None:
         unit = "step" if setting.stop.name == "n_iter" else "epoch"

@@ -16,7 +16,7 @@ import numpy as np
 from pegasos.engine.threads import single_threaded_blas
 from pegasos.program.large.sample import Sample
 from pegasos.program.large.survey import LabelCounts, Numbers, telling_of_words
-from pegasos.program.tables.dataset import NUMBER, TEXT, BadData, Column, Dataset
+from pegasos.program.tables.dataset import TEXT, BadData, Column, Dataset
 from pegasos.program.tables.description import Description, Feature, advise
 from pegasos.program.tables.messages import listed, shown
 from pegasos.program.tables.statistics import (
@@ -135,7 +135,12 @@ class Stream:
         odd = np.zeros(rows.height, bool)
         for column in self.columns:
             found.columns.append(self._feature(column, rows, outlier, odd))
-        found.constant = [each.name for each in found.columns if each.kind != TEXT and each.min == each.max]
+        # a gap beside one word tells something
+        found.constant = [
+            each.name
+            for each in found.columns
+            if (each.distinct == 1 and not each.missing if each.kind == TEXT else each.min == each.max)
+        ]
         found.missing, found.rows_with_missing = self.missing.total(), self.rows_with_missing
         found.outlier_rows = round(odd.mean() * self.rows)
         if not self.sample.whole:
@@ -154,10 +159,10 @@ class Stream:
             return Feature(column.name, TEXT, missing, distinct=self.words[column.name].distinct)
         own = self.numbers[column.name]
         if not own.present:
-            return Feature(column.name, missing=missing)
+            return Feature(column.name, column.kind, missing)
         std = math.sqrt(own.squares / own.present) if own.low < own.high else 0.0
         mean = own.mean if own.low < own.high else own.low
-        found = Feature(column.name, NUMBER, missing, mean=mean, std=std, min=own.low, max=own.high)
+        found = Feature(column.name, column.kind, missing, mean=mean, std=std, min=own.low, max=own.high)
         values = rows[column.name].to_numpy().astype(np.float64)
         there = ~np.isnan(values)
         if there.any():

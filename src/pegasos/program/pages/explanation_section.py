@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from pegasos.metrics import measure_of
 from pegasos.program.pages.blocks import Block, Chart, Table, Text, columns
 from pegasos.program.pages.vega import CLASSES, TICK, Rows, Spec, chart, mark, number, tooltip, word
 from pegasos.program.pages.wording import value_text
-from pegasos.program.tables.dataset import Dataset
+from pegasos.program.tables.dataset import DATES, Dataset
 from pegasos.program.tables.labels import label_texts
 
 #: Columns that are drawn, classes that have a curve and a column of a table each, and shuffles behind a page.
@@ -34,7 +35,8 @@ def explained(
     own = None if training is None else (training[0].X, label_texts(training[0].labels), training[1])
     with contextlib.suppress(ValueError):  # rows too wide to look at; the rest of the page stands without it
         names = [column.name for column in dataset.columns]
-        return explain(estimator, dataset.X if rows is None else rows, y, repeats=_REPEATS, training=own, names=names)
+        found = explain(estimator, dataset.X if rows is None else rows, y, repeats=_REPEATS, training=own, names=names)
+        return replace(found, dates=[column.name for column in dataset.columns if column.kind in DATES])
     return None
 
 
@@ -43,7 +45,7 @@ def explanation_blocks(found: Explanation | None) -> list[Block]:
     if found is None:
         return []
     blocks: list[Block] = [_importance(found)] if found.importance else []
-    blocks += [_dependence(each, place) for place, each in enumerate(found.dependence, start=1)]
+    blocks += [_dependence(found, each, place) for place, each in enumerate(found.dependence, start=1)]
     return [*blocks, *_effects(found), *_deciding(found)]
 
 
@@ -74,35 +76,57 @@ def _importance(found: Explanation) -> Chart:
     )
 
 
-def _dependence(found: Dependence, place: int) -> Chart:
+def unit(found: Explanation, column: str) -> str:
+    """What the score of a linear model is told per."""
+    return "per day" if column in found.dates else "per unit"
+
+
+def _value(found: Explanation, column: str, value: Any) -> str:
+    if column in found.dates:
+        from pegasos.program.tables.dates import day
+
+        return day(value)
+    return value_text(value)
+
+
+def _dependence(explanation: Explanation, found: Dependence, place: int) -> Chart:
     what = f"mean {found.what}"
     lines = list(zip(found.classes, found.means, strict=True))[:_CLASSES]
-    rows = [
+    date = found.column in explanation.dates
+    rows: Rows = [
         {"value": value, "at": at, "class": str(label), "order": order, "mean": mean}
         for order, (label, means) in enumerate(lines)
         for at, (value, mean) in enumerate(zip(found.values, means, strict=True))
     ]
-    axis = {"tickCount": 5, **({"format": ".0%"} if found.what == "probability" else {"labelExpr": TICK})}
+    for row in rows if date else ():
+        row["moment"], row["value"] = 86_400_000 * row["value"], _value(explanation, found.column, row["value"])
+    axis = {"tickCount": 5, **({"format": ".2~%"} if found.what == "probability" else {"labelExpr": TICK})}
     down = number("mean", title=what, axis=axis, scale={"zero": False})
-    hints = tooltip(value=(found.column, ".4~g") if found.numeric else found.column, mean=(what, ".3~g"), **{"class": "class"})
+    counts = found.numeric and not date
+    hints = tooltip(value=(found.column, ".4~g") if counts else found.column, mean=(what, ".3~g"), **{"class": "class"})
     look: Spec = {"y": down, "tooltip": hints}
     if len(lines) > 1:
         legend = {"title": "class", "labelLimit": 120, "orient": "bottom", "columns": 5}
         look["color"] = word("class", "order", scale={"range": CLASSES[: len(lines)]}, legend=legend)
     title = f"How the answer moves with {found.column}"
     if found.numeric:
-        across = number(
-            "value", title=found.column, scale={"zero": False, "nice": False}, axis={"tickCount": 5, "labelExpr": TICK}
-        )
-        spec = chart(rows, mark("line", {**look, "x": across}, strokeWidth=2, point={"size": 20, "filled": True}), height=220)
+        line = mark("line", {**look, "x": _across(found.column, date)}, strokeWidth=2, point={"size": 20, "filled": True})
+        spec = chart(rows, line, height=220)
     else:
         across = word("value", "at", title=found.column, axis={"labelLimit": 90, "labelAngle": -40})
         spec = chart(rows, mark("point", {**look, "x": across}, filled=True, size=70, opacity=1), height=220)
     of = f" of {lines[0][0]}" if len(lines) == 1 else ""
     caption = f"Mean {found.what}{of} when all rows have this value and are otherwise as they are."
-    listed = columns("number" if found.numeric else "text", value=found.column) + columns("text", **{"class": "class"})
+    listed = columns("number" if counts else "text", value=found.column) + columns("text", **{"class": "class"})
     table = Table(f"dependence-{place}", title, listed + columns("number", mean=what), rows)
     return Chart(f"dependence-{place}", title, spec, caption, table, half=True)
+
+
+def _across(column: str, date: bool) -> Spec:
+    """The axis of a column of numbers, or of dates."""
+    if date:
+        return {"field": "moment", "type": "temporal", "title": column, "scale": {"type": "utc"}, "axis": {"tickCount": 5}}
+    return number("value", title=column, scale={"zero": False, "nice": False}, axis={"tickCount": 5, "labelExpr": TICK})
 
 
 def _by_class(found: Explanation, numbers: list[float]) -> dict[str, float]:
@@ -117,7 +141,11 @@ def _effects(found: Explanation) -> list[Block]:
     if not found.effects:
         return []
     rows = [
-        {"column": each.column, "value": "per unit" if each.value is None else each.value, **_by_class(found, each.gains)}
+        {
+            "column": each.column,
+            "value": unit(found, each.column) if each.value is None else each.value,
+            **_by_class(found, each.gains),
+        }
         for each in found.effects
     ]
     listed = [*columns("text", column="column", value="value"), *_class_columns(found)]
@@ -131,7 +159,7 @@ def _deciding(found: Explanation) -> list[Block]:
     rows: Rows = []
     for each in found.deciding:
         known = dict(zip(found.columns, each.values, strict=False))
-        shown = ", ".join(f"{name} {value_text(value)}" for name, value in list(known.items())[:8] if value is not None)
+        shown = ", ".join(f"{name} {_value(found, name, value)}" for name, value in list(known.items())[:8] if value is not None)
         more = ", ..." if len(known) > 8 else ""
         row = None if each.row is None else each.row + 1
         rows.append(

@@ -9,7 +9,7 @@ import numpy as np
 
 from pegasos.program.pages import row_samples
 from pegasos.program.records.pages import Mistake, ShownRow
-from pegasos.program.tables.dataset import Dataset
+from pegasos.program.tables.dataset import DATES, NUMBER, Dataset
 
 Array = np.ndarray[Any, Any]
 
@@ -57,6 +57,7 @@ class RowKeeper:
     def __init__(self, dataset: Dataset, columns: Array, positions: Array | None = None) -> None:
         self._X, self._columns, self._frame, self._positions = dataset.X, columns, dataset.has_frame, positions
         self._image = dataset.image
+        self._kinds = [each.kind for each in dataset.columns] or [NUMBER] * dataset.X.shape[1]
         #: Height and width of the pictures that are kept; None where rows are no pictures.
         self.shape: list[int] | None = None
         if dataset.image is not None:
@@ -70,19 +71,22 @@ class RowKeeper:
         """A picture, or the values of the shown columns."""
         number = 1 + (row if self._positions is None else int(self._positions[row]))
         if self._frame:
-            return ShownRow(number, values=[_short(self._X[row, int(column)]) for column in self._columns])
+            return ShownRow(number, values=[self._short(self._X[row, int(column)], column) for column in self._columns])
         values = row_samples.dense(self._X[[row]])[0]
         if self.shape is not None:
             return ShownRow(number, self.picture(values))
-        return ShownRow(number, values=[_short(values[column]) for column in self._columns])
+        return ShownRow(number, values=[self._short(values[column], column) for column in self._columns])
+
+    def _short(self, value: Any, column: int) -> Any:
+        value = value.item() if isinstance(value, np.generic) else value
+        if value is not None and self._kinds[column] in DATES:
+            from pegasos.program.tables.dates import day
+
+            return day(value)
+        return row_samples.brief(value) if value is None or isinstance(value, int | float) else str(value)[:60]
 
     def picture(self, values: Array) -> str:
         """Grey values in 0..255."""
         grey = np.asarray(values, dtype=np.float64).reshape(self._image)[:: self._step, :: self._step]
         scaled = 255 * (grey - self._low) / ((self._high - self._low) or 1.0)
         return base64.b64encode(np.clip(np.nan_to_num(scaled), 0, 255).round().astype(np.uint8).tobytes()).decode()
-
-
-def _short(value: Any) -> Any:
-    value = value.item() if isinstance(value, np.generic) else value
-    return row_samples.brief(value) if value is None or isinstance(value, int | float) else str(value)[:60]

@@ -104,7 +104,8 @@ def _next(record: PageRecord) -> Block:
     """What one does with the choice."""
     if record.saved is None:
         return Code("What to do next", "model = sweep.best_estimator_\nmodel.predict(X_new)\npegasos.save(model, 'my.model')")
-    return Code("What to do next", "\n".join(next_commands(record.saved, record.data.source)))
+    lost = wording.loses_rare_classes(record.figures.get(OUT_OF_FOLD), record.measure, record.figures.get("test"))
+    return Code("What to do next", "\n".join(next_commands(record.saved, record.data.source, record.command if lost else None)))
 
 
 def explorer(grid: Grid, kept: bool) -> Explorer:

@@ -13,6 +13,7 @@ from pegasos.metrics import METRICS, PROBABILITIES, Measure, measure_of
 from pegasos.program.records.decisions import CalibrationRecord
 from pegasos.program.records.pages import DataRecord
 from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, WholeRecord
+from pegasos.program.tables.description import UNBALANCED
 from pegasos.search.decisions import Threshold
 from pegasos.search.estimates import Estimate
 from pegasos.search.figures import Figure
@@ -231,6 +232,18 @@ def verdict_words(figure: Figure | None, measure: Measure, test: Figure | None =
     how = "better by no more than noise" if figure.ahead(measure.least) else "not better"
     value = f"{measure.name} {score_text(figure.value, measure)} on {figure.rows:,} {where}"
     return f"This model is no better than guessing: {value}, {how} than {guess_words(figure, measure)}."
+
+
+def weight_words(setting: Setting) -> str | None:
+    """How a setting weighs classes, where it does."""
+    weights = setting.get("class_weight")
+    return None if weights is None else "balanced classes" if weights == "balanced" else "weighted classes"
+
+
+def loses_rare_classes(figure: Figure | None, measure: Measure, test: Figure | None = None) -> bool:
+    """Whether errors are no fewer than those of guessing because rare classes are few: then another metric may find them."""
+    rare = measure.name == "error" and figure is not None and figure.guess is not None and figure.guess * (1 + UNBALANCED) <= 1
+    return rare and verdict_words(figure, measure, test) is not None
 
 
 def probability_words(measure: Measure, cells: list[CellRecord]) -> list[str]:

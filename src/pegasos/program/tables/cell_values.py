@@ -11,8 +11,6 @@ import polars as pl
 
 #: Ways to write that nothing is known, in small letters.
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
-#: A date, and perhaps a time of that day.
-A_DATE = r"^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?$"
 _COMMA = r"^[+-]?\d+,\d+(?:[eE][+-]?\d+)?$"
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?inf(?:inity)?", re.IGNORECASE | re.ASCII)
 
@@ -60,22 +58,6 @@ def as_numbers(words: pl.Series, commas: bool, values: pl.Series | None = None) 
     wrong, infinite = (parsed.is_null() & ~missing).to_numpy(), parsed.is_infinite().fill_null(False).to_numpy()
     places = unsure.to_numpy().astype(np.int64)
     return Numbers(values.clone().scatter(places, parsed), places[wrong], places[infinite], has_commas)
-
-
-def as_days(words: pl.Series) -> pl.Series | None:
-    """Dates (2024-05-31, also with a time behind it) as days since 1970 began; None unless all that is there are dates.
-
-    >>> as_days(pl.Series(["1970-01-02", None, "1970-01-01 12:00"])).to_list(), as_days(pl.Series(["1970-01-02", "soon"]))
-    ([1.0, None, 0.5], None)
-    """
-    there = words.drop_nulls()
-    if not len(there) or not there.str.contains(A_DATE).all():
-        return None
-    days = words.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False).cast(pl.Int32).cast(pl.Float64)
-    parts = words.str.slice(11, 8).str.extract_groups(r"^(\d\d):(\d\d)(?::(\d\d))?").struct.unnest()
-    for part, share in zip(parts.get_columns(), (24, 24 * 60, 24 * 3600), strict=True):
-        days = days + part.cast(pl.Float64, strict=False).fill_null(0.0) / share
-    return None if days.null_count() > words.null_count() else days
 
 
 def as_words(words: pl.Series) -> pl.Series:

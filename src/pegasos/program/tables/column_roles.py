@@ -71,7 +71,7 @@ def roles(names: Sequence[str], options: ReadOptions, file: str, header: bool = 
 
 
 def outlined(names: Sequence[str], roles: Roles, kinds: dict[int, str], size: float, notes: list[str]) -> Outline:
-    """The parts of columns by their names; `kinds` are NUMBER, TEXT or DATE, `size` is what the whole table would take."""
+    """The parts of columns by their names; `kinds` are NUMBER, TEXT or of DATES, `size` is what the whole table would take."""
     label, weight, group = (None if place is None else names[place] for place in (roles.label, roles.weight, roles.group))
     columns = [Column(names[place], kinds[place]) for place in roles.features]
     return Outline(columns, label, weight, group, size, [*notes, *([roles.note] if roles.note else [])])

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
-from pegasos.program.tables.cell_values import A_DATE, as_days, as_numbers, as_words
+from pegasos.program.tables.cell_values import as_numbers, as_words
 from pegasos.program.tables.column_roles import Roles
-from pegasos.program.tables.dataset import DATE, NUMBER, TEXT, Array, BadData, Column, Dataset, NotNumber
-from pegasos.program.tables.identifiers import identifiers, told_identifiers
+from pegasos.program.tables.dataset import COMPACT_DATE, DATE, DATES, NUMBER, TEXT, Array, BadData, Column, Dataset, NotNumber
+from pegasos.program.tables.dates import EXAMPLES, as_days, date_kind
+from pegasos.program.tables.identifiers import MANY_WORDS, identifiers, told_identifiers
 from pegasos.program.tables.labels import checked_labels, checked_weights, simplest
 from pegasos.program.tables.messages import listed, shown
 from pegasos.program.tables.read_options import ReadOptions, Wanted
 
 #: Looking for repeated rows is skipped in tables of more cells.
 _CELLS = 5_000_000
-_MANY_WORDS = 1000
 
 
 @dataclass
@@ -66,16 +66,15 @@ def dataset(table: Table, roles: Roles, options: ReadOptions, notes: list[str]) 
     series = [each for each in series if each.null_count() < count]
     if not series:
         raise BadData(f"{table.file}: no feature has a value in any row.")
-    if ids := _left_out(series, {names[place] for place in roles.numbers}):
+    asked = {names[place] for place in roles.numbers | roles.text}
+    dates = _dates(series, asked)
+    if ids := _left_out(series, asked | dates.keys()):
         found.notes.append(told_identifiers(ids))
-        series = [each for each in series if each.name not in ids]
-    text = {names[place] for place in roles.text}
-    dates = {each.name: days for each in series if each.name not in text and (days := _days(each)) is not None}
+        series = _without(series, ids)
     if dates:
         found.notes.append(_told_dates(dates))
-        series = [dates.get(each.name, each).alias(each.name) for each in series]
-    kinds = dict.fromkeys(dates, DATE)
-    found.columns = [Column(each.name, kinds.get(each.name, TEXT if each.dtype == pl.String else NUMBER)) for each in series]
+        series = [as_days(each, dates[each.name]).alias(each.name) if each.name in dates else each for each in series]
+    found.columns = [Column(each.name, dates.get(each.name, _kind(each))) for each in series]
     found.notes += gaps_and_words(series, table.file, options.strict) + _oddities(series, found.y)
     found.X = rows_of(series)
     return found
@@ -83,29 +82,43 @@ def dataset(table: Table, roles: Roles, options: ReadOptions, notes: list[str]) 
 
 def parts_and_kinds(columns: dict[int, pl.Series], names: list[str], roles: Roles) -> tuple[Roles, dict[int, str], list[str]]:
     """The same from the first rows of a table: parts without identifiers, the kind of each column, and what to tell."""
-    series = {place: columns[place].alias(names[place]) for place in roles.features}
-    ids = _left_out(list(series.values()), {names[place] for place in roles.numbers})
-    features = [place for place in roles.features if names[place] not in ids]
-    kinds = {place: TEXT if each.dtype == pl.String else NUMBER for place, each in columns.items()}
-    dates = [place for place in features if place not in roles.text and _days(series[place]) is not None]
-    told = [_told_dates([names[place] for place in dates])] if dates else []
-    told += [told_identifiers(ids)] if ids else []
-    return replace(roles, features=features), kinds | dict.fromkeys(dates, DATE), told
+    series = [columns[place].alias(names[place]) for place in roles.features]
+    asked = {names[place] for place in roles.numbers | roles.text}
+    dates = _dates(series, asked)
+    ids = _left_out(series, asked | dates.keys())
+    left = {each.name for each in _without(series, ids)}
+    features = [place for place in roles.features if names[place] in left]
+    kinds = {place: _kind(each) for place, each in columns.items()} | {
+        place: dates[names[place]] for place in features if names[place] in dates
+    }
+    told = [*([_told_dates(dates)] if dates else []), *([told_identifiers(ids)] if ids else [])]
+    return replace(roles, features=features), kinds, told
 
 
-def _left_out(series: list[pl.Series], asked: set[str]) -> list[str]:
-    """Identifiers that nobody asked for; none where nothing else would be left."""
-    ids = [name for name in identifiers(series) if name not in asked]
+def _kind(series: pl.Series) -> str:
+    return TEXT if series.dtype == pl.String else NUMBER
+
+
+def _dates(series: list[pl.Series], asked: set[str]) -> dict[str, str]:
+    """The columns of dates and how they are written, but for those that were asked for as numbers or words."""
+    return {each.name: kind for each in series if each.name not in asked and (kind := date_kind(each)) is not None}
+
+
+def _left_out(series: list[pl.Series], asked: set[str]) -> list[pl.Series]:
+    """Identifiers that nobody asked for and that are no dates; none where nothing else would be left."""
+    ids = [each for each in identifiers(series) if each.name not in asked]
     return ids if len(ids) < len(series) else []
 
 
-def _told_dates(names: Iterable[str]) -> str:
-    return f"dates in {listed(names)}: days since 1970 began"
+def _without(series: list[pl.Series], ids: list[pl.Series]) -> list[pl.Series]:
+    names = {each.name for each in ids}
+    return [each for each in series if each.name not in names]
 
 
-def _days(series: pl.Series) -> pl.Series | None:
-    """A column of words that are all dates as numbers of days."""
-    return as_days(series) if series.dtype == pl.String else None
+def _told_dates(dates: dict[str, str]) -> str:
+    """What a person should know of them: most of all how they were read, where that might be wrong."""
+    how = {name: name if kind == DATE else f"{name} (as {EXAMPLES[kind]})" for name, kind in dates.items()}
+    return f"dates in {listed(how.values())}: days since 1970 began"
 
 
 def gaps_and_words(series: list[pl.Series], file: str, strict: bool) -> list[str]:
@@ -134,8 +147,7 @@ def _oddities(series: list[pl.Series], y: Array | None) -> list[str]:
         found.append(f"constant and so of no use: {listed(constant)}")
     for each in series:
         if each.dtype == pl.String:
-            different, present = each.n_unique(), len(each) - each.null_count()
-            if different > _MANY_WORDS or (present >= 20 and different > 0.9 * present):
+            if (different := each.n_unique()) > MANY_WORDS:
                 what = f"has {different} different values in {len(each)} rows: --drop it if an ID"
                 found.append(f"text column {listed([each.name])} {what}")
     if len(series) * len(series[0]) <= _CELLS:
@@ -205,13 +217,24 @@ def chunk(table: Table, roles: Roles, wanted: Wanted) -> Dataset:
 
 def _as_wanted(table: Table, place: int, column: Column) -> pl.Series:
     series, text = table.columns[place], column.kind == TEXT
-    if column.kind == DATE and series.dtype == pl.String:
-        words = as_words(series)
-        if (days := as_days(words)) is None and words.null_count() < len(words):
-            row = int((~words.str.contains(A_DATE).fill_null(True)).arg_max() or 0)
-            what = f", column {shown(column.name)}: {shown(words[row])} is not a date such as 2024-05-31, as the model needs it."
-            raise NotNumber(str(table.bad(row, what)), column.name)
-        return (pl.Series([None] * len(words), dtype=pl.Float64) if days is None else days).alias(column.name)
+    if column.kind in DATES and column.kind != COMPACT_DATE and series.dtype == pl.String:
+        return _as_dates(table, as_words(series), column)
+    numbers = _as_numbers_or_words(table, place, column, text)
+    return _as_dates(table, numbers, column) if column.kind == COMPACT_DATE else numbers
+
+
+def _as_dates(table: Table, series: pl.Series, column: Column) -> pl.Series:
+    days = as_days(series, column.kind)
+    if days.null_count() > series.null_count():
+        row = int((days.is_null() & series.is_not_null()).arg_max() or 0)
+        value = shown(series[row]) if series.dtype == pl.String else f"{series[row]:.15g}"
+        what = f": {value} is not a date such as {EXAMPLES[column.kind]}, as the model needs it."
+        raise NotNumber(str(table.bad(row, f", column {shown(column.name)}{what}")), column.name)
+    return days.alias(column.name)
+
+
+def _as_numbers_or_words(table: Table, place: int, column: Column, text: bool) -> pl.Series:
+    series = table.columns[place]
     if text or series.dtype != pl.String:
         return settled(table, place, text).cast(pl.String if text else pl.Float64).alias(column.name)
     found = as_numbers(series, table.commas)

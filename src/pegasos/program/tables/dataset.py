@@ -11,8 +11,10 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-#: A column of numbers, of words that stand for categories, or of dates, which are numbers of days once they are read.
-NUMBER, TEXT, DATE = "number", "text", "date"
+#: A column of numbers, of words that stand for categories, or of dates, which are numbers of days once they are read: 2024-05-31
+#: or 31.05.2024; 31/05/2024; 05/31/2024; 20240531.
+NUMBER, TEXT = "number", "text"
+DATES = DATE, DAY_FIRST, MONTH_FIRST, COMPACT_DATE = "date", "day-first date", "month-first date", "compact date"
 
 
 class BadData(ValueError):  # noqa: N818 - people read it as "bad data"

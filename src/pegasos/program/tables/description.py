@@ -137,7 +137,7 @@ def _advise_scaling(found: Description, image: bool) -> str:
 def _advise_oddities(found: Description, image: bool) -> Iterator[str]:
     if found.outlier_rows:
         each = math.erfc(found.outlier / math.sqrt(2))
-        normal = found.rows * -math.expm1(sum(f.kind == NUMBER for f in found.columns) * math.log1p(-each))
+        normal = found.rows * -math.expm1(sum(f.kind != TEXT for f in found.columns) * math.log1p(-each))
         share = f"{found.outlier_rows} of {found.rows} rows ({found.outlier_rows / found.rows:.2%})"
         advice = f"independent normal features would give about {normal:.0f}. Look at them before --drop-outliers."
         if image or found.sparse:
@@ -152,7 +152,8 @@ def _advise_oddities(found: Description, image: bool) -> Iterator[str]:
         yield f"Words: columns of words become one column a word; the most, {widest.distinct}, has {widest.name}."
     if found.constant:
         names = listed(found.constant, 5)
-        yield f"Constant: {len(found.constant)} of the features never change ({names}); they may be left out with --drop."
+        what = "feature never changes" if len(found.constant) == 1 else "of the features never change"
+        yield f"Constant: {len(found.constant)} {what} ({names}); --drop leaves such columns out."
     if not image and (same := [f"{a} and {b} (r = {r:.3f})" for a, b, r in found.correlations if abs(r) >= 0.95]):
         yield f"Correlations: nearly the same are {listed(same, 3)}."
     if found.duplicates or found.contradictions:

@@ -50,6 +50,8 @@ def describe(dataset: Dataset, outlier: float = 3.0) -> Description:
     _count_classes(found, dataset.y)
     with single_threaded_blas():  # tall, narrow products gain nothing by threads, and on a busy machine lose much
         _describe_columns(found, dataset.X, names)
+        for feature, column in zip(found.columns, dataset.columns, strict=False):
+            feature.kind = column.kind
         correlate(found, dataset.X)
     _count_repeats(found, dataset)
     found.advice = list(advise(found, dataset.image is not None))
@@ -101,6 +103,8 @@ def _describe_columns(found: Description, X: Any, names: list[str]) -> None:
             distinct, missing = X[:, j].drop_nulls().n_unique(), X[:, j].is_null()
             gaps |= missing.to_numpy()
             found.columns.append(Feature(names[j], TEXT, int(missing.sum()), distinct=distinct))
+            if X[:, j].n_unique() == 1:  # a gap beside one word tells something
+                found.constant.append(names[j])
             continue
         there = np.isfinite(values)
         if not there.all():

@@ -53,8 +53,10 @@ class ReadingOptions:
     drop: Annotated[_Many, option("COLUMN", "Leave a column out; repeatable.")] = field(default_factory=list)
     group: Annotated[str | None, option("COLUMN", "Rows of one group stay together in every split.")] = None
     weight: Annotated[str | None, option("COLUMN", "Weights of rows, >= 0.")] = None
-    text: Annotated[_Many, option("COLUMN", "Read a column of numbers as categories; repeatable.")] = field(default_factory=list)
-    number: Annotated[_Many, option("COLUMN", "Use a column that looks like an ID as numbers; repeatable.")] = field(
+    text: Annotated[_Many, option("COLUMN", "Read numbers, dates or IDs as categories; repeatable.")] = field(
+        default_factory=list
+    )
+    number: Annotated[_Many, option("COLUMN", "Use what looks like an ID or a date as numbers; repeatable.")] = field(
         default_factory=list
     )
     strict: Annotated[bool, option(None, "Refuse missing numbers and text columns.", "--strict")] = False

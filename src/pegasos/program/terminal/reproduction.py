@@ -42,15 +42,19 @@ def command_line(setting: Setting, source: str | None, seed: int | None, options
     return shlex.join([*parts, *prepared, *options, *([] if seed is None else ["--seed", str(seed)])])
 
 
-def next_commands(model: str, source: str | None) -> list[str]:
-    """What one does with a saved model: look at it, count its errors, use it.
+def next_commands(model: str, source: str | None, again: str | None = None) -> list[str]:
+    """What one does with a saved model: look at it, count its errors, use it. `again` is the command of a search that lost the
+    rare classes: first comes the same by what they would notice.
 
     >>> next_commands("runs/my.model", "my.csv")[-1]
     'pegasos predict runs/my.model NEW.csv -o labels.csv'
+    >>> next_commands("runs/my.model", "my.csv", again="pegasos tune my.csv")[0]
+    'pegasos tune my.csv --metric balanced-error'
     """
-    data = "DATA" if source in (None, "-") else str(source)
+    data = shlex.quote("DATA" if source in (None, "-") else str(source))
     file = shlex.quote(model)
-    return [f"pegasos show {file}", f"pegasos run {file} {shlex.quote(data)}", f"pegasos predict {file} NEW.csv -o labels.csv"]
+    first = [] if again is None else [f"{again} --metric balanced-error"]
+    return [*first, f"pegasos show {file}", f"pegasos run {file} {data}", f"pegasos predict {file} NEW.csv -o labels.csv"]
 
 
 def kernel_option(kernel: Any) -> str | None:

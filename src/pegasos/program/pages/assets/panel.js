@@ -80,7 +80,8 @@ function mistakeTable(mistakes) {
   const scored = mistakes.some((mistake) => mistake.scores.length), one = mistakes.every((mistake) => mistake.scores.length === 1);
   const rows = mistakes.map((mistake) => R.rows[mistake.row]);
   const numbers = R.columns.map((_, at) => rows.some((row) => typeof row.values[at] === "number"));
-  const kinds = ["n", "", "", one || !scored ? "n" : "s", ...numbers.map((is) => (is ? "n" : ""))];
+  const short = R.columns.map((_, at) => rows.every((row) => String(row.values[at]).length <= 16)); // dates stay on one line
+  const kinds = ["n", "", "", one || !scored ? "n" : "s", ...numbers.map((is, at) => (is ? "n" : short[at] ? "s" : ""))];
   const what = one ? `score of ${names[mistakes[0].codes[0]]}` : scored ? "scores" : "cells that err";
   headings(head, ["row", "true", "predicted", what, ...R.columns], "col", (_, at) => kinds[at]);
   mistakes.forEach((mistake, at) => {
