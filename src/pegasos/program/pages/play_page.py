@@ -29,7 +29,7 @@ def play(X: Any = None, y: Any = None, **facts: Any) -> PlayPage:
     it has generated sets only. `facts`: name (of the data), columns (names of features).
 
     >>> play()
-    PlayPage('pegasos play', 0.1 MB)
+    PlayPage('pegasos play', 0.2 MB)
     """
     dataset = as_dataset(X, y, facts)
     if facts:
