@@ -134,7 +134,7 @@ def _end(local: Any) -> None:
         nanny.auto_restart = False
         with contextlib.suppress(OSError):
             if nanny.pid:
-                os.kill(nanny.pid, signal.SIGKILL)
+                os.kill(nanny.pid, getattr(signal, "SIGKILL", signal.SIGTERM))  # Windows has the second only, and ends at once
     _close(local)
 
 
