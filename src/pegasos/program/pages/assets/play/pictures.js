@@ -21,11 +21,12 @@ export function horizon(t, total) {
 // The records of a run up to now, and now itself.
 const curveOf = (run, now) => [...run.records.filter(({ t }) => t < now.t), now];
 
-// The top of the chart of objectives: that of w = 0 matters, and what is far above it does not.
+// The top of the chart of objectives: that of w = 0 matters, and where a run is now, unless that is far above it.
 function topOf(all, optima) {
   const nothing = Math.max(...all.map(({ run }) => run.problem.signs.length * (run.spec.loss === "logistic" && run.certified ? Math.LN2 : 1)));
   const least = Math.max(...all.map(({ run, now }, k) => Math.min((optima[k] || now).primal ?? now.primal, now.primal)));
-  return Math.min(1.25 * nothing, Math.max(2.5 * least, 0.02 * nothing));
+  const here = Math.max(...all.map(({ now }) => now.primal));
+  return Math.max(Math.min(1.25 * nothing, Math.max(2.5 * least, 0.02 * nothing)), here <= 4 * nothing ? 1.1 * here : 0);
 }
 
 // `all`: [{run, now (its record), c, colour, name}], `optima`: what is known of each optimum or null.
