@@ -293,7 +293,7 @@ def test_where_there_is_no_low_rank_sets_go_on(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(finishing, "ROUNDS_BEFORE_FACTOR", 1)
     X, y = table(600, 3)
     rows, target = KernelRows(Gaussian(0.05), X), Target(y, np.full(600, 100.0))
-    assert low_rank_spectrum(FunctionSpace(rows, None, 0.0)) is None
+    assert low_rank_spectrum(FunctionSpace(rows, None, 0.0), 10**9) is None
     finisher = finishing.Finisher(rows, LOSSES["hinge"], Intercept.NONE, 1e-4, None, 10**9)
     (found,) = finisher.solve([target], np.zeros((1, 600)))
     assert found.relative <= 1e-4
@@ -305,7 +305,9 @@ def test_where_there_is_no_low_rank_sets_go_on(monkeypatch: pytest.MonkeyPatch) 
 def test_a_spectrum_is_that_of_the_matrix(kernel: Any) -> None:
     X, _ = table(400, 3)
     K = kernel(X)
-    found = low_rank_spectrum(FunctionSpace(KernelRows(kernel, X), None, 0.0))
+    space = FunctionSpace(KernelRows(kernel, X), None, 0.0)
+    assert low_rank_spectrum(space, 24 * 400) is None  # room for one column
+    found = low_rank_spectrum(space, 10**9)
     assert found is not None
     np.testing.assert_allclose((found.basis * found.roots**2) @ found.basis.T, K, atol=1e-9 * K.max() * 400)
     np.testing.assert_allclose(found.basis.T @ found.basis, np.eye(len(found.roots)), atol=1e-4)

@@ -38,11 +38,11 @@ def spectrum_of(K: Array) -> Spectrum:
     return _kept(values, vectors, float(np.finfo(K.dtype).eps) * len(K))
 
 
-def low_rank_spectrum(space: FunctionSpace) -> Spectrum | None:
-    """That of very many rows if its rank is low; None if not."""
+def low_rank_spectrum(space: FunctionSpace, memory: int) -> Spectrum | None:
+    """That of very many rows if its rank is low and all of it takes no more than `memory` bytes; None if not."""
     diagonal = space.diagonal
     trace = float(diagonal.sum())
-    factor = Factor(space.kernel_rows, diagonal, min(space.m, LARGEST_RANK, FACTOR_BYTES // (24 * space.m)))
+    factor = Factor(space.kernel_rows, diagonal, min(space.m, LARGEST_RANK, min(memory, FACTOR_BYTES) // (24 * space.m)))
     for rank, share in ((FIRST_RANK, LACKING), (LARGEST_RANK, NEGLIGIBLE)):
         factor.grow(rank)
         if not factor.lacking <= share * trace:

@@ -152,7 +152,7 @@ class Finisher:
         found = self._sets.solve(targets, self._tol, start, names, ROUNDS_BEFORE_FACTOR)
         self._take_factor(targets, found)
         if self._m > FACTORED_ROWS:
-            self._go_on(targets, found)
+            self._go_on(targets, found, list(range(len(targets))) if names is None else names)
         return found
 
     def solve_path(self, targets: list[Target], classes: list[int]) -> list[Optimum]:
@@ -199,21 +199,20 @@ class Finisher:
         solved = solve_by_factor(spectrum, self._space, [targets[place] for place in late], self._intercept, self._tol)
         for place, optimum in zip(late, solved, strict=True):
             if abs(optimum.relative) < found[place].relative:
-                found[place] = replace(optimum, course=found[place].course + optimum.course)
+                found[place] = _after(found[place], optimum)
                 self._factored = True
 
-    def _go_on(self, targets: list[Target], found: list[Optimum]) -> None:
+    def _go_on(self, targets: list[Target], found: list[Optimum], names: list[int]) -> None:
         """Those that still have not arrived by sets again, from where they are."""
         late = self._late(found)
         if not late:
             return
         assert self._sets is not None
         start = np.stack([targets[place].labels * found[place].dual for place in late])
-        solved = self._sets.solve([targets[place] for place in late], self._tol, start)
+        solved = self._sets.solve([targets[place] for place in late], self._tol, start, [names[place] for place in late])
         for place, optimum in zip(late, solved, strict=True):
-            before = found[place]
-            if optimum.relative < before.relative:
-                found[place] = replace(optimum, rounds=before.rounds + optimum.rounds, course=before.course + optimum.course)
+            if optimum.relative < found[place].relative:
+                found[place] = _after(found[place], optimum)
 
     def _late(self, found: list[Optimum]) -> list[int]:
         return [place for place, optimum in enumerate(found) if optimum.relative > self._tol]
@@ -228,7 +227,7 @@ class Finisher:
         """Of few rows always, of many if their rank is low; rounding of float32 has no low rank."""
         if self._m <= FACTORED_ROWS:
             return spectrum_of(self._cross(np.arange(self._m)))
-        return low_rank_spectrum(self._space) if self._rows.dtype == np.float64 else None
+        return low_rank_spectrum(self._space, self._memory) if self._rows.dtype == np.float64 else None
 
     def _with_weights(self, optimum: Optimum) -> Optimum:
         """The same optimum with the weights of the features that its coefficients of rows are."""
@@ -325,6 +324,11 @@ class Finisher:
         if predictors >= PREDICTORS_WORTH_MATRIX or numbers * (4 if rounded else rows.dtype.itemsize) <= LARGEST_MATRIX:
             return RoundedMatrix(flying) if rounded else StoredLines(rows.K)
         return lines_of(flying, numbers * rows.dtype.itemsize, rounding)
+
+
+def _after(before: Optimum, optimum: Optimum) -> Optimum:
+    """An optimum that another method went on to: the rounds and the course of both."""
+    return replace(optimum, rounds=before.rounds + optimum.rounds, course=before.course + optimum.course)
 
 
 def target_of(labels: Array, lam: float, weights: Array) -> Target:
