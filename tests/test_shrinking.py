@@ -14,7 +14,7 @@ import reference
 from command_line import call, fine, messy, numbers, written
 from pegasos import SDCA, Pegasos, Perceptron, load, save, shrink
 from pegasos.engine.kernels import KERNELS
-from pegasos.engine.landmarks import pursue
+from pegasos.engine.landmarks import KernelColumns, pursue
 from pegasos.kernels import Gaussian
 from pegasos.learners.calibration import fit_calibration
 from pegasos.preprocessing import DropOutliers
@@ -34,7 +34,7 @@ def test_the_next_row_takes_most_of_what_is_left(kernel):
     model = SDCA(kernel=kernel, lam=0.05, random_state=0).fit(X, y)
     matrix = model.kernel_(model.support_vectors_)
     most = {"linear": 4, "polynomial": 12}.get(kernel, 12)
-    found = pursue(model.kernel_, model.support_vectors_, model.dual_coef_, most)
+    found = pursue(KernelColumns(model.kernel_, model.support_vectors_), model.dual_coef_, most)
     assert found.tolist() == reference.pursue(matrix, model.dual_coef_, most)
 
 
@@ -45,16 +45,16 @@ def test_kept_are_those_that_carry_the_scores_of_the_training_rows():
     values = model.kernel_.matrix(model.support_vectors_, X)
     expected = reference.pursue(values @ values.T, model.dual_coef_, 12)
     assert Shrinking(model, X, y, 12).order.tolist() == expected
-    assert expected != pursue(model.kernel_, model.support_vectors_, model.dual_coef_, 12).tolist()
+    assert expected != pursue(KernelColumns(model.kernel_, model.support_vectors_), model.dual_coef_, 12).tolist()
     walked = Perceptron(kernel=Gaussian(2.0), random_state=0).fit(X, y)
-    order = pursue(walked.kernel_, walked.support_vectors_, walked.dual_coef_, 12)
+    order = pursue(KernelColumns(walked.kernel_, walked.support_vectors_), walked.dual_coef_, 12)
     assert Shrinking(walked, X, y, 12).order.tolist() == order.tolist()
 
 
 def test_rows_that_add_nothing_are_not_chosen():
     X, y = rows(60)
     linear = SDCA(kernel="linear", lam=0.05, random_state=0).fit(X, y)
-    assert len(pursue(linear.kernel_, linear.support_vectors_, linear.dual_coef_, 30)) == 4
+    assert len(pursue(KernelColumns(linear.kernel_, linear.support_vectors_), linear.dual_coef_, 30)) == 4
     assert len(Shrinking(linear, X, y, 30).model(30).support_) == 4
 
 

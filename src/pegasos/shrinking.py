@@ -14,8 +14,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.engine.courses import no_course
-from pegasos.engine.kernels import Kernel
-from pegasos.engine.landmarks import pursue
+from pegasos.engine.landmarks import KernelColumns, StoredColumns, pursue
 from pegasos.engine.optimum import Intercept
 from pegasos.learners.sdca import SDCA
 from pegasos.learners.task import intercept_of, is_precomputed
@@ -216,35 +215,18 @@ def _order(learner: Any, rows: Any, most: int) -> Array:
     """Support vectors in the order in which they carry what the model says of the training rows: orthogonal least squares, each
     support vector being its kernel values on the rows, so that the model is matched where rows are.
 
-    A Perceptron is projected in the kernel's space, so its are chosen there; as are those that add nothing on the rows.
+    A Perceptron is projected in the kernel's space, so its are chosen there; as are more where none adds anything on the rows.
     """
     kernel, vectors, coefficients = learner.kernel_, learner.support_vectors_, learner.dual_coef_
-    order = pursue(kernel, vectors, coefficients, most)
-    if learner.lam_ is None or len(coefficients.T) > _MOST_VECTORS:
-        return order
-    some = np.sort(np.random.default_rng(0).permutation(rows.shape[0])[: max(1, _NUMBERS // vectors.shape[0])])
-    values = kernel.matrix(vectors, _safe_indexing(rows, some)).astype(np.float64)
-    on_rows = pursue(_Products(values), np.arange(len(values)), coefficients, len(order))
-    rest = order[~np.isin(order, on_rows)]
-    return np.concatenate([on_rows, rest[: len(order) - len(on_rows)]])
-
-
-class _Products(Kernel):
-    """Inner products of given rows, computed once; "rows" are their numbers."""
-
-    measure = None
-
-    def __init__(self, rows: Array) -> None:
-        self._values = rows @ rows.T
-
-    def transform(self, values: Array) -> None:
-        """Products are what they are."""
-
-    def matrix(self, X: Any, Z: Any) -> Array:
-        return np.asarray(self._values[X])
-
-    def diagonal(self, X: Any) -> Array:
-        return np.asarray(self._values.diagonal())
+    count, on_rows = vectors.shape[0], np.empty(0, dtype=np.intp)
+    if learner.lam_ is not None and count <= _MOST_VECTORS:
+        some = np.sort(np.random.default_rng(0).permutation(rows.shape[0])[: max(1, _NUMBERS // count)])
+        values = kernel.matrix(vectors, _safe_indexing(rows, some)).astype(np.float64)
+        on_rows = pursue(StoredColumns(values @ values.T), coefficients, most)
+    if len(on_rows) == most:
+        return on_rows
+    order = pursue(KernelColumns(kernel, vectors), coefficients, most)
+    return np.concatenate([on_rows, order[~np.isin(order, on_rows)]])[: len(order)]
 
 
 def _seen_by_learner(model: Any, X: Any, y: Array, weights: Array | None) -> tuple[Any, Array, Array | None]:

@@ -9,7 +9,7 @@ leverage  without replacement in proportion to approximate ridge leverage scores
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import linalg
@@ -37,12 +37,32 @@ def choose(kernel: Kernel, X: Any, count: int, selection: str, seed: int) -> Arr
     if selection == "uniform" or count >= len(sample):
         return sample[:count]
     with single_threaded_blas():
-        columns = _Columns(kernel, X[sample])
+        columns = KernelColumns(kernel, X[sample])
         order = _spread(columns, count, generator) if selection == "kmeans++" else _by_leverage(columns, count, generator)
     return np.asarray(sample[order])
 
 
-class _Columns:
+class Columns(Protocol):
+    """A matrix of inner products, of which some rows are asked for at a time."""
+
+    count: int
+    diagonal: Array
+
+    def __call__(self, index: Array) -> Array:
+        """Chosen rows of the matrix, in float64."""
+
+
+class StoredColumns:
+    """Those of a matrix that is there."""
+
+    def __init__(self, matrix: Array) -> None:
+        self._matrix, self.count, self.diagonal = matrix, len(matrix), matrix.diagonal()
+
+    def __call__(self, index: Array) -> Array:
+        return np.asarray(self._matrix[index])
+
+
+class KernelColumns:
     """The kernel between all rows and some of them."""
 
     def __init__(self, kernel: Kernel, X: Any) -> None:
@@ -59,7 +79,7 @@ class _Columns:
         return values.astype(np.float64)
 
 
-def _spread(columns: _Columns, count: int, generator: np.random.Generator) -> Array:
+def _spread(columns: Columns, count: int, generator: np.random.Generator) -> Array:
     chosen = [int(generator.integers(columns.count))]
     nearest = np.full(columns.count, np.inf)
     new = np.array(chosen)
@@ -78,7 +98,7 @@ def _spread(columns: _Columns, count: int, generator: np.random.Generator) -> Ar
     return np.array(chosen[:count])
 
 
-def _by_leverage(columns: _Columns, count: int, generator: np.random.Generator) -> Array:
+def _by_leverage(columns: Columns, count: int, generator: np.random.Generator) -> Array:
     pilot = np.arange(min(PILOT, columns.count))
     block = columns(pilot)
     values, vectors = linalg.eigh(block[:, pilot])
@@ -93,14 +113,13 @@ def _by_leverage(columns: _Columns, count: int, generator: np.random.Generator) 
     return np.argsort(generator.exponential(size=columns.count) / scores, kind="stable")[:count]
 
 
-def pursue(kernel: Kernel, X: Any, coefficients: Array, count: int) -> Array:
+def pursue(columns: Columns, coefficients: Array, count: int) -> Array:
     """Rows that carry the functions f_c = Σ_i c_i K(x_i, ·) best, one after the other: orthogonal least squares.
 
     The next row takes most of what is left of all functions together: Σ_c r_c(x_i)²/d_i, where r_c = f_c minus its projection
     onto the rows chosen, and d_i is the squared length of what K(x_i, ·) has beyond them. Fewer than `count` where the rows that
     are left add nothing. Time in proportion to rows x count², and rows² once.
     """
-    columns = _Columns(kernel, X)
     left = _values(columns, coefficients)
     beyond, chosen = columns.diagonal.copy(), list[int]()
     free = beyond > 0.0
@@ -122,7 +141,7 @@ def pursue(kernel: Kernel, X: Any, coefficients: Array, count: int) -> Array:
     return np.array(chosen, dtype=np.intp)
 
 
-def _values(columns: _Columns, coefficients: Array) -> Array:
+def _values(columns: Columns, coefficients: Array) -> Array:
     """f_c(x_i) for all rows and functions: rows x functions."""
     found = np.empty((columns.count, len(coefficients)))
     for start in range(0, columns.count, 512):
