@@ -85,7 +85,9 @@ def watched_curves(estimator: Any, X: Any, y: Any) -> list[Curve]:
         return found
     course = []
     for length in np.unique(np.geomspace(max(1, stop.count / 32), stop.count, 6).round().astype(int)).tolist():
-        walked = anatomy(clone(estimator).set_params(**{parts.prefix + stop.parameter: length}).fit(X, y), fitted=True)
+        walked = parts
+        if length != stop.count:
+            walked = anatomy(clone(estimator).set_params(**{parts.prefix + stop.parameter: length}).fit(X, y), fitted=True)
         rows = X
         for stage in walked.stages:
             rows = stage.part.transform(rows)

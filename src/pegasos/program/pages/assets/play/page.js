@@ -7,7 +7,7 @@ import { listenToPointer } from "./editing.js";
 import { counted, ruleOf, short } from "./formula.js";
 import { LESSONS } from "./lessons.js";
 import { icon, THEMES } from "./palette.js";
-import { coefficientWords, drawCoefficients, drawErrors, drawObjective, errorWords, horizon, objectiveWords } from "./pictures.js";
+import { coefficientWords, drawCoefficients, drawErrors, drawObjective, errorWords, horizon, objectiveWords, saidErrors } from "./pictures.js";
 import { Plane } from "./plane.js";
 import { SETS } from "./sets.js";
 import { watchSizes } from "./sizes.js";
@@ -259,7 +259,7 @@ export class Page {
   // After a control was moved: what came of it.
   tellErrors(shown) {
     this.toTell = false;
-    const told = shown.map(({ now }, k) => `${shown[1] ? `${k ? "B" : "A"}: ` : ""}${errorWords({ now }).replace(/<[^>]*>/g, "")}`);
+    const told = shown.map(({ now }, k) => `${shown[1] ? `${k ? "B" : "A"}: ` : ""}${saidErrors({ now })}`);
     if (told.length) this.say(`Errors ${told.join("; ")}.`);
   }
 

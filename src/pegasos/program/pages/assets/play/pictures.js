@@ -67,8 +67,12 @@ export function drawErrors(canvas, theme, all, total) {
   drawCurves(canvas, THEMES[theme], { curves, mostX: total, mostY: 1.08 * most, now: all[0].now.t, form });
 }
 
-export const errorWords = ({ now }) =>
-  `training <strong>${percent(now.training)}</strong>${now.fresh === null ? "" : `, fresh <strong>${percent(now.fresh)}</strong>`}`;
+const errors = ({ now }) => [["training", now.training], ...(now.fresh === null ? [] : [["fresh", now.fresh]])];
+
+export const errorWords = (shown) => errors(shown).map(([name, share]) => `${name} <strong>${percent(share)}</strong>`).join(", ");
+
+// The same to be said, without marks.
+export const saidErrors = (shown) => errors(shown).map(([name, share]) => `${name} ${percent(share)}`).join(", ");
 
 // Of several predictors the coefficients of the j-th.
 export function drawCoefficients(canvas, theme, { run, c }, j) {
