@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -121,8 +122,7 @@ class DualAscent(EpochSolver):
         """Whether all are done by scores free of the walk's rounding; those that are not go on."""
         if self._verified:
             return True
-        if len(self.solved) < self.done.size:
-            self.walk.refresh()
+        self.refresh()
         relative = self.certificate().relative
         kept = [*self._kept, *self.solved]  # their columns went on for others: their own gap is the one they had
         relative[kept] = self.relative.reshape(-1)[kept]
@@ -134,6 +134,12 @@ class DualAscent(EpochSolver):
         self._rest()
         self._verified = bool(self.done.all())
         return self._verified
+
+    def refresh(self) -> None:
+        """Scores free of the walk's rounding, for those who were not solved."""
+        walking = np.setdiff1d(np.arange(self.done.size), list(self.solved))
+        if len(walking):
+            self.walk.refresh(np.unique(self.member_columns()[walking]))
 
     def predictors(self) -> tuple[Array, Array]:
         """The dual coefficients (or weights) of each member, as they were when it was done."""
@@ -153,8 +159,11 @@ class DualAscent(EpochSolver):
         scores = self.walk.scores(index)[self.member_columns()]
         for member, (_, _, kept) in self._kept.items():
             scores[member] = kept[index]
-        if self.solved:
-            members = list(self.solved)
+        for member, optimum in self.solved.items():
+            if optimum.scores is not None:
+                scores[member] = optimum.scores[index]
+        members = [member for member, optimum in self.solved.items() if optimum.scores is None]
+        if members:
             vectors = np.stack([self._all_rows(self.solved[member].vector) for member in members])
             bias = np.array([self.solved[member].bias for member in members])
             scores[members] = self.walk.rows.evaluate(index, vectors.astype(scores.dtype)) + bias[:, None].astype(scores.dtype)
@@ -207,15 +216,17 @@ class DualAscent(EpochSolver):
             column = columns[member]
             lengths[member] = self._best_length(member, column, scores[column][self.rows] + bias[column])
         near = [member for member, (_, primal) in lengths.items() if primal - bounds[member] <= self.tol * primal]
-        for member, exact in zip(near, self._exact_scores(columns[near]), strict=True):  # free of the walk's rounding
-            lengths[member] = self._best_length(member, columns[member], exact)
+        exact = dict(zip(near, self._exact_scores(columns[near]), strict=True))
+        for member, own in exact.items():  # free of the walk's rounding
+            lengths[member] = self._best_length(member, columns[member], own[self.rows])
         for member, (factor, primal) in lengths.items():
             bound = bounds[member]
             gap = (primal - bound) / primal if primal > 0 else 0.0
             gaps[member] = min(gap, gaps[member])
             state.primal[member] = min(self._member_lams[member] * primal, state.primal[member])
             if gap <= self.tol:
-                self.solved[member] = self._stretched(member, columns[member], factor, primal, bound)
+                found = self._stretched(member, columns[member], factor, primal, bound)
+                self.solved[member] = replace(found, scores=factor * exact[member])
                 self.done.reshape(-1)[member] = True
 
     def _best_length(self, member: int, column: int, scores: Array) -> tuple[float, float]:
@@ -236,14 +247,14 @@ class DualAscent(EpochSolver):
         return np.asarray(self.walk.coefficients()[column][self.rows].astype(np.float64))
 
     def _exact_scores(self, columns: Array) -> Array:
-        """The training rows' scores in some columns, computed anew."""
+        """All rows' scores in some columns, computed anew."""
         walk = self.walk
         if not walk.rows.dual or not len(columns):
-            return walk.scores(self.rows)[columns].astype(np.float64)
+            return walk.scores()[columns].astype(np.float64)
         coefficients = np.ascontiguousarray(walk.coefficients()[columns])
         scores = np.empty((len(columns), walk.rows.count), dtype=walk.rows.dtype)
         walk.rows.products(coefficients, out=scores)
-        return np.asarray(scores[:, self.rows] + walk.method.constant * coefficients.sum(axis=1, dtype=np.float64)[:, None])
+        return np.asarray(scores + walk.method.constant * coefficients.sum(axis=1, dtype=np.float64)[:, None])
 
     def _resume_passing(self) -> None:
         """As if nothing had happened."""

@@ -61,8 +61,11 @@ class Lines(Protocol):
     def add(self, index: Array, changes: Array, scores: Array) -> None:
         """scores += changes·K[index], changes (predictors x index) and scores (predictors x all rows) in float64."""
 
-    def scores_of(self, index: Array, coefficients: Array) -> Array:
-        """coefficients·K[index] of all rows, in the precision of the rows; no line is kept for it."""
+    def scores_of(self, index: Array, coefficients: Array, wanted: Array | None = None, rounded: bool = False) -> Array:
+        """coefficients·K[index] of all rows, in the precision of the rows, or rounded as lines are; no line is kept for it.
+
+        With `wanted`, a mask, those of other rows (unless in `index`) may be anything.
+        """
 
 
 @compiled
@@ -105,7 +108,7 @@ class ExplicitLines:
     def rows(self) -> ExplicitRows:
         return self._rows
 
-    def scores_of(self, index: Array, coefficients: Array) -> Array:
+    def scores_of(self, index: Array, coefficients: Array, wanted: Array | None = None, rounded: bool = False) -> Array:
         return _added_to_zero(self, index, coefficients, self._rows.count)
 
     def within(self, index: Array, constant: float, factor: float, kind: Any) -> SetKernel:
@@ -142,7 +145,7 @@ class StoredLines:
     def rows(self) -> Any:
         return GramRows(self._values)
 
-    def scores_of(self, index: Array, coefficients: Array) -> Array:
+    def scores_of(self, index: Array, coefficients: Array, wanted: Array | None = None, rounded: bool = False) -> Array:
         return _added_to_zero(self, index, coefficients, self._width)
 
     def _slots(self, index: Array) -> Array:
@@ -208,8 +211,10 @@ class RoundedMatrix(StoredLines):
         X = rows.rounded().X
         super().__init__(rows.kernel.matrix(X, X))
 
-    def scores_of(self, index: Array, coefficients: Array) -> Array:
-        return scores_by_symmetry(self._exact_rows, index, coefficients)
+    def scores_of(self, index: Array, coefficients: Array, wanted: Array | None = None, rounded: bool = False) -> Array:
+        if rounded:
+            return super().scores_of(index, coefficients)
+        return scores_by_symmetry(self._exact_rows, index, coefficients, wanted)
 
 
 class KeptLines(StoredLines):
@@ -235,8 +240,8 @@ class KeptLines(StoredLines):
     def rows(self) -> KernelRows:
         return self._rows
 
-    def scores_of(self, index: Array, coefficients: Array) -> Array:
-        return scores_by_symmetry(self._exact_rows, index, coefficients)
+    def scores_of(self, index: Array, coefficients: Array, wanted: Array | None = None, rounded: bool = False) -> Array:
+        return scores_by_symmetry(self._rows if rounded else self._exact_rows, index, coefficients, wanted)
 
     def within(self, index: Array, constant: float, factor: float, kind: Any) -> SetKernel:
         """Of rows whose lines are not there the set's part only: many of them will not change, and then no line is needed."""

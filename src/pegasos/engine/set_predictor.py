@@ -16,6 +16,7 @@ from pegasos.engine.compiling import compiled
 from pegasos.engine.interruption import check_interruption
 from pegasos.engine.optimum import Optimum, Target
 from pegasos.engine.pair_steps import SetKernel, climb
+from pegasos.engine.set_choice import choose_rows, keys_of
 
 Array = np.ndarray[Any, Any]
 
@@ -45,6 +46,17 @@ def survey(
         step = min(max(v / max(diagonal[i], 1e-300), low), high)
         gains[i] = step * (v - 0.5 * diagonal[i] * step)
     return squared, linear - 0.5 * squared
+
+
+@compiled
+def uncertain_rows(labels: Array, bounds: Array, c: Array, scores: Array, bias: float, factor: float, error: float) -> Array:
+    """Rows with a coefficient, and those whose loss at t (w, b) may not be zero if scores are off by error (1 + |score|)."""
+    found = np.empty(c.size, dtype=np.bool_)
+    for i in range(c.size):
+        margin = labels[i] * (scores[i] + bias)
+        least = factor * (margin - error * (1.0 + abs(margin)))
+        found[i] = c[i] != 0.0 or (bounds[i] > 0.0 and not least >= 1.0)
+    return found
 
 
 class Predictor:
@@ -89,24 +101,17 @@ class Predictor:
             self._idle += self.precise
             self.precise = True
 
-    def choose(self) -> Array:
-        """Half a set of the rows that gain most, then those inside their box, then again those that gain most."""
-        inside = np.flatnonzero((self.c != 0) & (np.abs(self.c) < self.bounds))
-        size = min(len(self.c), self._size)
-        gaining = np.flatnonzero(self.gains > 0)
-        chosen = np.zeros(len(self.c), dtype=bool)
-        half = max(2, size // 2)
-        self._choose_ends(chosen, half)
-        _choose(chosen, inside, self.gains, size - int(chosen.sum()))
-        _choose(chosen, gaining, self.gains, size - int(chosen.sum()))
-        return np.flatnonzero(chosen)
+    def uncertain(self, error: float) -> Array:
+        """Which rows the certificate depends on, if scores may be off by this share of 1 + |score|."""
+        return uncertain_rows(self.labels, self.bounds, self.c, self.scores, self.bias, self.factor, error)
 
-    def _choose_ends(self, chosen: Array, count: int) -> None:
-        """Half of those that would go up furthest, and as many down: else the mean score swings from round to round."""
-        v = self.labels - self.scores
-        top = self.labels * self.bounds
-        _choose(chosen, np.flatnonzero(self.c < np.maximum(top, 0.0)), v, count // 2)
-        _choose(chosen, np.flatnonzero(self.c > np.minimum(top, 0.0)), -v, count // 2)
+    def choose(self) -> Array:
+        """The rows of the next set."""
+        size = min(len(self.c), self._size)
+        v, chosen = keys_of(self.labels - self.scores), np.zeros(len(self.c), dtype=bool)
+        opposite = v ^ np.int32(-(2**31))
+        choose_rows(self.labels, self.bounds, self.c, self.gains, v, opposite, keys_of(self.gains), size, chosen)
+        return np.flatnonzero(chosen)
 
     def improve(self, index: Array, places: Array, kernel: SetKernel) -> Array:
         """The set's coefficients after pair steps; their changes are returned.
@@ -151,10 +156,12 @@ class Predictor:
         inside = np.count_nonzero((self.c != 0) & (np.abs(self.c) < self.bounds))
         return max(usual, min(2 * int(inside), LAST_SET))
 
-    def optimum(self) -> Optimum:
+    def optimum(self, products: Array | None) -> Optimum:
+        """Where it is; products are the scores of all rows without the constant feature, if they are exact."""
         bias = self.bias if self._free else self._constant * float(self.c.sum())
+        scores = None if products is None else self.factor * (products + bias)
         certified = self.primal, self.bound, self.rounds, tuple(self._course)
-        return Optimum(self.factor * self.c, self.factor * bias, self.labels * self.c, *certified)
+        return Optimum(self.factor * self.c, self.factor * bias, self.labels * self.c, *certified, scores)
 
 
 def _spread(K: Array, places: Array, values: Array) -> Array:
@@ -162,16 +169,6 @@ def _spread(K: Array, places: Array, values: Array) -> Array:
     full = np.zeros(len(K), dtype=K.dtype)
     full[places] = values
     return full
-
-
-def _choose(chosen: Array, candidates: Array, values: Array, count: int) -> None:
-    """Mark `count` more of the candidates, those of the largest values."""
-    candidates = candidates[~chosen[candidates]]
-    if count <= 0:
-        return
-    if len(candidates) > count:
-        candidates = candidates[np.argpartition(-values[candidates], count - 1)[:count]]
-    chosen[candidates] = True
 
 
 def best_bias(v: Array, bounds: Array, labels: Array) -> float:

@@ -16,14 +16,15 @@ Array = np.ndarray[Any, Any]
 TILE_ROWS, COLUMNS_AT_ONCE = 2 * GATHERED_ROWS, 8
 
 
-def scores_by_symmetry(rows: KernelRows, index: Array, coefficients: Array) -> Array:
+def scores_by_symmetry(rows: KernelRows, index: Array, coefficients: Array, wanted: Array | None = None) -> Array:
     """coefficients·K[index] for all rows, (vectors x rows), in float64; `index` are different rows.
 
+    With `wanted`, a mask, only those of `index` and of these rows are computed, and the others are 0.
     A job takes a column of tiles. Within `index` it has those tiles only that lie above the diagonal, and what they mean for the
     rows on their side is set aside, so that all sums are taken in one order, whatever the threads.
     """
     scores = np.zeros((len(coefficients), rows.count))
-    outside = np.ones(rows.count, dtype=bool)
+    outside = np.ones(rows.count, dtype=bool) if wanted is None else wanted.copy()
     outside[index] = False
     own, others = _tiles(index), _tiles(np.flatnonzero(outside))
     values = _tiles(np.arange(len(index)))

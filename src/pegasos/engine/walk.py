@@ -319,11 +319,19 @@ class Walk:
         if self.method.projecting:
             state.norm[:] = saved["norm"]
 
-    def refresh(self) -> None:
-        """Compute the scores of all rows anew from the coefficients: rounding errors of many changes go."""
-        if self.rows.dual:
+    def refresh(self, columns: Array | None = None) -> None:
+        """Compute the scores of all rows (of some columns only) anew from the coefficients: rounding errors of many changes go."""
+        if not self.rows.dual:
+            return
+        state, active = self._state, self.active
+        if columns is None or len(columns) == active:
             self._done = self._size = 0
-            self.rows.products(self._state.coefficients[: self.active], out=self._state.weights[: self.active])
+            self.rows.products(state.coefficients[:active], out=state.weights[:active])
+            return
+        self._settle()  # for the others, whose changes may still wait
+        fresh = np.empty((len(columns), self.rows.count), dtype=self.rows.dtype)
+        self.rows.products(np.ascontiguousarray(state.coefficients[columns]), out=fresh)
+        state.weights[columns] = fresh
 
     def separate(self, row: int, number: int) -> None:
         """Give the predictor of class `row` and param `number` a column of its own, if it shares one."""

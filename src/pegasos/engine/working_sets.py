@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.engine.compiling import announced
+from pegasos.engine.exact_scores import ExactScores
 from pegasos.engine.followers import Followers
 from pegasos.engine.interruption import check_interruption, tell_gap
 from pegasos.engine.lines import Lines
@@ -26,14 +27,8 @@ Array = np.ndarray[Any, Any]
 MOST_ROUNDS = 10_000
 #: The share of a leader's coefficients that may be beyond the bounds of who follows it.
 FEW_BEYOND = 0.05
-
-
-class _Exact:
-    """Coefficients for which scores are exact, and those scores: later ones differ from them in few rows. At first they are 0."""
-
-    def __init__(self, members: int, scores: Array) -> None:
-        self.c = np.zeros((len(scores), members))
-        self.scores = np.zeros_like(scores)
+#: The share of rows with a coefficient at the start from which its scores are computed exactly at once.
+EXACT_START = 0.7
 
 
 @dataclass
@@ -42,7 +37,7 @@ class _Run:
 
     predictors: list[Predictor]
     scores: Array
-    exact: _Exact | None
+    exact: ExactScores | None
     start: Array | None
     names: list[int]
 
@@ -83,11 +78,13 @@ class WorkingSets:
         own = self._diagonal[self._rows] + self._constant
         predictors = [Predictor(target, own, self._constant, self._free) for target in targets]
         scores = np.zeros((len(targets), len(self._diagonal)))
-        run = _Run(predictors, scores, _Exact(len(own), scores) if self._lines.rounded else None, start, names)
+        run = _Run(predictors, scores, ExactScores(self._lines, self._rows, scores) if self._lines.rounded else None, start, names)
         with announced("sets"):
             self._solve(run, Followers(targets, 0.0 if self._free else FEW_BEYOND), tol, rounds)
         self._known |= {name: (predictors[j].c, scores[j]) for j, name in enumerate(names)}
-        return [predictor.optimum() for predictor in predictors]
+        return [
+            predictor.optimum(None if self._lines.rounded else own) for predictor, own in zip(predictors, scores, strict=True)
+        ]
 
     def _solve(self, run: _Run, followers: Followers, tol: float, rounds: int) -> None:
         """Rounds until all have arrived; who waits for a leader is not in them."""
@@ -129,9 +126,13 @@ class WorkingSets:
             self._lines.add(self._rows, changes, part)
             run.scores[who] = part
             return
-        run.scores[who] += self._scores_of(changes)
-        if run.exact is not None:
-            run.exact.c[who], run.exact.scores[who] = run.start[who], run.scores[who]
+        used = np.flatnonzero(changes.any(axis=0))
+        # of few rows exact scores are cheaper in the end, when the others' do not matter
+        exactly = run.exact is not None and len(used) > EXACT_START * len(self._rows) and not self._known
+        added = self._lines.scores_of(self._rows[used], np.ascontiguousarray(changes[:, used]), rounded=not exactly)
+        run.scores[who] += added
+        if exactly and run.exact is not None:
+            run.exact.know(who, run.start[who], added)
 
     def _adopt(self, run: _Run, follower: int, leader: int) -> None:
         """The follower goes on from where its leader ended, within its own bounds: mostly it has arrived there, or nearly."""
@@ -142,23 +143,19 @@ class WorkingSets:
         if changes.any():
             self._lines.add(self._rows, changes, run.scores[follower : follower + 1])
         if run.exact is not None:
-            run.exact.c[follower], run.exact.scores[follower] = run.exact.c[leader], run.exact.scores[leader]
+            run.exact.know([follower], run.exact.c[leader], run.exact.scores[leader])
             if other.exact_at == other.rounds and not changes.any():
                 own.exact_at = own.rounds
 
     def _make_exact(self, run: _Run, going: list[int], tol: float) -> None:
         """Who seems to have arrived by rounded lines gets exact scores, and is looked at once more."""
-        exact, predictors = run.exact, run.predictors
+        predictors = run.predictors
         arrived = [j for j in going if predictors[j].exact_at != predictors[j].rounds]
-        if exact is None or not arrived:
+        if run.exact is None or not arrived:
             return
-        changes = np.stack([predictors[j].c for j in arrived]) - exact.c[arrived]
-        exact.c[arrived] += changes
-        exact.scores[arrived] += self._scores_of(changes)
-        run.scores[arrived] = exact.scores[arrived]
         for j in arrived:
             predictors[j].exact_at = predictors[j].rounds
-            predictors[j].look(self._members_of(run.scores[j]), tol)
+        run.exact.settle(predictors, arrived, run.scores, lambda j: predictors[j].look(self._members_of(run.scores[j]), tol))
 
     def _round(self, run: _Run, late: list[int]) -> None:
         """One set for each predictor that is late, and the scores after all of them."""
@@ -195,10 +192,6 @@ class WorkingSets:
         for index in sets:
             chosen[index] = True
         return np.flatnonzero(chosen)
-
-    def _scores_of(self, changes: Array) -> Array:
-        used = np.flatnonzero(changes.any(axis=0))
-        return self._lines.scores_of(self._rows[used], np.ascontiguousarray(changes[:, used]))
 
 
 def _alike(predictors: list[Predictor]) -> list[list[int]]:

@@ -155,8 +155,7 @@ class SDCA(RegularizedClassifier):
         return [self._ascent(task, lams, seed, has_certificate(task.kernel, task.X))]
 
     def _finish(self, task: Task, solver: DualAscent, certified: bool, stages: list[Any], stops: list[int]) -> None:
-        if len(solver.solved) < len(task.columns):
-            solver.walk.refresh()
+        solver.refresh()
         state = solver.certificate()
         self.objective_, self.dual_objective_ = state.primal, state.dual
         # a bound above the objective proves nothing: rounding has made the kernel indefinite
