@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,7 @@ def halvings(tol: float) -> int:
     return max(6, 6 + math.ceil(-math.log2(tol)))
 
 
-@compiled
+@partial(compiled, any_order=True)
 def stretched(labels: Array, bounds: Array, scores: Array, bias: float, squared: float, times: int) -> tuple[float, float]:
     """The factor t for which t (w, b) has the least F, and that F, after so many halvings; without any t = 1.
 
