@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
@@ -22,6 +24,7 @@ from pegasos.engine.losses import LOSSES
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.rows import DenseRows, GramRows, KernelRows, SparseRows
 from pegasos.engine.sample_start import foretold
+from pegasos.engine.set_choice import keys_of, mark_largest
 from pegasos.engine.symmetric import scores_by_symmetry
 from pegasos.engine.working_sets import WorkingSets
 from pegasos.kernels import Gaussian, Linear, Polynomial
@@ -128,6 +131,84 @@ def test_lines_for_which_there_is_hardly_room_serve_many_predictors() -> None:
         assert found.relative <= 1e-5
         exact = objectives(Gaussian(2.0)(X), target, found, Intercept.NONE)
         np.testing.assert_allclose([found.primal, found.bound], exact, rtol=1e-9)
+
+
+class RoughLines(StoredLines):
+    """Lines that are far from the kernel, which exact scores alone know."""
+
+    rounded = True
+
+    def __init__(self, K: Array, wrong: float) -> None:
+        noise = np.random.default_rng(0).uniform(-wrong, wrong, K.shape)
+        super().__init__(K + noise + noise.T)
+        self._exact = K
+        self.asked: list[int] = []
+
+    def scores_of(self, index: Array, coefficients: Array, wanted: Array | None = None, rounded: bool = False) -> Array:
+        known = np.ones(len(self._exact), dtype=bool) if wanted is None else wanted.copy()
+        known[index] = True
+        self.asked.append(int(known.sum()))
+        return np.where(known, coefficients @ self._exact[index], np.nan)
+
+
+@INTERCEPTS
+@pytest.mark.parametrize(("wrong", "everywhere"), [(1e-7, False), (1e-3, True)])
+def test_a_certificate_rests_on_exact_scores_of_the_rows_that_it_depends_on(
+    intercept: Intercept, wrong: float, everywhere: bool
+) -> None:
+    """Rows clearly beyond the margin need none; how clearly that must be, depends on how wrong the lines are seen to be."""
+    X, y = table(300)
+    X[:100] += 4.0 * np.where(y[:100] > 0, 1.0, -1.0)[:, None]
+    K = Gaussian(2.0)(X)
+    lines, target = RoughLines(K, wrong), Target(y, np.full(300, 3.0))
+    (found,) = WorkingSets(lines, K.diagonal(), intercept).solve([target], 1e-2)
+    np.testing.assert_allclose([found.primal, found.bound], objectives(K, target, found, intercept), rtol=1e-9)
+    assert (lines.asked[-1] == 300) == everywhere
+    assert found.relative <= 1e-2
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 400), st.integers(0, 400))
+@settings(max_examples=100, deadline=None)
+def test_the_largest_are_chosen_up_to_a_sixteenth(seed: int, rows: int, count: int) -> None:
+    random = np.random.default_rng(seed)
+    values = random.choice([-1.0, 1.0], rows) * 10.0 ** random.uniform(-20, 20, rows) * (random.random(rows) < 0.9)
+    able, chosen = random.random(rows) < 0.8, random.random(rows) < 0.2
+    before = chosen.copy()
+    marked = mark_largest(keys_of(values), able, count, chosen)
+    new, left = chosen & ~before, able & ~chosen
+    assert marked == new.sum() == min(count, (able & ~before).sum())
+    assert not (new & ~able).any() and (chosen >= before).all()
+    if new.any() and left.any():
+        least, most = values[new].min(), values[left].max()
+        assert least >= most - abs(most) / 16 - 1e-30
+
+
+def test_where_all_are_equal_rows_from_everywhere_are_chosen() -> None:
+    chosen = np.zeros(1000, dtype=bool)
+    mark_largest(keys_of(np.ones(1000)), np.ones(1000, dtype=bool), 100, chosen)
+    assert (chosen.reshape(100, 10).sum(axis=1) == 1).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_of_wanted_rows_alone(dtype: type) -> None:
+    random = np.random.default_rng(0)
+    rows = KernelRows(Gaussian(2.0), random.normal(size=(1300, 3)).astype(dtype))
+    index, values, wanted = random.permutation(1300)[:700], random.normal(size=(2, 700)), random.random(1300) < 0.3
+    some, all_rows = (scores_by_symmetry(rows, index, values, which) for which in (wanted, None))
+    wanted[index] = True
+    np.testing.assert_allclose(some[:, wanted], all_rows[:, wanted], rtol=1e-12, atol=1e-12)
+    assert not some[:, ~wanted].any()
+
+
+def test_an_optimum_has_the_scores_of_all_rows() -> None:
+    """Those that are not learned from, too."""
+    X, y = table(200)
+    members, K = np.arange(0, 200, 2), Gaussian(1.0)(X)
+    (found,) = WorkingSets(StoredLines(K), K.diagonal(), Intercept.AUGMENTED, members).solve(
+        [Target(y[members], np.full(100, 100.0))], 1e-3
+    )
+    assert found.scores is not None
+    np.testing.assert_allclose(found.scores, K[:, members] @ found.vector + found.bias, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -13,6 +13,11 @@ from pegasos.engine.elementwise import variance_of
 from pegasos.engine.kernels import DistanceKernel, Kernel, Polynomial
 from pegasos.engine.threads import single_threaded_blas
 
+#: Evenly spaced rows that are looked at, and how many of them at first.
+SAMPLE, FIRST_LOOK = 256, 32
+#: A similarity below which rows are strangers, and as far from 1 they are alike; the share of pairs that does not count.
+ALMOST_NOTHING, FEW_PAIRS = 1e-6, 1e-3
+
 
 class CollapsedKernelWarning(UserWarning):
     """The kernel sees no difference, or no similarity, between any two examples."""
@@ -33,11 +38,13 @@ def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
         return
     kernel = kernel.resolve(X)
     with single_threaded_blas():
+        if _sees_enough(kernel, X):
+            return
         similarities = _similarities(kernel, _distinct_sample(X))
     if similarities.size == 0:
         return
-    alike = bool((similarities > 1 - 1e-6).all())
-    alone = bool((similarities < 1e-6).mean() >= 0.999)
+    alike = bool((similarities > 1 - ALMOST_NOTHING).all())
+    alone = bool((similarities < ALMOST_NOTHING).mean() >= 1 - FEW_PAIRS)
     problem = "all examples look alike" if alike else "every example is similar only to itself"
     if isinstance(kernel, DistanceKernel) and (alike or alone):
         suggestion = kernel.suggest(X.shape[1], variance_of(X))
@@ -49,9 +56,20 @@ def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
     warnings.warn(f"{kernel!r}: {problem}; {remedy}", CollapsedKernelWarning, stacklevel=2)
 
 
+def _sees_enough(kernel: Kernel, X: Any) -> bool:
+    """Whether so many pairs of a few rows are neither alike nor strangers that the others cannot change the verdict."""
+    similarities = _similarities(kernel, _sample(X)[:: SAMPLE // FIRST_LOOK])
+    between = (similarities >= ALMOST_NOTHING) & (similarities <= 1 - ALMOST_NOTHING)
+    return bool(np.count_nonzero(between) > FEW_PAIRS * SAMPLE * SAMPLE)
+
+
+def _sample(X: Any) -> Any:
+    chosen = np.unique(np.linspace(0, max(0, X.shape[0] - 1), num=min(SAMPLE, X.shape[0])).round().astype(int))
+    return X[chosen].astype(np.float64)
+
+
 def _distinct_sample(X: Any) -> Any:
-    chosen = np.unique(np.linspace(0, max(0, X.shape[0] - 1), num=min(256, X.shape[0])).round().astype(int))
-    sample = X[chosen].astype(np.float64)
+    sample = _sample(X)
     equal = Pairs("squared", sample).tile(slice(None), slice(None)) == 0
     return sample[~np.triu(equal, k=1).any(axis=0)]
 

@@ -1,8 +1,8 @@
 """Scores that a certificate may rest on, where those of the rounds come from kernel lines that are rounded to float32.
 
-‖w‖² needs exact scores of the support vectors. Of other rows F needs the loss only, and that is zero, exactly, wherever the margin
-is beyond 1 by more than rounding can be wrong. How wrong it is, is seen at the rows that are computed; several times as much is
-allowed for the others. So K is computed once more, in the precision of the rows, for about a set of support vectors squared.
+‖w‖² needs exact scores of the support vectors. Of other rows F needs the loss only, and that is exactly zero where the margin is
+beyond 1 by more than rounding can be wrong. How wrong it is, is seen at the rows that are computed; several times as much is
+allowed for the others. So what is computed once more, in the precision of the rows, is K between support vectors and few others.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ExactScores:
         everywhere[self._rows[wanted]] = everywhere[self._rows[used]] = True
         places = np.flatnonzero(everywhere)
         added = self._lines.scores_of(self._rows[used], np.ascontiguousarray(changes[:, used]), everywhere)
-        exact = self.scores[np.ix_(lines, places)] + added[:, places]
-        before = scores[np.ix_(lines, places)]
-        scores[np.ix_(lines, places)] = exact
+        here = np.ix_(np.array(lines), places)
+        exact, before = self.scores[here] + added[:, places], scores[here]
+        scores[here] = exact
         return float((np.abs(exact - before) / (1.0 + np.abs(exact))).max(initial=0.0))

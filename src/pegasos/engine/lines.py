@@ -45,6 +45,8 @@ class Lines(Protocol):
     rounded: bool
     #: Whether all lines are there, so that scores from them are cheaper than exact ones.
     whole: bool
+    #: Whether predictors may add their changes while others do, and lose nothing by not doing it together.
+    independent: bool
     #: How many threads may ask at once (None: any number).
     most_workers: int | None
 
@@ -98,7 +100,7 @@ def add_segments(slots: Array, changes: Array, values: Array, start: int, stop: 
 class ExplicitLines:
     """Explicit features: the scores follow from the vector that the changes are."""
 
-    rounded, whole = False, True
+    rounded, whole, independent = False, True, False
     most_workers: int | None = None
 
     def __init__(self, rows: ExplicitRows) -> None:
@@ -132,7 +134,7 @@ class ExplicitLines:
 class StoredLines:
     """A stored kernel matrix."""
 
-    rounded, whole = False, True
+    rounded, whole, independent = False, True, True
     most_workers: int | None = None
 
     def __init__(self, values: Array) -> None:
@@ -223,7 +225,7 @@ class KeptLines(StoredLines):
     Rounded lines take half the memory and half the time. What a working set does with them is made exact in the end.
     """
 
-    whole = False
+    whole = independent = False
 
     def __init__(self, rows: KernelRows, capacity: int, rounded: bool = False) -> None:
         self.rounded = rounded

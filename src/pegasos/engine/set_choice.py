@@ -35,7 +35,7 @@ def _class_of(key: int) -> int:
 
 @compiled
 def mark_largest(keys: Array, able: Array, count: int, chosen: Array) -> int:
-    """Mark `count` more of the able rows, those of the largest keys (all, if they are fewer); how many were marked is returned."""
+    """Mark `count` more of the able rows, those of the largest keys (all, if they are fewer), and answer how many those are."""
     population = np.zeros(CLASSES, dtype=np.int64)
     total = 0
     for i in range(keys.size):

@@ -320,7 +320,7 @@ class Walk:
             state.norm[:] = saved["norm"]
 
     def refresh(self, columns: Array | None = None) -> None:
-        """Compute the scores of all rows (of some columns only) anew from the coefficients: rounding errors of many changes go."""
+        """Compute scores of all rows (all columns, or some) anew from the coefficients: rounding errors of many changes go."""
         if not self.rows.dual:
             return
         state, active = self._state, self.active

@@ -78,7 +78,8 @@ class WorkingSets:
         own = self._diagonal[self._rows] + self._constant
         predictors = [Predictor(target, own, self._constant, self._free) for target in targets]
         scores = np.zeros((len(targets), len(self._diagonal)))
-        run = _Run(predictors, scores, ExactScores(self._lines, self._rows, scores) if self._lines.rounded else None, start, names)
+        exact = ExactScores(self._lines, self._rows, scores) if self._lines.rounded else None
+        run = _Run(predictors, scores, exact, start, names)
         with announced("sets"):
             self._solve(run, Followers(targets, 0.0 if self._free else FEW_BEYOND), tol, rounds)
         self._known |= {name: (predictors[j].c, scores[j]) for j, name in enumerate(names)}
@@ -159,31 +160,38 @@ class WorkingSets:
 
     def _round(self, run: _Run, late: list[int]) -> None:
         """One set for each predictor that is late, and the scores after all of them."""
-        predictors = [run.predictors[j] for j in late]
-        sets = [predictor.choose() for predictor in predictors]
-        changes: list[Array] = [np.empty(0)] * len(predictors)
-        union = self._union(sets)
+        sets: dict[int, Array] = {}
+        changes: dict[int, Array] = {}
 
         def improve(members: list[int]) -> None:
+            sets.update((j, run.predictors[j].choose()) for j in members)
             rows = self._union([sets[j] for j in members])
-            kind = np.float64 if predictors[members[0]].precise else np.float32
+            kind = np.float64 if run.predictors[members[0]].precise else np.float32
             kernel = self._lines.within(self._rows[rows], self._constant, self._factor, kind)
             for j in members:
-                changes[j] = predictors[j].improve(sets[j], np.searchsorted(rows, sets[j]), kernel)
+                changes[j] = run.predictors[j].improve(sets[j], np.searchsorted(rows, sets[j]), kernel)
             self._lines.done_with(kernel)
+            if self._lines.independent:  # at once: what was read of the lines is still in the cache
+                self._add(run, members, sets, changes)
 
-        alike = _alike(predictors)
+        alike = _alike(run.predictors, late)
         if len(alike) > 1:
             run_each(lambda group: improve(alike[group]), range(len(alike)), self._lines.most_workers)
         else:
             improve(alike[0])  # here all threads help with the kernel
-        together = np.zeros((len(predictors), len(union)))
-        for j, index in enumerate(sets):
-            together[j, np.searchsorted(union, index)] = changes[j]
-        part = run.scores[late]
         check_interruption()
+        if not self._lines.independent:
+            self._add(run, late, sets, changes)
+
+    def _add(self, run: _Run, who: list[int], sets: dict[int, Array], changes: dict[int, Array]) -> None:
+        """The scores of these predictors after the changes of their sets."""
+        union = self._union([sets[j] for j in who])
+        together = np.zeros((len(who), len(union)))
+        for place, j in enumerate(who):
+            together[place, np.searchsorted(union, sets[j])] = changes[j]
+        part = run.scores[who]
         self._lines.add(self._rows[union], together, part)
-        run.scores[late] = part
+        run.scores[who] = part
 
     def _union(self, sets: list[Array]) -> Array:
         if len(sets) == 1:
@@ -194,9 +202,9 @@ class WorkingSets:
         return np.flatnonzero(chosen)
 
 
-def _alike(predictors: list[Predictor]) -> list[list[int]]:
-    """Predictors that share the kernel of their sets: those of the same labels (other λ) choose nearly the same rows."""
+def _alike(predictors: list[Predictor], who: list[int]) -> list[list[int]]:
+    """Those who share the kernel of their sets: predictors of the same labels (other λ) choose nearly the same rows."""
     alike: dict[tuple[int, bool], list[int]] = {}
-    for j, predictor in enumerate(predictors):
-        alike.setdefault((predictor.kind, predictor.precise), []).append(j)
+    for j in who:
+        alike.setdefault((predictors[j].kind, predictors[j].precise), []).append(j)
     return list(alike.values())
