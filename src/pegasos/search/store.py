@@ -11,6 +11,7 @@ import errno
 import hashlib
 import io
 import json
+import math
 import shutil
 import sqlite3
 import zipfile
@@ -28,6 +29,9 @@ ALGORITHMS = 4
 _FILE = "sweep.sqlite"
 #: Seconds to wait for another process that writes to the same store.
 _PATIENCE = 60.0
+#: Seconds of work that a failure of the machine may cost: cells that take milliseconds need not wait for the disk each. What a process
+#: has saved outlives that process, however it ends.
+_AT_STAKE = 1.0
 #: What may be wrong with a store, by SQLite's primary codes: the system's number for it, and what to say.
 _FAULTS = {
     sqlite3.SQLITE_FULL: errno.ENOSPC,
@@ -102,6 +106,7 @@ class Store:
         with failing_clearly(self.path):
             self._connection = sqlite3.connect(self.path, timeout=_PATIENCE, check_same_thread=False, isolation_level=None)
             self._connection.execute("PRAGMA journal_mode=WAL")
+            self._at_stake = 0.0
             self._connection.execute("CREATE TABLE IF NOT EXISTS question (name TEXT PRIMARY KEY, value TEXT)")
             self._connection.execute(
                 "CREATE TABLE IF NOT EXISTS cells (params TEXT, fold INTEGER, head TEXT, arrays BLOB, PRIMARY KEY (params, fold))"
@@ -155,8 +160,8 @@ class Store:
                 found.update({name: arrays[name] for name in arrays.files})
             return found
 
-    def save(self, cells: Iterable[tuple[str, int, dict[str, Any]]]) -> None:
-        """Make cells durable together: all of them or none."""
+    def save(self, cells: Iterable[tuple[str, int, dict[str, Any]]], seconds: float = math.inf) -> None:
+        """Make cells durable together, all of them or none; `seconds` of work are in them."""
         rows = []
         for params, fold, values in cells:
             arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
@@ -164,8 +169,13 @@ class Store:
             buffer = io.BytesIO()
             np.savez(buffer, allow_pickle=False, **arrays)
             rows.append((params, fold, json.dumps(head), buffer.getvalue()))
-        with failing_clearly(self.path), self._transaction():
-            self._connection.executemany("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?)", rows)
+        with failing_clearly(self.path):
+            self._at_stake += seconds
+            waits = self._at_stake >= _AT_STAKE  # until this and all that was saved before are on the disk
+            self._connection.execute(f"PRAGMA synchronous={'FULL' if waits else 'NORMAL'}")
+            with self._transaction():
+                self._connection.executemany("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?)", rows)
+            self._at_stake = 0.0 if waits else self._at_stake
 
     def close(self) -> None:
         self._connection.close()

@@ -207,7 +207,8 @@ class SweepCV(FinishedSearch):
         def take(unit: Unit, result: UnitResult) -> None:
             table.take(unit, result)
             if store is not None:
-                store.save((self._cell_key(cell), unit.fold, table.record(cell, unit)) for cell in unit.group.cells)
+                found = ((self._cell_key(cell), unit.fold, table.record(cell, unit)) for cell in unit.group.cells)
+                store.save(found, result.seconds)
             progress.advance(len(unit.group.cells), f"{unit.group.learner!r} fold {unit.fold + 1}", table.best())
             work.hooks.unit_done()
 
