@@ -59,7 +59,7 @@ EPOCHS_WORTH_RESTING = 4.0
 FACTORED_ROWS, ROUNDS_BEFORE_FACTOR = 1500, 40
 #: Rows of a sample, the gap that one epoch on it leaves where epochs will crawl, the one up to which a sample foretells
 #: coefficients, and halvings for the length of w there.
-SAMPLE, CRAWLING_GAP, FORETOLD_GAP, PILOT_HALVINGS = 1000, 0.5, 0.95, 12
+SAMPLE, CRAWLING_GAP, FORETOLD_GAP, PILOT_HALVINGS = 1000, 0.1, 0.95, 12
 #: Rows up to which epochs are walked on a kernel matrix; bytes of one that is computed as a whole for more rows, too, and
 #: predictors from which a larger one is; the smallest tolerance for which it may be rounded at first.
 SMALL_MATRIX, LARGEST_MATRIX, PREDICTORS_WORTH_MATRIX, LEAST_ROUNDED_GAP = 1500, 2**26, 3, 1e-7

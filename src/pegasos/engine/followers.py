@@ -2,7 +2,7 @@
 
 With 0 <= a <= C < C' the dual objective of a is the same for both, and the primal one for C is no larger: the same losses count
 less. So the gap that is proved for C' holds for C. Where classes can be told apart, that is the case for all large C of a grid.
-Where few coefficients are beyond the smaller bounds, it is at least a good start.
+Where some coefficients are beyond the smaller bounds, it is still a good start, within them.
 """
 
 from __future__ import annotations

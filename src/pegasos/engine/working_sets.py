@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 #: Rounds at most.
 MOST_ROUNDS = 10_000
 #: The share of a leader's coefficients that may be beyond the bounds of who follows it.
-FEW_BEYOND = 0.05
+MOST_BEYOND = 0.9
 #: The share of rows with a coefficient at the start from which its scores are computed exactly at once.
 EXACT_START = 0.7
 
@@ -81,7 +81,7 @@ class WorkingSets:
         exact = ExactScores(self._lines, self._rows, scores) if self._lines.rounded else None
         run = _Run(predictors, scores, exact, start, names)
         with announced("sets"):
-            self._solve(run, Followers(targets, 0.0 if self._free else FEW_BEYOND), tol, rounds)
+            self._solve(run, Followers(targets, 0.0 if self._free else MOST_BEYOND), tol, rounds)
         self._known |= {name: (predictors[j].c, scores[j]) for j, name in enumerate(names)}
         return [
             predictor.optimum(None if self._lines.rounded else own) for predictor, own in zip(predictors, scores, strict=True)
