@@ -1,6 +1,7 @@
 """Which method takes over where coordinate ascent crawls, and when: a choice by the rows, the loss and how fast the gap falls.
 
-    hinge     few features: interior point; many sparse rows: coordinate ascent that skips rows at rest; else working sets
+    hinge     few features: interior point, on very many rows Newton's method on a smoothed loss; many sparse rows: coordinate
+              ascent that skips rows at rest; else working sets
     logistic  few features: Newton's method (if not so few: gradients first); else Newton's method with conjugate gradients
 
 "Few" means that a matrix of features x features is cheap: then not one epoch is worth while. Every choice is made for one
@@ -112,6 +113,7 @@ class Finisher:
         self._sets: WorkingSets | None = None
         self._lines: Lines
         self._factored = False
+        self._smoothed: set[bool] = set()  # who was solved by which of two methods, for their words
 
     @property
     def method(self) -> str:
@@ -122,8 +124,13 @@ class Finisher:
             sets = (
                 "working sets and an interior point method on a factor of the kernel matrix" if self._factored else "working sets"
             )
-            return "an interior point method" if self.second_order else sets
+            return self._second_order_method if self.second_order else sets
         return "Newton's method" if self.second_order else "Newton's method with conjugate gradients"
+
+    @property
+    def _second_order_method(self) -> str:
+        ways = {True: "Newton's method on a smoothed loss", False: "an interior point method"}
+        return " and ".join(ways[smoothed] for smoothed in sorted(self._smoothed, reverse=True)) or ways[False]
 
     def solve(self, targets: list[Target], start: Array | None, names: list[int] | None = None) -> list[Optimum]:
         """All targets to their optimum; `start` are dual coefficients y·a to begin with (targets x members), where that helps.
@@ -132,13 +139,18 @@ class Finisher:
         """
         common = (targets, self._intercept, self._tol, self._members)
         if self.second_order:
-            return solve_hinge_on_many(self._rows.X, *common) if self._loss.linear_dual else self._solve_logistic(targets)
+            return self._solve_hinge(*common) if self._loss.linear_dual else self._solve_logistic(targets)
         if not self._loss.linear_dual:
             return solve_logistic_iteratively(self._rows, *common, start)
         if self._resting:
             return solve_hinge_by_ascent(self._rows.X, *common, start)
         with our_threads():
             return self._solve_by_sets(targets, start, names)
+
+    def _solve_hinge(self, *common: Any) -> list[Optimum]:
+        found = solve_hinge_on_many(self._rows.X, *common)
+        self._smoothed |= {optimum.smoothed for optimum in found}
+        return found
 
     def _solve_by_sets(self, targets: list[Target], start: Array | None, names: list[int] | None) -> list[Optimum]:
         by_lines = self._by_lines  # before the matrix is made

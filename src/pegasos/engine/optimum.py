@@ -61,6 +61,7 @@ class Optimum:
     primal  F(w, b), exact for this very vector and bias;  bound  G(a) <= min F, exact for this very a
     rounds  iterations of the method
     course  F and G after each of them, as the method saw them on its way
+    smoothed  whether it was Newton's method on a smoothed loss that came here
     """
 
     vector: Array
@@ -70,6 +71,7 @@ class Optimum:
     bound: float
     rounds: int
     course: Course = ()
+    smoothed: bool = False
 
     @property
     def relative(self) -> float:
