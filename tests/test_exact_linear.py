@@ -29,6 +29,7 @@ from pegasos.engine.normal_matrix import NormalMatrix
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.row_blocks import WIDE, Part, RowBlocks, batches
 from pegasos.engine.smoothed_hinge import solve_hinge_smoothed
+from pegasos.engine.sparse_newton import solve_logistic_sparsely
 
 Array = np.ndarray[Any, Any]
 Solve = Callable[..., list[Optimum]]
@@ -374,6 +375,37 @@ def test_a_smoothed_loss_that_leads_nowhere_is_given_up() -> None:
     target, far = Target(y, np.full(2000, 1e4)), np.array([-30.0, 30.0, -30.0, 30.0, -300.0])
     with RowBlocks(X) as blocks:
         assert solve_hinge_smoothed(blocks, [target], [far], 1e-9) == [None]
+
+
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("intercept", [Intercept.NONE, Intercept.AUGMENTED])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_weights_of_sparse_rows(C: float, intercept: Intercept, dtype: Any) -> None:
+    """Weighted rows, some of them not there or empty, columns of very different frequency; the optimum of the plain twin."""
+    random = np.random.default_rng(2)
+    X = sparse.csr_matrix((random.random((400, 30)) < 1 / np.arange(1, 31)) * random.normal(size=(400, 30)), dtype=dtype)
+    dense = X.toarray().astype(float)
+    y = np.where(dense @ random.normal(size=30) + random.normal(size=400) > 0, 1.0, -1.0)
+    members = np.flatnonzero(random.random(400) < 0.9)
+    bounds = C * random.uniform(0.5, 2, len(members)) * (random.random(len(members)) < 0.9)
+    target = Target(y[members], bounds)
+    (found,) = solve_logistic_sparsely(X, [target], intercept, 1e-6, members)
+    assert found.relative <= 1e-6
+    assert_allclose([found.primal, found.bound], objectives("logistic", dense[members], target, found, intercept), rtol=1e-9)
+    w, b = reference.newton_logistic(dense[members], y[members], bounds, intercept=intercept.name.lower())
+    best = 0.5 * (w @ w + b * b) + bounds @ np.logaddexp(0, -y[members] * (dense[members] @ w + b))
+    assert found.bound <= best * (1 + 1e-9) and best <= found.primal * (1 + 1e-9)
+
+
+def test_weights_of_sparse_rows_do_not_depend_on_threads() -> None:
+    X = sparse.random(5000, 800, 0.01, "csr", random_state=0)
+    target = Target(np.where(np.arange(5000) % 3 == 0, 1.0, -1.0), np.full(5000, 10.0))
+    with threadpool_limits(1):
+        (one,) = solve_logistic_sparsely(X, [target], Intercept.AUGMENTED, 1e-3)
+    with threadpool_limits(2):
+        (two,) = solve_logistic_sparsely(X, [target], Intercept.AUGMENTED, 1e-3)
+    assert_array_equal(one.vector, two.vector)
+    assert_array_equal(one.dual, two.dual)
 
 
 @LOSSES

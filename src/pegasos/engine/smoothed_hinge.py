@@ -1,6 +1,6 @@
 """The hinge loss on very many rows of few features: Newton's method on a smoothed loss, from a vector that is nearly the best.
 
-Where a row's margin m is within δ/2 of 1, the corner of the loss becomes a parabola: there a falls from C to 0 on a straight line.
+Where a row's margin m is within δ/2 of 1, the corner of the loss becomes a parabola: there a falls from C to 0 along a line.
 At the optimum of that loss w = Σ a_i y_i x_i, so that w and a are a pair of the hinge loss itself, with the gap
 
     Σ C_i (|u_i|/2 - u_i²/δ) over the rows of the band |u_i| < δ/2, u_i = 1 - m_i
