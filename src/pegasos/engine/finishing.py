@@ -113,8 +113,8 @@ class Finisher:
         self._resting = loss.linear_dual and self._explicit and sparse.issparse(rows.X) and self._m > LARGEST_SET
         self._resting &= not self.second_order and intercept is not Intercept.FREE
         # products with all rows are faster than as many steps with single ones, unless there are few or their weights are many
-        self._sparse = not loss.linear_dual and self._explicit and sparse.issparse(rows.X) and self._m > LARGEST_SET
-        self._sparse &= not self.second_order and intercept is not Intercept.FREE and rows.X.nnz >= rows.width
+        self._sparse = not loss.linear_dual and self._explicit and sparse.issparse(rows.X) and rows.X.nnz >= rows.width
+        self._sparse &= self._m > LARGEST_SET and not self.second_order and intercept is not Intercept.FREE
         self._sets: WorkingSets | None = None
         self._lines: Lines
         self._factored = False
