@@ -38,9 +38,9 @@ ONE_IN, SAMPLE_GAP = 8, 0.003
 #: The vector of n rows with d features is off by a share of about √(d/n): rows in a band so many times as wide, or this share of
 #: them at most, are solved first; the share from which all rows are; and how often wrong decisions are mended.
 BAND, FIRST_SHARE, LARGEST_SHARE, MOST_TIMES = 3.0, 0.45, 0.5, 12
-#: Steps tried on the way to the vector of the rows that were solved, and how much farther than the best of them rows are looked
-#: for that were decided wrongly.
-STEPS, FARTHER = np.append(0.5 ** np.arange(20), 0.0), 1.5
+#: Steps tried on the way to the vector of the rows that were solved. If the best of them, t, is not the whole one, rows that were
+#: decided wrongly are looked for up to t to this power: too few of them, and there are many more times; all, and most rows join.
+STEPS, FARTHER = np.append(0.5 ** np.arange(20), 0.0), 0.25
 #: Numbers in a block of rows that are smoothed: as few of them take part in a matrix, calls cost more than a full cache.
 SMOOTHED_NUMBERS = 1 << 18
 #: What the rows that are solved may leave of the gap: the rest is for those that were decided wrongly.
@@ -121,7 +121,7 @@ def _solve(X: Any, target: Target, start: Optimum, intercept: Intercept, tol: fl
             wrong = (margins_ahead < 1.0) != below
             step, primal = best_step(vector, ahead, margins, margins_ahead, target.bounds)
             if step < 1.0:  # rows that were decided wrongly did not stop it: the first of them that it met may suffice
-                first = (margins + FARTHER * step * (margins_ahead - margins) < 1.0) != below
+                first = (margins + step**FARTHER * (margins_ahead - margins) < 1.0) != below
                 wrong = first if (first & ~open_rows).any() else wrong
                 ahead = vector + step * (ahead - vector)
                 margins_ahead = blocks.map_rows(_margins, target.labels, ahead)
