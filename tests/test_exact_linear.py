@@ -28,6 +28,8 @@ from pegasos.engine.newton import solve_logistic
 from pegasos.engine.normal_matrix import NormalMatrix
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.row_blocks import WIDE, Part, RowBlocks, batches
+from pegasos.engine.smoothed_hinge import solve_hinge_smoothed
+from pegasos.engine.sparse_newton import solve_logistic_sparsely
 
 Array = np.ndarray[Any, Any]
 Solve = Callable[..., list[Optimum]]
@@ -311,6 +313,7 @@ def test_rows_that_are_decided_before(monkeypatch: pytest.MonkeyPatch, C: float,
     monkeypatch.setattr(
         held_rows, "solve_hinge", lambda X, targets, *given: solved.append(len(given[2])) or solve_hinge(X, targets, *given)
     )
+    monkeypatch.setattr(held_rows, "solve_hinge_smoothed", lambda blocks, targets, starts, tol: [None] * len(targets))
     (found,) = held_rows.solve_hinge_on_many(form(X), [target], intercept, 1e-5, members)
     assert solved[0] == len(members) // held_rows.ONE_IN < solved[1] < 0.5 * len(members)
     assert found.relative <= 1e-5
@@ -324,10 +327,85 @@ def test_rows_that_a_sample_says_nothing_about_are_all_solved(monkeypatch: pytes
     target = Target(y, np.full(2500, 1.0))
     monkeypatch.setattr(held_rows, "MANY_ROWS", 1000)
     start = Optimum(np.full(5, -30.0), 0.0, np.zeros(2500), 1.0, 0.0, 0)
-    found = held_rows._solve(X, target, start, Intercept.NONE, 1e-4, None)
+    found = held_rows._solve(X, target, start, Intercept.NONE, 1e-4)
     (whole,) = solve_hinge(X, [target], Intercept.NONE, 1e-4)
     assert found.relative <= 1e-4
     assert_allclose(found.primal, whole.primal, rtol=2e-4)
+
+
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("intercept", [Intercept.NONE, Intercept.AUGMENTED])
+@pytest.mark.parametrize("form", [np.asarray, np.float32, sparse.csr_matrix])
+def test_a_smoothed_loss_leads_to_the_optimum(monkeypatch: pytest.MonkeyPatch, C: float, intercept: Intercept, form: Any) -> None:
+    """The same optimum as without, for weighted rows, a part of them, rows that are not there, and two sets of labels at once."""
+    random = np.random.default_rng(1)
+    X = random.normal(size=(6000, 5)).astype(np.float32)
+    score = X[:, 0] + 0.5 * X[:, 1] + random.normal(size=6000)
+    members = np.flatnonzero(random.random(6000) < 0.9)
+    bounds = C * random.uniform(0.5, 2, len(members)) * (random.random(len(members)) < 0.95)
+    targets = [Target(np.where(score[members] > level, 1.0, -1.0), bounds) for level in (0.0, 1.0)]
+    monkeypatch.setattr(held_rows, "MANY_ROWS", 2000)
+    found = held_rows.solve_hinge_on_many(form(X), targets, intercept, 1e-4, members)
+    alone = held_rows.solve_hinge_on_many(form(X), targets[1:], intercept, 1e-4, members)
+    whole = solve_hinge(X, targets, intercept, 1e-6, members)
+    assert_array_equal(found[1].vector, alone[0].vector)
+    for target, optimum, other in zip(targets, found, whole, strict=True):
+        assert optimum.smoothed and optimum.relative <= 1e-4
+        assert ((optimum.dual >= 0) & (optimum.dual <= target.bounds)).all()
+        exact = objectives("hinge", X[members].astype(float), target, optimum, intercept)
+        assert_allclose([optimum.primal, optimum.bound], exact, rtol=1e-9)
+        assert optimum.bound <= other.primal * (1 + 1e-12) and other.bound <= optimum.primal * (1 + 1e-12)
+
+
+def test_a_smoothed_loss_is_that_of_its_plain_twin() -> None:
+    X, y = table(1500, 4)
+    bounds = np.full(1500, 0.1)
+    w, a, gap = reference.hinge_by_smoothing(X, y, bounds, np.zeros(4), 1e-4)
+    with RowBlocks(X) as blocks:
+        (found,) = solve_hinge_smoothed(blocks, [Target(y, bounds)], [np.zeros(4)], 1e-4)
+    assert found is not None and gap <= 1e-4 >= found.relative
+    assert_allclose(found.vector, w, atol=0.02 * np.abs(w).max())
+    assert_allclose(found.dual.sum(), a.sum(), rtol=1e-3)
+
+
+def test_a_smoothed_loss_that_leads_nowhere_is_given_up() -> None:
+    """A column that one row has: the band has no row for it, and steps along it are far too long."""
+    X, y = table(2000, 4)
+    X = np.c_[X, np.arange(2000) == 7]
+    target, far = Target(y, np.full(2000, 1e4)), np.array([-30.0, 30.0, -30.0, 30.0, -300.0])
+    with RowBlocks(X) as blocks:
+        assert solve_hinge_smoothed(blocks, [target], [far], 1e-9) == [None]
+
+
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("intercept", [Intercept.NONE, Intercept.AUGMENTED])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_weights_of_sparse_rows(C: float, intercept: Intercept, dtype: Any) -> None:
+    """Weighted rows, some of them not there or empty, columns of very different frequency; the optimum of the plain twin."""
+    random = np.random.default_rng(2)
+    X = sparse.csr_matrix((random.random((400, 30)) < 1 / np.arange(1, 31)) * random.normal(size=(400, 30)), dtype=dtype)
+    dense = X.toarray().astype(float)
+    y = np.where(dense @ random.normal(size=30) + random.normal(size=400) > 0, 1.0, -1.0)
+    members = np.flatnonzero(random.random(400) < 0.9)
+    bounds = C * random.uniform(0.5, 2, len(members)) * (random.random(len(members)) < 0.9)
+    target = Target(y[members], bounds)
+    (found,) = solve_logistic_sparsely(X, [target], intercept, 1e-6, members)
+    assert found.relative <= 1e-6
+    assert_allclose([found.primal, found.bound], objectives("logistic", dense[members], target, found, intercept), rtol=1e-9)
+    w, b = reference.newton_logistic(dense[members], y[members], bounds, intercept=intercept.name.lower())
+    best = 0.5 * (w @ w + b * b) + bounds @ np.logaddexp(0, -y[members] * (dense[members] @ w + b))
+    assert found.bound <= best * (1 + 1e-9) and best <= found.primal * (1 + 1e-9)
+
+
+def test_weights_of_sparse_rows_do_not_depend_on_threads() -> None:
+    X = sparse.random(5000, 800, 0.01, "csr", random_state=0)
+    target = Target(np.where(np.arange(5000) % 3 == 0, 1.0, -1.0), np.full(5000, 10.0))
+    with threadpool_limits(1):
+        (one,) = solve_logistic_sparsely(X, [target], Intercept.AUGMENTED, 1e-3)
+    with threadpool_limits(2):
+        (two,) = solve_logistic_sparsely(X, [target], Intercept.AUGMENTED, 1e-3)
+    assert_array_equal(one.vector, two.vector)
+    assert_array_equal(one.dual, two.dual)
 
 
 @LOSSES

@@ -110,9 +110,12 @@ class DualAscent(EpochSolver):
 
     def certificate(self) -> Certificate:
         """P and D of each member (class by class), from the walk's own scores and coefficients, or as it was solved."""
-        scores, bias = self.walk.settled_scores()
-        values = (self._member_lams, self.weights, self._signs, scores, self.walk.coefficients())
-        state = certificate_of(self.walk.method.loss, *values, bias=bias, columns=self.member_columns(), rows=self.rows)
+        if len(self.solved) == self.done.size:  # nobody walks: the scores of all rows would be of no use
+            state = Certificate(np.empty(self.done.size), np.empty(self.done.size))
+        else:
+            scores, bias = self.walk.settled_scores()
+            values = (self._member_lams, self.weights, self._signs, scores, self.walk.coefficients())
+            state = certificate_of(self.walk.method.loss, *values, bias=bias, columns=self.member_columns(), rows=self.rows)
         for member, optimum in self.solved.items():
             lam = self._member_lams[member]
             state.primal[member], state.dual[member] = lam * optimum.primal, lam * optimum.bound

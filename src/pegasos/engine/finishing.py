@@ -1,7 +1,9 @@
 """Which method takes over where coordinate ascent crawls, and when: a choice by the rows, the loss and how fast the gap falls.
 
-    hinge     few features: interior point; many sparse rows: coordinate ascent that skips rows at rest; else working sets
-    logistic  few features: Newton's method (if not so few: gradients first); else Newton's method with conjugate gradients
+    hinge     few features: interior point, on very many rows Newton's method on a smoothed loss; many sparse rows: coordinate
+              ascent that skips rows at rest; else working sets
+    logistic  few features: Newton's method (if not so few: gradients first); else Newton's method with conjugate gradients,
+              for the weights of many sparse rows at once
 
 "Few" means that a matrix of features x features is cheap: then not one epoch is worth while. Every choice is made for one
 predictor by itself, so that it is the same in a fit as in a sweep over many of them. A sweep has its kernel matrices anyway; a
@@ -36,6 +38,7 @@ from pegasos.engine.rows import ExplicitRows, GramRows
 from pegasos.engine.sample_start import TOO_FEW, foretold, sample_of
 from pegasos.engine.sampled_systems import worth
 from pegasos.engine.set_predictor import LARGEST_SET
+from pegasos.engine.sparse_newton import solve_logistic_sparsely
 from pegasos.engine.threads import our_threads
 from pegasos.engine.truncated_newton import solve_logistic_iteratively
 from pegasos.engine.working_sets import WorkingSets
@@ -109,9 +112,13 @@ class Finisher:
         # steps of dense rows cost less than to skip them, and one by one coefficients cannot keep their sum
         self._resting = loss.linear_dual and self._explicit and sparse.issparse(rows.X) and self._m > LARGEST_SET
         self._resting &= not self.second_order and intercept is not Intercept.FREE
+        # products with all rows are faster than as many steps with single ones, unless there are few or their weights are many
+        self._sparse = not loss.linear_dual and self._explicit and sparse.issparse(rows.X) and rows.X.nnz >= rows.width
+        self._sparse &= self._m > LARGEST_SET and not self.second_order and intercept is not Intercept.FREE
         self._sets: WorkingSets | None = None
         self._lines: Lines
         self._factored = False
+        self._smoothed: set[bool] = set()  # who was solved by which of two methods, for their words
 
     @property
     def method(self) -> str:
@@ -122,8 +129,13 @@ class Finisher:
             sets = (
                 "working sets and an interior point method on a factor of the kernel matrix" if self._factored else "working sets"
             )
-            return "an interior point method" if self.second_order else sets
+            return self._second_order_method if self.second_order else sets
         return "Newton's method" if self.second_order else "Newton's method with conjugate gradients"
+
+    @property
+    def _second_order_method(self) -> str:
+        ways = {True: "Newton's method on a smoothed loss", False: "an interior point method"}
+        return " and ".join(ways[smoothed] for smoothed in sorted(self._smoothed, reverse=True)) or ways[False]
 
     def solve(self, targets: list[Target], start: Array | None, names: list[int] | None = None) -> list[Optimum]:
         """All targets to their optimum; `start` are dual coefficients y·a to begin with (targets x members), where that helps.
@@ -132,13 +144,20 @@ class Finisher:
         """
         common = (targets, self._intercept, self._tol, self._members)
         if self.second_order:
-            return solve_hinge_on_many(self._rows.X, *common) if self._loss.linear_dual else self._solve_logistic(targets)
+            return self._solve_hinge(*common) if self._loss.linear_dual else self._solve_logistic(targets)
+        if self._sparse:
+            return self._solve_sparsely(targets, start)
         if not self._loss.linear_dual:
             return solve_logistic_iteratively(self._rows, *common, start)
         if self._resting:
             return solve_hinge_by_ascent(self._rows.X, *common, start)
         with our_threads():
             return self._solve_by_sets(targets, start, names)
+
+    def _solve_hinge(self, *common: Any) -> list[Optimum]:
+        found = solve_hinge_on_many(self._rows.X, *common)
+        self._smoothed |= {optimum.smoothed for optimum in found}
+        return found
 
     def _solve_by_sets(self, targets: list[Target], start: Array | None, names: list[int] | None) -> list[Optimum]:
         by_lines = self._by_lines  # before the matrix is made
@@ -189,6 +208,16 @@ class Finisher:
                 found.append(optimum)
         late = targets[len(found) :]
         return [*found, *(solve_logistic(X, late, *given) if late else [])]
+
+    def _solve_sparsely(self, targets: list[Target], start: Array | None) -> list[Optimum]:
+        """Newton's method for the weights; who does not arrive goes on in the space of the rows' coefficients."""
+        given = (self._intercept, self._tol, self._members)
+        found = solve_logistic_sparsely(self._rows.X, targets, *given)
+        for place in self._late(found):
+            (again,) = solve_logistic_iteratively(self._rows, [targets[place]], *given, start)
+            if again.relative < found[place].relative:
+                found[place] = _after(found[place], again)
+        return found
 
     def _take_factor(self, targets: list[Target], found: list[Optimum]) -> None:
         """Those that have not arrived by an interior point method on a factor of the matrix, if it has one and that is better."""
@@ -244,7 +273,7 @@ class Finisher:
         if self._intercept is Intercept.FREE or self.warm_path:
             return np.ones(len(targets), dtype=bool)
         if self.second_order or self._explicit or not self._loss.linear_dual:
-            return np.full(len(targets), self.second_order)
+            return np.full(len(targets), self.second_order or self._sparse)
         return np.ones(len(targets), dtype=bool) if self._by_lines else self._pilot_gaps(targets) > CRAWLING_GAP
 
     @property

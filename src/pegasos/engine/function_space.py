@@ -35,7 +35,7 @@ class FunctionSpace:
         self.m = rows.count if members is None else len(members)
         self._index = np.arange(rows.count) if members is None else members
         self._entry, self._entry_column = _nanoseconds(rows)
-        self._parts = _parts(rows.X) if isinstance(rows, SparseRows) else []
+        self._parts = row_parts(rows.X) if isinstance(rows, SparseRows) else []
 
     @property
     def diagonal(self) -> Array:
@@ -169,7 +169,7 @@ def _nanoseconds(rows: Any) -> tuple[float, float]:
     return 0.06 * rows.dtype.itemsize * entries, 0.1 * entries
 
 
-def _parts(X: Any) -> list[tuple[slice, Any]]:
+def row_parts(X: Any) -> list[tuple[slice, Any]]:
     """A CSR matrix as a few matrices of consecutive rows, on the same memory as far as it is float64."""
     edges = np.linspace(0, X.shape[0], SPARSE_PARTS + 1).astype(int)
     parts = []

@@ -3,7 +3,10 @@
 At the optimum a row with a margin below 1 has a_i = C_i, and one above has a_i = 0. The optimum of a sample, which has nearly the
 same w, tells on which side all those rows are whose margin is not near 1. The first kind is held at C_i, the second left out, and
 the rest is solved. What was decided wrongly is seen when the margins of all rows are next computed, for the certificate: these
-rows are then solved together with the others. The sample itself is solved the same way, if it is large.
+rows are then solved together with the others; if the new vector is a worse one because of them, only a part of the way to it is
+gone, and only those join that are met on that part. The sample itself is solved the same way, if it is large.
+
+But first Newton's method on a smoothed loss is tried from the sample's vector, which needs a few passes only where it gets there.
 """
 
 from __future__ import annotations
@@ -19,10 +22,12 @@ from pegasos.engine.interior_point import solve_hinge
 from pegasos.engine.interruption import tell_gap
 from pegasos.engine.mapped_rows import MappedRows
 from pegasos.engine.optimum import Held, Intercept, Optimum, Target
-from pegasos.engine.row_blocks import Block, Part, RowBlocks
-from pegasos.engine.sample_start import sample_of, sampled
+from pegasos.engine.row_blocks import Block, Part, RowBlocks, batches
+from pegasos.engine.sample_start import sampled
 from pegasos.engine.sampled_systems import worth as sampling_is_worth_it
-from pegasos.engine.thin_rows import is_thin
+from pegasos.engine.smoothed_hinge import LINES, solve_hinge_smoothed
+from pegasos.engine.thin_rows import THIN_ROWS, is_thin
+from pegasos.engine.threads import our_threads
 
 Array = np.ndarray[Any, Any]
 
@@ -32,7 +37,12 @@ MANY_ROWS, ROWS_A_FEATURE = 20_000, 200
 ONE_IN, SAMPLE_GAP = 8, 0.003
 #: The vector of n rows with d features is off by a share of about √(d/n): rows in a band so many times as wide, or this share of
 #: them at most, are solved first; the share from which all rows are; and how often wrong decisions are mended.
-BAND, FIRST_SHARE, LARGEST_SHARE, MOST_TIMES = 3.0, 0.45, 0.5, 6
+BAND, FIRST_SHARE, LARGEST_SHARE, MOST_TIMES = 3.0, 0.45, 0.5, 12
+#: Steps tried on the way to the vector of the rows that were solved. If the best of them, t, is not the whole one, rows that were
+#: decided wrongly are looked for up to t to this power: too few of them, and there are many more times; all, and most rows join.
+STEPS, FARTHER = np.append(0.5 ** np.arange(20), 0.0), 0.25
+#: Numbers in a block of rows that are smoothed: as few of them take part in a matrix, calls cost more than a full cache.
+SMOOTHED_NUMBERS = 1 << 18
 #: What the rows that are solved may leave of the gap: the rest is for those that were decided wrongly.
 INNER = 0.5
 
@@ -51,16 +61,48 @@ def solve_hinge_on_many(
     rows = X.shape[0] if members is None else len(members)
     if not worth(X, rows, intercept):
         return solve_hinge(X, targets, intercept, tol, members)
-    sample = sample_of(rows, rows // ONE_IN)
-    chosen = sample if members is None else members[sample]
-    starts = solve_hinge_on_many(X, [sampled(target, sample) for target in targets], intercept, max(tol, SAMPLE_GAP), chosen)
-    return [_solve(X, target, start, intercept, tol, members) for target, start in zip(targets, starts, strict=True)]
+    if members is not None:  # once, and not for each target
+        X = X[members]
+    # what is solved inside of a pool of threads may use all of them, too
+    with our_threads():
+        sample = spread_sample(rows, ONE_IN)
+        few = [sampled(target, sample) for target in targets]
+        starts = solve_hinge_on_many(X, few, intercept, max(tol, SAMPLE_GAP), sample)
+        return _solve_all(X, targets, starts, intercept, tol)
 
 
-def _solve(X: Any, target: Target, start: Optimum, intercept: Intercept, tol: float, members: Array | None) -> Optimum:
+def spread_sample(count: int, one_in: int) -> Array:
+    """One of every so many places, always the same ones, in no step in which labels might repeat."""
+    size = count // one_in
+    return np.arange(size) * one_in + np.random.default_rng(0).integers(one_in, size=size)
+
+
+def _solve_all(X: Any, targets: list[Target], starts: list[Optimum], intercept: Intercept, tol: float) -> list[Optimum]:
+    """From vectors that are nearly the best: all rows smoothed where that leads to the end, else those near the margin."""
+    found = list(starts)
+    first = not worth(X, X.shape[0] // ONE_IN, intercept)  # the sample was too small to be smoothed
+    hopeful = [k for k, start in enumerate(starts) if start.smoothed or first]
+    thin = is_thin(X)
+    with RowBlocks(X, size=THIN_ROWS if thin else None, numbers=0 if thin else SMOOTHED_NUMBERS) as blocks:
+        for batch in batches(len(hopeful), blocks.count, blocks.width, LINES):
+            names = [hopeful[k] for k in batch]
+            vectors = [with_bias(starts[name], intercept) for name in names]
+            for name, optimum in zip(names, solve_hinge_smoothed(blocks, [targets[k] for k in names], vectors, tol), strict=True):
+                found[name] = starts[name] if optimum is None else _after(starts[name], optimum)
+    return [
+        _solve(X, target, start, intercept, tol) if optimum is start else optimum
+        for target, start, optimum in zip(targets, starts, found, strict=True)
+    ]
+
+
+def _after(start: Optimum, optimum: Optimum) -> Optimum:
+    return replace(optimum, rounds=start.rounds + optimum.rounds)
+
+
+def _solve(X: Any, target: Target, start: Optimum, intercept: Intercept, tol: float) -> Optimum:
     """From a vector that is nearly the best one: the rows near its margin, until the gap of all rows is at most tol."""
     vector, rounds = with_bias(start, intercept), start.rounds
-    with RowBlocks(X, members) as blocks:
+    with RowBlocks(X) as blocks:
         margins = blocks.map_rows(_margins, target.labels, vector)
         scale = 0.5 * float(vector @ vector) + loss_of(margins, target.bounds)
         course = [(scale, 0.0)]
@@ -73,22 +115,30 @@ def _solve(X: Any, target: Target, start: Optimum, intercept: Intercept, tol: fl
             dual = np.where(below & ~open_rows, target.bounds, 0.0)
             (combined,) = blocks.map_sum(_combined, target.labels * dual, len(vector)).sums
             held = Held(combined[0], float(dual.sum()), scale)
-            given = intercept, INNER * tol, index if members is None else members[index]
-            (part,) = solve_hinge(X, [Target(target.labels[index], target.bounds[index], held)], *given)
-            dual[index], vector, rounds = part.dual, with_bias(part, intercept), rounds + part.rounds
-            margins = blocks.map_rows(_margins, target.labels, vector)
-            primal = 0.5 * float(vector @ vector) + loss_of(margins, target.bounds)
+            (part,) = solve_hinge(X, [Target(target.labels[index], target.bounds[index], held)], intercept, INNER * tol, index)
+            dual[index], ahead, rounds = part.dual, with_bias(part, intercept), rounds + part.rounds
+            margins_ahead = blocks.map_rows(_margins, target.labels, ahead)
+            wrong = (margins_ahead < 1.0) != below
+            step, primal = best_step(vector, ahead, margins, margins_ahead, target.bounds)
+            if step < 1.0:  # rows that were decided wrongly did not stop it: the first of them that it met may suffice
+                first = (margins + step**FARTHER * (margins_ahead - margins) < 1.0) != below
+                wrong = first if (first & ~open_rows).any() else wrong
+                ahead = vector + step * (ahead - vector)
+                margins_ahead = blocks.map_rows(_margins, target.labels, ahead)
+                primal = 0.5 * float(ahead @ ahead) + loss_of(margins_ahead, target.bounds)
+            vector, margins = ahead, margins_ahead
             course += [*((scale, bound) for _, bound in part.course), (primal, part.bound)]
-            found = Optimum(part.vector, part.bias, dual, primal, part.bound, rounds, tuple(course))
+            bias = float(vector[-1]) if len(vector) > blocks.width else 0.0
+            found = Optimum(vector[: blocks.width], bias, dual, primal, part.bound, rounds, tuple(course))
             if found.relative <= tol:
                 return found
             tell_gap(found.relative, tol)
-            open_rows |= (margins < 1.0) != below
+            open_rows |= wrong
             scale = min(scale, primal)
             now = np.count_nonzero(open_rows)
             if now == len(index) or now > LARGEST_SHARE * len(margins):
                 break
-    (whole,) = solve_hinge(X, [target], intercept, tol, members)
+    (whole,) = solve_hinge(X, [target], intercept, tol)
     return replace(whole, rounds=whole.rounds + rounds, course=(*course, *whole.course))
 
 
@@ -110,6 +160,30 @@ def loss_of(margins: Array, bounds: Array) -> float:
     for i in range(margins.size):
         loss += bounds[i] * max(0.0, 1.0 - margins[i])
     return loss
+
+
+@compiled
+def best_step(before: Array, after: Array, margins: Array, ahead: Array, bounds: Array) -> tuple[float, float]:
+    """Which of STEPS from one vector to another, with these margins, has the least F, and that F; the whole one if it helps."""
+    best, least = 1.0, np.inf
+    start = _value_along(before, after, margins, ahead, bounds, 0.0)
+    for k in range(STEPS.size):
+        value = _value_along(before, after, margins, ahead, bounds, STEPS[k])
+        if value < least:
+            best, least = STEPS[k], value
+        if k == 0 and value <= start:
+            break
+    return best, least
+
+
+@compiled
+def _value_along(before: Array, after: Array, margins: Array, ahead: Array, bounds: Array, step: float) -> float:
+    value = 0.0
+    for k in range(before.size):
+        value += 0.5 * (before[k] + step * (after[k] - before[k])) ** 2
+    for i in range(margins.size):
+        value += bounds[i] * max(0.0, 1.0 - margins[i] - step * (ahead[i] - margins[i]))
+    return value
 
 
 def _margins(block: Block, labels: Array, vector: Array) -> Array:

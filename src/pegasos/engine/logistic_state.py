@@ -115,7 +115,7 @@ class State:
         """The best free intercept for these scores, β and D."""
         self.center()
         self.push, self.curvature = np.empty_like(self.scores), np.empty_like(self.scores)
-        _derivatives(self.labels, self.bounds, self.scores, self.bias, self.push, self.curvature)
+        derivatives(self.labels, self.bounds, self.scores, self.bias, self.push, self.curvature)
         self.clipped = self.labels * np.clip(self.labels * self.whole_step, 0.0, self.bounds)
         if self.free:
             balance(self.push)
@@ -125,7 +125,7 @@ class State:
         """Keep what is better than before by these exact scores of c, β and c in its box; whether anything is."""
         self.scores = scores
         squared = dot(self.coefficients, scores)
-        self.primal = 0.5 * squared + _loss(self.labels, self.bounds, scores, self.bias)
+        self.primal = 0.5 * squared + loss_of_scores(self.labels, self.bounds, scores, self.bias)
         self.rest, self.rest_scores = self.push - self.coefficients, push_scores - self.scores
         best, before = self.best, self.best.primal - self.best.bound
         if squared < 0:  # rounding, which proves nothing
@@ -155,7 +155,7 @@ class State:
             coefficients = (1.0 - tau) * self.push + tau * self.clipped
             scores = (1.0 - tau) * push_scores + tau * clipped_scores
             dual = self.labels * coefficients
-            squared, terms = dot(coefficients, scores), _dual_terms(self.bounds, dual)
+            squared, terms = dot(coefficients, scores), dual_terms(self.bounds, dual)
             possible = squared >= -ROUNDING * terms  # a w that is zero may have a length a rounding below
             found.append((terms - 0.5 * max(squared, 0.0) if possible else -math.inf, dual))
             return self.primal - found[-1][0]
@@ -172,7 +172,7 @@ class State:
         out = np.empty(2)
 
         def derivative(t: float) -> tuple[float, float]:
-            _along(self.labels, self.bounds, scores, direction, t, out)
+            slopes_along(self.labels, self.bounds, scores, direction, t, out)
             return slope + t * curvature + out[0], curvature + out[1]
 
         first = derivative(0.0)[0]
@@ -209,7 +209,7 @@ def dot(left: Array, right: Array) -> float:
 
 
 @compiled
-def _derivatives(labels: Array, bounds: Array, scores: Array, bias: float, push: Array, curvature: Array) -> None:
+def derivatives(labels: Array, bounds: Array, scores: Array, bias: float, push: Array, curvature: Array) -> None:
     """β and D."""
     for i in range(labels.size):
         margin = labels[i] * (scores[i] + bias)
@@ -219,7 +219,7 @@ def _derivatives(labels: Array, bounds: Array, scores: Array, bias: float, push:
 
 
 @compiled
-def _loss(labels: Array, bounds: Array, scores: Array, bias: float) -> float:
+def loss_of_scores(labels: Array, bounds: Array, scores: Array, bias: float) -> float:
     total = 0.0
     for i in range(labels.size):
         total += bounds[i] * value(_LOGISTIC, labels[i] * (scores[i] + bias))
@@ -227,7 +227,7 @@ def _loss(labels: Array, bounds: Array, scores: Array, bias: float) -> float:
 
 
 @compiled
-def _along(labels: Array, bounds: Array, scores: Array, direction: Array, t: float, out: Array) -> None:
+def slopes_along(labels: Array, bounds: Array, scores: Array, direction: Array, t: float, out: Array) -> None:
     """First and second derivative of the loss at scores + t·direction."""
     slope = 0.0
     curvature = 0.0
@@ -274,7 +274,7 @@ def _best_bias(labels: Array, bounds: Array, scores: Array, bias: float) -> floa
 
 
 @compiled
-def _dual_terms(bounds: Array, dual: Array) -> float:
+def dual_terms(bounds: Array, dual: Array) -> float:
     total = 0.0
     for i in range(bounds.size):
         total += dual_term(_LOGISTIC, dual[i], bounds[i])

@@ -6,6 +6,7 @@ wide as the features) leaves it. So a method written this way needs no more to r
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
+from pegasos.engine.compiling import compiled
 from pegasos.engine.interruption import check_interruption
 from pegasos.engine.mapped_rows import MappedRows
 from pegasos.engine.optimum import Intercept, Optimum, Target
@@ -165,6 +167,20 @@ class Block:
             out[d, :d] = out[:d, d] = weights @ rows
             out[d, d] = weights.sum()
 
+    def squares_of_some(self, rows: Array | None, weights: Array, out: Array, precise: bool) -> None:
+        """The same where most weights are zero."""
+        if rows is None:
+            self._thin_squares(weights, out)
+            return
+        scaled, d = self.buffer("scaled") if precise else self.buffer("scaled32", np.float32), self.width
+        roots = np.empty(self.count)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            some = slice(0, scale_some(rows, weights, scaled, roots))
+            out[:d, :d] = scaled[some].T @ scaled[some]
+        if len(out) > d:
+            out[d, :d] = out[:d, d] = roots[some] @ scaled[some]
+            out[d, d] = weights.sum()
+
     def _thin_squares(self, weights: Array, out: Array) -> None:
         """Σ weights_i (u_i + s)(u_i + s)ᵀ, of which u uᵀ are the stored pairs and the rest is of rank two."""
         d, total = self.width, weights.sum()
@@ -179,6 +195,20 @@ class Block:
             out[:d, :d] = inner
             out[d, :d] = out[:d, d] = sums
             out[d, d] = total
+
+
+@compiled
+def scale_some(rows: Array, weights: Array, scaled: Array, roots: Array) -> int:
+    """The rows with a weight, times its root, one after the other, and these roots; answers how many they are."""
+    count = 0
+    for i in range(weights.size):
+        if weights[i] > 0.0:
+            root = math.sqrt(weights[i])
+            for k in range(rows.shape[1]):
+                scaled[count, k] = root * rows[i, k]
+            roots[count] = root
+            count += 1
+    return count
 
 
 class RowBlocks:

@@ -29,8 +29,8 @@ ALGORITHMS = 5
 _FILE = "sweep.sqlite"
 #: Seconds to wait for another process that writes to the same store.
 _PATIENCE = 60.0
-#: Seconds of work that a failure of the machine may cost: cells that take milliseconds need not wait for the disk each. What a process
-#: has saved outlives that process, however it ends.
+#: Seconds of work that a failure of the machine may cost: cells that take milliseconds need not wait for the disk each. What a
+#: process has saved outlives that process, however it ends.
 _AT_STAKE = 1.0
 #: What may be wrong with a store, by SQLite's primary codes: the system's number for it, and what to say.
 _FAULTS = {
