@@ -17,8 +17,8 @@ def case(measure: Callable[[int, int], Iterator[Row]]) -> Callable[[int], Iterat
 BENCHMARK = Benchmark.of_cases(
     "solvers",
     "SDCA with its defaults (tol 1e-3), C from 0.01 to 1000, against SVC (cache 1 GB), scikit-learn-intelex's SVC, LinearSVC, "
-    "LogisticRegression and GridSearchCV: fits by turns, medians of 5 where a turn takes less than 2 s, of 3 up to 10 s, else one "
-    "turn",
+    "LogisticRegression and GridSearchCV: fits by turns, medians of 5 where a turn takes less than 2 s, of 3 up to 10 s, else "
+    "one turn",
     {
         "kernel": case(solvers_kernel.binary_rows),
         "multiclass": case(solvers_kernel.multiclass_rows),
