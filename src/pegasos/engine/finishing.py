@@ -344,7 +344,8 @@ class Finisher:
 
     def _make_lines(self, predictors: int) -> Lines:
         """Of a large matrix that is planned but not there yet only the lines that are needed are computed, for few predictors."""
-        rows, rounding = self._rows, self._tol >= LEAST_ROUNDED_GAP
+        # few rows are not worth it: so they give the same model whether their matrix fits the memory or not
+        rows, rounding = self._rows, self._tol >= LEAST_ROUNDED_GAP and self._m > SMALL_MATRIX
         if not isinstance(rows, GramRows) or not self._by_lines:
             return lines_of(rows, self._memory, rounding)
         flying = rows.flying
