@@ -21,7 +21,7 @@ from pegasos.engine.set_choice import choose_rows, keys_of
 Array = np.ndarray[Any, Any]
 
 #: Rows of a set at first, and at most: it grows from round to round, the last time only if its rows need many steps.
-SMALLEST_SET, USUAL_SET, LARGEST_SET = 1000, 2000, 4000
+SMALLEST_SET, USUAL_SET, LARGEST_SET = 1000, 1400, 4000
 #: Rounds after which more rows than that are inside their box, and must move together; and the largest set for them.
 MANY_ROUNDS, LAST_SET = 25, 10_000
 #: A step is worth it if it gains this share of the gap, spread over the set, or of the largest gain that there is.
