@@ -21,7 +21,8 @@ from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
 import reference
-from pegasos.engine import held_rows, interior_point, newton, sampled_systems
+from pegasos import SDCA
+from pegasos.engine import finishing, held_rows, interior_point, newton, sampled_systems, sparse_newton
 from pegasos.engine.interior_point import solve_hinge
 from pegasos.engine.interruption import Interrupted, interruptible
 from pegasos.engine.newton import solve_logistic
@@ -453,3 +454,24 @@ def test_matrices_that_cannot_be_factored_are_lifted() -> None:
     assert_allclose(singular @ NormalMatrix(singular).solve(v), v, rtol=1e-6)
     indefinite = np.diag([1.0, 1.0]) - 2.0 * np.ones((2, 2)) * (1 - np.eye(2))
     assert np.isfinite(NormalMatrix(indefinite).solve(np.ones(2))).all()
+
+
+def test_who_does_not_arrive_by_weights_goes_on_from_its_own_coefficients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After epochs that somebody wanted to see, with several classes: each has a start of its own."""
+    monkeypatch.setattr(sparse_newton, "MOST_STEPS", 0)
+    monkeypatch.setattr(finishing, "LARGEST_SET", 100)
+    monkeypatch.setattr(finishing, "MOST_FEATURES", 10)
+    solve, seen = finishing.solve_logistic_iteratively, []
+
+    def watched(rows: Any, targets: list[Target], *given: Any) -> list[Optimum]:
+        seen.append((targets[0].labels, given[-1]))
+        return solve(rows, targets, *given)
+
+    monkeypatch.setattr(finishing, "solve_logistic_iteratively", watched)
+    X = sparse.random(600, 200, 0.05, "csr", random_state=0)
+    y = np.argmax(X[:, :3].toarray() + 0.1 * np.random.default_rng(0).random((600, 3)), axis=1)
+    model = SDCA("logistic", 1e-4, checkpoints=[2], random_state=0).fit(X, y)
+    assert model.gap_ <= model.tol
+    assert len(seen) == 3
+    for labels, start in seen:  # y·a
+        assert start.shape == (1, 600) and (labels * start[0] > 0).any() and (labels * start[0] >= 0).all()

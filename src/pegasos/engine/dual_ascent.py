@@ -227,7 +227,7 @@ class DualAscent(EpochSolver):
             gap = (primal - bound) / primal if primal > 0 else 0.0
             gaps[member] = min(gap, gaps[member])
             state.primal[member] = min(self._member_lams[member] * primal, state.primal[member])
-            if gap <= self.tol:
+            if gap <= self.tol and member in exact:
                 found = self._stretched(member, columns[member], factor, primal, bound)
                 self.solved[member] = replace(found, scores=factor * exact[member])
                 self.done.reshape(-1)[member] = True

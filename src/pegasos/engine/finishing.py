@@ -214,7 +214,8 @@ class Finisher:
         given = (self._intercept, self._tol, self._members)
         found = solve_logistic_sparsely(self._rows.X, targets, *given)
         for place in self._late(found):
-            (again,) = solve_logistic_iteratively(self._rows, [targets[place]], *given, start)
+            own = None if start is None else start[place : place + 1]
+            (again,) = solve_logistic_iteratively(self._rows, [targets[place]], *given, own)
             if again.relative < found[place].relative:
                 found[place] = _after(found[place], again)
         return found
