@@ -76,8 +76,8 @@ class SweepCV(FinishedSearch):
     memory : bytes (or "2GB") for all arrays of the sweep together, X excluded; None: half of what is free.
     max_time : seconds after which the sweep ends; the cells that are complete by then are compared.
     warm_path : SDCA with kernels: each λ starts from the solution of the next larger one. Faster; each cell has the certificate
-        that its `tol` asks for, but is no longer bit for bit what its estimator alone would give. (Nor is it without, where working
-        sets solve the hinge loss: smaller C may begin with the solution of the largest one.)
+        that its `tol` asks for, but is no longer bit for bit what its estimator alone would give. (Nor is it without, where
+        working sets solve the hinge loss: smaller C may begin with the solution of the largest one.)
     client : a distributed.Client: kernels and folds go to its workers, the rows once to each of them. Results, store and resuming
         are as on one machine, bit for bit; `n_jobs` says nothing then, and `memory` is for each worker.
     verbose : 1 shows progress on a terminal or in a notebook, 0 nothing; log records go to the logger "pegasos.search" always.
