@@ -64,7 +64,7 @@ class Lines(Protocol):
         """scores += changes·K[index], changes (predictors x index) and scores (predictors x all rows) in float64."""
 
     def scores_of(self, index: Array, coefficients: Array, wanted: Array | None = None, rounded: bool = False) -> Array:
-        """coefficients·K[index] of all rows, in the precision of the rows, or rounded as lines are; no line is kept for it.
+        """coefficients·K[index] of all rows, in the precision of the rows, or as rounded as lines are; no line is kept for it.
 
         With `wanted`, a mask, those of other rows (unless in `index`) may be anything.
         """
@@ -214,8 +214,6 @@ class RoundedMatrix(StoredLines):
         super().__init__(rows.kernel.matrix(X, X))
 
     def scores_of(self, index: Array, coefficients: Array, wanted: Array | None = None, rounded: bool = False) -> Array:
-        if rounded:
-            return super().scores_of(index, coefficients)
         return scores_by_symmetry(self._exact_rows, index, coefficients, wanted)
 
 

@@ -2,7 +2,7 @@
 
 Numbers are ordered by the leading bits of their float32 form (sign, exponent and four digits), so that one pass counts how many
 stand in each class of about equal ones, and another one marks the classes from the top. Who is last to be taken is a matter of
-a sixteenth of its number: as good a set as the exact one, in a tenth of the time.
+a sixteenth of its number: as good a set as the exact one, in half the time.
 """
 
 from __future__ import annotations
