@@ -13,8 +13,9 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from pegasos.engine import distances
-from pegasos.engine.distances import Pairs, fill_gram, fill_matrix, mirror_upper, self_values, squared_norms
+from pegasos.engine.distances import Pairs, fill_gram, fill_matrix, self_values, squared_norms
 from pegasos.engine.threads import blas_threads, run_blocks, single_threaded_blas
+from pegasos.engine.transposing import copy_transposed, mirror_upper
 
 MEASURES = ["inner", "squared", "manhattan"]
 EVERYTHING = slice(None)
@@ -222,13 +223,23 @@ def test_large_tiles_shrink_with_the_number_of_features():
 
 
 @dtypes
-@pytest.mark.parametrize("size", [0, 1, 5, 20])
-def test_mirror_upper(size, dtype, monkeypatch):
-    monkeypatch.setattr(distances, "TILE", 6)
+@pytest.mark.parametrize("size", [0, 1, 5, 16, 37])
+def test_mirror_upper(size, dtype):
     matrix = np.random.default_rng(7).normal(size=(size, size)).astype(dtype)
     expected = np.triu(matrix) + np.triu(matrix, 1).T
     mirror_upper(matrix)
     np.testing.assert_array_equal(matrix, expected)
+
+
+@dtypes
+@pytest.mark.parametrize("shape", [(0, 3), (16, 16), (17, 33), (40, 7), (7, 40)])
+def test_copy_transposed(shape, dtype):
+    """Whole squares and what is left of them, from and to parts of larger matrices; nothing else is touched."""
+    random = np.random.default_rng(7)
+    source, target = random.normal(size=(50, 60)).astype(dtype), np.zeros((61, 51), dtype=dtype)
+    copy_transposed(source[3 : 3 + shape[0], 5 : 5 + shape[1]], target[2 : 2 + shape[1], 1 : 1 + shape[0]])
+    np.testing.assert_array_equal(target[2 : 2 + shape[1], 1 : 1 + shape[0]], source[3 : 3 + shape[0], 5 : 5 + shape[1]].T)
+    assert np.count_nonzero(target) == shape[0] * shape[1]
 
 
 def test_unsorted_csr_with_duplicates_is_read_right_and_left_alone():

@@ -266,6 +266,7 @@ def test_many_rows_walk_no_epoch(monkeypatch: pytest.MonkeyPatch, bytes_of_matri
     X, y = table(2100, 4)
     sets = WorkingSets(StoredLines(Gaussian(2.0)(X)), np.ones(2100), Intercept.AUGMENTED)
     monkeypatch.setattr(finishing, "LARGEST_MATRIX", bytes_of_matrix)
+    monkeypatch.setattr(finishing, "SHARE_WORTH_MATRIX", 1.1)
     matrix, made = GramRows.K.fget, []
     monkeypatch.setattr(GramRows, "K", property(lambda self: made.append(self.pending) or matrix(self)))
     for dtype, tol in ((np.float32, 1e-3), (np.float64, 1e-5)):

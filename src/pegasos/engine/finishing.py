@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pegasos.engine.certificate import box, stretched
-from pegasos.engine.compiling import announced, compiled
+from pegasos.engine.certificate import box
 from pegasos.engine.factored import Spectrum, low_rank_spectrum, solve_by_factor, spectrum_of
 from pegasos.engine.function_space import FunctionSpace
 from pegasos.engine.held_rows import LARGEST_SHARE, solve_hinge_on_many
@@ -33,6 +32,7 @@ from pegasos.engine.mapped_rows import MappedRows
 from pegasos.engine.newton import solve_logistic
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.passes import MOST_FEATURES
+from pegasos.engine.pilot import SAMPLE, Pilot
 from pegasos.engine.resting_rows import solve_hinge_by_ascent
 from pegasos.engine.rows import ExplicitRows, GramRows
 from pegasos.engine.sample_start import TOO_FEW, foretold, sample_of
@@ -60,36 +60,14 @@ EPOCHS_WORTH_SETS, EPOCHS_WORTH_ITERATING, EPOCHS_WORTH_PRODUCTS = 4.0, 30.0, 4.
 EPOCHS_WORTH_RESTING = 4.0
 #: Rows up to which a factor of the whole kernel matrix is made, and rounds of working sets before a factor is thought of.
 FACTORED_ROWS, ROUNDS_BEFORE_FACTOR = 1500, 40
-#: Rows of a sample, the gap that one epoch on it leaves where epochs will crawl, the one up to which a sample foretells
-#: coefficients, and halvings for the length of w there.
-SAMPLE, CRAWLING_GAP, FORETOLD_GAP, PILOT_HALVINGS = 1000, 0.1, 0.95, 12
-#: Rows up to which epochs are walked on a kernel matrix; bytes of one that is computed as a whole for more rows, too, and
-#: predictors from which a larger one is; the smallest tolerance for which it may be rounded at first.
-SMALL_MATRIX, LARGEST_MATRIX, PREDICTORS_WORTH_MATRIX, LEAST_ROUNDED_GAP = 1500, 2**26, 3, 1e-7
-
-
-@compiled
-def gap_after_epoch(K: Array, labels: Array, bounds: Array, constant: float) -> float:
-    """The relative gap after one epoch of coordinate ascent for the hinge loss on K's rows, in their order."""
-    size = labels.size
-    scores, c, all_changes = np.zeros(size), np.zeros(size), 0.0
-    for i in range(size):
-        line, y = K[i], labels[i]
-        own = line[i] + constant
-        wanted = y * c[i] + (1.0 - y * (scores[i] + constant * all_changes)) / own if own > 0.0 else bounds[i]
-        change = y * min(max(wanted, 0.0), bounds[i]) - c[i]
-        if change != 0.0:
-            c[i] += change
-            all_changes += change
-            for j in range(size):
-                scores[j] += change * line[j]
-    scores += constant * all_changes
-    squared, linear = 0.0, 0.0
-    for i in range(size):
-        squared += c[i] * scores[i]
-        linear += labels[i] * c[i]
-    primal = stretched(labels, bounds, scores, 0.0, squared, PILOT_HALVINGS)[1]
-    return (primal - linear + 0.5 * squared) / primal if primal > 0.0 else 0.0
+#: Gaps that one epoch on a sample leaves: where epochs will crawl, up to which a sample foretells coefficients, and up to which
+#: it foretells all but a few.
+CRAWLING_GAP, FORETOLD_GAP, FORETOLD_WELL = 0.1, 0.95, 1e-3
+#: Rows up to which epochs are walked on a kernel matrix; the smallest tolerance for which it may be rounded at first.
+SMALL_MATRIX, LEAST_ROUNDED_GAP = 1500, 1e-7
+#: What makes a whole matrix worth while: so few bytes, so many predictors, or so large a share of rows that need a line (a line
+#: takes a row of the matrix, of which only one half is computed).
+LARGEST_MATRIX, PREDICTORS_WORTH_MATRIX, SHARE_WORTH_MATRIX = 2**26, 3, 0.15
 
 
 class Finisher:
@@ -162,7 +140,7 @@ class Finisher:
     def _solve_by_sets(self, targets: list[Target], start: Array | None, names: list[int] | None) -> list[Optimum]:
         by_lines = self._by_lines  # before the matrix is made
         if self._sets is None or names is None:
-            self._lines = self._make_lines(len(targets))
+            self._lines = self._make_lines(targets)
             self._sets = WorkingSets(self._lines, self._rows.diagonal, self._intercept, self._members)
         if start is None and by_lines and self._m > TOO_FEW:
             start = self._foretold(targets)
@@ -284,23 +262,20 @@ class Finisher:
             return False
         return self._rows.pending if isinstance(self._rows, GramRows) else not self._rows.shared
 
+    @cached_property
+    def _pilot(self) -> Pilot:
+        sample = sample_of(self._m, SAMPLE)
+        index = self._of_all(sample)
+        if self._by_lines:
+            few = (self._rows.flying if isinstance(self._rows, GramRows) else self._rows).some(index)
+            K = (few.rounded() if few.can_be_rounded else few).matrix()
+        else:
+            K = self._rows.between(index, index)
+        return Pilot(sample, self._m, K, 1.0 if self._intercept is Intercept.AUGMENTED else 0.0)
+
     def _pilot_gaps(self, targets: list[Target]) -> Array:
         """The gaps that one epoch on a sample leaves."""
-        sample = sample_of(self._m, SAMPLE)
-        constant = 1.0 if self._intercept is Intercept.AUGMENTED else 0.0
-        matrix, index = self._matrix, self._of_all(sample)
-        K = self._cross(sample) if matrix is None else matrix[np.ix_(index, index)]
-        with announced("pilot"):
-            gaps = [gap_after_epoch(K, target.labels[sample], target.bounds[sample], constant) for target in targets]
-        return np.array(gaps)
-
-    @property
-    def _matrix(self) -> Array | None:
-        """The kernel between all rows, where it is there or will be needed anyway."""
-        if self._by_lines:
-            rows = self._lines.rows
-            return rows.K if isinstance(rows, GramRows) else None
-        return self._rows.K if isinstance(self._rows, GramRows) else None
+        return np.array([self._pilot.gap(target) for target in targets])
 
     def _foretold(self, targets: list[Target]) -> Array | None:
         """Coefficients that a sample foretells: most of them are right unless C is so large that zero is better."""
@@ -343,8 +318,8 @@ class Finisher:
         index = self._of_all(sample)
         return np.ascontiguousarray(self._rows.between(index, index))
 
-    def _make_lines(self, predictors: int) -> Lines:
-        """Of a large matrix that is planned but not there yet only the lines that are needed are computed, for few predictors."""
+    def _make_lines(self, targets: list[Target]) -> Lines:
+        """Of a large matrix that is planned but not there yet only the lines that are needed are computed, if they are few."""
         # few rows are not worth it: so they give the same model whether their matrix fits the memory or not
         rows, rounding = self._rows, self._tol >= LEAST_ROUNDED_GAP and self._m > SMALL_MATRIX
         if not isinstance(rows, GramRows) or not self._by_lines:
@@ -352,9 +327,16 @@ class Finisher:
         flying = rows.flying
         rounded = rounding and flying.can_be_rounded
         numbers = rows.count * rows.count
-        if predictors >= PREDICTORS_WORTH_MATRIX or numbers * (4 if rounded else rows.dtype.itemsize) <= LARGEST_MATRIX:
+        if numbers * (4 if rounded else rows.dtype.itemsize) <= LARGEST_MATRIX or self._needs_many_lines(targets):
             return RoundedMatrix(flying) if rounded else StoredLines(rows.K)
         return lines_of(flying, numbers * rows.dtype.itemsize, rounding)
+
+    def _needs_many_lines(self, targets: list[Target]) -> bool:
+        if len(targets) >= PREDICTORS_WORTH_MATRIX:
+            return True
+        if self._pilot_gaps(targets).max() <= FORETOLD_WELL:
+            return False
+        return sum(self._pilot.support(target) for target in targets) >= SHARE_WORTH_MATRIX
 
 
 def _after(before: Optimum, optimum: Optimum) -> Optimum:

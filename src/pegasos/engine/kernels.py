@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pegasos.engine.distances import Measure, Pairs, fill_gram, fill_matrix, mirror_upper, self_values, squared_norms
+from pegasos.engine.distances import Measure, Pairs, fill_gram, fill_matrix, self_values, squared_norms
 from pegasos.engine.elementwise import as_rows, raise_to_power, variance_of
 from pegasos.engine.exponential import decay
+from pegasos.engine.transposing import mirror_upper
 
 #: What `pegasos.kernels` offers.
 __all__ = ["CustomKernel", "Exponential", "Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial"]

@@ -210,8 +210,7 @@ class RoundedMatrix(StoredLines):
 
     def __init__(self, rows: KernelRows) -> None:
         self._exact_rows = rows
-        X = rows.rounded().X
-        super().__init__(rows.kernel.matrix(X, X))
+        super().__init__(rows.rounded().matrix())
 
     def scores_of(self, index: Array, coefficients: Array, wanted: Array | None = None, rounded: bool = False) -> Array:
         return scores_by_symmetry(self._exact_rows, index, coefficients, wanted)

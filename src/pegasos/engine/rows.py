@@ -297,6 +297,10 @@ class KernelRows(DualRows):
         """The same kernel between some of the rows."""
         return KernelRows(self.kernel, self.X[index])
 
+    def matrix(self) -> Array:
+        """The kernel between all rows."""
+        return self.kernel.matrix(self.X, self.X)
+
     def between(self, rows: Array, columns: Any) -> Array:
         if self._pairs is None:
             return self.kernel(self.X[rows], self.X[columns])
