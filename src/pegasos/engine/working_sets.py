@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.engine.common_sets import COMMON_ROUNDS, LEAST_CLASSES, common_rows, gather_lines
 from pegasos.engine.compiling import announced
 from pegasos.engine.exact_scores import ExactScores
 from pegasos.engine.followers import Followers
@@ -40,6 +41,7 @@ class _Run:
     exact: ExactScores | None
     start: Array | None
     names: list[int]
+    spread: bool = True  # whether gains may be spread over so many rows that one set serves all
 
     def late(self, going: list[int], tol: float, rounds: int) -> list[int]:
         """Those who have not arrived, and may."""
@@ -159,7 +161,35 @@ class WorkingSets:
         run.exact.settle(predictors, arrived, run.scores, lambda j: predictors[j].look(self._members_of(run.scores[j]), tol))
 
     def _round(self, run: _Run, late: list[int]) -> None:
-        """One set for each predictor that is late, and the scores after all of them."""
+        """One set for each predictor that is late, or one for all of them, and the scores after that."""
+        alike = _alike(run.predictors, late)
+        rows = self._common_rows(run, late) if len(alike) >= LEAST_CLASSES else None
+        if rows is None:
+            self._improve_in_own_sets(run, alike)
+        else:
+            self._improve_in_one_set(run, late, rows)
+        check_interruption()
+
+    def _common_rows(self, run: _Run, late: list[int]) -> Array | None:
+        predictors = [run.predictors[j] for j in late]
+        run.spread &= self._lines.independent and not any(one.precise or one.rounds >= COMMON_ROUNDS for one in predictors)
+        rows = common_rows([one.gains for one in predictors]) if run.spread else None
+        run.spread = rows is not None
+        return rows
+
+    def _improve_in_one_set(self, run: _Run, late: list[int], rows: Array) -> None:
+        kernel = self._lines.within(self._rows[rows], self._constant, self._factor, np.float32)
+        gather_lines(kernel)
+        changes: dict[int, Array] = {}
+
+        def improve(place: int) -> None:
+            changes[late[place]] = run.predictors[late[place]].improve(rows, np.arange(len(rows)), kernel)
+
+        run_each(improve, range(len(late)), self._lines.most_workers)
+        self._lines.done_with(kernel)
+        self._add(run, late, dict.fromkeys(late, rows), changes)
+
+    def _improve_in_own_sets(self, run: _Run, alike: list[list[int]]) -> None:
         sets: dict[int, Array] = {}
         changes: dict[int, Array] = {}
 
@@ -174,14 +204,12 @@ class WorkingSets:
             if self._lines.independent:  # at once: what was read of the lines is still in the cache
                 self._add(run, members, sets, changes)
 
-        alike = _alike(run.predictors, late)
         if len(alike) > 1:
             run_each(lambda group: improve(alike[group]), range(len(alike)), self._lines.most_workers)
         else:
             improve(alike[0])  # here all threads help with the kernel
-        check_interruption()
         if not self._lines.independent:
-            self._add(run, late, sets, changes)
+            self._add(run, [j for members in alike for j in members], sets, changes)
 
     def _add(self, run: _Run, who: list[int], sets: dict[int, Array], changes: dict[int, Array]) -> None:
         """The scores of these predictors after the changes of their sets."""
