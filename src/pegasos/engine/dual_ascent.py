@@ -198,7 +198,7 @@ class DualAscent(EpochSolver):
             columns = self.member_columns()[members]
             start = self.walk.coefficients()[columns][:, self.rows].astype(np.float64)
         targets = [self._target(int(member)) for member in members]
-        if self.finisher.warm_path:
+        if self.finisher.warm_path or (not self.epoch and self.finisher.path_pays):
             found = self.finisher.solve_path(targets, [divmod(int(member), len(self.lams))[0] for member in members])
         else:
             found = self.finisher.solve(targets, start)

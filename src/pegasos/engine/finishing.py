@@ -152,6 +152,11 @@ class Finisher:
             self._go_on(targets, found, list(range(len(targets))) if names is None else names)
         return found
 
+    @property
+    def path_pays(self) -> bool:
+        """Whether those who walk no epoch are better solved one λ after the other; on few rows cells do not depend on others."""
+        return self._loss.linear_dual and not self._explicit and self._m > SMALL_MATRIX
+
     def solve_path(self, targets: list[Target], classes: list[int]) -> list[Optimum]:
         """The same along the path of λ: the predictors of a class one after the other, each from where the one before ended."""
         turns: dict[int, list[int]] = {}
