@@ -59,6 +59,50 @@ def uncertain_rows(labels: Array, bounds: Array, c: Array, scores: Array, bias: 
     return found
 
 
+@compiled
+def start_of_steps(
+    index: Array,
+    places: Array,
+    labels: Array,
+    bounds: Array,
+    c: Array,
+    scores: Array,
+    diagonal: Array,
+    bias: float,
+    scale: float,
+    v: Array,
+    own: Array,
+    down: Array,
+    up: Array,
+) -> None:
+    """Gradient, K_ii and room of the rows `index`, at their places in a set; all others of the set have none."""
+    for k in range(index.size):
+        i, place = index[k], places[k]
+        top = labels[i] * bounds[i]
+        v[place] = labels[i] - scores[i] - bias
+        own[place] = diagonal[i] / scale
+        down[place] = (min(0.0, top) - c[i]) * scale
+        up[place] = (max(0.0, top) - c[i]) * scale
+
+
+@compiled
+def end_of_steps(
+    index: Array, places: Array, labels: Array, bounds: Array, before: Array, change: Array, factor: float, down: Array, up: Array
+) -> Array:
+    """Coefficients after the changes; who ran out of room is at the bound itself, not a rounding beside it."""
+    after = np.empty(index.size)
+    for k in range(index.size):
+        place, top = places[k], labels[index[k]] * bounds[index[k]]
+        low, high = min(0.0, top), max(0.0, top)
+        if down[place] >= 0.0:
+            after[k] = low
+        elif up[place] <= 0.0:
+            after[k] = high
+        else:
+            after[k] = min(max(before[k] + change[place] * factor, low), high)
+    return after
+
+
 class Predictor:
     """One target on its way to the optimum: its coefficients, scores, certificate, and the next set."""
 
@@ -118,28 +162,25 @@ class Predictor:
 
         The kernel is that of a set of `len(kernel.K)` rows, of which those of `index` are at `places`.
         """
-        spread, scale = partial(_spread, kernel.K, places), 1.0 / kernel.factor
-        top = self.labels[index] * self.bounds[index]
-        before = self.c[index]
-        low, high = np.minimum(0.0, top), np.maximum(0.0, top)
-        down, up = spread((low - before) * scale), spread((high - before) * scale)
-        v = spread(self.labels[index] - self.scores[index] - self.bias)
-        diagonal = spread(self._diagonal[index] * kernel.factor)
+        scale = 1.0 / kernel.factor
+        own = (self.labels, self.bounds, self.c, self.scores, self._diagonal)
+        v, diagonal, down, up = np.zeros((4, len(kernel.K)), dtype=kernel.K.dtype)
+        start_of_steps(index, places, *own, self.bias, scale, v, diagonal, down, up)
         worth = SHARE_OF_GAP * (self.primal - self.bound) / len(index)
         least = scale * min(worth, SHARE_OF_GAIN * float(self.gains.max()))
-        change, taken = np.zeros(len(index)), 0
+        change, taken = np.zeros(len(kernel.K)), 0
         while taken < STEPS_A_ROW * len(index):
             check_interruption()
             part, steps = climb(kernel, diagonal, v, down, up, least, STEPS_AT_ONCE, self._free)
-            change += part[places]
+            change += part
             taken += steps
             if steps < STEPS_AT_ONCE:
                 break
-        down, up = down[places], up[places]
-        # who ran out of room is at the bound itself, not a rounding beside it
-        after = np.where(down >= 0, low, np.where(up <= 0, high, np.clip(before + change / scale, low, high)))
+        before = self.c[index]
+        after = end_of_steps(index, places, self.labels, self.bounds, before, change, kernel.factor, down, up)
         if self._free:
-            after = rebalanced(after, low, high, float(before.sum()))
+            top = self.labels[index] * self.bounds[index]
+            after = rebalanced(after, np.minimum(0.0, top), np.maximum(0.0, top), float(before.sum()))
         self.c[index] = after
         # who is not there soon has many rows that must move together; if most go straight to their bound, a large set is cheap
         at_bound = np.count_nonzero(np.abs(after) >= self.bounds[index])
@@ -162,13 +203,6 @@ class Predictor:
         scores = None if products is None else self.factor * (products + bias)
         certified = self.primal, self.bound, self.rounds, tuple(self._course)
         return Optimum(self.factor * self.c, self.factor * bias, self.labels * self.c, *certified, scores)
-
-
-def _spread(K: Array, places: Array, values: Array) -> Array:
-    """Values of some rows of a set among zeros for the others, in K's dtype."""
-    full = np.zeros(len(K), dtype=K.dtype)
-    full[places] = values
-    return full
 
 
 def best_bias(v: Array, bounds: Array, labels: Array) -> float:

@@ -213,6 +213,10 @@ class WorkingSets:
 
     def _add(self, run: _Run, who: list[int], sets: dict[int, Array], changes: dict[int, Array]) -> None:
         """The scores of these predictors after the changes of their sets."""
+        if len(who) == 1:
+            (j,) = who
+            self._lines.add(self._rows[sets[j]], changes[j][None], run.scores[j : j + 1])
+            return
         union = self._union([sets[j] for j in who])
         together = np.zeros((len(who), len(union)))
         for place, j in enumerate(who):
