@@ -114,7 +114,7 @@ class Predictor:
         self.scores = np.zeros(len(diagonal))
         self.gains = np.empty(len(diagonal))
         self.bias, self.factor, self.primal, self.bound = 0.0, 1.0, math.inf, -math.inf
-        self.rounds = 0
+        self.rounds = self.steps = 0  # steps of the last round
         self._size = SMALLEST_SET
         self.precise = False
         self.exact_at = -1  # the round after which scores were last computed exactly
@@ -187,6 +187,7 @@ class Predictor:
         if self.rounds % 2 or 2 * at_bound > len(index):
             self._size = max(self._size, min(2 * self._size, self._most(taken > len(index))))
         self.rounds += 1
+        self.steps = taken
         return np.asarray(after - before)
 
     def _most(self, steps_were_many: bool) -> int:

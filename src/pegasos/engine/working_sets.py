@@ -205,7 +205,9 @@ class WorkingSets:
                 self._add(run, members, sets, changes)
 
         if len(alike) > 1:
-            run_each(lambda group: improve(alike[group]), range(len(alike)), self._lines.most_workers)
+            # the longest first, as far as the last round tells, so that no thread ends up alone with one
+            order = sorted(alike, key=lambda members: -sum(run.predictors[j].steps for j in members))
+            run_each(lambda group: improve(order[group]), range(len(order)), self._lines.most_workers)
         else:
             improve(alike[0])  # here all threads help with the kernel
         if not self._lines.independent:
