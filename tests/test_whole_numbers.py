@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -124,6 +127,25 @@ def test_sums_that_would_not_fit(size, fits):
 
 
 @fast
+def test_rows_that_are_all_the_same():
+    X = np.tile(np.arange(40.0), (600, 1))
+    assert integer_squares(X, X) is not None
+    np.testing.assert_array_equal(Pairs("squared", X).tile(EVERYTHING, EVERYTHING), 0.0)
+
+
+@fast
+@dtypes
+def test_squares_beyond_the_range_are_told(dtype):
+    largest = np.finfo(dtype).max
+    X = (whole(256) * np.sqrt(largest) / 100).astype(dtype)
+    assert integer_squares(X, X) is None
+    with pytest.raises(ValueError, match="overflow"):
+        Pairs("squared", X)
+    tiny = (whole(256) * (2 * np.sqrt(np.finfo(dtype).tiny) / 255)).astype(dtype)
+    assert integer_squares(tiny, tiny) is None  # the largest squares are there, those of a step are not
+
+
+@fast
 def test_few_pairs_or_features_are_not_looked_at(monkeypatch):
     monkeypatch.setattr(integer_products, "whole_numbers", lambda matrices: pytest.fail("looked"))
     assert integer_squares(*[whole(256)[:, :31].astype(float)] * 2) is None
@@ -135,6 +157,15 @@ def test_a_processor_without_them(monkeypatch):
     X = whole(256).astype(float)
     assert integer_squares(X, X) is None
     assert Pairs("squared", X).tile(slice(0, 1), slice(1, 2)) == ((X[0] - X[1]) ** 2).sum()
+
+
+@pytest.mark.parametrize("asked", [{"NUMBA_CPU_NAME": "generic"}, {"NUMBA_CPU_FEATURES": "+sse2"}], ids=str)
+def test_code_for_another_processor(asked, tmp_path):
+    """Whoever tells Numba to compile for another processor gets no instructions that it does not have."""
+    code = "from pegasos.engine.integer_products import can_multiply; print(can_multiply())"
+    environment = {**os.environ, **asked, "NUMBA_CACHE_DIR": str(tmp_path)}
+    told = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "False"
 
 
 @fast

@@ -7,7 +7,8 @@
 
 "Few" means that a matrix of features x features is cheap: then not one epoch is worth while. Every choice is made for one
 predictor by itself, so that it is the same in a fit as in a sweep over many of them. A sweep has its kernel matrices anyway; a
-fit on many rows for which no epoch is worth while computes only the lines that working sets need.
+fit on many rows for which no epoch is worth while computes only the lines that working sets need, if a sample tells that these
+will be few.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -44,7 +45,8 @@ WORTH_LEAVING_OUT = 0.95
 @cache
 def can_multiply() -> bool:
     """Whether code is compiled for a processor that has the instructions."""
-    return {"+avx512f", "+avx512vnni"} <= set(get_host_cpu_features().split(","))
+    asked = numba.config.CPU_FEATURES  # what NUMBA_CPU_FEATURES or NUMBA_CPU_NAME say instead of the processor
+    return {"+avx512f", "+avx512vnni"} <= set((get_host_cpu_features() if asked is None else asked).split(","))
 
 
 @intrinsic
@@ -183,11 +185,13 @@ def integer_squares(X: Array, Z: Array) -> IntegerSquares | None:
     found = whole_numbers([X] if Z is X else [X, Z])
     if found is None:
         return None
-    matrices, step = _without_constants(found[0]), found[1]
+    matrices, factor = _without_constants(found[0]), found[1] ** 2
     sides = [_Side(whole) for whole in matrices]
-    if max(side.norms.max() for side in sides) > MOST_SQUARED:
+    largest, numbers = int(max(side.norms.max() for side in sides)), np.finfo(X.dtype)
+    # what does not fit the dtype is told by whoever computes with it
+    if largest > MOST_SQUARED or factor < float(numbers.tiny) or 4.0 * largest * factor > float(numbers.max):
         return None
-    return IntegerSquares(sides[0], sides[-1], step**2)
+    return IntegerSquares(sides[0], sides[-1], factor)
 
 
 def _without_constants(matrices: list[Array]) -> list[Array]:
@@ -195,6 +199,6 @@ def _without_constants(matrices: list[Array]) -> list[Array]:
     used = np.zeros(matrices[0].shape[1], dtype=bool)
     for whole in matrices:
         used |= (whole != matrices[0][0]).any(axis=0)
-    if np.count_nonzero(used) > WORTH_LEAVING_OUT * len(used):
+    if not used.any() or np.count_nonzero(used) > WORTH_LEAVING_OUT * len(used):
         return matrices
     return [np.compress(used, whole, axis=1) for whole in matrices]
