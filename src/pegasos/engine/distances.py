@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pegasos.engine.compiling import announced, compiled
-from pegasos.engine.integer_products import IntegerSquares, integer_squares
+from pegasos.engine.integer_products import WORTH_LEAVING_OUT, IntegerSquares, integer_squares
 from pegasos.engine.threads import run_blocks
 from pegasos.engine.transposing import copy_transposed, mirror_upper
 
@@ -35,8 +35,6 @@ CHUNK = 2**18
 ACCURACY = {"float32": 2.0**-11.5, "float64": 2.0**-36}
 # Above this share of near pairs a whole tile at higher precision is cheaper than gathering the rows of each pair.
 MANY = 1 / 16
-# The share of columns that must be left for a copy of them to pay.
-WORTH_LEAVING_OUT = 0.95
 # Measured: the product of densified rows overtakes the sparse one at density 0.03 (300 features) to 0.08 (3000).
 DENSE_ENOUGH = 1 / 16
 
