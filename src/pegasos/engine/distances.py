@@ -6,6 +6,7 @@ b agree, so pairs that lie near each other are computed once more from the diffe
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
@@ -92,6 +93,14 @@ class Pairs:
         self._bound = self.dtype.type(np.finfo(self.dtype).eps / ACCURACY[self.dtype.name])
         self._a_norms = a_norms.astype(self.dtype)
         self._b_norms = b_norms.astype(self.dtype)
+
+    def rounded(self) -> Pairs | None:
+        """The same in float32, where nothing but the result has to be rounded for that: distances of whole numbers."""
+        if self.measure != "squared" or self._whole is None or not self._whole.fit(np.float32):
+            return None
+        found = copy.copy(self)
+        found.dtype = np.dtype(np.float32)
+        return found
 
     def _leave_out_constants(self) -> None:
         """Columns that are 0 in all centred rows, such as edges of pictures, add nothing: products are shorter without them."""

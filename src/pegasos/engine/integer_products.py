@@ -164,6 +164,12 @@ class IntegerSquares:
 
     def __init__(self, first: _Side, second: _Side, factor: float) -> None:
         self._first, self._second, self._factor = first, second, factor
+        self.largest = int(max(first.norms.max(), second.norms.max()))
+
+    def fit(self, dtype: Any) -> bool:
+        """Whether numbers of this type have room for them."""
+        numbers = np.finfo(dtype)
+        return self._factor >= float(numbers.tiny) and 4.0 * self.largest * self._factor <= float(numbers.max)
 
     def fill(self, rows: Index, columns: Index, out: Array) -> None:
         """Those between these rows of the first and of the second side."""
@@ -187,11 +193,9 @@ def integer_squares(X: Array, Z: Array) -> IntegerSquares | None:
         return None
     matrices, factor = _without_constants(found[0]), found[1] ** 2
     sides = [_Side(whole) for whole in matrices]
-    largest, numbers = int(max(side.norms.max() for side in sides)), np.finfo(X.dtype)
+    found_squares = IntegerSquares(sides[0], sides[-1], factor)
     # what does not fit the dtype is told by whoever computes with it
-    if largest > MOST_SQUARED or factor < float(numbers.tiny) or 4.0 * largest * factor > float(numbers.max):
-        return None
-    return IntegerSquares(sides[0], sides[-1], factor)
+    return found_squares if found_squares.largest <= MOST_SQUARED and found_squares.fit(X.dtype) else None
 
 
 def _without_constants(matrices: list[Array]) -> list[Array]:

@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from pegasos.engine.compiling import compiled
-from pegasos.engine.distances import Pairs, canonical, squared_norms
+from pegasos.engine.distances import Pairs, canonical, fill_gram, squared_norms
 from pegasos.engine.kernels import Kernel
 from pegasos.engine.threads import run_blocks
 
@@ -291,7 +291,11 @@ class KernelRows(DualRows):
 
     def rounded(self) -> KernelRows:
         """The same kernel between rows rounded to float32."""
-        return KernelRows(self.kernel, self.X.astype(np.float32))
+        found = KernelRows(self.kernel, self.X.astype(np.float32))
+        pairs = None if self._pairs is None else self._pairs.rounded()
+        if pairs is not None:
+            found._pairs = pairs
+        return found
 
     def some(self, index: Array) -> KernelRows:
         """The same kernel between some of the rows."""
@@ -299,7 +303,7 @@ class KernelRows(DualRows):
 
     def matrix(self) -> Array:
         """The kernel between all rows."""
-        return self.kernel.matrix(self.X, self.X)
+        return self.kernel.matrix(self.X, self.X) if self._pairs is None else fill_gram(self._pairs, self.kernel.transform)
 
     def between(self, rows: Array, columns: Any) -> Array:
         if self._pairs is None:
