@@ -26,7 +26,7 @@ from pegasos.engine.rows import (
     read_only,
 )
 from pegasos.engine.symmetric import scores_by_symmetry
-from pegasos.engine.threads import run_blocks, single_threaded_blas
+from pegasos.engine.threads import blas_threads, run_blocks, single_threaded_blas
 
 Array = np.ndarray[Any, Any]
 
@@ -97,6 +97,13 @@ def add_segments(slots: Array, changes: Array, values: Array, start: int, stop: 
                 target[i] += change * line[i]
 
 
+@compiled
+def add_lines(slots: Array, changes: Array, values: Array, scores: Array) -> None:
+    """All columns of `add_segments`, in segments that stay in the cache meanwhile."""
+    for start in range(0, scores.shape[1], TILE_COLUMNS):
+        add_segments(slots, changes, values, start, min(start + TILE_COLUMNS, scores.shape[1]), scores)
+
+
 class ExplicitLines:
     """Explicit features: the scores follow from the vector that the changes are."""
 
@@ -156,7 +163,12 @@ class StoredLines:
 
     def within(self, index: Array, constant: float, factor: float, kind: Any) -> SetKernel:
         K, known = self._square(len(index), kind), np.zeros(len(index), dtype=bool)
-        return SetKernel(K, known, read_only(self._values), self._slots(index), index, constant, factor)
+        columns = index[:0] if self._is_all(index) else index
+        return SetKernel(K, known, read_only(self._values), self._slots(index), columns, constant, factor)
+
+    def _is_all(self, index: Array) -> bool:
+        """Whether these are all rows, in their order."""
+        return len(index) == self._width and bool((index[1:] > index[:-1]).all())
 
     def _square(self, size: int, kind: Any) -> Array:
         """Room for the kernel of a set: that of one before if it is enough, because fresh pages are slower than the work."""
@@ -173,6 +185,9 @@ class StoredLines:
         self._spare.append(kernel.K.base)
 
     def add(self, index: Array, changes: Array, scores: Array) -> None:
+        if len(changes) == 1 and self.whole and blas_threads() == 1:  # nobody to share the work with
+            add_lines(index, changes, self._values, scores)
+            return
         used = np.flatnonzero(changes.any(axis=0))
         dense = np.count_nonzero(changes) >= max(PRODUCT_FROM, PRODUCT_SHARE * len(changes)) * len(used)
         for start in range(0, len(used), self._capacity):

@@ -17,11 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pegasos.engine.compiling import compiled
+from pegasos.engine.float_bits import LAST_PLACE, key_of, place_of
 
 Array = np.ndarray[Any, Any]
-
-#: Gains of which the largest is found at once.
-STRETCH = 256
 
 
 class SetKernel(NamedTuple):
@@ -30,7 +28,8 @@ class SetKernel(NamedTuple):
     #: The kernel, times `factor`, where a line is `known`.
     K: Array
     known: Array
-    #: values[slots[i], columns[j]] is the kernel between rows i and j of the set, without the constant feature.
+    #: values[slots[i], columns[j]] is the kernel between rows i and j of the set, without the constant feature; without columns
+    #: it is values[slots[i], j].
     values: Array
     slots: Array
     columns: Array
@@ -50,96 +49,98 @@ def line_of(kernel: Any, place: int) -> Array:
     line = kernel.K[place]
     if not kernel.known[place]:
         kernel.known[place] = True
+        kind = kernel.K.dtype.type
+        factor, constant = kind(kernel.factor), kind(kernel.constant)
         source, columns = kernel.values[kernel.slots[place]], kernel.columns
-        for j in range(columns.size):
-            line[j] = kernel.factor * (source[columns[j]] + kernel.constant)
+        if columns.size == 0:
+            for j in range(source.size):
+                line[j] = factor * (kind(source[j]) + constant)
+        else:
+            for j in range(columns.size):
+                line[j] = factor * (kind(source[columns[j]]) + constant)
     return line
 
 
-@compiled
-def largest(bits: Array) -> int:
-    """Where the largest of some gains is, which are not negative: as integers their bits have the same order.
-
-    A maximum of integers is searched in vector registers, one of floating point numbers is not (NaN is in the way); where it is,
-    is searched in one stretch only.
-    """
-    best, place = bits[0], 0
-    for start in range(0, bits.size, STRETCH):
-        part = bits[start : start + STRETCH]
-        top = part[0]
-        for i in range(part.size):
-            top = max(top, part[i])
-        if top > best:
-            best, place = top, start
-    while bits[place] != best:
-        place += 1
-    return place
-
-
 @partial(compiled, any_order=True)
-def single_gains(v: Array, diagonal: Array, inverse: Array, low: Array, high: Array, gains: Array) -> None:
-    """What each coordinate gains by its own best step."""
+def best_alone(v: Array, diagonal: Array, inverse: Array, low: Array, high: Array) -> int:
+    """The coordinate that gains most by its own best step."""
     half = v.dtype.type(0.5)
+    best = key_of(v.dtype.type(-np.inf), LAST_PLACE)
     for i in range(v.size):
         step = min(max(v[i] * inverse[i], low[i]), high[i])
-        gains[i] = step * (v[i] - half * diagonal[i] * step)
+        best = max(best, key_of(step * (v[i] - half * diagonal[i] * step), i))
+    return place_of(best)
 
 
 @partial(compiled, any_order=True)
-def pair_gains(p: int, row: Array, v: Array, diagonal: Array, low: Array, high: Array, tiny: Any, gains: Array) -> None:
-    """What coordinate p gains together with each other one: the other's best, p at its own best; then p's best after that."""
-    half = v.dtype.type(0.5)
+def best_partner(p: int, row: Array, v: Array, diagonal: Array, low: Array, high: Array, tiny: Any) -> int:
+    """With which other one coordinate p gains most: the other's best, p at its own best; then p's best after that.
+
+    It is p itself, where no pair gains more than p does alone: as a partner of its own p has no room.
+    """
+    half, zero = v.dtype.type(0.5), v.dtype.type(0)
     own, slope, least, most = diagonal[p], v[p], low[p], high[p]
+    low[p] = high[p] = zero
     inverse = v.dtype.type(1) / own
+    best = key_of(v.dtype.type(-np.inf), LAST_PLACE)
     for j in range(v.size):
         share = row[j] * inverse
         # nearly parallel rows gain nothing together
         rest = max(diagonal[j] - row[j] * share, tiny * diagonal[j])
         second = min(max((v[j] - slope * share) / rest, low[j]), high[j])
         first = min(max(slope * inverse - share * second, least), most)
-        gains[j] = first * (slope - half * own * first - row[j] * second) + second * (v[j] - half * diagonal[j] * second)
+        gain = first * (slope - half * own * first - row[j] * second) + second * (v[j] - half * diagonal[j] * second)
+        best = max(best, key_of(gain, j))
+    low[p], high[p] = least, most
+    return place_of(best)
 
 
 @compiled
 def partners_step(p: int, q: int, row: Array, v: Array, diagonal: Array, low: Array, high: Array, tiny: Any) -> Any:
-    """The step of q that `pair_gains` has found best together with p."""
+    """The step of q that is best together with p."""
     share = row[q] / diagonal[p]
     rest = max(diagonal[q] - row[q] * share, tiny * diagonal[q])
     return min(max((v[q] - v[p] * share) / rest, low[q]), high[q])
 
 
 @partial(compiled, any_order=True)
-def gains_after(
-    first: Any,
-    row: Array,
-    second: Any,
-    other: Array,
-    v: Array,
-    diagonal: Array,
-    inverse: Array,
-    low: Array,
-    high: Array,
-    gains: Array,
-) -> None:
-    """`take_steps` and `single_gains` in one pass."""
+def best_after(
+    first: Any, row: Array, second: Any, other: Array, v: Array, diagonal: Array, inverse: Array, low: Array, high: Array
+) -> int:
+    """`take_steps` and `best_alone` in one pass."""
     half = v.dtype.type(0.5)
+    best = key_of(v.dtype.type(-np.inf), LAST_PLACE)
     for i in range(v.size):
         now = v[i] - (first * row[i] + second * other[i])
         v[i] = now
         step = min(max(now * inverse[i], low[i]), high[i])
-        gains[i] = step * (now - half * diagonal[i] * step)
+        best = max(best, key_of(step * (now - half * diagonal[i] * step), i))
+    return place_of(best)
 
 
 @partial(compiled, any_order=True)
-def balanced_gains(p: int, row: Array, v: Array, diagonal: Array, low: Array, high: Array, tiny: Any, gains: Array) -> None:
-    """What is gained by moving p up and another coordinate down by as much."""
-    half = v.dtype.type(0.5)
+def steepest(v: Array, low: Array, high: Array) -> tuple[int, int]:
+    """Of those that may go up the one of the largest gradient, of those that may go down the one of the smallest."""
+    nothing = v.dtype.type(-np.inf)
+    up = down = key_of(nothing, LAST_PLACE)
+    for i in range(v.size):
+        up = max(up, key_of(v[i] if high[i] > 0.0 else nothing, i))
+        down = max(down, key_of(-v[i] if low[i] < 0.0 else nothing, i))
+    return place_of(up), place_of(down)
+
+
+@partial(compiled, any_order=True)
+def best_opposite(p: int, row: Array, v: Array, diagonal: Array, low: Array, high: Array, tiny: Any) -> int:
+    """Which coordinate gains most by going down as far as p goes up."""
+    half, zero = v.dtype.type(0.5), v.dtype.type(0)
     own, slope, most = diagonal[p], v[p], high[p]
+    best = key_of(v.dtype.type(-np.inf), LAST_PLACE)
     for j in range(v.size):
-        pull = slope - v[j]
+        pull = slope - v[j]  # of p itself: none
         curve = max(own + diagonal[j] - (row[j] + row[j]), tiny * (own + diagonal[j]))
-        step = min(max(pull / curve, v.dtype.type(0)), most, -low[j])
-        gains[j] = step * (pull - half * curve * step)
+        step = min(max(pull / curve, zero), most, -low[j])
+        best = max(best, key_of(step * (pull - half * curve * step), j))
+    return place_of(best)
 
 
 @compiled
@@ -159,100 +160,70 @@ def move(place: int, step: Any, low: Array, high: Array, change: Array) -> None:
 
 @compiled
 def climb_pairs(
-    kernel: Any,
-    diagonal: Array,
-    v: Array,
-    low: Array,
-    high: Array,
-    least: float,
-    most: int,
-    tiny: Any,
-    gains: Array,
-    bits: Array,
-    change: Array,
+    kernel: Any, diagonal: Array, v: Array, low: Array, high: Array, least: float, most: int, tiny: Any, change: Array
 ) -> int:
-    """Pair steps, in place, until no single step gains more than `least`; `bits` is a view of `gains`. Returns their number."""
+    """Pair steps, in place, until no single step gains more than `least`. Returns their number."""
     inverse = np.empty_like(v)
-    zero = v.dtype.type(0)
+    half, zero = v.dtype.type(0.5), v.dtype.type(0)
     for i in range(v.size):
         # of a row of length zero nothing but its own bound ends the step
         diagonal[i] = max(diagonal[i], tiny * tiny)
         inverse[i] = v.dtype.type(1) / diagonal[i]
-    single_gains(v, diagonal, inverse, low, high, gains)
+    p = best_alone(v, diagonal, inverse, low, high)
     for count in range(most):
-        p = largest(bits)
-        alone = gains[p]
+        step = min(max(v[p] * inverse[p], low[p]), high[p])
+        alone = step * (v[p] - half * diagonal[p] * step)
         if not alone > least:
             return count
         row = line_of(kernel, p)
-        pair_gains(p, row, v, diagonal, low, high, tiny, gains)
-        gains[p] = alone
-        q = largest(bits)
+        q = best_partner(p, row, v, diagonal, low, high, tiny)
         second = zero if q == p else partners_step(p, q, row, v, diagonal, low, high, tiny)
         first = min(max((v[p] - row[q] * second) * inverse[p], low[p]), high[p])
         move(p, first, low, high, change)
         if second != zero:
             move(q, second, low, high, change)
-        gains_after(first, row, second, line_of(kernel, q), v, diagonal, inverse, low, high, gains)
+        p = best_after(first, row, second, line_of(kernel, q), v, diagonal, inverse, low, high)
     return most
 
 
 @compiled
 def climb_balanced_pairs(
-    kernel: Any,
-    diagonal: Array,
-    v: Array,
-    low: Array,
-    high: Array,
-    least: float,
-    most: int,
-    tiny: Any,
-    gains: Array,
-    bits: Array,
-    change: Array,
+    kernel: Any, diagonal: Array, v: Array, low: Array, high: Array, least: float, most: int, tiny: Any, change: Array
 ) -> int:
     """The same where the sum of all coefficients must stay as it is: one goes up by as much as another goes down."""
-    size = v.size
     shortest = np.inf
-    for i in range(size):
+    for i in range(v.size):
         if diagonal[i] > 0.0:
             shortest = min(shortest, diagonal[i])
         diagonal[i] = max(diagonal[i], tiny * tiny)
     for count in range(most):
-        p, lowest = -1, np.inf
-        for i in range(size):
-            if high[i] > 0.0 and (p < 0 or v[i] > v[p]):
-                p = i
-            if low[i] < 0.0 and v[i] < lowest:
-                lowest = v[i]
-        if p < 0 or not v[p] > lowest:
+        p, lowest = steepest(v, low, high)
+        slope = v[p] - v[lowest]
+        if not (high[p] > 0.0 and low[lowest] < 0.0 and slope > 0.0):
             return count
         row = line_of(kernel, p)
-        balanced_gains(p, row, v, diagonal, low, high, tiny, gains)
-        gains[p] = v.dtype.type(0)
-        q = largest(bits)
-        # not the gain alone ends it: a coordinate with hardly any room gains little, must make way, and others come after it;
-        # nor the slope alone: nearly parallel rows gain much at any
-        slope = v[p] - lowest
-        if not v[p] > v[q] or not (gains[q] > least or slope * slope > 4.0 * shortest * least):
-            return count
+        q = best_opposite(p, row, v, diagonal, low, high, tiny)
         curve = max(diagonal[p] + diagonal[q] - (row[q] + row[q]), tiny * (diagonal[p] + diagonal[q]))
         step = min((v[p] - v[q]) / curve, high[p], -low[q])
+        gain = step * (v[p] - v[q] - 0.5 * curve * step)
+        # not the gain alone ends it: a coordinate with hardly any room gains little, must make way, and others come after it;
+        # nor the slope alone: nearly parallel rows gain much at any
+        if not v[p] > v[q] or not (gain > least or slope * slope > 4.0 * shortest * least):
+            return count
         take_steps(step, row, -step, line_of(kernel, q), v)
         move(p, step, low, high, change)
         move(q, -step, low, high, change)
     return most
 
 
-def climb(
-    kernel: SetKernel, diagonal: Array, v: Array, low: Array, high: Array, least: float, most: int, balanced: bool
-) -> tuple[Array, int]:
-    """The changes of a set of coefficients by pair steps, in K's dtype, and how many steps they took.
+def climb(kernel: SetKernel, work: Array, least: float, most: int, balanced: bool, change: Array) -> int:
+    """Add the changes of a set of coefficients by pair steps to `change`, and answer how many steps they took.
 
-    All arrays but `kernel` are consumed: v, low and high end as gradient and room after the steps.
+    work  gradient, K_ii, and room down and up, in K's dtype; they end as those after the steps
     """
-    change, gains = np.zeros_like(v), np.empty_like(v)
-    bits = gains.view(np.int32 if v.itemsize == 4 else np.int64)
-    tiny = v.dtype.type(1e-6 if v.itemsize == 4 else 1e-12)
+    v, diagonal, low, high = work
+    part = np.zeros_like(v)
     step = climb_balanced_pairs if balanced else climb_pairs
-    return change, step(kernel, diagonal, v, low, high, least, most, tiny, gains, bits, change)
+    steps = step(kernel, diagonal, v, low, high, least, most, v.dtype.type(1e-6 if v.itemsize == 4 else 1e-12), part)
+    change += part
+    return steps

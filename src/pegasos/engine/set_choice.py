@@ -36,13 +36,15 @@ def _class_of(key: int) -> int:
 @compiled
 def mark_largest(keys: Array, able: Array, count: int, chosen: Array) -> int:
     """Mark `count` more of the able rows, those of the largest keys (all, if they are fewer), and answer how many those are."""
-    population = np.zeros(CLASSES, dtype=np.int64)
-    total = 0
+    population = np.zeros(CLASSES, dtype=np.int32)
+    total, last = 0, 0
     for i in range(keys.size):
         if able[i] and not chosen[i]:
-            population[_class_of(keys[i])] += 1
+            own = _class_of(keys[i])
+            population[own] += 1
+            last = max(last, own)
             total += 1
-    left, last = min(max(count, 0), total), CLASSES - 1
+    left = min(max(count, 0), total)
     marked = left
     if left == 0:
         return 0
@@ -64,25 +66,25 @@ def mark_largest(keys: Array, able: Array, count: int, chosen: Array) -> int:
 
 
 @compiled
-def choose_rows(
-    labels: Array, bounds: Array, c: Array, gains: Array, up: Array, down: Array, by_gain: Array, size: int, chosen: Array
-) -> None:
-    """Mark a set: half of it rows that would go furthest, then rows inside their box, then others, both by what they gain.
+def choose_rows(labels: Array, bounds: Array, c: Array, scores: Array, gains: Array, size: int) -> Array:
+    """The rows of a set: half of it those that would go furthest, then rows inside their box, then others, both by their gains.
 
-    up, down, by_gain  keys of y - s, of s - y and of the gains
     Of the first half those that go up are as many as those that go down: else the mean score swings from round to round.
     """
-    able = np.empty(c.size, dtype=np.bool_)
+    chosen, able = np.zeros(c.size, dtype=np.bool_), np.empty(c.size, dtype=np.bool_)
+    up, by_gain = np.empty(c.size, dtype=np.float32), gains.astype(np.float32).view(np.int32)
     quarter = max(2, size // 2) // 2
     for i in range(c.size):
         able[i] = c[i] < max(labels[i] * bounds[i], 0.0)
-    left = size - mark_largest(up, able, quarter, chosen)
+        up[i] = labels[i] - scores[i]
+    left = size - mark_largest(up.view(np.int32), able, quarter, chosen)
     for i in range(c.size):
         able[i] = c[i] > min(labels[i] * bounds[i], 0.0)
-    left -= mark_largest(down, able, quarter, chosen)
+    left -= mark_largest((-up).view(np.int32), able, quarter, chosen)
     for i in range(c.size):
         able[i] = c[i] != 0.0 and abs(c[i]) < bounds[i]
     left -= mark_largest(by_gain, able, left, chosen)
     for i in range(c.size):
         able[i] = gains[i] > 0.0
     mark_largest(by_gain, able, left, chosen)
+    return np.flatnonzero(chosen)

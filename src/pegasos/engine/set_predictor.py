@@ -13,10 +13,11 @@ import numpy as np
 
 from pegasos.engine.certificate import halvings, stretched
 from pegasos.engine.compiling import compiled
+from pegasos.engine.float_bits import bits_of, number_of
 from pegasos.engine.interruption import check_interruption
 from pegasos.engine.optimum import Optimum, Target
 from pegasos.engine.pair_steps import SetKernel, climb
-from pegasos.engine.set_choice import choose_rows, keys_of
+from pegasos.engine.set_choice import choose_rows
 
 Array = np.ndarray[Any, Any]
 
@@ -26,6 +27,8 @@ SMALLEST_SET, USUAL_SET, LARGEST_SET = 1000, 1400, 4000
 MANY_ROUNDS, LAST_SET = 25, 10_000
 #: A step is worth it if it gains this share of the gap, spread over the set, or of the largest gain that there is.
 SHARE_OF_GAP, SHARE_OF_GAIN = 3e-4, 0.03
+#: From this multiple of the tolerance on a round may be the last: then so much smaller a gain is worth a step, that it is.
+LAST_ROUND, DEEPER = 30.0, 0.03
 #: Pair steps between two looks at the keyboard, and sets' worth of steps in a round at most.
 STEPS_AT_ONCE, STEPS_A_ROW = 20_000, 100
 #: Rounds in double precision that may gain nothing.
@@ -35,9 +38,9 @@ PATIENCE = 3
 @partial(compiled, any_order=True)
 def survey(
     labels: Array, bounds: Array, c: Array, scores: Array, diagonal: Array, bias: float, gains: Array
-) -> tuple[float, float]:
-    """‖w‖² and G of one predictor, and into `gains` what each coordinate's own best step gains (or would, at this intercept)."""
-    squared, linear = 0.0, 0.0
+) -> tuple[float, float, float]:
+    """‖w‖², G and the largest of the `gains`: what each coordinate's own best step gains (or would, at this intercept)."""
+    squared, linear, most = 0.0, 0.0, bits_of(0.0)
     for i in range(c.size):
         y, own, v = labels[i], c[i], labels[i] - scores[i] - bias
         squared += own * scores[i]
@@ -45,7 +48,20 @@ def survey(
         low, high = min(0.0, y * bounds[i]) - own, max(0.0, y * bounds[i]) - own
         step = min(max(v / max(diagonal[i], 1e-300), low), high)
         gains[i] = step * (v - 0.5 * diagonal[i] * step)
-    return squared, linear - 0.5 * squared
+        most = max(most, bits_of(gains[i]))
+    return squared, linear - 0.5 * squared, number_of(most)
+
+
+@compiled
+def certified(
+    labels: Array, bounds: Array, c: Array, scores: Array, diagonal: Array, bias: float, gains: Array, tol: float, times: int
+) -> tuple[float, float, float, float]:
+    """The factor t of w, F there, G and the largest gain; t is 1 where that is enough for a relative gap of tol."""
+    squared, bound, most = survey(labels, bounds, c, scores, diagonal, bias, gains)
+    factor, primal = stretched(labels, bounds, scores, bias, squared, 0)
+    if primal - bound > tol * primal:
+        factor, primal = stretched(labels, bounds, scores, bias, squared, times)
+    return factor, primal, bound, most
 
 
 @compiled
@@ -70,12 +86,11 @@ def start_of_steps(
     diagonal: Array,
     bias: float,
     scale: float,
-    v: Array,
-    own: Array,
-    down: Array,
-    up: Array,
+    work: Array,
 ) -> None:
-    """Gradient, K_ii and room of the rows `index`, at their places in a set; all others of the set have none."""
+    """Gradient, K_ii and room (down and up) of the rows `index`, at their places in a set; all others of the set have none."""
+    work[:] = 0.0
+    v, own, down, up = work[0], work[1], work[2], work[3]
     for k in range(index.size):
         i, place = index[k], places[k]
         top = labels[i] * bounds[i]
@@ -87,10 +102,10 @@ def start_of_steps(
 
 @compiled
 def end_of_steps(
-    index: Array, places: Array, labels: Array, bounds: Array, before: Array, change: Array, factor: float, down: Array, up: Array
-) -> Array:
-    """Coefficients after the changes; who ran out of room is at the bound itself, not a rounding beside it."""
-    after = np.empty(index.size)
+    index: Array, places: Array, labels: Array, bounds: Array, c: Array, change: Array, factor: float, down: Array, up: Array
+) -> tuple[Array, int]:
+    """Coefficients after the changes, and how many are at their bound: who ran out of room is at the bound itself."""
+    after, at_bound = np.empty(index.size), 0
     for k in range(index.size):
         place, top = places[k], labels[index[k]] * bounds[index[k]]
         low, high = min(0.0, top), max(0.0, top)
@@ -99,8 +114,9 @@ def end_of_steps(
         elif up[place] <= 0.0:
             after[k] = high
         else:
-            after[k] = min(max(before[k] + change[place] * factor, low), high)
-    return after
+            after[k] = min(max(c[index[k]] + change[place] * factor, low), high)
+        at_bound += abs(after[k]) >= bounds[index[k]]
+    return after, at_bound
 
 
 class Predictor:
@@ -113,9 +129,9 @@ class Predictor:
         self.c = np.zeros(len(diagonal))
         self.scores = np.zeros(len(diagonal))
         self.gains = np.empty(len(diagonal))
-        self.bias, self.factor, self.primal, self.bound = 0.0, 1.0, math.inf, -math.inf
+        self.bias, self.factor, self.primal, self.bound, self._most_gain = 0.0, 1.0, math.inf, -math.inf, 0.0
         self.rounds = self.steps = 0  # steps of the last round
-        self._size = SMALLEST_SET
+        self._size, self._share = SMALLEST_SET, SHARE_OF_GAP
         self.precise = False
         self.exact_at = -1  # the round after which scores were last computed exactly
         self._idle = 0
@@ -124,6 +140,11 @@ class Predictor:
     @property
     def relative(self) -> float:
         return (self.primal - self.bound) / self.primal if self.primal > 0 else 0.0
+
+    @property
+    def kind_of_sets(self) -> Any:
+        """The dtype of the kernel within a set."""
+        return np.float64 if self.precise else np.float32
 
     def goes_on(self, tol: float, rounds: int) -> bool:
         """Whether it has not arrived, and another round may help."""
@@ -135,10 +156,9 @@ class Predictor:
         self.scores = products + constant if constant else products
         self.bias = best_bias(self.labels - self.scores, self.bounds, self.labels) if self._free else 0.0
         before, gap = self.bound, self.relative
-        squared, self.bound = survey(self.labels, self.bounds, self.c, self.scores, self._diagonal, self.bias, self.gains)
-        self.factor, self.primal = stretched(self.labels, self.bounds, self.scores, self.bias, squared, 0)
-        if self.relative > tol:
-            self.factor, self.primal = stretched(self.labels, self.bounds, self.scores, self.bias, squared, halvings(tol))
+        own = (self.labels, self.bounds, self.c, self.scores, self._diagonal)
+        self.factor, self.primal, self.bound, self._most_gain = certified(*own, self.bias, self.gains, tol, halvings(tol))
+        self._share = SHARE_OF_GAP * (DEEPER if self.relative <= LAST_ROUND * tol else 1.0)
         self._course[self.rounds :] = [(self.primal, self.bound)]
         if self.rounds and self.exact_at != self.rounds and not self.bound > before and not self.relative < gap:
             # rounding ate the round's gain: from now on in double precision, and then this is as far as one gets
@@ -151,39 +171,33 @@ class Predictor:
 
     def choose(self) -> Array:
         """The rows of the next set."""
-        size = min(len(self.c), self._size)
-        v, chosen = keys_of(self.labels - self.scores), np.zeros(len(self.c), dtype=bool)
-        opposite = v ^ np.int32(-(2**31))
-        choose_rows(self.labels, self.bounds, self.c, self.gains, v, opposite, keys_of(self.gains), size, chosen)
-        return np.flatnonzero(chosen)
+        return choose_rows(self.labels, self.bounds, self.c, self.scores, self.gains, min(len(self.c), self._size))
 
     def improve(self, index: Array, places: Array, kernel: SetKernel) -> Array:
         """The set's coefficients after pair steps; their changes are returned.
 
         The kernel is that of a set of `len(kernel.K)` rows, of which those of `index` are at `places`.
         """
-        scale = 1.0 / kernel.factor
+        scale, size = 1.0 / kernel.factor, len(kernel.K)
         own = (self.labels, self.bounds, self.c, self.scores, self._diagonal)
-        v, diagonal, down, up = np.zeros((4, len(kernel.K)), dtype=kernel.K.dtype)
-        start_of_steps(index, places, *own, self.bias, scale, v, diagonal, down, up)
-        worth = SHARE_OF_GAP * (self.primal - self.bound) / len(index)
-        least = scale * min(worth, SHARE_OF_GAIN * float(self.gains.max()))
-        change, taken = np.zeros(len(kernel.K)), 0
+        work = np.empty((4, size), dtype=kernel.K.dtype)
+        start_of_steps(index, places, *own, self.bias, scale, work)
+        worth = self._share * (self.primal - self.bound) / len(index)
+        least = scale * min(worth, SHARE_OF_GAIN * self._most_gain)
+        change, taken = np.zeros(size), 0
         while taken < STEPS_A_ROW * len(index):
             check_interruption()
-            part, steps = climb(kernel, diagonal, v, down, up, least, STEPS_AT_ONCE, self._free)
-            change += part
+            steps = climb(kernel, work, least, STEPS_AT_ONCE, self._free, change)
             taken += steps
             if steps < STEPS_AT_ONCE:
                 break
         before = self.c[index]
-        after = end_of_steps(index, places, self.labels, self.bounds, before, change, kernel.factor, down, up)
+        after, at_bound = end_of_steps(index, places, *own[:3], change, kernel.factor, work[2], work[3])
         if self._free:
             top = self.labels[index] * self.bounds[index]
             after = rebalanced(after, np.minimum(0.0, top), np.maximum(0.0, top), float(before.sum()))
         self.c[index] = after
         # who is not there soon has many rows that must move together; if most go straight to their bound, a large set is cheap
-        at_bound = np.count_nonzero(np.abs(after) >= self.bounds[index])
         if self.rounds % 2 or 2 * at_bound > len(index):
             self._size = max(self._size, min(2 * self._size, self._most(taken > len(index))))
         self.rounds += 1

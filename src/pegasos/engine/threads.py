@@ -12,6 +12,10 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+from pegasos.engine.interruption import check_interruption
+
+#: How often a thread that waits for others looks whether it is to stop.
+SECONDS_OF_WAITING = 0.1
 _lock = threading.Lock()
 _inside = 0
 _before: list[int] = []
@@ -32,8 +36,7 @@ def blas_threads() -> int:
     ...     blas_threads()
     1
     """
-    limit = max(1, min((library.num_threads or 1 for library in _controller().lib_controllers), default=1))
-    return _ours.get() or limit
+    return _ours.get() or max(1, min((library.num_threads or 1 for library in _controller().lib_controllers), default=1))
 
 
 @contextmanager
@@ -140,8 +143,13 @@ def _run_together(blocks: Iterator[tuple[slice, slice]], work: Callable[[slice, 
     for helper in helpers:
         helper.start()
     take()
-    for helper in helpers:
-        helper.join()
+    try:
+        for helper in helpers:
+            while helper.is_alive():
+                helper.join(SECONDS_OF_WAITING)
+                check_interruption()
+    except BaseException as error:
+        errors.append(error)
     if errors:
         raise errors[0]
 
@@ -156,6 +164,35 @@ def run_each(work: Callable[[int], None], numbers: Sequence[int], most_workers: 
     """
     blocks = [(slice(number, number + 1), slice(0, 0)) for number in numbers]
     run_blocks(blocks, lambda rows, _: work(rows.start), most_workers)
+
+
+def run_repeatedly(work: Callable[[int], bool], numbers: Sequence[int], most_workers: int | None = None) -> None:
+    """Call work(number) again and again until it answers False, for all numbers, on as many threads as BLAS may use.
+
+    A number stays with its thread: what its last turn has read may still be in the cache. An error ends the turns of all.
+
+    >>> left = {0: 2, 1: 5}
+    >>> def work(number):
+    ...     left[number] -= 1
+    ...     return left[number] > 0
+    >>> run_repeatedly(work, [0, 1])
+    >>> left
+    {0: 0, 1: 0}
+    """
+    failed = threading.Event()
+
+    def turns(number: int) -> None:
+        try:
+            while not failed.is_set() and work(number):
+                pass
+        except BaseException:
+            failed.set()
+            raise
+
+    try:
+        run_each(turns, numbers, most_workers)
+    finally:  # also where this thread was waiting for the others, and was asked to stop
+        failed.set()
 
 
 def in_order(work: Callable[[int], Any], count: int, pool: Executor, helpers: int, ahead: int) -> Iterator[Any]:

@@ -20,7 +20,7 @@ from pegasos.engine.interruption import check_interruption, tell_gap
 from pegasos.engine.lines import Lines
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.set_predictor import Predictor
-from pegasos.engine.threads import run_each
+from pegasos.engine.threads import run_each, run_repeatedly
 
 Array = np.ndarray[Any, Any]
 
@@ -91,25 +91,27 @@ class WorkingSets:
 
     def _solve(self, run: _Run, followers: Followers, tol: float, rounds: int) -> None:
         """Rounds until all have arrived; who waits for a leader is not in them."""
-        moved = followers.others(len(run.predictors))
-        self._begin(run, moved)
-        while moved:
-            for j in moved:  # by one thread: two would mostly wait for each other's calls of NumPy
-                run.predictors[j].look(self._members_of(run.scores[j]), tol)
+        new = followers.others(len(run.predictors))
+        late: list[int] = []
+        self._begin(run, new)
+        while new or late:
+            for j in new:  # by one thread: two would mostly wait for each other's calls of NumPy
+                self._look(run, j, tol)
             going = followers.others(len(run.predictors))
             late = run.late(going, tol, rounds)
             if not late:  # all seem to have arrived: one pass for all
                 self._make_exact(run, going, tol)
                 late = run.late(going, tol, rounds)
-            moved = followers.released([predictor.c for predictor in run.predictors])
-            self._begin(run, moved)
+            new = followers.released([predictor.c for predictor in run.predictors])
+            self._begin(run, new)
             for follower, leader in followers.led(late).items():
                 self._adopt(run, follower, leader)
-                moved.append(follower)
+                new.append(follower)
             if late:
-                tell_gap(max(run.predictors[j].relative for j in late), tol)
-                self._round(run, late)
-                moved += late
+                self._advance(run, late, tol, rounds)
+
+    def _look(self, run: _Run, j: int, tol: float) -> None:
+        run.predictors[j].look(self._members_of(run.scores[j]), tol)
 
     def _members_of(self, scores: Array) -> Array:
         return scores if self._all else scores[self._rows]
@@ -158,17 +160,39 @@ class WorkingSets:
             return
         for j in arrived:
             predictors[j].exact_at = predictors[j].rounds
-        run.exact.settle(predictors, arrived, run.scores, lambda j: predictors[j].look(self._members_of(run.scores[j]), tol))
+        run.exact.settle(predictors, arrived, run.scores, lambda j: self._look(run, j, tol))
 
-    def _round(self, run: _Run, late: list[int]) -> None:
-        """One set for each predictor that is late, or one for all of them, and the scores after that."""
+    def _advance(self, run: _Run, late: list[int], tol: float, rounds: int) -> None:
+        """One round for those who are late; who shares nothing with others goes on until it has arrived."""
+        tell_gap(max(run.predictors[j].relative for j in late), tol)
+        check_interruption()
         alike = _alike(run.predictors, late)
         rows = self._common_rows(run, late) if len(alike) >= LEAST_CLASSES else None
+        if rows is None and self._lines.independent and len(alike) == len(late) > 1:
+            self._go_alone(run, late, tol, rounds)
+            return
         if rows is None:
             self._improve_in_own_sets(run, alike)
         else:
             self._improve_in_one_set(run, late, rows)
-        check_interruption()
+        for j in late:
+            self._look(run, j, tol)
+
+    def _go_alone(self, run: _Run, late: list[int], tol: float, rounds: int) -> None:
+        """Each in sets of its own, round after round: lines of K that one has read are still in the cache in its next round."""
+
+        def take_round(j: int) -> bool:
+            predictor = run.predictors[j]
+            rows = predictor.choose()
+            kernel = self._lines.within(self._rows[rows], self._constant, self._factor, predictor.kind_of_sets)
+            change = predictor.improve(rows, np.arange(len(rows)), kernel)
+            self._lines.done_with(kernel)
+            self._lines.add(self._rows[rows], change[None], run.scores[j : j + 1])
+            self._look(run, j, tol)
+            tell_gap(max(run.predictors[j].relative for j in late), tol)
+            return predictor.goes_on(tol, rounds)
+
+        run_repeatedly(take_round, late, self._lines.most_workers)
 
     def _common_rows(self, run: _Run, late: list[int]) -> Array | None:
         predictors = [run.predictors[j] for j in late]
@@ -196,7 +220,7 @@ class WorkingSets:
         def improve(members: list[int]) -> None:
             sets.update((j, run.predictors[j].choose()) for j in members)
             rows = self._union([sets[j] for j in members])
-            kind = np.float64 if run.predictors[members[0]].precise else np.float32
+            kind = run.predictors[members[0]].kind_of_sets
             kernel = self._lines.within(self._rows[rows], self._constant, self._factor, kind)
             for j in members:
                 changes[j] = run.predictors[j].improve(sets[j], np.searchsorted(rows, sets[j]), kernel)
