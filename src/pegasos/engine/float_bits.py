@@ -41,15 +41,30 @@ def number_of(typing: Any, bits: Any) -> Any:
 
 
 @intrinsic
+def ordered_bits_of(typing: Any, number: Any) -> Any:
+    """In compiled code, the integer of the same size that has the order of the numbers, whatever their sign."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _ordered(builder, arguments[0], signature.return_type.bitwidth)
+
+    return _INTEGERS[number](number), generate
+
+
+def _ordered(builder: Any, number: Any, width: int) -> Any:
+    """The larger a negative number, the smaller its bits without the sign."""
+    whole = ir.IntType(width)
+    bits = builder.bitcast(number, whole)
+    return builder.xor(bits, builder.lshr(builder.ashr(bits, whole(width - 1)), whole(1)))
+
+
+@intrinsic
 def key_of(typing: Any, number: Any, place: Any) -> Any:
     """In compiled code, an integer that has the order of the numbers and tells the place, which is at most `LAST_PLACE`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         width = signature.return_type.bitwidth
         whole = ir.IntType(width)
-        bits = builder.bitcast(arguments[0], whole)
-        # the larger a negative number, the smaller its bits without the sign
-        bits = builder.xor(bits, builder.lshr(builder.ashr(bits, whole(width - 1)), whole(1)))
+        bits = _ordered(builder, arguments[0], width)
         place = arguments[1] if width == 64 else builder.trunc(arguments[1], whole)
         return builder.or_(builder.and_(bits, whole(~LAST_PLACE)), builder.sub(whole(LAST_PLACE), place))
 

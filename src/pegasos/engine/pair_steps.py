@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pegasos.engine.compiling import compiled
-from pegasos.engine.float_bits import LAST_PLACE, key_of, place_of
+from pegasos.engine.float_bits import LAST_PLACE, key_of, ordered_bits_of, place_of
 
 Array = np.ndarray[Any, Any]
 
@@ -118,15 +118,23 @@ def best_after(
     return place_of(best)
 
 
-@partial(compiled, any_order=True)
+@compiled
 def steepest(v: Array, low: Array, high: Array) -> tuple[int, int]:
-    """Of those that may go up the one of the largest gradient, of those that may go down the one of the smallest."""
+    """Of those that may go up the one of the largest gradient, of those that may go down the one of the smallest.
+
+    To the last bit: gradients differ by little from each other where the intercept is not yet right.
+    """
     nothing = v.dtype.type(-np.inf)
-    up = down = key_of(nothing, LAST_PLACE)
+    most = least = ordered_bits_of(nothing)
     for i in range(v.size):
-        up = max(up, key_of(v[i] if high[i] > 0.0 else nothing, i))
-        down = max(down, key_of(-v[i] if low[i] < 0.0 else nothing, i))
-    return place_of(up), place_of(down)
+        most = max(most, ordered_bits_of(v[i] if high[i] > 0.0 else nothing))
+        least = max(least, ordered_bits_of(-v[i] if low[i] < 0.0 else nothing))
+    up = down = 0
+    while up < v.size - 1 and not (high[up] > 0.0 and ordered_bits_of(v[up]) == most):
+        up += 1
+    while down < v.size - 1 and not (low[down] < 0.0 and ordered_bits_of(-v[down]) == least):
+        down += 1
+    return up, down
 
 
 @partial(compiled, any_order=True)

@@ -66,7 +66,7 @@ def mark_largest(keys: Array, able: Array, count: int, chosen: Array) -> int:
 
 
 @compiled
-def choose_rows(labels: Array, bounds: Array, c: Array, scores: Array, gains: Array, size: int) -> Array:
+def choose_rows(labels: Array, bounds: Array, c: Array, scores: Array, bias: float, gains: Array, size: int) -> Array:
     """The rows of a set: half of it those that would go furthest, then rows inside their box, then others, both by their gains.
 
     Of the first half those that go up are as many as those that go down: else the mean score swings from round to round.
@@ -76,7 +76,7 @@ def choose_rows(labels: Array, bounds: Array, c: Array, scores: Array, gains: Ar
     quarter = max(2, size // 2) // 2
     for i in range(c.size):
         able[i] = c[i] < max(labels[i] * bounds[i], 0.0)
-        up[i] = labels[i] - scores[i]
+        up[i] = labels[i] - scores[i] - bias  # small numbers where all is well: their leading bits tell them apart
     left = size - mark_largest(up.view(np.int32), able, quarter, chosen)
     for i in range(c.size):
         able[i] = c[i] > min(labels[i] * bounds[i], 0.0)

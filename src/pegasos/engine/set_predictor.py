@@ -171,7 +171,8 @@ class Predictor:
 
     def choose(self) -> Array:
         """The rows of the next set."""
-        return choose_rows(self.labels, self.bounds, self.c, self.scores, self.gains, min(len(self.c), self._size))
+        own = (self.labels, self.bounds, self.c, self.scores)
+        return choose_rows(*own, self.bias, self.gains, min(len(self.c), self._size))
 
     def improve(self, index: Array, places: Array, kernel: SetKernel) -> Array:
         """The set's coefficients after pair steps; their changes are returned.
