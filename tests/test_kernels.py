@@ -525,3 +525,10 @@ def test_a_width_may_be_a_multiple_of_scale(kernel: type[Kernel], text: str, fac
 def test_other_texts_are_no_width(text: str) -> None:
     with pytest.raises(ValueError, match="variance must be a finite number > 0"):
         Gaussian(text).resolve(np.ones((2, 2)))
+
+
+def test_a_known_rank_is_that_of_the_matrix() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    for kernel in (Linear(), Polynomial(2), Polynomial(3, 0.5)):
+        assert np.linalg.matrix_rank(kernel(X)) == kernel.rank(4)
+    assert Gaussian(1.0).rank(4) is None

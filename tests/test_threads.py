@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from pegasos.engine.threads import blas_threads, in_order, our_threads, run_each, single_threaded_blas
+from pegasos.engine.interruption import Interrupted, interruptible
+from pegasos.engine.threads import blas_threads, in_order, our_threads, run_each, run_repeatedly, single_threaded_blas
 
 
 @pytest.mark.parametrize(("count", "helpers"), [(1, 1), (2, 1), (40, 1), (40, 3)])
@@ -66,3 +68,48 @@ def test_blas_is_held_to_one_thread_while_our_own_work() -> None:
     assert inside == [(1, 1)] * 4  # work in blocks starts no more threads
     with threadpool_limits(2, user_api="blas"), single_threaded_blas(), our_threads():
         assert seen() == (1, 1)
+
+
+def test_a_number_stays_with_its_thread_until_its_work_is_done() -> None:
+    turns: dict[int, list[int]] = {number: [] for number in range(6)}
+
+    def work(number: int) -> bool:
+        turns[number].append(threading.get_ident())
+        return len(turns[number]) <= number
+
+    with our_threads(2):
+        run_repeatedly(work, range(6))
+    for number, threads in turns.items():
+        assert len(threads) == number + 1
+        assert len(set(threads)) == 1
+
+
+@pytest.mark.parametrize("bad", [0, 1])
+def test_an_error_ends_the_turns_of_all(bad: int) -> None:
+    """Also of one that would never end by itself."""
+
+    def work(number: int) -> bool:
+        if number == bad:
+            raise ValueError("bad")
+        time.sleep(0.001)
+        return True
+
+    with our_threads(2), pytest.raises(ValueError, match="bad"):
+        run_repeatedly(work, [0, 1])
+
+
+def test_who_waits_for_others_can_be_asked_to_stop() -> None:
+    halt, mine = threading.Event(), threading.get_ident()
+    under_way = threading.Event()
+
+    def work(number: int) -> bool:
+        if threading.get_ident() == mine:
+            under_way.wait(10)  # the other thread has the other number
+            return False
+        under_way.set()
+        halt.set()
+        time.sleep(0.001)
+        return True
+
+    with our_threads(2), interruptible(halt), pytest.raises(Interrupted):
+        run_repeatedly(work, [0, 1])

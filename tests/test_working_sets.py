@@ -19,15 +19,16 @@ from pegasos.engine.factored import low_rank_spectrum
 from pegasos.engine.followers import Followers
 from pegasos.engine.function_space import FunctionSpace
 from pegasos.engine.interruption import Interrupted, interruptible, listening
-from pegasos.engine.lines import KeptLines, StoredLines, lines_of
+from pegasos.engine.lines import KeptLines, Lines, RoundedMatrix, StoredLines, lines_of
 from pegasos.engine.losses import LOSSES
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.rows import DenseRows, GramRows, KernelRows, SparseRows
 from pegasos.engine.sample_start import foretold
 from pegasos.engine.set_choice import keys_of, mark_largest
+from pegasos.engine.set_predictor import Limit
 from pegasos.engine.symmetric import scores_by_symmetry
 from pegasos.engine.working_sets import WorkingSets
-from pegasos.kernels import Gaussian, Linear, Polynomial
+from pegasos.kernels import Exponential, Gaussian, Laplacian, Linear, Polynomial
 
 Array = np.ndarray[Any, Any]
 INTERCEPTS = pytest.mark.parametrize("intercept", Intercept, ids=lambda kind: kind.value)
@@ -144,6 +145,9 @@ class RoughLines(StoredLines):
         self._exact = K
         self.asked: list[int] = []
 
+    def unrounded(self) -> Lines:
+        return StoredLines(self._exact)
+
     def scores_of(self, index: Array, coefficients: Array, wanted: Array | None = None, rounded: bool = False) -> Array:
         known = np.ones(len(self._exact), dtype=bool) if wanted is None else wanted.copy()
         known[index] = True
@@ -165,6 +169,68 @@ def test_a_certificate_rests_on_exact_scores_of_the_rows_that_it_depends_on(
     np.testing.assert_allclose([found.primal, found.bound], objectives(K, target, found, intercept), rtol=1e-9)
     assert (lines.asked[-1] == 300) == everywhere
     assert found.relative <= 1e-2
+
+
+@INTERCEPTS
+def test_lines_that_lead_astray_again_and_again_are_computed_in_full_precision(intercept: Intercept) -> None:
+    """With a large C small errors of K are large ones of scores: rounds by such lines never arrive."""
+    X, y = table(300)
+    K = Gaussian(2.0)(X)
+    target, lines = Target(y, np.full(300, 1e3)), RoughLines(K, 0.01)
+    sets = WorkingSets(lines, K.diagonal(), intercept)
+    (found,) = sets.solve([target], 1e-4, limit=Limit(1000))
+    assert found.relative <= 1e-4
+    assert lines.asked and not sets.lines.rounded
+    np.testing.assert_allclose([found.primal, found.bound], objectives(K, target, found, intercept), rtol=1e-9)
+
+
+@pytest.mark.parametrize("make", [RoundedMatrix, lambda rows: KeptLines(rows, 200, rounded=True)], ids=["matrix", "kept"])
+def test_lines_without_rounding_are_those_of_the_kernel(make: Any) -> None:
+    X, _ = table(200)
+    rows, changes = KernelRows(Gaussian(2.0), X), np.random.default_rng(0).normal(size=(2, 200))
+    lines, scores = make(rows).unrounded(), np.zeros((2, 200))
+    lines.add(np.arange(200), changes, scores)
+    assert not lines.rounded
+    np.testing.assert_allclose(scores, changes @ Gaussian(2.0)(X), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(2.0), Exponential(2.0), Laplacian(2.0)])
+def test_rows_far_from_zero_are_rounded_where_float32_has_most_digits(kernel: Any) -> None:
+    X, _ = table(100)
+    exact = kernel(X)
+    np.testing.assert_allclose(KernelRows(kernel, X + 1e4).rounded().matrix(), exact, atol=2e-6)
+    with_csr = KernelRows(kernel, sparse.csr_matrix(X)).rounded()
+    np.testing.assert_allclose(with_csr.matrix(), exact, atol=2e-5)
+
+
+def test_a_free_intercept_arrives_where_more_rows_than_a_set_has_are_inside_their_box() -> None:
+    """Their gradients differ by little from the intercept, and have to be told apart."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(2000, 60))
+    y = np.where(X @ random.normal(size=60) + 20 * random.normal(size=2000) > 0, 1.0, -1.0)
+    K, target = Gaussian(30.0)(X), Target(y, np.full(2000, 600.0))
+    (found,) = WorkingSets(StoredLines(K), K.diagonal(), Intercept.FREE).solve([target], 1e-3, limit=Limit(100))
+    assert np.count_nonzero((found.dual > 0) & (found.dual < 600)) > 1400
+    assert found.relative <= 1e-3
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+def test_classes_on_their_own_ways_give_the_same_bits_for_any_number_of_threads(rounded: bool) -> None:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(600, 4))
+    labels = np.argmax(X + 0.3 * random.normal(size=(600, 4)), axis=1)
+    rows = KernelRows(Gaussian(1.0), X)
+    targets = [Target(np.where(labels == k, 1.0, -1.0), np.full(600, 10.0)) for k in range(4)]
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            lines = RoundedMatrix(rows) if rounded else StoredLines(rows.matrix())
+            found.append(WorkingSets(lines, np.ones(600), Intercept.NONE).solve(targets, 1e-4))
+    for target, one, two in zip(targets, *found, strict=True):
+        assert one.relative <= 1e-4
+        np.testing.assert_array_equal(one.vector, two.vector)
+        (alone,) = WorkingSets(lines_of(rows, 10**8), np.ones(600), Intercept.NONE).solve([target], 1e-4)
+        assert one.primal == pytest.approx(alone.primal, rel=2e-4)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 400), st.integers(0, 400))
@@ -357,7 +423,7 @@ def test_an_optimum_with_coefficients_beyond_a_bound_is_a_start(rounding: bool, 
 def test_a_kernel_of_low_rank_at_a_large_c_arrives_by_a_factor(monkeypatch: pytest.MonkeyPatch, members: bool) -> None:
     """Cubic polynomials of two features have ten products: pair steps crawl, at any number of rows."""
     monkeypatch.setattr(finishing, "FACTORED_ROWS", 50)
-    monkeypatch.setattr(finishing, "ROUNDS_BEFORE_FACTOR", 3)
+    monkeypatch.setattr(finishing, "BEFORE_FACTOR", Limit(3))
     X, y = table(300, 3)
     kernel, target = Polynomial(3), Target(y, np.full(300, 1e4))
     K = kernel(X)
@@ -374,7 +440,7 @@ def test_a_kernel_of_low_rank_at_a_large_c_arrives_by_a_factor(monkeypatch: pyte
 
 def test_where_there_is_no_low_rank_sets_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finishing, "FACTORED_ROWS", 50)
-    monkeypatch.setattr(finishing, "ROUNDS_BEFORE_FACTOR", 1)
+    monkeypatch.setattr(finishing, "BEFORE_FACTOR", Limit(1))
     X, y = table(600, 3)
     rows, target = KernelRows(Gaussian(0.05), X), Target(y, np.full(600, 100.0))
     assert low_rank_spectrum(FunctionSpace(rows, None, 0.0), 10**9) is None
@@ -383,6 +449,19 @@ def test_where_there_is_no_low_rank_sets_go_on(monkeypatch: pytest.MonkeyPatch) 
     assert found.relative <= 1e-4
     assert finisher.method == "working sets"
     assert found.rounds > 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_kernel_of_known_rank_has_its_factor_soon(dtype: type) -> None:
+    """Rounding of float32 has no low rank: the factor is one of the same rows in float64, and so is the certificate."""
+    X, y = table(1600, 3)
+    X = X.astype(dtype)
+    target, K = Target(y, np.full(1600, 1e3)), Polynomial(3)(X.astype(np.float64))
+    finisher = finishing.Finisher(GramRows.of(Polynomial(3), X), LOSSES["hinge"], Intercept.NONE, 1e-4, None, 10**9)
+    (found,) = finisher.solve([target], None)
+    assert found.relative <= 1e-4
+    assert "factor" in finisher.method
+    np.testing.assert_allclose([found.primal, found.bound], objectives(K, target, found, Intercept.NONE), rtol=1e-6)
 
 
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(2), Gaussian(50.0)])

@@ -38,13 +38,14 @@ def spectrum_of(K: Array) -> Spectrum:
     return _kept(values, vectors, float(np.finfo(K.dtype).eps) * len(K))
 
 
-def low_rank_spectrum(space: FunctionSpace, memory: int) -> Spectrum | None:
-    """That of very many rows if its rank is low and all of it takes no more than `memory` bytes; None if not."""
+def low_rank_spectrum(space: FunctionSpace, memory: int, rank: int | None = None) -> Spectrum | None:
+    """That of very many rows if its rank is low (or known) and all of it takes no more than `memory` bytes; None if not."""
     diagonal = space.diagonal
     trace = float(diagonal.sum())
     factor = Factor(space.kernel_rows, diagonal, min(space.m, LARGEST_RANK, min(memory, FACTOR_BYTES) // (24 * space.m)))
-    for rank, share in ((FIRST_RANK, LACKING), (LARGEST_RANK, NEGLIGIBLE)):
-        factor.grow(rank)
+    looks = ((FIRST_RANK, LACKING), (LARGEST_RANK, NEGLIGIBLE))
+    for most, share in looks if rank is None else looks[1:]:
+        factor.grow(most)
         if not factor.lacking <= share * trace:
             return None
     with single_threaded_blas():

@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from pegasos.engine.certificate import box
-from pegasos.engine.factored import Spectrum, low_rank_spectrum, solve_by_factor, spectrum_of
+from pegasos.engine.factored import LARGEST_RANK, Spectrum, low_rank_spectrum, solve_by_factor, spectrum_of
 from pegasos.engine.function_space import FunctionSpace
 from pegasos.engine.held_rows import LARGEST_SHARE, solve_hinge_on_many
 from pegasos.engine.interior_point import workspace_bytes
@@ -35,10 +35,10 @@ from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.passes import MOST_FEATURES
 from pegasos.engine.pilot import SAMPLE, Pilot
 from pegasos.engine.resting_rows import solve_hinge_by_ascent
-from pegasos.engine.rows import ExplicitRows, GramRows
+from pegasos.engine.rows import ExplicitRows, GramRows, KernelRows
 from pegasos.engine.sample_start import TOO_FEW, foretold, sample_of
 from pegasos.engine.sampled_systems import worth
-from pegasos.engine.set_predictor import LARGEST_SET
+from pegasos.engine.set_predictor import LARGEST_SET, Limit
 from pegasos.engine.sparse_newton import solve_logistic_sparsely
 from pegasos.engine.threads import our_threads
 from pegasos.engine.truncated_newton import solve_logistic_iteratively
@@ -59,8 +59,9 @@ WALKED_EPOCHS = 3
 EPOCHS_WORTH_SETS, EPOCHS_WORTH_ITERATING, EPOCHS_WORTH_PRODUCTS = 4.0, 30.0, 4.0
 #: The same for epochs that skip rows at rest.
 EPOCHS_WORTH_RESTING = 4.0
-#: Rows up to which a factor of the whole kernel matrix is made, and rounds of working sets before a factor is thought of.
-FACTORED_ROWS, ROUNDS_BEFORE_FACTOR = 1500, 40
+#: Rows up to which a factor of the whole kernel matrix is made, and how long working sets go on before one is thought of: rounds,
+#: and steps times rows, at most as many as the matrix of a known rank has products.
+FACTORED_ROWS, BEFORE_FACTOR = 1500, Limit(40, 3e9)
 #: Gaps that one epoch on a sample leaves: where epochs will crawl, up to which a sample foretells coefficients, and up to which
 #: it foretells all but a few.
 CRAWLING_GAP, FORETOLD_GAP, FORETOLD_WELL = 0.1, 0.95, 1e-3
@@ -95,7 +96,6 @@ class Finisher:
         self._sparse = not loss.linear_dual and self._explicit and sparse.issparse(rows.X) and rows.X.nnz >= rows.width
         self._sparse &= self._m > LARGEST_SET and not self.second_order and intercept is not Intercept.FREE
         self._sets: WorkingSets | None = None
-        self._lines: Lines
         self._factored = False
         self._smoothed: set[bool] = set()  # who was solved by which of two methods, for their words
 
@@ -141,13 +141,15 @@ class Finisher:
     def _solve_by_sets(self, targets: list[Target], start: Array | None, names: list[int] | None) -> list[Optimum]:
         by_lines = self._by_lines  # before the matrix is made
         if self._sets is None or names is None:
-            self._lines = self._make_lines(targets)
-            self._sets = WorkingSets(self._lines, self._rows.diagonal, self._intercept, self._members)
+            self._sets = WorkingSets(self._make_lines(targets), self._rows.diagonal, self._intercept, self._members)
         if start is None and by_lines and self._m > TOO_FEW:
             start = self._foretold(targets)
         if self._explicit:
             return [self._with_weights(optimum) for optimum in self._sets.solve(targets, self._tol, start, names)]
-        found = self._sets.solve(targets, self._tol, start, names, ROUNDS_BEFORE_FACTOR)
+        limit = BEFORE_FACTOR
+        if self._rank is not None:
+            limit = limit._replace(effort=min(limit.effort, float(self._m * self._rank**2)))
+        found = self._sets.solve(targets, self._tol, start, names, limit)
         self._take_factor(targets, found)
         if self._m > FACTORED_ROWS:
             self._go_on(targets, found, list(range(len(targets))) if names is None else names)
@@ -233,15 +235,27 @@ class Finisher:
 
     @cached_property
     def _space(self) -> FunctionSpace:
-        rows = self._rows.flying if isinstance(self._rows, GramRows) and self._by_lines else self._rows
-        return FunctionSpace(rows, self._members, 0.0)
+        return FunctionSpace(self._kernel_rows or self._rows, self._members, 0.0)
+
+    @property
+    def _kernel_rows(self) -> KernelRows | None:
+        """Rows that compute their kernel, in float64: rounding of float32 has no low rank. None for a matrix alone."""
+        rows = self._rows.flying if isinstance(self._rows, GramRows) and self._rows.has_rows else self._rows
+        return rows.doubled() if isinstance(rows, KernelRows) else None
+
+    @cached_property
+    def _rank(self) -> int | None:
+        """The rank of the kernel matrix, if it is known and low."""
+        rows = self._kernel_rows
+        rank = None if rows is None else rows.kernel.rank(rows.X.shape[1])
+        return rank if rank is not None and 2 * rank <= self._m and rank <= LARGEST_RANK else None
 
     @cached_property
     def _spectrum(self) -> Spectrum | None:
-        """Of few rows always, of many if their rank is low; rounding of float32 has no low rank."""
+        """Of few rows always, of many if their rank is low."""
         if self._m <= FACTORED_ROWS:
             return spectrum_of(self._cross(np.arange(self._m)))
-        return low_rank_spectrum(self._space, self._memory) if self._rows.dtype == np.float64 else None
+        return low_rank_spectrum(self._space, self._memory, self._rank) if self._space.rows.dtype == np.float64 else None
 
     def _with_weights(self, optimum: Optimum) -> Optimum:
         """The same optimum with the weights of the features that its coefficients of rows are."""
@@ -288,7 +302,8 @@ class Finisher:
         easy = np.flatnonzero(self._pilot_gaps(targets) <= FORETOLD_GAP)
         if self._intercept is Intercept.FREE or not len(easy):
             return None
-        rows = self._lines.rows
+        assert self._sets is not None
+        rows = self._sets.lines.rows
         if self._members is not None:
             rows = rows.some(self._members)
         start = np.zeros((len(targets), self._m))

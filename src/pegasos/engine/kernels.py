@@ -65,6 +65,10 @@ class Kernel(ABC):
         """Whether every Gram matrix is positive semidefinite; None means unknown."""
         return True
 
+    def rank(self, width: int) -> int | None:
+        """Of how many features of `width` columns it is the inner product; None: of too many to count, or unknown."""
+        return None
+
     def resolve(self, X: Any) -> Self:
         """A validated copy in which "scale" is replaced by the number that X suggests."""
         return dataclasses.replace(self)
@@ -155,6 +159,9 @@ class Polynomial(Kernel):
     def positive_semidefinite(self) -> bool:
         return self.coef0 >= 0
 
+    def rank(self, width: int) -> int:
+        return math.comb(width + self.degree, self.degree)
+
     def resolve(self, X: Any) -> Self:
         if not _is_number(self.degree) or self.degree < 1 or self.degree != int(self.degree):
             raise ValueError(f"degree must be a whole number >= 1, got {self.degree!r}")
@@ -178,6 +185,9 @@ class Linear(Kernel):
 
     def transform(self, values: NDArray[Any]) -> None:
         """Inner products are the kernel's values already."""
+
+    def rank(self, width: int) -> int:
+        return width
 
 
 @dataclass(repr=False, eq=False)

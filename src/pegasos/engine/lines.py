@@ -63,6 +63,9 @@ class Lines(Protocol):
     def add(self, index: Array, changes: Array, scores: Array) -> None:
         """scores += changes·K[index], changes (predictors x index) and scores (predictors x all rows) in float64."""
 
+    def unrounded(self) -> Lines:
+        """The same lines in the precision of the rows, in as much memory; these here are gone then."""
+
     def scores_of(self, index: Array, coefficients: Array, wanted: Array | None = None, rounded: bool = False) -> Array:
         """coefficients·K[index] of all rows, in the precision of the rows, or as rounded as lines are; no line is kept for it.
 
@@ -120,6 +123,9 @@ class ExplicitLines:
     def scores_of(self, index: Array, coefficients: Array, wanted: Array | None = None, rounded: bool = False) -> Array:
         return _added_to_zero(self, index, coefficients, self._rows.count)
 
+    def unrounded(self) -> Lines:
+        return self
+
     def within(self, index: Array, constant: float, factor: float, kind: Any) -> SetKernel:
         block = self._rows.X[index].astype(np.float64)
         with single_threaded_blas():  # the same bits, whoever asks
@@ -156,6 +162,9 @@ class StoredLines:
 
     def scores_of(self, index: Array, coefficients: Array, wanted: Array | None = None, rounded: bool = False) -> Array:
         return _added_to_zero(self, index, coefficients, self._width)
+
+    def unrounded(self) -> Lines:
+        return self
 
     def _slots(self, index: Array) -> Array:
         """Where in `_values` the lines of these rows are."""
@@ -227,6 +236,10 @@ class RoundedMatrix(StoredLines):
         self._exact_rows = rows
         super().__init__(rows.rounded().matrix())
 
+    def unrounded(self) -> Lines:
+        del self._values, self._spare
+        return StoredLines(self._exact_rows.matrix())
+
     def scores_of(self, index: Array, coefficients: Array, wanted: Array | None = None, rounded: bool = False) -> Array:
         return scores_by_symmetry(self._exact_rows, index, coefficients, wanted)
 
@@ -253,6 +266,12 @@ class KeptLines(StoredLines):
     @property
     def rows(self) -> KernelRows:
         return self._rows
+
+    def unrounded(self) -> Lines:
+        if not self.rounded:
+            return self
+        del self._values, self._spare
+        return KeptLines(self._exact_rows, max(GATHERED_ROWS, self._capacity // 2))
 
     def scores_of(self, index: Array, coefficients: Array, wanted: Array | None = None, rounded: bool = False) -> Array:
         return scores_by_symmetry(self._rows if rounded else self._exact_rows, index, coefficients, wanted)

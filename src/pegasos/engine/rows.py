@@ -164,6 +164,11 @@ class GramRows(DualRows):
         """Some of the rows."""
         return GramRows(self.between(index, index))
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether there are rows besides the matrix."""
+        return self._kernel is not None
+
     @cached_property
     def flying(self) -> KernelRows:
         """The same rows without the matrix."""
@@ -290,12 +295,19 @@ class KernelRows(DualRows):
         return self.dtype == np.float64 and self.kernel.measure is not None and bool(self.diagonal.max(initial=0) <= MOST_ROUNDED)
 
     def rounded(self) -> KernelRows:
-        """The same kernel between rows rounded to float32."""
-        found = KernelRows(self.kernel, self.X.astype(np.float32))
+        """The same kernel between rows rounded to float32: for distances around their mean, where float32 has most digits."""
         pairs = None if self._pairs is None else self._pairs.rounded()
+        if self.kernel.measure in ("squared", "manhattan") and pairs is None and not sparse.issparse(self.X):
+            found = KernelRows(self.kernel, (self.X - self.X.mean(axis=0)).astype(np.float32))
+        else:
+            found = KernelRows(self.kernel, self.X.astype(np.float32))
         if pairs is not None:
             found._pairs = pairs
         return found
+
+    def doubled(self) -> KernelRows:
+        """The same kernel between the same rows in float64."""
+        return self if self.dtype == np.float64 else KernelRows(self.kernel, self.X.astype(np.float64))
 
     def some(self, index: Array) -> KernelRows:
         """The same kernel between some of the rows."""

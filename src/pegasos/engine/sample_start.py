@@ -14,6 +14,7 @@ import numpy as np
 from pegasos.engine.lines import lines_of
 from pegasos.engine.optimum import Intercept, Target
 from pegasos.engine.rows import GramRows, KernelRows
+from pegasos.engine.set_predictor import Limit
 from pegasos.engine.working_sets import WorkingSets
 
 Array = np.ndarray[Any, Any]
@@ -36,7 +37,7 @@ def foretold(rows: GramRows | KernelRows, targets: list[Target], intercept: Inte
     samples = [sampled(target, sample) for target in targets]
     start = foretold(few, samples, intercept, memory) if few.count > TOO_FEW else None
     sets = WorkingSets(lines_of(few, memory), few.diagonal, intercept)
-    found = sets.solve(samples, SAMPLE_GAP, start, rounds=SAMPLE_ROUNDS)
+    found = sets.solve(samples, SAMPLE_GAP, start, limit=Limit(SAMPLE_ROUNDS))
     scores = np.array([[optimum.bias] for optimum in found], dtype=rows.dtype).repeat(rows.count, axis=1)
     rows.add(sample, np.array([optimum.vector for optimum in found], dtype=rows.dtype), scores)
     return np.stack(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,8 +31,18 @@ SHARE_OF_GAP, SHARE_OF_GAIN = 3e-4, 0.03
 LAST_ROUND, DEEPER = 30.0, 0.03
 #: Pair steps between two looks at the keyboard, and sets' worth of steps in a round at most.
 STEPS_AT_ONCE, STEPS_A_ROW = 20_000, 100
-#: Rounds in double precision that may gain nothing.
-PATIENCE = 3
+#: Rounds in double precision that may gain nothing, and rounds at most.
+PATIENCE, MOST_ROUNDS = 3, 10_000
+
+
+class Limit(NamedTuple):
+    """How long a predictor may be on its way: rounds, and pair steps times the rows of their sets."""
+
+    rounds: int = MOST_ROUNDS
+    effort: float = math.inf
+
+
+NO_LIMIT = Limit()
 
 
 @partial(compiled, any_order=True)
@@ -130,7 +140,7 @@ class Predictor:
         self.scores = np.zeros(len(diagonal))
         self.gains = np.empty(len(diagonal))
         self.bias, self.factor, self.primal, self.bound, self._most_gain = 0.0, 1.0, math.inf, -math.inf, 0.0
-        self.rounds = self.steps = 0  # steps of the last round
+        self.rounds = self.steps = self._effort = 0  # steps of the last round
         self._size, self._share = SMALLEST_SET, SHARE_OF_GAP
         self.precise = False
         self.exact_at = -1  # the round after which scores were last computed exactly
@@ -146,9 +156,18 @@ class Predictor:
         """The dtype of the kernel within a set."""
         return np.float64 if self.precise else np.float32
 
-    def goes_on(self, tol: float, rounds: int) -> bool:
+    @property
+    def gave_up(self) -> bool:
+        """Whether rounding leaves nothing to gain."""
+        return self._idle > PATIENCE
+
+    def take_heart(self) -> None:
+        """What could not be gained may be gained now, with more precise scores."""
+        self._idle, self.exact_at = 0, self.rounds
+
+    def goes_on(self, tol: float, limit: Limit) -> bool:
         """Whether it has not arrived, and another round may help."""
-        return self.relative > tol and self._idle <= PATIENCE and self.rounds < rounds
+        return self.relative > tol and not self.gave_up and self.rounds < limit.rounds and self._effort < limit.effort
 
     def look(self, products: Array, tol: float) -> None:
         """The certificate at scores that follow from the coefficients; products are those without the constant feature."""
@@ -203,6 +222,7 @@ class Predictor:
             self._size = max(self._size, min(2 * self._size, self._most(taken > len(index))))
         self.rounds += 1
         self.steps = taken
+        self._effort += taken * size
         return np.asarray(after - before)
 
     def _most(self, steps_were_many: bool) -> int:

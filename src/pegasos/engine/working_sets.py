@@ -19,13 +19,13 @@ from pegasos.engine.followers import Followers
 from pegasos.engine.interruption import check_interruption, tell_gap
 from pegasos.engine.lines import Lines
 from pegasos.engine.optimum import Intercept, Optimum, Target
-from pegasos.engine.set_predictor import Predictor
+from pegasos.engine.set_predictor import NO_LIMIT, Limit, Predictor
 from pegasos.engine.threads import run_each, run_repeatedly
 
 Array = np.ndarray[Any, Any]
 
-#: Rounds at most.
-MOST_ROUNDS = 10_000
+#: How often exact scores may send back who seemed to have arrived by rounded lines, before these are computed in full precision.
+MOST_RETURNS = 1
 #: The share of a leader's coefficients that may be beyond the bounds of who follows it.
 MOST_BEYOND = 0.9
 #: The share of rows with a coefficient at the start from which its scores are computed exactly at once.
@@ -41,11 +41,18 @@ class _Run:
     exact: ExactScores | None
     start: Array | None
     names: list[int]
+    returns: int = 0  # how often exact scores have sent back who seemed to have arrived
     spread: bool = True  # whether gains may be spread over so many rows that one set serves all
 
-    def late(self, going: list[int], tol: float, rounds: int) -> list[int]:
+    def astray(self, going: list[int], tol: float) -> bool:
+        """Whether rounded lines do not lead to the optimum, as exact scores have just shown once more."""
+        wrong = [self.predictors[j] for j in going if self.predictors[j].relative > tol]
+        self.returns += bool(wrong)
+        return self.returns > MOST_RETURNS or any(predictor.gave_up for predictor in wrong)
+
+    def late(self, going: list[int], tol: float, limit: Limit) -> list[int]:
         """Those who have not arrived, and may."""
-        return [j for j in going if self.predictors[j].goes_on(tol, rounds)]
+        return [j for j in going if self.predictors[j].goes_on(tol, limit)]
 
 
 class WorkingSets:
@@ -63,15 +70,20 @@ class WorkingSets:
         self._factor = 1.0 / (float(diagonal[self._rows].max(initial=0.0)) + self._constant or 1.0)
         self._known: dict[int, tuple[Array, Array]] = {}
 
+    @property
+    def lines(self) -> Lines:
+        """The lines of K as they are now."""
+        return self._lines
+
     def solve(
         self,
         targets: list[Target],
         tol: float,
         start: Array | None = None,
         names: list[int] | None = None,
-        rounds: int = MOST_ROUNDS,
+        limit: Limit = NO_LIMIT,
     ) -> list[Optimum]:
-        """The optimum of the hinge loss for each target, certified to a relative gap of tol unless rounding or rounds forbid it.
+        """The optimum of the hinge loss for each target, certified to a relative gap of tol unless rounding or `limit` forbid it.
 
         start  coefficients y·a to begin with, targets x members (None: zero; for a free intercept they must sum to 0)
         names  under which scores are kept, for calls with starts that hardly differ from where the last call ended
@@ -83,13 +95,13 @@ class WorkingSets:
         exact = ExactScores(self._lines, self._rows, scores) if self._lines.rounded else None
         run = _Run(predictors, scores, exact, start, names)
         with announced("sets"):
-            self._solve(run, Followers(targets, 0.0 if self._free else MOST_BEYOND), tol, rounds)
+            self._solve(run, Followers(targets, 0.0 if self._free else MOST_BEYOND), tol, limit)
         self._known |= {name: (predictors[j].c, scores[j]) for j, name in enumerate(names)}
         return [
             predictor.optimum(None if self._lines.rounded else own) for predictor, own in zip(predictors, scores, strict=True)
         ]
 
-    def _solve(self, run: _Run, followers: Followers, tol: float, rounds: int) -> None:
+    def _solve(self, run: _Run, followers: Followers, tol: float, limit: Limit) -> None:
         """Rounds until all have arrived; who waits for a leader is not in them."""
         new = followers.others(len(run.predictors))
         late: list[int] = []
@@ -98,17 +110,19 @@ class WorkingSets:
             for j in new:  # by one thread: two would mostly wait for each other's calls of NumPy
                 self._look(run, j, tol)
             going = followers.others(len(run.predictors))
-            late = run.late(going, tol, rounds)
+            late = run.late(going, tol, limit)
             if not late:  # all seem to have arrived: one pass for all
                 self._make_exact(run, going, tol)
-                late = run.late(going, tol, rounds)
+                if run.exact is not None and run.astray(going, tol):
+                    self._end_rounding(run, tol)
+                late = run.late(going, tol, limit)
             new = followers.released([predictor.c for predictor in run.predictors])
             self._begin(run, new)
             for follower, leader in followers.led(late).items():
                 self._adopt(run, follower, leader)
                 new.append(follower)
             if late:
-                self._advance(run, late, tol, rounds)
+                self._advance(run, late, tol, limit)
 
     def _look(self, run: _Run, j: int, tol: float) -> None:
         run.predictors[j].look(self._members_of(run.scores[j]), tol)
@@ -162,14 +176,24 @@ class WorkingSets:
             predictors[j].exact_at = predictors[j].rounds
         run.exact.settle(predictors, arrived, run.scores, lambda j: self._look(run, j, tol))
 
-    def _advance(self, run: _Run, late: list[int], tol: float, rounds: int) -> None:
+    def _end_rounding(self, run: _Run, tol: float) -> None:
+        """From now on lines, and scores, in the precision of the rows."""
+        self._lines, run.exact = self._lines.unrounded(), None
+        self._known.clear()
+        run.scores[:] = 0.0
+        self._lines.add(self._rows, np.stack([predictor.c for predictor in run.predictors]), run.scores)
+        for j, predictor in enumerate(run.predictors):
+            predictor.take_heart()
+            self._look(run, j, tol)
+
+    def _advance(self, run: _Run, late: list[int], tol: float, limit: Limit) -> None:
         """One round for those who are late; who shares nothing with others goes on until it has arrived."""
         tell_gap(max(run.predictors[j].relative for j in late), tol)
         check_interruption()
         alike = _alike(run.predictors, late)
         rows = self._common_rows(run, late) if len(alike) >= LEAST_CLASSES else None
         if rows is None and self._lines.independent and len(alike) == len(late) > 1:
-            self._go_alone(run, late, tol, rounds)
+            self._go_alone(run, late, tol, limit)
             return
         if rows is None:
             self._improve_in_own_sets(run, alike)
@@ -178,7 +202,7 @@ class WorkingSets:
         for j in late:
             self._look(run, j, tol)
 
-    def _go_alone(self, run: _Run, late: list[int], tol: float, rounds: int) -> None:
+    def _go_alone(self, run: _Run, late: list[int], tol: float, limit: Limit) -> None:
         """Each in sets of its own, round after round: lines of K that one has read are still in the cache in its next round."""
 
         def take_round(j: int) -> bool:
@@ -190,7 +214,7 @@ class WorkingSets:
             self._lines.add(self._rows[rows], change[None], run.scores[j : j + 1])
             self._look(run, j, tol)
             tell_gap(max(run.predictors[j].relative for j in late), tol)
-            return predictor.goes_on(tol, rounds)
+            return predictor.goes_on(tol, limit)
 
         run_repeatedly(take_round, late, self._lines.most_workers)
 
