@@ -115,7 +115,8 @@ def _drawn(weights: Array, count: int) -> tuple[Array, Array]:
     order = np.sort(weights)[::-1]
     rest = order.sum() - np.concatenate([[0.0], np.cumsum(order[:count])[:-1]])
     # c = (count - capped)/(Σ of those who are not): the fewest capped for whom no other is above 1
-    scales = (count - np.arange(count)) / np.maximum(rest, np.finfo(float).tiny)
+    with np.errstate(over="ignore"):  # where hardly anything is left for the last ones, all of them are taken
+        scales = (count - np.arange(count)) / np.maximum(rest, np.finfo(float).tiny)
     capped = int(np.argmax(scales * order[:count] <= 1.0)) if (scales * order[:count] <= 1.0).any() else count - 1
     shares = np.minimum(1.0, scales[capped] * weights)
     sums = np.cumsum(shares)
