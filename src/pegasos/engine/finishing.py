@@ -235,13 +235,14 @@ class Finisher:
 
     @cached_property
     def _space(self) -> FunctionSpace:
-        return FunctionSpace(self._kernel_rows or self._rows, self._members, 0.0)
+        rows = self._kernel_rows  # in float64: rounding of float32 has no low rank
+        return FunctionSpace(self._rows if rows is None else rows.doubled(), self._members, 0.0)
 
     @property
     def _kernel_rows(self) -> KernelRows | None:
-        """Rows that compute their kernel, in float64: rounding of float32 has no low rank. None for a matrix alone."""
+        """Rows that compute their kernel; None for a matrix alone."""
         rows = self._rows.flying if isinstance(self._rows, GramRows) and self._rows.has_rows else self._rows
-        return rows.doubled() if isinstance(rows, KernelRows) else None
+        return rows if isinstance(rows, KernelRows) else None
 
     @cached_property
     def _rank(self) -> int | None:

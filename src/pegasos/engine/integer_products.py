@@ -193,9 +193,9 @@ def integer_squares(X: Array, Z: Array) -> IntegerSquares | None:
         return None
     matrices, factor = _without_constants(found[0]), found[1] ** 2
     sides = [_Side(whole) for whole in matrices]
-    found_squares = IntegerSquares(sides[0], sides[-1], factor)
+    squares = IntegerSquares(sides[0], sides[-1], factor)
     # what does not fit the dtype is told by whoever computes with it
-    return found_squares if found_squares.largest <= MOST_SQUARED and found_squares.fit(X.dtype) else None
+    return squares if squares.largest <= MOST_SQUARED and squares.fit(X.dtype) else None
 
 
 def _without_constants(matrices: list[Array]) -> list[Array]:
