@@ -98,14 +98,16 @@ def test_many_predictors_go_in_step_and_along_a_path() -> None:
         np.testing.assert_allclose([warm.primal, warm.bound], exact, rtol=1e-9)
 
 
-def test_bits_do_not_depend_on_threads() -> None:
+@pytest.mark.parametrize("signs", [(1.0,), (1.0, -1.0)], ids=len)
+@INTERCEPTS
+def test_bits_do_not_depend_on_threads(intercept: Intercept, signs: tuple[float, ...]) -> None:
     X, y = table(400)
-    targets = [Target(sign * y, np.full(400, 10.0)) for sign in (1.0, -1.0)]
+    targets = [Target(sign * y, np.full(400, 10.0)) for sign in signs]
     found = []
     for threads in (1, 2):
         with threadpool_limits(threads):
             rows = GramRows.of(Gaussian(1.0), X)
-            found.append(WorkingSets(lines_of(rows, 0), rows.diagonal, Intercept.FREE).solve(targets, 1e-6))
+            found.append(WorkingSets(lines_of(rows, 0), rows.diagonal, intercept).solve(targets, 1e-6))
     for one, two in zip(*found, strict=True):
         np.testing.assert_array_equal(one.vector, two.vector)
 
