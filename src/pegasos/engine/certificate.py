@@ -57,7 +57,7 @@ def certificate_of(
     bias = np.zeros(len(scores)) if bias is None else bias
     columns = np.arange(len(lams)) if columns is None else columns
     rows = np.arange(scores.shape[1]) if rows is None else rows
-    with announced(f"gaps-{scores.dtype}"):
+    with announced("gaps", scores.dtype):
         _objectives(loss.code, scores, bias, coefficients, columns, signs, rows, weights, lams, primal, dual)
     return Certificate(primal, dual)
 

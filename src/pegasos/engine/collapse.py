@@ -58,25 +58,26 @@ def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
 
 def _sees_enough(kernel: Kernel, X: Any) -> bool:
     """Whether so many pairs of a few rows are neither alike nor strangers that the others cannot change the verdict."""
-    similarities = _similarities(kernel, _sample(X)[:: SAMPLE // FIRST_LOOK])
+    similarities = _similarities(kernel, X[_sampled(X)[:: SAMPLE // FIRST_LOOK]].astype(np.float64))
     between = (similarities >= ALMOST_NOTHING) & (similarities <= 1 - ALMOST_NOTHING)
     return bool(np.count_nonzero(between) > FEW_PAIRS * SAMPLE * SAMPLE)
 
 
-def _sample(X: Any) -> Any:
-    chosen = np.unique(np.linspace(0, max(0, X.shape[0] - 1), num=min(SAMPLE, X.shape[0])).round().astype(int))
-    return X[chosen].astype(np.float64)
+def _sampled(X: Any) -> NDArray[np.int64]:
+    return np.linspace(0, max(0, X.shape[0] - 1), num=min(SAMPLE, X.shape[0])).round().astype(np.int64)
 
 
 def _distinct_sample(X: Any) -> Any:
-    sample = _sample(X)
+    sample = X[_sampled(X)].astype(np.float64)
     equal = Pairs("squared", sample).tile(slice(None), slice(None)) == 0
     return sample[~np.triu(equal, k=1).any(axis=0)]
 
 
 def _similarities(kernel: Kernel, rows: Any) -> NDArray[np.float64]:
     """Normalised values of all pairs of different rows; rows with K(x, x) <= 0 have none."""
-    matrix = kernel(rows)
+    assert kernel.measure is not None
+    matrix = Pairs(kernel.measure, rows).tile(slice(None), slice(None))
+    kernel.transform(matrix)
     diagonal = matrix.diagonal()
     matrix = matrix[np.ix_(diagonal > 0, diagonal > 0)]
     lengths = np.sqrt(diagonal[diagonal > 0])

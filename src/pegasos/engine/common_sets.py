@@ -12,7 +12,7 @@ import numpy as np
 
 from pegasos.engine.compiling import compiled
 from pegasos.engine.pair_steps import SetKernel, line_of
-from pegasos.engine.set_choice import keys_of, mark_largest
+from pegasos.engine.set_choice import classes_of, mark_largest
 from pegasos.engine.threads import run_blocks
 
 Array = np.ndarray[Any, Any]
@@ -53,8 +53,8 @@ def common_rows(gains: list[Array]) -> Array | None:
 
 def _largest(values: Array) -> Array:
     """Where the largest of these numbers are, which are not negative."""
-    chosen = np.zeros(len(values), dtype=bool)
-    mark_largest(keys_of(values), values > 0.0, COMMON_ROWS, chosen)
+    chosen = np.zeros(len(values), dtype=np.int32)
+    mark_largest(classes_of(values), (values > 0.0).astype(np.int32), COMMON_ROWS, chosen)
     return np.flatnonzero(chosen)
 
 

@@ -27,7 +27,7 @@ from numba.extending import intrinsic
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _announced = False
-_known: set[str] = set()
+_known: set[tuple[Any, ...]] = set()
 
 
 def _source_hash() -> str:
@@ -119,13 +119,13 @@ def prefetch(typing: Any, array: Any, index: Any) -> Any:
 
 
 @contextlib.contextmanager
-def announced(what: str) -> Iterator[None]:
-    """Say once, on stderr, that code for `what` (a loop and a dtype) is compiled now; say nothing if it lies in the cache."""
+def announced(*what: Any) -> Iterator[None]:
+    """Say once, on stderr, that code for `what` (a loop and dtypes) is compiled now; say nothing if it lies in the cache."""
     global _announced
-    if what in _known:  # looking for the file takes longer than many a walk
+    if what in _known:  # looking for the file, or even writing its name, takes longer than many a walk
         yield
         return
-    marker = cache_folder() / f"{what}.ready"
+    marker = cache_folder() / f"{'-'.join(map(str, what))}.ready"
     fresh = not marker.exists()
     if fresh and not _announced:
         _announced = True

@@ -313,7 +313,7 @@ def _complete_squares(products: NDArray[Any], a_norms: NDArray[Any], b_norms: ND
     Equal rows and negative results are always below the bound, which is why nothing has to be clipped at 0.
     """
     counts = np.empty(len(products), dtype=np.int64)
-    with announced(f"distances-{products.dtype}"):
+    with announced("distances", products.dtype):
         total = _squares_from_products(products, a_norms, b_norms, bound, counts)
     if total == 0:
         return None

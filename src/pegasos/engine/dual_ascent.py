@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from pegasos.engine.certificate import Certificate, certificate_of, halvings, stretched
-from pegasos.engine.finishing import Finisher, target_of
+from pegasos.engine.certificate import Certificate, box, certificate_of, halvings, stretched
+from pegasos.engine.finishing import Finisher
 from pegasos.engine.interruption import tell_gap
 from pegasos.engine.optimum import Optimum, Target
 from pegasos.engine.solvers import EpochSolver
@@ -140,8 +141,8 @@ class DualAscent(EpochSolver):
 
     def refresh(self) -> None:
         """Scores free of the walk's rounding, for those who were not solved."""
-        walking = np.setdiff1d(np.arange(self.done.size), list(self.solved))
-        if len(walking):
+        if len(self.solved) < self.done.size:
+            walking = np.setdiff1d(np.arange(self.done.size), list(self.solved))
             self.walk.refresh(np.unique(self.member_columns()[walking]))
 
     def predictors(self) -> tuple[Array, Array]:
@@ -184,9 +185,14 @@ class DualAscent(EpochSolver):
 
     # -- who walks, who rests, who is solved ---------------------------------------------------------------------------
 
+    @cached_property
+    def _bounds(self) -> Array:
+        """The box of each λ."""
+        return box(self.lams, self.weights)
+
     def _target(self, member: int) -> Target:
         row, number = divmod(member, len(self.lams))
-        return target_of(self.labels[row], self.lams[number], self.weights)
+        return Target(self.labels[row], self._bounds[number])
 
     def _solve(self, members: Array) -> None:
         """Solve these for good, from where the walk has brought them."""

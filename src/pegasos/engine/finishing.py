@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pegasos.engine.certificate import box
 from pegasos.engine.factored import LARGEST_RANK, Spectrum, low_rank_spectrum, solve_by_factor, spectrum_of
 from pegasos.engine.function_space import FunctionSpace
 from pegasos.engine.held_rows import LARGEST_SHARE, solve_hinge_on_many
@@ -364,8 +363,3 @@ class Finisher:
 def _after(before: Optimum, optimum: Optimum) -> Optimum:
     """An optimum that another method went on to: the rounds and the course of both."""
     return replace(optimum, rounds=before.rounds + optimum.rounds, course=before.course + optimum.course)
-
-
-def target_of(labels: Array, lam: float, weights: Array) -> Target:
-    """The problem of one predictor with this λ."""
-    return Target(labels, box(np.array([lam]), weights)[0])

@@ -45,15 +45,26 @@ def ordered_bits_of(typing: Any, number: Any) -> Any:
     """In compiled code, the integer of the same size that has the order of the numbers, whatever their sign."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _ordered(builder, arguments[0], signature.return_type.bitwidth)
+        width = signature.return_type.bitwidth
+        return _ordered(builder, builder.bitcast(arguments[0], ir.IntType(width)), width)
 
     return _INTEGERS[number](number), generate
 
 
-def _ordered(builder: Any, number: Any, width: int) -> Any:
-    """The larger a negative number, the smaller its bits without the sign."""
+@intrinsic
+def number_of_ordered(typing: Any, bits: Any) -> Any:
+    """In compiled code, the number whose `ordered_bits_of` these are."""
+    number = types.float64 if bits == types.int64 else types.float32
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(_ordered(builder, arguments[0], bits.bitwidth), context.get_value_type(number))
+
+    return number(bits), generate
+
+
+def _ordered(builder: Any, bits: Any, width: int) -> Any:
+    """The larger a negative number, the smaller its bits without the sign. (Twice is as before.)"""
     whole = ir.IntType(width)
-    bits = builder.bitcast(number, whole)
     return builder.xor(bits, builder.lshr(builder.ashr(bits, whole(width - 1)), whole(1)))
 
 
@@ -64,7 +75,7 @@ def key_of(typing: Any, number: Any, place: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         width = signature.return_type.bitwidth
         whole = ir.IntType(width)
-        bits = _ordered(builder, arguments[0], width)
+        bits = _ordered(builder, builder.bitcast(arguments[0], whole), width)
         place = arguments[1] if width == 64 else builder.trunc(arguments[1], whole)
         return builder.or_(builder.and_(bits, whole(~LAST_PLACE)), builder.sub(whole(LAST_PLACE), place))
 

@@ -173,7 +173,7 @@ class IntegerSquares:
 
     def fill(self, rows: Index, columns: Index, out: Array) -> None:
         """Those between these rows of the first and of the second side."""
-        with announced(f"integers-{out.dtype}"):
+        with announced("integers", out.dtype):
             _fill(
                 self._first.panels(rows),
                 self._second.panels(columns),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 _thread = threading.local()
 
@@ -41,11 +41,11 @@ def listening(listener: Callable[[float, float], None]) -> Iterator[None]:
         _thread.listener = None
 
 
-def tell_gap(gap: float, tol: float) -> None:
-    """Say how far a fit is."""
+def tell_gap(gap: float | Iterable[float], tol: float) -> None:
+    """Say how far a fit is: the largest of its gaps, which are looked for only if somebody listens."""
     listener = getattr(_thread, "listener", None)
     if listener is not None:
-        listener(gap, tol)
+        listener(max(gap) if isinstance(gap, Iterable) else gap, tol)
 
 
 def check_interruption() -> None:

@@ -109,9 +109,13 @@ class Kernel(ABC):
         X = as_rows(X)
         kernel = self.resolve(X)
         kernel.check_range(X)
+        return kernel.lengths(X)
+
+    def lengths(self, X: Any) -> NDArray[Any]:
+        """The same for checked rows and a resolved kernel."""
         assert self.measure is not None
         values = self_values(self.measure, X)
-        kernel.transform(values)
+        self.transform(values)
         return values
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -332,13 +336,11 @@ class CustomKernel(Kernel):
     def transform(self, values: NDArray[Any]) -> None:
         raise TypeError("a custom kernel is not a map of inner products or distances; call it with rows")
 
-    def diagonal(self, X: Any) -> NDArray[Any]:
-        X = as_rows(X)
-        kernel = self.resolve(X)
+    def lengths(self, X: Any) -> NDArray[Any]:
         values = np.empty(X.shape[0], dtype=X.dtype)
         for start in range(0, len(values), 64):
             part = X[start : start + 64]
-            values[start : start + 64] = kernel.matrix(part, part).diagonal()
+            values[start : start + 64] = self.matrix(part, part).diagonal()
         return values
 
     def matrix(self, X: Any, Z: Any) -> NDArray[Any]:

@@ -66,10 +66,10 @@ class Lines(Protocol):
     def unrounded(self) -> Lines:
         """The same lines in the precision of the rows, in as much memory; these here are gone then."""
 
-    def scores_of(self, index: Array, coefficients: Array, wanted: Array | None = None, rounded: bool = False) -> Array:
-        """coefficients·K[index] of all rows, in the precision of the rows, or as rounded as lines are; no line is kept for it.
+    def scores_of(self, index: Array, coefficients: Array, places: Array | None = None, rounded: bool = False) -> Array:
+        """coefficients·K[index] of all rows, or of these places, in the precision of the rows, or as rounded as lines are.
 
-        With `wanted`, a mask, those of other rows (unless in `index`) may be anything.
+        No line is kept for it.
         """
 
 
@@ -120,8 +120,8 @@ class ExplicitLines:
     def rows(self) -> ExplicitRows:
         return self._rows
 
-    def scores_of(self, index: Array, coefficients: Array, wanted: Array | None = None, rounded: bool = False) -> Array:
-        return _added_to_zero(self, index, coefficients, self._rows.count)
+    def scores_of(self, index: Array, coefficients: Array, places: Array | None = None, rounded: bool = False) -> Array:
+        return _added_to_zero(self, index, coefficients, self._rows.count, places)
 
     def unrounded(self) -> Lines:
         return self
@@ -160,8 +160,8 @@ class StoredLines:
     def rows(self) -> Any:
         return GramRows(self._values)
 
-    def scores_of(self, index: Array, coefficients: Array, wanted: Array | None = None, rounded: bool = False) -> Array:
-        return _added_to_zero(self, index, coefficients, self._width)
+    def scores_of(self, index: Array, coefficients: Array, places: Array | None = None, rounded: bool = False) -> Array:
+        return _added_to_zero(self, index, coefficients, self._width, places)
 
     def unrounded(self) -> Lines:
         return self
@@ -171,7 +171,7 @@ class StoredLines:
         return index
 
     def within(self, index: Array, constant: float, factor: float, kind: Any) -> SetKernel:
-        K, known = self._square(len(index), kind), np.zeros(len(index), dtype=bool)
+        K, known = self._kernel_room(len(index), kind), np.zeros(len(index), dtype=bool)
         columns = index[:0] if self._is_all(index) else index
         return SetKernel(K, known, read_only(self._values), self._slots(index), columns, constant, factor)
 
@@ -179,7 +179,12 @@ class StoredLines:
         """Whether these are all rows, in their order."""
         return len(index) == self._width and bool((index[1:] > index[:-1]).all())
 
-    def _square(self, size: int, kind: Any) -> Array:
+    @property
+    def matrix(self) -> Array:
+        """All of it, where it is whole."""
+        return read_only(self._values)
+
+    def square(self, size: int, kind: Any) -> Array:
         """Room for the kernel of a set: that of one before if it is enough, because fresh pages are slower than the work."""
         try:
             kept = self._spare.pop()
@@ -187,11 +192,18 @@ class StoredLines:
             kept = np.empty(0, dtype=kind)
         if kept.dtype != kind or kept.size < size * size:
             kept = np.empty(size * size, dtype=kind)
-        return kept[: size * size].reshape(size, size)
+        return kept
+
+    def give_back(self, square: Array) -> None:
+        """It may be used again."""
+        self._spare.append(square)
+
+    def _kernel_room(self, size: int, kind: Any) -> Array:
+        return self.square(size, kind)[: size * size].reshape(size, size)
 
     def done_with(self, kernel: SetKernel) -> None:
         assert kernel.K.base is not None
-        self._spare.append(kernel.K.base)
+        self.give_back(kernel.K.base)
 
     def add(self, index: Array, changes: Array, scores: Array) -> None:
         if len(changes) == 1 and self.whole and blas_threads() == 1:  # nobody to share the work with
@@ -240,8 +252,8 @@ class RoundedMatrix(StoredLines):
         del self._values, self._spare
         return StoredLines(self._exact_rows.matrix())
 
-    def scores_of(self, index: Array, coefficients: Array, wanted: Array | None = None, rounded: bool = False) -> Array:
-        return scores_by_symmetry(self._exact_rows, index, coefficients, wanted)
+    def scores_of(self, index: Array, coefficients: Array, places: Array | None = None, rounded: bool = False) -> Array:
+        return scores_by_symmetry(self._exact_rows, index, coefficients, places)
 
 
 class KeptLines(StoredLines):
@@ -273,13 +285,13 @@ class KeptLines(StoredLines):
         del self._values, self._spare
         return KeptLines(self._exact_rows, max(GATHERED_ROWS, self._capacity // 2))
 
-    def scores_of(self, index: Array, coefficients: Array, wanted: Array | None = None, rounded: bool = False) -> Array:
-        return scores_by_symmetry(self._rows if rounded else self._exact_rows, index, coefficients, wanted)
+    def scores_of(self, index: Array, coefficients: Array, places: Array | None = None, rounded: bool = False) -> Array:
+        return scores_by_symmetry(self._rows if rounded else self._exact_rows, index, coefficients, places)
 
     def within(self, index: Array, constant: float, factor: float, kind: Any) -> SetKernel:
         """Of rows whose lines are not there the set's part only: many of them will not change, and then no line is needed."""
         slots = self._slot_of[index]
-        K, missing = self._square(len(index), kind), np.flatnonzero(slots < 0)
+        K, missing = self._kernel_room(len(index), kind), np.flatnonzero(slots < 0)
 
         def work(part: slice, _: slice) -> None:
             tile = self._rows.passing(index[missing[part]], index)
@@ -316,10 +328,10 @@ class KeptLines(StoredLines):
             run_blocks(tiles, work, most_workers=self.most_workers)
 
 
-def _added_to_zero(lines: Lines, index: Array, coefficients: Array, count: int) -> Array:
+def _added_to_zero(lines: Lines, index: Array, coefficients: Array, count: int, places: Array | None) -> Array:
     scores = np.zeros((len(coefficients), count))
     lines.add(index, coefficients, scores)
-    return scores
+    return scores if places is None else scores[:, places]
 
 
 def lines_of(rows: Any, memory: int, rounding: bool = False) -> Lines:

@@ -167,12 +167,18 @@ def move(place: int, step: Any, low: Array, high: Array, change: Array) -> None:
 
 
 @compiled
+def tiny_for(v: Array) -> float:
+    """The share of a row's length below which nothing is known of it."""
+    return 1e-6 if v.itemsize == 4 else 1e-12
+
+
+@compiled
 def climb_pairs(
-    kernel: Any, diagonal: Array, v: Array, low: Array, high: Array, least: float, most: int, tiny: Any, change: Array
+    kernel: Any, diagonal: Array, v: Array, low: Array, high: Array, least: float, most: int, change: Array
 ) -> int:
     """Pair steps, in place, until no single step gains more than `least`. Returns their number."""
     inverse = np.empty_like(v)
-    half, zero = v.dtype.type(0.5), v.dtype.type(0)
+    half, zero, tiny = v.dtype.type(0.5), v.dtype.type(0), v.dtype.type(tiny_for(v))
     for i in range(v.size):
         # of a row of length zero nothing but its own bound ends the step
         diagonal[i] = max(diagonal[i], tiny * tiny)
@@ -196,10 +202,10 @@ def climb_pairs(
 
 @compiled
 def climb_balanced_pairs(
-    kernel: Any, diagonal: Array, v: Array, low: Array, high: Array, least: float, most: int, tiny: Any, change: Array
+    kernel: Any, diagonal: Array, v: Array, low: Array, high: Array, least: float, most: int, change: Array
 ) -> int:
     """The same where the sum of all coefficients must stay as it is: one goes up by as much as another goes down."""
-    shortest = np.inf
+    shortest, tiny = np.inf, v.dtype.type(tiny_for(v))
     for i in range(v.size):
         if diagonal[i] > 0.0:
             shortest = min(shortest, diagonal[i])
@@ -232,6 +238,6 @@ def climb(kernel: SetKernel, work: Array, least: float, most: int, balanced: boo
     v, diagonal, low, high = work
     part = np.zeros_like(v)
     step = climb_balanced_pairs if balanced else climb_pairs
-    steps = step(kernel, diagonal, v, low, high, least, most, v.dtype.type(1e-6 if v.itemsize == 4 else 1e-12), part)
+    steps = step(kernel, diagonal, v, low, high, least, most, part)
     change += part
     return steps

@@ -287,7 +287,7 @@ class KernelRows(DualRows):
     @cached_property
     def diagonal(self) -> Array:
         """K_ii of all rows."""
-        return self.kernel.diagonal(self.X).astype(np.float64)
+        return self.kernel.lengths(self.X).astype(np.float64)
 
     @property
     def can_be_rounded(self) -> bool:

@@ -18,50 +18,55 @@ Array = np.ndarray[Any, Any]
 #: Bits of a float32 that do not matter, and the classes that the others make.
 IGNORED_BITS = 19
 CLASSES = 1 << (32 - IGNORED_BITS)
-
-
-def keys_of(values: Array) -> Array:
-    """The bits of numbers in float32, as integers that `mark_largest` can order."""
-    with np.errstate(over="ignore"):
-        return values.astype(np.float32).view(np.int32)
+#: Bits of a class that do not matter for crowds, which are counted, too: most classes are empty.
+CROWD_BITS = 8
 
 
 @compiled
-def _class_of(key: int) -> int:
-    """Of the bits of a negative number all but the sign count backwards."""
-    ordered = key if key >= 0 else key ^ 0x7FFFFFFF
-    return (ordered >> IGNORED_BITS) + (CLASSES >> 1)
-
-
-@compiled
-def mark_largest(keys: Array, able: Array, count: int, chosen: Array) -> int:
-    """Mark `count` more of the able rows, those of the largest keys (all, if they are fewer), and answer how many those are."""
-    population = np.zeros(CLASSES, dtype=np.int32)
-    total, last = 0, 0
+def classes_of(values: Array) -> Array:
+    """The class of each number, the higher the larger."""
+    keys = values.astype(np.float32).view(np.int32)
+    found = np.empty(keys.size, dtype=np.int32)
     for i in range(keys.size):
-        if able[i] and not chosen[i]:
-            own = _class_of(keys[i])
-            population[own] += 1
-            last = max(last, own)
-            total += 1
-    left = min(max(count, 0), total)
+        # of the bits of a negative number all but the sign count backwards
+        found[i] = ((keys[i] ^ ((keys[i] >> 31) & 0x7FFFFFFF)) >> IGNORED_BITS) + (CLASSES >> 1)
+    return found
+
+
+@compiled
+def mark_largest(classes: Array, able: Array, count: int, chosen: Array) -> int:
+    """Mark `count` more of the able rows, those of the highest classes (all, if they are fewer), and answer how many those are.
+
+    Both are 0 or 1 for each row, so that loops have no branches; who is chosen already is no longer able.
+    """
+    population, crowds = np.zeros(CLASSES, dtype=np.int32), np.zeros(CLASSES >> CROWD_BITS, dtype=np.int32)
+    for i in range(classes.size):
+        able[i] &= np.int32(1) - chosen[i]
+    for i in range(classes.size):
+        population[classes[i]] += able[i]
+    for crowd in range(crowds.size):
+        crowds[crowd] = np.sum(population[crowd << CROWD_BITS : (crowd + 1) << CROWD_BITS])
+    left = min(max(count, 0), np.sum(crowds))
     marked = left
     if left == 0:
         return 0
+    crowd = crowds.size - 1
+    while crowds[crowd] < left:
+        left -= crowds[crowd]
+        crowd -= 1
+    last = ((crowd + 1) << CROWD_BITS) - 1
     while population[last] < left:
         left -= population[last]
         last -= 1
-    crowd, turn = population[last], 0
-    for i in range(keys.size):
-        if able[i] and not chosen[i]:
-            own = _class_of(keys[i])
-            if own == last:  # the class that is not taken whole: evenly spread over the rows
-                turn += left
-                if turn >= crowd:
-                    turn -= crowd
-                    chosen[i] = True
-            elif own > last:
-                chosen[i] = True
+    for i in range(classes.size):
+        chosen[i] |= able[i] & np.int32(classes[i] > last)
+    turn = 0
+    for i in range(classes.size):
+        if classes[i] == last and able[i] != 0:  # the class that is not taken whole: evenly spread over the rows
+            turn += left
+            if turn >= population[last]:
+                turn -= population[last]
+                chosen[i] = 1
     return marked
 
 
@@ -71,18 +76,19 @@ def choose_rows(labels: Array, bounds: Array, c: Array, scores: Array, bias: flo
 
     Of the first half those that go up are as many as those that go down: else the mean score swings from round to round.
     """
-    chosen, able = np.zeros(c.size, dtype=np.bool_), np.empty(c.size, dtype=np.bool_)
-    up, by_gain = np.empty(c.size, dtype=np.float32), gains.astype(np.float32).view(np.int32)
-    quarter = max(2, size // 2) // 2
+    chosen, able, up = np.zeros(c.size, dtype=np.int32), np.empty(c.size, dtype=np.int32), np.empty(c.size, dtype=np.float32)
     for i in range(c.size):
         able[i] = c[i] < max(labels[i] * bounds[i], 0.0)
         up[i] = labels[i] - scores[i] - bias  # small numbers where all is well: their leading bits tell them apart
-    left = size - mark_largest(up.view(np.int32), able, quarter, chosen)
+    ways, by_gain = classes_of(up), classes_of(gains)
+    quarter = max(2, size // 2) // 2
+    left = size - mark_largest(ways, able, quarter, chosen)
     for i in range(c.size):
         able[i] = c[i] > min(labels[i] * bounds[i], 0.0)
-    left -= mark_largest((-up).view(np.int32), able, quarter, chosen)
+        ways[i] = CLASSES - 1 - ways[i]  # those of -up
+    left -= mark_largest(ways, able, quarter, chosen)
     for i in range(c.size):
-        able[i] = c[i] != 0.0 and abs(c[i]) < bounds[i]
+        able[i] = np.int32(c[i] != 0.0) & np.int32(abs(c[i]) < bounds[i])
     left -= mark_largest(by_gain, able, left, chosen)
     for i in range(c.size):
         able[i] = gains[i] > 0.0

@@ -6,31 +6,29 @@ Everything is in terms of c_i = y_i a_i and of the gradient v_i = y_i - s_i, so 
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pegasos.engine.certificate import halvings, stretched
-from pegasos.engine.compiling import compiled
-from pegasos.engine.float_bits import bits_of, number_of
+from pegasos.engine.certificate import halvings
 from pegasos.engine.interruption import check_interruption
 from pegasos.engine.optimum import Optimum, Target
 from pegasos.engine.pair_steps import SetKernel, climb
 from pegasos.engine.set_choice import choose_rows
+from pegasos.engine.set_rounds import certified, end_of_steps, own_round, start_of_steps, uncertain_rows
 
 Array = np.ndarray[Any, Any]
 
 #: Rows of a set at first, and at most: it grows from round to round, the last time only if its rows need many steps.
-SMALLEST_SET, USUAL_SET, LARGEST_SET = 1000, 1400, 4000
+SMALLEST_SET, USUAL_SET, LARGEST_SET = 400, 1400, 4000
 #: Rounds after which more rows than that are inside their box, and must move together; and the largest set for them.
 MANY_ROUNDS, LAST_SET = 25, 10_000
 #: A step is worth it if it gains this share of the gap, spread over the set, or of the largest gain that there is.
 SHARE_OF_GAP, SHARE_OF_GAIN = 3e-4, 0.03
 #: From this multiple of the tolerance on a round may be the last: then so much smaller a gain is worth a step, that it is.
 LAST_ROUND, DEEPER = 30.0, 0.03
-#: Pair steps between two looks at the keyboard, and sets' worth of steps in a round at most.
-STEPS_AT_ONCE, STEPS_A_ROW = 20_000, 100
+#: Pair steps times the rows of their set between two looks at the keyboard, and sets' worth of steps in a round at most.
+EFFORT_AT_ONCE, STEPS_A_ROW = 10**8, 100
 #: Rounds in double precision that may gain nothing, and rounds at most.
 PATIENCE, MOST_ROUNDS = 3, 10_000
 
@@ -43,90 +41,6 @@ class Limit(NamedTuple):
 
 
 NO_LIMIT = Limit()
-
-
-@partial(compiled, any_order=True)
-def survey(
-    labels: Array, bounds: Array, c: Array, scores: Array, diagonal: Array, bias: float, gains: Array
-) -> tuple[float, float, float]:
-    """‖w‖², G and the largest of the `gains`: what each coordinate's own best step gains (or would, at this intercept)."""
-    squared, linear, most = 0.0, 0.0, bits_of(0.0)
-    for i in range(c.size):
-        y, own, v = labels[i], c[i], labels[i] - scores[i] - bias
-        squared += own * scores[i]
-        linear += y * own
-        low, high = min(0.0, y * bounds[i]) - own, max(0.0, y * bounds[i]) - own
-        step = min(max(v / max(diagonal[i], 1e-300), low), high)
-        gains[i] = step * (v - 0.5 * diagonal[i] * step)
-        most = max(most, bits_of(gains[i]))
-    return squared, linear - 0.5 * squared, number_of(most)
-
-
-@compiled
-def certified(
-    labels: Array, bounds: Array, c: Array, scores: Array, diagonal: Array, bias: float, gains: Array, tol: float, times: int
-) -> tuple[float, float, float, float]:
-    """The factor t of w, F there, G and the largest gain; t is 1 where that is enough for a relative gap of tol."""
-    squared, bound, most = survey(labels, bounds, c, scores, diagonal, bias, gains)
-    factor, primal = stretched(labels, bounds, scores, bias, squared, 0)
-    if primal - bound > tol * primal:
-        factor, primal = stretched(labels, bounds, scores, bias, squared, times)
-    return factor, primal, bound, most
-
-
-@compiled
-def uncertain_rows(labels: Array, bounds: Array, c: Array, scores: Array, bias: float, factor: float, error: float) -> Array:
-    """Rows with a coefficient, and those whose loss at t (w, b) may not be zero if scores are off by error (1 + |score|)."""
-    found = np.empty(c.size, dtype=np.bool_)
-    for i in range(c.size):
-        margin = labels[i] * (scores[i] + bias)
-        least = factor * (margin - error * (1.0 + abs(margin)))
-        found[i] = c[i] != 0.0 or (bounds[i] > 0.0 and not least >= 1.0)
-    return found
-
-
-@compiled
-def start_of_steps(
-    index: Array,
-    places: Array,
-    labels: Array,
-    bounds: Array,
-    c: Array,
-    scores: Array,
-    diagonal: Array,
-    bias: float,
-    scale: float,
-    work: Array,
-) -> None:
-    """Gradient, K_ii and room (down and up) of the rows `index`, at their places in a set; all others of the set have none."""
-    work[:] = 0.0
-    v, own, down, up = work[0], work[1], work[2], work[3]
-    for k in range(index.size):
-        i, place = index[k], places[k]
-        top = labels[i] * bounds[i]
-        v[place] = labels[i] - scores[i] - bias
-        own[place] = diagonal[i] / scale
-        down[place] = (min(0.0, top) - c[i]) * scale
-        up[place] = (max(0.0, top) - c[i]) * scale
-
-
-@compiled
-def end_of_steps(
-    index: Array, places: Array, labels: Array, bounds: Array, c: Array, change: Array, factor: float, down: Array, up: Array
-) -> tuple[Array, int]:
-    """Coefficients after the changes, and how many are at their bound: who ran out of room is at the bound itself."""
-    after, at_bound = np.empty(index.size), 0
-    for k in range(index.size):
-        place, top = places[k], labels[index[k]] * bounds[index[k]]
-        low, high = min(0.0, top), max(0.0, top)
-        if down[place] >= 0.0:
-            after[k] = low
-        elif up[place] <= 0.0:
-            after[k] = high
-        else:
-            after[k] = min(max(c[index[k]] + change[place] * factor, low), high)
-        at_bound += abs(after[k]) >= bounds[index[k]]
-    return after, at_bound
 
 
 class Predictor:
@@ -171,12 +85,15 @@ class Predictor:
 
     def look(self, products: Array, tol: float) -> None:
         """The certificate at scores that follow from the coefficients; products are those without the constant feature."""
-        constant = self._constant * float(self.c.sum())
-        self.scores = products + constant if constant else products
+        np.add(products, self._constant * float(self.c.sum()), out=self.scores)
         self.bias = best_bias(self.labels - self.scores, self.bounds, self.labels) if self._free else 0.0
-        before, gap = self.bound, self.relative
         own = (self.labels, self.bounds, self.c, self.scores, self._diagonal)
-        self.factor, self.primal, self.bound, self._most_gain = certified(*own, self.bias, self.gains, tol, halvings(tol))
+        self._judge(certified(*own, self.bias, self.gains, tol, halvings(tol)), tol)
+
+    def _judge(self, found: tuple[float, float, float, float], tol: float) -> None:
+        """What follows from the certificate that was found."""
+        before, gap = self.bound, self.relative
+        self.factor, self.primal, self.bound, self._most_gain = found
         self._share = SHARE_OF_GAP * (DEEPER if self.relative <= LAST_ROUND * tol else 1.0)
         self._course[self.rounds :] = [(self.primal, self.bound)]
         if self.rounds and self.exact_at != self.rounds and not self.bound > before and not self.relative < gap:
@@ -188,10 +105,15 @@ class Predictor:
         """Which rows the certificate depends on, if scores may be off by this share of 1 + |score|."""
         return uncertain_rows(self.labels, self.bounds, self.c, self.scores, self.bias, self.factor, error)
 
+    @property
+    def next_size(self) -> int:
+        """Rows of the next set, at most."""
+        return min(len(self.c), self._size)
+
     def choose(self) -> Array:
         """The rows of the next set."""
         own = (self.labels, self.bounds, self.c, self.scores)
-        return choose_rows(*own, self.bias, self.gains, min(len(self.c), self._size))
+        return choose_rows(*own, self.bias, self.gains, self.next_size)
 
     def improve(self, index: Array, places: Array, kernel: SetKernel) -> Array:
         """The set's coefficients after pair steps; their changes are returned.
@@ -202,14 +124,14 @@ class Predictor:
         own = (self.labels, self.bounds, self.c, self.scores, self._diagonal)
         work = np.empty((4, size), dtype=kernel.K.dtype)
         start_of_steps(index, places, *own, self.bias, scale, work)
-        worth = self._share * (self.primal - self.bound) / len(index)
-        least = scale * min(worth, SHARE_OF_GAIN * self._most_gain)
-        change, taken = np.zeros(size), 0
+        worth, largest = self._worth_a_step()
+        least = scale * min(worth / len(index), largest)
+        change, taken, at_once = np.zeros(size), 0, EFFORT_AT_ONCE // size
         while taken < STEPS_A_ROW * len(index):
             check_interruption()
-            steps = climb(kernel, work, least, STEPS_AT_ONCE, self._free, change)
+            steps = climb(kernel, work, least, at_once, self._free, change)
             taken += steps
-            if steps < STEPS_AT_ONCE:
+            if steps < at_once:
                 break
         before = self.c[index]
         after, at_bound = end_of_steps(index, places, *own[:3], change, kernel.factor, work[2], work[3])
@@ -217,13 +139,35 @@ class Predictor:
             top = self.labels[index] * self.bounds[index]
             after = rebalanced(after, np.minimum(0.0, top), np.maximum(0.0, top), float(before.sum()))
         self.c[index] = after
+        self._count_round(taken, len(index), at_bound, size)
+        return np.asarray(after - before)
+
+    def take_round(self, matrix: Array, rows: Array, products: Array, factor: float, square: Array, tol: float) -> None:
+        """A whole round in compiled code, without a free intercept: products, and the certificate, are as after it.
+
+        matrix  that of the kernel, of which `rows` are the training rows; square  room for the kernel of a set
+        """
+        size = self.next_size
+        own = (self.labels, self.bounds, self.c, self.scores, self._diagonal, self.gains)
+        limits = *self._worth_a_step(), min(STEPS_A_ROW * size, EFFORT_AT_ONCE // size)
+        steps, count, at_bound, *found = own_round(
+            matrix, rows, *own, products, size, self._constant, factor, *limits, square, tol, halvings(tol)
+        )
+        self._count_round(steps, count, at_bound, count)
+        self._judge((found[0], found[1], found[2], found[3]), tol)
+
+    def _worth_a_step(self) -> tuple[float, float]:
+        """The gain from which on a step is worth it, times the rows of a set; and the most that may be asked of one."""
+        return self._share * (self.primal - self.bound), SHARE_OF_GAIN * self._most_gain
+
+    def _count_round(self, taken: int, rows: int, at_bound: int, size: int) -> None:
+        """A round has ended, of so many steps and rows of its own in a set of this size."""
         # who is not there soon has many rows that must move together; if most go straight to their bound, a large set is cheap
-        if self.rounds % 2 or 2 * at_bound > len(index):
-            self._size = max(self._size, min(2 * self._size, self._most(taken > len(index))))
+        if self.rounds % 2 or 2 * at_bound > rows:
+            self._size = max(self._size, min(2 * self._size, self._most(taken > rows)))
         self.rounds += 1
         self.steps = taken
         self._effort += taken * size
-        return np.asarray(after - before)
 
     def _most(self, steps_were_many: bool) -> int:
         """The largest set by now: after many rounds one with room for all rows inside their box and as many others."""

@@ -8,23 +8,28 @@ import numpy as np
 
 from pegasos.engine.interruption import check_interruption
 from pegasos.engine.rows import GATHERED_ROWS, KernelRows
-from pegasos.engine.threads import run_each
+from pegasos.engine.threads import run_each, single_threaded_blas
 
 Array = np.ndarray[Any, Any]
 
 #: Rows of a tile, and columns of tiles whose shares of other rows' scores wait to be added in their order.
 TILE_ROWS, COLUMNS_AT_ONCE = 2 * GATHERED_ROWS, 8
+#: Values of the kernel that are computed sooner than threads are started.
+FEW_VALUES = 2**17
 
 
-def scores_by_symmetry(rows: KernelRows, index: Array, coefficients: Array, wanted: Array | None = None) -> Array:
-    """coefficients·K[index] for all rows, (vectors x rows), in float64; `index` are different rows.
+def scores_by_symmetry(rows: KernelRows, index: Array, coefficients: Array, places: Array | None = None) -> Array:
+    """coefficients·K[index] of all rows, or of these places, (vectors x rows), in float64; `index` are different rows.
 
-    With `wanted`, a mask, only those of `index` and of these rows are computed, and the others are 0.
     A job takes a column of tiles. Within `index` it has those tiles only that lie above the diagonal, and what they mean for the
     rows on their side is set aside, so that all sums are taken in one order, whatever the threads.
     """
+    if places is not None and len(index) * len(places) <= FEW_VALUES:
+        with single_threaded_blas():
+            return np.asarray(coefficients @ rows.passing(index, places).astype(np.float64, copy=False))
     scores = np.zeros((len(coefficients), rows.count))
-    outside = np.ones(rows.count, dtype=bool) if wanted is None else wanted.copy()
+    outside = np.full(rows.count, places is None)
+    outside[places] = True
     outside[index] = False
     own, others = _tiles(index), _tiles(np.flatnonzero(outside))
     values = _tiles(np.arange(len(index)))
@@ -47,7 +52,7 @@ def scores_by_symmetry(rows: KernelRows, index: Array, coefficients: Array, want
         run_each(column, jobs[::-1], rows.most_workers)
         if first < len(own):
             scores[:, index] += sides.sum(axis=0)
-    return scores
+    return scores if places is None else scores[:, places]
 
 
 def _tiles(places: Array) -> list[Array]:

@@ -90,7 +90,7 @@ def copy_transposed(source: NDArray[Any], target: NDArray[Any]) -> None:
            [1., 4.],
            [2., 5.]])
     """
-    with announced(f"transposing-{source.dtype}"):
+    with announced("transposing", source.dtype):
         _copy(source, target)
 
 
@@ -104,5 +104,5 @@ def mirror_upper(square: NDArray[Any]) -> None:
     array([[1, 2],
            [2, 4]])
     """
-    with announced(f"transposing-{square.dtype}"):
+    with announced("transposing", square.dtype):
         _mirror(square)

@@ -120,7 +120,7 @@ class Walk:
     def advance(self, step: int) -> None:
         """Walk until `step` steps are done. Where one stops does not change what is walked."""
         kind = "rows" if self.by_rows else "block"
-        with announced(f"{kind}-{self.rows.dtype}"):
+        with announced(kind, self.rows.dtype):
             while self.step < step:
                 check_interruption()
                 if self.by_rows:

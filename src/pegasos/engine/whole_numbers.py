@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegasos.engine.compiling import announced, compiled
+from pegasos.engine.elementwise import extremes
+from pegasos.engine.float_bits import bits_of, number_of
 from pegasos.engine.threads import run_blocks
 
 Array = NDArray[Any]
@@ -26,8 +28,8 @@ SAMPLED_ROWS = 16
 UNITS, SHARE_OF_STEP = 2, 1 / 8
 #: Divisors that are tried before a sample counts as ordinary numbers.
 MOST_DIVISORS = 8
-#: Rows that a thread takes at once.
-ROWS_AT_ONCE = 512
+#: Numbers that a thread takes at once: fewer are converted sooner than another thread is started.
+NUMBERS_AT_ONCE = 2**18
 
 
 class Grid(NamedTuple):
@@ -102,15 +104,13 @@ def _refined(step: _Known, distances: Array, tolerance: float) -> tuple[_Known, 
 @compiled
 def _to_whole(X: Array, origin: float, step: float, whole: Array) -> float:
     """The whole numbers of X; returned is how far a number lies from its place at most."""
-    beside, inverse = 0.0, 1.0 / step
-    for i in range(X.shape[0]):
-        row, target = X[i], whole[i]
-        for j in range(row.size):
-            distance = row[j] - origin
-            q = np.rint(distance * inverse)
-            beside = max(beside, abs(distance - q * step))
-            target[j] = np.int32(q)
-    return beside
+    beside, inverse = bits_of(0.0), 1.0 / step
+    for i in range(X.size):
+        distance = X[i] - origin
+        q = np.rint(distance * inverse)
+        beside = max(beside, bits_of(abs(distance - q * step)))
+        whole[i] = np.int32(q)
+    return number_of(beside)
 
 
 def whole_numbers(matrices: list[Array]) -> tuple[list[Array], float] | None:
@@ -125,7 +125,8 @@ def whole_numbers(matrices: list[Array]) -> tuple[list[Array], float] | None:
     grid = grid_of(matrices[0][:: max(1, len(matrices[0]) // SAMPLED_ROWS)])
     if grid is None:
         return None
-    least, largest = float(min(X.min() for X in matrices)), float(max(X.max() for X in matrices))
+    ends = [extremes(X.reshape(-1)) for X in matrices]
+    least, largest = float(min(low for low, _ in ends)), float(max(high for _, high in ends))
     if not largest - least <= MOST_STEPS * grid.step:
         return None
     below, above = round((least - grid.origin) / grid.step), round((largest - grid.origin) / grid.step)
@@ -142,8 +143,9 @@ def _converted(X: Array, origin: float, grid: Grid, kind: Any) -> Array | None:
     beside: list[float] = []
 
     def work(rows: slice, _: slice) -> None:
-        beside.append(_to_whole(X[rows], origin, grid.step, whole[rows]))
+        beside.append(_to_whole(X[rows].reshape(-1), origin, grid.step, whole[rows].reshape(-1)))
 
-    with announced(f"whole-numbers-{X.dtype}-{whole.dtype}"):
-        run_blocks([(slice(start, start + ROWS_AT_ONCE), slice(0, 0)) for start in range(0, len(X), ROWS_AT_ONCE)], work)
+    step = max(1, NUMBERS_AT_ONCE // X.shape[1])
+    with announced("whole-numbers", X.dtype, whole.dtype):
+        run_blocks([(slice(start, start + step), slice(0, 0)) for start in range(0, len(X), step)], work)
     return whole if max(beside) <= grid.tolerance else None

@@ -17,7 +17,7 @@ from pegasos.engine.compiling import announced
 from pegasos.engine.exact_scores import ExactScores
 from pegasos.engine.followers import Followers
 from pegasos.engine.interruption import check_interruption, tell_gap
-from pegasos.engine.lines import Lines
+from pegasos.engine.lines import Lines, StoredLines
 from pegasos.engine.optimum import Intercept, Optimum, Target
 from pegasos.engine.set_predictor import NO_LIMIT, Limit, Predictor
 from pegasos.engine.threads import run_each, run_repeatedly
@@ -188,7 +188,7 @@ class WorkingSets:
 
     def _advance(self, run: _Run, late: list[int], tol: float, limit: Limit) -> None:
         """One round for those who are late; who shares nothing with others goes on until it has arrived."""
-        tell_gap(max(run.predictors[j].relative for j in late), tol)
+        tell_gap((run.predictors[j].relative for j in late), tol)
         check_interruption()
         alike = _alike(run.predictors, late)
         rows = self._common_rows(run, late) if len(alike) >= LEAST_CLASSES else None
@@ -205,15 +205,25 @@ class WorkingSets:
     def _go_alone(self, run: _Run, late: list[int], tol: float, limit: Limit) -> None:
         """Each in sets of its own, round after round: lines of K that one has read are still in the cache in its next round."""
 
+        lines = self._lines
+        assert isinstance(lines, StoredLines)
+        matrix = lines.matrix
+
         def take_round(j: int) -> bool:
-            predictor = run.predictors[j]
-            rows = predictor.choose()
-            kernel = self._lines.within(self._rows[rows], self._constant, self._factor, predictor.kind_of_sets)
-            change = predictor.improve(rows, np.arange(len(rows)), kernel)
-            self._lines.done_with(kernel)
-            self._lines.add(self._rows[rows], change[None], run.scores[j : j + 1])
-            self._look(run, j, tol)
-            tell_gap(max(run.predictors[j].relative for j in late), tol)
+            check_interruption()
+            predictor, products = run.predictors[j], run.scores[j : j + 1]
+            if self._free:
+                rows = predictor.choose()
+                kernel = lines.within(self._rows[rows], self._constant, self._factor, predictor.kind_of_sets)
+                change = predictor.improve(rows, np.arange(len(rows)), kernel)
+                lines.done_with(kernel)
+                lines.add(self._rows[rows], change[None], products)
+                self._look(run, j, tol)
+            else:
+                square = lines.square(predictor.next_size, predictor.kind_of_sets)
+                predictor.take_round(matrix, self._rows, products, self._factor, square, tol)
+                lines.give_back(square)
+            tell_gap((run.predictors[j].relative for j in late), tol)
             return predictor.goes_on(tol, limit)
 
         run_repeatedly(take_round, late, self._lines.most_workers)
