@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pegasos.engine.compiling import announced, compiled
+from pegasos.engine.gram_tiles import place_tile
 from pegasos.engine.integer_products import WORTH_LEAVING_OUT, IntegerSquares, integer_squares
 from pegasos.engine.threads import run_blocks
 from pegasos.engine.transposing import copy_transposed, mirror_upper
@@ -67,13 +68,15 @@ class Pairs:
         self.edge = self._tile_edge()
         # scikit-learn computes this one case with OpenMP threads of its own.
         self.most_workers = 1 if self._sparse and measure == "manhattan" else None
+        #: Rows of whole numbers, where that is what they are.
+        self.whole: IntegerSquares | None = None
         if measure == "squared":
             self._prepare_squared()
 
     def _prepare_squared(self) -> None:
         """Whole numbers, or centred copies and squared norms; centring keeps the norms, and so the rounding errors, small."""
-        self._whole: IntegerSquares | None = None if self._sparse else integer_squares(self._x, self._z)
-        if self._whole is not None:
+        self.whole = None if self._sparse else integer_squares(self._x, self._z)
+        if self.whole is not None:
             return
         self._mean = np.zeros(self._x.shape[1])
         self._a, self._b = self._x, self._z
@@ -96,7 +99,7 @@ class Pairs:
 
     def rounded(self) -> Pairs | None:
         """The same in float32, where nothing but the result has to be rounded for that: distances of whole numbers."""
-        if self.measure != "squared" or self._whole is None or not self._whole.fit(np.float32):
+        if self.measure != "squared" or self.whole is None or not self.whole.fit(np.float32):
             return None
         found = copy.copy(self)
         found.dtype = np.dtype(np.float32)
@@ -150,8 +153,8 @@ class Pairs:
             out[...] = (a @ b.T).toarray()
 
     def _fill_squared(self, rows: Index, columns: Index, out: NDArray[Any]) -> None:
-        if self._whole is not None:
-            self._whole.fill(rows, columns, out)
+        if self.whole is not None:
+            self.whole.fill(rows, columns, out)
             return
         a_norms, b_norms = self._a_norms[rows], self._b_norms[columns]
         self._multiply(self._a[rows], self._b[columns], out)
@@ -224,8 +227,10 @@ def fill_matrix(pairs: Pairs, transform: Transform) -> NDArray[Any]:
     return _fill(pairs, transform, [(rows, columns) for rows in _slices(n_rows, height) for columns in _slices(n_columns, width)])
 
 
-def fill_gram(pairs: Pairs, transform: Transform) -> NDArray[Any]:
+def fill_gram(pairs: Pairs, transform: Transform, width: float | None = None) -> NDArray[Any]:
     """All values between the rows of X, exactly symmetric: each tile above the diagonal is computed once and mirrored.
+
+    A `width` says that the transform is exp(-values / width), for which there may be a shorter way.
 
     >>> fill_gram(Pairs("inner", np.array([[1.0], [2.0]])), lambda tile: np.sqrt(tile, out=tile)).round(3)
     array([[1.   , 1.414],
@@ -234,19 +239,26 @@ def fill_gram(pairs: Pairs, transform: Transform) -> NDArray[Any]:
     if not pairs.symmetric:
         raise ValueError("a Gram matrix needs Z=None")
     slices = list(_slices(pairs.shape[0], pairs.edge))
-    return _fill(pairs, transform, [(rows, columns) for i, rows in enumerate(slices) for columns in slices[i:]], mirrored=True)
+    blocks = [(rows, columns) for i, rows in enumerate(slices) for columns in slices[i:]]
+    return _fill(pairs, transform, blocks, mirrored=True, width=width)
 
 
-def _fill(pairs: Pairs, transform: Transform, blocks: list[tuple[slice, slice]], mirrored: bool = False) -> NDArray[Any]:
+def _fill(
+    pairs: Pairs, transform: Transform, blocks: list[tuple[slice, slice]], mirrored: bool = False, width: float | None = None
+) -> NDArray[Any]:
     result = np.empty(pairs.shape, dtype=pairs.dtype)
     own = threading.local()
 
     def work(rows: slice, columns: slice) -> None:
         # In an array of its own a tile stays in the cache; the long rows of the result do not.
-        height, width = rows.stop - rows.start, columns.stop - columns.start
-        if getattr(own, "size", 0) < height * width:
-            own.numbers, own.size = np.empty(height * width, dtype=pairs.dtype), height * width
-        block = own.numbers[: height * width].reshape(height, width)
+        shape = rows.stop - rows.start, columns.stop - columns.start
+        size = shape[0] * shape[1]
+        if getattr(own, "size", 0) < size:
+            own.numbers, own.size = np.empty(size, dtype=pairs.dtype), size
+        block = own.numbers[:size].reshape(shape)
+        if pairs.whole is not None and width is not None:
+            place_tile(pairs.whole, rows, columns, width, block, result, mirrored)
+            return
         pairs.tile(rows, columns, out=block)
         transform(block)
         if mirrored and rows == columns:

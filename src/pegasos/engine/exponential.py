@@ -73,7 +73,7 @@ def decay_double(values: NDArray[Any], factor: Any, smallest: Any) -> None:
 
 
 @compiled
-def _decay_single(values: NDArray[Any], factor: Any, smallest: Any) -> None:
+def decay_single(values: NDArray[Any], factor: Any, smallest: Any) -> None:
     """The same in float32."""
     single = np.float32
     magic = single(12582912.0)
@@ -106,8 +106,13 @@ def decay(values: NDArray[Any], width: float) -> None:
         decay(copy, width)
         values[...] = copy
         return
-    # A finite factor, so that distance 0 stays 0 even at a width below the dtype's range.
-    least, smallest = RANGES[values.dtype]
-    work = decay_double if values.dtype == np.float64 else _decay_single
+    work = decay_double if values.dtype == np.float64 else decay_single
     with announced(work.__name__):
-        work(values.reshape(-1), smallest.dtype.type(max(-1 / width, least)), smallest)
+        work(values.reshape(-1), *range_of(values.dtype, width))
+
+
+def range_of(dtype: Any, width: float) -> tuple[Any, Any]:
+    """The factor of values, and the least exponent of a normal number, in this dtype."""
+    # A finite factor, so that distance 0 stays 0 even at a width below the dtype's range.
+    least, smallest = RANGES[dtype]
+    return smallest.dtype.type(max(-1 / width, least)), smallest

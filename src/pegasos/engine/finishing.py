@@ -37,7 +37,8 @@ from pegasos.engine.resting_rows import solve_hinge_by_ascent
 from pegasos.engine.rows import ExplicitRows, GramRows, KernelRows
 from pegasos.engine.sample_start import TOO_FEW, foretold, sample_of
 from pegasos.engine.sampled_systems import worth
-from pegasos.engine.set_predictor import LARGEST_SET, Limit
+from pegasos.engine.set_predictor import Limit
+from pegasos.engine.set_rounds import LARGEST_SET
 from pegasos.engine.sparse_newton import solve_logistic_sparsely
 from pegasos.engine.threads import our_threads
 from pegasos.engine.truncated_newton import solve_logistic_iteratively

@@ -96,7 +96,7 @@ def multiply(typing: Any, first: Any, group: Any, second: Any, sums: Any) -> Any
 
 
 @compiled
-def _fill(first: Array, second: Array, first_norms: Array, second_norms: Array, factor: Any, out: Array) -> None:
+def fill_panels(first: Array, second: Array, first_norms: Array, second_norms: Array, factor: Any, out: Array) -> None:
     """out = factor (|a|² + |b|² - 2 a·b) for the rows a and b of these panels; what fills up the last panel has no place."""
     sums = np.empty((GROUP, PANEL), dtype=np.int32)
     for q in range(second.shape[0]):
@@ -163,25 +163,23 @@ class IntegerSquares:
     """Squared distances between rows of whole numbers, times the square of their step."""
 
     def __init__(self, first: _Side, second: _Side, factor: float) -> None:
-        self._first, self._second, self._factor = first, second, factor
+        self._first, self._second, self.factor = first, second, factor
         self.largest = int(max(first.norms.max(), second.norms.max()))
 
     def fit(self, dtype: Any) -> bool:
         """Whether numbers of this type have room for them."""
         numbers = np.finfo(dtype)
-        return self._factor >= float(numbers.tiny) and 4.0 * self.largest * self._factor <= float(numbers.max)
+        return self.factor >= float(numbers.tiny) and 4.0 * self.largest * self.factor <= float(numbers.max)
 
     def fill(self, rows: Index, columns: Index, out: Array) -> None:
         """Those between these rows of the first and of the second side."""
         with announced("integers", out.dtype):
-            _fill(
-                self._first.panels(rows),
-                self._second.panels(columns),
-                self._first.shifted_norms[rows],
-                self._second.norms[columns],
-                out.dtype.type(self._factor),
-                out,
-            )
+            fill_panels(*self.panels(rows, columns), out.dtype.type(self.factor), out)
+
+    def panels(self, rows: Index, columns: Index) -> tuple[Array, Array, Array, Array]:
+        """Both sides in panels, and their squared norms, as `fill_panels` takes them."""
+        first, second = self._first, self._second
+        return first.panels(rows), second.panels(columns), first.shifted_norms[rows], second.norms[columns]
 
 
 def integer_squares(X: Array, Z: Array) -> IntegerSquares | None:

@@ -315,7 +315,9 @@ class KernelRows(DualRows):
 
     def matrix(self) -> Array:
         """The kernel between all rows."""
-        return self.kernel.matrix(self.X, self.X) if self._pairs is None else fill_gram(self._pairs, self.kernel.transform)
+        if self._pairs is None:
+            return self.kernel.matrix(self.X, self.X)
+        return fill_gram(self._pairs, self.kernel.transform, self.kernel.decay_width)
 
     def between(self, rows: Array, columns: Any) -> Array:
         if self._pairs is None:

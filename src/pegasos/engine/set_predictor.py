@@ -15,22 +15,25 @@ from pegasos.engine.interruption import check_interruption
 from pegasos.engine.optimum import Optimum, Target
 from pegasos.engine.pair_steps import SetKernel, climb
 from pegasos.engine.set_choice import choose_rows
-from pegasos.engine.set_rounds import certified, end_of_steps, own_round, start_of_steps, uncertain_rows
+from pegasos.engine.set_rounds import (
+    EFFORT_AT_ONCE,
+    STEPS_A_ROW,
+    USUAL_SET,
+    certified,
+    end_of_steps,
+    next_size,
+    rounds_alone,
+    start_of_steps,
+    uncertain_rows,
+    worth_a_step,
+)
 
 Array = np.ndarray[Any, Any]
 
-#: Rows of a set at first, and at most: it grows from round to round, the last time only if its rows need many steps.
-SMALLEST_SET, USUAL_SET, LARGEST_SET = 400, 1400, 4000
-#: Rounds after which more rows than that are inside their box, and must move together; and the largest set for them.
-MANY_ROUNDS, LAST_SET = 25, 10_000
-#: A step is worth it if it gains this share of the gap, spread over the set, or of the largest gain that there is.
-SHARE_OF_GAP, SHARE_OF_GAIN = 3e-4, 0.03
-#: From this multiple of the tolerance on a round may be the last: then so much smaller a gain is worth a step, that it is.
-LAST_ROUND, DEEPER = 30.0, 0.03
-#: Pair steps times the rows of their set between two looks at the keyboard, and sets' worth of steps in a round at most.
-EFFORT_AT_ONCE, STEPS_A_ROW = 10**8, 100
-#: Rounds in double precision that may gain nothing, and rounds at most.
-PATIENCE, MOST_ROUNDS = 3, 10_000
+#: Rows of a set at first.
+SMALLEST_SET = 400
+#: Rounds in double precision that may gain nothing, rounds at most, and in one call.
+PATIENCE, MOST_ROUNDS, ROUNDS_AT_ONCE = 3, 10_000, 8
 
 
 class Limit(NamedTuple):
@@ -55,7 +58,7 @@ class Predictor:
         self.gains = np.empty(len(diagonal))
         self.bias, self.factor, self.primal, self.bound, self._most_gain = 0.0, 1.0, math.inf, -math.inf, 0.0
         self.rounds = self.steps = self._effort = 0  # steps of the last round
-        self._size, self._share = SMALLEST_SET, SHARE_OF_GAP
+        self._size, self._tol = SMALLEST_SET, 0.0
         self.precise = False
         self.exact_at = -1  # the round after which scores were last computed exactly
         self._idle = 0
@@ -92,14 +95,16 @@ class Predictor:
 
     def _judge(self, found: tuple[float, float, float, float], tol: float) -> None:
         """What follows from the certificate that was found."""
-        before, gap = self.bound, self.relative
+        before, gap, self._tol = self.bound, self.relative, tol
         self.factor, self.primal, self.bound, self._most_gain = found
-        self._share = SHARE_OF_GAP * (DEEPER if self.relative <= LAST_ROUND * tol else 1.0)
         self._course[self.rounds :] = [(self.primal, self.bound)]
         if self.rounds and self.exact_at != self.rounds and not self.bound > before and not self.relative < gap:
-            # rounding ate the round's gain: from now on in double precision, and then this is as far as one gets
-            self._idle += self.precise
-            self.precise = True
+            self._lose_heart()
+
+    def _lose_heart(self) -> None:
+        """Rounding ate the round's gain: from now on in double precision, and then this is as far as one gets."""
+        self._idle += self.precise
+        self.precise = True
 
     def uncertain(self, error: float) -> Array:
         """Which rows the certificate depends on, if scores may be off by this share of 1 + |score|."""
@@ -109,6 +114,11 @@ class Predictor:
     def next_size(self) -> int:
         """Rows of the next set, at most."""
         return min(len(self.c), self._size)
+
+    @property
+    def soon(self) -> int:
+        """Rows of the sets that come next, at most."""
+        return min(len(self.c), max(self._size, USUAL_SET))
 
     def choose(self) -> Array:
         """The rows of the next set."""
@@ -124,8 +134,7 @@ class Predictor:
         own = (self.labels, self.bounds, self.c, self.scores, self._diagonal)
         work = np.empty((4, size), dtype=kernel.K.dtype)
         start_of_steps(index, places, *own, self.bias, scale, work)
-        worth, largest = self._worth_a_step()
-        least = scale * min(worth / len(index), largest)
+        least = scale * worth_a_step(self.primal, self.bound, self._most_gain, len(index), self._tol)
         change, taken, at_once = np.zeros(size), 0, EFFORT_AT_ONCE // size
         while taken < STEPS_A_ROW * len(index):
             check_interruption()
@@ -139,43 +148,34 @@ class Predictor:
             top = self.labels[index] * self.bounds[index]
             after = rebalanced(after, np.minimum(0.0, top), np.maximum(0.0, top), float(before.sum()))
         self.c[index] = after
-        self._count_round(taken, len(index), at_bound, size)
-        return np.asarray(after - before)
-
-    def take_round(self, matrix: Array, rows: Array, products: Array, factor: float, square: Array, tol: float) -> None:
-        """A whole round in compiled code, without a free intercept: products, and the certificate, are as after it.
-
-        matrix  that of the kernel, of which `rows` are the training rows; square  room for the kernel of a set
-        """
-        size = self.next_size
-        own = (self.labels, self.bounds, self.c, self.scores, self._diagonal, self.gains)
-        limits = *self._worth_a_step(), min(STEPS_A_ROW * size, EFFORT_AT_ONCE // size)
-        steps, count, at_bound, *found = own_round(
-            matrix, rows, *own, products, size, self._constant, factor, *limits, square, tol, halvings(tol)
-        )
-        self._count_round(steps, count, at_bound, count)
-        self._judge((found[0], found[1], found[2], found[3]), tol)
-
-    def _worth_a_step(self) -> tuple[float, float]:
-        """The gain from which on a step is worth it, times the rows of a set; and the most that may be asked of one."""
-        return self._share * (self.primal - self.bound), SHARE_OF_GAIN * self._most_gain
-
-    def _count_round(self, taken: int, rows: int, at_bound: int, size: int) -> None:
-        """A round has ended, of so many steps and rows of its own in a set of this size."""
-        # who is not there soon has many rows that must move together; if most go straight to their bound, a large set is cheap
-        if self.rounds % 2 or 2 * at_bound > rows:
-            self._size = max(self._size, min(2 * self._size, self._most(taken > rows)))
         self.rounds += 1
         self.steps = taken
         self._effort += taken * size
+        self._size = next_size(self._size, self.rounds, taken, len(index), at_bound, self.c, self.bounds)
+        return np.asarray(after - before)
 
-    def _most(self, steps_were_many: bool) -> int:
-        """The largest set by now: after many rounds one with room for all rows inside their box and as many others."""
-        usual = LARGEST_SET if steps_were_many else USUAL_SET
-        if self.rounds < MANY_ROUNDS:
-            return usual
-        inside = np.count_nonzero((self.c != 0) & (np.abs(self.c) < self.bounds))
-        return max(usual, min(2 * int(inside), LAST_SET))
+    def take_rounds(
+        self, matrix: Array, rows: Array, products: Array, factor: float, square: Array, tol: float, most: int
+    ) -> None:
+        """Whole rounds in compiled code, without a free intercept: products, and the certificate, are as after the last one.
+
+        matrix  that of the kernel, of which `rows` are the training rows; square  room for the kernel of a set
+        """
+        before, gap = self.bound, self.relative
+        own = (self.labels, self.bounds, self.c, self.scores, self._diagonal, self.gains)
+        now = self.primal, self.bound, self._most_gain
+        course = np.empty((min(most, ROUNDS_AT_ONCE), 2))
+        given = (products, self.next_size, self._constant, factor, *now, square, tol, halvings(tol), self.rounds, course)
+        taken, self.steps, self._size, effort, *found = rounds_alone(matrix, rows, *own, *given)
+        self._course[self.rounds + 1 :] = [(float(primal), float(bound)) for primal, bound in course[:taken]]
+        if taken > 1:
+            primal, before = self._course[-2]
+            gap = (primal - before) / primal
+        self.rounds += taken
+        self._effort += effort
+        self.factor, self.primal, self.bound, self._most_gain = found
+        if not self.bound > before and not self.relative < gap:
+            self._lose_heart()
 
     def optimum(self, products: Array | None) -> Optimum:
         """Where it is; products are the scores of all rows without the constant feature, if they are exact."""

@@ -1,4 +1,4 @@
-"""The parts of a round of working sets in compiled code, and a whole round of a predictor whose lines of K are all stored."""
+"""The parts of a round of working sets in compiled code, and whole rounds of a predictor whose lines of K are all stored."""
 
 from __future__ import annotations
 
@@ -15,6 +15,17 @@ from pegasos.engine.pair_steps import SetKernel, climb_pairs
 from pegasos.engine.set_choice import choose_rows
 
 Array = np.ndarray[Any, Any]
+
+#: Rows of a set at most: it grows from round to round, the last time only if its rows need many steps.
+USUAL_SET, LARGEST_SET = 1400, 4000
+#: Rounds after which more rows than that are inside their box, and must move together; and the largest set for them.
+MANY_ROUNDS, LAST_SET = 25, 10_000
+#: A step is worth it if it gains this share of the gap, spread over the set, or of the largest gain that there is.
+SHARE_OF_GAP, SHARE_OF_GAIN = 3e-4, 0.03
+#: From this multiple of the tolerance on a round may be the last: then so much smaller a gain is worth a step, that it is.
+LAST_ROUND, DEEPER = 30.0, 0.03
+#: Pair steps times the rows of their set between two looks at the keyboard, and sets' worth of steps in a round at most.
+EFFORT_AT_ONCE, STEPS_A_ROW = 10**8, 100
 
 
 @partial(compiled, any_order=True)
@@ -102,7 +113,33 @@ def end_of_steps(
 
 
 @compiled
-def own_round(
+def worth_a_step(primal: float, bound: float, most_gain: float, rows: int, tol: float) -> float:
+    """The gain from which on a step is worth it, in a set of so many rows."""
+    gap = primal - bound
+    share = SHARE_OF_GAP * (DEEPER if gap <= LAST_ROUND * tol * primal else 1.0)
+    return min(share * gap / rows, SHARE_OF_GAIN * most_gain)
+
+
+@compiled
+def next_size(size: int, rounds: int, steps: int, rows: int, at_bound: int, c: Array, bounds: Array) -> int:
+    """Rows of the next set, after so many rounds, of which the last took these steps on these rows.
+
+    Who is not there soon has many rows that must move together, after many rounds all that are inside their box (and as many
+    others); and if most go straight to their bound, a large set is cheap.
+    """
+    if rounds % 2 and 2 * at_bound <= rows:
+        return size
+    most = LARGEST_SET if steps > rows else USUAL_SET
+    if rounds > MANY_ROUNDS:
+        inside = 0
+        for i in range(c.size):
+            inside += c[i] != 0.0 and abs(c[i]) < bounds[i]
+        most = max(most, min(2 * inside, LAST_SET))
+    return max(size, min(2 * size, most))
+
+
+@compiled
+def round_alone(
     values: Array,
     rows: Array,
     labels: Array,
@@ -115,20 +152,13 @@ def own_round(
     size: int,
     constant: float,
     factor: float,
-    worth: float,
-    largest: float,
-    most: int,
+    primal: float,
+    bound: float,
+    most_gain: float,
     square: Array,
     tol: float,
-    times: int,
-) -> tuple[int, int, int, float, float, float, float]:
-    """A round, in place: the set, its pair steps, the scores that follow, and the certificate there.
-
-    values    the kernel matrix, of which `rows` are the training rows; products are scores of all its rows, without the constant
-    worth     the gain of a step that is worth it, times the rows of the set, if that is no more than `largest`; most  steps
-    square    room for the kernel of the set
-    Returned are steps, rows of the set and how many of them are at their bound, and what `certified` finds.
-    """
+) -> tuple[int, int, int]:
+    """A round but for its certificate, in place: the set, its pair steps, the scores. Returned are steps, rows, those at bounds."""
     index = choose_rows(labels, bounds, c, scores, 0.0, gains, size)
     places, own = np.arange(index.size), rows[index]
     columns = own[:0] if index.size == values.shape[1] else own
@@ -136,7 +166,8 @@ def own_round(
     kernel = SetKernel(K, np.zeros(index.size, dtype=np.bool_), values, own, columns, constant, factor)
     work, change = np.empty((4, index.size), dtype=K.dtype), np.zeros(index.size, dtype=K.dtype)
     start_of_steps(index, places, labels, bounds, c, scores, diagonal, 0.0, 1.0 / factor, work)
-    least = min(worth / index.size, largest) / factor
+    least = worth_a_step(primal, bound, most_gain, index.size, tol) / factor
+    most = min(STEPS_A_ROW * index.size, EFFORT_AT_ONCE // index.size)
     steps = climb_pairs(kernel, work[1], work[0], work[2], work[3], least, most, change)
     after, at_bound = end_of_steps(index, places, labels, bounds, c, change, factor, work[2], work[3])
     moved = np.empty((1, index.size))
@@ -147,5 +178,66 @@ def own_round(
     bias = constant * np.sum(c)
     for i in range(rows.size):
         scores[i] = products[0, rows[i]] + bias
-    found = certified(labels, bounds, c, scores, diagonal, 0.0, gains, tol, times)
-    return steps, index.size, at_bound, found[0], found[1], found[2], found[3]
+    return steps, index.size, at_bound
+
+
+@compiled
+def rounds_alone(
+    values: Array,
+    rows: Array,
+    labels: Array,
+    bounds: Array,
+    c: Array,
+    scores: Array,
+    diagonal: Array,
+    gains: Array,
+    products: Array,
+    size: int,
+    constant: float,
+    factor: float,
+    primal: float,
+    bound: float,
+    most_gain: float,
+    square: Array,
+    tol: float,
+    times: int,
+    rounds: int,
+    course: Array,
+) -> tuple[int, int, int, int, float, float, float, float]:
+    """Rounds, in place, until the gap is tol or other help is needed, at most as many as `course` has lines for their P and D.
+
+    values    the kernel matrix, of which `rows` are the training rows; products are scores of all its rows, without the constant
+    size      that of the next set; square  room for its kernel; rounds  before these
+    Returned are the rounds, steps of the last one, the next size, the effort of all, and what `certified` finds in the end.
+    """
+    taken, steps, effort, factor_of_w = 0, 0, 0, 1.0
+    while taken < course.shape[0]:
+        steps, count, at_bound = round_alone(
+            values,
+            rows,
+            labels,
+            bounds,
+            c,
+            scores,
+            diagonal,
+            gains,
+            products,
+            size,
+            constant,
+            factor,
+            primal,
+            bound,
+            most_gain,
+            square,
+            tol,
+        )
+        before, gap = bound, (primal - bound) / primal
+        factor_of_w, primal, bound, most_gain = certified(labels, bounds, c, scores, diagonal, 0.0, gains, tol, times)
+        course[taken, 0], course[taken, 1] = primal, bound
+        taken += 1
+        effort += steps * count
+        size = min(c.size, next_size(size, rounds + taken, steps, count, at_bound, c, bounds))
+        idle = not bound > before and not primal - bound < gap * primal
+        if idle or primal - bound <= tol * primal or effort >= EFFORT_AT_ONCE or size * size > square.size:
+            break
+    return taken, steps, size, effort, factor_of_w, primal, bound, most_gain

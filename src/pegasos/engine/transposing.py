@@ -54,7 +54,7 @@ def _transpose_square(typing: Any, source: Any, i: Any, j: Any, target: Any) -> 
 
 
 @compiled
-def _copy(source: NDArray[Any], target: NDArray[Any]) -> None:
+def copy_columns(source: NDArray[Any], target: NDArray[Any]) -> None:
     rows, columns, lanes = source.shape[0], source.shape[1], LINE // source.itemsize
     even_rows, even_columns = rows - rows % lanes, columns - columns % lanes
     for j in range(0, even_columns, lanes):
@@ -69,7 +69,7 @@ def _copy(source: NDArray[Any], target: NDArray[Any]) -> None:
 
 
 @compiled
-def _mirror(square: NDArray[Any]) -> None:
+def mirror_square(square: NDArray[Any]) -> None:
     size, lanes = len(square), LINE // square.itemsize
     for j in range(0, size, lanes):
         for i in range(0, j if j + lanes <= size else 0, lanes):
@@ -91,7 +91,7 @@ def copy_transposed(source: NDArray[Any], target: NDArray[Any]) -> None:
            [2., 5.]])
     """
     with announced("transposing", source.dtype):
-        _copy(source, target)
+        copy_columns(source, target)
 
 
 def mirror_upper(square: NDArray[Any]) -> None:
@@ -105,4 +105,4 @@ def mirror_upper(square: NDArray[Any]) -> None:
            [2, 4]])
     """
     with announced("transposing", square.dtype):
-        _mirror(square)
+        mirror_square(square)

@@ -220,8 +220,8 @@ class WorkingSets:
                 lines.add(self._rows[rows], change[None], products)
                 self._look(run, j, tol)
             else:
-                square = lines.square(predictor.next_size, predictor.kind_of_sets)
-                predictor.take_round(matrix, self._rows, products, self._factor, square, tol)
+                square, most = lines.square(predictor.soon, predictor.kind_of_sets), limit.rounds - predictor.rounds
+                predictor.take_rounds(matrix, self._rows, products, self._factor, square, tol, most)
                 lines.give_back(square)
             tell_gap((run.predictors[j].relative for j in late), tol)
             return predictor.goes_on(tol, limit)
