@@ -72,7 +72,7 @@ def test_primal_refusal_counts_dual_coefficients() -> None:
 
 
 def test_budget_is_given_or_half_of_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "free_bytes", lambda: 1001)
+    monkeypatch.setattr(planning, "recently_free", lambda: 1001)
     assert budget_bytes(None) == 500
     assert budget_bytes("1KB") == 1000
 

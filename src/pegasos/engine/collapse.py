@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from pegasos.engine.distances import Pairs
 from pegasos.engine.elementwise import variance_of
@@ -58,9 +59,24 @@ def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
 
 def _sees_enough(kernel: Kernel, X: Any) -> bool:
     """Whether so many pairs of a few rows are neither alike nor strangers that the others cannot change the verdict."""
-    similarities = _similarities(kernel, X[_sampled(X)[:: SAMPLE // FIRST_LOOK]].astype(np.float64))
+    rows = X[_sampled(X)[:: SAMPLE // FIRST_LOOK]].astype(np.float64)
+    similarities = _rough_similarities(kernel, rows) if _is_simple(kernel, rows) else _similarities(kernel, rows)
     between = (similarities >= ALMOST_NOTHING) & (similarities <= 1 - ALMOST_NOTHING)
     return bool(np.count_nonzero(between) > FEW_PAIRS * SAMPLE * SAMPLE)
+
+
+def _is_simple(kernel: Kernel, rows: Any) -> bool:
+    return isinstance(kernel, DistanceKernel) and kernel.measure == "squared" and not sparse.issparse(rows) and len(rows) > 0
+
+
+def _rough_similarities(kernel: Kernel, rows: Any) -> NDArray[np.float64]:
+    """Of all pairs of rows, from squared distances that may be wrong in their last digits: of a row and itself it is 1."""
+    centred = rows - rows[0]
+    products = centred @ centred.T
+    norms = products.diagonal()
+    squares: NDArray[np.float64] = np.maximum(norms[:, None] + norms - 2.0 * products, 0.0)
+    kernel.transform(squares)
+    return squares
 
 
 def _sampled(X: Any) -> NDArray[np.int64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,13 @@ def short_course(courses: Sequence[Array], primal: Array, dual: Array) -> Array:
         sums[max(0, len(course) - 1) :] += end
     numbered = np.column_stack([np.arange(1.0, len(sums) + 1), sums / len(courses)])
     numbered = numbered[np.isfinite(numbered).all(axis=1)]
-    places = np.unique(np.geomspace(1, max(len(numbered), 1), MOST_POINTS).round().astype(int)) - 1
-    return numbered[places[: len(numbered)]]
+    return numbered[_places(len(numbered))]
+
+
+@cache
+def _places(count: int) -> Array:
+    """Which of so many points are kept."""
+    return (np.unique(np.geomspace(1, max(count, 1), MOST_POINTS).round().astype(int)) - 1)[:count]
 
 
 def no_course() -> Array:

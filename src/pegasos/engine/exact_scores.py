@@ -7,8 +7,8 @@ allowed for the others. So what is computed once more, in the precision of the r
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,36 +40,43 @@ class ExactScores:
 
     def settle(self, predictors: list[Predictor], lines: list[int], scores: Array, look: Callable[[int], None]) -> None:
         """Bring scores of these predictors up to date wherever their certificate may feel it; `look` makes it again for one."""
-        changes = np.stack([predictors[j].c for j in lines]) - self.c[lines]
-        wanted = self._uncertain(predictors, lines, FIRST_ERROR) | (changes != 0.0)
-        error = self._correct(lines, changes, wanted, scores)
+        parts = [_Part(j, *predictors[j].changed_and_uncertain(self.c[j], FIRST_ERROR)) for j in lines]
+        error = self._correct(parts, scores)
         for j in lines:
             look(j)
-        unsure = (self._uncertain(predictors, lines, TIMES_SEEN * error) & ~wanted).any(axis=1)
-        again = [j for j, more in zip(lines, unsure, strict=True) if more]
+        again = [part for part in parts if predictors[part.line].is_uncertain_beyond(part.wanted, TIMES_SEEN * error)]
         if again:
-            self._correct(again, changes[unsure], np.ones_like(wanted[unsure]), scores)
-            for j in again:
-                look(j)
+            everywhere = np.arange(len(self._rows))
+            self._correct([part._replace(wanted=everywhere) for part in again], scores)
+            for part in again:
+                look(part.line)
 
-    def _uncertain(self, predictors: list[Predictor], lines: list[int], error: float) -> Array:
-        return np.stack([predictors[j].uncertain(error) for j in lines])
-
-    def _correct(self, lines: list[int], changes: Array, wanted: Array, scores: Array) -> float:
+    def _correct(self, parts: list[_Part], scores: Array) -> float:
         """Exact scores of each predictor's wanted rows; how wrong the worst of them was, as a share of 1 + |score|.
 
         Predictors whose support vectors are mostly others' rows, too, go together; else each has values of the kernel to itself.
         """
-        used, anywhere = changes != 0.0, wanted.any(axis=0)
-        if _values_computed(used.any(axis=0)[None], anywhere[None]) <= _values_computed(used, wanted):
-            return self._correct_some(lines, changes, anywhere, scores)
-        alone = [([j], changes[k : k + 1], wanted[k]) for k, j in enumerate(lines)]
-        return max(self._correct_some(*own, scores) for own in alone)
+        used, wanted = (_union(rows, len(self._rows)) for rows in zip(*((part.used, part.wanted) for part in parts), strict=True))
+        if _values_computed(used, wanted) > sum(_values_computed(part.used, part.wanted) for part in parts):
+            return max(self._correct_some([part], part.used, part.changes[None], part.wanted, scores) for part in parts)
+        changes = np.zeros((len(parts), len(used)))
+        for own, part in zip(changes, parts, strict=True):
+            own[np.searchsorted(used, part.used)] = part.changes
+        return self._correct_some(parts, used, changes, wanted, scores)
 
-    def _correct_some(self, lines: list[int], changes: Array, wanted: Array, scores: Array) -> float:
-        used, places = np.flatnonzero(changes.any(axis=0)), self._rows[wanted]
-        added = self._lines.scores_of(self._rows[used], np.ascontiguousarray(changes[:, used]), places)
-        return max(_replace(scores[j], self.scores[j], added[k], places) for k, j in enumerate(lines))
+    def _correct_some(self, parts: list[_Part], used: Array, changes: Array, wanted: Array, scores: Array) -> float:
+        places = self._rows[wanted]
+        added = self._lines.scores_of(self._rows[used], changes, places)
+        return max(_replace(scores[part.line], self.scores[part.line], added[k], places) for k, part in enumerate(parts))
+
+
+class _Part(NamedTuple):
+    """What a predictor's certificate depends on: rows whose coefficients changed since they were known, and wanted rows."""
+
+    line: int
+    used: Array
+    changes: Array
+    wanted: Array
 
 
 @compiled
@@ -83,7 +90,13 @@ def _replace(scores: Array, known: Array, added: Array, places: Array) -> float:
     return error
 
 
+def _union(sets: Iterable[Array], size: int) -> Array:
+    chosen = np.zeros(size, dtype=bool)
+    for rows in sets:
+        chosen[rows] = True
+    return np.flatnonzero(chosen)
+
+
 def _values_computed(used: Array, wanted: Array) -> float:
-    """Values of the kernel between used rows, each once, and between these and other wanted ones; both are masks, lines x rows."""
-    inside = np.count_nonzero(used, axis=1)
-    return float((inside * (np.count_nonzero(wanted, axis=1) - 0.5 * inside)).sum())
+    """Values of the kernel between used rows, each once, and between these and the other wanted ones."""
+    return len(used) * (len(wanted) - 0.5 * len(used))

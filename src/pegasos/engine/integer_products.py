@@ -111,12 +111,14 @@ def fill_panels(first: Array, second: Array, first_norms: Array, second_norms: A
 
 
 @compiled
-def _pack(words: Array, index: Array, panels: Array) -> None:
-    """Rows of words side by side; what fills the last panel up is left as it is."""
+def pack(words: Array, index: Array) -> Array:
+    """Rows of words side by side, in panels; the last one is filled up with zeros."""
+    panels = np.zeros((-(-index.size // PANEL), words.shape[1], PANEL), dtype=np.int32)
     for place in range(index.size):
         panel, column, row = panels[place // PANEL], place % PANEL, words[index[place]]
         for k in range(row.size):
             panel[k, column] = row[k]
+    return panels
 
 
 @compiled
@@ -137,7 +139,7 @@ class _Side:
         each = 4 // whole.itemsize
         if whole.shape[1] % each:
             whole = np.pad(whole, ((0, 0), (0, -whole.shape[1] % each)))
-        self._words = whole.view(np.int32)
+        self.words = whole.view(np.int32)
         self.norms, sums = np.empty(self.count, dtype=np.int64), np.empty(self.count, dtype=np.int64)
         _norms_and_sums(whole, self.norms, sums)
         #: Without what the numbers of another side have more.
@@ -145,9 +147,7 @@ class _Side:
         self._panels = self._packed(np.arange(self.count))
 
     def _packed(self, index: Array) -> Array:
-        panels = np.zeros((-(-len(index) // PANEL), self._words.shape[1], PANEL), dtype=np.int32)
-        _pack(self._words, index, panels)
-        return panels.view(self._kind).reshape(*panels.shape, -1)
+        return pack(self.words, index).view(self._kind)
 
     def panels(self, index: Index) -> Array:
         """Those of some rows."""
@@ -175,6 +175,15 @@ class IntegerSquares:
         """Those between these rows of the first and of the second side."""
         with announced("integers", out.dtype):
             fill_panels(*self.panels(rows, columns), out.dtype.type(self.factor), out)
+
+    def words(self) -> tuple[Array, Array, Array, Array]:
+        """All rows of both sides as words, and their squared norms."""
+        return self._first.words, self._second.words, self._first.shifted_norms, self._second.norms
+
+    @property
+    def no_numbers(self) -> Array:
+        """None of them, in their type."""
+        return self._first.panels(slice(0, 0)).reshape(-1)
 
     def panels(self, rows: Index, columns: Index) -> tuple[Array, Array, Array, Array]:
         """Both sides in panels, and their squared norms, as `fill_panels` takes them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pegasos.engine.memory import free_bytes, parse_bytes
+from pegasos.engine.memory import parse_bytes, recently_free
 from pegasos.engine.rows import GATHERED_ROWS, TILE_COLUMNS
 from pegasos.engine.threads import blas_threads
 
@@ -44,7 +44,7 @@ class Plan:
 
 def budget_bytes(memory: int | float | str | None) -> int:
     """The memory budget: as given, or half of what is free."""
-    return free_bytes() // 2 if memory is None else parse_bytes(memory)
+    return recently_free() // 2 if memory is None else parse_bytes(memory)
 
 
 def plan_primal(

@@ -20,11 +20,12 @@ from pegasos.engine.set_rounds import (
     STEPS_A_ROW,
     USUAL_SET,
     certified,
+    changed_and_uncertain,
     end_of_steps,
+    is_uncertain_beyond,
     next_size,
     rounds_alone,
     start_of_steps,
-    uncertain_rows,
     worth_a_step,
 )
 
@@ -106,9 +107,17 @@ class Predictor:
         self._idle += self.precise
         self.precise = True
 
-    def uncertain(self, error: float) -> Array:
-        """Which rows the certificate depends on, if scores may be off by this share of 1 + |score|."""
-        return uncertain_rows(self.labels, self.bounds, self.c, self.scores, self.bias, self.factor, error)
+    def changed_and_uncertain(self, known: Array, error: float) -> tuple[Array, Array, Array]:
+        """Rows whose coefficients are not those known, the changes, and all rows that the certificate depends on.
+
+        It depends on rows with a coefficient and on those with a loss, if scores may be off by this share of 1 + |score|.
+        """
+        own = (self.labels, self.bounds, self.c, self.scores, self.bias, self.factor)
+        return changed_and_uncertain(*own, known, error)
+
+    def is_uncertain_beyond(self, wanted: Array, error: float) -> bool:
+        """Whether it depends on other rows, too."""
+        return is_uncertain_beyond(self.labels, self.bounds, self.scores, self.bias, self.factor, wanted, error)
 
     @property
     def next_size(self) -> int:

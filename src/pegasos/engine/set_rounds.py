@@ -58,14 +58,39 @@ def certified(
 
 
 @compiled
-def uncertain_rows(labels: Array, bounds: Array, c: Array, scores: Array, bias: float, factor: float, error: float) -> Array:
-    """Rows with a coefficient, and those whose loss at t (w, b) may not be zero if scores are off by error (1 + |score|)."""
-    found = np.empty(c.size, dtype=np.bool_)
+def is_uncertain(label: float, bound: float, score: float, factor: float, error: float) -> bool:
+    """Whether the loss of a row at t (w, b) may not be zero, if its score is off by error (1 + |score|)."""
+    margin = label * score
+    return bound > 0.0 and not factor * (margin - error * (1.0 + abs(margin))) >= 1.0
+
+
+@compiled
+def changed_and_uncertain(
+    labels: Array, bounds: Array, c: Array, scores: Array, bias: float, factor: float, known: Array, error: float
+) -> tuple[Array, Array, Array]:
+    """Rows whose coefficients are others than those known, by how much, and all rows that the certificate depends on."""
+    used, changes, wanted = np.empty(c.size, dtype=np.int64), np.empty(c.size), np.empty(c.size, dtype=np.int64)
+    moved = count = 0
     for i in range(c.size):
-        margin = labels[i] * (scores[i] + bias)
-        least = factor * (margin - error * (1.0 + abs(margin)))
-        found[i] = c[i] != 0.0 or (bounds[i] > 0.0 and not least >= 1.0)
-    return found
+        change = c[i] - known[i]
+        used[moved], changes[moved], wanted[count] = i, change, i
+        moved += change != 0.0
+        count += change != 0.0 or c[i] != 0.0 or is_uncertain(labels[i], bounds[i], scores[i] + bias, factor, error)
+    return used[:moved].copy(), changes[:moved].copy(), wanted[:count].copy()
+
+
+@compiled
+def is_uncertain_beyond(
+    labels: Array, bounds: Array, scores: Array, bias: float, factor: float, wanted: Array, error: float
+) -> bool:
+    """Whether the certificate depends on other rows, too."""
+    place = 0
+    for i in range(labels.size):
+        if place < wanted.size and wanted[place] == i:
+            place += 1
+        elif is_uncertain(labels[i], bounds[i], scores[i] + bias, factor, error):
+            return True
+    return False
 
 
 @compiled

@@ -8,7 +8,7 @@ import numpy as np
 
 from pegasos.engine.interruption import check_interruption
 from pegasos.engine.rows import GATHERED_ROWS, KernelRows
-from pegasos.engine.threads import run_each, single_threaded_blas
+from pegasos.engine.threads import run_each
 
 Array = np.ndarray[Any, Any]
 
@@ -25,8 +25,7 @@ def scores_by_symmetry(rows: KernelRows, index: Array, coefficients: Array, plac
     rows on their side is set aside, so that all sums are taken in one order, whatever the threads.
     """
     if places is not None and len(index) * len(places) <= FEW_VALUES:
-        with single_threaded_blas():
-            return np.asarray(coefficients @ rows.passing(index, places).astype(np.float64, copy=False))
+        return rows.few_scores(index, coefficients, places)
     scores = np.zeros((len(coefficients), rows.count))
     outside = np.full(rows.count, places is None)
     outside[places] = True

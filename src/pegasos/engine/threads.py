@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -139,14 +140,18 @@ def _run_together(blocks: Iterator[tuple[slice, slice]], work: Callable[[slice, 
         except BaseException as error:  # raised again below
             errors.append(error)
 
-    helpers = [threading.Thread(target=take, daemon=True) for _ in range(workers - 1)]
-    for helper in helpers:
-        helper.start()
+    ended = threading.Semaphore(0)
+
+    def help_out() -> None:
+        take()
+        ended.release()
+
+    for _ in range(workers - 1):
+        _thread.start_new_thread(help_out, ())  # a `Thread` has this one wait until the other runs, for as long as a small fit
     take()
     try:
-        for helper in helpers:
-            while helper.is_alive():
-                helper.join(SECONDS_OF_WAITING)
+        for _ in range(workers - 1):
+            while not ended.acquire(timeout=SECONDS_OF_WAITING):
                 check_interruption()
     except BaseException as error:
         errors.append(error)

@@ -46,7 +46,7 @@ class _Run:
 
     def astray(self, going: list[int], tol: float) -> bool:
         """Whether rounded lines do not lead to the optimum, as exact scores have just shown once more."""
-        wrong = [self.predictors[j] for j in going if self.predictors[j].relative > tol]
+        wrong = [one for one in (self.predictors[j] for j in going) if one.exact_at == one.rounds and one.relative > tol]
         self.returns += bool(wrong)
         return self.returns > MOST_RETURNS or any(predictor.gave_up for predictor in wrong)
 
@@ -110,12 +110,11 @@ class WorkingSets:
             for j in new:  # by one thread: two would mostly wait for each other's calls of NumPy
                 self._look(run, j, tol)
             going = followers.others(len(run.predictors))
-            late = run.late(going, tol, limit)
-            if not late:  # all seem to have arrived: one pass for all
+            if not run.late(going, tol, limit):  # all seem to have arrived: one pass for all
                 self._make_exact(run, going, tol)
-                if run.exact is not None and run.astray(going, tol):
-                    self._end_rounding(run, tol)
-                late = run.late(going, tol, limit)
+            if run.exact is not None and run.astray(going, tol):
+                self._end_rounding(run, tol)
+            late = run.late(going, tol, limit)
             new = followers.released([predictor.c for predictor in run.predictors])
             self._begin(run, new)
             for follower, leader in followers.led(late).items():
