@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pegasos.engine.distances import Pairs
-from pegasos.engine.elementwise import variance_of
 from pegasos.engine.kernels import DistanceKernel, Kernel, Polynomial
+from pegasos.engine.moments import variance_of
 from pegasos.engine.threads import single_threaded_blas
 
 #: Evenly spaced rows that are looked at, and how many of them at first.

@@ -26,11 +26,11 @@ class Followers:
         self._share = share
         self._bounds = [target.bounds for target in targets]
         self.leaders: dict[int, int] = {}
-        alike: dict[bytes, list[int]] = {}
+        alike: dict[int, list[int]] = {}
         for place, target in enumerate(targets):
-            alike.setdefault(target.labels.tobytes(), []).append(place)
+            alike.setdefault(target.kind, []).append(place)
         for places in alike.values():
-            leader = max(places, key=lambda place: float(self._bounds[place].sum()))
+            leader = max(places, key=lambda place: float(self._bounds[place].sum())) if len(places) > 1 else places[0]
             for place in places:
                 if place != leader and (self._bounds[place] <= self._bounds[leader]).all():
                     self.leaders[place] = leader

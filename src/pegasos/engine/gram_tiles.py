@@ -37,14 +37,18 @@ def _place(block: Array, top: int, left: int, result: Array, mirrored: bool) -> 
 
 
 @compiled
-def _single(panels: Any, step: Any, factor: Any, least: Any, block: Array, top: int, left: int, result: Array, mirrored: bool) -> None:
+def _single(
+    panels: Any, step: Any, factor: Any, least: Any, block: Array, top: int, left: int, result: Array, mirrored: bool
+) -> None:
     fill_panels(panels[0], panels[1], panels[2], panels[3], step, block)
     decay_single(block.reshape(-1), factor, least)
     _place(block, top, left, result, mirrored)
 
 
 @compiled
-def _double(panels: Any, step: Any, factor: Any, least: Any, block: Array, top: int, left: int, result: Array, mirrored: bool) -> None:
+def _double(
+    panels: Any, step: Any, factor: Any, least: Any, block: Array, top: int, left: int, result: Array, mirrored: bool
+) -> None:
     fill_panels(panels[0], panels[1], panels[2], panels[3], step, block)
     decay_double(block.reshape(-1), factor, least)
     _place(block, top, left, result, mirrored)
@@ -82,7 +86,7 @@ def decayed_scores(squares: IntegerSquares, index: Array, coefficients: Array, p
 def place_tile(
     squares: IntegerSquares, rows: slice, columns: slice, width: float, block: Array, result: Array, mirrored: bool
 ) -> None:
-    """exp(-squares / width) between these rows and columns, by way of `block`, to its place in `result`; also to the mirrored one."""
+    """exp(-squares / width) between these rows and columns, by way of `block`, to its place in `result`, or to both."""
     factor, least = range_of(block.dtype, width)
     work = _single if block.itemsize == 4 else _double
     with announced("tiles", block.dtype):

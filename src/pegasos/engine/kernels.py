@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pegasos.engine.distances import Measure, Pairs, fill_gram, fill_matrix, self_values, squared_norms
-from pegasos.engine.elementwise import as_rows, raise_to_power, variance_of
+from pegasos.engine.elementwise import as_rows, raise_to_power
 from pegasos.engine.exponential import decay
+from pegasos.engine.moments import variance_of
 from pegasos.engine.transposing import mirror_upper
 
 #: What `pegasos.kernels` offers.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,11 @@ class Target:
     labels: Array
     bounds: Array
     held: Held | None = None
+
+    @cached_property
+    def kind(self) -> int:
+        """The same number for targets with the same labels."""
+        return hash(self.labels.tobytes())
 
 
 @dataclass(frozen=True)

@@ -173,9 +173,7 @@ def tiny_for(v: Array) -> float:
 
 
 @compiled
-def climb_pairs(
-    kernel: Any, diagonal: Array, v: Array, low: Array, high: Array, least: float, most: int, change: Array
-) -> int:
+def climb_pairs(kernel: Any, diagonal: Array, v: Array, low: Array, high: Array, least: float, most: int, change: Array) -> int:
     """Pair steps, in place, until no single step gains more than `least`. Returns their number."""
     inverse = np.empty_like(v)
     half, zero, tiny = v.dtype.type(0.5), v.dtype.type(0), v.dtype.type(tiny_for(v))

@@ -46,7 +46,7 @@ def mark_largest(classes: Array, able: Array, count: int, chosen: Array) -> int:
         population[classes[i]] += able[i]
     for crowd in range(crowds.size):
         crowds[crowd] = np.sum(population[crowd << CROWD_BITS : (crowd + 1) << CROWD_BITS])
-    left = min(max(count, 0), np.sum(crowds))
+    left = min(max(count, 0), int(np.sum(crowds)))
     marked = left
     if left == 0:
         return 0

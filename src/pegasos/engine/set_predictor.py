@@ -19,7 +19,11 @@ from pegasos.engine.set_rounds import (
     EFFORT_AT_ONCE,
     STEPS_A_ROW,
     USUAL_SET,
+    Own,
+    Standing,
+    Stored,
     certified,
+    certified_at,
     changed_and_uncertain,
     end_of_steps,
     is_uncertain_beyond,
@@ -31,8 +35,8 @@ from pegasos.engine.set_rounds import (
 
 Array = np.ndarray[Any, Any]
 
-#: Rows of a set at first.
-SMALLEST_SET = 400
+#: Rows of a set at first, and where there are more than so many rows, each of which makes a round longer.
+SMALLEST_SET, FIRST_SET, FEW_ROWS = 400, 1000, 4096
 #: Rounds in double precision that may gain nothing, rounds at most, and in one call.
 PATIENCE, MOST_ROUNDS, ROUNDS_AT_ONCE = 3, 10_000, 8
 
@@ -52,14 +56,14 @@ class Predictor:
 
     def __init__(self, target: Target, diagonal: Array, constant: float, free: bool) -> None:
         self.labels, self.bounds = target.labels, target.bounds
-        self.kind = hash(target.labels.tobytes())  # the same for those who tell the same class from the others
+        self.kind = target.kind  # the same for those who tell the same class from the others
         self._diagonal, self._constant, self._free = diagonal, constant, free
         self.c = np.zeros(len(diagonal))
         self.scores = np.zeros(len(diagonal))
         self.gains = np.empty(len(diagonal))
         self.bias, self.factor, self.primal, self.bound, self._most_gain = 0.0, 1.0, math.inf, -math.inf, 0.0
         self.rounds = self.steps = self._effort = 0  # steps of the last round
-        self._size, self._tol = SMALLEST_SET, 0.0
+        self._size, self._tol = SMALLEST_SET if len(diagonal) <= FEW_ROWS else FIRST_SET, 0.0
         self.precise = False
         self.exact_at = -1  # the round after which scores were last computed exactly
         self._idle = 0
@@ -89,10 +93,13 @@ class Predictor:
 
     def look(self, products: Array, tol: float) -> None:
         """The certificate at scores that follow from the coefficients; products are those without the constant feature."""
-        np.add(products, self._constant * float(self.c.sum()), out=self.scores)
-        self.bias = best_bias(self.labels - self.scores, self.bounds, self.labels) if self._free else 0.0
         own = (self.labels, self.bounds, self.c, self.scores, self._diagonal)
-        self._judge(certified(*own, self.bias, self.gains, tol, halvings(tol)), tol)
+        if self._free:
+            self.scores[:] = products
+            self.bias = best_bias(self.labels - self.scores, self.bounds, self.labels)
+            self._judge(certified(*own, self.bias, self.gains, tol, halvings(tol)), tol)
+        else:
+            self._judge(certified_at(products, self._constant, *own, self.gains, tol, halvings(tol)), tol)
 
     def _judge(self, found: tuple[float, float, float, float], tol: float) -> None:
         """What follows from the certificate that was found."""
@@ -163,28 +170,22 @@ class Predictor:
         self._size = next_size(self._size, self.rounds, taken, len(index), at_bound, self.c, self.bounds)
         return np.asarray(after - before)
 
-    def take_rounds(
-        self, matrix: Array, rows: Array, products: Array, factor: float, square: Array, tol: float, most: int
-    ) -> None:
+    def take_rounds(self, matrix: Array, rows: Array, products: Array, factor: float, square: Array, most: int) -> None:
         """Whole rounds in compiled code, without a free intercept: products, and the certificate, are as after the last one.
 
         matrix  that of the kernel, of which `rows` are the training rows; square  room for the kernel of a set
         """
-        before, gap = self.bound, self.relative
-        own = (self.labels, self.bounds, self.c, self.scores, self._diagonal, self.gains)
-        now = self.primal, self.bound, self._most_gain
+        own = Own(self.labels, self.bounds, self.c, self.scores, self._diagonal, self.gains)
+        stored = Stored(matrix, rows, products, self._constant, factor, square)
+        standing = Standing(self.factor, self.primal, self.bound, self._most_gain)
         course = np.empty((min(most, ROUNDS_AT_ONCE), 2))
-        given = (products, self.next_size, self._constant, factor, *now, square, tol, halvings(tol), self.rounds, course)
-        taken, self.steps, self._size, effort, *found = rounds_alone(matrix, rows, *own, *given)
-        self._course[self.rounds + 1 :] = [(float(primal), float(bound)) for primal, bound in course[:taken]]
-        if taken > 1:
-            primal, before = self._course[-2]
-            gap = (primal - before) / primal
-        self.rounds += taken
+        given = (self.next_size, self.rounds, standing, self._tol, halvings(self._tol), course)
+        taken, self.steps, self._size, effort, found = rounds_alone(own, stored, *given)
         self._effort += effort
-        self.factor, self.primal, self.bound, self._most_gain = found
-        if not self.bound > before and not self.relative < gap:
-            self._lose_heart()
+        self.rounds += taken
+        self._course += [(float(primal), float(bound)) for primal, bound in course[: taken - 1]]
+        self.primal, self.bound = self._course[-1]  # before the last one
+        self._judge(found, self._tol)
 
     def optimum(self, products: Array | None) -> Optimum:
         """Where it is; products are the scores of all rows without the constant feature, if they are exact."""

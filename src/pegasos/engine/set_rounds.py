@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ SHARE_OF_GAP, SHARE_OF_GAIN = 3e-4, 0.03
 #: From this multiple of the tolerance on a round may be the last: then so much smaller a gain is worth a step, that it is.
 LAST_ROUND, DEEPER = 30.0, 0.03
 #: Pair steps times the rows of their set between two looks at the keyboard, and sets' worth of steps in a round at most.
-EFFORT_AT_ONCE, STEPS_A_ROW = 10**8, 100
+EFFORT_AT_ONCE, STEPS_A_ROW = 4 * 10**8, 100
 
 
 @partial(compiled, any_order=True)
@@ -55,6 +55,26 @@ def certified(
     if primal - bound > tol * primal:
         factor, primal = stretched(labels, bounds, scores, bias, squared, times)
     return factor, primal, bound, most
+
+
+@compiled
+def certified_at(
+    products: Array,
+    constant: float,
+    labels: Array,
+    bounds: Array,
+    c: Array,
+    scores: Array,
+    diagonal: Array,
+    gains: Array,
+    tol: float,
+    times: int,
+) -> tuple[float, float, float, float]:
+    """The same without a free intercept, after scores have become products with the constant feature."""
+    bias = constant * np.sum(c)
+    for i in range(c.size):
+        scores[i] = products[i] + bias
+    return certified(labels, bounds, c, scores, diagonal, 0.0, gains, tol, times)
 
 
 @compiled
@@ -163,106 +183,87 @@ def next_size(size: int, rounds: int, steps: int, rows: int, at_bound: int, c: A
     return max(size, min(2 * size, most))
 
 
+class Own(NamedTuple):
+    """What a predictor has of each training row; all but labels, bounds and diagonal (with the constant) change."""
+
+    labels: Array
+    bounds: Array
+    c: Array
+    scores: Array
+    diagonal: Array
+    gains: Array
+
+
+class Stored(NamedTuple):
+    """The kernel matrix, of which `rows` are the training rows; scores of all its rows, without the constant (1 x rows);
+    the constant feature, the factor of the kernel within sets, and room for that.
+    """
+
+    values: Array
+    rows: Array
+    products: Array
+    constant: float
+    factor: float
+    square: Array
+
+
+class Standing(NamedTuple):
+    """How far a predictor is: the factor of w, F there, G, and the largest gain of a step."""
+
+    factor: float
+    primal: float
+    bound: float
+    most_gain: float
+
+
 @compiled
-def round_alone(
-    values: Array,
-    rows: Array,
-    labels: Array,
-    bounds: Array,
-    c: Array,
-    scores: Array,
-    diagonal: Array,
-    gains: Array,
-    products: Array,
-    size: int,
-    constant: float,
-    factor: float,
-    primal: float,
-    bound: float,
-    most_gain: float,
-    square: Array,
-    tol: float,
-) -> tuple[int, int, int]:
-    """A round but for its certificate, in place: the set, its pair steps, the scores. Returned are steps, rows, those at bounds."""
-    index = choose_rows(labels, bounds, c, scores, 0.0, gains, size)
-    places, own = np.arange(index.size), rows[index]
-    columns = own[:0] if index.size == values.shape[1] else own
-    K = square[: index.size * index.size].reshape(index.size, index.size)
-    kernel = SetKernel(K, np.zeros(index.size, dtype=np.bool_), values, own, columns, constant, factor)
+def round_alone(own: Any, stored: Any, size: int, standing: Any, tol: float) -> tuple[int, int, int]:
+    """A round but for its certificate, in place: the set, its pair steps, the scores. Returned are steps, rows, and at bounds."""
+    labels, bounds, c, scores = own.labels, own.bounds, own.c, own.scores
+    index = choose_rows(labels, bounds, c, scores, 0.0, own.gains, size)
+    places, lines = np.arange(index.size), stored.rows[index]
+    columns = lines[:0] if index.size == stored.values.shape[1] else lines
+    K = stored.square[: index.size * index.size].reshape(index.size, index.size)
+    known = np.zeros(index.size, dtype=np.bool_)
+    kernel = SetKernel(K, known, stored.values, lines, columns, stored.constant, stored.factor)
     work, change = np.empty((4, index.size), dtype=K.dtype), np.zeros(index.size, dtype=K.dtype)
-    start_of_steps(index, places, labels, bounds, c, scores, diagonal, 0.0, 1.0 / factor, work)
-    least = worth_a_step(primal, bound, most_gain, index.size, tol) / factor
+    start_of_steps(index, places, labels, bounds, c, scores, own.diagonal, 0.0, 1.0 / stored.factor, work)
+    least = worth_a_step(standing.primal, standing.bound, standing.most_gain, index.size, tol) / stored.factor
     most = min(STEPS_A_ROW * index.size, EFFORT_AT_ONCE // index.size)
     steps = climb_pairs(kernel, work[1], work[0], work[2], work[3], least, most, change)
-    after, at_bound = end_of_steps(index, places, labels, bounds, c, change, factor, work[2], work[3])
+    after, at_bound = end_of_steps(index, places, labels, bounds, c, change, stored.factor, work[2], work[3])
     moved = np.empty((1, index.size))
     for k in range(index.size):
         moved[0, k] = after[k] - c[index[k]]
         c[index[k]] = after[k]
-    add_lines(own, moved, values, products)
-    bias = constant * np.sum(c)
-    for i in range(rows.size):
-        scores[i] = products[0, rows[i]] + bias
+    add_lines(lines, moved, stored.values, stored.products)
+    bias, products = stored.constant * np.sum(c), stored.products[0]
+    for i in range(stored.rows.size):
+        scores[i] = products[stored.rows[i]] + bias
     return steps, index.size, at_bound
 
 
 @compiled
 def rounds_alone(
-    values: Array,
-    rows: Array,
-    labels: Array,
-    bounds: Array,
-    c: Array,
-    scores: Array,
-    diagonal: Array,
-    gains: Array,
-    products: Array,
-    size: int,
-    constant: float,
-    factor: float,
-    primal: float,
-    bound: float,
-    most_gain: float,
-    square: Array,
-    tol: float,
-    times: int,
-    rounds: int,
-    course: Array,
-) -> tuple[int, int, int, int, float, float, float, float]:
+    own: Any, stored: Any, size: int, rounds: int, standing: Any, tol: float, times: int, course: Array
+) -> tuple[int, int, int, int, Any]:
     """Rounds, in place, until the gap is tol or other help is needed, at most as many as `course` has lines for their P and D.
 
-    values    the kernel matrix, of which `rows` are the training rows; products are scores of all its rows, without the constant
-    size      that of the next set; square  room for its kernel; rounds  before these
-    Returned are the rounds, steps of the last one, the next size, the effort of all, and what `certified` finds in the end.
+    size  that of the next set; rounds  before these; times  as for `stretched`
+    Returned are the rounds, steps of the last one, the next size, the effort of all, and the standing in the end.
     """
-    taken, steps, effort, factor_of_w = 0, 0, 0, 1.0
+    taken, steps, effort = 0, 0, 0
     while taken < course.shape[0]:
-        steps, count, at_bound = round_alone(
-            values,
-            rows,
-            labels,
-            bounds,
-            c,
-            scores,
-            diagonal,
-            gains,
-            products,
-            size,
-            constant,
-            factor,
-            primal,
-            bound,
-            most_gain,
-            square,
-            tol,
-        )
-        before, gap = bound, (primal - bound) / primal
-        factor_of_w, primal, bound, most_gain = certified(labels, bounds, c, scores, diagonal, 0.0, gains, tol, times)
-        course[taken, 0], course[taken, 1] = primal, bound
+        steps, count, at_bound = round_alone(own, stored, size, standing, tol)
+        before = standing
+        found = certified(own.labels, own.bounds, own.c, own.scores, own.diagonal, 0.0, own.gains, tol, times)
+        standing = Standing(found[0], found[1], found[2], found[3])
+        course[taken, 0], course[taken, 1] = standing.primal, standing.bound
         taken += 1
         effort += steps * count
-        size = min(c.size, next_size(size, rounds + taken, steps, count, at_bound, c, bounds))
-        idle = not bound > before and not primal - bound < gap * primal
-        if idle or primal - bound <= tol * primal or effort >= EFFORT_AT_ONCE or size * size > square.size:
+        size = min(own.c.size, next_size(size, rounds + taken, steps, count, at_bound, own.c, own.bounds))
+        gap = standing.primal - standing.bound
+        idle = not standing.bound > before.bound and not gap * before.primal < (before.primal - before.bound) * standing.primal
+        if idle or gap <= tol * standing.primal or effort >= EFFORT_AT_ONCE or size * size > stored.square.size:
             break
-    return taken, steps, size, effort, factor_of_w, primal, bound, most_gain
+    return taken, steps, size, effort, standing

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegasos.engine.compiling import announced, compiled
-from pegasos.engine.elementwise import extremes
 from pegasos.engine.float_bits import bits_of, number_of
+from pegasos.engine.moments import extremes
 from pegasos.engine.threads import run_blocks
 
 Array = NDArray[Any]

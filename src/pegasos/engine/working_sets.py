@@ -19,7 +19,7 @@ from pegasos.engine.followers import Followers
 from pegasos.engine.interruption import check_interruption, tell_gap
 from pegasos.engine.lines import Lines, StoredLines
 from pegasos.engine.optimum import Intercept, Optimum, Target
-from pegasos.engine.set_predictor import NO_LIMIT, Limit, Predictor
+from pegasos.engine.set_predictor import FEW_ROWS, NO_LIMIT, Limit, Predictor
 from pegasos.engine.threads import run_each, run_repeatedly
 
 Array = np.ndarray[Any, Any]
@@ -191,7 +191,8 @@ class WorkingSets:
         check_interruption()
         alike = _alike(run.predictors, late)
         rows = self._common_rows(run, late) if len(alike) >= LEAST_CLASSES else None
-        if rows is None and self._lines.independent and len(alike) == len(late) > 1:
+        few = len(late) > 1 or len(self._diagonal) <= FEW_ROWS  # on few rows other threads are no help for one predictor
+        if rows is None and self._lines.independent and len(alike) == len(late) and few:
             self._go_alone(run, late, tol, limit)
             return
         if rows is None:
@@ -220,7 +221,7 @@ class WorkingSets:
                 self._look(run, j, tol)
             else:
                 square, most = lines.square(predictor.soon, predictor.kind_of_sets), limit.rounds - predictor.rounds
-                predictor.take_rounds(matrix, self._rows, products, self._factor, square, tol, most)
+                predictor.take_rounds(matrix, self._rows, products, self._factor, square, most)
                 lines.give_back(square)
             tell_gap((run.predictors[j].relative for j in late), tol)
             return predictor.goes_on(tol, limit)
