@@ -71,10 +71,11 @@ def _is_simple(kernel: Kernel, rows: Any) -> bool:
 
 def _rough_similarities(kernel: Kernel, rows: Any) -> NDArray[np.float64]:
     """Of all pairs of rows, from squared distances that may be wrong in their last digits: of a row and itself it is 1."""
-    centred = rows - rows[0]
-    products = centred @ centred.T
-    norms = products.diagonal()
-    squares: NDArray[np.float64] = np.maximum(norms[:, None] + norms - 2.0 * products, 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):  # whoever computes all of them says so, in words
+        centred = rows - rows[0]
+        products = centred @ centred.T
+        norms = products.diagonal()
+        squares: NDArray[np.float64] = np.maximum(norms[:, None] + norms - 2.0 * products, 0.0)
     kernel.transform(squares)
     return squares
 

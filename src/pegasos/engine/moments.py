@@ -1,8 +1,7 @@
-"""The least, the largest and the variance of all numbers of a table, each in one pass."""
+"""The least, the largest and the variance of all numbers of a table."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,8 @@ from scipy import sparse
 from pegasos.engine.compiling import announced, compiled
 from pegasos.engine.float_bits import number_of_ordered, ordered_bits_of
 
-#: Numbers that are summed before their sum is: so rounding errors stay small.
-SUMMED_AT_ONCE = 2**16
+#: Numbers whose squares are there at once.
+SQUARED_AT_ONCE = 2**16
 
 
 @compiled
@@ -25,34 +24,22 @@ def extremes(values: NDArray[Any]) -> tuple[float, float]:
     return number_of_ordered(least), number_of_ordered(largest)
 
 
-@partial(compiled, any_order=True)
-def _sum_of(values: NDArray[Any]) -> float:
-    total = 0.0
-    for i in range(values.size):
-        total += values[i]
-    return total
-
-
-@partial(compiled, any_order=True)
-def _squares_around(values: NDArray[Any], mean: float) -> float:
-    total = 0.0
-    for i in range(values.size):
-        total += (values[i] - mean) * (values[i] - mean)
-    return total
-
-
 def variance_of(X: Any) -> float:
     """The variance of all numbers of X, zeros of a sparse matrix included, in float64; not finite where squares are not."""
     size = X.shape[0] * X.shape[1]
-    stored = np.ascontiguousarray(X.data if sparse.issparse(X) else X).reshape(-1)
+    stored = X.data if sparse.issparse(X) else X
     if stored.size == 0:
         return 0.0
-    with announced("variance", stored.dtype):
-        # A constant matrix has variance 0 exactly; rounding of the mean would hide it.
-        least, largest = extremes(stored)
-        if stored.size == size and least == largest:
-            return 0.0
-        blocks = [stored[start : start + SUMMED_AT_ONCE] for start in range(0, stored.size, SUMMED_AT_ONCE)]
-        mean = sum(_sum_of(block) for block in blocks) / size
-        squares = sum(_squares_around(block, mean) for block in blocks)
-    return (squares + (size - stored.size) * mean * mean) / size
+    with announced("extremes", stored.dtype):
+        least, largest = extremes(np.ascontiguousarray(stored).reshape(-1))
+    # A constant matrix has variance 0 exactly; rounding of the mean would hide it.
+    if stored.size == size and least == largest:
+        return 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = stored.sum(dtype=np.float64) / size
+        step = max(1, SQUARED_AT_ONCE * len(stored) // stored.size)
+        squares = 0.0
+        for start in range(0, len(stored), step):
+            part = np.subtract(stored[start : start + step], mean, dtype=np.float64)
+            squares += float(np.square(part, out=part).sum())
+        return float((squares + (size - stored.size) * np.square(mean)) / size)
