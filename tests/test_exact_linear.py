@@ -186,6 +186,30 @@ def test_wide_rows_begin_in_single_precision(loss: str, intercept: Intercept) ->
 
 
 @LOSSES
+@INTERCEPTS
+@pytest.mark.parametrize("seen", [True, False])
+def test_rows_far_from_zero(loss: str, intercept: Intercept, seen: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns at 1,000 ± 1, of which products in float32 keep nothing: seen before the first iteration, or by who is stuck."""
+    if not seen:
+        monkeypatch.setattr(interior_point, "are_far_from_zero", lambda X: False)
+    X, y = table(600, WIDE + 10)
+    target = Target(y, np.full(len(y), 1.0))
+    (found,) = SOLVERS[loss](X + 1000.0, [target], intercept, 1e-3)
+    assert found.relative <= 1e-3
+    primal, dual = objectives(loss, X + 1000.0, target, found, intercept)
+    assert_allclose((primal, dual), (found.primal, found.bound), rtol=1e-5)
+
+
+def test_rows_are_far_from_zero_if_a_column_hardly_varies() -> None:
+    X = np.random.default_rng(0).normal(size=(100, WIDE))
+    far, constant = X.copy(), X.copy()
+    far[:, 3] += 1000.0
+    constant[:, 3] = 1000.0
+    assert interior_point.are_far_from_zero(far) and not interior_point.are_far_from_zero(constant)
+    assert not interior_point.are_far_from_zero(X) and not interior_point.are_far_from_zero(far[:, :10])
+
+
+@LOSSES
 def test_same_bits_for_any_number_of_threads(loss: str) -> None:
     X, y = table(9000, 40)
     targets = [Target(y, np.full(len(y), 1.0)), Target(-np.sign(X[:, 0]), np.full(len(y), 0.1))]

@@ -33,19 +33,42 @@ PATIENCE = 15
 SHARE = 0.995
 #: A direction aims at no more than this share of μ: where few rows block the first direction, hoping for the next ones is better.
 LEAST_AMBITION = 0.3
+#: A column is nearly constant if it varies by less than this share of its mean, as so many rows tell.
+NEARLY_CONSTANT, SAMPLED_ROWS = 0.01, 4096
 
 
 def solve_hinge(X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None = None) -> list[Optimum]:
     """All targets on the same rows (those that `members` names; None: all), each until its relative gap is at most tol."""
     rows = X.shape[0] if members is None else len(members)
-    thin = is_thin(X)
-    if sampled_systems.worth(rows, X.shape[1]) and not thin:
+    thin, far = is_thin(X), are_far_from_zero(X)
+    if sampled_systems.worth(rows, X.shape[1]) and not thin and not far:
         return _solve_sampled(X, targets, intercept, tol, members)
     answers: list[Optimum] = []
     with RowBlocks(X, members, size=THIN_ROWS if thin else None) as blocks, announced("interior-point"):
         for batch in batches(len(targets), blocks.count, blocks.width, LINES):
-            answers += _solve(blocks, [targets[k] for k in batch], intercept, tol)
+            answers += _solve(blocks, [targets[k] for k in batch], intercept, tol, precise=far)
+        if not far and blocks.width >= WIDE:
+            _solve_precisely(blocks, targets, answers, intercept, tol)
     return answers
+
+
+def are_far_from_zero(X: Any) -> bool:
+    """Whether a column of dense rows varies by less than a hundredth of its mean: of products in float32 too little is left."""
+    if not isinstance(X, np.ndarray) or X.shape[1] < WIDE:
+        return False
+    few = X[:: max(1, len(X) // SAMPLED_ROWS)].astype(np.float64)
+    spread, mean = few.std(axis=0), np.abs(few.mean(axis=0))
+    return bool(((spread > 0.0) & (spread < NEARLY_CONSTANT * mean)).any())
+
+
+def _solve_precisely(
+    blocks: RowBlocks, targets: list[Target], answers: list[Optimum], intercept: Intercept, tol: float
+) -> None:
+    """Who is stuck begins again, with products in float64 from the first iteration on."""
+    for k, answer in enumerate(answers):
+        if answer.relative > tol:
+            (again,) = _solve(blocks, [targets[k]], intercept, tol, precise=True)
+            answers[k] = min(answer, again, key=lambda found: abs(found.relative))
 
 
 def _solve_sampled(X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None) -> list[Optimum]:
@@ -54,12 +77,9 @@ def _solve_sampled(X: Any, targets: list[Target], intercept: Intercept, tol: flo
     with RowBlocks(X, members, numbers=sampled_systems.BLOCK_NUMBERS) as blocks, announced("interior-point"):
         for batch in batches(len(targets), blocks.count, blocks.width, LINES, sampled_systems.FACTOR_BYTES):
             answers += _solve(blocks, [targets[k] for k in batch], intercept, tol, sampled=True)
-    late = [k for k, answer in enumerate(answers) if answer.relative > tol]
-    if late:
+    if any(answer.relative > tol for answer in answers):
         with RowBlocks(X, members) as blocks:
-            for k in late:
-                (again,) = _solve(blocks, [targets[k]], intercept, tol)
-                answers[k] = min(answers[k], again, key=lambda answer: abs(answer.relative))
+            _solve_precisely(blocks, targets, answers, intercept, tol)
     return answers
 
 
@@ -71,7 +91,7 @@ def workspace_bytes(m: int, width: int, targets: int, itemsize: int) -> int:
 class _Path:
     """Where one target stands: its vector (the intercept last, if there is one) and what the last pass has told."""
 
-    def __init__(self, number: int, target: Target, width: int, intercept: Intercept) -> None:
+    def __init__(self, number: int, target: Target, width: int, intercept: Intercept, precise: bool) -> None:
         self.number = number
         self.rows = int(np.count_nonzero(target.bounds > 0.0))
         self.mu = float(target.bounds.sum()) / self.rows
@@ -87,7 +107,7 @@ class _Path:
         self.best = self.vector, self.factors
         self.relative = self.least = self.missing = np.inf
         self.noisy = False
-        self.precise = width < WIDE
+        self.precise = precise or width < WIDE
         self.rounds = self.since = self.idle = 0
         self.course: list[tuple[float, float]] = []
 
@@ -166,9 +186,11 @@ class _Path:
         return self.rounds >= MOST_ITERATIONS or self.idle > PATIENCE
 
 
-def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: float, sampled: bool = False) -> list[Optimum]:
+def _solve(
+    blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: float, sampled: bool = False, precise: bool = False
+) -> list[Optimum]:
     answers = [trivial_optimum(target, blocks.width, intercept, 1.0) for target in targets]
-    live = [_Path(k, targets[k], blocks.width, intercept) for k, answer in enumerate(answers) if answer is None]
+    live = [_Path(k, targets[k], blocks.width, intercept, precise) for k, answer in enumerate(answers) if answer is None]
     if live:
         blocks.map_sum(_open, targets, {path.number: path.mu for path in live})
     while live:
