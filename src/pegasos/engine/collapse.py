@@ -18,6 +18,8 @@ from pegasos.engine.threads import single_threaded_blas
 SAMPLE, FIRST_LOOK = 256, 32
 #: A similarity below which rows are strangers, and as far from 1 they are alike; the share of pairs that does not count.
 ALMOST_NOTHING, FEW_PAIRS = 1e-6, 1e-3
+#: A similarity that is clearly not that of equal rows, if distances may be wrong in their last digits.
+ROUGHLY_ALIKE = 0.99
 
 
 class CollapsedKernelWarning(UserWarning):
@@ -60,13 +62,12 @@ def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
 def _sees_enough(kernel: Kernel, X: Any) -> bool:
     """Whether so many pairs of a few rows are neither alike nor strangers that the others cannot change the verdict."""
     rows = X[_sampled(X)[:: SAMPLE // FIRST_LOOK]].astype(np.float64)
-    similarities = _rough_similarities(kernel, rows) if _is_simple(kernel, rows) else _similarities(kernel, rows)
-    between = (similarities >= ALMOST_NOTHING) & (similarities <= 1 - ALMOST_NOTHING)
+    if kernel.decay_width is not None and not sparse.issparse(rows) and len(rows):
+        similarities, alike = _rough_similarities(kernel, rows), ROUGHLY_ALIKE
+    else:
+        similarities, alike = _similarities(kernel, rows), 1 - ALMOST_NOTHING
+    between = (similarities >= ALMOST_NOTHING) & (similarities <= alike)
     return bool(np.count_nonzero(between) > FEW_PAIRS * SAMPLE * SAMPLE)
-
-
-def _is_simple(kernel: Kernel, rows: Any) -> bool:
-    return isinstance(kernel, DistanceKernel) and kernel.measure == "squared" and not sparse.issparse(rows) and len(rows) > 0
 
 
 def _rough_similarities(kernel: Kernel, rows: Any) -> NDArray[np.float64]:

@@ -61,14 +61,18 @@ def are_far_from_zero(X: Any) -> bool:
     return bool(((spread > 0.0) & (spread < NEARLY_CONSTANT * mean)).any())
 
 
-def _solve_precisely(
-    blocks: RowBlocks, targets: list[Target], answers: list[Optimum], intercept: Intercept, tol: float
-) -> None:
+def _solve_precisely(blocks: RowBlocks, targets: list[Target], answers: list[Optimum], intercept: Intercept, tol: float) -> None:
     """Who is stuck begins again, with products in float64 from the first iteration on."""
-    for k, answer in enumerate(answers):
-        if answer.relative > tol:
-            (again,) = _solve(blocks, [targets[k]], intercept, tol, precise=True)
-            answers[k] = min(answer, again, key=lambda found: abs(found.relative))
+    for k, (target, answer) in enumerate(zip(targets, answers, strict=True)):
+        if _gap(target, answer) > tol:
+            (again,) = _solve(blocks, [target], intercept, tol, precise=True)
+            answers[k] = min(answer, again, key=lambda found: abs(_gap(target, found)))
+
+
+def _gap(target: Target, answer: Optimum) -> float:
+    """The relative gap, where rows are held as a share of the objective that is known."""
+    scale = answer.primal if target.held is None else target.held.scale
+    return (answer.primal - answer.bound) / scale if scale > 0.0 else 0.0
 
 
 def _solve_sampled(X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None) -> list[Optimum]:
@@ -77,7 +81,7 @@ def _solve_sampled(X: Any, targets: list[Target], intercept: Intercept, tol: flo
     with RowBlocks(X, members, numbers=sampled_systems.BLOCK_NUMBERS) as blocks, announced("interior-point"):
         for batch in batches(len(targets), blocks.count, blocks.width, LINES, sampled_systems.FACTOR_BYTES):
             answers += _solve(blocks, [targets[k] for k in batch], intercept, tol, sampled=True)
-    if any(answer.relative > tol for answer in answers):
+    if any(_gap(target, answer) > tol for target, answer in zip(targets, answers, strict=True)):
         with RowBlocks(X, members) as blocks:
             _solve_precisely(blocks, targets, answers, intercept, tol)
     return answers
