@@ -22,9 +22,9 @@ from scipy import sparse
 
 from pegasos.engine.compiling import compiled
 from pegasos.engine.distances import Pairs, canonical, fill_gram, squared_norms
-from pegasos.engine.gram_tiles import decayed_scores
+from pegasos.engine.integer_products import IntegerSquares
 from pegasos.engine.kernels import Kernel
-from pegasos.engine.threads import run_blocks, single_threaded_blas
+from pegasos.engine.threads import run_blocks
 
 Array = np.ndarray[Any, Any]
 
@@ -327,13 +327,10 @@ class KernelRows(DualRows):
         self.kernel.transform(tile)
         return tile
 
-    def few_scores(self, index: Array, coefficients: Array, places: Array) -> Array:
-        """coefficients·K between the rows `index` and those at these places, in float64, by one thread."""
-        width, pairs = self.kernel.decay_width, self._pairs
-        if pairs is not None and pairs.whole is not None and width is not None and self.dtype == np.float64:
-            return decayed_scores(pairs.whole, index, coefficients, places, width)
-        with single_threaded_blas():
-            return np.asarray(coefficients @ self.passing(index, places).astype(np.float64, copy=False))
+    @property
+    def whole(self) -> IntegerSquares | None:
+        """Their distances in whole numbers, if they have such."""
+        return None if self._pairs is None else self._pairs.whole
 
     def passing(self, rows: Array, columns: slice | Array) -> Array:
         """The same in an array of this thread that the next call overwrites: fresh pages are slow."""

@@ -222,10 +222,9 @@ def round_alone(own: Any, stored: Any, size: int, standing: Any, tol: float) -> 
     labels, bounds, c, scores = own.labels, own.bounds, own.c, own.scores
     index = choose_rows(labels, bounds, c, scores, 0.0, own.gains, size)
     places, lines = np.arange(index.size), stored.rows[index]
-    columns = lines[:0] if index.size == stored.values.shape[1] else lines
     K = stored.square[: index.size * index.size].reshape(index.size, index.size)
     known = np.zeros(index.size, dtype=np.bool_)
-    kernel = SetKernel(K, known, stored.values, lines, columns, stored.constant, stored.factor)
+    kernel = SetKernel(K, known, stored.values, lines, lines, stored.constant, stored.factor)
     work, change = np.empty((4, index.size), dtype=K.dtype), np.zeros(index.size, dtype=K.dtype)
     start_of_steps(index, places, labels, bounds, c, scores, own.diagonal, 0.0, 1.0 / stored.factor, work)
     least = worth_a_step(standing.primal, standing.bound, standing.most_gain, index.size, tol) / stored.factor

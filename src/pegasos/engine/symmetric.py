@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.engine.gram_tiles import decayed_scores
 from pegasos.engine.interruption import check_interruption
 from pegasos.engine.rows import GATHERED_ROWS, KernelRows
-from pegasos.engine.threads import run_each
+from pegasos.engine.threads import run_each, single_threaded_blas
 
 Array = np.ndarray[Any, Any]
 
@@ -25,7 +26,7 @@ def scores_by_symmetry(rows: KernelRows, index: Array, coefficients: Array, plac
     rows on their side is set aside, so that all sums are taken in one order, whatever the threads.
     """
     if places is not None and len(index) * len(places) <= FEW_VALUES:
-        return rows.few_scores(index, coefficients, places)
+        return _few_scores(rows, index, coefficients, places)
     scores = np.zeros((len(coefficients), rows.count))
     outside = np.full(rows.count, places is None)
     outside[places] = True
@@ -52,6 +53,15 @@ def scores_by_symmetry(rows: KernelRows, index: Array, coefficients: Array, plac
         if first < len(own):
             scores[:, index] += sides.sum(axis=0)
     return scores if places is None else scores[:, places]
+
+
+def _few_scores(rows: KernelRows, index: Array, coefficients: Array, places: Array) -> Array:
+    """The same by one thread, and where that is possible in one call."""
+    squares, width = rows.whole, rows.kernel.decay_width
+    if squares is not None and width is not None and rows.dtype == np.float64:
+        return decayed_scores(squares, index, coefficients, places, width)
+    with single_threaded_blas():
+        return np.asarray(coefficients @ rows.passing(index, places).astype(np.float64, copy=False))
 
 
 def _tiles(places: Array) -> list[Array]:

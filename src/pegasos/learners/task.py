@@ -78,10 +78,11 @@ class Task:
 
 def encode_classes(y: Array) -> tuple[Array, Array]:
     """Class labels and the code of each row; a clear error where there is nothing to tell apart."""
-    if y.dtype.kind not in "iub" or y.ndim > 1:  # scikit-learn looks at whole numbers for as long as a small fit takes
+    whole = y.dtype.kind in "iub" and y.ndim == 1  # classes for sure, which scikit-learn finds out slowly
+    if not whole:
         check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
-    if 2 * len(classes) > len(y):
+    if whole and 2 * len(classes) > len(y):
         check_classification_targets(y)  # it warns of so many classes
     if len(classes) < 2:
         raise ValueError(f"y has one class only ({classes[0]!r}); a classifier needs examples of at least two classes.")
