@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from pegasos.engine.compiling import announced, compiled
 from pegasos.engine.distances import Pairs
 from pegasos.engine.kernels import DistanceKernel, Kernel, Polynomial
 from pegasos.engine.moments import variance_of
@@ -18,8 +21,6 @@ from pegasos.engine.threads import single_threaded_blas
 SAMPLE, FIRST_LOOK = 256, 32
 #: A similarity below which rows are strangers, and as far from 1 they are alike; the share of pairs that does not count.
 ALMOST_NOTHING, FEW_PAIRS = 1e-6, 1e-3
-#: A similarity that is clearly not that of equal rows, if distances may be wrong in their last digits.
-ROUGHLY_ALIKE = 0.99
 
 
 class CollapsedKernelWarning(UserWarning):
@@ -40,9 +41,9 @@ def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
     if not isinstance(kernel, DistanceKernel | Polynomial):
         return
     kernel = kernel.resolve(X)
+    if _sees_enough(kernel, X):
+        return
     with single_threaded_blas():
-        if _sees_enough(kernel, X):
-            return
         similarities = _similarities(kernel, _distinct_sample(X))
     if similarities.size == 0:
         return
@@ -61,32 +62,41 @@ def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
 
 def _sees_enough(kernel: Kernel, X: Any) -> bool:
     """Whether so many pairs of a few rows are neither alike nor strangers that the others cannot change the verdict."""
-    rows = X[_sampled(X)[:: SAMPLE // FIRST_LOOK]].astype(np.float64)
-    if kernel.decay_width is not None and not sparse.issparse(rows) and len(rows):
-        similarities, alike = _rough_similarities(kernel, rows), ROUGHLY_ALIKE
+    least, most = ALMOST_NOTHING, 1 - ALMOST_NOTHING
+    if kernel.decay_width is not None and not sparse.issparse(X):
+        with announced("collapse", X.dtype):
+            between = 2 * _pairs_between(X, _spread(X, FIRST_LOOK), -1.0 / kernel.decay_width, least, most)
     else:
-        similarities, alike = _similarities(kernel, rows), 1 - ALMOST_NOTHING
-    between = (similarities >= ALMOST_NOTHING) & (similarities <= alike)
-    return bool(np.count_nonzero(between) > FEW_PAIRS * SAMPLE * SAMPLE)
+        with single_threaded_blas():
+            similarities = _similarities(kernel, X[_spread(X, FIRST_LOOK)].astype(np.float64))
+        between = int(np.count_nonzero((similarities >= least) & (similarities <= most)))
+    return bool(between > FEW_PAIRS * SAMPLE * SAMPLE)
 
 
-def _rough_similarities(kernel: Kernel, rows: Any) -> NDArray[np.float64]:
-    """Of all pairs of rows, from squared distances that may be wrong in their last digits: of a row and itself it is 1."""
-    with np.errstate(over="ignore", invalid="ignore"):  # whoever computes all of them says so, in words
-        centred = rows - rows[0]
-        products = centred @ centred.T
-        norms = products.diagonal()
-        squares: NDArray[np.float64] = np.maximum(norms[:, None] + norms - 2.0 * products, 0.0)
-    kernel.transform(squares)
-    return squares
+@partial(compiled, any_order=True)
+def _pairs_between(X: NDArray[Any], index: NDArray[np.int64], factor: float, least: float, most: float) -> int:
+    """Of how many pairs of these rows exp(factor |x - z|²) lies between two numbers."""
+    count = 0
+    for k in range(index.size):
+        row = X[index[k]]
+        for other in index[:k]:
+            square = 0.0
+            for j in range(row.size):
+                difference = float(row[j]) - float(X[other, j])
+                square += difference * difference
+            value = math.exp(factor * square)
+            count += least <= value <= most
+    return count
 
 
-def _sampled(X: Any) -> NDArray[np.int64]:
-    return np.linspace(0, max(0, X.shape[0] - 1), num=min(SAMPLE, X.shape[0])).round().astype(np.int64)
+def _spread(X: Any, most: int) -> NDArray[np.int64]:
+    """Places of at most so many rows, the first and the last among them, evenly spread."""
+    count = min(most, X.shape[0])
+    return np.arange(count) * max(0, X.shape[0] - 1) // max(1, count - 1)
 
 
 def _distinct_sample(X: Any) -> Any:
-    sample = X[_sampled(X)].astype(np.float64)
+    sample = X[_spread(X, SAMPLE)].astype(np.float64)
     equal = Pairs("squared", sample).tile(slice(None), slice(None)) == 0
     return sample[~np.triu(equal, k=1).any(axis=0)]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.engine.compiling import compiled
-from pegasos.engine.pair_steps import SetKernel, line_of
+from pegasos.engine.pair_steps import SetKernel, gather_line
 from pegasos.engine.set_choice import classes_of, mark_largest
 from pegasos.engine.threads import run_blocks
 
@@ -61,11 +61,12 @@ def _largest(values: Array) -> Array:
 @compiled
 def _gather(kernel: Any, start: int, stop: int) -> None:
     for place in range(start, stop):
-        line_of(kernel, place)
+        kernel.line[place] = place
+        gather_line(kernel, place)
 
 
 def gather_lines(kernel: SetKernel) -> None:
-    """All lines of a set's kernel, so that several threads may read them."""
+    """All lines of a set's kernel, none of which is there, so that several threads may read them."""
 
     def work(lines: slice, _: slice) -> None:
         _gather(kernel, lines.start, lines.stop)

@@ -250,15 +250,15 @@ def _fill(
     own = threading.local()
 
     def work(rows: slice, columns: slice) -> None:
+        if mirrored and pairs.whole is not None and width is not None:
+            place_tile(pairs.whole, rows, columns, width, result)
+            return
         # In an array of its own a tile stays in the cache; the long rows of the result do not.
         shape = rows.stop - rows.start, columns.stop - columns.start
         size = shape[0] * shape[1]
         if getattr(own, "size", 0) < size:
             own.numbers, own.size = np.empty(size, dtype=pairs.dtype), size
         block = own.numbers[:size].reshape(shape)
-        if pairs.whole is not None and width is not None:
-            place_tile(pairs.whole, rows, columns, width, block, result, mirrored)
-            return
         pairs.tile(rows, columns, out=block)
         transform(block)
         if mirrored and rows == columns:

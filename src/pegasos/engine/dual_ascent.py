@@ -34,7 +34,6 @@ class DualAscent(EpochSolver):
         self.lams = np.asarray(lams, dtype=np.float64)
         shape = (len(walk.classes), len(self.lams))
         self.labels = np.where(self.codes[None, :] == walk.classes[:, None], 1.0, -1.0)
-        self._signs = np.repeat(self.labels, len(self.lams), axis=0)
         self._member_lams = np.tile(self.lams, len(self.labels))
         self.done = np.zeros(shape, dtype=bool)
         self.relative = np.full(shape, np.inf)
@@ -115,7 +114,8 @@ class DualAscent(EpochSolver):
             state = Certificate(np.empty(self.done.size), np.empty(self.done.size))
         else:
             scores, bias = self.walk.settled_scores()
-            values = (self._member_lams, self.weights, self._signs, scores, self.walk.coefficients())
+            signs = np.repeat(self.labels, len(self.lams), axis=0)
+            values = (self._member_lams, self.weights, signs, scores, self.walk.coefficients())
             state = certificate_of(self.walk.method.loss, *values, bias=bias, columns=self.member_columns(), rows=self.rows)
         for member, optimum in self.solved.items():
             lam = self._member_lams[member]
@@ -147,6 +147,10 @@ class DualAscent(EpochSolver):
 
     def predictors(self) -> tuple[Array, Array]:
         """The dual coefficients (or weights) of each member, as they were when it was done."""
+        if len(self.solved) == self.done.size:  # nobody walks
+            found = [self.solved[member] for member in range(self.done.size)]
+            vectors = np.stack([self._all_rows(optimum.vector) for optimum in found]).astype(self.walk.rows.dtype, copy=False)
+            return vectors, np.array([optimum.bias for optimum in found])
         vectors, bias = self.walk.vectors()
         columns = self.member_columns()
         vectors, bias = vectors[columns], bias[columns]
@@ -301,5 +305,6 @@ class DualAscent(EpochSolver):
     def _rest(self) -> None:
         """A column walks as long as one of its λ is not done."""
         resting = np.ones(self.walk.active, dtype=bool)
-        resting[self.walk.column_of()[~self.done]] = False
+        if not self.done.all():
+            resting[self.walk.column_of()[~self.done]] = False
         self.walk.rest(resting)

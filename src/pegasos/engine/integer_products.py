@@ -131,6 +131,15 @@ def _norms_and_sums(numbers: Array, norms: Array, sums: Array) -> None:
         norms[i], sums[i] = square, total
 
 
+@compiled
+def _collect_differences(numbers: Array, first: Array, bits: Array) -> None:
+    """The bits in which the numbers of a column differ from that of the first row are set for it."""
+    for i in range(numbers.shape[0]):
+        row = numbers[i]
+        for j in range(row.size):
+            bits[j] |= row[j] ^ first[j]
+
+
 class _Side:
     """The rows of one side: as words, in panels, and their squared norms."""
 
@@ -207,9 +216,10 @@ def integer_squares(X: Array, Z: Array) -> IntegerSquares | None:
 
 def _without_constants(matrices: list[Array]) -> list[Array]:
     """Columns that are the same in all rows, such as edges of pictures, add nothing to a distance."""
-    used = np.zeros(matrices[0].shape[1], dtype=bool)
+    bits = np.zeros(matrices[0].shape[1], dtype=np.int16)
     for whole in matrices:
-        used |= (whole != matrices[0][0]).any(axis=0)
+        _collect_differences(whole, matrices[0][0], bits)
+    used = bits != 0
     if not used.any() or np.count_nonzero(used) > WORTH_LEAVING_OUT * len(used):
         return matrices
     return [np.compress(used, whole, axis=1) for whole in matrices]

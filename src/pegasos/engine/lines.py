@@ -6,6 +6,7 @@ row and all rows) come from a stored matrix, or are computed when first needed a
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from pegasos.engine.compiling import compiled
+from pegasos.engine.exponential import SINGLE_ERROR
 from pegasos.engine.interruption import check_interruption
 from pegasos.engine.pair_steps import SetKernel
 from pegasos.engine.rows import (
@@ -43,6 +45,8 @@ class Lines(Protocol):
 
     #: Whether lines are rounded to float32, so that scores have to be computed once more in the end.
     rounded: bool
+    #: How far a value of a rounded line is from the true one at most; infinite where that is not known.
+    error: float
     #: Whether all lines are there, so that scores from them are cheaper than exact ones.
     whole: bool
     #: Whether predictors may add their changes while others do, and lose nothing by not doing it together.
@@ -111,6 +115,7 @@ class ExplicitLines:
     """Explicit features: the scores follow from the vector that the changes are."""
 
     rounded, whole, independent = False, True, False
+    error = math.inf
     most_workers: int | None = None
 
     def __init__(self, rows: ExplicitRows) -> None:
@@ -148,6 +153,7 @@ class StoredLines:
     """A stored kernel matrix."""
 
     rounded, whole, independent = False, True, True
+    error = math.inf
     most_workers: int | None = None
 
     def __init__(self, values: Array) -> None:
@@ -171,9 +177,9 @@ class StoredLines:
         return index
 
     def within(self, index: Array, constant: float, factor: float, kind: Any) -> SetKernel:
-        K, known = self._kernel_room(len(index), kind), np.zeros(len(index), dtype=bool)
+        K, line, count = self._kernel_room(len(index), kind), np.full(len(index), -1), np.zeros(1, dtype=np.int64)
         columns = index[:0] if self._is_all(index) else index
-        return SetKernel(K, known, read_only(self._values), self._slots(index), columns, constant, factor)
+        return SetKernel(K, line, count, read_only(self._values), self._slots(index), columns, constant, factor)
 
     def _is_all(self, index: Array) -> bool:
         """Whether these are all rows, in their order."""
@@ -247,6 +253,8 @@ class RoundedMatrix(StoredLines):
     def __init__(self, rows: KernelRows) -> None:
         self._exact_rows = rows
         super().__init__(rows.rounded().matrix())
+        if rows.whole is not None and rows.kernel.decay_width is not None:
+            self.error = SINGLE_ERROR
 
     def unrounded(self) -> Lines:
         del self._values, self._spare
@@ -297,11 +305,13 @@ class KeptLines(StoredLines):
             tile = self._rows.passing(index[missing[part]], index)
             tile += constant
             tile *= factor
-            K[missing[part]] = tile
+            K[part] = tile
 
-        parts = [(slice(start, start + SET_ROWS), slice(None)) for start in range(0, len(missing), SET_ROWS)]
+        parts = [(slice(start, min(start + SET_ROWS, len(missing))), slice(None)) for start in range(0, len(missing), SET_ROWS)]
         run_blocks(parts, work, most_workers=self.most_workers)
-        return SetKernel(K, slots < 0, read_only(self._values), slots, index, constant, factor)
+        line = np.full(len(index), -1)
+        line[missing] = np.arange(len(missing))
+        return SetKernel(K, line, np.array([len(missing)]), read_only(self._values), slots, index, constant, factor)
 
     def _slots(self, index: Array) -> Array:
         self._time += 1

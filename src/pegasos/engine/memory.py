@@ -15,7 +15,7 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "
 
 
 #: How long what was free counts as free, and when that was last looked at.
-SECONDS_OF_TRUST = 0.2
+SECONDS_OF_TRUST = 1.0
 _seen: tuple[float, int] = (-math.inf, 0)
 #: More than any machine has, and a whole number of 64 bits wherever it is kept.
 _MOST = 2**62
@@ -46,7 +46,7 @@ def free_bytes() -> int:
 
 
 def recently_free() -> int:
-    """The same, as it was a fifth of a second ago at most: fits of few rows end sooner than one would ask ten times."""
+    """The same, as it was a second ago at most: fits of few rows end sooner than one would ask ten times."""
     global _seen
     now = time.monotonic()
     if now - _seen[0] > SECONDS_OF_TRUST:

@@ -23,11 +23,15 @@ Array = np.ndarray[Any, Any]
 
 
 class SetKernel(NamedTuple):
-    """The kernel within a set, whose lines are gathered when a step first needs one: most sets end before all of them did."""
+    """The kernel within a set, whose lines are gathered when a step first needs one: most sets end before all of them did.
 
-    #: The kernel, times `factor`, where a line is `known`.
+    Gathered lines lie side by side in the order in which they were needed: the fewer they are, the nearer is the cache they fit.
+    """
+
+    #: Lines of the kernel, times `factor`: which of them is that of a row (-1: none yet), and how many there are.
     K: Array
-    known: Array
+    line: Array
+    gathered: Array
     #: values[slots[i], columns[j]] is the kernel between rows i and j of the set, without the constant feature; without columns
     #: it is values[slots[i], j].
     values: Array
@@ -40,25 +44,31 @@ class SetKernel(NamedTuple):
     def whole(cls, K: Array, factor: float) -> SetKernel:
         """One that is there already, times the factor."""
         nothing = np.zeros(0, dtype=np.int64)
-        return cls(K, np.ones(len(K), dtype=bool), K[:0], nothing, nothing, 0.0, factor)
+        return cls(K, np.arange(len(K)), np.array([len(K)]), K[:0], nothing, nothing, 0.0, factor)
+
+
+@compiled
+def gather_line(kernel: Any, place: int) -> None:
+    """The line of a row comes to its place in K."""
+    line, kind = kernel.K[kernel.line[place]], kernel.K.dtype.type
+    factor, constant = kind(kernel.factor), kind(kernel.constant)
+    source, columns = kernel.values[kernel.slots[place]], kernel.columns
+    if columns.size == 0:
+        for j in range(source.size):
+            line[j] = factor * (kind(source[j]) + constant)
+    else:
+        for j in range(columns.size):
+            line[j] = factor * (kind(source[columns[j]]) + constant)
 
 
 @compiled
 def line_of(kernel: Any, place: int) -> Array:
     """A line of a `SetKernel`."""
-    line = kernel.K[place]
-    if not kernel.known[place]:
-        kernel.known[place] = True
-        kind = kernel.K.dtype.type
-        factor, constant = kind(kernel.factor), kind(kernel.constant)
-        source, columns = kernel.values[kernel.slots[place]], kernel.columns
-        if columns.size == 0:
-            for j in range(source.size):
-                line[j] = factor * (kind(source[j]) + constant)
-        else:
-            for j in range(columns.size):
-                line[j] = factor * (kind(source[columns[j]]) + constant)
-    return line
+    if kernel.line[place] < 0:
+        kernel.line[place] = kernel.gathered[0]
+        kernel.gathered[0] += 1
+        gather_line(kernel, place)
+    return kernel.K[kernel.line[place]]
 
 
 @partial(compiled, any_order=True)

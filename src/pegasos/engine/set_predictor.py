@@ -30,6 +30,8 @@ from pegasos.engine.set_rounds import (
     next_size,
     rounds_alone,
     start_of_steps,
+    useful_size,
+    whatever_rounding_did,
     worth_a_step,
 )
 
@@ -65,7 +67,8 @@ class Predictor:
         self.rounds = self.steps = self._effort = 0  # steps of the last round
         self._size, self._tol = SMALLEST_SET if len(diagonal) <= FEW_ROWS else FIRST_SET, 0.0
         self.precise = False
-        self.exact_at = -1  # the round after which scores were last computed exactly
+        self.exact_at = -1  # the round after which the certificate was last made to hold for exact scores,
+        self.by_bound = False  # and whether these were not computed, but how far they may be was counted in
         self._idle = 0
         self._course: list[tuple[float, float]] = []  # after each round, as last looked at
 
@@ -114,6 +117,18 @@ class Predictor:
         self._idle += self.precise
         self.precise = True
 
+    def holds(self, error: float, tol: float) -> bool:
+        """Whether the gap is tol even if each value of the kernel is off by `error`; then that is what it has from now on."""
+        if error == math.inf:
+            return False
+        own = (self.labels, self.bounds, self.c, self.scores, self.bias)
+        factor, primal, bound = whatever_rounding_did(*own, error, halvings(tol))
+        self.by_bound = primal - bound <= tol * primal
+        if self.by_bound:
+            self.factor, self.primal, self.bound = factor, primal, bound
+            self._course[-1] = primal, bound
+        return self.by_bound
+
     def changed_and_uncertain(self, known: Array, error: float) -> tuple[Array, Array, Array]:
         """Rows whose coefficients are not those known, the changes, and all rows that the certificate depends on.
 
@@ -139,7 +154,8 @@ class Predictor:
     def choose(self) -> Array:
         """The rows of the next set."""
         own = (self.labels, self.bounds, self.c, self.scores)
-        return choose_rows(*own, self.bias, self.gains, self.next_size)
+        size = useful_size(self.next_size, self.rounds, self.c)
+        return choose_rows(*own, self.bias, self.gains, size)
 
     def improve(self, index: Array, places: Array, kernel: SetKernel) -> Array:
         """The set's coefficients after pair steps; their changes are returned.

@@ -18,6 +18,8 @@ Array = np.ndarray[Any, Any]
 
 #: Rows of a set at most: it grows from round to round, the last time only if its rows need many steps.
 USUAL_SET, LARGEST_SET = 1400, 4000
+#: Rounds after which a set has at most so many times the rows that have a coefficient, and may be as small as this.
+SETTLED_ROUNDS, TIMES_USED, SETTLED_SET = 2, 3, 128
 #: Rounds after which more rows than that are inside their box, and must move together; and the largest set for them.
 MANY_ROUNDS, LAST_SET = 25, 10_000
 #: A step is worth it if it gains this share of the gap, spread over the set, or of the largest gain that there is.
@@ -75,6 +77,22 @@ def certified_at(
     for i in range(c.size):
         scores[i] = products[i] + bias
     return certified(labels, bounds, c, scores, diagonal, 0.0, gains, tol, times)
+
+
+@compiled
+def whatever_rounding_did(
+    labels: Array, bounds: Array, c: Array, scores: Array, bias: float, error: float, times: int
+) -> tuple[float, float, float]:
+    """The factor t of w, F there at most, and G at least, if each value of the kernel may be off by `error`."""
+    squared, linear, total = 0.0, 0.0, 0.0
+    for i in range(c.size):
+        squared += c[i] * scores[i]
+        linear += labels[i] * c[i]
+        total += abs(c[i])
+    beside = error * total  # of a score
+    squared += beside * total
+    factor, primal = stretched(labels, bounds, scores - beside * labels, bias, squared, times)
+    return factor, primal, linear - 0.5 * squared
 
 
 @compiled
@@ -183,6 +201,17 @@ def next_size(size: int, rounds: int, steps: int, rows: int, at_bound: int, c: A
     return max(size, min(2 * size, most))
 
 
+@compiled
+def useful_size(size: int, rounds: int, c: Array) -> int:
+    """Rows of a set at most, if `size` are allowed: once most rows that need a coefficient have one, few others will move."""
+    if rounds < SETTLED_ROUNDS:
+        return size
+    used = 0
+    for i in range(c.size):
+        used += c[i] != 0.0
+    return min(size, max(SETTLED_SET, TIMES_USED * used))
+
+
 class Own(NamedTuple):
     """What a predictor has of each training row; all but labels, bounds and diagonal (with the constant) change."""
 
@@ -223,8 +252,8 @@ def round_alone(own: Any, stored: Any, size: int, standing: Any, tol: float) -> 
     index = choose_rows(labels, bounds, c, scores, 0.0, own.gains, size)
     places, lines = np.arange(index.size), stored.rows[index]
     K = stored.square[: index.size * index.size].reshape(index.size, index.size)
-    known = np.zeros(index.size, dtype=np.bool_)
-    kernel = SetKernel(K, known, stored.values, lines, lines, stored.constant, stored.factor)
+    line, count = np.full(index.size, -1), np.zeros(1, dtype=np.int64)
+    kernel = SetKernel(K, line, count, stored.values, lines, lines, stored.constant, stored.factor)
     work, change = np.empty((4, index.size), dtype=K.dtype), np.zeros(index.size, dtype=K.dtype)
     start_of_steps(index, places, labels, bounds, c, scores, own.diagonal, 0.0, 1.0 / stored.factor, work)
     least = worth_a_step(standing.primal, standing.bound, standing.most_gain, index.size, tol) / stored.factor
@@ -253,7 +282,8 @@ def rounds_alone(
     """
     taken, steps, effort = 0, 0, 0
     while taken < course.shape[0]:
-        steps, count, at_bound = round_alone(own, stored, size, standing, tol)
+        useful = useful_size(size, rounds + taken, own.c)
+        steps, count, at_bound = round_alone(own, stored, useful, standing, tol)
         before = standing
         found = certified(own.labels, own.bounds, own.c, own.scores, own.diagonal, 0.0, own.gains, tol, times)
         standing = Standing(found[0], found[1], found[2], found[3])

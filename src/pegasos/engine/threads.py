@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+from pegasos.engine.helpers import Helpers
 from pegasos.engine.interruption import check_interruption
 
 #: How often a thread that waits for others looks whether it is to stop.
@@ -20,8 +20,9 @@ SECONDS_OF_WAITING = 0.1
 _lock = threading.Lock()
 _inside = 0
 _before: list[int] = []
-#: Threads that this thread may start although BLAS is held to one (None: as many as BLAS has).
+#: Threads that this thread may use although BLAS is held to one (None: as many as BLAS has), and those that are at hand.
 _ours: ContextVar[int | None] = ContextVar("threads of our own", default=None)
+_helpers: ContextVar[Helpers | None] = ContextVar("helpers at hand", default=None)
 
 
 @functools.cache
@@ -81,12 +82,28 @@ def our_threads(count: int | None = None) -> Iterator[None]:
     ...     blas_threads() == before
     True
     """
-    kept = _ours.set(count or blas_threads())
+    threads = count or blas_threads()
+    kept = _ours.set(threads)
     try:
-        with single_threaded_blas():
+        with single_threaded_blas(), _at_hand(threads - 1):
             yield
     finally:
         _ours.reset(kept)
+
+
+@contextmanager
+def _at_hand(count: int) -> Iterator[None]:
+    """Inside the block so many helpers wait for work, if there are none at hand anyway."""
+    if count <= 0 or _helpers.get() is not None:
+        yield
+        return
+    helpers = Helpers(count)
+    kept = _helpers.set(helpers)
+    try:
+        yield
+    finally:
+        _helpers.reset(kept)
+        helpers.let_go()
 
 
 def _set_threads(numbers: list[int]) -> None:
@@ -146,8 +163,11 @@ def _run_together(blocks: Iterator[tuple[slice, slice]], work: Callable[[slice, 
         take()
         ended.release()
 
-    for _ in range(workers - 1):
-        _thread.start_new_thread(help_out, ())  # a `Thread` has this one wait until the other runs, for as long as a small fit
+    with _at_hand(workers - 1):
+        helpers = _helpers.get()
+        assert helpers is not None
+        for _ in range(workers - 1):
+            helpers.give(help_out)
     take()
     try:
         for _ in range(workers - 1):

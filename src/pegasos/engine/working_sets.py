@@ -162,18 +162,20 @@ class WorkingSets:
             self._lines.add(self._rows, changes, run.scores[follower : follower + 1])
         if run.exact is not None:
             run.exact.know([follower], run.exact.c[leader], run.exact.scores[leader])
-            if other.exact_at == other.rounds and not changes.any():
+            if other.exact_at == other.rounds and not other.by_bound and not changes.any():
                 own.exact_at = own.rounds
 
     def _make_exact(self, run: _Run, going: list[int], tol: float) -> None:
-        """Who seems to have arrived by rounded lines gets exact scores, and is looked at once more."""
+        """Who seems to have arrived by rounded lines gets exact scores, unless it has arrived whatever rounding did."""
         predictors = run.predictors
         arrived = [j for j in going if predictors[j].exact_at != predictors[j].rounds]
         if run.exact is None or not arrived:
             return
         for j in arrived:
             predictors[j].exact_at = predictors[j].rounds
-        run.exact.settle(predictors, arrived, run.scores, lambda j: self._look(run, j, tol))
+        doubtful = [j for j in arrived if not predictors[j].holds(self._lines.error, tol)]
+        if doubtful:
+            run.exact.settle(predictors, doubtful, run.scores, lambda j: self._look(run, j, tol))
 
     def _end_rounding(self, run: _Run, tol: float) -> None:
         """From now on lines, and scores, in the precision of the rows."""
