@@ -252,9 +252,8 @@ class RoundedMatrix(StoredLines):
 
     def __init__(self, rows: KernelRows) -> None:
         self._exact_rows = rows
+        self.error = _rounding_error(rows)
         super().__init__(rows.rounded().matrix())
-        if rows.whole is not None and rows.kernel.decay_width is not None:
-            self.error = SINGLE_ERROR
 
     def unrounded(self) -> Lines:
         del self._values, self._spare
@@ -273,7 +272,7 @@ class KeptLines(StoredLines):
     whole = independent = False
 
     def __init__(self, rows: KernelRows, capacity: int, rounded: bool = False) -> None:
-        self.rounded = rounded
+        self.rounded, self.error = rounded, _rounding_error(rows)
         self._exact_rows = rows
         self._rows = rows.rounded() if rounded else rows
         super().__init__(np.empty((min(capacity, rows.count), rows.count), dtype=self._rows.dtype))
@@ -336,6 +335,11 @@ class KeptLines(StoredLines):
 
             tiles = column_tiles(len(missing[part]), self._width, COMPUTED_COLUMNS)
             run_blocks(tiles, work, most_workers=self.most_workers)
+
+
+def _rounding_error(rows: KernelRows) -> float:
+    """How far values in float32 are from the true ones at most; infinite where that is not known."""
+    return SINGLE_ERROR if rows.whole is not None and rows.kernel.decay_width is not None else math.inf
 
 
 def _added_to_zero(lines: Lines, index: Array, coefficients: Array, count: int, places: Array | None) -> Array:
