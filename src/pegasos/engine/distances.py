@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pegasos.engine.compiling import announced, compiled
-from pegasos.engine.gram_tiles import place_tile
+from pegasos.engine.gram_tiles import tile_filler
 from pegasos.engine.integer_products import WORTH_LEAVING_OUT, IntegerSquares, integer_squares
 from pegasos.engine.threads import run_blocks
 from pegasos.engine.transposing import copy_transposed, mirror_upper
@@ -240,19 +240,19 @@ def fill_gram(pairs: Pairs, transform: Transform, width: float | None = None) ->
         raise ValueError("a Gram matrix needs Z=None")
     slices = list(_slices(pairs.shape[0], pairs.edge))
     blocks = [(rows, columns) for i, rows in enumerate(slices) for columns in slices[i:]]
-    return _fill(pairs, transform, blocks, mirrored=True, width=width)
+    if pairs.whole is None or width is None:
+        return _fill(pairs, transform, blocks, mirrored=True)
+    result = np.empty(pairs.shape, dtype=pairs.dtype)
+    with announced("tiles", result.dtype):
+        run_blocks(blocks, tile_filler(pairs.whole, width, result))
+    return result
 
 
-def _fill(
-    pairs: Pairs, transform: Transform, blocks: list[tuple[slice, slice]], mirrored: bool = False, width: float | None = None
-) -> NDArray[Any]:
+def _fill(pairs: Pairs, transform: Transform, blocks: list[tuple[slice, slice]], mirrored: bool = False) -> NDArray[Any]:
     result = np.empty(pairs.shape, dtype=pairs.dtype)
     own = threading.local()
 
     def work(rows: slice, columns: slice) -> None:
-        if mirrored and pairs.whole is not None and width is not None:
-            place_tile(pairs.whole, rows, columns, width, result)
-            return
         # In an array of its own a tile stays in the cache; the long rows of the result do not.
         shape = rows.stop - rows.start, columns.stop - columns.start
         size = shape[0] * shape[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,6 @@ class Walk:
         sorted_radius = np.zeros_like(sorted_params) if radius is None else np.asarray(radius, float)[self._order]
         self._columns = self._new_columns(sorted_params, sorted_radius)
         self._block_size = method.batch * max(1, (ROW_CHUNK if by_rows else block) // method.batch)
-        self._state = self._new_state()
-        self._block = self._new_block()
         self._first = self._done = self._size = 0  # the block's first example in the draws, how many are walked, its size
         self._cross: Array = read_only(np.empty((0, 0), dtype=rows.dtype))
         codes_of = (method.rule.code, method.loss.code, method.batch, float(method.constant))
@@ -86,7 +85,9 @@ class Walk:
             high[:] = low + 1
         return Columns(np.array([active]), codes, low, high, np.zeros(most, dtype=np.bool_), params, radius)
 
-    def _new_state(self) -> State:
+    @cached_property
+    def _state(self) -> State:
+        """Zeros, until somebody walks."""
         most, dtype, rows = self._most, self.rows.dtype, self.rows
         length = rows.count if rows.dual or self.method.rule.reads_own else 0
         summed = (rows.count if rows.dual else rows.width) if self.method.averaging else 0
@@ -103,7 +104,9 @@ class Walk:
             mistakes=np.zeros(most, dtype=np.int64),
         )
 
-    def _new_block(self) -> Block:
+    @cached_property
+    def _block(self) -> Block:
+        """Room for a block."""
         most, size, dtype = self._most, self._block_size, self.rows.dtype
         clocked = size if self.method.averaging and not self.rows.dual else 0
         return Block(
