@@ -69,6 +69,7 @@ class WorkingSets:
         # of the kernel within sets, so that float32's range does not matter
         self._factor = 1.0 / (float(diagonal[self._rows].max(initial=0.0)) + self._constant or 1.0)
         self._known: dict[int, tuple[Array, Array]] = {}
+        self._mixed: set[int] = set()  # names whose scores are no longer those of rounded lines alone
 
     @property
     def lines(self) -> Lines:
@@ -151,6 +152,7 @@ class WorkingSets:
         run.scores[who] += added
         if exactly and run.exact is not None:
             run.exact.know(who, run.start[who], added)
+            self._mixed.update(run.names[j] for j in who)
 
     def _adopt(self, run: _Run, follower: int, leader: int) -> None:
         """The follower goes on from where its leader ended, within its own bounds: mostly it has arrived there, or nearly."""
@@ -162,6 +164,8 @@ class WorkingSets:
             self._lines.add(self._rows, changes, run.scores[follower : follower + 1])
         if run.exact is not None:
             run.exact.know([follower], run.exact.c[leader], run.exact.scores[leader])
+            if run.names[leader] in self._mixed:
+                self._mixed.add(run.names[follower])
             if other.exact_at == other.rounds and not other.by_bound and not changes.any():
                 own.exact_at = own.rounds
 
@@ -173,7 +177,9 @@ class WorkingSets:
             return
         for j in arrived:
             predictors[j].exact_at = predictors[j].rounds
-        doubtful = [j for j in arrived if not predictors[j].holds(self._lines.error, tol)]
+        # the bound is for scores all of whose parts come from the same rounded lines
+        doubtful = [j for j in arrived if run.names[j] in self._mixed or not predictors[j].holds(self._lines.error, tol)]
+        self._mixed.update(run.names[j] for j in doubtful)
         if doubtful:
             run.exact.settle(predictors, doubtful, run.scores, lambda j: self._look(run, j, tol))
 
