@@ -240,9 +240,8 @@ def test_the_largest_are_chosen_up_to_a_sixteenth(seed: int, rows: int, count: i
     random = np.random.default_rng(seed)
     values = random.choice([-1.0, 1.0], rows) * 10.0 ** random.uniform(-20, 20, rows) * (random.random(rows) < 0.9)
     able, before = random.random(rows) < 0.8, random.random(rows) < 0.2
-    marks = before.astype(np.int32)
-    marked = mark_largest(classes_of(values), able.astype(np.int32), count, marks)
-    chosen = marks.astype(bool)
+    chosen = before.copy()
+    marked = mark_largest(classes_of(values), able, count, chosen)
     new, left = chosen & ~before, able & ~chosen
     assert marked == new.sum() == min(count, (able & ~before).sum())
     assert not (new & ~able).any() and (chosen >= before).all()
@@ -252,9 +251,18 @@ def test_the_largest_are_chosen_up_to_a_sixteenth(seed: int, rows: int, count: i
 
 
 def test_where_all_are_equal_rows_from_everywhere_are_chosen() -> None:
-    chosen = np.zeros(1000, dtype=np.int32)
-    mark_largest(classes_of(np.ones(1000)), np.ones(1000, dtype=np.int32), 100, chosen)
+    chosen = np.zeros(1000, dtype=bool)
+    mark_largest(classes_of(np.ones(1000)), np.ones(1000, dtype=bool), 100, chosen)
     assert (chosen.reshape(100, 10).sum(axis=1) == 1).all()
+
+
+@pytest.mark.parametrize("count", [1, 40_000, 70_000, 99_999])
+def test_rows_beyond_16_bits_are_counted(count: int) -> None:
+    values = np.random.default_rng(0).normal(size=100_000)
+    chosen = np.zeros(len(values), dtype=bool)
+    assert mark_largest(classes_of(values), np.ones(len(values), dtype=bool), count, chosen) == count == chosen.sum()
+    least, most = values[chosen].min(), values[~chosen].max()
+    assert least >= most - abs(most) / 16
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

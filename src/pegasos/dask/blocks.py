@@ -13,7 +13,7 @@ from dask.delayed import Delayed
 from distributed import Future
 from scipy import sparse
 
-from pegasos.engine.distances import squared_norms
+from pegasos.engine.moments import largest_square
 from pegasos.engine.passes import LabelledBlocks
 from pegasos.engine.row_blocks import Part
 from pegasos.engine.thin_rows import ShiftedRows
@@ -268,7 +268,7 @@ def describe(rows: Rows) -> Described:
     size = rows.X.data.nbytes + rows.X.indices.nbytes if sparse.issparse(rows.X) else rows.X.nbytes
     most = -2 if rows.folds is None else int(rows.folds.max(initial=-1))
     folds = tuple(counted(rows.folds == fold) for fold in range(-1, most + 1))
-    kind, reach = sparse.issparse(rows.X), float(squared_norms(rows.X).max(initial=0))
+    kind, reach = sparse.issparse(rows.X), largest_square(rows.X)
     return Described(rows.X.shape[1], str(rows.X.dtype), kind, len(rows.y), size, labels, counted(slice(None)), reach, folds)
 
 

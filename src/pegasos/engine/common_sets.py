@@ -53,8 +53,8 @@ def common_rows(gains: list[Array]) -> Array | None:
 
 def _largest(values: Array) -> Array:
     """Where the largest of these numbers are, which are not negative."""
-    chosen = np.zeros(len(values), dtype=np.int32)
-    mark_largest(classes_of(values), (values > 0.0).astype(np.int32), COMMON_ROWS, chosen)
+    chosen = np.zeros(len(values), dtype=bool)
+    mark_largest(classes_of(values), values > 0.0, COMMON_ROWS, chosen)
     return np.flatnonzero(chosen)
 
 

@@ -18,6 +18,7 @@ from scipy import sparse
 from pegasos.engine.compiling import announced, compiled
 from pegasos.engine.gram_tiles import tile_filler
 from pegasos.engine.integer_products import WORTH_LEAVING_OUT, IntegerSquares, integer_squares
+from pegasos.engine.spare_memory import room_for
 from pegasos.engine.threads import run_blocks
 from pegasos.engine.transposing import copy_transposed, mirror_upper
 
@@ -242,14 +243,14 @@ def fill_gram(pairs: Pairs, transform: Transform, width: float | None = None) ->
     blocks = [(rows, columns) for i, rows in enumerate(slices) for columns in slices[i:]]
     if pairs.whole is None or width is None:
         return _fill(pairs, transform, blocks, mirrored=True)
-    result = np.empty(pairs.shape, dtype=pairs.dtype)
+    result = room_for(pairs.shape, pairs.dtype)
     with announced("tiles", result.dtype):
         run_blocks(blocks, tile_filler(pairs.whole, width, result))
     return result
 
 
 def _fill(pairs: Pairs, transform: Transform, blocks: list[tuple[slice, slice]], mirrored: bool = False) -> NDArray[Any]:
-    result = np.empty(pairs.shape, dtype=pairs.dtype)
+    result = room_for(pairs.shape, pairs.dtype) if mirrored else np.empty(pairs.shape, dtype=pairs.dtype)
     own = threading.local()
 
     def work(rows: slice, columns: slice) -> None:

@@ -126,15 +126,16 @@ class DualAscent(EpochSolver):
         """Whether all are done by scores free of the walk's rounding; those that are not go on."""
         if self._verified:
             return True
-        self.refresh()
-        relative = self.certificate().relative
-        kept = [*self._kept, *self.solved]  # their columns went on for others: their own gap is the one they had
-        relative[kept] = self.relative.reshape(-1)[kept]
-        self.relative = relative.reshape(self.done.shape)
-        self.done = self.relative <= self.tol
-        self.done.reshape(-1)[list(self.solved)] = True  # no method gets further
-        for member in np.flatnonzero(~self.done.reshape(-1)):
-            self._kept.pop(int(member), None)
+        if len(self.solved) < self.done.size:
+            self.refresh()
+            relative = self.certificate().relative
+            kept = [*self._kept, *self.solved]  # their columns went on for others: their own gap is the one they had
+            relative[kept] = self.relative.reshape(-1)[kept]
+            self.relative = relative.reshape(self.done.shape)
+            self.done = self.relative <= self.tol
+            self.done.reshape(-1)[list(self.solved)] = True  # no method gets further
+            for member in np.flatnonzero(~self.done.reshape(-1)):
+                self._kept.pop(int(member), None)
         self._rest()
         self._verified = bool(self.done.all())
         return self._verified

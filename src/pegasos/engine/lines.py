@@ -27,6 +27,7 @@ from pegasos.engine.rows import (
     column_tiles,
     read_only,
 )
+from pegasos.engine.spare_memory import room_for
 from pegasos.engine.symmetric import scores_by_symmetry
 from pegasos.engine.threads import blas_threads, run_blocks, single_threaded_blas
 
@@ -197,7 +198,7 @@ class StoredLines:
         except IndexError:
             kept = np.empty(0, dtype=kind)
         if kept.dtype != kind or kept.size < size * size:
-            kept = np.empty(size * size, dtype=kind)
+            kept = room_for((size * size,), kind)
         return kept
 
     def give_back(self, square: Array) -> None:

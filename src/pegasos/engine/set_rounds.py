@@ -51,10 +51,10 @@ def survey(
 def certified(
     labels: Array, bounds: Array, c: Array, scores: Array, diagonal: Array, bias: float, gains: Array, tol: float, times: int
 ) -> tuple[float, float, float, float]:
-    """The factor t of w, F there, G and the largest gain; t is 1 where that is enough for a relative gap of tol."""
+    """The factor t of w, F there, G and the largest gain; t is 1 where that is enough for a relative gap of tol, or w = 0."""
     squared, bound, most = survey(labels, bounds, c, scores, diagonal, bias, gains)
     factor, primal = stretched(labels, bounds, scores, bias, squared, 0)
-    if primal - bound > tol * primal:
+    if primal - bound > tol * primal and (squared > 0.0 or bias != 0.0):
         factor, primal = stretched(labels, bounds, scores, bias, squared, times)
     return factor, primal, bound, most
 

@@ -14,6 +14,7 @@ from pegasos.engine.distances import Pairs, fill_matrix, squared_norms
 from pegasos.engine.kernels import Kernel
 from pegasos.engine.losses import PROBABILISTIC
 from pegasos.engine.mapped_rows import MappedRows
+from pegasos.engine.moments import largest_square
 from pegasos.engine.solvers import Solver
 from pegasos.engine.walk import Walk
 from pegasos.learners.calibration import Calibration
@@ -327,7 +328,7 @@ def _reach_of(task: Task) -> float | None:
     if task.kernel == PRECOMPUTED:
         largest = float(np.abs(task.X).max(initial=0))
     else:
-        largest = float((task.rows.diagonal if task.kernel is None else squared_norms(task.X)).max(initial=0))
+        largest = float(task.rows.diagonal.max(initial=0)) if task.kernel is None else largest_square(task.X)
     return largest if np.isfinite(largest) else None
 
 
