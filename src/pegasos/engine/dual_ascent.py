@@ -100,12 +100,13 @@ class DualAscent(EpochSolver):
 
     def courses(self) -> list[Array]:
         """P and D of each member (steps x 2): after each epoch that it walked, then after each round of what solved it."""
-        walked = np.array(self._pairs).reshape(-1, 2, self.done.size)
         found = []
         for member in range(self.done.size):
-            own = walked[:, :, member]
             rounds = np.array(self.solved[member].course if member in self.solved else ()).reshape(-1, 2)
-            found.append(np.concatenate([own[~np.isnan(own[:, 0])], self._member_lams[member] * rounds]))
+            found.append(self._member_lams[member] * rounds)
+        if self._pairs:
+            walked = np.array(self._pairs).transpose(2, 0, 1)
+            found = [np.concatenate([own[~np.isnan(own[:, 0])], after]) for own, after in zip(walked, found, strict=True)]
         return found
 
     def certificate(self) -> Certificate:

@@ -31,7 +31,7 @@ def _largest_square(X: NDArray[Any]) -> float:
     for i in range(X.shape[0]):
         row, square = X[i], 0.0
         for j in range(row.size):
-            square += float(row[j]) * float(row[j])
+            square += np.float64(row[j]) * np.float64(row[j])
         largest = max(largest, square)
     return largest
 

@@ -44,7 +44,7 @@ def _count_from(classes: Array, least: int) -> int:
         part, count = classes[start : start + COUNTED_AT_ONCE], np.int16(0)
         for i in range(part.size):
             count = np.int16(count + np.int16(part[i] >= bound))
-        total += count
+        total += int(count)
     return total
 
 

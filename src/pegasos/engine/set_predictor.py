@@ -149,13 +149,16 @@ class Predictor:
     @property
     def soon(self) -> int:
         """Rows of the sets that come next, at most."""
-        return min(len(self.c), max(self._size, USUAL_SET))
+        return min(len(self.c), max(self._useful_size, USUAL_SET))
 
     def choose(self) -> Array:
         """The rows of the next set."""
         own = (self.labels, self.bounds, self.c, self.scores)
-        size = useful_size(self.next_size, self.rounds, self.c)
-        return choose_rows(*own, self.bias, self.gains, size)
+        return choose_rows(*own, self.bias, self.gains, self._useful_size)
+
+    @property
+    def _useful_size(self) -> int:
+        return useful_size(self.next_size, self.rounds, self.c)
 
     def improve(self, index: Array, places: Array, kernel: SetKernel) -> Array:
         """The set's coefficients after pair steps; their changes are returned.

@@ -281,8 +281,8 @@ def rounds_alone(
     Returned are the rounds, steps of the last one, the next size, the effort of all, and the standing in the end.
     """
     taken, steps, effort = 0, 0, 0
+    useful = useful_size(size, rounds, own.c)
     while taken < course.shape[0]:
-        useful = useful_size(size, rounds + taken, own.c)
         steps, count, at_bound = round_alone(own, stored, useful, standing, tol)
         before = standing
         found = certified(own.labels, own.bounds, own.c, own.scores, own.diagonal, 0.0, own.gains, tol, times)
@@ -291,8 +291,9 @@ def rounds_alone(
         taken += 1
         effort += steps * count
         size = min(own.c.size, next_size(size, rounds + taken, steps, count, at_bound, own.c, own.bounds))
+        useful = useful_size(size, rounds + taken, own.c)
         gap = standing.primal - standing.bound
         idle = not standing.bound > before.bound and not gap * before.primal < (before.primal - before.bound) * standing.primal
-        if idle or gap <= tol * standing.primal or effort >= EFFORT_AT_ONCE or size * size > stored.square.size:
+        if idle or gap <= tol * standing.primal or effort >= EFFORT_AT_ONCE or useful * useful > stored.square.size:
             break
     return taken, steps, size, effort, standing

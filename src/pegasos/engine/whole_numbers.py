@@ -48,57 +48,76 @@ def grid_of(numbers: Array) -> Grid | None:
     >>> grid_of(np.random.default_rng(0).normal(size=1000)) is None
     True
     """
-    values = np.unique(numbers)
-    tolerance = float(UNITS * np.finfo(numbers.dtype).eps * np.abs(values).max(initial=0))
-    distances = np.subtract(values, values[:1], dtype=np.float64)[1:]
-    if not len(distances) or not np.isfinite(tolerance):
+    if not numbers.size:
         return None
-    step = _Known(float(np.diff(distances, prepend=0.0).min()), 2.0 * tolerance)
+    values = np.sort(numbers, axis=None)
+    with announced("grid", values.dtype):
+        step, tolerance = _step_and_tolerance(values, float(UNITS * np.finfo(values.dtype).eps))
+    return Grid(float(values[0]), step, tolerance) if step > 0.0 else None
+
+
+@compiled
+def _step_and_tolerance(values: Array, share: float) -> tuple[float, float]:
+    """The step of sorted numbers, or 0, and the tolerance, that share of the largest one."""
+    tolerance = share * max(abs(np.float64(values[0])), abs(np.float64(values[-1])))
+    distances, count, least = np.empty(values.size), 0, np.inf
+    for i in range(1, values.size):
+        if values[i] != values[i - 1]:
+            distances[count] = np.float64(values[i]) - np.float64(values[0])
+            least = min(least, distances[count] - (distances[count - 1] if count else 0.0))
+            count += 1
+    if count == 0 or not np.isfinite(tolerance):
+        return 0.0, tolerance
+    return _common_step(distances[:count], least, tolerance), tolerance
+
+
+@compiled
+def _common_step(distances: Array, least: float, tolerance: float) -> float:
+    """The greatest common divisor of rising distances, of which neighbours are `least` apart or more; 0 if there is none."""
+    step, error = least, 2.0 * tolerance  # the step, and how far from it the true one may be
     for _ in range(MOST_DIVISORS):
-        if step.value * MOST_STEPS < distances[-1] or tolerance > SHARE_OF_STEP * step.value:
-            return None
-        step, left = _refined(step, distances, tolerance)
-        if left is None:
-            return Grid(float(values[0]), step.value, tolerance)
-        if left.error > SHARE_OF_STEP * step.value:  # too few digits to tell multiples from others
-            return None
-        while left.value > max(left.error, tolerance / SHARE_OF_STEP):  # Euclid's algorithm
-            step, left = left, step.modulo(left)
-    return None
+        if step * MOST_STEPS < distances[-1] or tolerance > SHARE_OF_STEP * step:
+            return 0.0
+        step, error, left, left_error = _refined(step, error, distances, tolerance)
+        if left < 0.0:
+            return step
+        if left_error > SHARE_OF_STEP * step:  # too few digits to tell multiples from others
+            return 0.0
+        while left > max(left_error, tolerance / SHARE_OF_STEP):  # Euclid's algorithm
+            rest, rest_error = _modulo(step, error, left, left_error)
+            step, error, left, left_error = left, left_error, rest, rest_error
+    return 0.0
 
 
-class _Known(NamedTuple):
-    """A number, and how far from it the true one may be."""
-
-    value: float
-    error: float
-
-    def modulo(self, other: _Known) -> _Known:
-        """How far it is from the nearest multiple of another one."""
-        times = max(1, round(self.value / other.value))
-        return _Known(abs(self.value - times * other.value), self.error + times * other.error)
+@compiled
+def _modulo(value: float, error: float, step: float, step_error: float) -> tuple[float, float]:
+    """How far a number is from the nearest multiple of another one, and how far from that the truth may be."""
+    times = max(1.0, np.rint(value / step))
+    return abs(value - times * step), error + times * step_error
 
 
-def _refined(step: _Known, distances: Array, tolerance: float) -> tuple[_Known, _Known | None]:
-    """The step in more digits, and what is left of a distance that is not a multiple of it (None: there is none).
+@compiled
+def _refined(step: float, error: float, distances: Array, tolerance: float) -> tuple[float, float, float, float]:
+    """The step in more digits, and what is left of a distance that is not a multiple of it (-1: none is), with errors.
 
     The larger a multiple, the more digits it tells; each that is looked at is at most twice the one before, or the next one.
     """
     place = 0
     while True:
-        distance = _Known(float(distances[place]), tolerance)
-        left = distance.modulo(step)
-        if left.value > left.error or left.error > SHARE_OF_STEP * step.value:
-            return step, left
-        times = max(1, round(distance.value / step.value))
-        if tolerance / times < step.error:
-            step = _Known(distance.value / times, tolerance / times)
-        if place == len(distances) - 1:
+        distance = distances[place]
+        left, left_error = _modulo(distance, tolerance, step, error)
+        if left > left_error or left_error > SHARE_OF_STEP * step:
+            return step, error, left, left_error
+        times = max(1.0, np.rint(distance / step))
+        if tolerance / times < error:
+            step, error = distance / times, tolerance / times
+        if place == distances.size - 1:
             break
-        place = max(place + 1, int(np.searchsorted(distances, 2.0 * distance.value, side="right")) - 1)
-    beside = np.abs(distances - step.value * np.rint(distances / step.value))
-    worst = int(beside.argmax())
-    return step, None if beside[worst] <= tolerance else _Known(float(beside[worst]), tolerance)
+        place = max(place + 1, np.searchsorted(distances, 2.0 * distance, side="right") - 1)
+    worst = 0.0
+    for distance in distances:
+        worst = max(worst, abs(distance - step * np.rint(distance / step)))
+    return step, error, worst if worst > tolerance else -1.0, tolerance
 
 
 @compiled

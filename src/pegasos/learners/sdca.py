@@ -123,8 +123,9 @@ class SDCA(RegularizedClassifier):
         solver.complete()
         self._gaps = [*self._gaps, *(relative[:, 0] for relative in solver.gap_curve)]
         courses = solver.courses()
-        earlier = self._courses or [course[:0] for course in courses]
-        self._courses = [np.concatenate(both) for both in zip(earlier, courses, strict=True)]
+        if self._courses:
+            courses = [np.concatenate(both) for both in zip(self._courses, courses, strict=True)]
+        self._courses = courses
         self._finish(task, solver, certified, stages, stops)
         return self
 
