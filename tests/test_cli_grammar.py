@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from command_line import fine
-from pegasos.engine.kernels import KERNELS, DistanceKernel, Kernel
+from pegasos.engine.kernel import DistanceKernel, Kernel
+from pegasos.engine.kernels import KERNELS
 from pegasos.kernels import Exponential, Gaussian, Laplacian, Polynomial
 from pegasos.learners.catalogue import MODELS
 from pegasos.program.errors import UsageError

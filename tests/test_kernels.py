@@ -16,20 +16,19 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from pegasos.engine.collapse import CollapsedKernelWarning, warn_if_collapsed
+from pegasos.engine.elementwise import as_rows
 from pegasos.engine.exponential import decay
+from pegasos.engine.kernel import DistanceKernel, Kernel
 from pegasos.engine.kernels import (
     ALIASES,
     KERNELS,
     CustomKernel,
-    DistanceKernel,
     Exponential,
     Gaussian,
-    Kernel,
     Laplacian,
     Linear,
     Polynomial,
     as_kernel,
-    as_rows,
 )
 
 FORMULAS = {

@@ -14,7 +14,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pegasos.engine.interruption import check_interruption
-from pegasos.engine.kernels import Kernel, as_kernel
+from pegasos.engine.kernel import Kernel
+from pegasos.engine.kernels import as_kernel
 from pegasos.engine.landmarks import SELECTIONS, choose
 from pegasos.engine.mapped_rows import FeatureMap, MappedRows
 from pegasos.engine.optimum import Intercept

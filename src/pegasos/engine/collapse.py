@@ -13,7 +13,8 @@ from scipy import sparse
 
 from pegasos.engine.compiling import announced, compiled
 from pegasos.engine.distances import Pairs
-from pegasos.engine.kernels import DistanceKernel, Kernel, Polynomial
+from pegasos.engine.kernel import DistanceKernel, Kernel
+from pegasos.engine.kernels import Polynomial
 from pegasos.engine.moments import variance_of
 from pegasos.engine.threads import single_threaded_blas
 

@@ -16,7 +16,7 @@ from scipy import linalg
 
 from pegasos.engine.distances import Pairs
 from pegasos.engine.interruption import check_interruption
-from pegasos.engine.kernels import Kernel
+from pegasos.engine.kernel import Kernel
 from pegasos.engine.threads import single_threaded_blas
 
 Array = np.ndarray[Any, Any]

@@ -12,7 +12,7 @@ import numpy as np
 
 from pegasos.engine.distances import Pairs
 from pegasos.engine.interruption import check_interruption
-from pegasos.engine.kernels import Kernel
+from pegasos.engine.kernel import Kernel
 from pegasos.engine.rows import ExplicitRows
 from pegasos.engine.threads import run_blocks
 

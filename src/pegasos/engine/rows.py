@@ -23,7 +23,7 @@ from scipy import sparse
 from pegasos.engine.compiling import compiled
 from pegasos.engine.distances import Pairs, canonical, fill_gram, squared_norms
 from pegasos.engine.integer_products import IntegerSquares
-from pegasos.engine.kernels import Kernel
+from pegasos.engine.kernel import Kernel
 from pegasos.engine.threads import run_blocks
 
 Array = np.ndarray[Any, Any]

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pegasos.engine.distances import Pairs, fill_matrix, squared_norms
-from pegasos.engine.kernels import Kernel
+from pegasos.engine.kernel import Kernel
 from pegasos.engine.losses import PROBABILISTIC
 from pegasos.engine.mapped_rows import MappedRows
 from pegasos.engine.moments import largest_square

@@ -14,7 +14,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.engine.certificate import Certificate, box, certificate_of
-from pegasos.engine.kernels import Kernel
+from pegasos.engine.kernel import Kernel
 from pegasos.engine.losses import LOSSES, PROBABILISTIC
 from pegasos.engine.optimum import Intercept
 from pegasos.engine.rows import KernelRows

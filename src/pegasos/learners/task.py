@@ -17,7 +17,8 @@ from sklearn.utils.validation import _check_sample_weight
 
 from pegasos.engine.collapse import warn_if_collapsed
 from pegasos.engine.draws import Draws
-from pegasos.engine.kernels import Kernel, as_kernel
+from pegasos.engine.kernel import Kernel
+from pegasos.engine.kernels import as_kernel
 from pegasos.engine.losses import LOSSES
 from pegasos.engine.mapped_rows import MappedFeatures, MappedRows
 from pegasos.engine.method import Method

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.base import clone
 
 from pegasos.engine.elementwise import as_rows
-from pegasos.engine.kernels import DistanceKernel, Gaussian, Kernel, Polynomial
+from pegasos.engine.kernel import DistanceKernel, Kernel
+from pegasos.engine.kernels import Gaussian, Polynomial
 from pegasos.engine.losses import PROBABILISTIC
 from pegasos.learners.catalogue import MODELS, make_learner
 from pegasos.metrics import LABELS, SCORES, Metric

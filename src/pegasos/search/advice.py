@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pegasos.engine.kernels import DistanceKernel, Polynomial
+from pegasos.engine.kernel import DistanceKernel
+from pegasos.engine.kernels import Polynomial
 
 if TYPE_CHECKING:
     from pegasos.search.grid import Cell

@@ -16,7 +16,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array
 
 from pegasos.engine.distances import Pairs, fill_gram
-from pegasos.engine.kernels import Kernel, as_kernel
+from pegasos.engine.kernel import Kernel
+from pegasos.engine.kernels import as_kernel
 from pegasos.engine.mapped_rows import MappedFeatures, MappedRows
 from pegasos.engine.rows import GramRows, KernelRows, explicit_rows
 from pegasos.learners.task import is_precomputed

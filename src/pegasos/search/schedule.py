@@ -17,7 +17,8 @@ from scipy import sparse
 
 from pegasos.engine.distances import Pairs
 from pegasos.engine.interruption import interruptible
-from pegasos.engine.kernels import Kernel, as_kernel
+from pegasos.engine.kernel import Kernel
+from pegasos.engine.kernels import as_kernel
 from pegasos.engine.plan import DUAL_BLOCK, Plan, budget_bytes, plan_primal
 from pegasos.engine.rows import KernelRows, SharedDistances
 from pegasos.engine.threads import blas_threads, single_threaded_blas

@@ -8,7 +8,7 @@ from pegasos.program.terminal import console
 from pegasos.program.terminal.options import OutputOptions
 
 if TYPE_CHECKING:
-    from pegasos.engine.kernels import Kernel
+    from pegasos.engine.kernel import Kernel
 
 PLACE = 70
 SHORT = "What can be trained, with formulas."

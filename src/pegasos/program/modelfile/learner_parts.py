@@ -9,7 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from pegasos.engine.courses import no_course
-from pegasos.engine.kernels import ALIASES, KERNELS, Kernel, as_kernel
+from pegasos.engine.kernel import Kernel
+from pegasos.engine.kernels import ALIASES, KERNELS, as_kernel
 from pegasos.engine.plan import Plan
 from pegasos.learners.calibration import ISOTONIC, POWERS, SIGMOID, Calibration
 from pegasos.learners.catalogue import DECLARATIONS, learner_class

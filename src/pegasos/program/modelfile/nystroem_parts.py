@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.kernels import ALIASES, KERNELS, Kernel
+from pegasos.engine.kernel import Kernel
+from pegasos.engine.kernels import ALIASES, KERNELS
 from pegasos.engine.landmarks import SELECTIONS
 from pegasos.nystroem import CUTS, Nystroem
 from pegasos.program.modelfile.checks import Check, count, either, nothing, one_of

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn import preprocessing
 
 from pegasos.engine.distances import squared_norms
-from pegasos.engine.kernels import Kernel
+from pegasos.engine.kernel import Kernel
 from pegasos.learners.one_vs_all import OneVsAllClassifier
 from pegasos.nystroem import Nystroem
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.kernels import KERNELS, Kernel
+from pegasos.engine.kernel import Kernel
+from pegasos.engine.kernels import KERNELS
 from pegasos.program.errors import BadModel, short
 from pegasos.program.modelfile import checks, strictjson
 

@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from typing import Any
 
-from pegasos.engine.kernels import KERNELS, DistanceKernel, Kernel
+from pegasos.engine.kernel import DistanceKernel, Kernel
+from pegasos.engine.kernels import KERNELS
 from pegasos.engine.losses import PROBABILISTIC
 from pegasos.learners.catalogue import MODELS
 from pegasos.metrics import METRICS, PROBABILITIES, Measure, measure_of

@@ -11,7 +11,7 @@ from pegasos.program.errors import UsageError
 from pegasos.program.tables.messages import near
 
 if TYPE_CHECKING:
-    from pegasos.engine.kernels import Kernel
+    from pegasos.engine.kernel import Kernel
 
 #: Values that one option may stand for, and the highest whole number as a parameter of a kernel.
 _MOST = _HIGHEST_COUNT = 1000
@@ -147,7 +147,7 @@ def _sorted_out(parts: list[str], kind: type[Kernel], text: str) -> tuple[str, d
 
 def _main_values(kind: type[Kernel], values: str, text: str) -> Sequence[float | str]:
     """Values of a kernel's main parameter: whole numbers, widths, or just numbers."""
-    from pegasos.engine.kernels import DistanceKernel
+    from pegasos.engine.kernel import DistanceKernel
 
     if kind.main not in kind.counts:
         return _widths(values, text) if issubclass(kind, DistanceKernel) else parse_numbers(values, "--kernel")

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pegasos.engine.kernels import KERNELS, DistanceKernel, Kernel, as_kernel
+from pegasos.engine.kernel import DistanceKernel, Kernel
+from pegasos.engine.kernels import KERNELS, as_kernel
 from pegasos.learners.catalogue import MODELS
 from pegasos.search.settings import Opaque, Part, Setting, Table
 
