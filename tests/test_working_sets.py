@@ -496,3 +496,18 @@ def test_a_spectrum_is_that_of_the_matrix(kernel: Any) -> None:
     assert found is not None
     np.testing.assert_allclose((found.basis * found.roots**2) @ found.basis.T, K, atol=1e-9 * K.max() * 400)
     np.testing.assert_allclose(found.basis.T @ found.basis, np.eye(len(found.roots)), atol=1e-4)
+
+
+@pytest.mark.parametrize("matrix", [100, 3000], ids=["memory that is kept", "more than that"])
+def test_room_for_sets_is_used_again_whole_and_for_both_dtypes(matrix: int) -> None:
+    lines = StoredLines(np.eye(3))
+    first = lines.square(matrix, np.float32)
+    where = first.ctypes.data
+    lines.give_back(first)
+    smaller = lines.within(np.arange(2), 0.0, 1.0, np.float64)
+    assert smaller.K.shape == (2, 2) and smaller.K.dtype == np.float64 and smaller.K.ctypes.data == where
+    lines.done_with(smaller)
+    again = lines.square(matrix, np.float32)
+    assert again.ctypes.data == where and again.size == matrix**2
+    other = lines.square(matrix, np.float32)
+    assert not np.may_share_memory(again, other)

@@ -193,24 +193,25 @@ class StoredLines:
 
     def square(self, size: int, kind: Any) -> Array:
         """Room for the kernel of a set: that of one before if it is enough, because fresh pages are slower than the work."""
+        needed = size * size * np.dtype(kind).itemsize
         try:
             kept = self._spare.pop()
         except IndexError:
             kept = np.empty(0, dtype=kind)
-        if kept.dtype != kind or kept.size < size * size:
+        if kept.nbytes < needed:
             kept = room_for((size * size,), kind)
-        return kept
+        return kept.view(np.uint8)[:needed].view(kind)
 
     def give_back(self, square: Array) -> None:
-        """It may be used again."""
-        self._spare.append(square)
+        """Its memory, all of it, may be used again."""
+        assert square.base is not None
+        self._spare.append(square.base)
 
     def _kernel_room(self, size: int, kind: Any) -> Array:
-        return self.square(size, kind)[: size * size].reshape(size, size)
+        return self.square(size, kind).reshape(size, size)
 
     def done_with(self, kernel: SetKernel) -> None:
-        assert kernel.K.base is not None
-        self.give_back(kernel.K.base)
+        self.give_back(kernel.K)
 
     def add(self, index: Array, changes: Array, scores: Array) -> None:
         if len(changes) == 1 and self.whole and blas_threads() == 1:  # nobody to share the work with

@@ -199,7 +199,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         self.plan_, self.checkpoints_ = task.plan, checkpoints
         self._m, self._constant = task.m, task.constant
         self._reach = _joined_reach(_reach_of(task), vars(self).get("_reach", 0.0) if self._mark == OTHER_ROWS else 0.0)
-        vectors = stages[0][0][None] if len(stages) == 1 else np.stack([stage[0] for stage in stages])
+        vectors = np.stack([stage[0] for stage in stages])
         if not np.isfinite(vectors).all():
             raise ValueError(
                 "the fitted coefficients are not finite: the numbers in X are too large for their dtype. "
