@@ -17,7 +17,11 @@ WIDTHS = (60, 9, 9, 9, 10, 7)
 
 def listed() -> dict[str, Benchmark]:
     """All benchmarks: the modules of this folder that have one."""
-    names = [module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name != "__main__"]
+    names = [
+        module.name
+        for module in pkgutil.iter_modules(benchmarks.__path__)
+        if module.name != "__main__"
+    ]
     modules = [import_module(f"benchmarks.{name}") for name in names]
     found = [module.BENCHMARK for module in modules if hasattr(module, "BENCHMARK")]
     return {benchmark.name: benchmark for benchmark in found}
@@ -25,18 +29,38 @@ def listed() -> dict[str, Benchmark]:
 
 def show(cells: list[str]) -> None:
     print(
-        "  " + "  ".join(cell.replace("*", "").ljust(width) for cell, width in zip(cells, WIDTHS, strict=True)).rstrip(),
+        "  "
+        + "  ".join(
+            cell.replace("*", "").ljust(width) for cell, width in zip(cells, WIDTHS, strict=True)
+        ).rstrip(),
         flush=True,
     )
 
 
 def main() -> int:
     known = listed()
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure; results go to " + str(PAGE))
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}; default: all")
-    parser.add_argument("--repeats", type=int, default=5, help="how often each side is timed (default 5)")
-    parser.add_argument("--try", type=int, dest="rows", metavar="ROWS", help="tables of at most so many rows; nothing is written")
-    parser.add_argument("--case", action="append", default=[], help="of one benchmark: only this part of it; may be given again")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Measure; results go to " + str(PAGE)
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}; default: all"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=5, help="how often each side is timed (default 5)"
+    )
+    parser.add_argument(
+        "--try",
+        type=int,
+        dest="rows",
+        metavar="ROWS",
+        help="tables of at most so many rows; nothing is written",
+    )
+    parser.add_argument(
+        "--case",
+        action="append",
+        default=[],
+        help="of one benchmark: only this part of it; may be given again",
+    )
     given = parser.parse_args()
     if given.rows is not None:
         os.environ[LARGEST] = str(given.rows)
@@ -48,7 +72,9 @@ def main() -> int:
     for case in given.case:
         cases = known[given.names[0]].cases if len(given.names) == 1 else {}
         if case not in cases:
-            parser.error(f"--case {case} is none of this one benchmark; it has {', '.join(cases) or 'none'}")
+            parser.error(
+                f"--case {case} is none of this one benchmark; it has {', '.join(cases) or 'none'}"
+            )
     results = earlier()
     missed = left_out = 0
     for benchmark in [known[name] for name in given.names or known]:

@@ -18,9 +18,17 @@ Array = np.ndarray[Any, Any]
 
 def stored(name: str) -> Path:
     """The path of a stored set."""
-    path = Path(os.environ.get("PEGASOS_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data") / name
+    path = (
+        Path(
+            os.environ.get("PEGASOS_DATA")
+            or Path(__file__).resolve().parents[2] / "shared" / "data"
+        )
+        / name
+    )
     if not path.exists():
-        raise NotHereError(f"needs {name}: {path} is not there, set PEGASOS_DATA to the folder that holds it")
+        raise NotHereError(
+            f"needs {name}: {path} is not there, set PEGASOS_DATA to the folder that holds it"
+        )
     return path
 
 
@@ -33,8 +41,12 @@ def usps() -> tuple[Array, Array]:
     except ImportError as error:
         raise NotHereError("needs h5py to read USPS") from error
     with h5py.File(path) as file:
-        X = np.concatenate([file[group]["data"][:] for group in ("train", "test")]).astype(np.float32)
-        y = np.concatenate([file[group]["target"][:] for group in ("train", "test")]).astype(np.int64)
+        X = np.concatenate([file[group]["data"][:] for group in ("train", "test")]).astype(
+            np.float32
+        )
+        y = np.concatenate([file[group]["target"][:] for group in ("train", "test")]).astype(
+            np.int64
+        )
     return X, y
 
 
@@ -64,7 +76,9 @@ def generated(m: int) -> tuple[Array, Array]:
 def standardized(X: Array) -> Array:
     """Mean 0 and deviation 1 for each column; constant columns 0."""
     deviations = X.std(axis=0, dtype=np.float64)
-    return np.asarray((X - X.mean(axis=0, dtype=np.float64)) / np.where(deviations > 0, deviations, 1.0))
+    return np.asarray(
+        (X - X.mean(axis=0, dtype=np.float64)) / np.where(deviations > 0, deviations, 1.0)
+    )
 
 
 def dense_binary(m: int, width: int) -> tuple[Array, Array]:
@@ -80,7 +94,9 @@ def sparse_binary(m: int, width: int, each: int) -> tuple[Any, Array]:
     """CSR rows of length 1 with `each` non-zeros (one in each stretch of the features), two classes, linear boundary."""
     random = np.random.default_rng(0)
     stretch = width // each
-    indices = (np.arange(each) * stretch + random.integers(stretch, size=(m, each))).astype(np.int32)
+    indices = (np.arange(each) * stretch + random.integers(stretch, size=(m, each))).astype(
+        np.int32
+    )
     values = random.random((m, each)) + 0.1
     values /= np.linalg.norm(values, axis=1, keepdims=True)
     pointers = np.arange(0, m * each + 1, each, dtype=np.int32)

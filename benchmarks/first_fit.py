@@ -32,4 +32,6 @@ def run(repeats: int) -> Iterator[Row]:
         yield Row(case, first, "s", 10, False, ours_seconds=first, note=note)
 
 
-BENCHMARK = Benchmark("first_fit", "The first fit with an empty cache of compiled code (import not counted)", run)
+BENCHMARK = Benchmark(
+    "first_fit", "The first fit with an empty cache of compiled code (import not counted)", run
+)

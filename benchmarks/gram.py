@@ -24,9 +24,17 @@ def run(repeats: int) -> Iterator[Row]:
     for dtype in ("float32", "float64"):
         X = usps()[0][:7438].astype(dtype)
         small = X / 16  # inner products at most 1: the bare exp does not overflow
-        yield ratio(f"USPS, {dtype}", partial(GramRows.of, Gaussian(2), X), partial(bare, small), repeats, goal=0.5)
+        yield ratio(
+            f"USPS, {dtype}",
+            partial(GramRows.of, Gaussian(2), X),
+            partial(bare, small),
+            repeats,
+            goal=0.5,
+        )
 
 
 BENCHMARK = Benchmark(
-    "gram", "The Gaussian Gram matrix of 7438 x 256 USPS rows: ours (accurate, symmetric) / bare X @ X.T and np.exp in place", run
+    "gram",
+    "The Gaussian Gram matrix of 7438 x 256 USPS rows: ours (accurate, symmetric) / bare X @ X.T and np.exp in place",
+    run,
 )

@@ -44,7 +44,9 @@ class Benchmark:
     cases: Mapping[str, Callable[[int], Iterator[Row]]] = field(default_factory=dict)
 
     @classmethod
-    def of_cases(cls, name: str, compares: str, cases: Mapping[str, Callable[[int], Iterator[Row]]]) -> Benchmark:
+    def of_cases(
+        cls, name: str, compares: str, cases: Mapping[str, Callable[[int], Iterator[Row]]]
+    ) -> Benchmark:
         """One that runs all its cases; what a case needs and is not here leaves that case out, and says so."""
 
         def run(repeats: int) -> Iterator[Row]:
@@ -81,7 +83,11 @@ class Row:
 
     @property
     def target(self) -> str:
-        return "" if self.goal is None else f"{'>=' if self.at_least else '<='} {self.goal:g} {self.unit}".strip()
+        return (
+            ""
+            if self.goal is None
+            else f"{'>=' if self.at_least else '<='} {self.goal:g} {self.unit}".strip()
+        )
 
     def noting(self, note: str) -> Row:
         """The same row with a note."""
@@ -143,7 +149,9 @@ def touch(memory: int) -> None:
     np.empty(memory, dtype=np.uint8)[:: mmap.PAGESIZE] = 1
 
 
-def in_turns(works: dict[str, Work], repeats: int, short: float = 2.0, memory: int = 0) -> dict[str, float]:
+def in_turns(
+    works: dict[str, Work], repeats: int, short: float = 2.0, memory: int = 0
+) -> dict[str, float]:
     """The seconds of each: medians of `repeats` turns, of 3 if all take longer than `short` seconds, of 1 if 5 times as long.
 
     Before each turn `memory` bytes are touched.
@@ -177,7 +185,11 @@ def ratio(
 def child(code: str, **environment: str) -> str:
     """What a fresh Python process prints that runs this code."""
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise RuntimeError(f"a benchmark's process failed:\n{done.stderr}")

@@ -33,14 +33,24 @@ def fit_svc(name: str) -> None:
     start = time.perf_counter()
     model.fit(X, y)
     took = time.perf_counter() - start
-    print(json.dumps({"seconds": took, "error": 100 * float((model.predict(test) != expected).mean())}))
+    print(
+        json.dumps(
+            {"seconds": took, "error": 100 * float((model.predict(test) != expected).mean())}
+        )
+    )
 
 
 def svc(name: str, patience: float) -> dict[str, Any] | None:
     """What SVC did, None if it was stopped."""
     code = f"from benchmarks.images import fit_svc; fit_svc({name!r})"
     try:
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=patience, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            timeout=patience,
+            check=True,
+        )
     except subprocess.TimeoutExpired:
         return None
     return dict(json.loads(done.stdout))
@@ -70,7 +80,13 @@ def theirs(case: Case, repeats: int) -> Iterator[Row]:
     found = svc(case.name, patience)
     name = f"{case.name}, at most {min(60_000, largest()):,} rows: SVC, one-vs-one, the same kernel and C"
     if found is None:
-        yield Row(name, float("nan"), "% errors", theirs_seconds=patience, note=f"stopped after {patience:g} s")
+        yield Row(
+            name,
+            float("nan"),
+            "% errors",
+            theirs_seconds=patience,
+            note=f"stopped after {patience:g} s",
+        )
     else:
         yield Row(name, found["error"], "% errors", theirs_seconds=found["seconds"])
 

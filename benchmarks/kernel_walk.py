@@ -42,7 +42,13 @@ def run(repeats: int) -> Iterator[Row]:
 
     def ours() -> None:
         walk = Walk(
-            rows, codes, np.ones(ROWS), classes, np.array([LAM]), Method(PEGASOS, LOSSES["hinge"]), Draws("uniform", ROWS, seed=0)
+            rows,
+            codes,
+            np.ones(ROWS),
+            classes,
+            np.array([LAM]),
+            Method(PEGASOS, LOSSES["hinge"]),
+            Draws("uniform", ROWS, seed=0),
         )
         walk.advance(STEPS)
         results["ours"] = walk.vectors()[0][walk.column_of()[:, 0]]
@@ -51,7 +57,9 @@ def run(repeats: int) -> Iterator[Row]:
         drawn = Draws("uniform", ROWS, seed=0).take(0, STEPS)
         results["theirs"] = np.stack([textbook(rows.K, y, drawn) for y in labels])
 
-    yield ratio("USPS, Gaussian(2), 50,000 steps", ours, theirs, repeats, goal=10, theirs_repeats=SLOW)
+    yield ratio(
+        "USPS, Gaussian(2), 50,000 steps", ours, theirs, repeats, goal=10, theirs_repeats=SLOW
+    )
     different = float((results["ours"] != results["theirs"]).sum())
     yield Row("different coefficients", different, "", 0, False, note=f"of {results['ours'].size}")
     with threadpool_limits(1, "blas"):

@@ -22,5 +22,7 @@ def run(repeats: int) -> Iterator[Row]:
 
 
 BENCHMARK = Benchmark(
-    "linear_multiclass", f"Linear Pegasos on ten classes, dense: a fit of {EPOCHS} epochs / SGDClassifier's (hinge)", run
+    "linear_multiclass",
+    f"Linear Pegasos on ten classes, dense: a fit of {EPOCHS} epochs / SGDClassifier's (hinge)",
+    run,
 )

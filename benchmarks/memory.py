@@ -40,5 +40,7 @@ def run(repeats: int) -> Iterator[Row]:
 
 
 BENCHMARK = Benchmark(
-    "memory", 'A Gaussian kernel, 60,000 x 100 float32 rows, ten classes, memory="2GB": the most memory the process takes', run
+    "memory",
+    'A Gaussian kernel, 60,000 x 100 float32 rows, ten classes, memory="2GB": the most memory the process takes',
+    run,
 )

@@ -56,8 +56,16 @@ def images(name: str) -> Callable[[int], Sets]:
 
 CASES = (
     Case("covtype", covtype, 10.0, 100.0, {"logistic": (500, 2000, 4000), "hinge": (500,)}),
-    Case("mnist", images("mnist"), 20.0, 10.0, {"logistic": (500, 2000, 4000), "hinge": (500, 2000)}),
-    Case("fashion", images("fashion"), 30.0, 10.0, {"logistic": (500, 2000, 4000), "hinge": (500, 2000)}),
+    Case(
+        "mnist", images("mnist"), 20.0, 10.0, {"logistic": (500, 2000, 4000), "hinge": (500, 2000)}
+    ),
+    Case(
+        "fashion",
+        images("fashion"),
+        30.0,
+        10.0,
+        {"logistic": (500, 2000, 4000), "hinge": (500, 2000)},
+    ),
 )
 
 
@@ -94,7 +102,13 @@ def against_others(repeats: int) -> Iterator[Row]:
     """The same features, the same objective."""
     X, y, _, _ = covtype(min(largest(), 50_000))
     mapped = Nystroem(Gaussian(10.0), 500, random_state=0).fit_transform(X)
-    table = Table("covtype, 500 landmarks, at most 50,000 rows", lambda: (mapped, y), (), ("lbfgs", "newton-cholesky"), 1)
+    table = Table(
+        "covtype, 500 landmarks, at most 50,000 rows",
+        lambda: (mapped, y),
+        (),
+        ("lbfgs", "newton-cholesky"),
+        1,
+    )
     yield compare(table, mapped, y, "logistic", 100.0, repeats)
 
 

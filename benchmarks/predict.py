@@ -21,13 +21,27 @@ def run(repeats: int) -> Iterator[Row]:
         train, test = X[:TRAINING].astype(dtype), X[TRAINING:].astype(dtype)
         theirs = SVC(kernel="rbf", gamma=GAMMA, C=10).fit(train, y[:TRAINING])
         # With so large a λ no example ever reaches its margin: each of SVC's support vectors becomes one of ours.
-        ours = Pegasos(lam=1e6, kernel=Gaussian.from_gamma(GAMMA), epochs=1, average=False, random_state=0)
+        ours = Pegasos(
+            lam=1e6, kernel=Gaussian.from_gamma(GAMMA), epochs=1, average=False, random_state=0
+        )
         ours.fit(train[theirs.support_], y[:TRAINING][theirs.support_])
         support = len(ours.support_)
         assert support == len(theirs.support_)
-        row = ratio(f"USPS, {dtype}", partial(ours.predict, test), partial(theirs.predict, test), repeats, goal=8)
+        row = ratio(
+            f"USPS, {dtype}",
+            partial(ours.predict, test),
+            partial(theirs.predict, test),
+            repeats,
+            goal=8,
+        )
         million = row.milliseconds(len(test) * support / 1e6)
-        yield row.noting(f"{support} support vectors; {million} a million kernel values; SVC has 45 pairs of classes, float64")
+        yield row.noting(
+            f"{support} support vectors; {million} a million kernel values; SVC has 45 pairs of classes, float64"
+        )
 
 
-BENCHMARK = Benchmark("predict", "Predicting USPS' 2007 test rows, Gaussian kernel: ours / SVC with as many support vectors", run)
+BENCHMARK = Benchmark(
+    "predict",
+    "Predicting USPS' 2007 test rows, Gaussian kernel: ours / SVC with as many support vectors",
+    run,
+)

@@ -25,12 +25,23 @@ def machine() -> dict[str, Any]:
     information = Path("/proc/cpuinfo")
     if information.exists():
         models = [
-            line.partition(":")[2].strip() for line in information.read_text().splitlines() if line.startswith("model name")
+            line.partition(":")[2].strip()
+            for line in information.read_text().splitlines()
+            if line.startswith("model name")
         ]
         processor = models[0] if models else processor
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30 if hasattr(os, "sysconf") else float("nan")
+    memory = (
+        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+        if hasattr(os, "sysconf")
+        else float("nan")
+    )
     versions = {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
-    return {"processor": processor, "cores": os.cpu_count(), "memory_gib": round(memory, 1), "versions": versions}
+    return {
+        "processor": processor,
+        "cores": os.cpu_count(),
+        "memory_gib": round(memory, 1),
+        "versions": versions,
+    }
 
 
 def earlier() -> Results:
@@ -42,7 +53,9 @@ def earlier() -> Results:
     return found if found.get("machine") == fresh["machine"] else fresh
 
 
-def keep(results: Results, benchmark: Benchmark, rows: list[Row], skipped: str, part: bool = False) -> None:
+def keep(
+    results: Results, benchmark: Benchmark, rows: list[Row], skipped: str, part: bool = False
+) -> None:
     """Write the rows of one benchmark down at once: a later one may fail; rows of other parts of it stay."""
     if skipped and benchmark.name in results["benchmarks"]:
         return  # what was measured here earlier stands
@@ -62,9 +75,17 @@ def keep(results: Results, benchmark: Benchmark, rows: list[Row], skipped: str, 
 
 def line(row: dict[str, Any]) -> list[str]:
     """The cells of a row: case, ours, theirs, figure, target, reached."""
-    times = ["" if row[key] is None else duration(row[key]) for key in ("ours_seconds", "theirs_seconds")]
+    times = [
+        "" if row[key] is None else duration(row[key]) for key in ("ours_seconds", "theirs_seconds")
+    ]
     reached = {True: "yes", False: "**no**", None: ""}[row["reached"]]
-    return [row["case"], *times, f"{number(row['figure'])} {row['unit']}".strip(), row["target"], reached]
+    return [
+        row["case"],
+        *times,
+        f"{number(row['figure'])} {row['unit']}".strip(),
+        row["target"],
+        reached,
+    ]
 
 
 def number(value: float) -> str:
@@ -96,5 +117,8 @@ def page(results: Results) -> str:
             text.append(f"Skipped: {result['skipped']}.")
             continue
         cells = [[*line(row), row["note"]] for row in result["rows"]]
-        text += ["| " + " | ".join(each) + " |" for each in [[*HEADS, "note"], ["---"] * (len(HEADS) + 1), *cells]]
+        text += [
+            "| " + " | ".join(each) + " |"
+            for each in [[*HEADS, "note"], ["---"] * (len(HEADS) + 1), *cells]
+        ]
     return "\n".join(text) + "\n"

@@ -37,7 +37,12 @@ def workers(memory: str = WORKER_MEMORY) -> Iterator[Any]:
         from pegasos.dask import DaskSDCA
     except ImportError as error:
         raise NotHereError("needs Dask: pip install 'pegasos[dask]'") from error
-    settings = {"n_workers": WORKERS, "threads_per_worker": 1, "memory_limit": memory, "dashboard_address": "127.0.0.1:0"}
+    settings = {
+        "n_workers": WORKERS,
+        "threads_per_worker": 1,
+        "memory_limit": memory,
+        "dashboard_address": "127.0.0.1:0",
+    }
     with LocalCluster(host="127.0.0.1", **settings) as cluster, Client(cluster) as client:
         X, y = generated(1000)
         for loss in ("hinge", "logistic"):
@@ -57,7 +62,9 @@ def peak_bytes() -> int:
 def write_shard(folder: str, number: int, rows: int) -> None:
     random = np.random.default_rng(number)
     X = random.standard_normal((rows, WIDTH), dtype=np.float32)
-    score = X @ np.linspace(1.0, 0.1, WIDTH, dtype=np.float32) + 2.0 * random.standard_normal(rows, dtype=np.float32)
+    score = X @ np.linspace(1.0, 0.1, WIDTH, dtype=np.float32) + 2.0 * random.standard_normal(
+        rows, dtype=np.float32
+    )
     np.save(f"{folder}/X{number}.npy", X)
     np.save(f"{folder}/y{number}.npy", (score > 0.5).astype(np.int8))
 
@@ -76,7 +83,9 @@ def on_disk(loss: str, repeats: int) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="pegasos-scale-") as folder, workers() as client:
         from pegasos.dask import DaskSDCA
 
-        client.gather(client.map(write_shard, [folder] * shards, range(shards), [shard] * shards, pure=False))
+        client.gather(
+            client.map(write_shard, [folder] * shards, range(shards), [shard] * shards, pure=False)
+        )
         start = time.perf_counter()
         client.gather(client.map(read_all, [folder] * shards, range(shards), pure=False))
         raw = time.perf_counter() - start
@@ -88,7 +97,15 @@ def on_disk(loss: str, repeats: int) -> Iterator[Row]:
         passes = learner.n_iter_ + 1  # one before the first, which counts classes and weights
         note = f"gap {learner.gap_:.1e}; {took:.0f} s: {passes} passes of {took / passes:.2f} s, raw reading {raw:.2f} s; "
         note += f"{learner.plan_.reason}; peak of all workers {peak / 1e9:.2f} GB"
-        yield Row(f"{loss}, {shards * shard:,} x {WIDTH} float32 on disk", peak / 1e9, "GB", 2.0, False, took, note=note)
+        yield Row(
+            f"{loss}, {shards * shard:,} x {WIDTH} float32 on disk",
+            peak / 1e9,
+            "GB",
+            2.0,
+            False,
+            took,
+            note=note,
+        )
 
 
 # Real tables ----------------------------------------------------------------------------------------------------------
@@ -102,12 +119,20 @@ def flights(path: str, start: int, rows: int, airports: dict[str, list[str]]) ->
     part = polars.scan_parquet(path).slice(start, rows).collect()
     hour, day = part["date"].dt.hour().to_numpy(), part["date"].dt.weekday().to_numpy() - 1
     distance = part["distance"].to_numpy() / 1000.0
-    width, columns, values = 33, [hour, 24 + day, np.full(len(part), 31), np.full(len(part), 32)], np.ones((len(part), 6))
+    width, columns, values = (
+        33,
+        [hour, 24 + day, np.full(len(part), 31), np.full(len(part), 32)],
+        np.ones((len(part), 6)),
+    )
     values[:, 2:4] = np.column_stack([distance, np.log(distance)])
     for name, known in airports.items():
         columns.append(width + np.searchsorted(known, part[name].to_numpy()))
         width += len(known)
-    given = values.astype(np.float32).ravel(), np.column_stack(columns).ravel(), 6 * np.arange(len(part) + 1)
+    given = (
+        values.astype(np.float32).ravel(),
+        np.column_stack(columns).ravel(),
+        6 * np.arange(len(part) + 1),
+    )
     return sparse.csr_matrix(given, (len(part), width)), part["delay"].to_numpy() > 15
 
 
@@ -124,13 +149,18 @@ def of_flights(loss: str, repeats: int) -> Iterator[Row]:
         from pegasos.dask import DaskSDCA
 
         size = min(100_000, rows)
-        parts = [dask.delayed(flights, pure=False, nout=2)(path, start, size, airports) for start in range(0, rows, size)]
+        parts = [
+            dask.delayed(flights, pure=False, nout=2)(path, start, size, airports)
+            for start in range(0, rows, size)
+        ]
         X, y = [part[0] for part in parts], [part[1] for part in parts]
         learner = DaskSDCA(loss, 1e-5, client=client)
         took = seconds(lambda: learner.fit(X, y))
         late = float(np.mean([float(each.mean()) for each in dask.compute(*y)]))
         note = f"{learner.coef_.shape[1]} features, {learner.n_iter_} passes, {learner.plan_.reason}; {late:.1%} are late"
-        yield Row(f"{loss}, flights, {rows:,} rows: gap", learner.gap_, "", 1e-3, False, took, note=note)
+        yield Row(
+            f"{loss}, flights, {rows:,} rows: gap", learner.gap_, "", 1e-3, False, took, note=note
+        )
 
 
 def covtype_rows() -> tuple[Array, Array, float]:
@@ -153,7 +183,14 @@ def covtype(repeats: int) -> Iterator[Row]:
     note += f"{mine.objective_.sum():.6f}, local {local.objective_.sum():.6f}, "
     note += f"LinearSVC {objective_sum('hinge', X, y, lam, theirs.coef_, theirs.intercept_):.6f}"
     yield Row(
-        f"hinge, covtype, {len(y):,} rows, 7 classes, C = 1: against LinearSVC", other / took, "x", 1, True, took, other, note
+        f"hinge, covtype, {len(y):,} rows, 7 classes, C = 1: against LinearSVC",
+        other / took,
+        "x",
+        1,
+        True,
+        took,
+        other,
+        note,
     )
 
 
@@ -162,7 +199,9 @@ def covtype_dask_ml(repeats: int) -> Iterator[Row]:
     try:
         from dask_ml.linear_model import LogisticRegression
     except ImportError as error:
-        raise NotHereError("needs dask-ml: pip install dask-ml, in an environment of its own") from error
+        raise NotHereError(
+            "needs dask-ml: pip install dask-ml, in an environment of its own"
+        ) from error
 
     X, y, lam = covtype_rows()
     mine, took = on_cluster(X, y, lam, "logistic")
@@ -181,15 +220,27 @@ def covtype_dask_ml(repeats: int) -> Iterator[Row]:
                 found.append(LogisticRegression(solver="lbfgs", C=1.0).fit(rows, target))
 
         other = seconds(quietly(one_by_one))
-    vectors, biases = np.stack([each.coef_ for each in found]), np.array([each.intercept_ for each in found]).ravel()
+    vectors, biases = (
+        np.stack([each.coef_ for each in found]),
+        np.array([each.intercept_ for each in found]).ravel(),
+    )
     note = f"gap {mine.gap_:.1e}, {mine.n_iter_} passes; sum of objectives {mine.objective_.sum():.6f}, "
     note += f"dask-ml {objective_sum('logistic', X, y, lam, vectors, biases):.6f}"
     yield Row(
-        f"logistic, covtype, {len(y):,} rows, 7 classes, C = 1: against dask-ml", other / took, "x", 1, True, took, other, note
+        f"logistic, covtype, {len(y):,} rows, 7 classes, C = 1: against dask-ml",
+        other / took,
+        "x",
+        1,
+        True,
+        took,
+        other,
+        note,
     )
 
 
-def objective_sum(loss: str, X: Array, y: Array, lam: float, vectors: Array, biases: Array) -> float:
+def objective_sum(
+    loss: str, X: Array, y: Array, lam: float, vectors: Array, biases: Array
+) -> float:
     """The objectives of all classes, one against the rest, with a constant feature that is regularized as the others are."""
     total = 0.0
     for label, vector, bias in zip(np.unique(y), vectors, biases, strict=True):
@@ -210,7 +261,16 @@ def overhead(repeats: int) -> Iterator[Row]:
             mine, took = on_cluster(X, y, 1e-5, loss)
             note = f"{mine.n_iter_} passes; objectives {mine.objective_[0]:.6f} and {local.objective_[0]:.6f}"
             allowed = round(2 * alone + 3, 1)
-            yield Row(f"{loss}, {len(y):,} x 50, two workers: seconds", took, "s", allowed, False, took, alone, note)
+            yield Row(
+                f"{loss}, {len(y):,} x 50, two workers: seconds",
+                took,
+                "s",
+                allowed,
+                False,
+                took,
+                alone,
+                note,
+            )
 
 
 def grid(repeats: int) -> Iterator[Row]:
@@ -231,7 +291,11 @@ def grid(repeats: int) -> Iterator[Row]:
             learner = DaskSDCA(loss, client=client)
             for lam in lams:  # one fold of each; the other four take as long
                 learner.set_params(lam=float(lam))
-                fits.append(seconds(lambda learner=learner: learner.fit(rows, y, (folds != 0).astype(float))))
+                fits.append(
+                    seconds(
+                        lambda learner=learner: learner.fit(rows, y, (folds != 0).astype(float))
+                    )
+                )
             note = f"{sweep.passes_} passes, largest gap {sweep.cv_results_['mean_gap'].max():.1e}; 6 separate fits "
             note += f"{sum(fits):.1f} s, counted five times"
             name = f"{loss}, {len(y):,} x 50, 6 λ x 5 folds: DaskSweepCV against separate fits"

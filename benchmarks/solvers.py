@@ -22,7 +22,10 @@ BENCHMARK = Benchmark.of_cases(
     {
         "kernel": case(solvers_kernel.binary_rows),
         "multiclass": case(solvers_kernel.multiclass_rows),
-        **{name: case(partial(solvers_linear.rows, table)) for name, table in solvers_linear.TABLES.items()},
+        **{
+            name: case(partial(solvers_linear.rows, table))
+            for name, table in solvers_linear.TABLES.items()
+        },
         "grid-usps": case(solvers_grids.usps_rows),
         "grid-binary10": case(solvers_grids.binary10_rows),
     },

@@ -36,7 +36,9 @@ def turns(sides: dict[str, Any], X: Array, y: Array, repeats: int) -> dict[str, 
     """The seconds of each side, after a try on few rows: so what a process loads once is there."""
     for each in sides.values():
         quietly(each.fit, X[:TRIED_ROWS], y[:TRIED_ROWS])
-    return in_turns({name: partial(quietly, each.fit, X, y) for name, each in sides.items()}, repeats)
+    return in_turns(
+        {name: partial(quietly, each.fit, X, y) for name, each in sides.items()}, repeats
+    )
 
 
 def told(sweep: Any, tol: float) -> str:
@@ -47,23 +49,38 @@ def told(sweep: Any, tol: float) -> str:
 
 def usps_rows(repeats: int, largest: int) -> Iterator[Row]:
     X, y = (each[: min(7291, largest)] for each in usps())
-    grid = {"kernel": [Gaussian(v) for v in np.geomspace(2, 60, 10)], "lam": np.geomspace(1e-7, 1e-3, 10)}
+    grid = {
+        "kernel": [Gaussian(v) for v in np.geomspace(2, 60, 10)],
+        "lam": np.geomspace(1e-7, 1e-3, 10),
+    }
     learner = SDCA(tol=0.01, max_epochs=8, random_state=0)
-    plain = SweepCV(SDCA(tol=0.01, max_epochs=8, finish=False, random_state=0), grid, cv=FOLDS, refit=False)
+    plain = SweepCV(
+        SDCA(tol=0.01, max_epochs=8, finish=False, random_state=0), grid, cv=FOLDS, refit=False
+    )
     ours = sweeps(learner, grid)
     times = turns({"plain": plain, **ours}, X, y, repeats)
     for name, sweep in ours.items():
-        note = (
-            f"{told(sweep, 0.01)}; without: {told(plain, 0.01)}; errors {1 - sweep.best_score_:.4f} / {1 - plain.best_score_:.4f}"
-        )
+        errors = f"errors {1 - sweep.best_score_:.4f} / {1 - plain.best_score_:.4f}"
+        note = f"{told(sweep, 0.01)}; without: {told(plain, 0.01)}; {errors}"
         case = f"USPS, 10 widths x 10 λ x 5 folds, {name} / finish=False"
-        yield Row(case, times[name] / times["plain"], "times", 1.3, False, times[name], times["plain"], note)
+        yield Row(
+            case,
+            times[name] / times["plain"],
+            "times",
+            1.3,
+            False,
+            times[name],
+            times["plain"],
+            note,
+        )
 
 
 def binary10_rows(repeats: int, largest: int) -> Iterator[Row]:
     X, y = (each[:largest] for each in binary10())
     grid = {"lam": 1 / (C_VALUES * len(y) * 0.8)}
-    theirs = GridSearchCV(SVC(gamma=1 / 32, cache_size=1000), {"C": C_VALUES}, cv=FOLDS, n_jobs=2, refit=False)
+    theirs = GridSearchCV(
+        SVC(gamma=1 / 32, cache_size=1000), {"C": C_VALUES}, cv=FOLDS, n_jobs=2, refit=False
+    )
     ours = sweeps(SDCA(kernel=Gaussian(16.0), random_state=0), grid)
     times = turns({"SVC": theirs, **ours}, X, y, repeats)
     for name, sweep in ours.items():

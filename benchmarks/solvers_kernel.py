@@ -73,7 +73,9 @@ class Measured:
         return 1.2 * self.faster + 0.2
 
     def row(self, case: str, goal: float) -> Row:
-        return Row(case, self.faster / self.ours, "x", goal, True, self.ours, self.faster, self.note)
+        return Row(
+            case, self.faster / self.ours, "x", goal, True, self.ours, self.faster, self.note
+        )
 
 
 def measure(X: Array, y: Array, variance: float | str, C: float, repeats: int) -> Measured:
@@ -85,10 +87,19 @@ def measure(X: Array, y: Array, variance: float | str, C: float, repeats: int) -
     if Fast is not None:
         peers["intelex"] = Fast(C=C, gamma=gamma, cache_size=1000)
     works = {"ours": ours, **{name: partial(peer.fit, X, y) for name, peer in peers.items()}}
-    times = in_turns(works, repeats, memory=min(MATRICES * X.dtype.itemsize * len(y) ** 2, MOST_MEMORY))
-    note = ", ".join(f"{name} {time:.3g} s" for name, time in times.items()) + ("" if Fast else " (intelex is not installed)")
+    times = in_turns(
+        works, repeats, memory=min(MATRICES * X.dtype.itemsize * len(y) ** 2, MOST_MEMORY)
+    )
+    note = ", ".join(f"{name} {time:.3g} s" for name, time in times.items()) + (
+        "" if Fast else " (intelex is not installed)"
+    )
     note += f"; gap {ours.learner.gap_:.1e}, {len(ours.learner.support_):,} support vectors; {ours.learner.plan_.method}"
-    return Measured(times, ours.learner.gap_, ours.warned, note + ("; ConvergenceWarning" if ours.warned else ""))
+    return Measured(
+        times,
+        ours.learner.gap_,
+        ours.warned,
+        note + ("; ConvergenceWarning" if ours.warned else ""),
+    )
 
 
 def compile_all() -> None:
@@ -131,7 +142,13 @@ TABLES: dict[str, tuple[Callable[[int], tuple[Array, Array]], float | str, tuple
 def binary_rows(repeats: int, largest: int) -> Iterator[Row]:
     """No case may be slower than what is allowed; the medians are those of all cases."""
     compile_all()
-    cases = [(name, m, C) for m in SIZES for name, (_, _, sizes) in TABLES.items() if m in sizes for C in C_VALUES]
+    cases = [
+        (name, m, C)
+        for m in SIZES
+        for name, (_, _, sizes) in TABLES.items()
+        if m in sizes
+        for C in C_VALUES
+    ]
     cases += [("generated", 50_000, C) for C in (1.0, 100.0)]
     found: list[Measured] = []
     for name, m, C in dict.fromkeys((name, min(m, largest), C) for name, m, C in cases):
@@ -144,10 +161,22 @@ def binary_rows(repeats: int, largest: int) -> Iterator[Row]:
 
 def summary(found: list[Measured]) -> Iterator[Row]:
     count = f"of {len(found)} cases"
-    yield Row(f"median {count}: the faster peer / ours", statistics.median(each.faster / each.ours for each in found), "x", 2)
-    yield Row(f"median {count}: SVC / ours", statistics.median(each.times["SVC"] / each.ours for each in found), "x", 5)
+    yield Row(
+        f"median {count}: the faster peer / ours",
+        statistics.median(each.faster / each.ours for each in found),
+        "x",
+        2,
+    )
+    yield Row(
+        f"median {count}: SVC / ours",
+        statistics.median(each.times["SVC"] / each.ours for each in found),
+        "x",
+        5,
+    )
     worst = max(each.ours / each.allowed for each in found)
-    yield Row(f"worst {count}: ours / (1.2 times the faster peer + 0.2 s)", worst, "times", 1, False)
+    yield Row(
+        f"worst {count}: ours / (1.2 times the faster peer + 0.2 s)", worst, "times", 1, False
+    )
     yield Row(f"largest gap {count}", max(each.gap for each in found), "", 1e-3, False)
     yield Row(f"warnings {count}", sum(each.warned for each in found), "", 0, False)
 

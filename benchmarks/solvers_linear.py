@@ -48,11 +48,30 @@ LONG = (0.01, 1.0, 100.0)
 #: Rows on which all sides are tried before the first turn: enough for all paths of ours.
 TRIED_ROWS = 30_000
 TABLES = {
-    "tall": Table("200,000 x 50", lambda: generated(200_000), LONG, ("lbfgs", "newton-cholesky"), 10),
-    "covtype": Table("covtype, 581,012 x 54, 7 classes", covtype, LONG, ("lbfgs", "newton-cholesky"), 10, fewer=100),
-    "wide": Table("20,000 x 1,000", lambda: dense_binary(20_000, 1000), LONG, ("lbfgs", "newton-cholesky", "newton-cg"), 1),
+    "tall": Table(
+        "200,000 x 50", lambda: generated(200_000), LONG, ("lbfgs", "newton-cholesky"), 10
+    ),
+    "covtype": Table(
+        "covtype, 581,012 x 54, 7 classes",
+        covtype,
+        LONG,
+        ("lbfgs", "newton-cholesky"),
+        10,
+        fewer=100,
+    ),
+    "wide": Table(
+        "20,000 x 1,000",
+        lambda: dense_binary(20_000, 1000),
+        LONG,
+        ("lbfgs", "newton-cholesky", "newton-cg"),
+        1,
+    ),
     "csr": Table(
-        "CSR 100,000 x 50,000", lambda: sparse_binary(100_000, 50_000, 60), C_VALUES, ("lbfgs", "liblinear", "newton-cg"), 1
+        "CSR 100,000 x 50,000",
+        lambda: sparse_binary(100_000, 50_000, 60),
+        C_VALUES,
+        ("lbfgs", "liblinear", "newton-cg"),
+        1,
     ),
 }
 
@@ -77,17 +96,35 @@ def weights(model: Any) -> Array:
     """Weights of all columns, of ours and of theirs."""
     if isinstance(model, OneVsRestClassifier):
         return np.vstack([each.coef_ for each in model.estimators_])
-    return np.c_[model.coef_, model.intercept_] if isinstance(model, SDCA) else np.asarray(model.coef_)
+    return (
+        np.c_[model.coef_, model.intercept_] if isinstance(model, SDCA) else np.asarray(model.coef_)
+    )
 
 
 def peers(loss: str, table: Table, classes: int, C: float) -> dict[str, Any]:
     if loss == "hinge":
         iterations = table.fewer if table.fewer and C >= 1 else 1000
-        return {"LinearSVC": LinearSVC(loss="hinge", dual=True, C=C, fit_intercept=False, max_iter=iterations, random_state=0)}
+        return {
+            "LinearSVC": LinearSVC(
+                loss="hinge",
+                dual=True,
+                C=C,
+                fit_intercept=False,
+                max_iter=iterations,
+                random_state=0,
+            )
+        }
     models = {
-        name: LogisticRegression(C=C, solver=name, fit_intercept=False, max_iter=1000, random_state=0) for name in table.solvers
+        name: LogisticRegression(
+            C=C, solver=name, fit_intercept=False, max_iter=1000, random_state=0
+        )
+        for name in table.solvers
     }
-    return models if classes == 2 else {name: OneVsRestClassifier(model) for name, model in models.items()}
+    return (
+        models
+        if classes == 2
+        else {name: OneVsRestClassifier(model) for name, model in models.items()}
+    )
 
 
 def compare(table: Table, X: Any, y: Array, loss: str, C: float, repeats: int) -> Row:
@@ -95,15 +132,24 @@ def compare(table: Table, X: Any, y: Array, loss: str, C: float, repeats: int) -
     wide, lam = with_constant(X), 1 / (C * len(y))
     ours = Fit(SDCA(loss, lam, fit_intercept="augment", random_state=0), X, y)
     others = peers(loss, table, len(np.unique(y)), C)
-    works = {"ours": ours, **{name: partial(quietly, model.fit, wide, y) for name, model in others.items()}}
+    works = {
+        "ours": ours,
+        **{name: partial(quietly, model.fit, wide, y) for name, model in others.items()},
+    }
     times = in_turns(works, repeats)
     mine = objective(loss, wide, y, weights(ours.learner), lam)
     theirs = {name: objective(loss, wide, y, weights(model), lam) for name, model in others.items()}
     lowest = min(theirs.values())
-    fastest = min((name for name in theirs if theirs[name] <= 1.001 * lowest), key=lambda name: times[name])
+    fastest = min(
+        (name for name in theirs if theirs[name] <= 1.001 * lowest), key=lambda name: times[name]
+    )
     difference = (mine - theirs[fastest]) / theirs[fastest]
-    note = f"objective {difference:+.1e} of {fastest}'s{' (above 1e-3!)' if difference > 1e-3 else ''}"
-    note += f", gap {ours.learner.gap_:.1e}; " + ", ".join(f"{name} {time:.3g} s" for name, time in times.items())
+    note = (
+        f"objective {difference:+.1e} of {fastest}'s{' (above 1e-3!)' if difference > 1e-3 else ''}"
+    )
+    note += f", gap {ours.learner.gap_:.1e}; " + ", ".join(
+        f"{name} {time:.3g} s" for name, time in times.items()
+    )
     note += f"; {ours.learner.plan_.method}" + ("; ConvergenceWarning" if ours.warned else "")
     if loss == "hinge" and others["LinearSVC"].max_iter < 1000:
         note += f"; LinearSVC was ended after {table.fewer} of 1,000 iterations"

@@ -52,9 +52,23 @@ def run(repeats: int) -> Iterator[Row]:
     one = measure(50_000, 200, 1, 33_000, "4GB")
     six = measure(50_000, 200, 6, 33_000, "4GB")
     note = f"{six[2]}; error {six[4]:.3f}; peak {six[1] / 1e9:.2f} GB"
-    yield Row("50,000 x 200, 6 widths x 10 λ x 2 T x 3 folds, memory='4GB'", six[0], "s", 1200, False, six[0], note=note)
-    yield Row("forecast / time", (six[3] or 0.0) / six[0], "", 0.7, True, note="within 30 %: 0.7 to 1.3")
+    yield Row(
+        "50,000 x 200, 6 widths x 10 λ x 2 T x 3 folds, memory='4GB'",
+        six[0],
+        "s",
+        1200,
+        False,
+        six[0],
+        note=note,
+    )
+    yield Row(
+        "forecast / time", (six[3] or 0.0) / six[0], "", 0.7, True, note="within 30 %: 0.7 to 1.3"
+    )
     yield Row("six widths / one", six[0] / one[0], "times", 3, False, six[0], one[0])
 
 
-BENCHMARK = Benchmark("sweep_growth", "Time and memory of sweeps as rows grow; a table whose kernel matrix does not fit", run)
+BENCHMARK = Benchmark(
+    "sweep_growth",
+    "Time and memory of sweeps as rows grow; a table whose kernel matrix does not fit",
+    run,
+)

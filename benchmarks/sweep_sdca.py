@@ -42,7 +42,9 @@ print(json.dumps([time.perf_counter() - start, 1 - search.best_score_]))
 
 
 def binary10() -> Path:
-    folder = Path(os.environ.get("PEGASOS_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+    folder = Path(
+        os.environ.get("PEGASOS_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data"
+    )
     if not (folder / "binary10.csv").exists():
         raise NotHereError("needs binary10.csv: set PEGASOS_DATA to the folder that holds it")
     return folder / "binary10.csv"
@@ -50,7 +52,10 @@ def binary10() -> Path:
 
 def usps_rows() -> Iterator[Row]:
     X, y = usps()
-    grid = {"kernel": [Gaussian(v) for v in np.geomspace(2, 60, 10)], "lam": np.geomspace(1e-7, 1e-3, 10)}
+    grid = {
+        "kernel": [Gaussian(v) for v in np.geomspace(2, 60, 10)],
+        "lam": np.geomspace(1e-7, 1e-3, 10),
+    }
     found: list[SweepCV] = []
 
     def ours() -> None:
@@ -59,7 +64,15 @@ def usps_rows() -> Iterator[Row]:
 
     took = seconds(ours)
     note = f"8 epochs at most, tol 0.01; choice {found[0].best_params_}"
-    yield Row("USPS, 10 variances x 10 λ x 5 folds, choice refitted", took, "s", 25, False, took, note=note)
+    yield Row(
+        "USPS, 10 variances x 10 λ x 5 folds, choice refitted",
+        took,
+        "s",
+        25,
+        False,
+        took,
+        note=note,
+    )
     error = 1 - found[0].score(X[7291:], y[7291:])
     yield Row("its error on the 2007 test digits", error, "", 0.046, False)
 
@@ -72,10 +85,16 @@ def binary_rows() -> Iterator[Row]:
 
     def ours() -> None:
         learner = SDCA(kernel=Gaussian(16.0), tol=1e-3, random_state=0)
-        found.append(SweepCV(learner, {"lam": 1 / (C_VALUES * 6400)}, cv=FOLDS, refit=False).fit(X, y))
+        found.append(
+            SweepCV(learner, {"lam": 1 / (C_VALUES * 6400)}, cv=FOLDS, refit=False).fit(X, y)
+        )
 
     def theirs() -> None:
-        found.append(GridSearchCV(SVC(gamma=1 / 32), {"C": C_VALUES}, cv=FOLDS, n_jobs=2, refit=False).fit(X, y))
+        found.append(
+            GridSearchCV(SVC(gamma=1 / 32), {"C": C_VALUES}, cv=FOLDS, n_jobs=2, refit=False).fit(
+                X, y
+            )
+        )
 
     mine, others = seconds(ours), seconds(theirs)
     gaps = found[0].cv_results_["mean_gap"]
@@ -83,10 +102,28 @@ def binary_rows() -> Iterator[Row]:
         f"errors {1 - found[0].best_score_:.4f} / {1 - found[1].best_score_:.4f}; largest gap {gaps.max():.1e}, "
         f"{int((gaps > 1e-3).sum())} of {len(gaps)} cells missed the tolerance"
     )
-    yield Row("binary10, 20 values of C, against GridSearchCV(SVC, n_jobs=2)", others / mine, "x", 1, True, mine, others, note)
+    yield Row(
+        "binary10, 20 values of C, against GridSearchCV(SVC, n_jobs=2)",
+        others / mine,
+        "x",
+        1,
+        True,
+        mine,
+        others,
+        note,
+    )
     if importlib.util.find_spec("sklearnex") is not None:
         other, error = json.loads(child(INTELEX.format(path=str(path))).splitlines()[-1])
-        yield Row("the same, SVC from scikit-learn-intelex", other / mine, "x", None, True, mine, other, f"error {error:.4f}")
+        yield Row(
+            "the same, SVC from scikit-learn-intelex",
+            other / mine,
+            "x",
+            None,
+            True,
+            mine,
+            other,
+            f"error {error:.4f}",
+        )
 
 
 def run(repeats: int) -> Iterator[Row]:
@@ -96,4 +133,8 @@ def run(repeats: int) -> Iterator[Row]:
         yield from binary_rows()
 
 
-BENCHMARK = Benchmark("sweep_sdca", "SDCA sweeps with certificates: a grid on USPS, and large C on a binary table / SVC", run)
+BENCHMARK = Benchmark(
+    "sweep_sdca",
+    "SDCA sweeps with certificates: a grid on USPS, and large C on a binary table / SVC",
+    run,
+)

@@ -19,7 +19,10 @@ from pegasos.kernels import Gaussian, Kernel, Polynomial
 
 Array = np.ndarray[Any, Any]
 
-KERNELS: list[Kernel] = [*(Polynomial(d) for d in (2, 3, 4, 7)), *(Gaussian(v) for v in (0.25, 0.75, 2.0))]
+KERNELS: list[Kernel] = [
+    *(Polynomial(d) for d in (2, 3, 4, 7)),
+    *(Gaussian(v) for v in (0.25, 0.75, 2.0)),
+]
 LAMS = [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]
 STOPS = [1000, 5000, 10_000, 25_000, 50_000]
 FOLDS = StratifiedKFold(5, shuffle=True, random_state=42)
@@ -49,7 +52,11 @@ def textbook_seconds(X: Array, y: Array) -> float:
         for _ in range(max(1, SAMPLE // len(KERNELS))):
             lam, stop = float(random.choice(LAMS)), 1000
             drawn = Draws("uniform", len(train), seed=0).take(0, stop)
-            spent += seconds(lambda K=K, K_test=K_test, drawn=drawn, lam=lam: textbook(K, K_test, labels, drawn, lam))  # type: ignore[misc]
+            spent += seconds(
+                lambda K=K, K_test=K_test, drawn=drawn, lam=lam: textbook(
+                    K, K_test, labels, drawn, lam
+                )
+            )  # type: ignore[misc]
             steps += stop
     return spent / steps * len(KERNELS) * len(LAMS) * sum(STOPS) * 5
 
@@ -71,11 +78,24 @@ def run(repeats: int) -> Iterator[Row]:
     note = f"best: {best.best_params_}, error {1 - best.best_score_:.4f}"
     yield Row("the whole grid", ours, "s", 20, False, ours, note=note)
     theirs = textbook_seconds(X, y)
-    yield Row("against textbook loops", theirs / ours, "x", 60, True, ours, theirs, f"extrapolated from {SAMPLE} cells")
-    scaled = seconds(lambda: found.append(sweep(make_pipeline(StandardScaler(), learner), "pegasos__", X, y)))
+    yield Row(
+        "against textbook loops",
+        theirs / ours,
+        "x",
+        60,
+        True,
+        ours,
+        theirs,
+        f"extrapolated from {SAMPLE} cells",
+    )
+    scaled = seconds(
+        lambda: found.append(sweep(make_pipeline(StandardScaler(), learner), "pegasos__", X, y))
+    )
     yield Row("with a scaler fitted in each fold", scaled / ours, "times", 1.5, False, scaled, ours)
 
 
 BENCHMARK = Benchmark(
-    "sweep_usps", "SweepCV over 245 settings x 5 folds x 10 classes on 9298 USPS digits / vectorized float32 textbook loops", run
+    "sweep_usps",
+    "SweepCV over 245 settings x 5 folds x 10 classes on 9298 USPS digits / vectorized float32 textbook loops",
+    run,
 )

@@ -26,11 +26,17 @@ from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.named_sets import SETS, load_set, quadric
 from pegasos.program.tables.reading import read
 
-FOLDER = Path(os.environ.get("PEGASOS_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+FOLDER = Path(
+    os.environ.get("PEGASOS_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data"
+)
 SVC_GRID = [
     {"svc__kernel": ["linear"], "svc__C": [0.01, 0.1, 1, 10]},
     {"svc__kernel": ["poly"], "svc__degree": [3], "svc__coef0": [1], "svc__C": [0.1, 1, 10, 100]},
-    {"svc__kernel": ["rbf"], "svc__gamma": ["scale", 0.01, 0.03, 0.1], "svc__C": [1, 10, 100, 1000]},
+    {
+        "svc__kernel": ["rbf"],
+        "svc__gamma": ["scale", 0.01, 0.03, 0.1],
+        "svc__C": [1, 10, 100, 1000],
+    },
 ]
 
 
@@ -58,7 +64,11 @@ def svc_errors(dataset: Dataset) -> tuple[float, int, float]:
     begin = time.perf_counter()
     search.fit(dataset.X[split.train], dataset.labels[split.train])
     seconds = time.perf_counter() - begin
-    return 1 - search.score(dataset.X[split.test], dataset.labels[split.test]), len(split.test), seconds
+    return (
+        1 - search.score(dataset.X[split.test], dataset.labels[split.test]),
+        len(split.test),
+        seconds,
+    )
 
 
 def run(repeats: int) -> Iterator[Row]:
@@ -72,7 +82,17 @@ def run(repeats: int) -> Iterator[Row]:
                 raise NotHereError(str(error)) from error
             begin = time.perf_counter()
             told = subprocess.run(
-                [sys.executable, "-m", "pegasos", "tune", source, "--json", "-q", "-o", str(folder / f"run-{Path(source).stem}")],
+                [
+                    sys.executable,
+                    "-m",
+                    "pegasos",
+                    "tune",
+                    source,
+                    "--json",
+                    "-q",
+                    "-o",
+                    str(folder / f"run-{Path(source).stem}"),
+                ],
                 capture_output=True,
                 check=True,
                 env={**os.environ, "PEGASOS_DATA": str(FOLDER)},
@@ -93,4 +113,8 @@ def run(repeats: int) -> Iterator[Row]:
             )
 
 
-BENCHMARK = Benchmark("tune_program", "`pegasos tune` without options against a tuned SVC, same training and test rows", run)
+BENCHMARK = Benchmark(
+    "tune_program",
+    "`pegasos tune` without options against a tuned SVC, same training and test rows",
+    run,
+)

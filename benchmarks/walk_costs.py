@@ -32,7 +32,9 @@ def epoch(rows: Any, y: Any, lam: float, option: str) -> float:
     sampling, averaging, tracking = OPTIONS[option]
     method = Method(PEGASOS, LOSSES["hinge"], constant=1.0, averaging=averaging, tracking=tracking)
     draws = Draws(sampling, rows.count, seed=0)
-    walk = Walk(rows, y, np.ones(rows.count), np.array([1]), np.array([lam]), method, draws, by_rows=True)
+    walk = Walk(
+        rows, y, np.ones(rows.count), np.array([1]), np.array([lam]), method, draws, by_rows=True
+    )
     walk.advance(rows.count)
     return seconds(lambda: walk.advance(2 * rows.count))
 
@@ -40,7 +42,11 @@ def epoch(rows: Any, y: Any, lam: float, option: str) -> float:
 def run(repeats: int) -> Iterator[Row]:
     X, y = dense_binary(200_000, 50)
     sparse, labels = sparse_binary(100_000, 50_000, 80)
-    cases = {"dense float64": (X, y, 1e-4), "dense float32": (X.astype(np.float32), y, 1e-4), "CSR": (sparse, labels, 1e-6)}
+    cases = {
+        "dense float64": (X, y, 1e-4),
+        "dense float32": (X.astype(np.float32), y, 1e-4),
+        "CSR": (sparse, labels, 1e-6),
+    }
     for case, (matrix, target, lam) in cases.items():
         rows = explicit_rows(matrix)
         taken: dict[str, list[float]] = {option: [] for option in OPTIONS}
@@ -53,5 +59,7 @@ def run(repeats: int) -> Iterator[Row]:
 
 
 BENCHMARK = Benchmark(
-    "walk_costs", "The rows of linear_binary_dense and linear_csr, the walk alone: nanoseconds an example, and an epoch", run
+    "walk_costs",
+    "The rows of linear_binary_dense and linear_csr, the walk alone: nanoseconds an example, and an epoch",
+    run,
 )

@@ -39,23 +39,40 @@ sphinx_gallery_conf = {
     "min_reported_time": 1e9,
 }
 templates_path = ["_templates"]
-logging.getLogger("pegasos").setLevel(logging.WARNING)  # the gallery lets all loggers speak: a line for every fit
+logging.getLogger("pegasos").setLevel(
+    logging.WARNING
+)  # the gallery lets all loggers speak: a line for every fit
 
 
-def as_plain_text(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+def as_plain_text(
+    app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]
+) -> None:
     """Docstrings are written for people at a prompt: `code` in single quotes, plan_ and |z| as they are. Sphinx is told so."""
     for number, line in enumerate(lines):
-        if line.lstrip().startswith((">>>", "...")) or "``" in line:  # examples, and what is written for Sphinx already
+        if (
+            line.lstrip().startswith((">>>", "...")) or "``" in line
+        ):  # examples, and what is written for Sphinx already
             continue
         pieces = line.split("`")
         if len(pieces) % 2:  # every second piece is code
-            pieces[0::2] = [re.sub(r"(?<=\w)_(?!\w)", r"\_", piece).replace("|", r"\|") for piece in pieces[0::2]]
+            pieces[0::2] = [
+                re.sub(r"(?<=\w)_(?!\w)", r"\_", piece).replace("|", r"\|")
+                for piece in pieces[0::2]
+            ]
             line = "``".join(pieces)
         lines[number] = line
 
 
 #: What the engine and the search ask of a learner, and nobody else.
-INSIDE = {"check_parameters", "examples", "labels_of", "make_solvers", "planned_stop", "probabilities_of", "scored"}
+INSIDE = {
+    "check_parameters",
+    "examples",
+    "labels_of",
+    "make_solvers",
+    "planned_stop",
+    "probabilities_of",
+    "scored",
+}
 
 
 def leave_out(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:

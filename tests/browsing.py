@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import Any
 
 
-def open_page(browser: Any, path: Path, width: int = 1280, height: int = 800, dark: bool = False, address: str = "") -> None:
+def open_page(
+    browser: Any,
+    path: Path,
+    width: int = 1280,
+    height: int = 800,
+    dark: bool = False,
+    address: str = "",
+) -> None:
     """Open a page from disk, in a window of this size; what it logs and asks for begins here."""
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
     scheme = {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]}

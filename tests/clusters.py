@@ -39,7 +39,9 @@ def _start_fork_server() -> None:
     """The process of which workers are copies. In Python 3.11 it does not look for modules where this one does, and leaves
     out without a word what it cannot find.
     """
-    get_mp_context().set_forkserver_preload(["worker_code"])  # after its first call, which names other modules
+    get_mp_context().set_forkserver_preload(
+        ["worker_code"]
+    )  # after its first call, which names other modules
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
         forkserver.ensure_running()
@@ -71,7 +73,15 @@ def in_blocks(X: Array, y: Array, size: int) -> tuple[Any, Any]:
 
 def same(one: DaskSDCA, other: DaskSDCA) -> None:
     """Bit for bit."""
-    for name in ("coef_", "intercept_", "objective_", "dual_objective_", "gap_curve_", "objective_curve_", "classes_"):
+    for name in (
+        "coef_",
+        "intercept_",
+        "objective_",
+        "dual_objective_",
+        "gap_curve_",
+        "objective_curve_",
+        "classes_",
+    ):
         assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
 
@@ -80,4 +90,9 @@ def wide_rows() -> tuple[list[Any], list[Any], Any, Array]:
     X = sparse.random(400, 2500, density=0.01, format="csr", random_state=0)
     y = np.random.default_rng(0).integers(0, 2, 400)
     parts = [slice(0, 150), slice(150, 220), slice(220, 400)]
-    return [dask.delayed(X[part]) for part in parts], [dask.delayed(y[part]) for part in parts], X, y
+    return (
+        [dask.delayed(X[part]) for part in parts],
+        [dask.delayed(y[part]) for part in parts],
+        X,
+        y,
+    )

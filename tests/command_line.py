@@ -60,9 +60,19 @@ def messy(rows: int = 150, seed: int = 0) -> pl.DataFrame:
     random = np.random.default_rng(seed)
     kind = random.integers(3, size=rows)
     length = np.round(random.normal(kind, 0.5), 3)
-    width = [None if gap else float(value) for gap, value in zip(random.random(rows) < 0.1, length[::-1], strict=True)]
+    width = [
+        None if gap else float(value)
+        for gap, value in zip(random.random(rows) < 0.1, length[::-1], strict=True)
+    ]
     city = [CITIES[each] if random.random() < 0.8 else None for each in kind]
-    return pl.DataFrame({"length": length, "width": width, "city": city, "species": [f"kind {each}" for each in kind]})
+    return pl.DataFrame(
+        {
+            "length": length,
+            "width": width,
+            "city": city,
+            "species": [f"kind {each}" for each in kind],
+        }
+    )
 
 
 def written(frame: pl.DataFrame, path: Path) -> Path:

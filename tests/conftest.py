@@ -27,7 +27,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 #: Doctests are looked for in every file, and to look is to import: this one fits models, for the workers of a cluster.
 collect_ignore = ["worker_code.py"]
 
-settings.register_profile("same", derandomize=True, deadline=None)  # a busy machine is slow, and no fault
+settings.register_profile(
+    "same", derandomize=True, deadline=None
+)  # a busy machine is slow, and no fault
 settings.register_profile("explore")
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
@@ -39,7 +41,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     processes = getattr(config.option, "numprocesses", None) or 1
     if processes > 1:
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // processes)))
+        os.environ.setdefault(
+            "OPENBLAS_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // processes))
+        )
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -72,14 +76,25 @@ def browser(tmp_path_factory):
     from selenium.webdriver import Chrome, ChromeOptions
     from selenium.webdriver.chrome.service import Service
 
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    program = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     driver = shutil.which("chromedriver")
     if program is None or driver is None:
-        pytest.skip("needs chromium and chromedriver (Debian: apt-get install chromium chromium-driver)")
+        pytest.skip(
+            "needs chromium and chromedriver (Debian: apt-get install chromium chromium-driver)"
+        )
     options = ChromeOptions()
     options.binary_location = program
     quiet = ["background-networking", "component-update", "sync", "gpu", "dev-shm-usage"]
-    for flag in ("headless=new", "no-sandbox", "no-first-run", *(f"disable-{each}" for each in quiet)):
+    for flag in (
+        "headless=new",
+        "no-sandbox",
+        "no-first-run",
+        *(f"disable-{each}" for each in quiet),
+    ):
         options.add_argument(f"--{flag}")
     options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('chromium')}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})

@@ -47,7 +47,11 @@ CHILDREN, COMMANDS = 0.1, 0.03
 def _grouped(file: h5py.File) -> None:
     for name, count in (("train", 12), ("test", 8)):
         group = file.create_group(name)
-        group.create_dataset("data", data=np.linspace(0, 1, count * 64, dtype=np.float32).reshape(count, 64), compression="gzip")
+        group.create_dataset(
+            "data",
+            data=np.linspace(0, 1, count * 64, dtype=np.float32).reshape(count, 64),
+            compression="gzip",
+        )
         group["target"] = np.arange(count) % 3
 
 
@@ -57,11 +61,16 @@ def seeds(folder: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
     numbers, labels = rng.normal(size=(40, 5)).round(3), np.arange(40) % 3
     lines = [",".join(map(str, [*row, label])) for row, label in zip(numbers, labels, strict=True)]
     table = "a,b,c,d,e,y\n" + "\n".join(lines) + "\n"
-    words = "city;price;class\n" + "".join(f'"St. ""{i % 4}""\n{i}";{i},5;{"ab"[i % 2]}\n' for i in range(40))
-    sparse = "".join(
-        f"{i % 2} " + " ".join(f"{j}:{v}" for j, v in enumerate(row, 1) if j % 2 == i % 2) + "\n" for i, row in enumerate(numbers)
+    words = "city;price;class\n" + "".join(
+        f'"St. ""{i % 4}""\n{i}";{i},5;{"ab"[i % 2]}\n' for i in range(40)
     )
-    frame = pl.DataFrame(numbers, schema=list("abcde")).with_columns(y=pl.Series(labels), t=pl.Series(["u", "v", "w", None] * 10))
+    sparse = "".join(
+        f"{i % 2} " + " ".join(f"{j}:{v}" for j, v in enumerate(row, 1) if j % 2 == i % 2) + "\n"
+        for i, row in enumerate(numbers)
+    )
+    frame = pl.DataFrame(numbers, schema=list("abcde")).with_columns(
+        y=pl.Series(labels), t=pl.Series(["u", "v", "w", None] * 10)
+    )
     parts = {
         "data": numbers[0],
         "indices": np.arange(5),
@@ -78,7 +87,9 @@ def seeds(folder: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
         "packed.csv.bz2": bz2.compress(words.encode()),
         "rows.svm": sparse.encode(),
         "arrays.npz": npz_bytes(False, X=numbers, y=labels, X_test=numbers, y_test=labels),
-        "small.npz": npz_bytes(True, data=numbers.astype(np.float32), target=labels, feature_names=list("abcde")),
+        "small.npz": npz_bytes(
+            True, data=numbers.astype(np.float32), target=labels, feature_names=list("abcde")
+        ),
         "sparse.npz": npz_bytes(False, y=np.array([0, 1]), **parts),
     }
     apart = {
@@ -115,7 +126,9 @@ def mutated(data: bytes, chance: random.Random, other: bytes) -> bytes:
         elif kind == 8:
             found[start : start + 1] = chance.choice(b"0123456789").to_bytes()
         else:
-            found[start : start + 8] = chance.choice([b"\xff" * 8, b"\0" * 8, b"\x7f" + b"\xff" * 7, chance.randbytes(8)])
+            found[start : start + 8] = chance.choice(
+                [b"\xff" * 8, b"\0" * 8, b"\x7f" + b"\xff" * 7, chance.randbytes(8)]
+            )
         if not found:
             found = bytearray(b"\n")
     return bytes(found)
@@ -132,7 +145,9 @@ def inside(name: str, data: bytes, chance: random.Random, other: bytes) -> bytes
             unlucky = chance.choice(old.namelist())
             for entry in old.namelist():
                 content = old.read(entry)
-                new.writestr(entry, mutated(content, chance, other) if entry == unlucky else content)
+                new.writestr(
+                    entry, mutated(content, chance, other) if entry == unlucky else content
+                )
         return buffer.getvalue()
     lines = data.split(b"\n")
     for _ in range(chance.choice((1, 2, 5))):
@@ -209,7 +224,9 @@ class Report:
         """Read a file; with a folder for results also through the commands."""
         began = time.perf_counter()
         kind = name.partition(" ")[0]
-        faulthandler.dump_traceback_later(5 * SECONDS, exit=True)  # a hang ends the process, and says where it was
+        faulthandler.dump_traceback_later(
+            5 * SECONDS, exit=True
+        )  # a hang ends the process, and says where it was
         try:
             if commands is not None:
                 through_commands(path, commands)
@@ -229,7 +246,9 @@ class Report:
                 raise
             self.outcomes["failed"] += 1
             self.failures.append(f"{name}: {error!r}\n{''.join(traceback.format_exc()[-1500:])}")
-            Path(tempfile.gettempdir(), f"fuzz-failure-{len(self.failures)}-{kind}").write_bytes(path.read_bytes())
+            Path(tempfile.gettempdir(), f"fuzz-failure-{len(self.failures)}-{kind}").write_bytes(
+                path.read_bytes()
+            )
         faulthandler.cancel_dump_traceback_later()
         took = time.perf_counter() - began
         self.slowest = max(self.slowest, (took, name))
@@ -241,7 +260,9 @@ class Report:
         child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
         if peak - self.start > GROWTH:
             self.failures.append(f"memory grew by {(peak - self.start) / 1e6:.0f} MB")
-        print(f"{self.outcomes.total()} cases: {dict(self.outcomes)}; slowest {self.slowest[0]:.2f} s ({self.slowest[1]})")
+        print(
+            f"{self.outcomes.total()} cases: {dict(self.outcomes)}; slowest {self.slowest[0]:.2f} s ({self.slowest[1]})"
+        )
         print(
             f"peak memory {peak / 1e6:.0f} MB, of which {(peak - self.start) / 1e6:.0f} MB while reading; "
             f"children {child / 1e6:.0f} MB"
@@ -256,17 +277,33 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="end after so many, with however many files")
-    parser.add_argument("--hostile", choices=("all", "none"), default="all", help="files made to hurt (about 40, some are large)")
-    parser.add_argument("--children", type=float, default=CHILDREN, help="share of files that a child process reads")
-    parser.add_argument("--make", type=Path, help="only write the files made to hurt to this folder")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=float("inf"),
+        help="end after so many, with however many files",
+    )
+    parser.add_argument(
+        "--hostile",
+        choices=("all", "none"),
+        default="all",
+        help="files made to hurt (about 40, some are large)",
+    )
+    parser.add_argument(
+        "--children", type=float, default=CHILDREN, help="share of files that a child process reads"
+    )
+    parser.add_argument(
+        "--make", type=Path, help="only write the files made to hurt to this folder"
+    )
     parser.add_argument("--dangers", type=Path, help="take the files made to hurt from this folder")
     asked = parser.parse_args(arguments)
     if asked.make:
         for name, data in hostile(asked.make).items():
             (asked.make / name).write_bytes(data)
         return 0
-    if asked.hostile == "all" and asked.dangers is None:  # made by another process, whose memory is not counted
+    if (
+        asked.hostile == "all" and asked.dangers is None
+    ):  # made by another process, whose memory is not counted
         with tempfile.TemporaryDirectory() as made:
             me = [sys.executable, "-m", "tests.fuzz_data"]
             subprocess.run([*me, "--make", made], check=True)
@@ -274,7 +311,9 @@ def main(arguments: list[str] | None = None) -> int:
             again += ["--seconds", str(asked.seconds), "--children", str(asked.children)]
             return subprocess.run(again, check=False).returncode
     chance = random.Random(asked.seed)
-    warnings.simplefilter("error", RuntimeWarning)  # a reader that makes NumPy complain has not looked
+    warnings.simplefilter(
+        "error", RuntimeWarning
+    )  # a reader that makes NumPy complain has not looked
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         here, apart = seeds(folder)
@@ -283,7 +322,16 @@ def main(arguments: list[str] | None = None) -> int:
             read(folder / name, ReadOptions(limit=LIMIT))
         results = Path(made, "results")
         results.mkdir()
-        known = ("-m", "pegasos", "--kernel", "gaussian", "--n-iter", 50, "-o", results / "known.model")
+        known = (
+            "-m",
+            "pegasos",
+            "--kernel",
+            "gaussian",
+            "--n-iter",
+            50,
+            "-o",
+            results / "known.model",
+        )
         command("train", folder / "plain.csv", *known)
         through_commands(folder / "plain.csv", results)
         report = Report()
@@ -300,7 +348,12 @@ def main(arguments: list[str] | None = None) -> int:
             changed = inside(name, data, chance, other) if deep else mutated(data, chance, other)
             (folder / name).write_bytes(changed)
             commands = results if chance.random() < COMMANDS else None
-            report.case(f"{name} ({number})", folder / name, streamed=chance.random() < 0.3, commands=commands)
+            report.case(
+                f"{name} ({number})",
+                folder / name,
+                streamed=chance.random() < 0.3,
+                commands=commands,
+            )
         return report.finish()
 
 

@@ -61,7 +61,21 @@ NASTY = [
     {"kernel": "polynomial", "params": {"degree": 10**9}},
 ]  # fmt: skip
 #: Single numbers that a file may be given, and what a whole number may become.
-ODD_NUMBERS = [math.nan, math.inf, -math.inf, 1e308, -1e308, 1e300, 1e150, 1e30, 1e-30, 1e-300, 1e-320, 0.0, -1.0]
+ODD_NUMBERS = [
+    math.nan,
+    math.inf,
+    -math.inf,
+    1e308,
+    -1e308,
+    1e300,
+    1e150,
+    1e30,
+    1e-30,
+    1e-300,
+    1e-320,
+    0.0,
+    -1.0,
+]
 ODD_COUNTS = [0, 1, 2, 3, 7, 50, 1000, 2**31, 2**53, 2**63 - 1]
 #: A search that is small.
 CHOICE = "-m sdca --lam 0.01 --cv 3 --no-page --jobs 1"
@@ -82,24 +96,43 @@ def seeds() -> list[bytes]:
     mixed[:, 2] = np.where(X[:, 2] > 0, "red", "blue")
     mixed[:, 3] = np.where(X[:, 3] > 0, "yes", "no")
     fill = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
-    words = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"))
+    words = make_pipeline(
+        SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore")
+    )
     unknown = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
-    table = ColumnTransformer([("numbers", fill, [0, 1]), ("words", words, [2]), ("order", unknown, [3])])
+    table = ColumnTransformer(
+        [("numbers", fill, [0, 1]), ("words", words, [2]), ("order", unknown, [3])]
+    )
     text = np.array(["low", "middle", "high"])[y]
     some = {"random_state": 0, "checkpoints": [2, 5]}
     models = [
         Pegasos(kernel="gaussian", loss="logistic", n_iter=50, **some).fit(X, y),
-        Pegasos(n_iter=20, class_weight={0: 1.0, 1: 2.0, 2: 1.5}, **some).fit(X.astype(np.float32), y),
+        Pegasos(n_iter=20, class_weight={0: 1.0, 1: 2.0, 2: 1.5}, **some).fit(
+            X.astype(np.float32), y
+        ),
         Perceptron(kernel="laplacian", epochs=5, **some).fit(sparse.csr_matrix(X), y > 0),
         SDCA(kernel="precomputed", **some).fit(X @ X.T, y),
         make_pipeline(table, SDCA(loss="logistic", random_state=0)).fit(mixed, text),
-        make_pipeline(RobustScaler(), PolynomialFeatures(2), MinMaxScaler(), DropOutliers(Perceptron(epochs=3))).fit(X, text),
+        make_pipeline(
+            RobustScaler(),
+            PolynomialFeatures(2),
+            MinMaxScaler(),
+            DropOutliers(Perceptron(epochs=3)),
+        ).fit(X, text),
         DropOutliers(make_pipeline(Normalizer(), Pegasos(kernel="poly", n_iter=20))).fit(X, y),
-        make_pipeline(StandardScaler(), Nystroem("gaussian", 8, random_state=0), SDCA("logistic", random_state=0)).fit(X, y),
-        make_pipeline(MaxAbsScaler(), SDCA(kernel=Polynomial(3), random_state=0)).fit(X.astype(np.float32), y > 0),
+        make_pipeline(
+            StandardScaler(),
+            Nystroem("gaussian", 8, random_state=0),
+            SDCA("logistic", random_state=0),
+        ).fit(X, y),
+        make_pipeline(MaxAbsScaler(), SDCA(kernel=Polynomial(3), random_state=0)).fit(
+            X.astype(np.float32), y > 0
+        ),
         calibrated(SDCA(random_state=0).fit(X, y), X, y, ISOTONIC),
         calibrated(SDCA(random_state=0).fit(X, y), X, y, SIGMOID),
-        calibrated(SDCA(kernel="gaussian", random_state=0).fit(X, y > 0), X, y > 0, ISOTONIC, threshold=0.1),
+        calibrated(
+            SDCA(kernel="gaussian", random_state=0).fit(X, y > 0), X, y > 0, ISOTONIC, threshold=0.1
+        ),
     ]
     files = []
     with tempfile.TemporaryDirectory() as folder:
@@ -122,7 +155,14 @@ def seeds() -> list[bytes]:
             )
         ):
             data = written_table(table, Path(folder) / "table.csv")
-            command("tune", data, *CHOICE.split(), *options.split(), "-o", run := Path(folder) / f"run-{number}")
+            command(
+                "tune",
+                data,
+                *CHOICE.split(),
+                *options.split(),
+                "-o",
+                run := Path(folder) / f"run-{number}",
+            )
             files.append((run / "best.model").read_bytes())
     return files
 
@@ -145,8 +185,14 @@ def tables(files: list[bytes], folder: Path) -> list[Path]:
             table = messy(9) if any(column["kind"] == "text" for column in named) else numbers(9)
             found.append(written_table(table, path))
             continue
-        width, words = (30 if number == 3 else 4), {2: "red", 3: "yes"} if number == wide + 1 else {}
-        lines = [[words.get(place, round(math.sin(row + place), 3)) for place in range(width)] for row in range(9)]
+        width, words = (
+            (30 if number == 3 else 4),
+            {2: "red", 3: "yes"} if number == wide + 1 else {},
+        )
+        lines = [
+            [words.get(place, round(math.sin(row + place), 3)) for place in range(width)]
+            for row in range(9)
+        ]
         text = [[f"x{place + 1}" for place in range(width)], *lines]
         path.write_text("\n".join(",".join(map(str, line)) for line in text) + "\n")
         found.append(path)
@@ -157,7 +203,9 @@ def spots(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The paths to all values within a JSON value."""
     if path:
         yield path
-    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+    for key in (
+        value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    ):
         yield from spots(value[key], (*path, key))
 
 
@@ -200,11 +248,15 @@ def mutated(files: list[bytes], random: np.random.Generator) -> tuple[str, int, 
     """A file with some damage: the kind of damage, which file it was, and what became of it."""
     place = int(random.integers(len(files)))
     content = files[place]
-    kind = str(random.choice(list(_KINDS), p=np.array(list(_KINDS.values())) / sum(_KINDS.values())))
+    kind = str(
+        random.choice(list(_KINDS), p=np.array(list(_KINDS.values())) / sum(_KINDS.values()))
+    )
     if kind in ("flip", "head flip"):
         damaged = bytearray(content)
         for _ in range(random.integers(1, 9)):
-            damaged[random.integers(len(damaged) if kind == "flip" else min(2000, len(damaged)))] ^= 1 << random.integers(8)
+            damaged[
+                random.integers(len(damaged) if kind == "flip" else min(2000, len(damaged)))
+            ] ^= 1 << random.integers(8)
         return kind, place, bytes(damaged)
     if kind == "cut":
         return kind, place, content[: random.integers(len(content))]
@@ -213,7 +265,11 @@ def mutated(files: list[bytes], random: np.random.Generator) -> tuple[str, int, 
         return kind, place, content[:here] + other[random.integers(len(other)) :]
     if kind == "zeros":
         here, length = random.integers(len(content)), random.integers(1, 64)
-        return kind, place, content[:here] + bytes(length) + content[here + length * int(random.integers(2)) :]
+        return (
+            kind,
+            place,
+            content[:here] + bytes(length) + content[here + length * int(random.integers(2)) :],
+        )
     header, head, data = apart(content)
     if kind == "model":
         for _ in range(random.integers(1, 4)):
@@ -238,11 +294,21 @@ _KINDS = {
 
 def changed_values(header: dict[str, Any], data: bytes, random: np.random.Generator) -> bytes:
     """Single numbers of arrays, in their own dtype."""
-    found, names = bytearray(data), [name for name, entry in header.items() if math.prod(entry["shape"])]
+    found, names = (
+        bytearray(data),
+        [name for name, entry in header.items() if math.prod(entry["shape"])],
+    )
     for _ in range(random.choice((1, 1, 2, 5)) if names else 0):
         entry = header[names[random.integers(len(names))]]
-        dtype = np.dtype({"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U64": "<u8", "BOOL": "u1"}[entry["dtype"]])
-        begin = entry["data_offsets"][0] + int(random.integers(math.prod(entry["shape"]))) * dtype.itemsize
+        dtype = np.dtype(
+            {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U64": "<u8", "BOOL": "u1"}[
+                entry["dtype"]
+            ]
+        )
+        begin = (
+            entry["data_offsets"][0]
+            + int(random.integers(math.prod(entry["shape"]))) * dtype.itemsize
+        )
         if dtype.kind == "f":
             old = float(np.frombuffer(found, dtype, 1, begin)[0])
             value = [*ODD_NUMBERS, -old, 2 * old, old * 1e10][random.integers(len(ODD_NUMBERS) + 3)]
@@ -253,7 +319,9 @@ def changed_values(header: dict[str, Any], data: bytes, random: np.random.Genera
     return bytes(found)
 
 
-def changed_arrays(header: dict[str, Any], data: bytes, random: np.random.Generator) -> tuple[dict[str, Any], bytes]:
+def changed_arrays(
+    header: dict[str, Any], data: bytes, random: np.random.Generator
+) -> tuple[dict[str, Any], bytes]:
     """Arrays that are left out, doubled, exchanged, of another shape or dtype; the header stays true."""
     entries = [(name, entry, data[slice(*entry["data_offsets"])]) for name, entry in header.items()]
     here, there = (int(random.integers(len(entries))) for _ in range(2))
@@ -267,10 +335,18 @@ def changed_arrays(header: dict[str, Any], data: bytes, random: np.random.Genera
         entries[here] = (name, *entries[there][1:])
     elif kind == 3:
         shape = entry["shape"]
-        entry["shape"] = [shape[::-1], [*shape, 1], [math.prod(shape)], [1, *shape]][random.integers(4)]
+        entry["shape"] = [shape[::-1], [*shape, 1], [math.prod(shape)], [1, *shape]][
+            random.integers(4)
+        ]
         entries[here] = (name, entry, content)
     elif kind == 4:
-        same = {"F64": ["I64", "U64"], "I64": ["F64", "U64"], "U64": ["F64", "I64"], "F32": ["I32"], "I32": ["F32"]}
+        same = {
+            "F64": ["I64", "U64"],
+            "I64": ["F64", "U64"],
+            "U64": ["F64", "I64"],
+            "F32": ["I32"],
+            "I32": ["F32"],
+        }
         others = same.get(entry["dtype"], ["BOOL"])
         entry["dtype"] = others[random.integers(len(others))]
         entries[here] = (name, entry, content)
@@ -278,7 +354,11 @@ def changed_arrays(header: dict[str, Any], data: bytes, random: np.random.Genera
         rows, row = entry["shape"][:1] or [1], len(content) // max(1, (entry["shape"] or [1])[0])
         more = bool(random.integers(2)) or not rows[0]
         entry["shape"] = [rows[0] + (1 if more else -1), *entry["shape"][1:]]
-        entries[here] = (name, entry, content + content[:row].ljust(row, b"\0") if more else content[: len(content) - row])
+        entries[here] = (
+            name,
+            entry,
+            content + content[:row].ljust(row, b"\0") if more else content[: len(content) - row],
+        )
     told, joined = {}, b""
     for name, entry, content in entries:
         told[name] = {**entry, "data_offsets": [len(joined), len(joined) + len(content)]}
@@ -289,7 +369,9 @@ def changed_arrays(header: dict[str, Any], data: bytes, random: np.random.Genera
 def changed_numbers(head: dict[str, Any], random: np.random.Generator) -> dict[str, Any]:
     """Settings and single numbers of the model's parts (a width, a degree, λ, how many rows): others of the same kind."""
     head = copy.deepcopy(head)
-    found = [path for path in spots(head["model"]) if type(at(head["model"], path)) in (int, float, bool)]
+    found = [
+        path for path in spots(head["model"]) if type(at(head["model"], path)) in (int, float, bool)
+    ]
     for path in {found[random.integers(len(found))] for _ in range(random.choice((1, 1, 2)))}:
         old = at(head["model"], path)
         if isinstance(old, bool):
@@ -316,9 +398,18 @@ def rows_for(estimator: Any, width: int) -> Dataset:
                 look(step, columns)
         elif hasattr(part, "transformers_"):
             for name, inner, _ in part.transformers_:
-                look(inner, [columns[i] for i in part._transformer_to_input_indices[name] if i < len(columns)])
+                look(
+                    inner,
+                    [
+                        columns[i]
+                        for i in part._transformer_to_input_indices[name]
+                        if i < len(columns)
+                    ],
+                )
         elif hasattr(part, "categories_") and len(part.categories_) == len(columns):
-            found.update({column: one[-1] for column, one in zip(columns, part.categories_, strict=True)})
+            found.update(
+                {column: one[-1] for column, one in zip(columns, part.categories_, strict=True)}
+            )
 
     look(estimator, list(range(width)))
     rows: Any = np.array([np.ones(width), np.zeros(width), np.linspace(-0.5, 0.5, width)])
@@ -421,7 +512,9 @@ def run(
     path, random, data = folder / "case.model", np.random.default_rng(seed), tables(files, folder)
     outcomes: collections.Counter[str] = collections.Counter()
     failures, slowest, greediest, done = [], (0.0, ""), (0.0, ""), 0
-    for content, table in zip(files, data, strict=True):  # what every model needs is loaded before memory is measured
+    for content, table in zip(
+        files, data, strict=True
+    ):  # what every model needs is loaded before memory is measured
         path.write_bytes(content)
         outcome(path, table)
 
@@ -433,7 +526,12 @@ def run(
         while True:
             name, place, content = mutated(files, random)
             path.write_bytes(content)
-            yield name, path, data[place] if random.random() < COMMANDS else None, random.random() < PAGES
+            yield (
+                name,
+                path,
+                data[place] if random.random() < COMMANDS else None,
+                random.random() < PAGES,
+            )
 
     for name, case, table, page in cases():
         if done >= count or time.monotonic() > until:
@@ -458,14 +556,24 @@ def run(
         if marker.exists():
             failures.append((done, name, "the marker was made: something ran"))
             break
-    return {"count": done, "outcomes": dict(outcomes), "failures": failures, "slowest": slowest, "greediest": greediest}
+    return {
+        "count": done,
+        "outcomes": dict(outcomes),
+        "failures": failures,
+        "slowest": slowest,
+        "greediest": greediest,
+    }
 
 
 def peak_memory(reset: bool = False) -> float:
     """The most MB that this process has used (since the last reset, where the system can forget)."""
     if reset and Path("/proc/self/clear_refs").exists():
         Path("/proc/self/clear_refs").write_text("5")
-    for line in Path("/proc/self/status").read_text().splitlines() if Path("/proc/self/status").exists() else []:
+    for line in (
+        Path("/proc/self/status").read_text().splitlines()
+        if Path("/proc/self/status").exists()
+        else []
+    ):
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1000
     return 0.0  # no other system tells it so simply
@@ -489,17 +597,32 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, help="a folder (which exists) for files that fail")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="end after so many, with however many files")
-    parser.add_argument("--mutated", action="store_true", help="without the files that were made to harm")
+    parser.add_argument(
+        "--seconds", type=float, default=math.inf, help="end after so many, with however many files"
+    )
+    parser.add_argument(
+        "--mutated", action="store_true", help="without the files that were made to harm"
+    )
     options = parser.parse_args()
     files = seeds()
-    context = multiprocessing.get_context("spawn")  # a process of its own: its memory is that of reading alone
+    context = multiprocessing.get_context(
+        "spawn"
+    )  # a process of its own: its memory is that of reading alone
     queue = context.Queue()
     with tempfile.TemporaryDirectory() as folder:
         marker = Path(folder) / "marker"
         made = [] if options.mutated else written(files, Path(folder), marker)
         begin = time.perf_counter()
-        arguments = (queue, files, made, options.count, options.seed, options.keep or Path(folder), marker, options.seconds)
+        arguments = (
+            queue,
+            files,
+            made,
+            options.count,
+            options.seed,
+            options.keep or Path(folder),
+            marker,
+            options.seconds,
+        )
         worker = context.Process(target=_worker, args=arguments)
         worker.start()
         while worker.is_alive() and queue.empty():
@@ -512,7 +635,9 @@ def main() -> None:
     for name, count in sorted(found["outcomes"].items(), key=lambda item: -item[1]):
         print(f"{count:7} {name}")
     print(f"slowest: {found['slowest'][0]:.2f} s, {found['slowest'][1]}")
-    print(f"memory: at most {found['greediest'][0]:.0f} MB for one file, {found['greediest'][1]}; limit {LIMIT / 1e6:.0f} MB")
+    print(
+        f"memory: at most {found['greediest'][0]:.0f} MB for one file, {found['greediest'][1]}; limit {LIMIT / 1e6:.0f} MB"
+    )
     for failure in found["failures"]:
         print("FAILURE", *failure)
     raise SystemExit(bool(found["failures"]))

@@ -47,7 +47,11 @@ def outcome(name: str, record: Any, folder: Path) -> str:
     if answer.code == 0:
         return "a page"
     told = str(run) in answer.err and "pegasos: unexpected" not in answer.err
-    return "refused" if answer.code == 3 and told else f"FAILED: {name} ends with {answer.code}: {answer.err[-300:]}"
+    return (
+        "refused"
+        if answer.code == 3 and told
+        else f"FAILED: {name} ends with {answer.code}: {answer.err[-300:]}"
+    )
 
 
 def run(count: int, seed: int, folder: Path) -> tuple[dict[str, int], list[str]]:

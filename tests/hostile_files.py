@@ -40,8 +40,14 @@ def _lying(shape: str, dtype: str = "<f8") -> bytes:
     text = header.ljust(117) + "\n"
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("X.npy", b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + b"\0" * 64)
-        archive.writestr("y.npy", b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + b"\0" * 64)
+        archive.writestr(
+            "X.npy",
+            b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + b"\0" * 64,
+        )
+        archive.writestr(
+            "y.npy",
+            b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + b"\0" * 64,
+        )
     return buffer.getvalue()
 
 

@@ -63,7 +63,17 @@ def hostile(files: list[bytes], marker: str) -> Iterator[tuple[str, bytes]]:
     yield "pickle as an array", together(told, head, pickled)
     yield "pickle at the end", files[0] + pickled
     yield "pickle as the description", together(header, pickled.decode("latin-1"), data)
-    for text in (b"", b"{", b"{}", b"\0" * 9, b"\xff" * 4096, b"<!DOCTYPE html>", b"a,b\n1,2\n", b"\x89HDF\r\n\x1a\n", b"PAR1"):
+    for text in (
+        b"",
+        b"{",
+        b"{}",
+        b"\0" * 9,
+        b"\xff" * 4096,
+        b"<!DOCTYPE html>",
+        b"a,b\n1,2\n",
+        b"\x89HDF\r\n\x1a\n",
+        b"PAR1",
+    ):
         yield f"bytes {text[:8]!r}", text
     for length in (0, 1, 2, 100, 2**24, 2**24 + 1, 2**31, 2**40, 2**63, 2**64 - 1):
         yield f"header length {length}", struct.pack("<Q", length) + b'{"a":1}'
@@ -80,7 +90,10 @@ def hostile(files: list[bytes], marker: str) -> Iterator[tuple[str, bytes]]:
     yield "lists within", together({}, "[" + "{}," * 5_000_000 + "{}]", b"")
     yield "as many as may be", together({}, "[" + "{}," * 240_000 + "{}]", b"")
     yield "as many dicts as may be", together({}, "[" + '{"a":0},' * 160_000 + "{}]", b"")
-    yield "as many words as may be", together({}, "[" + ",".join(f'"{i:09}"' for i in range(490_000)) + "]", b"")
+    yield (
+        "as many words as may be",
+        together({}, "[" + ",".join(f'"{i:09}"' for i in range(490_000)) + "]", b""),
+    )
     yield "huge integer", _framed(b'{"a":' + b"9" * 1_000_000 + b"}")
     yield "huge float", together(header, '{"format":1e999}', data)
     yield "long float", together(header, '{"format":0.' + "1" * 1_000_000 + "}", data)
@@ -91,15 +104,51 @@ def hostile(files: list[bytes], marker: str) -> Iterator[tuple[str, bytes]]:
     yield "bad UTF-8", _framed(b'{"\xff\xfe":1}')
     for number in (0, 2, 10**9, -1, "1", None, [1], 1.0, True):
         yield f"format {number!r}", together(header, {**head, "format": number}, data)
-    for shape in ([-1], [-1, -1], [2**62, 2**62], [2**40, 2**40, 0], [0, 2**63], [1.0], [True], ["1"], [2**64 - 1], [1] * 70):
-        yield f"shape {shape}"[:40], together({"x": {"dtype": "F64", "shape": shape, "data_offsets": [0, size]}}, head, data)
-    for offsets in ([0, 2**63], [-8, 0], [8, 0], [0], [0, 8, 16], [size, size + 8], ["0", "8"], [0.0, 8.0], None):
-        yield f"offsets {offsets}", together({"x": {"dtype": "F64", "shape": [1], "data_offsets": offsets}}, head, data)
+    for shape in (
+        [-1],
+        [-1, -1],
+        [2**62, 2**62],
+        [2**40, 2**40, 0],
+        [0, 2**63],
+        [1.0],
+        [True],
+        ["1"],
+        [2**64 - 1],
+        [1] * 70,
+    ):
+        yield (
+            f"shape {shape}"[:40],
+            together(
+                {"x": {"dtype": "F64", "shape": shape, "data_offsets": [0, size]}}, head, data
+            ),
+        )
+    for offsets in (
+        [0, 2**63],
+        [-8, 0],
+        [8, 0],
+        [0],
+        [0, 8, 16],
+        [size, size + 8],
+        ["0", "8"],
+        [0.0, 8.0],
+        None,
+    ):
+        yield (
+            f"offsets {offsets}",
+            together({"x": {"dtype": "F64", "shape": [1], "data_offsets": offsets}}, head, data),
+        )
     both = {"dtype": "F64", "shape": [size // 8], "data_offsets": [0, size // 8 * 8]}
     yield "overlap", together({"x": both, "y": both}, head, data)
     yield (
         "many arrays",
-        together({f"x{i}": {"dtype": "F64", "shape": [0], "data_offsets": [0, 0]} for i in range(50_000)}, head, b""),
+        together(
+            {
+                f"x{i}": {"dtype": "F64", "shape": [0], "data_offsets": [0, 0]}
+                for i in range(50_000)
+            },
+            head,
+            b"",
+        ),
     )
     yield from hostile_trees(files)
 
@@ -108,23 +157,46 @@ def hostile_trees(files: list[bytes]) -> Iterator[tuple[str, bytes]]:
     """Whole files whose trees ask for too much."""
     header, head, data = apart(files[5])  # scaler, polynomial, scaler, outliers
     steps = head["model"]["state"]["steps"]
-    for degree in (0, 3, 33, 1000, 10**9, 2**63 - 1, [0, 10**9], [10**9, 1], {"tuple": [2, 2]}, -1, 2.0):
+    for degree in (
+        0,
+        3,
+        33,
+        1000,
+        10**9,
+        2**63 - 1,
+        [0, 10**9],
+        [10**9, 1],
+        {"tuple": [2, 2]},
+        -1,
+        2.0,
+    ):
         for only in (False, True):
             changed = copy.deepcopy(head)
-            changed["model"]["state"]["steps"][1][1]["params"].update(degree=degree, interaction_only=only)
+            changed["model"]["state"]["steps"][1][1]["params"].update(
+                degree=degree, interaction_only=only
+            )
             yield f"degree {degree} {only}", together(header, changed, data)
     for width in (0, 1, 5, 10**6, 2**31, 2**40, 2**63 - 1):
         for step in (0, 1, 2, 3):
             changed = copy.deepcopy(head)
             changed["model"]["state"]["steps"][step][1]["state"]["n_features"] = width
             yield f"width {width} of step {step}", together(header, changed, data)
-    header, head, data = apart(files[4])  # a ColumnTransformer: its width is tied to nothing but its lists of columns
+    header, head, data = apart(
+        files[4]
+    )  # a ColumnTransformer: its width is tied to nothing but its lists of columns
     for width in (5, 10**6, 2**21, 2**21 + 1, 2**31):
         changed = copy.deepcopy(head)
         changed["model"]["state"]["steps"][0][1]["state"]["n_features"] = width
         yield f"columns of {width}", together(header, changed, data)
-    header, head, data = apart(files[0])  # a kernel: its width may be a text, which a regular expression reads
-    for text in (" " * 200_000, "9" * 200_000 + " scale", "." * 200_000, "1e" + "9" * 200_000 + "scale"):
+    header, head, data = apart(
+        files[0]
+    )  # a kernel: its width may be a text, which a regular expression reads
+    for text in (
+        " " * 200_000,
+        "9" * 200_000 + " scale",
+        "." * 200_000,
+        "1e" + "9" * 200_000 + "scale",
+    ):
         for place in ("params", "state"):
             changed = copy.deepcopy(head)
             changed["model"][place]["kernel"] = {"kernel": "gaussian", "params": {"variance": text}}
@@ -133,7 +205,14 @@ def hostile_trees(files: list[bytes]) -> Iterator[tuple[str, bytes]]:
     changed["model"]["params"]["loss"] = "x" * 10**6
     yield "a loss without end", together(header, changed, data)
     header, head, data = apart(files[5])
-    for name in ("os.system", "FunctionTransformer", "sklearn.preprocessing._data.StandardScaler", "__main__", "Part", ""):
+    for name in (
+        "os.system",
+        "FunctionTransformer",
+        "sklearn.preprocessing._data.StandardScaler",
+        "__main__",
+        "Part",
+        "",
+    ):
         changed = copy.deepcopy(head)
         changed["model"]["state"]["steps"][0][1]["type"] = name
         yield f"type {name}", together(header, changed, data)
@@ -141,15 +220,26 @@ def hostile_trees(files: list[bytes]) -> Iterator[tuple[str, bytes]]:
         changed = copy.deepcopy(head)
         changed["model"]["state"]["steps"][0][0] = name
         yield f"step named {name[:10]!r}", together(header, changed, data)
-    header, head, data = apart(files[3])  # precomputed: the width is tied to nothing but the number of training rows
+    header, head, data = apart(
+        files[3]
+    )  # precomputed: the width is tied to nothing but the number of training rows
     for width in (5, 10**6, 2**31 - 1, 2**31):
         changed = copy.deepcopy(head)
         changed["model"]["state"].update(n_features=width, _m=width)
         yield f"precomputed {width}", together(header, changed, data)
     header, head, data = apart(files[1])
-    for values in (["x" * 10**6, *(f"y{i}" for i in range(100_000))], [0, 1, 2**63], [0.5, 1, 2], ["a\0", "b", "c"], [2, 1, 0]):
+    for values in (
+        ["x" * 10**6, *(f"y{i}" for i in range(100_000))],
+        [0, 1, 2**63],
+        [0.5, 1, 2],
+        ["a\0", "b", "c"],
+        [2, 1, 0],
+    ):
         changed = copy.deepcopy(head)
-        changed["model"]["state"]["classes"] = {"dtype": "str" if isinstance(values[0], str) else "int64", "values": values}
+        changed["model"]["state"]["classes"] = {
+            "dtype": "str" if isinstance(values[0], str) else "int64",
+            "values": values,
+        }
         yield f"classes {str(values)[:20]}", together(header, changed, data)
 
 

@@ -6,7 +6,9 @@ _INSIDE = "looks at attributes that are scikit-learn's own business"
 _WORDS = "is refused here, too, in other words"
 _ALL_STEPS = "`tol` ends nothing: Pegasos does all its steps"
 _ARRIVES = "SDCA does not stop at max_iter: other methods finish what coordinate ascent has not"
-_LAST_BIT = "dual coefficients are those of the optimum to within `tol`, as certified, not to the last bit"
+_LAST_BIT = (
+    "dual coefficients are those of the optimum to within `tol`, as certified, not to the last bit"
+)
 _ONE_FORM = "a linear predictor has coef_, one with a linear kernel has support vectors; not both"
 _WEIGHTS = "negative weights are refused, they do not leave rows out"
 _TIE = "without weights the optimum gives the looked-at point the score 0: its class is a matter of the last step"

@@ -12,7 +12,13 @@ DECLARED = re.compile(r"(?P<name>[\w.-]+)(?:\[[\w,]+\])?>=(?P<version>[\w.]+)")
 def oldest(project: dict[str, object], extras: tuple[str, ...]) -> list[str]:
     """A line `name==version` for each dependency of the package and of these extras.
 
-    >>> oldest({"dependencies": ["numpy>=2.0"], "optional-dependencies": {"app": ["pegasos[x]", "polars>=1.0"]}}, ("app",))
+    >>> oldest(
+    ...     {
+    ...         "dependencies": ["numpy>=2.0"],
+    ...         "optional-dependencies": {"app": ["pegasos[x]", "polars>=1.0"]},
+    ...     },
+    ...     ("app",),
+    ... )
     ['numpy==2.0', 'polars==1.0']
     """
     optional = project["optional-dependencies"]
@@ -24,4 +30,8 @@ def oldest(project: dict[str, object], extras: tuple[str, ...]) -> list[str]:
 
 if __name__ == "__main__":
     with (Path(__file__).parents[1] / "pyproject.toml").open("rb") as file:
-        print("\n".join(oldest(tomllib.load(file)["project"], ("app", "hdf5", "dask", "onnx", "plot"))))
+        print(
+            "\n".join(
+                oldest(tomllib.load(file)["project"], ("app", "hdf5", "dask", "onnx", "plot"))
+            )
+        )

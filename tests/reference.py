@@ -178,7 +178,9 @@ def laplacian(x: Vector, z: Vector, scale: float = 1.0) -> float:
     return math.exp(-differences / scale)
 
 
-def gram(kernel: Callable[..., float], X: ArrayLike, Z: ArrayLike | None = None, **parameters: float) -> Matrix:
+def gram(
+    kernel: Callable[..., float], X: ArrayLike, Z: ArrayLike | None = None, **parameters: float
+) -> Matrix:
     """The matrix of kernel(x_i, z_j) for all pairs; Z = X if not given."""
     X = np.array(X, dtype=np.float64)
     Z = X if Z is None else np.array(Z, dtype=np.float64)
@@ -237,7 +239,9 @@ def perceptron_linear(
     checkpoints = set(checkpoints)
 
     w = np.zeros(X.shape[1])
-    size = np.zeros(X.shape[1])  # size[j] = sum of the absolute values of all that was added to w[j]
+    size = np.zeros(
+        X.shape[1]
+    )  # size[j] = sum of the absolute values of all that was added to w[j]
     t = 0
     epochs = 0
     margin = math.inf
@@ -436,7 +440,9 @@ def pegasos_kernel(
                 violated = bool(y[i] * s < 1 and omega[i] > 0)
                 decisions.append(violated)
                 if omega[i] > 0:
-                    margin = min(margin, abs(y[i] * s - 1) / (1 + float(abs(shrunk) @ abs(K[:, i]))))
+                    margin = min(
+                        margin, abs(y[i] * s - 1) / (1 + float(abs(shrunk) @ abs(K[:, i])))
+                    )
                 pull = 1.0 if violated else 0.0
             else:
                 pull = sigmoid(-y[i] * s)
@@ -578,12 +584,18 @@ def newton_logistic_kernel(
     (I + D K) dc + D db = beta - c and sum D (K dc + db) = sum beta, with D_i = C_i sigmoid(s_i) sigmoid(-s_i), and is halved
     until F falls.
     """
-    K, y, C = np.array(K, dtype=np.float64), np.array(y, dtype=np.float64), np.array(C, dtype=np.float64)
+    K, y, C = (
+        np.array(K, dtype=np.float64),
+        np.array(y, dtype=np.float64),
+        np.array(C, dtype=np.float64),
+    )
     m = len(y)
 
     def objective(c: Vector, b: float) -> float:
         s = K @ c + b
-        return float(c @ K @ c / 2 + sum(C[i] * loss_value("logistic", y[i] * s[i]) for i in range(m)))
+        return float(
+            c @ K @ c / 2 + sum(C[i] * loss_value("logistic", y[i] * s[i]) for i in range(m))
+        )
 
     c, b = np.zeros(m), 0.0
     for _ in range(steps):
@@ -717,7 +729,13 @@ def certificate(
 
 
 def working_sets(
-    K: ArrayLike, y: ArrayLike, C: ArrayLike, *, free: bool = False, size: int = 4, rounds: int = 3000
+    K: ArrayLike,
+    y: ArrayLike,
+    C: ArrayLike,
+    *,
+    free: bool = False,
+    size: int = 4,
+    rounds: int = 3000,
 ) -> tuple[Vector, float]:
     """The hinge loss with a kernel: (c, b) where  c K c / 2 + sum_i C_i max(0, 1 - y_i s_i)  is least, s = K c + b.
 
@@ -748,7 +766,10 @@ def working_sets(
         v = y - K @ c
         up, down = [i for i in range(m) if c[i] < high[i]], [i for i in range(m) if c[i] > low[i]]
         if free:
-            chosen = sorted(up, key=lambda i: -v[i])[: size // 2] + sorted(down, key=lambda i: v[i])[: size // 2]
+            chosen = (
+                sorted(up, key=lambda i: -v[i])[: size // 2]
+                + sorted(down, key=lambda i: v[i])[: size // 2]
+            )
             gains = [step_by_two(i, j) for _ in range(20) for i in chosen for j in chosen if i != j]
         else:
             pull = {i: max(v[i] if i in up else 0.0, -v[i] if i in down else 0.0) for i in range(m)}
@@ -762,7 +783,14 @@ def working_sets(
 
 
 def ascent_without_rows_at_rest(
-    X: ArrayLike, y: ArrayLike, C: ArrayLike, *, epochs: int, violation: float, next_share: float, random: np.random.Generator
+    X: ArrayLike,
+    y: ArrayLike,
+    C: ArrayLike,
+    *,
+    epochs: int,
+    violation: float,
+    next_share: float,
+    random: np.random.Generator,
 ) -> Vector:
     """The dual coefficients of the hinge loss after so many epochs; a constant feature is a column of X.
 
@@ -795,7 +823,9 @@ def ascent_without_rows_at_rest(
     return a
 
 
-def interior_point(X: ArrayLike, y: ArrayLike, C: ArrayLike, *, intercept: str, rounds: int = 60) -> tuple[Vector, float, Vector]:
+def interior_point(
+    X: ArrayLike, y: ArrayLike, C: ArrayLike, *, intercept: str, rounds: int = 60
+) -> tuple[Vector, float, Vector]:
     """The hinge loss: (w, b, a) where  ||w||^2/2 [+ b^2/2] + sum_i C_i max(0, 1 - y_i (w.x_i + b))  is least.
 
     Newton's method on the conditions of the dual's optimum, all unknowns in one dense system, mu a tenth of what it is:
@@ -819,7 +849,9 @@ def interior_point(X: ArrayLike, y: ArrayLike, C: ArrayLike, *, intercept: str, 
                 [free * y[np.newaxis], border.T, border.T, np.array([[1.0 - free]])],
             ]
         )
-        wrong = np.concatenate([Q @ a - 1 + free * b * y - s + xi, a * s - mu, (C - a) * xi - mu, [free * (y @ a)]])
+        wrong = np.concatenate(
+            [Q @ a - 1 + free * b * y - s + xi, a * s - mu, (C - a) * xi - mu, [free * (y @ a)]]
+        )
         step = np.linalg.solve(system, -wrong)
         da, ds, dxi = step[:m], step[m : 2 * m], step[2 * m : 3 * m]
         length = 1.0
@@ -827,12 +859,19 @@ def interior_point(X: ArrayLike, y: ArrayLike, C: ArrayLike, *, intercept: str, 
             for i in range(m):
                 if change[i] < 0:
                     length = min(length, float(-0.99 * value[i] / change[i]))
-        a, s, xi, b = a + length * da, s + length * ds, xi + length * dxi, b + length * float(step[-1])
+        a, s, xi, b = (
+            a + length * da,
+            s + length * ds,
+            xi + length * dxi,
+            b + length * float(step[-1]),
+        )
     w = rows.T @ (a * y)
     return (w[:-1], float(w[-1]), a) if intercept == "augment" else (w, free * b, a)
 
 
-def central_path(X: ArrayLike, y: ArrayLike, C: ArrayLike, *, intercept: str, last: float = 1e-9) -> tuple[Vector, float]:
+def central_path(
+    X: ArrayLike, y: ArrayLike, C: ArrayLike, *, intercept: str, last: float = 1e-9
+) -> tuple[Vector, float]:
     """The hinge loss: (w, b) as `interior_point`, by Newton's method on the objective with rounded corners while mu falls:
 
     ||w||^2/2 [+ b^2/2] + sum_i min over s, xi > 0 with s - xi = m_i - 1 of  C_i xi - mu log(s) - mu log(xi)
@@ -880,7 +919,9 @@ def central_path(X: ArrayLike, y: ArrayLike, C: ArrayLike, *, intercept: str, la
     return (v, 0.0) if intercept == "none" else (v[:-1], float(v[-1]))
 
 
-def cutting_planes(X: ArrayLike, y: ArrayLike, C: ArrayLike, rounds: int = 200) -> tuple[Vector, float]:
+def cutting_planes(
+    X: ArrayLike, y: ArrayLike, C: ArrayLike, rounds: int = 200
+) -> tuple[Vector, float]:
     """The hinge loss: w where  F(w) = ||w||^2/2 + sum_i C_i max(0, 1 - y_i w.x_i)  is least, and a bound below all F.
 
     In each round a cut at the present w, then the w that is best for all cuts: w = sum_t p_t g_t where p, on the simplex,
@@ -899,16 +940,28 @@ def cutting_planes(X: ArrayLike, y: ArrayLike, C: ArrayLike, rounds: int = 200) 
         p.append(0.0)
         for _ in range(100):
             for t in range(len(p)):
-                w, b = sum(q * g for q, g in zip(p, slopes, strict=True)), sum(q * o for q, o in zip(p, offsets, strict=True))
+                w, b = (
+                    sum(q * g for q, g in zip(p, slopes, strict=True)),
+                    sum(q * o for q, o in zip(p, offsets, strict=True)),
+                )
                 towards, gain = slopes[t] - w, offsets[t] - b
-                for step in [min(1.0, max(0.0, float((gain - towards @ w) / (towards @ towards))))] if towards.any() else []:
+                for step in (
+                    [min(1.0, max(0.0, float((gain - towards @ w) / (towards @ towards))))]
+                    if towards.any()
+                    else []
+                ):
                     p = [(1 - step) * q + step * (k == t) for k, q in enumerate(p)]
-        w, b = sum(q * g for q, g in zip(p, slopes, strict=True)), sum(q * o for q, o in zip(p, offsets, strict=True))
+        w, b = (
+            sum(q * g for q, g in zip(p, slopes, strict=True)),
+            sum(q * o for q, o in zip(p, offsets, strict=True)),
+        )
         bound = max(bound, float(b - w @ w / 2))
     return best, bound
 
 
-def newton_logistic(X: ArrayLike, y: ArrayLike, C: ArrayLike, *, intercept: str, rounds: int = 30) -> tuple[Vector, float]:
+def newton_logistic(
+    X: ArrayLike, y: ArrayLike, C: ArrayLike, *, intercept: str, rounds: int = 30
+) -> tuple[Vector, float]:
     """The logistic loss: (w, b) where  ||w||^2/2 [+ b^2/2] + sum_i C_i log(1 + exp(-y_i (w.x_i + b)))  is least."""
     X, y, C = (np.array(part, dtype=np.float64) for part in (X, y, C))
     rows = X if intercept == "none" else np.column_stack([X, np.ones(len(y))])
@@ -917,13 +970,18 @@ def newton_logistic(X: ArrayLike, y: ArrayLike, C: ArrayLike, *, intercept: str,
         penalty[-1] = 0.0
 
     def objective(v: Vector) -> float:
-        return float(penalty * v @ v / 2 + sum(C[i] * loss_value("logistic", y[i] * float(rows[i] @ v)) for i in range(len(y))))
+        return float(
+            penalty * v @ v / 2
+            + sum(C[i] * loss_value("logistic", y[i] * float(rows[i] @ v)) for i in range(len(y)))
+        )
 
     v = np.zeros(rows.shape[1])
     for _ in range(rounds):
         p = np.array([sigmoid(-y[i] * float(rows[i] @ v)) for i in range(len(y))])
         gradient = penalty * v - rows.T @ (C * p * y)
-        step = np.linalg.solve(np.diag(penalty) + rows.T @ np.diag(C * p * (1 - p)) @ rows, -gradient)
+        step = np.linalg.solve(
+            np.diag(penalty) + rows.T @ np.diag(C * p * (1 - p)) @ rows, -gradient
+        )
         length = 1.0
         while length > 1e-9 and objective(v + length * step) > objective(v):
             length = length / 2
@@ -931,7 +989,9 @@ def newton_logistic(X: ArrayLike, y: ArrayLike, C: ArrayLike, *, intercept: str,
     return (v, 0.0) if intercept == "none" else (v[:-1], float(v[-1]))
 
 
-def pegasos_exact(K: ArrayLike, y: ArrayLike, draws: ArrayLike, lam: Fraction, batch: int = 1) -> list[int]:
+def pegasos_exact(
+    K: ArrayLike, y: ArrayLike, draws: ArrayLike, lam: Fraction, batch: int = 1
+) -> list[int]:
     """Hinge Pegasos in exact arithmetic: c <- (1 - 1/t) c, then c_i += y_i/(lam t k) where y_i s_i < 1; returns lam k T c.
 
     All numbers are fractions (a float is one), so ties are ties. K holds exact values, lam is a power of two, say.
@@ -998,7 +1058,9 @@ def pursue(matrix, coefficients, count):
             if row not in chosen:
                 rows = [*chosen, row]
                 projected = np.linalg.solve(matrix[np.ix_(rows, rows)], values[rows])
-                gains[row] = sum(values[rows][:, k] @ projected[:, k] for k in range(values.shape[1]))
+                gains[row] = sum(
+                    values[rows][:, k] @ projected[:, k] for k in range(values.shape[1])
+                )
         chosen.append(max(gains, key=gains.get))
     return chosen
 
@@ -1018,7 +1080,9 @@ def permutation_importance(predict, X, y, repeats, seed):
     return found
 
 
-def corrected_resampled_t(values: Sequence[float], test_share: float) -> tuple[float, float, float, float]:
+def corrected_resampled_t(
+    values: Sequence[float], test_share: float
+) -> tuple[float, float, float, float]:
     """Nadeau and Bengio: mean, 95 % interval, and two-sided p of mean 0, for values over splits that test this share of rows."""
     from scipy.stats import t
 
@@ -1030,7 +1094,9 @@ def corrected_resampled_t(values: Sequence[float], test_share: float) -> tuple[f
     return mean, mean - reach, mean + reach, 2 * (1 - t.cdf(abs(mean) / error, count - 1))
 
 
-def hinge_by_decided_rows(X: Vector, y: Vector, C: Vector, sample: Vector, tol: float) -> tuple[Vector, float]:
+def hinge_by_decided_rows(
+    X: Vector, y: Vector, C: Vector, sample: Vector, tol: float
+) -> tuple[Vector, float]:
     """min ‖w‖²/2 + Σ C_i max(0, 1 - y_i w·x_i): w and its relative gap.
 
     The sample's w decides all rows but the tenth whose margin is nearest to 1: below 1 has a_i = C_i, above a_i = 0. The others
@@ -1064,7 +1130,9 @@ def hinge_by_decided_rows(X: Vector, y: Vector, C: Vector, sample: Vector, tol: 
         solved |= wrong
 
 
-def hinge_by_smoothing(X: Vector, y: Vector, C: Vector, w: Vector, tol: float) -> tuple[Vector, Vector, float]:
+def hinge_by_smoothing(
+    X: Vector, y: Vector, C: Vector, w: Vector, tol: float
+) -> tuple[Vector, Vector, float]:
     """min ‖w‖²/2 + Σ C_i max(0, 1 - y_i w·x_i): w, a and their relative gap.
 
     Within δ/2 of 1 the loss is a parabola, so that a_i = C_i (1/2 + (1 - m_i)/δ) there. Newton's steps, halved until they help;

@@ -48,7 +48,9 @@ def usps() -> tuple[np.ndarray, np.ndarray]:
     """All 9298 USPS digits, training group first."""
     h5py = pytest.importorskip("h5py")
     with h5py.File(real_data("usps.h5")) as file:
-        X = np.concatenate([file[group]["data"][:] for group in ("train", "test")]).astype(np.float32)
+        X = np.concatenate([file[group]["data"][:] for group in ("train", "test")]).astype(
+            np.float32
+        )
         y = np.concatenate([file[group]["target"][:] for group in ("train", "test")])
     return X, y
 

@@ -33,7 +33,9 @@ class Recorder:
     """What became of each test: passed, left out, failed, or none of ours was in it; `needed` are the reasons that were true."""
 
     def __init__(self) -> None:
-        self.found: dict[str, dict[str, list[tuple[str, str]]]] = defaultdict(lambda: defaultdict(list))
+        self.found: dict[str, dict[str, list[tuple[str, str]]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
         self.needed: set[str] = set()
 
     @pytest.hookimpl(wrapper=True)
@@ -51,7 +53,9 @@ class Recorder:
         used = dict(report.user_properties).get("used", [])
         test = f"{suite}::{name.partition('[')[0]}"
         if report.outcome == "skipped":
-            words = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+            words = (
+                report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+            )
             kind, why = "left out" if used else "none of ours", words.removeprefix("Skipped: ")
         elif not used:
             kind, why = "none of ours", ""
@@ -72,13 +76,33 @@ def _last_line(report: Any) -> str:
 
 def run(suites: list[str]) -> Recorder:
     """The suites with our learners; scikit-learn's own modules are loaded before, and keep theirs."""
-    for module in ("calibration", "ensemble", "feature_selection", "multiclass", "pipeline", "svm", "linear_model", "conftest"):
+    for module in (
+        "calibration",
+        "ensemble",
+        "feature_selection",
+        "multiclass",
+        "pipeline",
+        "svm",
+        "linear_model",
+        "conftest",
+    ):
         import_module(f"sklearn.{module}")
     for place, classes in PLACES.items():
         for each in classes:
             setattr(import_module(place), each.__name__, each)
     recorder = Recorder()
-    quiet = ["-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:xdist", "-W", "ignore", "-c", "/dev/null"]
+    quiet = [
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:terminal",
+        "-p",
+        "no:xdist",
+        "-W",
+        "ignore",
+        "-c",
+        "/dev/null",
+    ]
     pytest.main(["--pyargs", *suites, *quiet], plugins=[recorder])
     return recorder
 
@@ -93,11 +117,20 @@ def tell(recorder: Recorder) -> bool:
             print(f"  left out  {name}{f' ({count} cases)' if count > 1 else ''}: {why}")
         for name, why in kinds["failed"]:
             print(f"  FAILED    {name}: {why}")
-    stale = [test for test in REASONS if test.partition("::")[0] in recorder.found and test not in recorder.needed]
+    stale = [
+        test
+        for test in REASONS
+        if test.partition("::")[0] in recorder.found and test not in recorder.needed
+    ]
     for test in stale:
         print(f"\n{test} has a reason to fail, and passes")
-    counts = [sum(len(kinds[kind]) for kinds in recorder.found.values()) for kind in ("passed", "left out", "failed")]
-    print(f"\n{counts[0]} tests of scikit-learn pass with our learners, {counts[1]} are left out, {counts[2]} are unexplained")
+    counts = [
+        sum(len(kinds[kind]) for kinds in recorder.found.values())
+        for kind in ("passed", "left out", "failed")
+    ]
+    print(
+        f"\n{counts[0]} tests of scikit-learn pass with our learners, {counts[1]} are left out, {counts[2]} are unexplained"
+    )
     return counts[0] > 0 and not counts[2] and not stale
 
 

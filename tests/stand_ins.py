@@ -36,7 +36,10 @@ WITHOUT: dict[str, tuple[tuple[Any, ...], str]] = {
     "decision_function_shape": (("ovr",), "one-vs-all is the only way to more than two classes"),
     "break_ties": ((False,), "one-vs-all has no votes to break ties of"),
     "intercept_scaling": ((1, 1.0), "the constant feature is 1"),
-    "probability": ((False, "deprecated"), "probabilities come from SweepCV.calibrate or CalibratedClassifierCV"),
+    "probability": (
+        (False, "deprecated"),
+        "probabilities come from SweepCV.calibrate or CalibratedClassifierCV",
+    ),
 }
 
 
@@ -62,14 +65,23 @@ class StandIn(ClassifierMixin, BaseEstimator):
         given = self.get_params(deep=False)
         for name, (known, reason) in WITHOUT.items():
             value = given.get(name, known[0])
-            if not any(value is each or (type(value) is type(each) and value == each) for each in known):
+            if not any(
+                value is each or (type(value) is type(each) and value == each) for each in known
+            ):
                 pytest.skip(f"{name}={value!r}: {reason}")
         return {name: given[name] for name in self.same if name in given}
 
     def _intercept(self, free: str) -> Any:
         return free if self.fit_intercept is True else self.fit_intercept
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None) -> Any:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+    ) -> Any:
         if coef_init is not None or intercept_init is not None:
             pytest.skip("coef_init: a fit starts from zero, or with warm_start from the last one")
         made = self._learner(X, y, sample_weight)
@@ -87,7 +99,9 @@ class StandIn(ClassifierMixin, BaseEstimator):
         return self._ours.labels_of(self.decision_function(X))
 
     def _has_probabilities(self) -> bool:
-        if self.get_params().get("loss", "log_loss") != "log_loss" or isinstance(self, SVC | Perceptron):
+        if self.get_params().get("loss", "log_loss") != "log_loss" or isinstance(
+            self, SVC | Perceptron
+        ):
             raise AttributeError("there are probabilities with the logistic loss only")
         return True
 
@@ -160,12 +174,18 @@ class SGDClassifier(_InParts):
         if self.loss not in ("hinge", "log_loss"):
             pytest.skip(f"loss={self.loss!r}: the losses are hinge and logistic")
         if not isinstance(self.average, bool):
-            pytest.skip(f"average={self.average!r}: the mean is over all steps or a last part of them, not from a step on")
+            pytest.skip(
+                f"average={self.average!r}: the mean is over all steps or a last part of them, not from a step on"
+            )
         if not self.shuffle:
-            pytest.skip("shuffle=False: Pegasos draws at random, only Perceptron can take rows in their own order")
+            pytest.skip(
+                "shuffle=False: Pegasos draws at random, only Perceptron can take rows in their own order"
+            )
         loss = "hinge" if self.loss == "hinge" else "logistic"
         epochs, intercept = min(self.max_iter, 200), self._intercept("augment")
-        return pegasos.Pegasos(loss, self.alpha, epochs=epochs, average=self.average, fit_intercept=intercept, **same)
+        return pegasos.Pegasos(
+            loss, self.alpha, epochs=epochs, average=self.average, fit_intercept=intercept, **same
+        )
 
 
 class Perceptron(_InParts):
@@ -196,8 +216,14 @@ class Perceptron(_InParts):
     def _learner(self, X: Any, y: Any, weights: Any) -> Any:
         if self.penalty is not None:
             pytest.skip(f"penalty={self.penalty!r}: a perceptron has no penalty here")
-        given = {name: value for name, value in self.get_params(deep=False).items() if name in self.same}
-        options = {"shuffle": self.shuffle, "learning_rate": self.eta0, "fit_intercept": self._intercept("augment")}
+        given = {
+            name: value for name, value in self.get_params(deep=False).items() if name in self.same
+        }
+        options = {
+            "shuffle": self.shuffle,
+            "learning_rate": self.eta0,
+            "fit_intercept": self._intercept("augment"),
+        }
         return pegasos.Perceptron(epochs=self.max_iter, average=False, **options, **given)
 
 
@@ -207,7 +233,9 @@ class _Exact(StandIn):
     same: ClassVar[tuple[str, ...]] = ("class_weight", "random_state")
 
     def _lam(self, X: Any, y: Any, weights: Any) -> float:
-        each = compute_sample_weight(self.class_weight, y) * (1.0 if weights is None else np.asarray(weights, dtype=float))
+        each = compute_sample_weight(self.class_weight, y) * (
+            1.0 if weights is None else np.asarray(weights, dtype=float)
+        )
         return 1 / (self.C * max(np.broadcast_to(each, _num_samples(X)).sum(), 1e-300))
 
 
@@ -265,7 +293,9 @@ class LogisticRegression(_Exact):
 
     def _learner(self, X: Any, y: Any, weights: Any) -> Any:
         same, intercept = self._known(), self._intercept("free")
-        return pegasos.SDCA("logistic", self._lam(X, y, weights), tol=self.tol, fit_intercept=intercept, **same)
+        return pegasos.SDCA(
+            "logistic", self._lam(X, y, weights), tol=self.tol, fit_intercept=intercept, **same
+        )
 
 
 class SVC(_Exact):
@@ -294,7 +324,9 @@ class SVC(_Exact):
 
     def _learner(self, X: Any, y: Any, weights: Any) -> Any:
         same, lam = self._known(), self._lam(X, y, weights)
-        return pegasos.SDCA(lam=lam, kernel=self._kernel(X), tol=self.tol, fit_intercept="free", **same)
+        return pegasos.SDCA(
+            lam=lam, kernel=self._kernel(X), tol=self.tol, fit_intercept="free", **same
+        )
 
     def _kernel(self, X: Any) -> Any:
         if callable(self.kernel) or self.kernel in ("linear", "precomputed"):

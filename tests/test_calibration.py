@@ -44,7 +44,9 @@ def the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def table(rows: int, share: float = 0.85):
-    X, y = make_classification(rows, 8, n_informative=5, weights=[share], flip_y=0.1, random_state=3)
+    X, y = make_classification(
+        rows, 8, n_informative=5, weights=[share], flip_y=0.1, random_state=3
+    )
     return X, np.array(["stayed", "churned"])[y]
 
 
@@ -61,20 +63,28 @@ def test_maps_are_those_of_scikit_learn(kind):
 
     X, y = load_digits(return_X_y=True)
     model = RidgeClassifier().fit(X[:900], y[:900])
-    theirs_ = CalibratedClassifierCV(FrozenEstimator(model), method=kind, cv=3).fit(X[900:], y[900:])
+    theirs_ = CalibratedClassifierCV(FrozenEstimator(model), method=kind, cv=3).fit(
+        X[900:], y[900:]
+    )
     ours = replace(fit_calibration(kind, model.decision_function(X[900:]), y[900:]), power=1.0)
-    assert ours.probabilities(model.decision_function(X[:99])) == pytest.approx(theirs_.predict_proba(X[:99]), abs=1e-6)
+    assert ours.probabilities(model.decision_function(X[:99])) == pytest.approx(
+        theirs_.predict_proba(X[:99]), abs=1e-6
+    )
 
 
 @pytest.mark.parametrize("columns", [1, 3])
 def test_probabilities_are_some(columns):
     scores, codes = RANDOM.normal(size=(200, columns)), np.arange(200) % max(2, columns)
     for kind in (SIGMOID, ISOTONIC):
-        p = fit_calibration(kind, scores, codes).probabilities(scores if columns > 1 else scores[:, 0])
+        p = fit_calibration(kind, scores, codes).probabilities(
+            scores if columns > 1 else scores[:, 0]
+        )
         assert p.shape == (200, max(2, columns))
         assert p.min() >= 0
         assert p.sum(axis=1) == pytest.approx(np.ones(200))
-    nowhere = Calibration(ISOTONIC, tuple(np.array([[0.0, 0.0]]) for _ in range(3))).probabilities(np.zeros((1, 3)))
+    nowhere = Calibration(ISOTONIC, tuple(np.array([[0.0, 0.0]]) for _ in range(3))).probabilities(
+        np.zeros((1, 3))
+    )
     assert nowhere == pytest.approx(np.full((1, 3), 1 / 3))
 
 
@@ -85,7 +95,9 @@ def sets():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "X", "y"), list(sets()), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("name", "X", "y"), list(sets()), ids=lambda value: value if isinstance(value, str) else ""
+)
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_calibrated_probabilities_mean_what_they_say(name, X, y, loss):
     """On rows that took no part: no worse Brier score than before, and on average less than 0.05 from what came true."""
@@ -96,12 +108,22 @@ def test_calibrated_probabilities_mean_what_they_say(name, X, y, loss):
     assert found.briers[found.kind] <= min(found.briers.values()) + 0.005
     assert (OWN in found.briers) == (loss == "logistic")
     after = sweep.predict_proba(test)
-    brier = [Metric("brier").value(answers(sweep.classes_, truth, truth, None, p)) for p in (before, after)]
+    brier = [
+        Metric("brier").value(answers(sweep.classes_, truth, truth, None, p))
+        for p in (before, after)
+    ]
     assert brier[1] <= brier[0] + 0.002  # no worse; where nothing was to be mended, within noise
     codes = np.searchsorted(sweep.classes_, truth)
-    one, true = (after[:, 1], codes == 1) if after.shape[1] == 2 else (after.max(axis=1), after.argmax(axis=1) == codes)
+    one, true = (
+        (after[:, 1], codes == 1)
+        if after.shape[1] == 2
+        else (after.max(axis=1), after.argmax(axis=1) == codes)
+    )
     chance = np.mean(
-        [expected_calibration_error(reliability(one, RANDOM.random(len(one)) < one)) for _ in range(50)]
+        [
+            expected_calibration_error(reliability(one, RANDOM.random(len(one)) < one))
+            for _ in range(50)
+        ]
     )  # what perfect probabilities would show
     assert expected_calibration_error(reliability(one, true)) < 0.05 + chance
 
@@ -141,7 +163,9 @@ def test_the_threshold_is_the_best_of_all(name):
         return found if metric.kind.least else -found
 
     found = choose_threshold(Aim(metric), scores, positive)
-    assert value(found.value) == pytest.approx(min(value(cut) for cut in np.arange(-5.05, 5.0, 0.1)))
+    assert value(found.value) == pytest.approx(
+        min(value(cut) for cut in np.arange(-5.05, 5.0, 0.1))
+    )
     assert found.low <= found.value <= found.high
 
 
@@ -155,7 +179,9 @@ def test_wished_precision_and_recall():
         assert theirs.recall_score(positive, called) == pytest.approx(found.recall)
         assert getattr(found, wish) >= 0.9
         assert called.mean() == pytest.approx(found.share)
-    with pytest.raises(ValueError, match=r"no threshold gives precision 0\.9 here; the most is 0\.5"):
+    with pytest.raises(
+        ValueError, match=r"no threshold gives precision 0\.9 here; the most is 0\.5"
+    ):
         choose_threshold(Aim(wish="precision", least=0.9), np.zeros(10), np.arange(10) < 5)
 
 
@@ -176,7 +202,9 @@ def test_a_threshold_decides_for_either_class():
         assert sweep.figure().value >= plain
         assert (sweep.predict(X) == positive).mean() == pytest.approx(found.share, abs=0.1)
     with pytest.raises(ValueError, match="for two classes"):
-        SweepCV(SDCA(random_state=0), {"lam": [0.1]}, cv=3).fit(X, np.arange(900) % 3).choose_threshold(Aim(Metric("error")))
+        SweepCV(SDCA(random_state=0), {"lam": [0.1]}, cv=3).fit(
+            X, np.arange(900) % 3
+        ).choose_threshold(Aim(Metric("error")))
 
 
 def test_scores_without_a_common_scale_are_told():
@@ -184,11 +212,15 @@ def test_scores_without_a_common_scale_are_told():
     X = RANDOM.normal(size=(1500, 3))
     y = np.where(X @ [0.7, -0.5, 0.3] + RANDOM.logistic(size=1500) > 2.6, "churned", "stayed")
     aim = Aim(wish="recall", least=0.6)
-    hinge = SweepCV(SDCA(random_state=0), {"lam": [1e-3]}, scoring=Metric("average-precision")).fit(X, y)
+    hinge = SweepCV(SDCA(random_state=0), {"lam": [1e-3]}, scoring=Metric("average-precision")).fit(
+        X, y
+    )
     with pytest.warns(ScaleWarning, match="scores have no common scale.*try the logistic loss"):
         hinge.choose_threshold(aim)
     assert hinge.scale_warning_.fact.startswith("scores have no common scale")
-    logistic = SweepCV(SDCA("logistic", random_state=0), {"lam": [1e-3]}, scoring=Metric("average-precision")).fit(X, y)
+    logistic = SweepCV(
+        SDCA("logistic", random_state=0), {"lam": [1e-3]}, scoring=Metric("average-precision")
+    ).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ScaleWarning)
         found = logistic.choose_threshold(aim)
@@ -199,7 +231,15 @@ def test_scores_without_a_common_scale_are_told():
 
 def test_doubts_stand_beside_probabilities():
     """On the terminal, on the page and in JSON, not only as a warning that scrolls away."""
-    record = CalibrationRecord("sigmoid", {"sigmoid": 0.1}, 0.02, 0.01, [(0.1, 0.12, 50)], None, "scores have no common scale")
+    record = CalibrationRecord(
+        "sigmoid",
+        {"sigmoid": 0.1},
+        0.02,
+        0.01,
+        [(0.1, 0.12, 50)],
+        None,
+        "scores have no common scale",
+    )
     assert decision_lines(record, None)[1] == "doubt: scores have no common scale"
     assert to_json(record)["doubt"] == "scores have no common scale"
     assert len(decision_lines(replace(record, doubt=None), None)) == 1
@@ -209,10 +249,14 @@ def test_doubts_stand_beside_probabilities():
 def test_scales_are_brought_together(kind):
     known, fresh = SDCA(), SDCA()
     scores = RANDOM.normal(size=500)
-    known.calibration_ = fit_calibration(kind, scores, (scores + RANDOM.normal(size=500) > 0).astype(int))
+    known.calibration_ = fit_calibration(
+        kind, scores, (scores + RANDOM.normal(size=500) > 0).astype(int)
+    )
     known.threshold_ = 0.3
     carry_over(known, fresh, scores, 0.001 * scores - 1)
-    assert fresh.probabilities_of(0.001 * scores - 1) == pytest.approx(known.probabilities_of(scores))
+    assert fresh.probabilities_of(0.001 * scores - 1) == pytest.approx(
+        known.probabilities_of(scores)
+    )
     assert fresh.threshold_ == pytest.approx(0.001 * 0.3 - 1)
 
 

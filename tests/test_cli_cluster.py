@@ -42,7 +42,11 @@ def cluster() -> Iterator[LocalCluster]:
 
 def holds(folder: Path, words: str) -> list[str]:
     """Files in which these words stand."""
-    return [str(path) for path in folder.rglob("*") if path.is_file() and words.encode() in path.read_bytes()]
+    return [
+        str(path)
+        for path in folder.rglob("*")
+        if path.is_file() and words.encode() in path.read_bytes()
+    ]
 
 
 @pytest.mark.parametrize("memory", [(), ("--memory", "15kB")], ids=["in memory", "in a file"])
@@ -51,12 +55,25 @@ def test_train_finds_the_optimum_that_it_finds_here(
     frame: pl.DataFrame, memory: tuple[str, ...], cluster: LocalCluster, place: Path
 ) -> None:
     written(frame, place / "table.csv")
-    given = ("train", "table.csv", *memory, "--lam", 0.01, "--tol", 1e-4, "--class-weight", "balanced", "--json")
+    given = (
+        "train",
+        "table.csv",
+        *memory,
+        "--lam",
+        0.01,
+        "--tol",
+        1e-4,
+        "--class-weight",
+        "balanced",
+        "--json",
+    )
     here = fine(*given, "-o", "here.model").json
     answer = fine(*given, "-o", "there.model", "--cluster", cluster.scheduler_address)
     assert "cluster: 2 workers" in answer.err
     there = answer.json
-    assert {name: each["rows"] for name, each in here["errors"].items()} == {n: e["rows"] for n, e in there["errors"].items()}
+    assert {name: each["rows"] for name, each in here["errors"].items()} == {
+        n: e["rows"] for n, e in there["errors"].items()
+    }
     one, other = pegasos.load("here.model"), pegasos.load("there.model")
     whole = read("table.csv", ReadOptions())
     np.testing.assert_array_equal(one[:-1].transform(whole.X), other[:-1].transform(whole.X))
@@ -70,9 +87,21 @@ def test_train_finds_the_optimum_that_it_finds_here(
 
 def test_tune_has_the_same_cells_and_the_same_model(cluster: LocalCluster, place: Path) -> None:
     written(numbers(), place / "table.csv")
-    grid = ("--kernel", "linear", "--kernel", "gaussian:1s", "--lam", "1e-3:1e-1:2", "--cv", "3", "--json")
+    grid = (
+        "--kernel",
+        "linear",
+        "--kernel",
+        "gaussian:1s",
+        "--lam",
+        "1e-3:1e-1:2",
+        "--cv",
+        "3",
+        "--json",
+    )
     here = fine("tune", "table.csv", *grid, "-o", "here").json
-    there = fine("tune", "table.csv", *grid, "-o", "there", f"--cluster={cluster.scheduler_address}").json
+    there = fine(
+        "tune", "table.csv", *grid, "-o", "there", f"--cluster={cluster.scheduler_address}"
+    ).json
     for name in ("cells", "best", "honest", "errors", "choice", "decision"):
         assert here[name] == there[name], name
     X = numbers().select("a", "b", "c").to_numpy()
@@ -83,7 +112,20 @@ def test_tune_has_the_same_cells_and_the_same_model(cluster: LocalCluster, place
 
 def test_tune_beyond_memory(cluster: LocalCluster, place: Path) -> None:
     written(numbers(2500), place / "table.csv")
-    given = ("tune", "table.csv", "--memory", "50kB", "--kernel", "linear", "--lam", "1e-2", "--cv", 2, "--no-page", "--json")
+    given = (
+        "tune",
+        "table.csv",
+        "--memory",
+        "50kB",
+        "--kernel",
+        "linear",
+        "--lam",
+        "1e-2",
+        "--cv",
+        2,
+        "--no-page",
+        "--json",
+    )
     here = fine(*given, "-o", "here").json
     there = fine(*given, "-o", "there", "--cluster", cluster.scheduler_address).json
     assert here["cells"] == there["cells"] and there["whole"]["gap"] <= 1e-3
@@ -92,13 +134,18 @@ def test_tune_beyond_memory(cluster: LocalCluster, place: Path) -> None:
     assert holds(place, "127.0.0.1") == []
 
 
-def test_workers_that_cannot_see_the_rows(cluster: LocalCluster, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_cannot_see_the_rows(
+    cluster: LocalCluster, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As if the workers were on another machine."""
     written(numbers(900), place / "table.csv")
     monkeypatch.setattr("pegasos.program.large.prepared.PreparedRows.complete", lambda self: False)
     answer = call("train", "table.csv", "--memory", "15kB", "--cluster", cluster.scheduler_address)
     assert answer.code == 3
-    assert "2 of 2 workers cannot read" in answer.err and "set TMPDIR to a folder that all of them share" in answer.err
+    assert (
+        "2 of 2 workers cannot read" in answer.err
+        and "set TMPDIR to a folder that all of them share" in answer.err
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,12 +158,20 @@ def test_workers_that_cannot_see_the_rows(cluster: LocalCluster, place: Path, mo
         ),
         (("--cluster", "nowhere.invalid"), 1, "no Dask scheduler answers at nowhere.invalid"),
         (("--cluster", "odd://1:2"), 1, "no Dask scheduler answers at odd://1:2"),
-        (("--cluster", "tcp://a:1", "--workers", 2), 2, "give --cluster (one that is running) or --workers"),
+        (
+            ("--cluster", "tcp://a:1", "--workers", 2),
+            2,
+            "give --cluster (one that is running) or --workers",
+        ),
         (("--workers", 0), 2, "--workers"),
     ],
 )
 def test_addresses_that_are_wrong(
-    options: tuple[object, ...], code: int, message: str, place: Path, monkeypatch: pytest.MonkeyPatch
+    options: tuple[object, ...],
+    code: int,
+    message: str,
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("pegasos.program.jobs.clusters._ANSWER_SECONDS", 0.3)
     written(numbers(), place / "table.csv")
@@ -136,7 +191,12 @@ def test_what_train_does_not_send(place: Path) -> None:
 def test_a_scheduler_that_goes_away(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written(numbers(900), place / "table.csv")
     with LocalCluster(
-        n_workers=1, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50
+        n_workers=1,
+        processes=False,
+        protocol="tcp",
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        silence_logs=50,
     ) as lost:
         from pegasos.dask.passes import ClusterPasses
 
@@ -149,8 +209,19 @@ def test_a_scheduler_that_goes_away(place: Path, monkeypatch: pytest.MonkeyPatch
             return map_sum(self, *given)
 
         monkeypatch.setattr(ClusterPasses, "map_sum", closing)
-        answer = call("train", "table.csv", "--memory", "15kB", "--cluster", lost.scheduler_address, "-o", "lost.model")
-    assert answer.code == 1 and "the connection to the Dask scheduler was lost" in answer.err, answer.err
+        answer = call(
+            "train",
+            "table.csv",
+            "--memory",
+            "15kB",
+            "--cluster",
+            lost.scheduler_address,
+            "-o",
+            "lost.model",
+        )
+    assert answer.code == 1 and "the connection to the Dask scheduler was lost" in answer.err, (
+        answer.err
+    )
     assert not Path("lost.model").exists() and not list((place / "temporary").glob("pegasos-*"))
 
 
@@ -161,10 +232,24 @@ def test_processes_of_this_machine_end_with_the_command(interrupted: bool, place
     rows = 400_000 if interrupted else 2000
     frame = pl.DataFrame({f"f{k}": random.normal(size=rows).astype(np.float32) for k in range(10)})
     written(frame.with_columns(y=(random.random(rows) < 0.5).astype(int)), place / "table.parquet")
-    command = [sys.executable, "-m", "pegasos", "train", "table.parquet", "--memory", "1MB" if interrupted else "30kB"]
+    command = [
+        sys.executable,
+        "-m",
+        "pegasos",
+        "train",
+        "table.parquet",
+        "--memory",
+        "1MB" if interrupted else "30kB",
+    ]
     environment = {**os.environ, "TMPDIR": str(place / "temporary")}
     options = ["--workers", "2", "-o", "m.model", "--tol", "1e-9"]
-    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+    process = subprocess.Popen(
+        [*command, *options],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
     assert process.stderr is not None
     said = []
     for line in process.stderr:
@@ -176,7 +261,9 @@ def test_processes_of_this_machine_end_with_the_command(interrupted: bool, place
     process.wait(60)
     assert "Traceback" not in "".join(said)
     if interrupted:
-        assert time.monotonic() - begin < 5 and process.returncode == 130 and "interrupted" in said[-1]
+        assert (
+            time.monotonic() - begin < 5 and process.returncode == 130 and "interrupted" in said[-1]
+        )
     else:
         assert process.returncode == 0 and Path("m.model").exists()
     assert not list((place / "temporary").iterdir())

@@ -77,7 +77,8 @@ def test_spread_over_all_floats_there_are():
 
 
 @pytest.mark.parametrize(
-    ("text", "values"), [("1,5,5,20", [1, 5, 20]), ("1000:16000:3", [1000, 4000, 16000]), ("1:3:9", [1, 2, 3])]
+    ("text", "values"),
+    [("1,5,5,20", [1, 5, 20]), ("1000:16000:3", [1000, 4000, 16000]), ("1:3:9", [1, 2, 3])],
 )
 def test_counts(text, values):
     assert parse_counts(text, "--epochs") == values
@@ -90,7 +91,9 @@ def test_counts_refused(text):
 
 
 def test_kernels_may_be_one_list():
-    assert parse_kernels(["linear,gaussian:1,0.5s,poly:2,3"]) == parse_kernels(["linear", "gaussian:1,0.5s", "polynomial:2,3"])
+    assert parse_kernels(["linear,gaussian:1,0.5s,poly:2,3"]) == parse_kernels(
+        ["linear", "gaussian:1,0.5s", "polynomial:2,3"]
+    )
     with pytest.raises(UsageError, match="there is no kernel 'gausian'"):
         parse_kernels(["linear,gausian"])
 
@@ -125,7 +128,11 @@ def test_kernels(text, kernels):
 
 
 def test_kernels_of_several_options_are_joined_once_each():
-    assert parse_kernels(["linear", "gaussian:1,2", "gaussian:2", "linear"]) == [None, Gaussian(1.0), Gaussian(2.0)]
+    assert parse_kernels(["linear", "gaussian:1,2", "gaussian:2", "linear"]) == [
+        None,
+        Gaussian(1.0),
+        Gaussian(2.0),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -222,11 +229,18 @@ def test_help_lists_the_models_of_the_catalogue():
     text = " ".join(fine("train", "--help").out.split())
     assert f"One of {', '.join(MODELS)}." in text
     for setting in ("lam", "n_iter", "average", "batch_size", "sampling", "projection", "tol"):
-        having = ", ".join(name for name, (declaration, _) in MODELS.items() if setting in declaration.options)
-        assert re.search(rf"--{setting.replace('_', '-')} [^()]*(\(λ m\)|\(λ\))?[^()]*\({having}\)", text), setting
+        having = ", ".join(
+            name for name, (declaration, _) in MODELS.items() if setting in declaration.options
+        )
+        assert re.search(
+            rf"--{setting.replace('_', '-')} [^()]*(\(λ m\)|\(λ\))?[^()]*\({having}\)", text
+        ), setting
 
 
-@given(st.text() | st.text(alphabet="0123456789.,:e-+sxna_ "), st.sampled_from([parse_numbers, parse_counts]))
+@given(
+    st.text() | st.text(alphabet="0123456789.,:e-+sxna_ "),
+    st.sampled_from([parse_numbers, parse_counts]),
+)
 def test_any_text_of_numbers_is_understood_or_refused(text, parse):
     try:
         values = parse(text, "--lam")

@@ -19,9 +19,17 @@ from pegasos.program.tables.reading import read
 
 SETTINGS = [
     ("csv", messy(900), ("--seed", 3)),  # words, gaps, three classes
-    ("csv", messy(900), ("-m", "sdca-logistic", "--scale", "normalize", "--class-weight", "balanced")),
+    (
+        "csv",
+        messy(900),
+        ("-m", "sdca-logistic", "--scale", "normalize", "--class-weight", "balanced"),
+    ),
     ("parquet", numbers(900), ("--expand", 2, "--C", 0.5, "--test-size", 0)),
-    ("csv", numbers(900).with_columns(w=pl.int_range(pl.len()) % 3), ("--label", "y", "--weight", "w", "--drop", "b")),
+    (
+        "csv",
+        numbers(900).with_columns(w=pl.int_range(pl.len()) % 3),
+        ("--label", "y", "--weight", "w", "--drop", "b"),
+    ),
 ]
 
 
@@ -38,24 +46,43 @@ def _written(frame: pl.DataFrame, kind: str) -> Path:
 
 
 @pytest.mark.parametrize(("kind", "frame", "options"), SETTINGS)
-def test_the_same_optimum_as_in_memory(kind: str, frame: pl.DataFrame, options: tuple[object, ...], place: Path) -> None:
+def test_the_same_optimum_as_in_memory(
+    kind: str, frame: pl.DataFrame, options: tuple[object, ...], place: Path
+) -> None:
     """The objective of what was learned in passes is certified on the rows that the pipeline makes in memory."""
     folder = _written(frame, kind)
-    answer = fine("train", folder, "--memory", "15kB", "--tol", 1e-4, "-o", "large.model", "--json", *options)
+    answer = fine(
+        "train", folder, "--memory", "15kB", "--tol", 1e-4, "-o", "large.model", "--json", *options
+    )
     assert "passes over a file" in answer.err and not list((place / "temporary").iterdir())
     record, large = answer.json, pegasos.load("large.model")
-    given = {str(name).lstrip("-"): value for name, value in zip(options[::2], options[1::2], strict=True)}
-    whole = read(folder, ReadOptions(label=given.get("label"), weight=given.get("weight"), drop=tuple(given.get("drop", ""))))
+    given = {
+        str(name).lstrip("-"): value
+        for name, value in zip(options[::2], options[1::2], strict=True)
+    }
+    whole = read(
+        folder,
+        ReadOptions(
+            label=given.get("label"), weight=given.get("weight"), drop=tuple(given.get("drop", ""))
+        ),
+    )
     share = given.get("test-size", 0.2)
     test = Draw(int(given.get("seed", 0)), share).test(900)
     rows = np.flatnonzero(~test)
     learner = large.steps[-1][1]
-    recipe = make_recipe(whole, pegasos.SDCA(), str(given.get("scale", "auto")), given.get("expand"))
+    recipe = make_recipe(
+        whole, pegasos.SDCA(), str(given.get("scale", "auto")), given.get("expand")
+    )
     steps = recipe.estimator[:-1].fit(whole.X[rows])
-    X, weights = steps.transform(whole.X[rows]), None if whole.weights is None else whole.weights[rows]
+    X, weights = (
+        steps.transform(whole.X[rows]),
+        None if whole.weights is None else whole.weights[rows],
+    )
     np.testing.assert_allclose(large[:-1].transform(whole.X[rows]), X, rtol=1e-9, atol=1e-9)
     y = whole.labels[rows]
-    alone = pegasos.SDCA(learner.loss, learner.lam, tol=1e-4, class_weight=learner.class_weight).fit(X, y, weights)
+    alone = pegasos.SDCA(
+        learner.loss, learner.lam, tol=1e-4, class_weight=learner.class_weight
+    ).fit(X, y, weights)
     bound = large.steps[-1][1].certificate(X, y, weights)
     np.testing.assert_allclose(bound.primal, alone.objective_, rtol=2.1e-4)
     errors = {"training": (rows, large.predict(whole.X[rows]) != y)}
@@ -68,16 +95,37 @@ def test_the_same_optimum_as_in_memory(kind: str, frame: pl.DataFrame, options: 
 
 
 @pytest.mark.parametrize("scale", ["standardize", "normalize", "none"])
-def test_words_are_stored_without_their_zeros(scale: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_are_stored_without_their_zeros(
+    scale: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One number for each word of a row, of 40: the optimum and the errors of rows with a number for each column."""
     random = np.random.default_rng(2)
-    word = pl.Series("word", [None if row % 17 == 0 else f"word {row % 40}" for row in random.integers(400, size=900)])
+    word = pl.Series(
+        "word",
+        [None if row % 17 == 0 else f"word {row % 40}" for row in random.integers(400, size=900)],
+    )
     folder = _written(messy(900).with_columns(word), "csv")
-    options = ("--memory", "15kB", "--tol", 1e-4, "--scale", scale, "--lam", 0.01, "--label", "species", "--json")
+    options = (
+        "--memory",
+        "15kB",
+        "--tol",
+        1e-4,
+        "--scale",
+        scale,
+        "--lam",
+        0.01,
+        "--label",
+        "species",
+        "--json",
+    )
     thin = fine("train", folder, *options, "-o", "thin.model")
-    monkeypatch.setattr("pegasos.program.jobs.prepared_tables.word_steps", lambda steps, width: None)
+    monkeypatch.setattr(
+        "pegasos.program.jobs.prepared_tables.word_steps", lambda steps, width: None
+    )
     dense = fine("train", folder, *options, "-o", "dense.model")
-    bytes_told = [float(re.search(r"prepared rows: ([0-9.]+) kB", each.err)[1]) for each in (thin, dense)]
+    bytes_told = [
+        float(re.search(r"prepared rows: ([0-9.]+) kB", each.err)[1]) for each in (thin, dense)
+    ]
     assert bytes_told[0] < 0.6 * bytes_told[1]
     one, other = (pegasos.load(name).steps[-1][1] for name in ("thin.model", "dense.model"))
     assert (one.dual_objective_ <= other.objective_ * (1 + 1e-6)).all()
@@ -91,7 +139,9 @@ def test_words_are_stored_without_their_zeros(scale: str, place: Path, monkeypat
 
 
 def test_its_rows_are_known_again(place: Path) -> None:
-    folder = _written(numbers(900).with_columns((pl.col("a") * k).alias(f"a{k}") for k in range(2, 9)), "csv")
+    folder = _written(
+        numbers(900).with_columns((pl.col("a") * k).alias(f"a{k}") for k in range(2, 9)), "csv"
+    )
     trained = fine("train", folder, "--memory", "60kB", "-o", "large.model", "--json").json
     shown = fine("run", "large.model", folder, "--json").json
     assert shown["errors"] == trained["errors"] and not shown["notes"]
@@ -101,22 +151,33 @@ def test_its_rows_are_known_again(place: Path) -> None:
     assert [trained["errors"][name]["guess"] for name in ("training", "test")] == [
         pytest.approx((y[rows] != usual).mean()) for rows in (~test, test)
     ]
-    assert fine("show", "large.model", "--json").json["card"]["split"]["kind"] == "random, row by row"
+    assert (
+        fine("show", "large.model", "--json").json["card"]["split"]["kind"] == "random, row by row"
+    )
     fine("train", folder, "--memory", "15kB", "-o", "larger.model")
-    assert set(fine("run", "larger.model", folder, "--json").json["errors"]) == {"all (training rows unknown)"}
+    assert set(fine("run", "larger.model", folder, "--json").json["errors"]) == {
+        "all (training rows unknown)"
+    }
 
 
-def test_a_table_that_turns_out_to_be_too_large(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_turns_out_to_be_too_large(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where the first rows foretold that it fits, it is found out on the way."""
     folder = _written(numbers(900), "csv")
     monkeypatch.setattr("pegasos.program.jobs.datasets._MOST_SWELL", 0)
-    assert "passes over a file" in fine("train", folder, "--memory", "10kB", "-o", "large.model").err
+    assert (
+        "passes over a file" in fine("train", folder, "--memory", "10kB", "-o", "large.model").err
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("-m", "pegasos"), "such a table is learned by sdca and sdca-logistic without a kernel. Give it more --memory, or some"),
+        (
+            ("-m", "pegasos"),
+            "such a table is learned by sdca and sdca-logistic without a kernel. Give it more --memory, or some",
+        ),
         (("--kernel", "gaussian"), "without a kernel"),
         (("--drop-outliers", 3), "--drop-outliers needs all rows at once"),
         (("--group", "a"), "--group needs all rows at once"),
@@ -127,20 +188,26 @@ def test_a_table_that_turns_out_to_be_too_large(place: Path, monkeypatch: pytest
 )
 def test_what_is_refused(options: tuple[object, ...], message: str, place: Path) -> None:
     frame = numbers(900).with_columns(c=pl.when(pl.int_range(pl.len()) % 3 > 0).then("c"))
-    answer = call("train", _written(frame, "csv"), "--memory", "15kB", "-o", "large.model", *options)
+    answer = call(
+        "train", _written(frame, "csv"), "--memory", "15kB", "-o", "large.model", *options
+    )
     assert answer.code == 3
     assert re.search(message, answer.err), answer.err
     assert not list((place / "temporary").iterdir()) and not Path("large.model").exists()
 
 
-def test_words_that_come_late_and_disks_that_are_full(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_that_come_late_and_disks_that_are_full(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = _written(numbers(900), "csv")
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("usage", (), {"free": 10**8}))
     answer = call("train", folder, "--memory", "15kB", "-o", "large.model")
     assert answer.code == 3 and "set TMPDIR to a larger place" in answer.err
     (folder / "9.csv").write_text("a,b,c,y\n1,x,2,yes\n")
     answer = call("train", folder, "--memory", "15kB", "-o", "large.model")
-    assert answer.code == 3 and "line 2 of shards/9.csv, column 'b': 'x' is not a number" in answer.err
+    assert (
+        answer.code == 3 and "line 2 of shards/9.csv, column 'b': 'x' is not a number" in answer.err
+    )
     assert "if it holds categories, use --text b" in answer.err
 
 
@@ -161,14 +228,20 @@ def test_statistics_of_parts_are_those_of_the_whole() -> None:
     found = Numbers()
     for part in np.split(values, [0, 1, 300, 301]):
         found.see(part)
-    np.testing.assert_allclose([found.mean, found.squares / 1000], [values.mean(), values.var()], rtol=1e-9)
+    np.testing.assert_allclose(
+        [found.mean, found.squares / 1000], [values.mean(), values.var()], rtol=1e-9
+    )
     assert (found.present, found.low, found.high) == (1000, values.min(), values.max())
 
 
 def test_medians_from_every_so_manieth_row(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
     monkeypatch.setattr(surveys, "SAMPLE_NUMBERS", 1200)
-    frame = messy(900).with_columns(width=pl.when(pl.int_range(pl.len()) % 9 > 0).then(pl.int_range(pl.len()) / 2))
-    answer = fine("train", _written(frame, "csv"), "--memory", "15kB", "-o", "large.model", "--test-size", 0)
+    frame = messy(900).with_columns(
+        width=pl.when(pl.int_range(pl.len()) % 9 > 0).then(pl.int_range(pl.len()) / 2)
+    )
+    answer = fine(
+        "train", _written(frame, "csv"), "--memory", "15kB", "-o", "large.model", "--test-size", 0
+    )
     assert "medians come from a sample" in answer.err
     encoder = pegasos.load("large.model").steps[0][1]
     sampled = [row for row in range(0, 900, 2) if row % 9]
@@ -180,7 +253,9 @@ def test_dates_are_days_and_identifiers_are_left_out(kind: str, place: Path) -> 
     """As in memory: what the first rows show holds for all."""
     days = [f"2024-{1 + row % 12:02}-{1 + row % 28:02}" for row in range(900)]
     frame = (
-        numbers(900).with_columns(day=pl.Series(days), member_id=pl.int_range(900, 0, -1)).select("member_id", "day", "a", "y")
+        numbers(900)
+        .with_columns(day=pl.Series(days), member_id=pl.int_range(900, 0, -1))
+        .select("member_id", "day", "a", "y")
     )
     folder = _written(frame, kind)
     said = fine("train", folder, "--memory", "15kB", "-o", "large.model").err

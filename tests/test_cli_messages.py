@@ -88,7 +88,10 @@ def test_an_unexpected_error_is_one_line_and_debug_shows_all(folder, monkeypatch
     monkeypatch.setattr("pegasos.program.jobs.training.split_rows", fails)
     answer = call("train", "table.csv", "-q")
     assert answer.code == 1
-    assert answer.err == "pegasos: unexpected KeyError: 'inner'. Please report it; --debug shows where it was.\n"
+    assert (
+        answer.err
+        == "pegasos: unexpected KeyError: 'inner'. Please report it; --debug shows where it was.\n"
+    )
     for words in (("--debug", "train", "table.csv"), ("train", "table.csv", "--debug")):
         with pytest.raises(KeyError):
             app.run(list(words))
@@ -97,7 +100,10 @@ def test_an_unexpected_error_is_one_line_and_debug_shows_all(folder, monkeypatch
 @pytest.mark.parametrize(
     ("warning", "words"),
     [
-        (NotConverged("SDCA", 7, 0.5, 0.1, 2, 3, False), "gap of 0.5 (--tol 0.1) for 2 of 3 predictors. Raise --epochs"),
+        (
+            NotConverged("SDCA", 7, 0.5, 0.1, 2, 3, False),
+            "gap of 0.5 (--tol 0.1) for 2 of 3 predictors. Raise --epochs",
+        ),
         (
             CellsNotConverged(3, 9),
             "3 of 9 cells did not reach their tolerance in some fold (see gap in results.csv): raise --epo",
@@ -177,9 +183,21 @@ def test_hostile_names_and_labels_are_shown_harmlessly(folder):
         fine("show", "h.model"),
         call("train", name, "--label", "z"),
     ]
-    answers += [call("train", "x" + name), call("run", name, name), call("train", name, "--" + HOSTILE), call(HOSTILE)]
-    answers += [call("train", name, option, HOSTILE) for option in ("--lam", "--kernel", "-m", "--class-weight", "--memory")]
-    answers += [fine("show", "h.model", "--json"), fine("run", "h.model", name, "--json"), fine("describe", name, "--json")]
+    answers += [
+        call("train", "x" + name),
+        call("run", name, name),
+        call("train", name, "--" + HOSTILE),
+        call(HOSTILE),
+    ]
+    answers += [
+        call("train", name, option, HOSTILE)
+        for option in ("--lam", "--kernel", "-m", "--class-weight", "--memory")
+    ]
+    answers += [
+        fine("show", "h.model", "--json"),
+        fine("run", "h.model", name, "--json"),
+        fine("describe", name, "--json"),
+    ]
     answers += [fine("predict", "h.model", name, "--json")]
     for answer in answers:
         for text in (answer.out, answer.err):
@@ -204,9 +222,21 @@ def test_no_escape_codes_without_a_terminal_or_with_no_color(folder, monkeypatch
 
 def test_models_tells_formulas_and_the_other_names(folder):
     answer = fine("models")
-    for word in ("perceptron", "SGDClassifier", "LinearSVC", "C = 1/(λ m)", "gamma=1/(2 v)", "PolynomialFeatures"):
+    for word in (
+        "perceptron",
+        "SGDClassifier",
+        "LinearSVC",
+        "C = 1/(λ m)",
+        "gamma=1/(2 v)",
+        "PolynomialFeatures",
+    ):
         assert word in answer.out
-    assert {row["name"] for row in fine("models", "--json").json["models"]} >= {"perceptron", "pegasos", "logistic", "sdca"}
+    assert {row["name"] for row in fine("models", "--json").json["models"]} >= {
+        "perceptron",
+        "pegasos",
+        "logistic",
+        "sdca",
+    }
 
 
 def test_show_tells_where_a_model_came_from(folder):
@@ -254,19 +284,30 @@ def test_demo_on_small_sets(folder, monkeypatch):
     assert set(fine("demo", "--json").json) == {"moons"}
 
 
-def test_numbers_beyond_measure_and_endless_fields_name_their_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_beyond_measure_and_endless_fields_name_their_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     lines = numbers(40).write_csv().splitlines()
     for name, value, words in (
         ("large.csv", "1e308", "large.csv, line 7, column 'b': 1e+308 is too large to learn from"),
-        ("small.csv", "-1e308", "small.csv, line 7, column 'b': -1e+308 is too large to learn from"),
+        (
+            "small.csv",
+            "-1e308",
+            "small.csv, line 7, column 'b': -1e+308 is too large to learn from",
+        ),
         ("long.csv", "u" * 140_000, "long.csv, line 7, column 'b'"),
         ("quoted.csv", '"' + "u," * 70_000 + '"', "quoted.csv, line 7, column 'b'"),
         ("digits.csv", "9" * 140_000, "digits.csv, line 7, column 'b'"),
     ):
         row = lines[6].split(",")
-        (tmp_path / name).write_text("\n".join([*lines[:6], ",".join([row[0], value, *row[2:]]), *lines[7:]]) + "\n")
-        for command in (("train", name, "-m", "sdca", "-o", "my.model"), ("tune", name, "-m", "sdca", "--cv", "2", "-o", "run")):
+        (tmp_path / name).write_text(
+            "\n".join([*lines[:6], ",".join([row[0], value, *row[2:]]), *lines[7:]]) + "\n"
+        )
+        for command in (
+            ("train", name, "-m", "sdca", "-o", "my.model"),
+            ("tune", name, "-m", "sdca", "--cv", "2", "-o", "run"),
+        ):
             answer = call(*command)
             assert answer.code == 3 and words in answer.err, answer.err
             assert not (tmp_path / "my.model").exists()
@@ -274,7 +315,9 @@ def test_numbers_beyond_measure_and_endless_fields_name_their_place(tmp_path: Pa
 
 @pytest.mark.parametrize("value", ["abc", "-1", "", "1.5", "\u0663"])
 @pytest.mark.parametrize("name", ["NUMBA_NUM_THREADS", "POLARS_MAX_THREADS", "SOURCE_DATE_EPOCH"])
-def test_variables_that_libraries_would_stumble_over(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_that_libraries_would_stumble_over(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(name, value)
     answer = call("describe", "xor")
     assert answer.code == 2 and f"the environment variable {name} is {value!r}" in answer.err
@@ -289,7 +332,12 @@ def test_a_library_that_fails_in_an_odd_environment(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(datasets, "load", load)
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     answer = call("describe", "xor")
-    assert answer.code == 1 and "NUMBA_DISABLE_JIT" in answer.err and "Unset" in answer.err and "unexpected" not in answer.err
+    assert (
+        answer.code == 1
+        and "NUMBA_DISABLE_JIT" in answer.err
+        and "Unset" in answer.err
+        and "unexpected" not in answer.err
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux only")
@@ -306,7 +354,17 @@ def test_file_names_that_are_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_more_memory_than_there_is_anywhere(tmp_path: Path) -> None:
     table = written(numbers(40), tmp_path / "table.csv")
-    fine("train", table, "-m", "perceptron", "--memory", "99999999999999999999GB", "-q", "-o", tmp_path / "my.model")
+    fine(
+        "train",
+        table,
+        "-m",
+        "perceptron",
+        "--memory",
+        "99999999999999999999GB",
+        "-q",
+        "-o",
+        tmp_path / "my.model",
+    )
     fine("show", tmp_path / "my.model")
 
 
@@ -320,9 +378,23 @@ def test_more_memory_than_there_is_anywhere(tmp_path: Path) -> None:
         (("--cost", "yes>no:1e308,no>yes:1"), "costs must be numbers from 0 to 1e+100"),
     ],
 )
-def test_numbers_that_would_overflow_later(options: tuple[str, ...], words: str, tmp_path: Path) -> None:
+def test_numbers_that_would_overflow_later(
+    options: tuple[str, ...], words: str, tmp_path: Path
+) -> None:
     table = written(numbers(40), tmp_path / "table.csv")
-    answer = call("tune", table, "-m", "perceptron", "--cv", 2, "--no-page", "-q", "-o", tmp_path / "run", *options)
+    answer = call(
+        "tune",
+        table,
+        "-m",
+        "perceptron",
+        "--cv",
+        2,
+        "--no-page",
+        "-q",
+        "-o",
+        tmp_path / "run",
+        *options,
+    )
     assert answer.code in (1, 2) and words in answer.err and "unexpected" not in answer.err
 
 
@@ -335,7 +407,9 @@ def test_numbers_that_would_overflow_later(options: tuple[str, ...], words: str,
         ("import nothing_of_this_name\n", "line 1: ModuleNotFoundError"),
     ],
 )
-def test_studies_that_fail_when_they_are_read(text: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_studies_that_fail_when_they_are_read(
+    text: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(text)
     answer = call("study", "mine.py")

@@ -23,7 +23,9 @@ def churn(rows: int = 1200, seed: int = 7) -> pl.DataFrame:
     random = np.random.default_rng(seed)
     tenure, calls = random.integers(0, 72, rows), random.poisson(1.3, rows)
     contract = random.choice(["month", "year"], rows)
-    leaning = 0.4 * calls - 0.03 * tenure + 0.9 * (contract == "month") + random.logistic(0, 1.3, rows)
+    leaning = (
+        0.4 * calls - 0.03 * tenure + 0.9 * (contract == "month") + random.logistic(0, 1.3, rows)
+    )
     left = leaning >= np.sort(leaning)[-round(0.0985 * rows)]
     since = np.datetime64("2019-01-01") + random.integers(0, 1800, rows)
     return pl.DataFrame(
@@ -46,7 +48,9 @@ def table(tmp_path, monkeypatch) -> str:
 
 
 def test_a_useless_model_of_train_is_called_that(table):
-    assert "This model is no better than guessing: error 10.00" in fine("train", table, *USELESS).out
+    assert (
+        "This model is no better than guessing: error 10.00" in fine("train", table, *USELESS).out
+    )
     assert fine("train", table, *USELESS, "--json").json["figures"]["test"]["better"] is False
 
 
@@ -60,13 +64,27 @@ def test_a_useless_model_is_called_that(table):
     assert page.index("This model is no better than guessing") < page.index('id="section-grid"')
     again = f"pegasos tune {table} --kernel linear --lam 10 --drop customer --metric balanced-error"
     assert f"next:  {again}" in told.out and again in page
-    answer = fine("tune", table, "--kernel", "linear", "--lam", "10", "--drop", "customer", "--json", "--no-page").json
+    answer = fine(
+        "tune",
+        table,
+        "--kernel",
+        "linear",
+        "--lam",
+        "10",
+        "--drop",
+        "customer",
+        "--json",
+        "--no-page",
+    ).json
     assert answer["better_than_guessing"] is False
     assert answer["errors"]["test"]["guess"] == pytest.approx(0.1, abs=0.01)
     later = fine("run", "runs/churn/best.model", table)
     assert "guessing" in later.out
     churn(seed=8).write_csv("later.csv")
-    assert "This model is no better than guessing" in fine("run", "runs/churn/best.model", "later.csv").out
+    assert (
+        "This model is no better than guessing"
+        in fine("run", "runs/churn/best.model", "later.csv").out
+    )
 
 
 def test_a_useful_model_is_not(tmp_path, monkeypatch):
@@ -82,9 +100,16 @@ def test_a_useful_model_is_not(tmp_path, monkeypatch):
     ("options", "metric", "positive"),
     [
         (("--metric", "f1"), "f1", "churned"),
-        pytest.param(("--scoring", "f1", "--positive", "stayed"), "f1", "stayed", marks=pytest.mark.slow),
+        pytest.param(
+            ("--scoring", "f1", "--positive", "stayed"), "f1", "stayed", marks=pytest.mark.slow
+        ),
         pytest.param(("--metric", "brier"), "brier", None, marks=pytest.mark.slow),
-        pytest.param(("--scoring", "average_precision"), "average-precision", "churned", marks=pytest.mark.slow),
+        pytest.param(
+            ("--scoring", "average_precision"),
+            "average-precision",
+            "churned",
+            marks=pytest.mark.slow,
+        ),
         (("--cost", "churned>stayed:9,stayed>churned:1"), "cost", None),
     ],
 )
@@ -97,7 +122,9 @@ def test_metrics_are_chosen_by_and_shown(table, options, metric, positive):
     assert set(answer["figures"]) == {"out of fold", "training", "test"}
     for figure in answer["figures"].values():
         assert figure["low"] <= figure["value"] <= figure["high"]
-    assert answer["choice"]["setting"]["model"] == ("sdca-logistic" if metric == "brier" else "sdca")
+    assert answer["choice"]["setting"]["model"] == (
+        "sdca-logistic" if metric == "brier" else "sdca"
+    )
     page = Path("runs/churn/report.html").read_text()
     assert f"Test {metric}" in page
     assert "Without a model" in page
@@ -109,15 +136,39 @@ def test_metrics_are_chosen_by_and_shown(table, options, metric, positive):
 
 @pytest.mark.slow
 def test_class_weights_are_an_axis(table):
-    answer = fine("tune", table, *LINEAR, "--class-weight", "none,balanced", "--metric", "balanced-error", "--json").json
+    answer = fine(
+        "tune",
+        table,
+        *LINEAR,
+        "--class-weight",
+        "none,balanced",
+        "--metric",
+        "balanced-error",
+        "--json",
+    ).json
     assert len(answer["cells"]) == 4
     assert ["class_weight", "balanced"] in answer["choice"]["setting"]["options"]
-    told = fine("tune", table, *LINEAR, "--class-weight", "balanced", "--metric", "balanced-error", "--no-page").out
+    told = fine(
+        "tune",
+        table,
+        *LINEAR,
+        "--class-weight",
+        "balanced",
+        "--metric",
+        "balanced-error",
+        "--no-page",
+    ).out
     assert "choice:  sdca linear, balanced classes, λ = " in told
     usual = fine("tune", table, *LINEAR, "--metric", "balanced-error", "-o", "usual", "--json").json
-    assert len(usual["cells"]) == 4  # where classes are unbalanced, that is the default for such metrics
-    ordered = fine("tune", table, *LINEAR, "--metric", "average-precision", "-o", "ordered", "--json").json
-    assert len(ordered["cells"]) == 4  # the hinge loss alone has no reason to order rows that are all likelier to stay
+    assert (
+        len(usual["cells"]) == 4
+    )  # where classes are unbalanced, that is the default for such metrics
+    ordered = fine(
+        "tune", table, *LINEAR, "--metric", "average-precision", "-o", "ordered", "--json"
+    ).json
+    assert (
+        len(ordered["cells"]) == 4
+    )  # the hinge loss alone has no reason to order rows that are all likelier to stay
     logistic = ("-m", "sdca-logistic", *LINEAR, "--metric", "average-precision")
     assert len(fine("tune", table, *logistic, "-o", "logistic", "--json").json["cells"]) == 2
     assert "train takes one" in call("train", table, "--class-weight", "none,balanced").err
@@ -127,7 +178,10 @@ def test_class_weights_are_an_axis(table):
     ("options", "why"),
     [
         (("--metric", "blance"), "Did you mean 'balanced-error'?"),
-        (("--metric", "f1", "--positive", "gone"), "there is no class 'gone'; there are churned, stayed."),
+        (
+            ("--metric", "f1", "--positive", "gone"),
+            "there is no class 'gone'; there are churned, stayed.",
+        ),
         (("--positive", "churned"), "error looks at all of them"),
         (("--metric", "cost"), "--metric cost needs --cost"),
         (("--metric", "f1", "--cost", "a>b:1"), "--cost is for the metric cost, not for f1"),
@@ -137,7 +191,10 @@ def test_class_weights_are_an_axis(table):
         (("--cost", ">:"), "write true>answered:cost"),
         (("--threshold", "beauty"), "precision=0.9 or recall=0.8"),
         (("--threshold", "precision=2"), "precision=0.9 or recall=0.8"),
-        (("--metric", "matthews_corrcoef", "--positive", "churned"), "no meaning for scikit-learn's matthews_corrcoef"),
+        (
+            ("--metric", "matthews_corrcoef", "--positive", "churned"),
+            "no meaning for scikit-learn's matthews_corrcoef",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(table, options, why):
@@ -150,12 +207,31 @@ def test_what_makes_no_sense_is_refused(table, options, why):
 def test_costs_come_from_a_file_too(table):
     Path("costs.csv").write_text("true,answered,cost\nchurned,stayed,9\nstayed,churned,1\n")
     one = fine("tune", table, *LINEAR, "--cost", "costs.csv", "--json", "-o", "one").json
-    other = fine("tune", table, *LINEAR, "--cost", "churned>stayed:9,stayed>churned:1", "--json", "-o", "other").json
+    other = fine(
+        "tune",
+        table,
+        *LINEAR,
+        "--cost",
+        "churned>stayed:9,stayed>churned:1",
+        "--json",
+        "-o",
+        "other",
+    ).json
     assert one["choice"]["value"] == other["choice"]["value"]
 
 
 def test_thresholds_and_probabilities_from_table_to_predictions(table):
-    given = ("tune", table, *LINEAR, "--drop", "customer", "--threshold", "recall=0.7", "--positive", "churned")
+    given = (
+        "tune",
+        table,
+        *LINEAR,
+        "--drop",
+        "customer",
+        "--threshold",
+        "recall=0.7",
+        "--positive",
+        "churned",
+    )
     told = fine(*given).out
     assert "probabilities: " in told
     assert "for recall >= 0.7; out of fold" in told
@@ -164,7 +240,9 @@ def test_thresholds_and_probabilities_from_table_to_predictions(table):
     assert summary["calibration"]["error"] < 0.05 + summary["calibration"]["by_chance"]
     model = summary["model"]
     assert "threshold:" in fine("show", model).out
-    lines = fine("predict", model, table, "--what", "probabilities", "--keep", "customer").out.splitlines()
+    lines = fine(
+        "predict", model, table, "--what", "probabilities", "--keep", "customer"
+    ).out.splitlines()
     assert lines[0] == "customer,label,p_churned,p_stayed"
     rows = [line.split(",") for line in lines[1:]]
     assert [row[0] for row in rows[:2]] == [str(each) for each in churn()["customer"][:2]]
@@ -172,7 +250,12 @@ def test_thresholds_and_probabilities_from_table_to_predictions(table):
     called = [row[1] == "churned" for row in rows]
     assert np.mean(called) == pytest.approx(summary["threshold"]["share"], abs=0.08)
     page = Path("runs/churn/report.html").read_text()
-    for words in ("Probabilities and thresholds", "ROC curve", 'id="threshold"', "Reliability of probabilities"):
+    for words in (
+        "Probabilities and thresholds",
+        "ROC curve",
+        'id="threshold"',
+        "Reliability of probabilities",
+    ):
         assert words in page
     brier = fine("run", model, table, "--metric", "brier", "--json").json["figures"]["training"]
     assert brier["better"]
@@ -205,7 +288,11 @@ def test_models_without_probabilities_are_compared_by_calibrated_ones(table):
 def test_examples_of_tune_work(table):
     """Options go to the models for which they mean something, and that is said."""
     told = fine("tune", "--help").out
-    examples = [line.strip() for line in told.splitlines() if line.strip().startswith("pegasos tune my.csv -m")]
+    examples = [
+        line.strip()
+        for line in told.splitlines()
+        if line.strip().startswith("pegasos tune my.csv -m")
+    ]
     assert examples
     for example in examples:
         arguments = shlex.split(example)[1:]
@@ -237,7 +324,9 @@ def test_describe_speaks_in_options(table):
 
 def test_predictions_carry_columns_along(table):
     fine("train", table, "--drop", "customer", "-o", "m.model")
-    lines = fine("predict", "m.model", table, "--keep", "customer", "--keep", "since").out.splitlines()
+    lines = fine(
+        "predict", "m.model", table, "--keep", "customer", "--keep", "since"
+    ).out.splitlines()
     assert lines[0] == "customer,since,label"
     assert lines[1].startswith(",".join(str(each) for each in churn().row(0)[:2]))
     assert "has no column 'name'" in call("predict", "m.model", table, "--keep", "name").err
@@ -248,7 +337,10 @@ def test_predictions_carry_columns_along(table):
 def test_rbf_says_which_number_it_wants(table):
     answer = call("train", table, "--kernel", "rbf:0.1")
     assert answer.code == 2
-    assert "gaussian:gamma=0.1 for exp(-γ|x-z|²), as in scikit-learn, or gaussian:0.1 for a variance" in answer.err
+    assert (
+        "gaussian:gamma=0.1 for exp(-γ|x-z|²), as in scikit-learn, or gaussian:0.1 for a variance"
+        in answer.err
+    )
     assert fine("train", table, "--kernel", "rbf:gamma=0.1", "-o", "m.model").code == 0
 
 

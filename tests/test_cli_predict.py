@@ -20,7 +20,10 @@ from pegasos.program.modelfile import load
 def models(tmp_path, monkeypatch):
     """Models of a plain and of a messy table; of two classes and of three."""
     monkeypatch.chdir(tmp_path)
-    plain, mixed = written(numbers(), tmp_path / "plain.csv"), written(messy(), tmp_path / "messy.csv")
+    plain, mixed = (
+        written(numbers(), tmp_path / "plain.csv"),
+        written(messy(), tmp_path / "messy.csv"),
+    )
     fine("train", plain, "-m", "logistic", "--kernel", "gaussian", "-o", "plain.model")
     fine("train", mixed, "-m", "logistic", "-o", "messy.model")
     fine("train", plain, "-m", "sdca", "-o", "hinge.model")
@@ -35,7 +38,12 @@ def test_labels_are_those_of_the_estimator_in_the_order_of_rows(models):
     for name, frame in (("plain", numbers()), ("messy", messy())):
         labels = [row["label"] for row in lines(fine("predict", f"{name}.model", f"{name}.csv"))]
         features = frame.drop(frame.columns[-1])
-        assert labels == load(f"{name}.model").predict(features if name == "messy" else features.to_numpy()).tolist()
+        assert (
+            labels
+            == load(f"{name}.model")
+            .predict(features if name == "messy" else features.to_numpy())
+            .tolist()
+        )
 
 
 def test_scores_of_two_classes_are_one_column_positive_for_the_second(models):
@@ -52,7 +60,9 @@ def test_scores_and_probabilities_of_three_classes(models):
         names = [f"{prefix}kind {number}" for number in range(3)]
         assert list(found[0]) == ["label", *names]
         values = np.array([[float(row[name]) for name in names] for row in found])
-        assert [row["label"] for row in found] == [f"kind {place}" for place in values.argmax(axis=1)]
+        assert [row["label"] for row in found] == [
+            f"kind {place}" for place in values.argmax(axis=1)
+        ]
         if what == "probabilities":
             np.testing.assert_allclose(values.sum(axis=1), 1)
 
@@ -62,11 +72,15 @@ def test_kernel_values_are_computed_once_whatever_is_written(models, monkeypatch
     asked = []
     original = one_vs_all.kernel_columns
     monkeypatch.setattr(
-        one_vs_all, "kernel_columns", lambda kernel, support, X: asked.append(len(X)) or original(kernel, support, X)
+        one_vs_all,
+        "kernel_columns",
+        lambda kernel, support, X: asked.append(len(X)) or original(kernel, support, X),
     )
     found = lines(fine("predict", "plain.model", "plain.csv", "--what", what))
     assert sum(asked) == len(found) == 150
-    assert [row["label"] for row in found] == load("plain.model").predict(numbers().drop("y").to_numpy()).tolist()
+    assert [row["label"] for row in found] == load("plain.model").predict(
+        numbers().drop("y").to_numpy()
+    ).tolist()
 
 
 def test_a_model_without_probabilities_says_what_has_them(models):
@@ -80,18 +94,26 @@ def test_json_lines_hold_the_same(models):
     text = fine("predict", "plain.model", "plain.csv", "--what", "scores", "--json").out
     found = [json.loads(line) for line in text.splitlines()]
     told = lines(fine("predict", "plain.model", "plain.csv", "--what", "scores"))
-    assert [(row["label"], repr(row["score"])) for row in found] == [(row["label"], row["score"]) for row in told]
+    assert [(row["label"], repr(row["score"])) for row in found] == [
+        (row["label"], row["score"]) for row in told
+    ]
 
 
 def test_columns_in_any_order_and_further_ones(models):
     wanted = fine("predict", "messy.model", "messy.csv").out
     changed = messy().select("city", "width", "length").with_columns(more=pl.lit("x"))
     assert fine("predict", "messy.model", written(changed, models / "changed.csv")).out == wanted
-    assert fine("predict", "messy.model", written(changed, models / "changed.parquet")).out == wanted
+    assert (
+        fine("predict", "messy.model", written(changed, models / "changed.parquet")).out == wanted
+    )
 
 
 def test_missing_columns_are_named(models):
-    answer = call("predict", "messy.model", written(messy().drop("width").rename({"city": "town"}), models / "less.csv"))
+    answer = call(
+        "predict",
+        "messy.model",
+        written(messy().drop("width").rename({"city": "town"}), models / "less.csv"),
+    )
     assert answer.code == 3
     assert "width, city" in answer.err
     assert answer.out == ""
@@ -104,7 +126,11 @@ def test_unseen_categories_and_gaps_are_fine(models):
 
 def test_a_gap_where_training_had_none_is_named(models):
     answer = call(
-        "predict", "plain.model", written(pl.DataFrame({"a": [1.0, None], "b": [1.0, 2.0], "c": [0.0, 0.0]}), models / "g.csv")
+        "predict",
+        "plain.model",
+        written(
+            pl.DataFrame({"a": [1.0, None], "b": [1.0, 2.0], "c": [0.0, 0.0]}), models / "g.csv"
+        ),
     )
     assert answer.code == 3
     assert "column 'a'" in answer.err
@@ -134,14 +160,18 @@ def test_chunks_give_what_the_whole_gives(models, monkeypatch, name, ending):
 
 def lines_of(text):
     found = list(csv.reader(io.StringIO(text)))
-    return [row[0] for row in found], np.array([[float(value) for value in row[1:]] for row in found[1:]])
+    return [row[0] for row in found], np.array(
+        [[float(value) for value in row[1:]] for row in found[1:]]
+    )
 
 
 def test_a_file_is_written_whole_or_not_at_all(models, monkeypatch):
     answer = fine("predict", "plain.model", "plain.csv", "-o", "new/labels.csv")
     assert answer.out == ""
     assert "150 rows: new/labels.csv" in answer.err
-    assert (models / "new/labels.csv").read_text() == fine("predict", "plain.model", "plain.csv").out
+    assert (models / "new/labels.csv").read_text() == fine(
+        "predict", "plain.model", "plain.csv"
+    ).out
 
     whole = datasets.stream
 

@@ -24,7 +24,9 @@ PROGRAM = Path(sys.executable).with_name("pegasos")
 COMMANDS = ("describe", "train", "run", "evaluate", "predict", "tune", "show", "models", "demo")
 ESCAPE = re.compile(r"\x1b")
 
-pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="the program is not installed beside this Python")
+pytestmark = pytest.mark.skipif(
+    not PROGRAM.exists(), reason="the program is not installed beside this Python"
+)
 
 
 def program(*arguments, code=0, folder=None, text=None, **environment):
@@ -50,7 +52,11 @@ def program(*arguments, code=0, folder=None, text=None, **environment):
 def files(tmp_path_factory):
     """The same 150 rows in every format; in HDF5 the last 30 are the test group."""
     folder = tmp_path_factory.mktemp("formats")
-    frame = numbers().with_columns(y=(numbers()["y"] == "yes").cast(int)).rename({"a": "x1", "b": "x2", "c": "x3"})
+    frame = (
+        numbers()
+        .with_columns(y=(numbers()["y"] == "yes").cast(int))
+        .rename({"a": "x1", "b": "x2", "c": "x3"})
+    )
     X, y = frame.drop("y").to_numpy(), frame["y"].to_numpy()
     written(frame, folder / "csv.csv")
     written(frame, folder / "parquet.parquet")
@@ -65,7 +71,15 @@ def files(tmp_path_factory):
     return folder
 
 
-NAMES = ("csv.csv", "parquet.parquet", "svmlight.svm", "gz.svm.gz", "bz2.svm.bz2", "npz.npz", "hdf5.h5")
+NAMES = (
+    "csv.csv",
+    "parquet.parquet",
+    "svmlight.svm",
+    "gz.svm.gz",
+    "bz2.svm.bz2",
+    "npz.npz",
+    "hdf5.h5",
+)
 
 
 #: The same everywhere, so that models can be compared.
@@ -75,7 +89,10 @@ OPTIONS = ("--scale", "none", "--lam", "0.01", "--json", "-q")
 @pytest.fixture(scope="module")
 def trained(files):
     """What train says of each file."""
-    return {name: fine("train", files / name, *OPTIONS, "-o", files / f"{name}.model").json for name in NAMES}
+    return {
+        name: fine("train", files / name, *OPTIONS, "-o", files / f"{name}.model").json
+        for name in NAMES
+    }
 
 
 @pytest.mark.xdist_group("formats")
@@ -83,7 +100,15 @@ def test_train_agrees_on_all_formats(files, trained):
     for name in NAMES[:-1]:
         assert trained[name]["errors"] == trained["csv.csv"]["errors"]
     assert trained["hdf5.h5"]["errors"]["test"]["rows"] == 30
-    piped = program("train", "-", *OPTIONS, "-o", "stdin.model", folder=files, text=(files / "csv.csv").read_text())
+    piped = program(
+        "train",
+        "-",
+        *OPTIONS,
+        "-o",
+        "stdin.model",
+        folder=files,
+        text=(files / "csv.csv").read_text(),
+    )
     assert json.loads(piped.stdout)["errors"] == trained["csv.csv"]["errors"]
 
 
@@ -97,8 +122,13 @@ def test_run_and_predict_agree_on_all_formats(files, trained):
         found = fine("run", files / "csv.csv.model", files / name, "--json").json["errors"]
         assert found["training"] == wanted["training"]
         assert name == "hdf5.h5" or found["test"] == wanted["test"]
-        assert sum(each["mistakes"] for each in found.values()) == sum(each["mistakes"] for each in wanted.values())
-        assert fine("run", files / f"{name}.model", files / name, "--json").json["errors"] == trained[name]["errors"]
+        assert sum(each["mistakes"] for each in found.values()) == sum(
+            each["mistakes"] for each in wanted.values()
+        )
+        assert (
+            fine("run", files / f"{name}.model", files / name, "--json").json["errors"]
+            == trained[name]["errors"]
+        )
         assert fine("predict", files / "csv.csv.model", files / name).out == labels
 
 
@@ -143,9 +173,14 @@ def test_exit_codes(tmp_path, monkeypatch):
 
 def test_a_reader_that_leaves_is_no_error_to_talk_about(tmp_path):
     written(numbers(20_000), tmp_path / "my.csv")
-    fine("train", tmp_path / "my.csv", "-m", "pegasos", "--epochs", "1", "-o", tmp_path / "my.model")
+    fine(
+        "train", tmp_path / "my.csv", "-m", "pegasos", "--epochs", "1", "-o", tmp_path / "my.model"
+    )
     with subprocess.Popen(
-        [PROGRAM, "predict", "my.model", "my.csv"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [PROGRAM, "predict", "my.model", "my.csv"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as process:
         assert process.stdout.readline() == b"label\n"
         process.stdout.close()
@@ -158,7 +193,9 @@ def test_an_interrupted_tune_goes_on_where_it_was(tmp_path, monkeypatch):
     written(numbers(800), tmp_path / "my.csv")
     grid = ("-m", "pegasos", "--kernel", "gaussian:0.1s:10s:5", "--epochs", "1,30", "--cv", "3")
     command = [PROGRAM, "tune", "my.csv", *grid, "-o", "run"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         end = time.monotonic() + 120
         while _cells(tmp_path / "run") == 0 and process.poll() is None and time.monotonic() < end:
             time.sleep(0.02)
@@ -187,7 +224,9 @@ def _stamps(folder):
     if not (folder / "sweep.sqlite").exists():
         return set()
     try:
-        with sqlite3.connect(f"file:{folder / 'sweep.sqlite'}?mode=ro", uri=True, timeout=10) as connection:
+        with sqlite3.connect(
+            f"file:{folder / 'sweep.sqlite'}?mode=ro", uri=True, timeout=10
+        ) as connection:
             found = set(connection.execute("SELECT rowid, params, fold FROM cells"))
         connection.close()
     except sqlite3.OperationalError:
@@ -237,7 +276,9 @@ def test_completion():
 
 
 def test_python_m_pegasos_is_the_same_program():
-    done = subprocess.run([sys.executable, "-m", "pegasos", "--version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "pegasos", "--version"], capture_output=True, text=True, check=True
+    )
     assert done.stdout.startswith("pegasos ")
 
 
@@ -255,7 +296,9 @@ sys.argv = ["pegasos", "train", "my.csv"]
 from pegasos.__main__ import main
 main()
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
     assert done.returncode == 1
     assert "pip install '.[" in done.stderr
     assert "Traceback" not in done.stderr
@@ -267,7 +310,9 @@ def test_output_that_cannot_show_a_letter_is_no_error():
 
 
 LADDER = [
-    [*model, *more] for model in (["-m", "perceptron"], ["-m", "pegasos"], ["-m", "logistic"]) for more in ([], ["--expand", "2"])
+    [*model, *more]
+    for model in (["-m", "perceptron"], ["-m", "pegasos"], ["-m", "logistic"])
+    for more in ([], ["--expand", "2"])
 ]
 LADDER += [["-m", model, "--kernel", "polynomial:3"] for model in ("perceptron", "pegasos")]
 
@@ -278,8 +323,14 @@ def test_the_eight_algorithms_of_the_ladder_on_binary10(options, tmp_path):
     from samples import real_data
 
     where = {"PEGASOS_DATA": str(real_data("binary10.csv").parent)}
-    trained = json.loads(program("train", "binary10", *options, "-o", "m.model", "--json", folder=tmp_path, **where).stdout)
-    found = json.loads(program("run", "m.model", "binary10", "--json", folder=tmp_path, **where).stdout)
+    trained = json.loads(
+        program(
+            "train", "binary10", *options, "-o", "m.model", "--json", folder=tmp_path, **where
+        ).stdout
+    )
+    found = json.loads(
+        program("run", "m.model", "binary10", "--json", folder=tmp_path, **where).stdout
+    )
     assert found["errors"] == trained["errors"]
     assert trained["errors"]["test"]["rows"] == 2000
     assert trained["errors"]["test"]["error"] < (0.45 if "perceptron" in options else 0.35)

@@ -25,7 +25,9 @@ def trained(request, tmp_path, monkeypatch):
     frame = request.param()
     path = written(frame, tmp_path / "table.csv")
     label = frame.columns[-1]
-    told = fine("train", path, "--label", label, "--kernel", "gaussian", "-o", "table.model", "--json").json
+    told = fine(
+        "train", path, "--label", label, "--kernel", "gaussian", "-o", "table.model", "--json"
+    ).json
     return frame, path, told["errors"]
 
 
@@ -46,7 +48,11 @@ def test_evaluate_is_the_same_command(trained):
 
 def test_neither_order_nor_further_columns_nor_format_matter(trained, tmp_path):
     frame, _, told = trained
-    changed = frame.sample(fraction=1, shuffle=True, seed=1).select(*reversed(frame.columns)).with_columns(extra=pl.lit("more"))
+    changed = (
+        frame.sample(fraction=1, shuffle=True, seed=1)
+        .select(*reversed(frame.columns))
+        .with_columns(extra=pl.lit("more"))
+    )
     for name in ("other.csv", "other.parquet"):
         assert errors(written(changed, tmp_path / name))[0] == told
 
@@ -81,7 +87,10 @@ def test_only_training_rows_have_no_test_error(trained, tmp_path):
     found, notes = errors(written(old, tmp_path / "old.csv"))
     assert found == {"training": told["training"]}
     assert "no test error" in notes[0]
-    assert not any(line.startswith("test") for line in fine("run", "table.model", tmp_path / "old.csv").out.splitlines())
+    assert not any(
+        line.startswith("test")
+        for line in fine("run", "table.model", tmp_path / "old.csv").out.splitlines()
+    )
 
 
 def test_training_rows_among_new_ones_are_told_apart_and_told(trained, tmp_path):
@@ -98,11 +107,15 @@ def test_copies_across_the_split_are_counted_one_by_one(tmp_path, monkeypatch):
     """Each row twice: what is in training k times is known k times, and every other copy is a test row."""
     monkeypatch.chdir(tmp_path)
     frame = pl.concat([numbers(60), numbers(60)])
-    told = fine("train", written(frame, tmp_path / "twice.csv"), "-o", "twice.model", "--json").json["errors"]
+    told = fine(
+        "train", written(frame, tmp_path / "twice.csv"), "-o", "twice.model", "--json"
+    ).json["errors"]
     found, _ = errors(tmp_path / "twice.csv", "twice.model")
     assert found == told
     assert (found["training"]["rows"], found["test"]["rows"]) == (96, 24)
-    three, _ = errors(written(pl.concat([frame, numbers(60)]), tmp_path / "thrice.csv"), "twice.model")
+    three, _ = errors(
+        written(pl.concat([frame, numbers(60)]), tmp_path / "thrice.csv"), "twice.model"
+    )
     assert (three["training"]["rows"], three["test"]["rows"]) == (96, 84)
 
 
@@ -110,22 +123,37 @@ def _rows(frame, training):
     """The rows on one side of the split that train drew: its seed is 0, by class."""
     from sklearn.model_selection import train_test_split
 
-    sides = train_test_split(np.arange(len(frame)), test_size=0.2, random_state=0, stratify=frame[frame.columns[-1]].to_numpy())
+    sides = train_test_split(
+        np.arange(len(frame)),
+        test_size=0.2,
+        random_state=0,
+        stratify=frame[frame.columns[-1]].to_numpy(),
+    )
     return frame[np.sort(sides[0 if training else 1])]
 
 
 def test_the_same_label_written_otherwise_is_the_same(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame = numbers().with_columns(y=(pl.col("y") == "yes").cast(pl.Int64))
-    told = fine("train", written(frame, tmp_path / "whole.csv"), "-o", "m.model", "--json").json["errors"]
+    told = fine("train", written(frame, tmp_path / "whole.csv"), "-o", "m.model", "--json").json[
+        "errors"
+    ]
     floats = written(frame.with_columns(pl.col("y").cast(pl.Float64)), tmp_path / "floats.parquet")
     assert errors(floats, "m.model")[0] == told
 
 
-def test_labels_that_are_not_whole_numbers_are_compared_as_numbers_in_every_chunk(tmp_path, monkeypatch):
+def test_labels_that_are_not_whole_numbers_are_compared_as_numbers_in_every_chunk(
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
-    frame = numbers(400).with_columns(y=pl.when(pl.col("y") == "yes").then(1.0).otherwise(1.5)).sort("y")
-    told = fine("train", written(frame, tmp_path / "halves.csv"), "-o", "m.model", "--json").json["errors"]
+    frame = (
+        numbers(400)
+        .with_columns(y=pl.when(pl.col("y") == "yes").then(1.0).otherwise(1.5))
+        .sort("y")
+    )
+    told = fine("train", written(frame, tmp_path / "halves.csv"), "-o", "m.model", "--json").json[
+        "errors"
+    ]
     _in_small_chunks(monkeypatch)
     assert errors(tmp_path / "halves.csv", "m.model")[0] == told
 
@@ -140,7 +168,9 @@ def _in_small_chunks(monkeypatch):
     from pegasos.program.jobs import datasets
 
     whole = datasets.stream
-    monkeypatch.setattr(datasets, "stream", lambda *args, **options: whole(*args, **options, chunk=500))
+    monkeypatch.setattr(
+        datasets, "stream", lambda *args, **options: whole(*args, **options, chunk=500)
+    )
 
 
 def test_a_file_without_a_header_whose_label_is_not_the_last(tmp_path, monkeypatch):
@@ -164,12 +194,19 @@ def test_a_model_without_row_hashes_says_so(tmp_path):
 def test_a_pipeline_that_python_saved_takes_tables_with_words(tmp_path):
     frame = messy()
     numbers_and_words = ColumnTransformer(
-        [("numbers", SimpleImputer(), ["length", "width"]), ("words", OneHotEncoder(handle_unknown="ignore"), ["city"])]
+        [
+            ("numbers", SimpleImputer(), ["length", "width"]),
+            ("words", OneHotEncoder(handle_unknown="ignore"), ["city"]),
+        ]
     )
-    pipeline = make_pipeline(numbers_and_words, SDCA(lam=0.01)).fit(frame.drop("species"), frame["species"].to_numpy())
+    pipeline = make_pipeline(numbers_and_words, SDCA(lam=0.01)).fit(
+        frame.drop("species"), frame["species"].to_numpy()
+    )
     save(pipeline, tmp_path / "python.model")
     path = written(frame, tmp_path / "messy.csv")
-    found = fine("run", tmp_path / "python.model", path, "--label", "species", "--json").json["errors"]
+    found = fine("run", tmp_path / "python.model", path, "--label", "species", "--json").json[
+        "errors"
+    ]
     wrong = int((pipeline.predict(frame.drop("species")) != frame["species"].to_numpy()).sum())
     assert found["all (training rows unknown)"]["mistakes"] == wrong
     assert "C = 1/(λ m), m unknown" in fine("show", tmp_path / "python.model").out
@@ -177,8 +214,18 @@ def test_a_pipeline_that_python_saved_takes_tables_with_words(tmp_path):
 
 def test_a_card_of_ones_own_is_no_obstacle(tmp_path):
     frame = numbers()
-    learner = Perceptron(random_state=0).fit(frame.select("a", "b", "c").to_numpy(), frame["y"].to_numpy())
-    strange = {"data": "mine", "split": 7, "classes": ["x"], "errors": {"test": 3}, "label": 5, "frame": "yes", "command": None}
+    learner = Perceptron(random_state=0).fit(
+        frame.select("a", "b", "c").to_numpy(), frame["y"].to_numpy()
+    )
+    strange = {
+        "data": "mine",
+        "split": 7,
+        "classes": ["x"],
+        "errors": {"test": 3},
+        "label": 5,
+        "frame": "yes",
+        "command": None,
+    }
     save(learner, tmp_path / "python.model", card=strange)
     path = written(frame.rename({"a": "x1", "b": "x2", "c": "x3"}), tmp_path / "new.csv")
     assert "C = 1/(λ m)" not in fine("show", tmp_path / "python.model").out
@@ -188,7 +235,9 @@ def test_a_card_of_ones_own_is_no_obstacle(tmp_path):
 
 
 def test_what_does_not_fit_a_card_is_left_out():
-    known = ModelCard(label="y", image=(2, 3), errors={"test": ErrorCount(5, 1, 0.2, 0.1, 0.3)}, classes={"a": 1})
+    known = ModelCard(
+        label="y", image=(2, 3), errors={"test": ErrorCount(5, 1, 0.2, 0.1, 0.3)}, classes={"a": 1}
+    )
     assert ModelCard.read(to_json(known)) == known
     strange = {
         "image": [1, 2, 3],
@@ -203,8 +252,14 @@ def test_what_does_not_fit_a_card_is_left_out():
 
 def test_damaged_lists_of_columns_are_bad_models(tmp_path):
     frame = numbers()
-    learner = Perceptron(random_state=0).fit(frame.select("a", "b", "c").to_numpy(), frame["y"].to_numpy())
-    for columns in ([{"name": "a", "kind": "number"}], [1, 2, 3], [{"name": "a", "kind": "code"}] * 3):
+    learner = Perceptron(random_state=0).fit(
+        frame.select("a", "b", "c").to_numpy(), frame["y"].to_numpy()
+    )
+    for columns in (
+        [{"name": "a", "kind": "number"}],
+        [1, 2, 3],
+        [{"name": "a", "kind": "code"}] * 3,
+    ):
         save(learner, tmp_path / "odd.model", card={"columns": columns})
         assert call("show", tmp_path / "odd.model").code == 4
 
@@ -222,7 +277,11 @@ def test_a_files_own_test_group_is_honoured(tmp_path, monkeypatch):
     assert errors("own.h5", "own.model")[0] == told
     fine("train", "own.h5", "--test-size", "0.2", "-o", "inner.model")
     found, _ = errors("own.h5", "inner.model")
-    assert {name: each["rows"] for name, each in found.items()} == {"training": 104, "test group": 70, "other new rows": 26}
+    assert {name: each["rows"] for name, each in found.items()} == {
+        "training": 104,
+        "test group": 70,
+        "other new rows": 26,
+    }
 
 
 def test_the_same_in_npz(tmp_path, monkeypatch):
@@ -238,13 +297,23 @@ def test_the_same_in_npz(tmp_path, monkeypatch):
 def test_groups_stay_together(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame = numbers(200).with_columns(person=pl.Series(np.arange(200) // 8))
-    told = fine("train", written(frame, tmp_path / "people.csv"), "--group", "person", "--label", "y", "--json").json
+    told = fine(
+        "train",
+        written(frame, tmp_path / "people.csv"),
+        "--group",
+        "person",
+        "--label",
+        "y",
+        "--json",
+    ).json
     assert errors("people.csv", told["model"])[0] == told["errors"]
     model = read_model(told["model"])
     assert model.card["split"]["kind"] == "random groups"
     from pegasos.program.tables.row_hashes import hash_rows
 
-    known = np.isin(hash_rows(frame.select("a", "b", "c").to_numpy(), frame["y"].to_numpy()), model.rows)
+    known = np.isin(
+        hash_rows(frame.select("a", "b", "c").to_numpy(), frame["y"].to_numpy()), model.rows
+    )
     for person in range(25):
         assert len(set(known[np.arange(200) // 8 == person])) == 1
 

@@ -23,9 +23,15 @@ def table(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["-m", "perceptron", "--lam", "1"], "--lam means nothing to perceptron; it is for pegasos"),
+        (
+            ["-m", "perceptron", "--lam", "1"],
+            "--lam means nothing to perceptron; it is for pegasos",
+        ),
         (["-m", "perceptron", "--n-iter", "10"], "--n-iter means nothing to perceptron"),
-        (["-m", "sdca", "--average", "yes"], "--average means nothing to sdca; it is for perceptron, pegasos, logistic"),
+        (
+            ["-m", "sdca", "--average", "yes"],
+            "--average means nothing to sdca; it is for perceptron, pegasos, logistic",
+        ),
         (["-m", "pegasos", "--tol", "0.1"], "--tol means nothing to pegasos"),
         (["-m", "sdca", "--projection"], "--projection means nothing to sdca"),
         (["-m", "sdca", "--batch-size", "3"], "--batch-size means nothing to sdca"),
@@ -35,13 +41,19 @@ def table(tmp_path, monkeypatch):
         (["--kernel", "linear", "--kernel", "gaussian"], "--kernel has 2 values"),
         (["--expand", "2,3"], "--expand has 2 values"),
         (["--lam", "1", "--C", "1"], "give --lam or --C, not both"),
-        (["-m", "pegasos", "--n-iter", "9", "--epochs", "9"], "give --n-iter (steps) or --epochs (passes), not both"),
+        (
+            ["-m", "pegasos", "--n-iter", "9", "--epochs", "9"],
+            "give --n-iter (steps) or --epochs (passes), not both",
+        ),
         (["--lam", "0"], "--lam must be a finite number above 0"),
         (["--C", "-1"], "--C must be a finite number above 0"),
         (["--C", "1e308"], "λ = 1/(C m) must be"),
         (["--tol", "0"], "--tol must be"),
         (["--drop-outliers", "-1"], "--drop-outliers must be"),
-        (["--sampling", "in-order"], "--sampling must be permutation or fixed-permutation or uniform"),
+        (
+            ["--sampling", "in-order"],
+            "--sampling must be permutation or fixed-permutation or uniform",
+        ),
         (["--scale", "standard"], "--scale must be none, normalize or standardize"),
         (["-m", "pegasos", "--average", "2"], "--average must be no, yes or a share"),
         (["--memory", "lots"], "--memory must be a size such as 2GB"),
@@ -76,7 +88,19 @@ def test_an_expansion_that_no_memory_holds_is_refused_before_it_is_tried(table):
 
 def test_cost_is_exactly_that_of_svc(table):
     """λ = 1/(C m), so the objective reached is that of SVC with the same C and kernel."""
-    answer = fine("train", table, "--C", "2", "--kernel", "gaussian:3", "--tol", "1e-6", "--test-size", "0.2", "--json").json
+    answer = fine(
+        "train",
+        table,
+        "--C",
+        "2",
+        "--kernel",
+        "gaussian:3",
+        "--tol",
+        "1e-6",
+        "--test-size",
+        "0.2",
+        "--json",
+    ).json
     rows = answer["errors"]["training"]["rows"]
     assert answer["learner"]["lam"] == pytest.approx(1 / (2 * rows), rel=1e-12)
     assert answer["learner"]["cost"] == pytest.approx(2, rel=1e-12)
@@ -86,7 +110,11 @@ def test_cost_is_exactly_that_of_svc(table):
     X, y = frame.select("a", "b", "c").to_numpy(), frame["y"].to_numpy()
     ours = model.estimator.decision_function(X)
     # SVC has a free intercept, ours has none here: the signs agree nearly everywhere, the sizes nearly so.
-    theirs = SVC(C=2, gamma=1 / 6).fit(StandardScaler().fit_transform(X), y).decision_function(StandardScaler().fit_transform(X))
+    theirs = (
+        SVC(C=2, gamma=1 / 6)
+        .fit(StandardScaler().fit_transform(X), y)
+        .decision_function(StandardScaler().fit_transform(X))
+    )
     assert np.mean(np.sign(ours) == np.sign(theirs)) > 0.9
 
 
@@ -98,7 +126,9 @@ def test_cost_counts_the_rows_that_are_left_without_outliers(table):
     assert 0 < learned < answer["errors"]["training"]["rows"]
     assert answer["learner"]["lam"] == pytest.approx(1 / (2 * learned), rel=1e-12)
     assert "outliers" in fine("show", answer["model"]).out
-    assert fine("show", answer["model"], "--json").json["learner"]["cost"] == pytest.approx(2, rel=1e-12)
+    assert fine("show", answer["model"], "--json").json["learner"]["cost"] == pytest.approx(
+        2, rel=1e-12
+    )
 
 
 def test_options_reach_the_learner(table):
@@ -116,16 +146,35 @@ def test_options_reach_the_learner(table):
         "--sampling",
         "uniform",
     ]
-    more = ["--projection", "--seed", "5", "--class-weight", "yes=2,no=1", "--kernel", "polynomial:2:coef0=0"]
-    found = read_model(fine("train", table, *options, *more, "--json").json["model"]).estimator.steps[-1][1]
-    wanted = {"lam": 0.01, "n_iter": 500, "average": 0.5, "batch_size": 2, "sampling": "uniform", "projection": True}
+    more = [
+        "--projection",
+        "--seed",
+        "5",
+        "--class-weight",
+        "yes=2,no=1",
+        "--kernel",
+        "polynomial:2:coef0=0",
+    ]
+    found = read_model(
+        fine("train", table, *options, *more, "--json").json["model"]
+    ).estimator.steps[-1][1]
+    wanted = {
+        "lam": 0.01,
+        "n_iter": 500,
+        "average": 0.5,
+        "batch_size": 2,
+        "sampling": "uniform",
+        "projection": True,
+    }
     assert {name: found.get_params()[name] for name in wanted} == wanted
     assert found.random_state == 5
     assert {str(key): value for key, value in found.class_weight.items()} == {"yes": 2.0, "no": 1.0}
     assert repr(found.kernel) == "Polynomial(degree=2, coef0=0.0)"
 
 
-@pytest.mark.parametrize(("text", "value"), [("no", False), ("yes", True), ("0.25", 0.25), ("True", True)])
+@pytest.mark.parametrize(
+    ("text", "value"), [("no", False), ("yes", True), ("0.25", 0.25), ("True", True)]
+)
 def test_average(text, value):
     assert option_values.grids(LearningOptions(average=text), 10)["average"] == [value]
 

@@ -25,7 +25,17 @@ from pegasos.search.advice import Advice
 from pegasos.search.settings import Setting
 
 #: A grid that takes no time.
-SMALL = ("--no-page", "--kernel", "linear", "--kernel", "gaussian:1s", "--lam", "1e-3:1e-1:2", "--cv", "3")
+SMALL = (
+    "--no-page",
+    "--kernel",
+    "linear",
+    "--kernel",
+    "gaussian:1s",
+    "--lam",
+    "1e-3:1e-1:2",
+    "--cv",
+    "3",
+)
 
 
 @pytest.fixture
@@ -35,7 +45,11 @@ def table(tmp_path, monkeypatch):
 
 
 def without_times(result):
-    return {name: value for name, value in result.items() if name not in ("seconds", "folder", "model", "command")}
+    return {
+        name: value
+        for name, value in result.items()
+        if name not in ("seconds", "folder", "model", "command")
+    }
 
 
 def test_without_options_on_a_messy_table(tmp_path, monkeypatch):
@@ -46,7 +60,11 @@ def test_without_options_on_a_messy_table(tmp_path, monkeypatch):
         assert word in answer.out
     assert "missing numbers in width" in answer.err
     assert "text column city" in answer.err
-    following = [line.split("pegasos ", 1)[1] for line in answer.out.splitlines() if re.search(r"^(next:)? +pegasos ", line)]
+    following = [
+        line.split("pegasos ", 1)[1]
+        for line in answer.out.splitlines()
+        if re.search(r"^(next:)? +pegasos ", line)
+    ]
     assert following == [
         "show runs/messy/best.model",
         "run runs/messy/best.model messy.csv",
@@ -72,8 +90,14 @@ def test_without_options_on_a_messy_table(tmp_path, monkeypatch):
         else:
             assert (row["error"], cell.value) == ("", None)
             assert float(row["ended_value"]) >= float(row["ended_leader"]) >= 0
-    assert {type(cell.setting.kernel) for cell in summary.cells} == {type(None), Polynomial, Gaussian}
-    assert summary.choice.value == min(cell.value for cell in summary.cells if cell.value is not None)
+    assert {type(cell.setting.kernel) for cell in summary.cells} == {
+        type(None),
+        Polynomial,
+        Gaussian,
+    }
+    assert summary.choice.value == min(
+        cell.value for cell in summary.cells if cell.value is not None
+    )
     ended = sum(cell.ended is not None for cell in summary.cells)
     assert ended > 20
     assert f"{ended} of 47 settings ended early" in answer.out
@@ -89,7 +113,9 @@ def test_every_lam_in_print_has_its_cost(table):
 def test_the_folder_goes_on_where_it_was(table, monkeypatch):
     first = fine("tune", table, *SMALL, "-o", "here", "--json").json
     walked = []
-    monkeypatch.setattr("pegasos.search.sweep.Schedule.run", lambda self, units, *rest: walked.extend(units) or True)
+    monkeypatch.setattr(
+        "pegasos.search.sweep.Schedule.run", lambda self, units, *rest: walked.extend(units) or True
+    )
     again = fine("tune", table, *SMALL, "-o", "here", "--json").json
     assert walked == []
     assert without_times(again) == without_times(first)
@@ -113,8 +139,12 @@ def test_a_folder_of_other_data_is_refused_with_a_way_out(table, tmp_path):
 
 
 def test_jobs_never_change_a_result(table):
-    one = fine("tune", table, *SMALL, "-m", "pegasos", "-m", "sdca", "--jobs", "1", "-o", "one", "--json").json
-    two = fine("tune", table, *SMALL, "-m", "pegasos", "-m", "sdca", "--jobs", "2", "-o", "two", "--json").json
+    one = fine(
+        "tune", table, *SMALL, "-m", "pegasos", "-m", "sdca", "--jobs", "1", "-o", "one", "--json"
+    ).json
+    two = fine(
+        "tune", table, *SMALL, "-m", "pegasos", "-m", "sdca", "--jobs", "2", "-o", "two", "--json"
+    ).json
     assert without_times(one) == without_times(two)
 
 
@@ -136,8 +166,16 @@ def test_several_models_and_expansions(table):
     answer = fine("tune", table, *options, "--cv", "3", "--json").json
     record = from_json(TuneRecord, answer, "the answer")
     families = {(cell.setting.model, expansion_degree(cell.setting)) for cell in record.leading()}
-    assert families == {(model, degree) for model in ("perceptron", "pegasos", "logistic") for degree in (None, 2, 3)}
-    assert answer["choice"]["value"] == record.leading()[0].value == min(cell.value for cell in record.cells)
+    assert families == {
+        (model, degree)
+        for model in ("perceptron", "pegasos", "logistic")
+        for degree in (None, 2, 3)
+    }
+    assert (
+        answer["choice"]["value"]
+        == record.leading()[0].value
+        == min(cell.value for cell in record.cells)
+    )
 
 
 def test_more_families_than_a_table_shows(table):
@@ -150,8 +188,14 @@ def test_more_families_than_a_table_shows(table):
 def test_cv_and_scoring(table):
     """Scorers of scikit-learn that are metrics of ours are those; others have no baseline."""
     answer = fine("tune", table, *SMALL[:-2], "--cv", "4", "--scoring", "f1_macro", "--json").json
-    assert (answer["folds"], answer["metric"], answer["better_than_guessing"]) == (4, "f1-macro", True)
-    other = fine("tune", table, *SMALL[:-2], "--cv", "4", "--scoring", "jaccard_macro", "--json").json
+    assert (answer["folds"], answer["metric"], answer["better_than_guessing"]) == (
+        4,
+        "f1-macro",
+        True,
+    )
+    other = fine(
+        "tune", table, *SMALL[:-2], "--cv", "4", "--scoring", "jaccard_macro", "--json"
+    ).json
     assert (other["metric"], other["better_than_guessing"]) == ("jaccard_macro", None)
     refused = call("tune", table, *SMALL, "--scoring", "roc_auc_ovr", "-o", "other")
     assert refused.code == 2
@@ -163,7 +207,14 @@ def test_time_that_is_up(table):
     told = fine("tune", table, *SMALL, "--max-time", "1e-9", "-o", "asked")
     assert "Time was up (1e-09 s): settings were compared on 1 of 3 folds." in told.out
     assert "Time was up (1e-09 s): the saved model was not refitted on all rows" in told.out
-    found = fine("tune", written(numbers(1300), table.with_name("more.csv")), "--no-page", "--max-time", "1e-9", "--json").json
+    found = fine(
+        "tune",
+        written(numbers(1300), table.with_name("more.csv")),
+        "--no-page",
+        "--max-time",
+        "1e-9",
+        "--json",
+    ).json
     assert found["complete"] is False
     assert found["decision"]["by"] == "look"
     assert found["decision"]["fitted_rows"] == found["decision"]["saved_rows"] == 400
@@ -216,7 +267,8 @@ def test_groups_stay_together_in_every_fold(table, tmp_path, monkeypatch):
 
     def fit(self, X, y, **params):
         seen["splits"] = [
-            (params["groups"][train], params["groups"][test]) for train, test in self.cv.split(X, y, params["groups"])
+            (params["groups"][train], params["groups"][test])
+            for train, test in self.cv.split(X, y, params["groups"])
         ]
         return original(self, X, y, **params)
 
@@ -240,7 +292,9 @@ def test_weights_and_class_weights_have_an_effect(tmp_path, monkeypatch):
     new = written(frame, tmp_path / "new.csv")
 
     def share(*more):
-        model = fine("tune", path, *options, *more, "-o", f"run{len(list(tmp_path.iterdir()))}", "--json").json["model"]
+        model = fine(
+            "tune", path, *options, *more, "-o", f"run{len(list(tmp_path.iterdir()))}", "--json"
+        ).json["model"]
         return fine("predict", model, new).out.count("yes") / len(frame)
 
     assert share("--drop", "w") > 0.3
@@ -258,12 +312,16 @@ def test_outliers_are_dropped_in_every_fold(tmp_path, monkeypatch):
     assert fine("run", answer["model"], "messy.csv", "--json").json["errors"] == answer["errors"]
     learned = fine("show", answer["model"], "--json").json["learner"]["rows"]
     assert learned < answer["training_rows"]
-    assert answer["choice"]["cost"] == pytest.approx(1 / (answer["choice"]["setting"]["lam"] * learned))
+    assert answer["choice"]["cost"] == pytest.approx(
+        1 / (answer["choice"]["setting"]["lam"] * learned)
+    )
 
 
 def test_rare_classes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    frame = numbers(60).with_columns(y=pl.when(pl.int_range(pl.len()) < 3).then(pl.lit("rare")).otherwise(pl.col("y")))
+    frame = numbers(60).with_columns(
+        y=pl.when(pl.int_range(pl.len()) < 3).then(pl.lit("rare")).otherwise(pl.col("y"))
+    )
     answer = fine("tune", written(frame, tmp_path / "rare.csv"), *SMALL[:-2])
     assert "the rarest class has" in answer.err
     tiny = call("tune", written(numbers(6), tmp_path / "tiny.csv"), *SMALL[:-2])
@@ -272,16 +330,28 @@ def test_rare_classes(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "options", [["-m", "sdac"], ["--cv", "1"], ["--lam", "x"], ["-m", "perceptron", "--lam", "1"], ["--n-iter", "5"]]
+    "options",
+    [
+        ["-m", "sdac"],
+        ["--cv", "1"],
+        ["--lam", "x"],
+        ["-m", "perceptron", "--lam", "1"],
+        ["--n-iter", "5"],
+    ],
 )
 def test_misuse(table, options):
     assert call("tune", table, *options).code == 2
 
 
 def test_words_of_a_cell():
-    pegasos = Pipeline([("expand", PolynomialFeatures(2)), ("learner", Pegasos(lam=0.01, n_iter=500))])
+    pegasos = Pipeline(
+        [("expand", PolynomialFeatures(2)), ("learner", Pegasos(lam=0.01, n_iter=500))]
+    )
     cell = CellRecord(0, Setting.of(pegasos), 0.1, 0.01, cost=1.0)
-    assert views.cell_words(cell) == "pegasos linear, expanded to degree 2, λ = 0.01 (C = 1), 500 steps"
+    assert (
+        views.cell_words(cell)
+        == "pegasos linear, expanded to degree 2, λ = 0.01 (C = 1), 500 steps"
+    )
     solved = CellRecord(0, Setting.of(SDCA(kernel="gaussian", lam=0.01)), 0.1, 0.01, cost=1.0)
     assert views.cell_words(solved) == "sdca gaussian:1s, λ = 0.01 (C = 1)"
 

@@ -38,7 +38,9 @@ def taken(monkeypatch):
     return found
 
 
-def solved(width: float, classes: int, intercept: Intercept = Intercept.AUGMENTED) -> tuple[Array, list[Target], list[Optimum]]:
+def solved(
+    width: float, classes: int, intercept: Intercept = Intercept.AUGMENTED
+) -> tuple[Array, list[Target], list[Optimum]]:
     random = np.random.default_rng(0)
     X = random.normal(size=(400, 5))
     labels = np.argmax(X[:, :classes] + 0.5 * random.normal(size=(400, classes)), axis=1)

@@ -39,8 +39,17 @@ def rows(count: int = 120, seed: int = 0):
 
 def test_the_splits_and_values_are_those_of_scikit_learn_by_hand():
     X, y = rows()
-    found = {each.name: each for each in compare(X, y, models=["logistic", "svc"], cv=4, repeats=2, random_state=3).contenders}
-    folds = [split for seed in (3, 4) for split in StratifiedKFold(4, shuffle=True, random_state=seed).split(X, y)]
+    found = {
+        each.name: each
+        for each in compare(
+            X, y, models=["logistic", "svc"], cv=4, repeats=2, random_state=3
+        ).contenders
+    }
+    folds = [
+        split
+        for seed in (3, 4)
+        for split in StratifiedKFold(4, shuffle=True, random_state=seed).split(X, y)
+    ]
     for name, learner in (("logistic", LogisticRegression(max_iter=1000)), ("svc", SVC())):
         by_hand = 1 - cross_val_score(make_pipeline(StandardScaler(), learner), X, y, cv=folds)
         np.testing.assert_allclose(found[name].values, by_hand, atol=1e-12)
@@ -52,7 +61,9 @@ def test_the_splits_and_values_are_those_of_scikit_learn_by_hand():
 def test_a_class_that_falls_into_one_fold_is_told_before_anything_is_fitted():
     X, y = rows(30)
     y = np.where(np.arange(30) == 7, "rare", "usual")
-    with pytest.raises(ValueError, match=r"the 1 row of class 'rare' can be in one fold only.*more rows"):
+    with pytest.raises(
+        ValueError, match=r"the 1 row of class 'rare' can be in one fold only.*more rows"
+    ):
         compare(X, y, models=CHEAP, cv=3)
     groups = np.where(np.arange(30) < 10, 0, np.arange(30))
     with pytest.raises(ValueError, match="in more than one group"):
@@ -64,7 +75,9 @@ def test_noise_is_what_a_textbook_computes():
     values, other = random.normal(size=10), random.normal(0.5, 1.0, size=10)
     expected = reference.corrected_resampled_t(values.tolist(), test_share=0.2)
     np.testing.assert_allclose(mean_interval(values, ratio=0.25), expected[:3])
-    assert paired_p(values - other, 0.25) == pytest.approx(reference.corrected_resampled_t((values - other).tolist(), 0.2)[3])
+    assert paired_p(values - other, 0.25) == pytest.approx(
+        reference.corrected_resampled_t((values - other).tolist(), 0.2)[3]
+    )
     assert paired_p(np.zeros(5), 0.25) == 1.0
     assert paired_p(np.ones(5), 0.25) == 0.0
     assert paired_p(np.array([1.0, np.nan]), 0.25) == 1.0
@@ -80,7 +93,9 @@ def test_ours_are_tuned_within_each_training_part():
     assert by_name["kernel"].choice.split(",")[0] in ("gaussian", "polynomial")
     assert found.contenders[-1].name == "guess"
     assert not found.contenders[-1].near
-    assert [each.value for each in found.contenders] == sorted(each.value for each in found.contenders)
+    assert [each.value for each in found.contenders] == sorted(
+        each.value for each in found.contenders
+    )
     best = found.best
     assert (best.behind, best.p, best.near) == (None, None, True)
     assert found.contenders[-1].behind == pytest.approx(found.contenders[-1].value - best.value)
@@ -94,19 +109,30 @@ def test_groups_stay_whole_and_weights_reach_those_who_take_them(monkeypatch):
         seen.append((set(train.groups), train.weights))
         return LEARNERS["guess"].fit(train, task)
 
-    learners = {"guess": replace(LEARNERS["guess"], fit=watching), "neighbours": LEARNERS["neighbours"]}
+    learners = {
+        "guess": replace(LEARNERS["guess"], fit=watching),
+        "neighbours": LEARNERS["neighbours"],
+    }
     monkeypatch.setattr("pegasos.program.comparing.LEARNERS", learners)
-    found = compare(X, y, cv=3, repeats=2, groups=groups, sample_weight=np.where(y == "yes", 100.0, 1e-3))
+    found = compare(
+        X, y, cv=3, repeats=2, groups=groups, sample_weight=np.where(y == "yes", 100.0, 1e-3)
+    )
     assert found.grouped
     assert all(len(known) == 20 for known, _ in seen)
     assert all(weights.max() == 100.0 for _, weights in seen)
-    assert {each.name: each.value for each in found.contenders}["guess"] == pytest.approx((y == "no").mean(), abs=0.01)
+    assert {each.name: each.value for each in found.contenders}["guess"] == pytest.approx(
+        (y == "no").mean(), abs=0.01
+    )
 
 
 @pytest.mark.parametrize("metric", ["roc-auc", "log-loss", "f1"])
 def test_every_metric_works_for_everybody_who_can(metric):
     X, y = rows(60)
-    models = [*(CHEAP[:2] if metric == "roc-auc" else CHEAP), "svc", "neighbours"]  # a race by ROC AUC takes seconds
+    models = [
+        *(CHEAP[:2] if metric == "roc-auc" else CHEAP),
+        "svc",
+        "neighbours",
+    ]  # a race by ROC AUC takes seconds
     found = compare(X, y, models=models, metric=metric, cv=2, repeats=1)
     assert [each.name for each in found.left_out] == (["svc"] if metric == "log-loss" else [])
     guess = next(each for each in found.contenders if each.name == "guess")
@@ -118,7 +144,9 @@ def test_every_metric_works_for_everybody_who_can(metric):
 
 def test_frames_with_words_and_gaps_and_sparse_rows():
     table = messy(90)
-    found = compare(table.drop("species"), table["species"].to_numpy(), models=CHEAP, cv=3, repeats=1)
+    found = compare(
+        table.drop("species"), table["species"].to_numpy(), models=CHEAP, cv=3, repeats=1
+    )
     assert found.best.value < 0.4
     assert (found.features, found.classes) == (3, 3)
     X, y = rows(60)
@@ -135,7 +163,11 @@ def test_when_time_is_up_the_cheap_ones_are_there(monkeypatch):
         clock[0] += 100.0
         return Fitted(LEARNERS["guess"].fit(train, task).model)
 
-    learners = {"guess": LEARNERS["guess"], "logistic": LEARNERS["logistic"], "forest": replace(LEARNERS["forest"], fit=slow)}
+    learners = {
+        "guess": LEARNERS["guess"],
+        "logistic": LEARNERS["logistic"],
+        "forest": replace(LEARNERS["forest"], fit=slow),
+    }
     monkeypatch.setattr("pegasos.program.comparing.LEARNERS", learners)
     monkeypatch.setattr(contest.time, "monotonic", lambda: clock[0])
     found = compare(X, y, cv=3, repeats=2, max_time=150)
@@ -147,24 +179,54 @@ def test_when_time_is_up_the_cheap_ones_are_there(monkeypatch):
     assert [each.name for each in alone.contenders] == ["guess"]
 
 
-def contender(name: str, value: float, p: float | None, ours: bool = False, predict: float = 1.0) -> Contender:
-    return Contender(name, name, ours, [value], value, value, value, None if p is None else value - 0.1, p, 1.0, predict, 1)
+def contender(
+    name: str, value: float, p: float | None, ours: bool = False, predict: float = 1.0
+) -> Contender:
+    return Contender(
+        name,
+        name,
+        ours,
+        [value],
+        value,
+        value,
+        value,
+        None if p is None else value - 0.1,
+        p,
+        1.0,
+        predict,
+        1,
+    )
 
 
 def test_advice_says_so_where_ours_lose_and_where_nothing_helps():
     measure = compare(*rows(40), models=["guess"], cv=2, repeats=1).measure
     late = LeftOut("kernel", "kernel, tuned", "time was up")
-    lost = advice([contender("forest", 0.1, None), contender("kernel", 0.13, 0.01, ours=True)], [], measure)
-    assert lost == "Take forest: error 10.00 %; all others are worse by more than noise; ours lose here, kernel by 3.00 %."
-    half = advice([contender("forest", 0.1, None), contender("linear", 0.13, 0.01, ours=True)], [late], measure)
+    lost = advice(
+        [contender("forest", 0.1, None), contender("kernel", 0.13, 0.01, ours=True)], [], measure
+    )
+    assert (
+        lost
+        == "Take forest: error 10.00 %; all others are worse by more than noise; ours lose here, kernel by 3.00 %."
+    )
+    half = advice(
+        [contender("forest", 0.1, None), contender("linear", 0.13, 0.01, ours=True)],
+        [late],
+        measure,
+    )
     assert half.endswith("ours lose here, linear by 3.00 % (kernel was not compared).")
-    near = [contender("kernel", 0.1, None, ours=True, predict=9.0), contender("svc", 0.11, 0.6), contender("guess", 0.5, 0.0)]
+    near = [
+        contender("kernel", 0.1, None, ours=True, predict=9.0),
+        contender("svc", 0.11, 0.6),
+        contender("guess", 0.5, 0.0),
+    ]
     assert (
         advice(near, [], measure)
         == "Take our kernel model: error 10.00 %; within noise of it: svc; of these svc predicts 9 times as fast."
     )
     useless = [contender("svc", 0.1, None), contender("guess", 0.11, 0.3)]
-    assert advice(useless, [], measure).startswith("Nothing beats always guessing by more than noise (error 10.00")
+    assert advice(useless, [], measure).startswith(
+        "Nothing beats always guessing by more than noise (error 10.00"
+    )
 
 
 def test_wrong_calls_say_what_is_wrong():
@@ -176,7 +238,10 @@ def test_wrong_calls_say_what_is_wrong():
         (lambda: compare(X, np.zeros(40, int)), "two classes are needed"),
         (lambda: compare(X, y, groups=np.zeros(40)), "there are 1 group"),
         (lambda: compare(np.where(X > 0, X, np.nan), y), "give a pandas or polars frame"),
-        (lambda: compare(X, y, models=["svc"], metric=Metric("brier"), cv=2), "it has no probabilities"),
+        (
+            lambda: compare(X, y, models=["svc"], metric=Metric("brier"), cv=2),
+            "it has no probabilities",
+        ),
     ):
         with pytest.raises(ValueError, match=words):
             call_()
@@ -191,13 +256,34 @@ def test_compare_on_the_command_line(place):
     assert "linear, tuned: chose most often linear, λ = " in told.out
     assert "\nadvice: Take " in told.out
     page = Path("t.html").read_text(encoding="utf-8")
-    for part in ("learners compared", "Best of ours: error", "corrected resampled t test", "1,000 rows"):
+    for part in (
+        "learners compared",
+        "Best of ours: error",
+        "corrected resampled t test",
+        "1,000 rows",
+    ):
         assert part in page
-    asked = ("compare", "t.csv", *picked[:4], "--cv", "3", "--repeats", "2", "--json", "--metric", "f1-macro", "--seed")
+    asked = (
+        "compare",
+        "t.csv",
+        *picked[:4],
+        "--cv",
+        "3",
+        "--repeats",
+        "2",
+        "--json",
+        "--metric",
+        "f1-macro",
+        "--seed",
+    )
     answer, again, other = (fine(*asked, seed).json for seed in (1, 1, 2))
     assert answer["metric"] == "f1-macro"
     assert len(answer["contenders"][0]["values"]) == 6
-    assert again["contenders"][0]["values"] == answer["contenders"][0]["values"] != other["contenders"][0]["values"]
+    assert (
+        again["contenders"][0]["values"]
+        == answer["contenders"][0]["values"]
+        != other["contenders"][0]["values"]
+    )
 
 
 def test_the_command_refuses_and_is_interrupted(place, monkeypatch):

@@ -33,7 +33,9 @@ def test_every_epoch_as_the_plain_algorithm_has_it(loss: str) -> None:
     X, y = data(3, 30, 2)
     epochs, lam, kernel = 6, 0.02, Gaussian(1.5)
     with pytest.warns(ConvergenceWarning):
-        clf = SDCA(loss, lam, kernel, 1e-15, epochs, finish=False, fit_intercept=False, random_state=4).fit(X, y)
+        clf = SDCA(
+            loss, lam, kernel, 1e-15, epochs, finish=False, fit_intercept=False, random_state=4
+        ).fit(X, y)
     K = reference.gram(reference.gaussian, X, variance=1.5)
     stops = [30 * epoch for epoch in range(1, epochs + 1)]
     pairs = np.zeros((epochs, 2))
@@ -45,7 +47,9 @@ def test_every_epoch_as_the_plain_algorithm_has_it(loss: str) -> None:
             c = run.snapshots[stop]
             pairs[epoch, 0] += reference.primal_kernel(loss, K, labels, c, lam) / 3
             pairs[epoch, 1] += reference.dual(loss, K, labels, labels * c, lam) / 3
-    np.testing.assert_allclose(clf.objective_curve_, np.column_stack([np.arange(1, epochs + 1), pairs]), rtol=1e-9)
+    np.testing.assert_allclose(
+        clf.objective_curve_, np.column_stack([np.arange(1, epochs + 1), pairs]), rtol=1e-9
+    )
 
 
 #: Which method is at work, the learner, and its rows (classes, rows, features).
@@ -57,7 +61,10 @@ WAYS: dict[str, tuple[dict[str, Any], tuple[int, int, int]]] = {
     "gradients": ({"lam": 1e-2, "loss": "logistic"}, (2, 400, 310)),
     "working sets": ({"lam": 1e-5, "kernel": Gaussian(1.5)}, (2, 300, 3)),
     "working sets, then a factor": ({"lam": 1e-10, "kernel": Gaussian(60.0)}, (2, 200, 2)),
-    "Newton with conjugate gradients": ({"lam": 1e-6, "kernel": Gaussian(1.5), "loss": "logistic"}, (2, 200, 3)),
+    "Newton with conjugate gradients": (
+        {"lam": 1e-6, "kernel": Gaussian(1.5), "loss": "logistic"},
+        (2, 200, 3),
+    ),
     "epochs, then sets": ({"lam": 2e-3, "kernel": Gaussian(1.5)}, (3, 300, 3)),
 }
 
@@ -75,7 +82,9 @@ def test_no_bound_is_above_an_objective(way: str) -> None:
     assert iterations[0] == 1 and (np.diff(iterations) > 0).all()
     assert (objectives >= best.dual_objective_.mean() * (1 - 1e-6)).all()
     assert (bounds <= best.objective_.mean() * (1 + 1e-6)).all()
-    assert (objectives[-1], bounds[-1]) == pytest.approx((clf.objective_.mean(), clf.dual_objective_.mean()), rel=1e-12)
+    assert (objectives[-1], bounds[-1]) == pytest.approx(
+        (clf.objective_.mean(), clf.dual_objective_.mean()), rel=1e-12
+    )
     assert objectives[-1] - bounds[-1] < objectives[0] - bounds[0]
 
 
@@ -89,7 +98,9 @@ def test_passes_keep_theirs(loss: str) -> None:
     assert clf.gap_curve_.shape == (clf.n_iter_, 3)
     iterations, objectives, bounds = clf.objective_curve_.T
     assert iterations[-1] == clf.n_iter_
-    assert (objectives[-1], bounds[-1]) == pytest.approx((clf.objective_.mean(), clf.dual_objective_.mean()))
+    assert (objectives[-1], bounds[-1]) == pytest.approx(
+        (clf.objective_.mean(), clf.dual_objective_.mean())
+    )
     assert (np.diff(objectives) <= 0).all() and (np.diff(bounds) >= 0).all()
 
 
@@ -103,7 +114,10 @@ def test_a_long_way_is_told_in_few_points() -> None:
 
 def test_points_that_are_no_numbers_are_left_out() -> None:
     way = np.array([[np.inf, 0.0], [3.0, 1.0], [2.0, 1.5]])
-    assert short_course([way], np.array([2.0]), np.array([1.9])).tolist() == [[2, 3, 1], [3, 2, 1.9]]
+    assert short_course([way], np.array([2.0]), np.array([1.9])).tolist() == [
+        [2, 3, 1],
+        [3, 2, 1.9],
+    ]
 
 
 def test_without_a_bound_there_is_no_course() -> None:
@@ -115,8 +129,18 @@ def test_without_a_bound_there_is_no_course() -> None:
 
 def test_a_fit_that_goes_on_goes_on_in_its_course() -> None:
     X, y = data(2, 40, 3)
-    clf = SDCA(lam=0.001, kernel=Gaussian(1.5), tol=1e-15, max_epochs=4, finish=False, warm_start=True, random_state=0)
-    whole = SDCA(lam=0.001, kernel=Gaussian(1.5), tol=1e-15, max_epochs=8, finish=False, random_state=0)
+    clf = SDCA(
+        lam=0.001,
+        kernel=Gaussian(1.5),
+        tol=1e-15,
+        max_epochs=4,
+        finish=False,
+        warm_start=True,
+        random_state=0,
+    )
+    whole = SDCA(
+        lam=0.001, kernel=Gaussian(1.5), tol=1e-15, max_epochs=8, finish=False, random_state=0
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         clf.fit(X, y).fit(X, y)
@@ -124,11 +148,15 @@ def test_a_fit_that_goes_on_goes_on_in_its_course() -> None:
     np.testing.assert_allclose(clf.objective_curve_, whole.objective_curve_, rtol=1e-9)
 
 
-def test_model_files_keep_it_and_older_ones_are_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_model_files_keep_it_and_older_ones_are_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     X, y = data(2, 100, 3)
     clf = SDCA(lam=1e-3, kernel=Gaussian(1.5)).fit(X, y)
     save(clf, tmp_path / "new.model")
-    np.testing.assert_array_equal(load(tmp_path / "new.model").objective_curve_, clf.objective_curve_)
+    np.testing.assert_array_equal(
+        load(tmp_path / "new.model").objective_curve_, clf.objective_curve_
+    )
     with monkeypatch.context() as before:
         before.setattr(SDCA, "declaration", replace(SDCA.declaration, fitted_course=None))
         save(clf, tmp_path / "old.model")

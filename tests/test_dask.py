@@ -44,7 +44,9 @@ def test_workers_begin_with_what_they_need_in_memory(client: Client) -> None:
 
 
 @BOTH
-def test_any_blocks_are_certified_and_equal_the_local_optimum(loss: str, rows: Any, client: Client) -> None:
+def test_any_blocks_are_certified_and_equal_the_local_optimum(
+    loss: str, rows: Any, client: Client
+) -> None:
     X, y = rows
     tol = 1e-2 if loss == "hinge" else 1e-3  # which takes more passes
     local = SDCA(loss, 0.01, tol=tol).fit(X, y)
@@ -68,7 +70,12 @@ def test_array_frame_sparse_and_delayed_are_one(rows: Any, client: Client) -> No
     parts = [slice(start, start + size) for start in range(0, len(X), size)]
     learner = DaskSDCA("logistic", client=client)
     dense = clone(learner).fit(*in_blocks(X, y, size))
-    same(dense, clone(learner).fit([dask.delayed(X[part]) for part in parts], [dask.delayed(y[part]) for part in parts]))
+    same(
+        dense,
+        clone(learner).fit(
+            [dask.delayed(X[part]) for part in parts], [dask.delayed(y[part]) for part in parts]
+        ),
+    )
     same(dense, clone(learner).fit(da.from_array(X, chunks=(size, 3)), y))
     csr = da.from_array(X, chunks=(size, -1)).map_blocks(sparse.csr_matrix)
     same(dense, clone(learner).fit(csr, da.from_array(y, chunks=size)))
@@ -85,7 +92,9 @@ def test_unknown_lengths_empty_blocks_and_integers(rows: Any, client: Client) ->
     X, y = rows
     numbers = np.searchsorted(np.unique(y), y) * 10
     A, b = in_blocks(X, numbers, 200)
-    keep = da.from_array(np.r_[np.ones(200, bool), np.zeros(200, bool), np.ones(200, bool)], chunks=200)
+    keep = da.from_array(
+        np.r_[np.ones(200, bool), np.zeros(200, bool), np.ones(200, bool)], chunks=200
+    )
     found = DaskSDCA("logistic", client=client).fit(A[keep], b[keep])  # the second block is empty
     kept = np.r_[0:200, 400:600]
     same(found, DaskSDCA("logistic", client=client).fit(*in_blocks(X[kept], numbers[kept], 200)))
@@ -115,7 +124,10 @@ def test_float32_stays_float32(rows: Any, client: Client) -> None:
 
 def test_blocks_that_do_not_fit_are_made_again(rows: Any, client: Client) -> None:
     X, y = rows
-    kept, again = (DaskSDCA("logistic", memory=memory, client=client).fit(*in_blocks(X, y, 200)) for memory in (None, "1kB"))
+    kept, again = (
+        DaskSDCA("logistic", memory=memory, client=client).fit(*in_blocks(X, y, 200))
+        for memory in (None, "1kB")
+    )
     same(kept, again)
     assert "kept on the workers" in kept.plan_.reason
     assert "made again" in again.plan_.reason
@@ -126,7 +138,9 @@ def test_weights_of_rows_and_classes(rows: Any, client: Client) -> None:
     weights = np.random.default_rng(1).integers(0, 3, 600).astype(float)
     for class_weight in ("balanced", {"ash": 3.0, "birch": 1.0, "cedar": 0.5}):
         local = SDCA("logistic", tol=1e-5, class_weight=class_weight).fit(X, y, weights)
-        found = DaskSDCA("logistic", tol=1e-5, class_weight=class_weight, client=client).fit(*in_blocks(X, y, 200), weights)
+        found = DaskSDCA("logistic", tol=1e-5, class_weight=class_weight, client=client).fit(
+            *in_blocks(X, y, 200), weights
+        )
         assert_allclose(found.objective_, local.objective_, rtol=2e-5)
     often = np.repeat(np.arange(600), weights.astype(int))
     learner = DaskSDCA("hinge", tol=1e-3, client=client)
@@ -140,7 +154,9 @@ def test_weights_of_rows_and_classes(rows: Any, client: Client) -> None:
 # What is learned ------------------------------------------------------------------------------------------------------
 
 
-def test_predictions_are_lazy_and_equal_the_local_ones(rows: Any, client: Client, tmp_path: Path) -> None:
+def test_predictions_are_lazy_and_equal_the_local_ones(
+    rows: Any, client: Client, tmp_path: Path
+) -> None:
     X, y = rows
     A, b = in_blocks(X, y, 300)
     found = DaskSDCA("logistic", client=client).fit(A, b)
@@ -164,7 +180,10 @@ def test_predictions_are_lazy_and_equal_the_local_ones(rows: Any, client: Client
 def test_parameters_are_those_of_sdca_and_a_client() -> None:
     ours, theirs = (inspect.signature(each.__init__).parameters for each in (DaskSDCA, SDCA))
     assert [name for name in ours if name != "client"] == list(theirs)
-    assert all(ours[name].default == theirs[name].default and ours[name].kind == theirs[name].kind for name in theirs)
+    assert all(
+        ours[name].default == theirs[name].default and ours[name].kind == theirs[name].kind
+        for name in theirs
+    )
     assert ours["client"].default is None
     documented = (DaskSDCA.__doc__ or "").split("Attributes")[0].replace(",", " ").split()
     assert set(ours) - {"self"} <= set(documented)
@@ -205,10 +224,19 @@ def test_errors_name_the_block(rows: Any, client: Client) -> None:
     for given, message in (
         ((da.from_array(hole, chunks=(100, -1)), b), "block 2 of X holds NaN"),
         ((A, da.from_array(y, chunks=100)[:500]), "X has 600 rows, y has 500"),
-        (([dask.delayed(X)] * 2, [dask.delayed(y), dask.delayed(y[:9])]), "block 1: X has 600 rows, y has the shape"),
+        (
+            ([dask.delayed(X)] * 2, [dask.delayed(y), dask.delayed(y[:9])]),
+            "block 1: X has 600 rows, y has the shape",
+        ),
         (([dask.delayed(X)] * 2, [dask.delayed(y)]), "X has 2 blocks, y has 1"),
-        (([dask.delayed(X), dask.delayed(X[:, 1:])], [dask.delayed(y)] * 2), "block 1 of X has 7 columns, block 0 has 8"),
-        (([dask.delayed(X), dask.delayed(X[0])], [dask.delayed(y)] * 2), "block 1 of X has 1 dimensions"),
+        (
+            ([dask.delayed(X), dask.delayed(X[:, 1:])], [dask.delayed(y)] * 2),
+            "block 1 of X has 7 columns, block 0 has 8",
+        ),
+        (
+            ([dask.delayed(X), dask.delayed(X[0])], [dask.delayed(y)] * 2),
+            "block 1 of X has 1 dimensions",
+        ),
         (
             ([dask.delayed(X)] * 2, [dask.delayed(y), dask.delayed(np.zeros(600))]),
             "the labels in block 1 of y are of another kind",
@@ -217,7 +245,10 @@ def test_errors_name_the_block(rows: Any, client: Client) -> None:
         ((A, b, -np.ones(600)), "block . of sample_weight holds weights that are negative"),
         ((A, b, np.zeros(600)), "all weights are zero"),
         ((A[:0], b[:0]), "X has no rows"),
-        ((da.from_array(X.astype(str), chunks=(100, -1)) + "x", b), "block . of X holds something that is not a number"),
+        (
+            (da.from_array(X.astype(str), chunks=(100, -1)) + "x", b),
+            "block . of X holds something that is not a number",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             learner.fit(*given)
@@ -227,4 +258,6 @@ def test_pegasos_does_not_import_dask_and_says_where_it_is() -> None:
     code = "import sys; from pegasos import SDCA; assert 'dask' not in sys.modules"
     code += "; sys.modules['distributed'] = None; import pegasos.dask"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr.rstrip().endswith("ImportError: pegasos.dask needs Dask: pip install '.[dask]' in a clone")
+    assert done.stderr.rstrip().endswith(
+        "ImportError: pegasos.dask needs Dask: pip install '.[dask]' in a clone"
+    )

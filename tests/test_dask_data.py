@@ -73,7 +73,9 @@ def expected(rows: Any, client: Client) -> DaskSDCA:
     [(from_memmap, "1kB"), (from_zarr, "1kB"), (from_parquet, "1kB"), (from_parquet, None)],
     ids=["memmap", "zarr", "parquet", "parquet, kept"],
 )
-def test_arrays_on_disk_are_rows(source: Any, memory: Any, rows: Any, expected: DaskSDCA, client: Client, tmp_path: Path) -> None:
+def test_arrays_on_disk_are_rows(
+    source: Any, memory: Any, rows: Any, expected: DaskSDCA, client: Client, tmp_path: Path
+) -> None:
     """Read in every pass, or kept on the workers."""
     X, y = source(tmp_path, *rows)
     found = DaskSDCA("logistic", memory=memory, client=client).fit(X, y)
@@ -130,15 +132,23 @@ def test_a_frame_of_other_numbers(rows: Any, client: Client) -> None:
     X = rows[0]
     frame = pd.DataFrame({"a": (10 * X[:, 0]).astype(int), "b": X[:, 1] > 0, "c": X[:, 2]})
     lazy = dd.from_pandas(frame, npartitions=3, sort=False)
-    found = DaskSDCA("logistic", client=client).fit(lazy, dd.from_pandas(pd.Series(rows[1]), npartitions=3, sort=False))
+    found = DaskSDCA("logistic", client=client).fit(
+        lazy, dd.from_pandas(pd.Series(rows[1]), npartitions=3, sort=False)
+    )
     numbers = frame.to_numpy(dtype=np.float64)
     assert_allclose(found.objective_, SDCA("logistic").fit(numbers, rows[1]).objective_, rtol=2e-3)
-    assert_array_equal(client.gather(client.compute(found.predict(lazy))), found.to_local().predict(frame))
+    assert_array_equal(
+        client.gather(client.compute(found.predict(lazy))), found.to_local().predict(frame)
+    )
 
 
 def unaligned(values: Array) -> Array:
     """The same numbers four bytes beside where they should begin, as what comes over the network may lie."""
-    out = np.frombuffer(b"\0" * 4 + values.tobytes(), np.uint8)[4:].view(values.dtype).reshape(values.shape)
+    out = (
+        np.frombuffer(b"\0" * 4 + values.tobytes(), np.uint8)[4:]
+        .view(values.dtype)
+        .reshape(values.shape)
+    )
     assert not out.flags.aligned
     return out
 
@@ -146,12 +156,21 @@ def unaligned(values: Array) -> Array:
 def test_what_came_over_the_network_has_the_same_bits(rows: Any) -> None:
     X, codes = rows[0].astype(np.float64), np.unique(rows[1], return_inverse=True)[1]
     csr = sparse.csr_matrix(np.where(X > 1.0, X, 0.0))
-    orders = [Order(Column(1, 1.0, (200.0, 400.0), 600), np.ones((3, 9)), 0.1, 0.1, np.ones(2), True)]
+    orders = [
+        Order(Column(1, 1.0, (200.0, 400.0), 600), np.ones((3, 9)), 0.1, 0.1, np.ones(2), True)
+    ]
     for each in (X, csr):
-        moved = unaligned(each) if each is X else sparse.csr_matrix((unaligned(csr.data), csr.indices, csr.indptr), csr.shape)
+        moved = (
+            unaligned(each)
+            if each is X
+            else sparse.csr_matrix((unaligned(csr.data), csr.indices, csr.indptr), csr.shape)
+        )
         one, other = (
             blocks.work_on(blocks.Coded(*given), pickle.dumps((_look, (True, orders, 1, True))))
-            for given in ((each, codes, np.ones(600)), (moved, unaligned(codes), unaligned(np.ones(600))))
+            for given in (
+                (each, codes, np.ones(600)),
+                (moved, unaligned(codes), unaligned(np.ones(600))),
+            )
         )
         for mine, theirs in zip(one.sums, other.sums, strict=True):
             assert_array_equal(mine, theirs)
@@ -161,12 +180,17 @@ def test_what_came_over_the_network_has_the_same_bits(rows: Any) -> None:
 # Nyström features -----------------------------------------------------------------------------------------------------
 
 
-def test_features_on_a_cluster_are_the_local_ones(rows: Any, client: Client, tmp_path: Path) -> None:
+def test_features_on_a_cluster_are_the_local_ones(
+    rows: Any, client: Client, tmp_path: Path
+) -> None:
     """A small table is its own sample: the same landmarks, the same features; then the exact linear method, certified."""
     X, y = rows
     A, b = in_blocks(X, y, 200)
     local = Nystroem("gaussian", 60, random_state=3).fit(X)
-    model = make_pipeline(DaskNystroem("gaussian", 60, random_state=3, client=client), DaskSDCA("logistic", 1e-3, client=client))
+    model = make_pipeline(
+        DaskNystroem("gaussian", 60, random_state=3, client=client),
+        DaskSDCA("logistic", 1e-3, client=client),
+    )
     model.fit(A, b)
     features, learner = (each for _, each in model.steps)
     assert_array_equal(features.landmark_indices_, local.landmark_indices_)
@@ -202,13 +226,19 @@ def test_features_of_any_blocks(rows: Any, client: Client, monkeypatch: Any) -> 
         da.from_array(X, chunks=(100, -1)).map_blocks(sparse.csr_matrix),
         [dask.delayed(X[start : start + 300]) for start in (0, 300)],
         dd.from_pandas(pd.DataFrame(X, columns=list("abcdefgh")), npartitions=4, sort=False),
-        da.from_array(np.vstack([X, X]), chunks=(100, -1))[da.from_array(np.arange(1200) < 600, chunks=100)],  # half are empty
+        da.from_array(np.vstack([X, X]), chunks=(100, -1))[
+            da.from_array(np.arange(1200) < 600, chunks=100)
+        ],  # half are empty
     ):
         found = clone(make).fit(given)
         assert_array_equal(found.landmark_indices_, dense.landmark_indices_)
         lazy = found.transform(given)
         parts = client.gather(client.compute(lazy))
-        assert_allclose(np.concatenate(parts) if isinstance(lazy, list) else parts, dense.to_local().transform(X), atol=1e-5)
+        assert_allclose(
+            np.concatenate(parts) if isinstance(lazy, list) else parts,
+            dense.to_local().transform(X),
+            atol=1e-5,
+        )
     monkeypatch.setattr("pegasos.dask.nystroem.SAMPLE", 50)
     few = clone(make).fit(da.from_array(X, chunks=(100, -1)))
     assert len(np.unique(few.landmark_indices_ // 100)) > 2  # from many blocks
@@ -219,8 +249,13 @@ def test_features_of_any_blocks(rows: Any, client: Client, monkeypatch: Any) -> 
 
 
 def test_parameters_are_those_of_nystroem_and_a_client() -> None:
-    ours, theirs = (inspect.signature(each.__init__).parameters for each in (DaskNystroem, Nystroem))
+    ours, theirs = (
+        inspect.signature(each.__init__).parameters for each in (DaskNystroem, Nystroem)
+    )
     assert [name for name in ours if name != "client"] == list(theirs)
-    assert all(ours[name].default == theirs[name].default and ours[name].kind == theirs[name].kind for name in theirs)
+    assert all(
+        ours[name].default == theirs[name].default and ours[name].kind == theirs[name].kind
+        for name in theirs
+    )
     documented = (DaskNystroem.__doc__ or "").split("Attributes")[0].replace(",", " ").split()
     assert set(ours) - {"self"} <= set(documented)

@@ -34,16 +34,25 @@ def rows() -> tuple[Array, Array]:
 
 def wait_for(client: Client, workers: int) -> None:
     deadline = time.monotonic() + 90
-    while len(client.scheduler_info(n_workers=-1)["workers"]) != workers and time.monotonic() < deadline:
+    while (
+        len(client.scheduler_info(n_workers=-1)["workers"]) != workers
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.05)
     assert len(client.scheduler_info(n_workers=-1)["workers"]) == workers
 
 
 @pytest.mark.parametrize("counts", [(3, 1), pytest.param((3, 2, 1), marks=pytest.mark.slow)])
 def test_any_number_of_workers_gives_the_same_bits(
-    counts: tuple[int, ...], rows: Any, cluster: LocalCluster, client: Client, monkeypatch: pytest.MonkeyPatch
+    counts: tuple[int, ...],
+    rows: Any,
+    cluster: LocalCluster,
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(held_rows, "MANY_ROWS", 100)  # for these few rows, too, those near the margin are fetched
+    monkeypatch.setattr(
+        held_rows, "MANY_ROWS", 100
+    )  # for these few rows, too, those near the margin are fetched
     monkeypatch.setattr(held_rows, "ROWS_A_FEATURE", 10)
     weights = np.random.default_rng(0).uniform(0, 2, 600)
     learned: list[list[DaskSDCA]] = []
@@ -55,13 +64,19 @@ def test_any_number_of_workers_gives_the_same_bits(
             A, b = in_blocks(*rows, 67)  # nine: more than one task adds up
             few = in_blocks(*rows, 150)
             features = DaskNystroem(landmarks=40, random_state=0, client=client).fit(few[0])
-            sweep = DaskSweepCV(DaskSDCA("logistic", tol=1e-2), {"lam": [0.01, 0.1]}, cv=2, client=client).fit(*few, weights)
+            sweep = DaskSweepCV(
+                DaskSDCA("logistic", tol=1e-2), {"lam": [0.01, 0.1]}, cv=2, client=client
+            ).fit(*few, weights)
             swept.append(sweep)
             learned.append(
                 [
-                    DaskSDCA("hinge", 0.01, tol=1e-2, fit_intercept="free", client=client).fit(A, b, weights),
+                    DaskSDCA("hinge", 0.01, tol=1e-2, fit_intercept="free", client=client).fit(
+                        A, b, weights
+                    ),
                     DaskSDCA("hinge", 0.01, client=client).fit(A, b, weights),
-                    DaskSDCA("logistic", tol=1e-2, client=client).fit(features.transform(few[0]), few[1]),
+                    DaskSDCA("logistic", tol=1e-2, client=client).fit(
+                        features.transform(few[0]), few[1]
+                    ),
                     DaskSDCA("hinge", 0.1, tol=1e-2, client=client).fit(*wide_rows()[:2]),
                     sweep.best_estimator_,
                 ]
@@ -120,7 +135,10 @@ def test_ctrl_c_cancels_the_tasks(search: bool, rows: Any, client: Client) -> No
     """Sixty blocks of half a second each for three workers: in the middle of the first of them somebody has enough."""
     X, y = rows
     parts = [slice(start, start + 10) for start in range(0, 600, 10)]
-    lazy = [dask.delayed(slowly, pure=False)(X[part]) for part in parts], [dask.delayed(y[part]) for part in parts]
+    lazy = (
+        [dask.delayed(slowly, pure=False)(X[part]) for part in parts],
+        [dask.delayed(y[part]) for part in parts],
+    )
     learner = DaskSDCA(client=client)
     asked = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
     asked.start()
@@ -148,7 +166,10 @@ def test_no_address_reaches_a_file_or_a_page(rows: Any, client: Client, tmp_path
     features = DaskNystroem(landmarks=20, random_state=0, client=client).fit(A)
     units = SweepCV(SDCA(random_state=0), {"lam": [0.1, 0.01]}, cv=2, client=client).fit(X, y)
     pegasos.save(learner.to_local(), tmp_path / "trees.model")
-    texts = [pickle.dumps(each) for each in (learner, learner.to_local(), swept, features, features.to_local(), units)]
+    texts = [
+        pickle.dumps(each)
+        for each in (learner, learner.to_local(), swept, features, features.to_local(), units)
+    ]
     texts += [(tmp_path / "trees.model").read_bytes()]
     texts += [pegasos.report(units, X, y).html.encode()]
     for text in texts:

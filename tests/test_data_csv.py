@@ -76,16 +76,30 @@ def test_without_names(table: Any) -> None:
 
 
 def test_names_that_are_numbers_or_over_words(table: Any) -> None:
-    assert [column.name for column in table("0,1,2,3\n5.5,6,7,1\n8,9,1,0\n").columns] == ["0", "1", "2"]
+    assert [column.name for column in table("0,1,2,3\n5.5,6,7,1\n8,9,1,0\n").columns] == [
+        "0",
+        "1",
+        "2",
+    ]
     found = table("color,size,kind\nred,big,a\nblue,big,b\nred,small,a\n")
     assert [column.name for column in found.columns] == ["color", "size"]
-    assert any("first row is taken as their names: color, size, kind" in note for note in found.notes)
-    assert [column.name for column in table("red,big,a\nblue,big,b\nred,small,a\n").columns] == ["x1", "x2"]
+    assert any(
+        "first row is taken as their names: color, size, kind" in note for note in found.notes
+    )
+    assert [column.name for column in table("red,big,a\nblue,big,b\nred,small,a\n").columns] == [
+        "x1",
+        "x2",
+    ]
 
 
 def test_plain_text_takes_the_fast_way(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_records, "_exact", lambda *_: pytest.fail("the slow reader was asked"))
-    for text in (PLAIN, PLAIN.replace("\n", "\r\n\r\n"), "a,b,y\n1,NA,0\n,4,1\n", 'a,b,y\n"x, y",1,0\n"z",2,1\n'):
+    for text in (
+        PLAIN,
+        PLAIN.replace("\n", "\r\n\r\n"),
+        "a,b,y\n1,NA,0\n,4,1\n",
+        'a,b,y\n"x, y",1,0\n"z",2,1\n',
+    ):
         assert len(table(text)) >= 2
 
 
@@ -99,13 +113,18 @@ def test_plain_text_takes_the_fast_way(table: Any, monkeypatch: pytest.MonkeyPat
         ({"drop": ("y",)}, "b", ["a"]),
     ],
 )
-def test_which_column_is_the_label(table: Any, options: dict[str, Any], label: str, features: list[str]) -> None:
+def test_which_column_is_the_label(
+    table: Any, options: dict[str, Any], label: str, features: list[str]
+) -> None:
     found = table("a,b,y\n1,2,0\n3,4,1\n1,2,0\n3,4,0\n", **options)
     assert found.label_name == label and [column.name for column in found.columns] == features
 
 
 def test_a_name_wins_over_a_position(table: Any) -> None:
-    assert table("a,1,z\n1,2,0\n3,4,1\n", label="1").notes[0] == "label: column '1' (2 of 3), by --label"
+    assert (
+        table("a,1,z\n1,2,0\n3,4,1\n", label="1").notes[0]
+        == "label: column '1' (2 of 3), by --label"
+    )
 
 
 def test_label_that_is_optional(table: Any) -> None:
@@ -134,9 +153,17 @@ def test_groups_and_weights(table: Any) -> None:
 
 def test_gaps_and_words(table: Any) -> None:
     found = table("a,city,y\n1,Rome,0\nNA,?,1\n n/a ,Oslo,0\n4,None,1\n")
-    assert found.X["a"].to_list() == [1, None, None, 4] and found.X["city"].to_list() == ["Rome", None, "Oslo", None]
+    assert found.X["a"].to_list() == [1, None, None, 4] and found.X["city"].to_list() == [
+        "Rome",
+        None,
+        "Oslo",
+        None,
+    ]
     assert found.columns == [Column("a"), Column("city", "text")]
-    assert "missing numbers in a (2): the median takes their place, and an indicator column tells where" in found.notes
+    assert (
+        "missing numbers in a (2): the median takes their place, and an indicator column tells where"
+        in found.notes
+    )
     assert "text column city: one-hot, unseen values allowed" in found.notes
 
 
@@ -161,7 +188,10 @@ def test_oddities_are_noted(table: Any) -> None:
     ):
         assert part in notes
     notes = "\n".join(table("a,b,y\n1,2,0\n1,2,0\n1,2,1\n3,4,0\n").notes)
-    assert "1 rows are exact repeats" in notes and "3 rows are equal to others in all features but not in the label" in notes
+    assert (
+        "1 rows are exact repeats" in notes
+        and "3 rows are equal to others in all features but not in the label" in notes
+    )
 
 
 def _members(rows: int, repeats: int) -> str:
@@ -184,24 +214,41 @@ def test_identifiers_are_left_out_though_rows_repeat(table: Any, repeats: int) -
 
 def test_words_and_spaced_numbers_of_rows_are_identifiers_though_rows_repeat(table: Any) -> None:
     """As in a table of customers with a number in steps of three and a key of letters, some of whom are there twice."""
-    lines = [f"{1000 + 3 * row},k-{row:x},{row % 7},{'ab'[row % 2]},{row % 2}\n" for row in range(2000)]
+    lines = [
+        f"{1000 + 3 * row},k-{row:x},{row % 7},{'ab'[row % 2]},{row % 2}\n" for row in range(2000)
+    ]
     text = "account,key,calls,plan,y\n" + "".join([*lines, *lines[:60]])
     found = table(text)
     assert [column.name for column in found.columns] == ["calls", "plan"]
-    assert [column.name for column in table(text, text=("key",)).columns] == ["key", "calls", "plan"]
+    assert [column.name for column in table(text, text=("key",)).columns] == [
+        "key",
+        "calls",
+        "plan",
+    ]
 
 
 def test_ten_digits_are_an_identifier_under_such_a_name_only(table: Any) -> None:
     values = np.random.default_rng(0).integers(10**9, 10**10, size=50)
-    for name, left_out in (("customerID", True), ("Konto-Nr", True), ("cents", False), ("paid", False)):
-        found = table(f"{name},c,y\n" + "".join(f"{value},{row % 3},{row % 2}\n" for row, value in enumerate(values)))
+    for name, left_out in (
+        ("customerID", True),
+        ("Konto-Nr", True),
+        ("cents", False),
+        ("paid", False),
+    ):
+        found = table(
+            f"{name},c,y\n"
+            + "".join(f"{value},{row % 3},{row % 2}\n" for row, value in enumerate(values))
+        )
         assert ([column.name for column in found.columns] == ["c"]) is left_out
 
 
 def test_many_words_are_pointed_at_and_used(table: Any) -> None:
     found = table("street,y\n" + "".join(f"s{row % 1100},{row % 2}\n" for row in range(4400)))
     assert [column.name for column in found.columns] == ["street"]
-    assert any("street has 1100 different values in 4400 rows: --drop it if an ID" in note for note in found.notes)
+    assert any(
+        "street has 1100 different values in 4400 rows: --drop it if an ID" in note
+        for note in found.notes
+    )
 
 
 def test_whole_numbers_that_repeat_are_no_identifiers(table: Any) -> None:
@@ -214,7 +261,10 @@ def test_whole_numbers_that_repeat_are_no_identifiers(table: Any) -> None:
 def test_the_only_column_is_no_identifier_because_rows_have_nothing_else(table: Any) -> None:
     """Of one column, or of columns that never change, each different value is a different row."""
     ages = np.random.default_rng(0).integers(18, 81, size=2000)
-    assert [each.name for each in table("age,y\n" + "".join(f"{age},{age % 2}\n" for age in ages)).columns] == ["age"]
+    assert [
+        each.name
+        for each in table("age,y\n" + "".join(f"{age},{age % 2}\n" for age in ages)).columns
+    ] == ["age"]
     constant = table("a,b,y\n" + "".join(f"1,k,{row % 2}\n" for row in range(60)))
     assert [each.name for each in constant.columns] == ["a", "b"]
 
@@ -241,16 +291,28 @@ MOSTLY = "a,y\n" + "".join(f"{i}.5,{i % 2}\n" for i in range(40))
             "line 20: . fields? where other lines have 3",
         ),
         ("a,a,y\n1,2,0\n3,4,1\n", {}, "two columns are called 'a'"),
-        ("a,y\né,0\nb,1\n".encode("cp1252"), {}, "line 2: the text is not UTF-8; try --encoding cp1252"),
+        (
+            "a,y\né,0\nb,1\n".encode("cp1252"),
+            {},
+            "line 2: the text is not UTF-8; try --encoding cp1252",
+        ),
         ("a,y\n1,0\n2,1\n", {"encoding": "zlib"}, "no encoding called 'zlib'"),
         (b"a,y\n1,0\n2,\x001\n", {}, "line 3: a zero byte"),
         ("a,y\n1,0\n2,\n", {}, r"line 3: the label \(column 'y'\) is missing"),
         ("a,y\n1,0\n2,0\n", {}, "column 'y' holds only '0'; two classes are needed"),
-        ("a,y\n" + "".join(f"{i},{i / 7}\n" for i in range(60)), {}, "'y' looks continuous .60 different .* --label"),
+        (
+            "a,y\n" + "".join(f"{i},{i / 7}\n" for i in range(60)),
+            {},
+            "'y' looks continuous .60 different .* --label",
+        ),
         ("a,y\n" + "".join(f"{i},u{i}\n" for i in range(150)), {}, "'y' has 150 different values"),
         ("a,y\n1,0\ninf,1\n", {}, "line 3, column 'a': 'inf' is not a finite number"),
         ("a,y\n1e999,0\n1,1\n", {}, "line 2, column 'a': '1e999'"),
-        (MOSTLY + "4x,1\n", {}, "line 42, column 'a': '4x' is not a number, but 40 of 41 .* --text a"),
+        (
+            MOSTLY + "4x,1\n",
+            {},
+            "line 42, column 'a': '4x' is not a number, but 40 of 41 .* --text a",
+        ),
         (PLAIN, {"label": "why"}, r"no column 'why' \(--label\); its columns are a, b, y"),
         (PLAIN, {"label": "7"}, "no column number 7"),
         (PLAIN, {"drop": ("A",)}, "no column 'A' .* Did you mean 'a'"),
@@ -273,7 +335,9 @@ MOSTLY = "a,y\n" + "".join(f"{i}.5,{i % 2}\n" for i in range(40))
         ("x\x1b[2J,y\n1\x07,0\n2,0\n", {}, "two classes"),
     ],
 )
-def test_what_is_refused(table: Any, text: str | bytes, options: dict[str, Any], message: str) -> None:
+def test_what_is_refused(
+    table: Any, text: str | bytes, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(BadData, match=message):
         table(text, **options)
 
@@ -284,15 +348,25 @@ def test_messages_are_harmless_on_a_terminal(table: Any) -> None:
 
 
 def test_encoding(table: Any) -> None:
-    assert table("a,y\né,0\nb,1\n".encode("cp1252"), encoding="cp1252").X["a"].to_list() == ["é", "b"]
+    assert table("a,y\né,0\nb,1\n".encode("cp1252"), encoding="cp1252").X["a"].to_list() == [
+        "é",
+        "b",
+    ]
 
 
 def test_words_that_come_late(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     usual = {"amount": 100, "most": None, "expected": ()}
-    monkeypatch.setattr("pegasos.program.tables.formats.csv.TextTables.__init__.__kwdefaults__", usual)
+    monkeypatch.setattr(
+        "pegasos.program.tables.formats.csv.TextTables.__init__.__kwdefaults__", usual
+    )
     codes = [f"{i % 20:03d}" for i in range(50)] + [f"k{i % 20}" for i in range(50)]
-    found = table("code,city,n,y\n" + "".join(f"{code},{'uv'[i % 2]},{i}.5,{i % 2}\n" for i, code in enumerate(codes)))
-    assert found.X["code"].to_list() == codes  # as they were written, though the first chunks held numbers
+    found = table(
+        "code,city,n,y\n"
+        + "".join(f"{code},{'uv'[i % 2]},{i}.5,{i % 2}\n" for i, code in enumerate(codes))
+    )
+    assert (
+        found.X["code"].to_list() == codes
+    )  # as they were written, though the first chunks held numbers
     assert found.X["city"].to_list() == ["u", "v"] * 50
     assert found.X["n"].to_list() == [i + 0.5 for i in range(100)]
 
@@ -300,7 +374,11 @@ def test_words_that_come_late(table: Any, monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_table_is_parsed_once(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = []
     real = csv_format.parse
-    monkeypatch.setattr(csv_format, "parse", lambda file, chunk, *rest: parsed.append(chunk) or real(file, chunk, *rest))
+    monkeypatch.setattr(
+        csv_format,
+        "parse",
+        lambda file, chunk, *rest: parsed.append(chunk) or real(file, chunk, *rest),
+    )
     table("a,city,y\n" + "".join(f"{i}.5,{'uv'[i % 2]},{i % 2}\n" for i in range(100)))
     assert len(parsed) == 1
 
@@ -328,7 +406,12 @@ _MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
     chunk=st.integers(1, 200),
 )
 def test_cells_are_what_the_csv_module_says(
-    tmp_path_factory: Any, rows: list[tuple[str, str]], quoting: Any, ends: str, separator: str, chunk: int
+    tmp_path_factory: Any,
+    rows: list[tuple[str, str]],
+    quoting: Any,
+    ends: str,
+    separator: str,
+    chunk: int,
 ) -> None:
     buffer = io.StringIO()
     writer = csv.writer(buffer, quoting=quoting, lineterminator=ends, delimiter=separator)
@@ -342,5 +425,8 @@ def test_cells_are_what_the_csv_module_says(
     found = pl.concat(frames)
     assert found["number"].to_list() == list(range(len(rows)))
     for place, name in enumerate(("first", "second")):
-        wanted = [None if row[place].strip().lower() in _MISSING else row[place].strip() for row in expected]
+        wanted = [
+            None if row[place].strip().lower() in _MISSING else row[place].strip()
+            for row in expected
+        ]
         assert found[name].to_list() == wanted

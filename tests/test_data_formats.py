@@ -37,7 +37,10 @@ def test_parquet_kinds(tmp_path: Path) -> None:
         }
     )
     frame.write_parquet(path)
-    with pytest.raises(BadData, match=r"column 'hour' is of type 'Time', neither numbers nor words; .* --drop 'hour'"):
+    with pytest.raises(
+        BadData,
+        match=r"column 'hour' is of type 'Time', neither numbers nor words; .* --drop 'hour'",
+    ):
         read(path)
     found = read(path, ReadOptions(drop=("hour",)))
     assert found.columns == [Column("flag"), Column("gap"), Column("word", "text")]
@@ -69,7 +72,10 @@ def test_parquet_dates_and_times_are_days(tmp_path: Path) -> None:
 
 def test_parquet_labels_of_a_model(tmp_path: Path) -> None:
     path = tmp_path / "labels.parquet"
-    for labels, message in (([0.0, np.nan], "row 2: the label .* is missing"), ([np.inf, 1.0], "row 1, column 'y': .* infinite")):
+    for labels, message in (
+        ([0.0, np.nan], "row 2: the label .* is missing"),
+        ([np.inf, 1.0], "row 1, column 'y': .* infinite"),
+    ):
         pl.DataFrame({"a": [1.0, 2.0], "y": labels}).write_parquet(path)
         with pytest.raises(BadData, match=message):
             list(stream(path, [Column("a")], label_name="y"))
@@ -163,7 +169,13 @@ def test_npz_with_a_test_part(tmp_path: Path) -> None:
     path = tmp_path / "parts.npz"
     weights = np.arange(5.0)
     np.savez(
-        path, X=np.eye(3), y=[0, 1, 0], X_test=np.ones((2, 3)), y_test=[1, 1], weights=weights, groups=["u", "v", "u", "v", "v"]
+        path,
+        X=np.eye(3),
+        y=[0, 1, 0],
+        X_test=np.ones((2, 3)),
+        y_test=[1, 1],
+        weights=weights,
+        groups=["u", "v", "u", "v", "v"],
     )
     found = read(path)
     assert found.test is not None and found.test.tolist() == [False] * 3 + [True] * 2
@@ -175,7 +187,10 @@ def test_npz_with_gaps(tmp_path: Path) -> None:
     path = tmp_path / "gaps.npz"
     np.savez(path, X=[[1.0, np.nan], [2.0, 3.0]], y=["p", "q"])
     found = read(path)
-    assert found.X.rows() == [(1.0, None), (2.0, 3.0)] and "missing numbers in x2 (1)" in found.notes[-1]
+    assert (
+        found.X.rows() == [(1.0, None), (2.0, 3.0)]
+        and "missing numbers in x2 (1)" in found.notes[-1]
+    )
     np.savez(path, X=[[1.0, np.inf], [2.0, 3.0]], y=["p", "q"])
     with pytest.raises(BadData, match="row 1, column 'x2': the number is infinite"):
         read(path)
@@ -186,21 +201,43 @@ def test_npz_with_gaps(tmp_path: Path) -> None:
     [
         ({"X": np.array([None, 1], dtype=object), "y": [0, 1]}, {}, "'X' holds object"),
         ({"X": np.eye(2), "y": [0, 1, 1]}, {}, r"2 rows, but 'y' of shape \(3,\)"),
-        ({"A": np.eye(2), "y": [0, 1]}, {}, "no arrays called X and y, or data and target; it has A, y"),
-        ({"X": np.zeros((1000, 1000)), "y": np.arange(1000) % 2}, {"limit": 10**6}, "the arrays take 8 MB, and 1 MB are allowed"),
+        (
+            {"A": np.eye(2), "y": [0, 1]},
+            {},
+            "no arrays called X and y, or data and target; it has A, y",
+        ),
+        (
+            {"X": np.zeros((1000, 1000)), "y": np.arange(1000) % 2},
+            {"limit": 10**6},
+            "the arrays take 8 MB, and 1 MB are allowed",
+        ),
         ({"X": np.zeros((2, 2, 2, 2)), "y": [0, 1]}, {}, "4 dimensions; two are needed"),
         ({"X": np.eye(2)}, {}, "has rows .'X'., but no labels; add an array called y"),
-        ({"X": np.eye(2), "y": [0, 1]}, {"label": "Y"}, "no array called 'Y'; it has X, y. Did you mean 'y'"),
+        (
+            {"X": np.eye(2), "y": [0, 1]},
+            {"label": "Y"},
+            "no array called 'Y'; it has X, y. Did you mean 'y'",
+        ),
         (
             {"X": np.eye(2), "y": [0, 1], "X_test": np.eye(3), "y_test": [0, 1, 1]},
             {},
             "'X' and 'X_test' are not of",
         ),
-        ({"X": np.eye(2), "y": [0, 1], "X_test": np.eye(2), "y_test": [0]}, {}, r"2 rows, but 'y_test' of shape \(1,\)"),
-        ({"X": np.eye(2), "y": [0, 1]}, {"drop": ("x3",)}, "no column 'x3' .--drop.; its columns are x1, x2"),
+        (
+            {"X": np.eye(2), "y": [0, 1], "X_test": np.eye(2), "y_test": [0]},
+            {},
+            r"2 rows, but 'y_test' of shape \(1,\)",
+        ),
+        (
+            {"X": np.eye(2), "y": [0, 1]},
+            {"drop": ("x3",)},
+            "no column 'x3' .--drop.; its columns are x1, x2",
+        ),
     ],
 )
-def test_npz_that_is_refused(tmp_path: Path, arrays: dict[str, Any], options: dict[str, Any], message: str) -> None:
+def test_npz_that_is_refused(
+    tmp_path: Path, arrays: dict[str, Any], options: dict[str, Any], message: str
+) -> None:
     path = tmp_path / "bad.npz"
     np.savez(path, **arrays)
     with pytest.raises(BadData, match=message):
@@ -223,7 +260,14 @@ def test_npz_that_is_refused(tmp_path: Path, arrays: dict[str, Any], options: di
 )
 def test_sparse_npz_that_is_refused(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
     path = tmp_path / "bad.npz"
-    parts = {"data": [1.0, 2.0], "indices": [0, 1], "indptr": [0, 1, 2], "shape": [2, 2], "format": b"csr", "y": [0, 1]}
+    parts = {
+        "data": [1.0, 2.0],
+        "indices": [0, 1],
+        "indptr": [0, 1, 2],
+        "shape": [2, 2],
+        "format": b"csr",
+        "y": [0, 1],
+    }
     np.savez(path, **parts)
     assert read(path).X.toarray().tolist() == [[1, 0], [0, 2]]
     np.savez(path, **{**parts, **changed})
@@ -245,7 +289,9 @@ def test_npz_with_words_that_are_none(tmp_path: Path) -> None:
 def test_square_rows_are_images_only_with_levels_of_grey(tmp_path: Path) -> None:
     path = tmp_path / "digits.npz"
     for top, image in ((16, (8, 8)), (255, (8, 8)), (1.0, (8, 8)), (40.5, None)):
-        np.savez(path, X=np.linspace(0, top, 128).reshape(2, 64).round(0 if top != 40.5 else 3), y=[0, 1])
+        np.savez(
+            path, X=np.linspace(0, top, 128).reshape(2, 64).round(0 if top != 40.5 else 3), y=[0, 1]
+        )
         assert read(path).image == image
 
 
@@ -256,8 +302,16 @@ def test_svmlight_counts_from_zero_or_one(tmp_path: Path) -> None:
     path = tmp_path / "rows.svm"
     path.write_text("# made by hand\n1 qid:3 0:2 2:5 # a comment\n-1 1:7\n")
     found = read(path)
-    assert found.X.toarray().tolist() == [[2, 0, 5], [0, 7, 0]] and found.y is not None and found.y.tolist() == [1, -1]
-    assert [column.name for column in found.columns] == ["x0", "x1", "x2"] and "query ids (qid) are ignored" in found.notes
+    assert (
+        found.X.toarray().tolist() == [[2, 0, 5], [0, 7, 0]]
+        and found.y is not None
+        and found.y.tolist() == [1, -1]
+    )
+    assert [column.name for column in found.columns] == [
+        "x0",
+        "x1",
+        "x2",
+    ] and "query ids (qid) are ignored" in found.notes
     path.write_text("1 2:5 9:1\n")
     (part,) = stream(path, [Column("x1"), Column("x2")])
     assert part.X.toarray().tolist() == [[0, 5]]  # the model never saw index 9
@@ -271,7 +325,10 @@ def test_svmlight_counts_from_zero_or_one(tmp_path: Path) -> None:
         ("1 1:2\n0,2 1:2\n", "line 2: several labels"),
         ("1 1:2\n0 3:1 2:1\n", "line 2: the indices do not grow at '2:1'"),
         ("1 1:2\n0 1000000000000000:1\n", "line 2: the index '1000000000000000' is too large"),
-        ("1 1:2\n0 100000000:1\n", "the index 100000000 is too large: a model of so many numbers would not fit into 64 MB"),
+        (
+            "1 1:2\n0 100000000:1\n",
+            "the index 100000000 is too large: a model of so many numbers would not fit into 64 MB",
+        ),
         ("1 1:2\n0 1:1e999\n", "line 2: '1:1e999' is not a finite number"),
         ("1 1:2\n1 1:3\n", "two classes are needed"),
     ],

@@ -14,7 +14,9 @@ pytest.importorskip("resource")
 def _fuzz(*arguments: str) -> None:
     """In a process of its own, whose memory is measured."""
     command = [sys.executable, "-m", "tests.fuzz_data", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1], check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=Path(__file__).parents[1], check=False
+    )
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]
     assert "0 failures" in done.stdout
 

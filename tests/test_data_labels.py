@@ -59,14 +59,21 @@ def test_different_classes_have_different_texts() -> None:
     assert len(set(texts)) == len(texts)
 
 
-@given(st.decimals(allow_nan=False, allow_infinity=False), st.decimals(allow_nan=False, allow_infinity=False))
+@given(
+    st.decimals(allow_nan=False, allow_infinity=False),
+    st.decimals(allow_nan=False, allow_infinity=False),
+)
 def test_numbers_agree_exactly_when_they_are_equal(one: Decimal, other: Decimal) -> None:
     if max(abs(one.adjusted()), abs(other.adjusted())) < 2000:
         assert (label_text(str(one)) == label_text(str(other))) == (one == other)
         assert label_text(str(one)) == label_text(f"{one:f}") == label_text(one)
 
 
-@given(st.floats(allow_nan=False) | st.floats(allow_nan=False, width=32).map(np.float32) | st.integers())
+@given(
+    st.floats(allow_nan=False)
+    | st.floats(allow_nan=False, width=32).map(np.float32)
+    | st.integers()
+)
 def test_a_number_and_its_text_agree(number: Any) -> None:
     assert label_text(number) == label_text(str(number)) == label_text(label_text(number))
 
@@ -98,7 +105,9 @@ def test_all_who_count_agree(one: str, other: str, same: bool) -> None:
     X = np.array([[1.0], [2.0]])
     hashes = hash_rows(X, truth) == hash_rows(X, guess)
     assert hashes.tolist() == [same, True]
-    record = record_model(Perceptron(epochs=2).fit(X, guess), Dataset("two", X, [Column("x1")], truth), tsne=False)
+    record = record_model(
+        Perceptron(epochs=2).fit(X, guess), Dataset("two", X, [Column("x1")], truth), tsne=False
+    )
     assert record.errors["these rows"].rows == 2
     assert len(record.data.classes) == 3 - same
 

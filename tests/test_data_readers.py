@@ -45,7 +45,15 @@ def _write(kind: str, folder: Path) -> Path:
     elif kind == "sparse":
         found = sparse.csr_matrix(ROWS)
         path = path.with_suffix(".npz")
-        np.savez(path, data=found.data, indices=found.indices, indptr=found.indptr, shape=found.shape, format=b"csr", y=LABELS)
+        np.savez(
+            path,
+            data=found.data,
+            indices=found.indices,
+            indptr=found.indptr,
+            shape=found.shape,
+            format=b"csr",
+            y=LABELS,
+        )
     else:
         with h5py.File(path, "w") as file:
             file["data"], file["target"] = ROWS, LABELS
@@ -77,7 +85,9 @@ def test_chunks_make_the_whole(kind: str, chunk: int, frame: bool, tmp_path: Pat
     whole = read(path)
     parts = list(stream(path, whole.columns, label_name=whole.label_name, chunk=chunk, frame=frame))
     assert all(isinstance(part.X, pl.DataFrame) == frame for part in parts)
-    np.testing.assert_array_equal(np.concatenate([_dense(part.X) for part in parts]), _dense(whole.X))
+    np.testing.assert_array_equal(
+        np.concatenate([_dense(part.X) for part in parts]), _dense(whole.X)
+    )
     np.testing.assert_array_equal(np.concatenate([part.y for part in parts]), whole.y)
     assert (len(parts) > 1) == (chunk < 10**6)
 
@@ -90,13 +100,20 @@ def test_standard_input(tmp_path: Path) -> None:
     script = "from pegasos.program.tables.reading import read; found = read('-'); print(found.X.tolist(), found.y.tolist())"
     for kind in ("csv", "npz"):
         data = _write(kind, tmp_path).read_bytes()
-        answer = subprocess.run([sys.executable, "-c", script], input=data, capture_output=True, check=True).stdout
+        answer = subprocess.run(
+            [sys.executable, "-c", script], input=data, capture_output=True, check=True
+        ).stdout
         assert answer.decode().strip() == f"{ROWS.tolist()} {LABELS.tolist()}"
 
 
 def test_options_load_nothing_heavy() -> None:
     script = "import sys, pegasos.program.tables.read_options; print({'polars', 'sklearn', 'scipy'} & set(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout.strip() == b"set()"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, check=True
+        ).stdout.strip()
+        == b"set()"
+    )
 
 
 # ---- columns of a model
@@ -110,7 +127,9 @@ def test_columns_are_found_by_name_in_any_order(tmp_path: Path) -> None:
     path = tmp_path / "new.csv"
     path.write_text("extra,b,y,a\n9,2,0,x\n9,4,1,7\n")
     (part,) = _stream(path, [Column("a", "text"), Column("b")], frame=True, label_name="y")
-    assert part.X.to_dict(as_series=False) == {"a": ["x", "7"], "b": [2.0, 4.0]} and part.y is not None
+    assert (
+        part.X.to_dict(as_series=False) == {"a": ["x", "7"], "b": [2.0, 4.0]} and part.y is not None
+    )
     assert part.y.tolist() == [0, 1]
     with pytest.raises(BadData, match=r"lacks 2 of the model's 3 columns: c, d\. It has"):
         _stream(path, [Column("c"), Column("b"), Column("d")])
@@ -119,7 +138,10 @@ def test_columns_are_found_by_name_in_any_order(tmp_path: Path) -> None:
 def test_where_columns_are() -> None:
     assert places_of(["b", "a"], ["a", "x", "b"], "new.csv") == [2, 0]
     assert places_of(["b"], ["a", "a", "b"], "new.csv") == [2]
-    with pytest.raises(BadData, match=r"new.csv lacks 2 of the model's 3 columns: Height, mass. .* Did you mean 'height'"):
+    with pytest.raises(
+        BadData,
+        match=r"new.csv lacks 2 of the model's 3 columns: Height, mass. .* Did you mean 'height'",
+    ):
         places_of(["Height", "mass", "a"], ["a", "height", "b"], "new.csv")
     with pytest.raises(BadData, match="more than one column called 'a'"):
         places_of(["a"], ["a", "a"], "new.csv")
@@ -136,17 +158,24 @@ def test_columns_are_found_by_position(tmp_path: Path) -> None:
     assert part.X.tolist() == [[1], [3]] and part.y is not None and part.y.tolist() == [2, 4]
     (part,) = _stream(path, [Column("x2")])  # trained on a file whose first column was the label
     assert part.X.tolist() == [[2], [4]] and part.y is not None and part.y.tolist() == [1, 3]
-    with pytest.raises(BadData, match="matched by position; but it has 2 columns, and the model has 4"):
+    with pytest.raises(
+        BadData, match="matched by position; but it has 2 columns, and the model has 4"
+    ):
         _stream(path, [Column(name) for name in "abcd"])
 
 
 def test_what_a_model_cannot_take(tmp_path: Path) -> None:
     path = tmp_path / "new.csv"
     path.write_text("a,b\n1,2\n3,\n")
-    with pytest.raises(BadData, match="line 3: column 'b' has no number; the model was trained without missing values"):
+    with pytest.raises(
+        BadData,
+        match="line 3: column 'b' has no number; the model was trained without missing values",
+    ):
         _stream(path, [Column("a"), Column("b")])
     path.write_text("a,b\n1,2\n3,x\n")
-    with pytest.raises(BadData, match="line 3, column 'b': 'x' is not a number, as the model needs it"):
+    with pytest.raises(
+        BadData, match="line 3, column 'b': 'x' is not a number, as the model needs it"
+    ):
         _stream(path, [Column("a"), Column("b")], frame=True)
 
 
@@ -166,7 +195,9 @@ def test_a_large_table_passes_through_little_memory(tmp_path: Path) -> None:
         "rows += sum(len(part) for part in parts); print(rows, peak() - first)"
     )
     pytest.importorskip("resource")
-    rows, growth = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, check=True).stdout.split()
+    rows, growth = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, check=True
+    ).stdout.split()
     assert int(rows) == 200_000 and int(growth) < 150  # the file has 48 MB
 
 
@@ -222,7 +253,10 @@ def test_a_file_is_replaced_when_all_went_well(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), replacing(target) as unfinished:
         raise KeyboardInterrupt
     assert target.read_text() == "new" and sorted(tmp_path.iterdir()) == [target, link]
-    with pytest.raises(IsADirectoryError, match="is a folder; give the name of a file"), replacing(tmp_path):
+    with (
+        pytest.raises(IsADirectoryError, match="is a folder; give the name of a file"),
+        replacing(tmp_path),
+    ):
         pass
     with pytest.raises(FileNotFoundError), replacing(tmp_path / "nowhere" / "a.txt"):
         pass

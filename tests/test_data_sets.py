@@ -16,7 +16,13 @@ from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.program.tables.named_sets import SETS, load_set
 from samples import quadric_like, real_data
 
-GENERATED = {"quadric": (2000, 10), "moons": (1000, 2), "circles": (1000, 2), "xor": (1000, 2), "blobs": (1000, 2)}
+GENERATED = {
+    "quadric": (2000, 10),
+    "moons": (1000, 2),
+    "circles": (1000, 2),
+    "xor": (1000, 2),
+    "blobs": (1000, 2),
+}
 
 
 @pytest.fixture
@@ -41,14 +47,18 @@ def published():
 def test_generated_sets(name):
     data = load_set(name)
     assert data.X.shape == GENERATED[name] and data.X.dtype == np.float64
-    assert len(data.columns) == data.X.shape[1] and data.columns[0].name == "x1" and data.name == name
+    assert (
+        len(data.columns) == data.X.shape[1] and data.columns[0].name == "x1" and data.name == name
+    )
     classes, counts = np.unique(data.y, return_counts=True)
     assert list(classes) == {"quadric": [-1, 1], "blobs": [0, 1, 2]}.get(name, [0, 1])
     assert counts.min() > 0.25 * len(data)
     np.testing.assert_array_equal(load_set(name).X, data.X)
     assert not np.array_equal(load_set(name, seed=1).X, data.X)
     assert load_set(name, rows=5003).X.shape == (5003, GENERATED[name][1])
-    with pytest.raises(BadData, match=f"rows=3 is too few for the set '{name}'; ask for 10 or more"):
+    with pytest.raises(
+        BadData, match=f"rows=3 is too few for the set '{name}'; ask for 10 or more"
+    ):
         load_set(name, rows=3)
 
 
@@ -58,7 +68,9 @@ def test_the_numbers_of_quadric_stay():
     np.testing.assert_array_equal(data.X, X)
     np.testing.assert_array_equal(data.y, y)
     np.testing.assert_allclose(
-        quadric_like()[0][0, :3], [-4.998742697789066, -3.8925647851831737, -2.7281921777973155], rtol=1e-12
+        quadric_like()[0][0, :3],
+        [-4.998742697789066, -3.8925647851831737, -2.7281921777973155],
+        rtol=1e-12,
     )
     assert int((quadric_like()[1] == 1).sum()) == 1014
 
@@ -74,7 +86,10 @@ def test_digits():
 
 def test_unknown_names_meet_near_ones():
     assert "usps" in SETS and "mnist" not in SETS
-    with pytest.raises(BadData, match=r"no set called 'digit'; the sets are digits, quadric.* Did you mean 'digits'\?"):
+    with pytest.raises(
+        BadData,
+        match=r"no set called 'digit'; the sets are digits, quadric.* Did you mean 'digits'\?",
+    ):
         load_set("digit")
     with pytest.raises(BadData, match="A file needs its path and its ending"):
         load_set("zzz")
@@ -85,13 +100,20 @@ def test_every_set_says_what_it_is():
         assert name and description and "\n" not in description and rows > 0
 
 
-@pytest.mark.parametrize(("name", "file", "stand_in"), [("usps", "usps.h5", "digits"), ("binary10", "binary10.csv", "quadric")])
+@pytest.mark.parametrize(
+    ("name", "file", "stand_in"),
+    [("usps", "usps.h5", "digits"), ("binary10", "binary10.csv", "quadric")],
+)
 def test_missing_data_say_where_they_were_looked_for(name, file, stand_in, nowhere, monkeypatch):
     with pytest.raises(BadData) as refusal:
         load_set(name)
     said = str(refusal.value)
     assert f"{file} was looked for in {nowhere / 'data'}, then {nowhere / 'own'}." in said
-    assert "set PEGASOS_DATA to the folder" in said and repr(stand_in) in said and ("fetch=True" in said) == (name == "usps")
+    assert (
+        "set PEGASOS_DATA to the folder" in said
+        and repr(stand_in) in said
+        and ("fetch=True" in said) == (name == "usps")
+    )
     monkeypatch.delenv("PEGASOS_DATA")
     with pytest.raises(BadData, match="PEGASOS_DATA is not set"):
         load_set(name)
@@ -116,8 +138,14 @@ def test_the_fingerprint_of_usps_forgives_noise_and_nothing_else(published):
     X, y = published
     random = np.random.default_rng(0)
     assert named_sets.usps_fingerprint(X, y) == named_sets.USPS_FINGERPRINT
-    assert named_sets.usps_fingerprint(X + random.uniform(-1e-6, 1e-6, X.shape), y) == named_sets.USPS_FINGERPRINT
-    assert named_sets.usps_fingerprint(X.astype(np.float64), y.astype(float)) == named_sets.USPS_FINGERPRINT
+    assert (
+        named_sets.usps_fingerprint(X + random.uniform(-1e-6, 1e-6, X.shape), y)
+        == named_sets.USPS_FINGERPRINT
+    )
+    assert (
+        named_sets.usps_fingerprint(X.astype(np.float64), y.astype(float))
+        == named_sets.USPS_FINGERPRINT
+    )
     swapped = np.r_[1, 0, 2 : len(X)]
     other = X.copy()
     other[5000, 100] += 0.0005
@@ -131,13 +159,19 @@ def test_the_fingerprint_of_usps_forgives_noise_and_nothing_else(published):
 
 def as_openml(X, y):
     """The published digits as OpenML keeps them: pixels -1 to 1 with three decimals, labels "1" to "10"."""
-    return SimpleNamespace(data=np.round(2 * X.astype(np.float64) - 1, 3), target=(y + 1).astype(str).astype(object))
+    return SimpleNamespace(
+        data=np.round(2 * X.astype(np.float64) - 1, 3), target=(y + 1).astype(str).astype(object)
+    )
 
 
-def test_usps_from_openml_is_the_published_data_to_the_last_bit_and_is_kept(published, nowhere, monkeypatch):
+def test_usps_from_openml_is_the_published_data_to_the_last_bit_and_is_kept(
+    published, nowhere, monkeypatch
+):
     X, y = published
     asked = []
-    monkeypatch.setattr(sklearn.datasets, "fetch_openml", lambda **options: asked.append(options) or as_openml(X, y))
+    monkeypatch.setattr(
+        sklearn.datasets, "fetch_openml", lambda **options: asked.append(options) or as_openml(X, y)
+    )
     data = load_set("usps", fetch=True)
     np.testing.assert_array_equal(data.X, X)
     np.testing.assert_array_equal(data.y, y)
@@ -157,15 +191,20 @@ def test_that_a_folder_cannot_be_written_is_a_remark(published, nowhere, monkeyp
 def test_rows_in_another_order_are_refused(published, nowhere, monkeypatch):
     X, y = published
     mixed = np.random.default_rng(0).permutation(len(X))
-    monkeypatch.setattr(sklearn.datasets, "fetch_openml", lambda **options: as_openml(X[mixed], y[mixed]))
+    monkeypatch.setattr(
+        sklearn.datasets, "fetch_openml", lambda **options: as_openml(X[mixed], y[mixed])
+    )
     with pytest.raises(
-        BadData, match=r"OpenML sent as data 41082 is not the published usps data: its fingerprint is .*order of rows"
+        BadData,
+        match=r"OpenML sent as data 41082 is not the published usps data: its fingerprint is .*order of rows",
     ):
         load_set("usps", fetch=True)
     assert not (nowhere / "own").exists()
 
 
-@pytest.mark.parametrize("target", [np.arange(1, 21).astype(str), np.array(["seven"] * 20, dtype=object)])
+@pytest.mark.parametrize(
+    "target", [np.arange(1, 21).astype(str), np.array(["seven"] * 20, dtype=object)]
+)
 def test_other_data_from_openml_are_refused(target, nowhere, monkeypatch):
     sent = SimpleNamespace(data=np.zeros((20, 256)), target=target)
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", lambda **options: sent)
@@ -178,7 +217,9 @@ def test_without_a_network_the_refusal_says_so(nowhere, monkeypatch):
         raise OSError("no route to host")
 
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", fail)
-    with pytest.raises(BadData, match=r"fetching it from OpenML failed \(OSError: no route to host\).*'digits'"):
+    with pytest.raises(
+        BadData, match=r"fetching it from OpenML failed \(OSError: no route to host\).*'digits'"
+    ):
         load_set("usps", fetch=True)
 
 
@@ -188,8 +229,14 @@ def test_a_wrong_file_is_refused(nowhere):
     path = nowhere / "data" / "usps.h5"
     with h5py.File(path, "w") as file:
         for group in ("train", "test"):
-            file[f"{group}/data"], file[f"{group}/target"] = np.zeros((3, 256), np.float32), np.zeros(3, np.int32)
-    with pytest.raises(BadData, match=r"usps.h5 is not the published usps data: its fingerprint is [0-9a-f]{12}….*by its path"):
+            file[f"{group}/data"], file[f"{group}/target"] = (
+                np.zeros((3, 256), np.float32),
+                np.zeros(3, np.int32),
+            )
+    with pytest.raises(
+        BadData,
+        match=r"usps.h5 is not the published usps data: its fingerprint is [0-9a-f]{12}….*by its path",
+    ):
         load_set("usps")
     path.write_text("no HDF5 at all")
     with pytest.raises(BadData, match=r"cannot be read as usps.h5"):
@@ -206,11 +253,18 @@ def test_binary10(monkeypatch):
     path = real_data("binary10.csv")
     monkeypatch.setenv("PEGASOS_DATA", str(path.parent))
     data = load_set("binary10")
-    assert data.X.shape == (10_000, 10) and set(data.y) == {-1, 1} and [c.name for c in data.columns][::9] == ["x1", "x10"]
+    assert (
+        data.X.shape == (10_000, 10)
+        and set(data.y) == {-1, 1}
+        and [c.name for c in data.columns][::9] == ["x1", "x10"]
+    )
     noise = np.random.default_rng(0).uniform(-1e-6, 1e-6, data.X.shape)
     for same in (data.X, data.X + noise, data.X.astype(np.float32)):
         assert named_sets.binary10_fingerprint(same, data.y) == named_sets.BINARY10_FINGERPRINT
-    assert named_sets.binary10_fingerprint(data.X[::-1], data.y[::-1]) != named_sets.BINARY10_FINGERPRINT
+    assert (
+        named_sets.binary10_fingerprint(data.X[::-1], data.y[::-1])
+        != named_sets.BINARY10_FINGERPRINT
+    )
     assert named_sets.binary10_fingerprint(data.X, -data.y) != named_sets.BINARY10_FINGERPRINT
 
 
@@ -236,17 +290,26 @@ def test_a_set_in_python_is_what_the_program_reads():
     np.testing.assert_array_equal(y, data.y)
 
 
-@pytest.mark.parametrize(("asked", "module"), [(True, "pandas"), ("pandas", "pandas"), ("polars", "polars")])
+@pytest.mark.parametrize(
+    ("asked", "module"), [(True, "pandas"), ("pandas", "pandas"), ("polars", "polars")]
+)
 def test_a_set_in_python_as_a_frame(asked, module):
     bunch = pegasos.load_set("digits", as_frame=asked)
-    assert {type(each).__module__.split(".")[0] for each in (bunch.data, bunch.target, bunch.frame)} == {module}
-    assert list(bunch.frame.columns) == [*bunch.feature_names, "digit"] and bunch.target.name == "digit"
+    assert {
+        type(each).__module__.split(".")[0] for each in (bunch.data, bunch.target, bunch.frame)
+    } == {module}
+    assert (
+        list(bunch.frame.columns) == [*bunch.feature_names, "digit"]
+        and bunch.target.name == "digit"
+    )
     np.testing.assert_array_equal(np.asarray(bunch.data), load_set("digits").X)
     assert bunch.images.shape == (1797, 8, 8)
 
 
 def test_a_set_in_python_keeps_test_rows_apart(monkeypatch):
-    whole = Dataset("usps", np.arange(8.0).reshape(4, 2), [Column("a"), Column("b")], np.array([0, 1, 0, 1]))
+    whole = Dataset(
+        "usps", np.arange(8.0).reshape(4, 2), [Column("a"), Column("b")], np.array([0, 1, 0, 1])
+    )
     whole.test = np.array([False, False, False, True])
     monkeypatch.setattr(named_sets, "load_set", lambda *_, **__: whole)
     bunch = pegasos.load_set("usps")
@@ -255,16 +318,24 @@ def test_a_set_in_python_keeps_test_rows_apart(monkeypatch):
 
 
 def test_a_set_in_python_that_is_not_there_is_refused_as_in_the_program(nowhere):
-    with pytest.raises(BadData, match=r"there is no set called 'mons'; the sets are digits, quadric, .*moons"):
+    with pytest.raises(
+        BadData, match=r"there is no set called 'mons'; the sets are digits, quadric, .*moons"
+    ):
         pegasos.load_set("mons")
     with pytest.raises(BadData, match=r"the set 'usps' is not here: usps\.h5 was looked for"):
         pegasos.load_set("usps")
-    with pytest.raises(ValueError, match="as_frame must be True, False, 'pandas' or 'polars'; got 'dask'"):
+    with pytest.raises(
+        ValueError, match="as_frame must be True, False, 'pandas' or 'polars'; got 'dask'"
+    ):
         pegasos.load_set("moons", as_frame="dask")
 
 
 def test_the_real_digits_in_python(published, monkeypatch):
     monkeypatch.setenv("PEGASOS_DATA", str(real_data("usps.h5").parent))
     bunch = pegasos.load_set("usps")
-    assert bunch.data.shape == (7291, 256) and bunch.test_data.shape == (2007, 256) and bunch.images.shape == (7291, 16, 16)
+    assert (
+        bunch.data.shape == (7291, 256)
+        and bunch.test_data.shape == (2007, 256)
+        and bunch.images.shape == (7291, 16, 16)
+    )
     np.testing.assert_array_equal(np.concatenate([bunch.target, bunch.test_target]), published[1])

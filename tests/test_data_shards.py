@@ -46,14 +46,24 @@ def _shards(folder: Path, frame: pl.DataFrame, kind: str, cuts: list[int]) -> Pa
 
 
 def _values(found: Dataset) -> list[Any]:
-    X = found.X.toarray() if sparse.issparse(found.X) else found.X.to_numpy() if found.has_frame else found.X
+    X = (
+        found.X.toarray()
+        if sparse.issparse(found.X)
+        else found.X.to_numpy()
+        if found.has_frame
+        else found.X
+    )
     return X.tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_are_one_table(kind: str, tmp_path: Path) -> None:
-    frame = numbers(60).with_columns(y=pl.Series(np.arange(60) // 20))  # sorted by label: a file may have one class
-    folder = _shards(tmp_path / "all", frame, kind, [20] if kind in ("parquet", "hdf5") else [20, 40])  # a child a file
+    frame = numbers(60).with_columns(
+        y=pl.Series(np.arange(60) // 20)
+    )  # sorted by label: a file may have one class
+    folder = _shards(
+        tmp_path / "all", frame, kind, [20] if kind in ("parquet", "hdf5") else [20, 40]
+    )  # a child a file
     found = read(folder)
     assert _values(found) == frame.drop("y").to_numpy().tolist()
     assert found.labels.tolist() == frame["y"].to_list() and found.name == str(folder)
@@ -64,7 +74,14 @@ def test_files_are_one_table(kind: str, tmp_path: Path) -> None:
 
 
 def test_what_belongs_to_a_folder_and_in_which_order(tmp_path: Path) -> None:
-    for name in ("part-10.csv", "part-2.csv", "part-1.csv", ".hidden.csv", "_SUCCESS", "more/part-3.csv"):
+    for name in (
+        "part-10.csv",
+        "part-2.csv",
+        "part-1.csv",
+        ".hidden.csv",
+        "_SUCCESS",
+        "more/part-3.csv",
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("a,y\n1,0\n")
 
@@ -72,25 +89,53 @@ def test_what_belongs_to_a_folder_and_in_which_order(tmp_path: Path) -> None:
         return [str(path.relative_to(tmp_path)) for path in files_of(source) or []]
 
     assert names(tmp_path) == names(f"{tmp_path}/*") == ["part-1.csv", "part-2.csv", "part-10.csv"]
-    assert names(f"{tmp_path}/**/*.csv") == ["more/part-3.csv", "part-1.csv", "part-2.csv", "part-10.csv"]
+    assert names(f"{tmp_path}/**/*.csv") == [
+        "more/part-3.csv",
+        "part-1.csv",
+        "part-2.csv",
+        "part-10.csv",
+    ]
     assert names(f"{tmp_path}/_*") == ["_SUCCESS"]
     assert files_of(tmp_path / "part-1.csv") is None
-    (tmp_path / "odd[1].csv").write_text("a,y\n1,0\n2,1\n")  # a file with the signs of a pattern in its name is a file
+    (tmp_path / "odd[1].csv").write_text(
+        "a,y\n1,0\n2,1\n"
+    )  # a file with the signs of a pattern in its name is a file
     assert len(read(tmp_path / "odd[1].csv")) == 2
 
 
 def test_names_for_what_comes_of_it() -> None:
-    given = ("flights/*.parquet", "a/flights/year=*/x.csv", "*.csv", "flights/", "my.csv", "digits", ".")
-    assert [stem(each) for each in given] == ["flights", "flights", "data", "flights", "my", "digits", "data"]
+    given = (
+        "flights/*.parquet",
+        "a/flights/year=*/x.csv",
+        "*.csv",
+        "flights/",
+        "my.csv",
+        "digits",
+        ".",
+    )
+    assert [stem(each) for each in given] == [
+        "flights",
+        "flights",
+        "data",
+        "flights",
+        "my",
+        "digits",
+        "data",
+    ]
 
 
 def test_words_and_gaps_are_those_of_the_whole(tmp_path: Path) -> None:
     """A column that is numbers in the first files and words in a later one is words, written as they were."""
-    rows = [f"{1.0 + i / 8},{f'0{i}' if i < 20 else 'x'},{'' if i % 7 == 0 else i},{i % 2}" for i in range(40)]
+    rows = [
+        f"{1.0 + i / 8},{f'0{i}' if i < 20 else 'x'},{'' if i % 7 == 0 else i},{i % 2}"
+        for i in range(40)
+    ]
     (tmp_path / "all.csv").write_text("\n".join(["a,code,b,y", *rows]))
     (tmp_path / "parts").mkdir()
     for part, start in enumerate(range(0, 40, 8)):
-        (tmp_path / "parts" / f"{part}.csv").write_text("\n".join(["a,code,b,y", *rows[start : start + 8]]))
+        (tmp_path / "parts" / f"{part}.csv").write_text(
+            "\n".join(["a,code,b,y", *rows[start : start + 8]])
+        )
     whole, found = read(tmp_path / "all.csv"), read(tmp_path / "parts")
     assert found.X.equals(whole.X) and found.X["code"][3] == "03" and found.columns == whole.columns
     assert found.notes[1:] == whole.notes
@@ -112,7 +157,10 @@ def test_a_column_of_nothing_has_any_type(tmp_path: Path) -> None:
     found = read(tmp_path)
     assert found.X["city"].to_list() == [None] * 30 + messy(30)["city"].to_list()
     messy(30).with_columns(city=pl.lit(1.5)).write_parquet(tmp_path / "3.parquet")
-    with pytest.raises(BadData, match=r"3.parquet: column 'city' holds numbers, and words in .*2.parquet; write it as one"):
+    with pytest.raises(
+        BadData,
+        match=r"3.parquet: column 'city' holds numbers, and words in .*2.parquet; write it as one",
+    ):
         read(tmp_path)
 
 
@@ -128,7 +176,9 @@ def test_files_without_rows_are_passed_over(tmp_path: Path) -> None:
     assert sum(map(len, stream(folder, found.columns))) == 30
     folder = _shards(tmp_path / "parquet", numbers(30), "parquet", [0, 15])
     found = read(folder)
-    assert len(found) == 30 and any("passed over" in note and "part-1.parquet" in note for note in found.notes)
+    assert len(found) == 30 and any(
+        "passed over" in note and "part-1.parquet" in note for note in found.notes
+    )
     (tmp_path / "none").mkdir()
     (tmp_path / "none" / "a.csv").write_bytes(b"")
     with pytest.raises(BadData, match="all of its files are empty"):
@@ -142,17 +192,47 @@ def test_files_without_rows_are_passed_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("3.csv", "a,b,y\n1,2,0\n", r"3.csv lacks 'c', unlike .*part-1.csv: the files of one table have the same columns. Mend"),
+        (
+            "3.csv",
+            "a,b,y\n1,2,0\n",
+            r"3.csv lacks 'c', unlike .*part-1.csv: the files of one table have the same columns. Mend",
+        ),
         ("3.csv", "a,b,c,d,y\n1,2,3,4,0\n", r"3.csv has 'd' besides, unlike .*part-1.csv"),
-        ("3.csv", "1,2,3,no\n1,2,4,yes\n", r"3.csv begins without the names of its columns, and .*part-1.csv with them"),
-        ("3.csv", "a,b,c,y\n1,2,3,no\n1,2,no\n", r"3.csv, line 3: 3 fields where other lines have 4"),
-        ("3.csv", "a,b,c,y\n1,2,3,no\n1,x,3,no\n", r"line 3 of .*3.csv, column 'b': 'x' is not a number, but 41 of 42"),
-        ("3.csv", "a,b,c,y\n1,2,3,no\n1,2,3,\n", r"line 3 of .*3.csv: the label \(column 'y'\) is missing"),
-        ("3.txt", "1 1:2 2:3\n", r"3.txt is svmlight, and .*part-1.csv is csv: the files of one table have one format"),
-        ("3.bin", "\0\0\1\2", r"3.bin is in no format that is known.*name the files that belong together by a pattern"),
+        (
+            "3.csv",
+            "1,2,3,no\n1,2,4,yes\n",
+            r"3.csv begins without the names of its columns, and .*part-1.csv with them",
+        ),
+        (
+            "3.csv",
+            "a,b,c,y\n1,2,3,no\n1,2,no\n",
+            r"3.csv, line 3: 3 fields where other lines have 4",
+        ),
+        (
+            "3.csv",
+            "a,b,c,y\n1,2,3,no\n1,x,3,no\n",
+            r"line 3 of .*3.csv, column 'b': 'x' is not a number, but 41 of 42",
+        ),
+        (
+            "3.csv",
+            "a,b,c,y\n1,2,3,no\n1,2,3,\n",
+            r"line 3 of .*3.csv: the label \(column 'y'\) is missing",
+        ),
+        (
+            "3.txt",
+            "1 1:2 2:3\n",
+            r"3.txt is svmlight, and .*part-1.csv is csv: the files of one table have one format",
+        ),
+        (
+            "3.bin",
+            "\0\0\1\2",
+            r"3.bin is in no format that is known.*name the files that belong together by a pattern",
+        ),
     ],
 )
-def test_a_file_that_differs_is_named(name: str, content: str, message: str, tmp_path: Path) -> None:
+def test_a_file_that_differs_is_named(
+    name: str, content: str, message: str, tmp_path: Path
+) -> None:
     folder = _shards(tmp_path / "all", numbers(40), "csv", [25])
     (folder / f"part-{name}").write_text(content)
     with pytest.raises(BadData, match=message):
@@ -162,12 +242,18 @@ def test_a_file_that_differs_is_named(name: str, content: str, message: str, tmp
 def test_rows_of_binary_files_are_named(tmp_path: Path) -> None:
     frame = numbers(30).with_columns(y=pl.Series([0.0, 1.0] * 15), w=1.0)
     for kind, name in (("parquet", "part-2.parquet"), ("npz", "part-2.npz")):
-        bad = frame.with_columns(a=pl.when(pl.int_range(pl.len()) == 12).then(float("inf")).otherwise("a")).select(*"abcy")
-        with pytest.raises(BadData, match=rf"row 3 of .*{name}, column 'a': the number is infinite"):
+        bad = frame.with_columns(
+            a=pl.when(pl.int_range(pl.len()) == 12).then(float("inf")).otherwise("a")
+        ).select(*"abcy")
+        with pytest.raises(
+            BadData, match=rf"row 3 of .*{name}, column 'a': the number is infinite"
+        ):
             read(_shards(tmp_path / kind, bad, kind, [10]))
     folder = _shards(tmp_path / "npz2", frame.select(*"abcy"), "npz", [10])
     np.savez(folder / "part-3.npz", X=np.ones((4, 2)), y=np.ones(4))
-    with pytest.raises(BadData, match=r"part-3.npz has rows of shape \(2,\), and .*part-1.npz of shape \(3,\)"):
+    with pytest.raises(
+        BadData, match=r"part-3.npz has rows of shape \(2,\), and .*part-1.npz of shape \(3,\)"
+    ):
         read(folder)
 
 
@@ -175,7 +261,10 @@ def test_nothing_to_read(tmp_path: Path) -> None:
     (tmp_path / "within" / "deep").mkdir(parents=True)
     with pytest.raises(BadData, match=r"deep is a folder without files of data"):
         read(tmp_path / "within" / "deep")
-    with pytest.raises(BadData, match=r"holds folders only; a pattern finds the files in them, such as '.*\*\*/\*.csv'"):
+    with pytest.raises(
+        BadData,
+        match=r"holds folders only; a pattern finds the files in them, such as '.*\*\*/\*.csv'",
+    ):
         read(tmp_path / "within")
     (tmp_path / "rows.csv").write_text("a,y\n1,0\n")
     with pytest.raises(BadData, match=r"no file has such a name; in .* there are rows.csv, within"):
@@ -190,12 +279,18 @@ def test_every_command_takes_files(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     numbers(120).write_csv("whole.csv")
     (folder / "_SUCCESS").write_bytes(b"")
     said = fine("train", "flights/*.csv").err
-    assert "3 files in the order of their names, flights/part-1.csv to flights/part-3.csv" in said and "'flights/*.csv'" in said
+    assert (
+        "3 files in the order of their names, flights/part-1.csv to flights/part-3.csv" in said
+        and "'flights/*.csv'" in said
+    )
     fine("train", "whole.csv", "-o", "whole.model")
     pairs = (("flights.model", "flights"), ("whole.model", "whole.csv"))
     runs = [fine("run", model, data, "--json").json for model, data in pairs]
     assert runs[0]["errors"] == runs[1]["errors"] and set(runs[0]["errors"]) == {"training", "test"}
-    assert fine("predict", "flights.model", "flights").out == fine("predict", "whole.model", "whole.csv").out
+    assert (
+        fine("predict", "flights.model", "flights").out
+        == fine("predict", "whole.model", "whole.csv").out
+    )
     assert fine("describe", "flights", "--json").json["rows"] == 120
     answer = call("predict", "flights.model", "flights", "-o", "flights/part-2.csv")
     assert answer.code == 2 and "a file that is read" in answer.err

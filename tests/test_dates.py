@@ -27,7 +27,9 @@ WAYS = {
 
 
 def _days(rows: int = 200) -> Any:
-    return pl.Series(np.datetime64("1969-03-01") + np.random.default_rng(0).integers(0, 20_000, rows))
+    return pl.Series(
+        np.datetime64("1969-03-01") + np.random.default_rng(0).integers(0, 20_000, rows)
+    )
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -38,7 +40,14 @@ def test_a_column_tells_how_its_dates_are_written(way: str) -> None:
 
 
 def test_times_are_shares_of_days_and_zones_are_taken_off() -> None:
-    words = pl.Series(["1970-01-02T06:00", "1970-01-02 06:00:00.00+0600", "02.01.1970 0:00", "1970-01-01T18:00:00-06:00"])
+    words = pl.Series(
+        [
+            "1970-01-02T06:00",
+            "1970-01-02 06:00:00.00+0600",
+            "02.01.1970 0:00",
+            "1970-01-01T18:00:00-06:00",
+        ]
+    )
     assert as_days(words, "date").to_list() == [1.25, 1.0, 1.0, 1.0]
 
 
@@ -60,13 +69,17 @@ def test_eight_digits_are_a_date_if_all_of_them_are() -> None:
 
 @pytest.mark.parametrize("memory", [(), ("--memory", "15kB")])
 @pytest.mark.parametrize("way", ["%d.%m.%Y", "%m/%d/%Y", "%Y%m%d"])
-def test_a_model_reads_dates_as_it_was_taught(way: str, memory: tuple[str, ...], place: Path) -> None:
+def test_a_model_reads_dates_as_it_was_taught(
+    way: str, memory: tuple[str, ...], place: Path
+) -> None:
     """One row later, which alone could not tell day from month, is the day that it was; other ways of writing are refused."""
     rows = 900
     days = np.datetime64("2001-01-01") + np.random.default_rng(1).integers(0, 9000, rows)
     late = days > np.datetime64("2013-01-01")
     words = pl.Series(days).dt.strftime(way)
-    frame = pl.DataFrame({"since": words, "noise": np.arange(rows) % 7 + 0.5, "y": np.where(late, "late", "early")})
+    frame = pl.DataFrame(
+        {"since": words, "noise": np.arange(rows) % 7 + 0.5, "y": np.where(late, "late", "early")}
+    )
     frame.write_csv("dates.csv")
     told = fine("train", "dates.csv", "-m", "sdca", *memory, "-o", "m.model")
     assert "since" in told.err.partition("dates in ")[2].splitlines()[0]
@@ -79,12 +92,19 @@ def test_a_model_reads_dates_as_it_was_taught(way: str, memory: tuple[str, ...],
 
 
 @pytest.mark.parametrize("memory", [(), ("--memory", "15kB")])
-def test_describe_shows_dates_as_dates_and_words_that_never_change(memory: tuple[str, ...], place: Path) -> None:
+def test_describe_shows_dates_as_dates_and_words_that_never_change(
+    memory: tuple[str, ...], place: Path
+) -> None:
     days = pl.Series(np.datetime64("2020-03-01") + np.arange(900) % 301).dt.strftime("%d.%m.%Y")
-    pl.DataFrame({"since": days, "country": ["PL"] * 900, "a": np.arange(900) / 7, "y": np.arange(900) % 2}).write_csv("d.csv")
+    pl.DataFrame(
+        {"since": days, "country": ["PL"] * 900, "a": np.arange(900) / 7, "y": np.arange(900) % 2}
+    ).write_csv("d.csv")
     told = fine("describe", "d.csv", *memory).out
     line = next(line for line in told.splitlines() if line.startswith("since"))
-    assert line.split()[:5] == ["since", "2020-07-28", "86.61", "days", "2020-03-01"] and "2020-12-26" in line
+    assert (
+        line.split()[:5] == ["since", "2020-07-28", "86.61", "days", "2020-03-01"]
+        and "2020-12-26" in line
+    )
     assert "Constant: 1 feature never changes (country)" in told
 
 
@@ -92,12 +112,16 @@ def test_an_explanation_and_its_page_show_dates(place: Path) -> None:
     days = np.datetime64("2020-03-01") + np.random.default_rng(0).integers(0, 700, 300)
     late = days > np.datetime64("2021-03-01")
     late[::10] = ~late[::10]  # some mistakes, so that the page has rows to show
-    pl.DataFrame({"since": days, "a": np.arange(300) / 7, "y": np.where(late, "late", "early")}).write_csv("d.csv")
+    pl.DataFrame(
+        {"since": days, "a": np.arange(300) / 7, "y": np.where(late, "late", "early")}
+    ).write_csv("d.csv")
     fine("train", "d.csv", "--kernel", "linear", "-o", "m.model")
     told = fine("explain", "m.model", "d.csv", "-o", "page.html")
     assert re.search(r"^since +2020-03-\d\d ", told.out, re.MULTILINE)
     assert re.search(r"^since +per day ", told.out, re.MULTILINE)
     page = Path("page.html").read_text()
     assert '"moment"' in page and '"temporal"' in page
-    shown = [row["values"][0] for row in json.loads(re.search(r'"rows":({"\d.*?}})', page)[1]).values()]  # type: ignore[index]
+    shown = [
+        row["values"][0] for row in json.loads(re.search(r'"rows":({"\d.*?}})', page)[1]).values()
+    ]  # type: ignore[index]
     assert shown and all(re.fullmatch(r"202[012]-\d\d-\d\d", each) for each in shown)

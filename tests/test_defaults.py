@@ -40,14 +40,18 @@ ALLOWED = {("perceptron", "gaussian", "digits"): 2.0}
     ],
 )
 @pytest.mark.parametrize("data", DATA)
-def test_defaults_are_no_worse_than_scikit_learns(data: str, kernel: Any, standardized: bool) -> None:
+def test_defaults_are_no_worse_than_scikit_learns(
+    data: str, kernel: Any, standardized: bool
+) -> None:
     X, y = DATA[data]()
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
 
     def error(estimator: Any) -> float:
         estimator = make_pipeline(StandardScaler(), estimator) if standardized else estimator
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # raw columns of very different scale
+            warnings.simplefilter(
+                "ignore", ConvergenceWarning
+            )  # raw columns of very different scale
             return 1 - float(cross_val_score(estimator, X, y, cv=folds).mean())
 
     theirs = error(SGDClassifier(random_state=0) if kernel is None else SVC())

@@ -22,7 +22,13 @@ from samples import real_data
 
 
 def dataset(X, y=None, **more) -> Dataset:
-    return Dataset("a set", X, [Column(f"x{j + 1}") for j in range(X.shape[1])], None if y is None else np.asarray(y), **more)
+    return Dataset(
+        "a set",
+        X,
+        [Column(f"x{j + 1}") for j in range(X.shape[1])],
+        None if y is None else np.asarray(y),
+        **more,
+    )
 
 
 def said(found) -> str:
@@ -30,7 +36,9 @@ def said(found) -> str:
 
 
 small = arrays(
-    np.float64, array_shapes(min_dims=2, max_dims=2, max_side=12), elements=st.integers(-4, 4).map(lambda k: k / 2) | st.just(0.0)
+    np.float64,
+    array_shapes(min_dims=2, max_dims=2, max_side=12),
+    elements=st.integers(-4, 4).map(lambda k: k / 2) | st.just(0.0),
 )
 
 
@@ -39,7 +47,9 @@ def test_statistics_are_those_of_numpy_in_every_container(X, outlier):
     deviation = X.std(axis=0)
     constant = X.min(axis=0) == X.max(axis=0)
     z = np.where(constant, 0, (X - X.mean(axis=0)) / np.where(constant, 1, deviation))
-    near = np.abs(np.abs(z) - outlier) < 1e-9  # a z exactly at the threshold may round to either side
+    near = (
+        np.abs(np.abs(z) - outlier) < 1e-9
+    )  # a z exactly at the threshold may round to either side
     frame = polars.DataFrame({f"x{j + 1}": X[:, j] for j in range(X.shape[1])})
     for container in (X, X.astype(np.float32), sparse.csr_array(X), frame):
         found = describe(dataset(container), outlier)
@@ -50,9 +60,13 @@ def test_statistics_are_those_of_numpy_in_every_container(X, outlier):
                 "quartile3": lambda X, axis: np.quantile(X, 0.75, axis),
             }
             expected = plain.get(name, getattr(np, name, None))(X, axis=0)
-            np.testing.assert_allclose([getattr(f, name) for f in found.columns], expected, atol=1e-12)
+            np.testing.assert_allclose(
+                [getattr(f, name) for f in found.columns], expected, atol=1e-12
+            )
         if not near.any():
-            assert [f.outliers for f in found.columns] == (np.abs(z) >= outlier).sum(axis=0).tolist()
+            assert [f.outliers for f in found.columns] == (np.abs(z) >= outlier).sum(
+                axis=0
+            ).tolist()
             assert found.outlier_rows == (np.abs(z) >= outlier).any(axis=1).sum()
         assert found.constant == [f"x{j + 1}" for j in np.flatnonzero(constant)]
         assert found.duplicates == len(X) - len(np.unique(X, axis=0)) and found.contradictions == 0
@@ -60,7 +74,9 @@ def test_statistics_are_those_of_numpy_in_every_container(X, outlier):
         if len(varying) > 1:
             r = np.corrcoef(X[:, varying].T)
             strongest = np.sort(np.abs(r[np.triu_indices(len(varying), 1)]))[::-1][:10]
-            np.testing.assert_allclose([abs(pair[2]) for pair in found.correlations], strongest, atol=1e-6)
+            np.testing.assert_allclose(
+                [abs(pair[2]) for pair in found.correlations], strongest, atol=1e-6
+            )
         else:
             assert found.correlations == []
         json.dumps(to_json(found), allow_nan=False)
@@ -70,7 +86,9 @@ def test_classes_and_the_error_of_guessing():
     found = describe(dataset(np.arange(10.0)[:, None], [1.0] * 8 + [-1.0, 3.0]))
     assert found.classes == [("1", 8), ("-1", 1), ("3", 1)]
     assert found.largest_share == 0.8 and found.guessing_error == pytest.approx(0.2)
-    assert "always guessing '1' errs on 20.00 %" in said(found) and "'1' has 8 times the rows of '3'" in said(found)
+    assert "always guessing '1' errs on 20.00 %" in said(
+        found
+    ) and "'1' has 8 times the rows of '3'" in said(found)
     one = describe(dataset(np.arange(10.0)[:, None], np.array(["a"] * 10, dtype=object)))
     assert "all labels are 'a'" in said(one)
     many = describe(dataset(np.arange(2000.0)[:, None], np.arange(2000)))
@@ -84,7 +102,8 @@ def test_classes_and_the_error_of_guessing():
 
 def test_frames_with_gaps_and_words():
     frame = polars.DataFrame(
-        {"a": [1.0, None, 3.0, 4.0], "b": ["x", "y", None, "x"], "c": [None] * 4}, schema_overrides={"c": float}
+        {"a": [1.0, None, 3.0, 4.0], "b": ["x", "y", None, "x"], "c": [None] * 4},
+        schema_overrides={"c": float},
     )
     found = describe(Dataset("mixed", frame, [Column("a"), Column("b", TEXT), Column("c")]))
     a, b, c = found.columns
@@ -93,9 +112,9 @@ def test_frames_with_gaps_and_words():
     assert (c.missing, c.mean) == (4, None) and found.constant == ["c"]
     assert (found.missing, found.rows_with_missing) == (6, 4)
     assert found.dtype == "2 columns of numbers, 1 of words"
-    assert "6 values in 4 rows; train and tune fill them in (one more category for words)" in said(found) and "2, has b" in said(
+    assert "6 values in 4 rows; train and tune fill them in (one more category for words)" in said(
         found
-    )
+    ) and "2, has b" in said(found)
     json.dumps(to_json(found), allow_nan=False)
 
 
@@ -106,13 +125,19 @@ def test_correlations_use_the_rows_in_which_both_are_there():
     X[random.random(X.shape) < 0.2] = np.nan
     first, second, r = describe(dataset(X)).correlations[0]
     both = np.isfinite(X[:, :2]).all(axis=1)
-    assert (first, second) == ("x1", "x2") and r == pytest.approx(np.corrcoef(X[both, 0], X[both, 1])[0, 1])
+    assert (first, second) == ("x1", "x2") and r == pytest.approx(
+        np.corrcoef(X[both, 0], X[both, 1])[0, 1]
+    )
 
 
 def test_infinite_and_huge_numbers_are_told_apart():
     X = np.array([[1.0, 1e300], [np.inf, -1e300], [3.0, 1e300], [4.0, 1e308]])
     found = describe(dataset(X))
-    assert found.columns[0].missing == 1 and found.columns[0].max == 4 and "1 infinite values" in found.notes[0]
+    assert (
+        found.columns[0].missing == 1
+        and found.columns[0].max == 4
+        and "1 infinite values" in found.notes[0]
+    )
     assert found.columns[1].max == 1e308
     json.dumps(to_json(found), allow_nan=False)
 
@@ -127,15 +152,21 @@ def test_repeats_and_contradictions():
     X = np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 2.0], [3.0, 4.0]])
     found = describe(dataset(X, [0, 0, 1, 1]))
     assert (found.duplicates, found.contradictions) == (1, 1)
-    assert "1 rows repeat an earlier one, 1 have the features of an earlier one but another label" in said(found)
+    assert (
+        "1 rows repeat an earlier one, 1 have the features of an earlier one but another label"
+        in said(found)
+    )
 
 
 def test_advice_on_scaling():
     random = np.random.default_rng(0)
-    assert "standardize, which is the default; deviations differ by a factor of 9.87e+03 (x1 0.0104, x10 102)" in said(
-        describe(load_set("quadric"))
+    assert (
+        "standardize, which is the default; deviations differ by a factor of 9.87e+03 (x1 0.0104, x10 102)"
+        in said(describe(load_set("quadric")))
     )
-    assert "Scaling: none; the pixels share one range, 0 to 16" in said(describe(load_set("digits")))
+    assert "Scaling: none; the pixels share one range, 0 to 16" in said(
+        describe(load_set("digits"))
+    )
     digits = load_set("digits")
     digits.image = None
     assert "Scaling: none; the features share one range" in said(describe(digits))
@@ -153,7 +184,9 @@ def test_advice_on_size_and_outliers():
     large = describe(dataset(np.random.default_rng(0).normal(size=(20_000, 1))))
     assert "20000 x 20000 in float32, would take 1.6 GB; where memory is short" in said(large)
     assert "would take 4 MB." in said(describe(load_set("moons")))
-    assert f"{large.outlier_rows} of 20000 rows" in said(large) and "would give about 54" in said(large)
+    assert f"{large.outlier_rows} of 20000 rows" in said(large) and "would give about 54" in said(
+        large
+    )
 
 
 def test_large_sets_are_sampled_and_say_so(monkeypatch):
@@ -165,21 +198,38 @@ def test_large_sets_are_sampled_and_say_so(monkeypatch):
     monkeypatch.setattr(module, "QUARTILE_ROWS", 1000)
     monkeypatch.setattr(module, "CORRELATED_FEATURES", 20)
     monkeypatch.setattr(module, "BLOCK", 20_000)
-    for container in (X, sparse.csr_array(X), polars.DataFrame(X, schema=[f"x{j + 1}" for j in range(30)])):
+    for container in (
+        X,
+        sparse.csr_array(X),
+        polars.DataFrame(X, schema=[f"x{j + 1}" for j in range(30)]),
+    ):
         found = describe(dataset(container))
-        assert [note.split(" ")[0] for note in found.notes] == ["Quartiles", "Correlations", "Correlations"]
-        assert "20 features with the largest variance" in found.notes[1] and "sample of 2000 rows" in found.notes[2]
+        assert [note.split(" ")[0] for note in found.notes] == [
+            "Quartiles",
+            "Correlations",
+            "Correlations",
+        ]
+        assert (
+            "20 features with the largest variance" in found.notes[1]
+            and "sample of 2000 rows" in found.notes[2]
+        )
         assert found.outlier_rows == exact.outlier_rows  # never from a sample
         assert found.correlations[0][:2] == ("x29", "x30")
         assert found.correlations[0][2] == pytest.approx(exact.correlations[0][2], abs=0.01)
-        np.testing.assert_allclose([f.median for f in found.columns], [f.median for f in exact.columns], atol=0.3)
-        assert {name for pair in found.correlations for name in pair[:2]} <= {f"x{j}" for j in range(11, 31)}
+        np.testing.assert_allclose(
+            [f.median for f in found.columns], [f.median for f in exact.columns], atol=0.3
+        )
+        assert {name for pair in found.correlations for name in pair[:2]} <= {
+            f"x{j}" for j in range(11, 31)
+        }
 
 
 def test_nothing_to_describe():
     with pytest.raises(BadData, match="a set: 0 rows and 2 features; there is nothing to describe"):
         describe(dataset(np.zeros((0, 2))))
-    with pytest.raises(ValueError, match="outlier must be a positive number of standard deviations, got 0"):
+    with pytest.raises(
+        ValueError, match="outlier must be a positive number of standard deviations, got 0"
+    ):
         describe(dataset(np.zeros((1, 2))), outlier=0)
     assert describe(dataset(np.zeros((1, 1)))).columns[0].std == 0
 

@@ -35,7 +35,9 @@ def nothing(tile):
 
 
 def stored(X, storage):
-    return {"dense": np.asarray, "csr_array": sparse.csr_array, "csr_matrix": sparse.csr_matrix}[storage](X)
+    return {"dense": np.asarray, "csr_array": sparse.csr_array, "csr_matrix": sparse.csr_matrix}[
+        storage
+    ](X)
 
 
 storages = pytest.mark.parametrize("storage", ["dense", "csr_array", "csr_matrix"])
@@ -141,7 +143,9 @@ def test_near_rows_are_accurate(make, n_features, storage, dtype):
 def test_centring_leaves_only_equal_rows_to_repair(monkeypatch):
     X = (1e4 + np.random.default_rng(3).normal(size=(60, 30))).astype(np.float32)
     repaired = []
-    monkeypatch.setattr(distances, "_fill_by_differences", lambda x, z, near, out: repaired.append(near))
+    monkeypatch.setattr(
+        distances, "_fill_by_differences", lambda x, z, near, out: repaired.append(near)
+    )
     Pairs("squared", X).tile(EVERYTHING, EVERYTHING)
     Pairs("squared", X, X[:1] + np.float32(1)).tile(EVERYTHING, EVERYTHING)
     [near] = repaired
@@ -160,7 +164,9 @@ def test_columns_that_never_change_are_not_multiplied(dtype):
     assert both._b.shape == (40, 6)
     for pairs, other in ((alone, X), (both, Z)):
         expected = ((X[:, None].astype(float) - other[None]) ** 2).sum(axis=2)
-        np.testing.assert_allclose(pairs.tile(slice(None), slice(None)), expected, rtol=1e-5, atol=1e-12)
+        np.testing.assert_allclose(
+            pairs.tile(slice(None), slice(None)), expected, rtol=1e-5, atol=1e-12
+        )
 
 
 def test_pairs_are_repaired_in_bounded_chunks(monkeypatch):
@@ -168,7 +174,9 @@ def test_pairs_are_repaired_in_bounded_chunks(monkeypatch):
     expected = Pairs("squared", X).tile(EVERYTHING, EVERYTHING)
     monkeypatch.setattr(distances, "CHUNK", 120)
     np.testing.assert_array_equal(Pairs("squared", X).tile(EVERYTHING, EVERYTHING), expected)
-    np.testing.assert_allclose(Pairs("squared", sparse.csr_array(X)).tile(EVERYTHING, EVERYTHING), expected, rtol=2e-3)
+    np.testing.assert_allclose(
+        Pairs("squared", sparse.csr_array(X)).tile(EVERYTHING, EVERYTHING), expected, rtol=2e-3
+    )
 
 
 @storages
@@ -211,7 +219,12 @@ def test_the_number_of_threads_does_not_move_a_bit(measure, dtype):
     results = []
     for threads in (1, 2):
         with threadpool_limits(threads):
-            results.append((fill_gram(Pairs(measure, X), nothing), fill_matrix(Pairs(measure, X, X[:600]), nothing)))
+            results.append(
+                (
+                    fill_gram(Pairs(measure, X), nothing),
+                    fill_matrix(Pairs(measure, X, X[:600]), nothing),
+                )
+            )
     for one, two in zip(*results, strict=True):
         np.testing.assert_array_equal(one, two)
 
@@ -237,16 +250,24 @@ def test_copy_transposed(shape, dtype):
     """Whole squares and what is left of them, from and to parts of larger matrices; nothing else is touched."""
     random = np.random.default_rng(7)
     source, target = random.normal(size=(50, 60)).astype(dtype), np.zeros((61, 51), dtype=dtype)
-    copy_transposed(source[3 : 3 + shape[0], 5 : 5 + shape[1]], target[2 : 2 + shape[1], 1 : 1 + shape[0]])
-    np.testing.assert_array_equal(target[2 : 2 + shape[1], 1 : 1 + shape[0]], source[3 : 3 + shape[0], 5 : 5 + shape[1]].T)
+    copy_transposed(
+        source[3 : 3 + shape[0], 5 : 5 + shape[1]], target[2 : 2 + shape[1], 1 : 1 + shape[0]]
+    )
+    np.testing.assert_array_equal(
+        target[2 : 2 + shape[1], 1 : 1 + shape[0]], source[3 : 3 + shape[0], 5 : 5 + shape[1]].T
+    )
     assert np.count_nonzero(target) == shape[0] * shape[1]
 
 
 def test_unsorted_csr_with_duplicates_is_read_right_and_left_alone():
-    X = sparse.csr_matrix((np.array([1.0, 2.0, 4.0]), np.array([1, 0, 1]), np.array([0, 3, 3])), shape=(2, 2))
+    X = sparse.csr_matrix(
+        (np.array([1.0, 2.0, 4.0]), np.array([1, 0, 1]), np.array([0, 3, 3])), shape=(2, 2)
+    )
     for measure in MEASURES:
         tile = Pairs(measure, X).tile(EVERYTHING, EVERYTHING)
-        np.testing.assert_array_equal(tile, exact(measure, [[2.0, 5.0], [0, 0]], [[2.0, 5.0], [0, 0]]))
+        np.testing.assert_array_equal(
+            tile, exact(measure, [[2.0, 5.0], [0, 0]], [[2.0, 5.0], [0, 0]])
+        )
     assert X.nnz == 3
 
 

@@ -12,7 +12,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-PASSED = re.findall(r"(?:^    |-> )((?:program|search|learners|engine)(?:\.\w+)+)", ARCHITECTURE, flags=re.MULTILINE)
+PASSED = re.findall(
+    r"(?:^    |-> )((?:program|search|learners|engine)(?:\.\w+)+)", ARCHITECTURE, flags=re.MULTILINE
+)
 
 
 @pytest.mark.parametrize("name", dict.fromkeys(PASSED))
@@ -34,13 +36,19 @@ def test_there_are_four_journeys() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", dict.fromkeys(re.findall(r"`((?:src/|tests/|docs/|benchmarks/)[\w./]+)`", ARCHITECTURE + CONTRIBUTING))
+    "path",
+    dict.fromkeys(
+        re.findall(r"`((?:src/|tests/|docs/|benchmarks/)[\w./]+)`", ARCHITECTURE + CONTRIBUTING)
+    ),
 )
 def test_files_that_the_documents_name_exist(path: str) -> None:
     assert (ROOT / path).exists()
 
 
-@pytest.mark.parametrize("path", dict.fromkeys(re.findall(r"`((?:engine|learners|search|program)/[\w./]*)`", ARCHITECTURE)))
+@pytest.mark.parametrize(
+    "path",
+    dict.fromkeys(re.findall(r"`((?:engine|learners|search|program)/[\w./]*)`", ARCHITECTURE)),
+)
 def test_parts_of_the_package_that_the_architecture_names_exist(path: str) -> None:
     assert (ROOT / "src" / "pegasos" / path).exists()
 

@@ -17,27 +17,50 @@ RANDOM = ["uniform", "permutation", "fixed-permutation"]
 PAGE = 1 << 16
 
 
-@given(st.sampled_from(SAMPLINGS), st.integers(1, 50), SEEDS, st.integers(0, 5), st.lists(st.integers(0, 200), max_size=6))
+@given(
+    st.sampled_from(SAMPLINGS),
+    st.integers(1, 50),
+    SEEDS,
+    st.integers(0, 5),
+    st.lists(st.integers(0, 200), max_size=6),
+)
 @settings(deadline=None, max_examples=150)
-def test_pieces_equal_the_whole(sampling: str, m: int, seed: int, stream: int, cuts: list[int]) -> None:
+def test_pieces_equal_the_whole(
+    sampling: str, m: int, seed: int, stream: int, cuts: list[int]
+) -> None:
     edges = [0, *sorted(cuts), 200]
     whole = Draws(sampling, m, seed, stream).take(0, 200)
     one = Draws(sampling, m, seed, stream)
-    np.testing.assert_array_equal(np.concatenate([one.take(a, b) for a, b in pairwise(edges)]), whole)
+    np.testing.assert_array_equal(
+        np.concatenate([one.take(a, b) for a, b in pairwise(edges)]), whole
+    )
     for start in cuts:  # backwards, too, and from a fresh object
         np.testing.assert_array_equal(one.take(start, 200), whole[start:])
-        np.testing.assert_array_equal(Draws(sampling, m, seed, stream).take(start, 200), whole[start:])
+        np.testing.assert_array_equal(
+            Draws(sampling, m, seed, stream).take(start, 200), whole[start:]
+        )
 
 
 @pytest.mark.parametrize("m", [1000, PAGE + 7])
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_pieces_equal_the_whole_across_pages(sampling: str, m: int) -> None:
     whole = Draws(sampling, m, 1).take(0, 2 * PAGE + 10)
-    for start, stop in [(PAGE - 5, PAGE + 5), (m - 1, m + 1), (PAGE, PAGE + 1), (PAGE - 1, 2 * PAGE + 1), (5, 5)]:
+    for start, stop in [
+        (PAGE - 5, PAGE + 5),
+        (m - 1, m + 1),
+        (PAGE, PAGE + 1),
+        (PAGE - 1, 2 * PAGE + 1),
+        (5, 5),
+    ]:
         np.testing.assert_array_equal(Draws(sampling, m, 1).take(start, stop), whole[start:stop])
 
 
-@given(st.sampled_from(["permutation", "fixed-permutation", "in-order"]), st.integers(1, 60), SEEDS, st.integers(0, 3))
+@given(
+    st.sampled_from(["permutation", "fixed-permutation", "in-order"]),
+    st.integers(1, 60),
+    SEEDS,
+    st.integers(0, 3),
+)
 @settings(deadline=None, max_examples=60)
 def test_every_epoch_is_a_permutation(sampling: str, m: int, seed: int, epoch: int) -> None:
     drawn = Draws(sampling, m, seed).take(epoch * m, (epoch + 1) * m)
@@ -45,7 +68,17 @@ def test_every_epoch_is_a_permutation(sampling: str, m: int, seed: int, epoch: i
 
 
 def test_in_order_is_in_order() -> None:
-    assert Draws("in-order", 4, seed=9, stream=3).take(2, 11).tolist() == [2, 3, 0, 1, 2, 3, 0, 1, 2]
+    assert Draws("in-order", 4, seed=9, stream=3).take(2, 11).tolist() == [
+        2,
+        3,
+        0,
+        1,
+        2,
+        3,
+        0,
+        1,
+        2,
+    ]
 
 
 @given(st.integers(20, 60), SEEDS)

@@ -71,7 +71,9 @@ class Case:
     def drawn(self) -> np.ndarray:
         return self.draws.take(0, self.steps * self.batch)
 
-    def walk(self, method: Method, params: np.ndarray, weights: np.ndarray, radius: Any = None) -> Walk:
+    def walk(
+        self, method: Method, params: np.ndarray, weights: np.ndarray, radius: Any = None
+    ) -> Walk:
         return Walk(
             self.rows(),
             self.codes,
@@ -110,7 +112,9 @@ class Case:
         """A walk's vector in the layout of the reference: training rows only (dual), the constant feature last (primal)."""
         return vector[..., self.training] if self.dual else vector
 
-    def compare(self, vector: np.ndarray, bias: float, expected: np.ndarray, tolerance: float) -> None:
+    def compare(
+        self, vector: np.ndarray, bias: float, expected: np.ndarray, tolerance: float
+    ) -> None:
         got = self.expand(vector)
         if not self.dual and self.constant:
             got = np.append(got, bias)
@@ -134,7 +138,11 @@ def cases(draw: Any, exact: bool = False, batches: bool = True, weighted: bool =
     members = None
     if m > 6 and draw(st.booleans()):
         members = np.sort(random.choice(m, m - 3, replace=False))
-    lams = draw(st.lists(st.sampled_from([2.0**-7, 2.0**-4, 0.25, 0.5, 2.0]), min_size=1, max_size=4, unique=True))
+    lams = draw(
+        st.lists(
+            st.sampled_from([2.0**-7, 2.0**-4, 0.25, 0.5, 2.0]), min_size=1, max_size=4, unique=True
+        )
+    )
     if not exact:
         lams = [lam * 1.03 for lam in lams]
     kind = draw(st.sampled_from(PRIMAL + DUAL))
@@ -168,7 +176,9 @@ def pegasos_params(case: Case) -> tuple[np.ndarray, np.ndarray]:
 def test_hinge_counts_are_those_of_exact_arithmetic(case: Case, stops: list[int]) -> None:
     """Dyadic data: all products are exact, ties included, and so are the counts; λ is merged, stops are anywhere."""
     params, radius = pegasos_params(case)
-    walk = case.walk(Method(PEGASOS, HINGE, case.batch, case.constant), params, np.ones(len(case.X)), radius)
+    walk = case.walk(
+        Method(PEGASOS, HINGE, case.batch, case.constant), params, np.ones(len(case.X)), radius
+    )
     rows = case.training
     K = case.kernel(case.X)[np.ix_(rows, rows)] if case.dual else case.X[rows] @ case.X[rows].T
     for step in sorted({min(stop, case.steps) for stop in stops} | {case.steps}):
@@ -178,21 +188,39 @@ def test_hinge_counts_are_those_of_exact_arithmetic(case: Case, stops: list[int]
             y = np.where(case.codes[rows] == label, 1, -1)
             for number, lam in enumerate(case.lams):
                 drawn = case.drawn()[: step * case.batch]
-                counts = reference.pegasos_exact(K + case.constant, y, drawn, Fraction(lam), case.batch)
+                counts = reference.pegasos_exact(
+                    K + case.constant, y, drawn, Fraction(lam), case.batch
+                )
                 column = walk.column_of()[row, number]
                 if case.dual:
-                    assert case.expand(vectors[column]).tolist() == [float(count) for count in counts]
+                    assert case.expand(vectors[column]).tolist() == [
+                        float(count) for count in counts
+                    ]
                 else:
                     expected = np.array([float(count) for count in counts]) @ case.X[rows]
                     assert vectors[column].tolist() == expected.tolist()
                 assert bias[column] == case.constant * sum(counts)
 
 
-@given(cases(), st.booleans(), st.sampled_from([False, True, 0.3]), st.sampled_from(["hinge", "logistic"]))
+@given(
+    cases(),
+    st.booleans(),
+    st.sampled_from([False, True, 0.3]),
+    st.sampled_from(["hinge", "logistic"]),
+)
 @settings(max_examples=150)
-def test_pegasos_equals_the_reference(case: Case, project: bool, average: bool | float, loss: str) -> None:
+def test_pegasos_equals_the_reference(
+    case: Case, project: bool, average: bool | float, loss: str
+) -> None:
     params, radius = pegasos_params(case)
-    method = Method(PEGASOS, LOSSES[loss], case.batch, case.constant, projecting=project, averaging=bool(average))
+    method = Method(
+        PEGASOS,
+        LOSSES[loss],
+        case.batch,
+        case.constant,
+        projecting=project,
+        averaging=bool(average),
+    )
     walk = case.walk(method, params, case.relative_weights(), radius)
     start = reference.averaging_start(case.steps, average) if average else 0
     walk.advance(start)
@@ -202,11 +230,24 @@ def test_pegasos_equals_the_reference(case: Case, project: bool, average: bool |
     vectors, bias = walk.vectors()
     for row, label in enumerate(walk.classes):
         for number, lam in enumerate(case.lams):
-            run = case.reference("pegasos", label, lam=lam, loss=loss, batch=case.batch, project=project, average=average)
+            run = case.reference(
+                "pegasos",
+                label,
+                lam=lam,
+                loss=loss,
+                batch=case.batch,
+                project=project,
+                average=average,
+            )
             assume(run.margin > 1e-9)
             column = walk.column_of()[row, number]
             unit = lam * case.batch
-            case.compare(vectors[column] / (unit * case.steps), bias[column] / (unit * case.steps), run.coefficients, 1e-10)
+            case.compare(
+                vectors[column] / (unit * case.steps),
+                bias[column] / (unit * case.steps),
+                run.coefficients,
+                1e-10,
+            )
             if average:
                 total, total_bias = (part[column] for part in walk.sums())
                 if before is not None:
@@ -252,12 +293,18 @@ def test_perceptron_equals_the_reference(case: Case, average: bool) -> None:
         case.compare(vectors[row], bias[row], run.coefficients, 1e-10)
         if average:
             total, total_bias = walk.sums()
-            case.compare(total[row] / (epochs * m), total_bias[row] / (epochs * m), run.averaged, 1e-10)
+            case.compare(
+                total[row] / (epochs * m), total_bias[row] / (epochs * m), run.averaged, 1e-10
+            )
 
 
 @given(cases(exact=True, batches=False, weighted=False))
 def test_perceptron_counts_are_exact_on_dyadic_data(case: Case) -> None:
-    walk = case.walk(Method(PERCEPTRON, LOSSES["perceptron"], constant=case.constant), np.array([1.0]), np.ones(len(case.X)))
+    walk = case.walk(
+        Method(PERCEPTRON, LOSSES["perceptron"], constant=case.constant),
+        np.array([1.0]),
+        np.ones(len(case.X)),
+    )
     walk.advance(case.steps)
     vectors, _ = walk.vectors()
     for row, label in enumerate(walk.classes):
@@ -267,9 +314,13 @@ def test_perceptron_counts_are_exact_on_dyadic_data(case: Case) -> None:
 
 
 @given(cases(), st.booleans(), st.booleans(), st.lists(st.integers(1, 40), max_size=4))
-def test_where_one_stops_and_looks_moves_no_bit(case: Case, project: bool, average: bool, stops: list[int]) -> None:
+def test_where_one_stops_and_looks_moves_no_bit(
+    case: Case, project: bool, average: bool, stops: list[int]
+) -> None:
     params, radius = pegasos_params(case)
-    method = Method(PEGASOS, HINGE, case.batch, case.constant, projecting=project, averaging=average)
+    method = Method(
+        PEGASOS, HINGE, case.batch, case.constant, projecting=project, averaging=average
+    )
     straight = case.walk(method, params, case.relative_weights(), radius)
     straight.advance(case.steps)
     halting = case.walk(method, params, case.relative_weights(), radius)
@@ -289,7 +340,10 @@ def test_scores_are_those_of_the_vectors(case: Case, project: bool) -> None:
     """The maintained scores of all rows, mid-block too, equal a fresh product, and refresh() brings just that."""
     params, radius = pegasos_params(case)
     walk = case.walk(
-        Method(PEGASOS, HINGE, case.batch, case.constant, projecting=project), params, case.relative_weights(), radius
+        Method(PEGASOS, HINGE, case.batch, case.constant, projecting=project),
+        params,
+        case.relative_weights(),
+        radius,
     )
     walk.advance(case.steps)
     vectors, bias = walk.vectors()
@@ -302,10 +356,19 @@ def test_scores_are_those_of_the_vectors(case: Case, project: bool) -> None:
 
 
 @given(cases(), st.booleans(), st.booleans(), st.integers(1, 40))
-def test_a_saved_walk_goes_on_as_if_unbroken(case: Case, project: bool, average: bool, stop: int) -> None:
+def test_a_saved_walk_goes_on_as_if_unbroken(
+    case: Case, project: bool, average: bool, stop: int
+) -> None:
     case.lams = case.lams[:1]
     params, radius = pegasos_params(case)
-    method = Method(PEGASOS, LOSSES["logistic"], case.batch, case.constant, projecting=project, averaging=average)
+    method = Method(
+        PEGASOS,
+        LOSSES["logistic"],
+        case.batch,
+        case.constant,
+        projecting=project,
+        averaging=average,
+    )
     straight = case.walk(method, params, case.relative_weights(), radius)
     straight.advance(case.steps)
     first = case.walk(method, params, case.relative_weights(), radius)
@@ -317,7 +380,9 @@ def test_a_saved_walk_goes_on_as_if_unbroken(case: Case, project: bool, average:
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * max(1.0, np.abs(one).max()))
     if average:
         for one, other in zip(straight.sums(), second.sums(), strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * max(1.0, np.abs(one).max()))
+            np.testing.assert_allclose(
+                one, other, rtol=1e-9, atol=1e-9 * max(1.0, np.abs(one).max())
+            )
 
 
 def test_columns_that_decide_alike_are_one_column() -> None:
@@ -326,13 +391,31 @@ def test_columns_that_decide_alike_are_one_column() -> None:
     codes = (X[:, 0] > 0).astype(int)
     rows = GramRows(Polynomial(degree=7)(X))
     lams = np.logspace(-9, -5, 9)
-    walk = Walk(rows, codes, np.ones(60), np.array([1]), lams, Method(PEGASOS, HINGE), Draws("uniform", 60, 0))
+    walk = Walk(
+        rows,
+        codes,
+        np.ones(60),
+        np.array([1]),
+        lams,
+        Method(PEGASOS, HINGE),
+        Draws("uniform", 60, 0),
+    )
     walk.advance(500)
     assert walk.active < len(lams)
     for number, lam in enumerate(lams):
-        alone = Walk(rows, codes, np.ones(60), np.array([1]), np.array([lam]), Method(PEGASOS, HINGE), Draws("uniform", 60, 0))
+        alone = Walk(
+            rows,
+            codes,
+            np.ones(60),
+            np.array([1]),
+            np.array([lam]),
+            Method(PEGASOS, HINGE),
+            Draws("uniform", 60, 0),
+        )
         alone.advance(500)
-        np.testing.assert_array_equal(alone.vectors()[0][0], walk.vectors()[0][walk.column_of()[0, number]])
+        np.testing.assert_array_equal(
+            alone.vectors()[0][0], walk.vectors()[0][walk.column_of()[0, number]]
+        )
 
 
 @pytest.mark.parametrize("shrink", [1e-8, 1e-12])
@@ -342,16 +425,36 @@ def test_projection_survives_a_scale_that_would_underflow(shrink: float) -> None
     X = random.normal(size=(30, 3)) * 1e3
     y = random.integers(0, 2, 30)
     draws = Draws("uniform", 30, 2)
-    for rows, by_rows in ((DenseRows(X), True), (DenseRows(X), False), (GramRows(Linear()(X)), False)):
+    for rows, by_rows in (
+        (DenseRows(X), True),
+        (DenseRows(X), False),
+        (GramRows(Linear()(X)), False),
+    ):
         method = Method(PEGASOS, HINGE, projecting=True, averaging=True)
         radius = np.array([np.sqrt(shrink)])
-        walk = Walk(rows, y, np.ones(30), np.array([1]), np.array([shrink]), method, draws, radius=radius, by_rows=by_rows)
+        walk = Walk(
+            rows,
+            y,
+            np.ones(30),
+            np.array([1]),
+            np.array([shrink]),
+            method,
+            draws,
+            radius=radius,
+            by_rows=by_rows,
+        )
         walk.advance(300)
         vectors, _ = walk.vectors()
         total, _ = walk.sums()
-        run = reference.pegasos_linear(X, np.where(y == 1, 1.0, -1.0), draws.take(0, 300), shrink, project=True, average=True)
+        run = reference.pegasos_linear(
+            X, np.where(y == 1, 1.0, -1.0), draws.take(0, 300), shrink, project=True, average=True
+        )
         w, mean = vectors[0] / (shrink * 300), total[0] / (shrink * 300)
         if rows.dual:
             w, mean = w @ X, mean @ X
-        np.testing.assert_allclose(w, run.coefficients, rtol=1e-6, atol=1e-6 * np.abs(run.coefficients).max())
-        np.testing.assert_allclose(mean, run.averaged, rtol=1e-6, atol=1e-6 * np.abs(run.averaged).max())
+        np.testing.assert_allclose(
+            w, run.coefficients, rtol=1e-6, atol=1e-6 * np.abs(run.coefficients).max()
+        )
+        np.testing.assert_allclose(
+            mean, run.averaged, rtol=1e-6, atol=1e-6 * np.abs(run.averaged).max()
+        )

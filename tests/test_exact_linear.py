@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.special import xlog1py, xlogy
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_classification
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_iris,
+    load_wine,
+    make_classification,
+)
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import scale
 from sklearn.svm import SVC, LinearSVC
@@ -22,7 +28,14 @@ from threadpoolctl import threadpool_limits
 
 import reference
 from pegasos import SDCA
-from pegasos.engine import finishing, held_rows, interior_point, newton, sampled_systems, sparse_newton
+from pegasos.engine import (
+    finishing,
+    held_rows,
+    interior_point,
+    newton,
+    sampled_systems,
+    sparse_newton,
+)
 from pegasos.engine.interior_point import solve_hinge
 from pegasos.engine.interruption import Interrupted, interruptible
 from pegasos.engine.newton import solve_logistic
@@ -39,7 +52,9 @@ LOSSES = pytest.mark.parametrize("loss", SOLVERS)
 INTERCEPTS = pytest.mark.parametrize("intercept", Intercept)
 
 
-def objectives(loss: str, X: Array, target: Target, found: Optimum, intercept: Intercept) -> tuple[float, float]:
+def objectives(
+    loss: str, X: Array, target: Target, found: Optimum, intercept: Intercept
+) -> tuple[float, float]:
     """F and G once more, and that a is feasible."""
     y, C, a = target.labels, target.bounds, found.dual
     assert np.all(a >= 0)
@@ -73,7 +88,11 @@ def test_hinge_is_the_textbook_optimum(intercept: Intercept, C: float) -> None:
     w, _, a = reference.interior_point(X, y, bounds, intercept=intercept.value)
     assert found.relative <= 1e-9
     assert_allclose(found.vector, w, atol=1e-3 * np.abs(w).max())
-    assert_allclose(found.bound, a.sum() - 0.5 * w @ w - 0.5 * (y @ a) ** 2 * (intercept is Intercept.AUGMENTED), rtol=1e-7)
+    assert_allclose(
+        found.bound,
+        a.sum() - 0.5 * w @ w - 0.5 * (y @ a) ** 2 * (intercept is Intercept.AUGMENTED),
+        rtol=1e-7,
+    )
 
 
 @INTERCEPTS
@@ -102,9 +121,15 @@ def test_other_solvers_find_the_same(C: float) -> None:
     assert_allclose(augmented.bias, linear.intercept_[0], atol=1e-3)
     logistic = LogisticRegression(C=C, tol=1e-10, max_iter=10_000).fit(X, y, weights)
     smooth = solve_logistic(X, [target], Intercept.FREE, 1e-10)[0]
-    assert_allclose(np.append(smooth.vector, smooth.bias), np.append(logistic.coef_[0], logistic.intercept_), atol=1e-4)
+    assert_allclose(
+        np.append(smooth.vector, smooth.bias),
+        np.append(logistic.coef_[0], logistic.intercept_),
+        atol=1e-4,
+    )
     constant = np.column_stack([X, np.ones(len(X))])
-    logistic = LogisticRegression(C=C, tol=1e-10, max_iter=10_000, fit_intercept=False).fit(constant, y, weights)
+    logistic = LogisticRegression(C=C, tol=1e-10, max_iter=10_000, fit_intercept=False).fit(
+        constant, y, weights
+    )
     smooth = solve_logistic(X, [target], Intercept.AUGMENTED, 1e-10)[0]
     assert_allclose(np.append(smooth.vector, smooth.bias), logistic.coef_[0], atol=1e-4)
 
@@ -119,7 +144,11 @@ def problems(draw: st.DrawFn) -> tuple[Array, Target]:
     if draw(st.booleans()):
         y = np.where(X @ random.normal(size=d) > 0, 1.0, -1.0)
     if draw(st.booleans()):
-        X *= 10.0 ** random.uniform(-6, 6, d) if draw(st.booleans()) else 10.0 ** random.uniform(-6, 6)
+        X *= (
+            10.0 ** random.uniform(-6, 6, d)
+            if draw(st.booleans())
+            else 10.0 ** random.uniform(-6, 6)
+        )
     if draw(st.booleans()):
         X[random.integers(0, m, m // 2 + 1)] = X[0]
     if draw(st.booleans()):
@@ -139,14 +168,19 @@ def problems(draw: st.DrawFn) -> tuple[Array, Target]:
 @INTERCEPTS
 @given(problem=problems(), single=st.booleans(), csr=st.booleans())
 @settings(max_examples=25, deadline=None)
-def test_always_arrives(loss: str, intercept: Intercept, problem: tuple[Array, Target], single: bool, csr: bool) -> None:
+def test_always_arrives(
+    loss: str, intercept: Intercept, problem: tuple[Array, Target], single: bool, csr: bool
+) -> None:
     X, target = problem
     X = X.astype(np.float32) if single else X
     found = SOLVERS[loss](sparse.csr_array(X) if csr else X, [target], intercept, 1e-3)[0]
     assert found.relative <= 1e-3
     X = X.astype(np.float64)
     primal, bound = objectives(loss, X, target, found, intercept)
-    unsure = 1e-13 * (np.abs(X).T @ found.dual @ np.abs(X.T @ (target.labels * found.dual)) + found.dual.sum() ** 2)
+    unsure = 1e-13 * (
+        np.abs(X).T @ found.dual @ np.abs(X.T @ (target.labels * found.dual))
+        + found.dual.sum() ** 2
+    )
     unsure += 1e-13 * target.bounds @ (np.abs(X) @ np.abs(found.vector) + abs(found.bias) + 1)
     assert_allclose([found.primal, found.bound], [primal, bound], rtol=1e-9, atol=unsure)
 
@@ -162,7 +196,11 @@ def test_known_tables(loss: str, load: Any, prepare: Any) -> None:
     targets = [Target(y, np.full(len(y), C)) for y in labels for C in (1e-2, 1.0, 1e3)]
     for target, found in zip(targets, SOLVERS[loss](X, targets, Intercept.FREE, 1e-3), strict=True):
         assert found.relative <= 1e-3
-        assert_allclose([found.primal, found.bound], objectives(loss, X, target, found, Intercept.FREE), rtol=1e-7)
+        assert_allclose(
+            [found.primal, found.bound],
+            objectives(loss, X, target, found, Intercept.FREE),
+            rtol=1e-7,
+        )
 
 
 @LOSSES
@@ -182,13 +220,17 @@ def test_wide_rows_begin_in_single_precision(loss: str, intercept: Intercept) ->
     for tol in (1e-3, 1e-6):
         found = SOLVERS[loss](X, [target], intercept, tol)[0]
         assert found.relative <= tol
-        assert_allclose([found.primal, found.bound], objectives(loss, X, target, found, intercept), rtol=1e-7)
+        assert_allclose(
+            [found.primal, found.bound], objectives(loss, X, target, found, intercept), rtol=1e-7
+        )
 
 
 @LOSSES
 @INTERCEPTS
 @pytest.mark.parametrize("seen", [True, False])
-def test_rows_far_from_zero(loss: str, intercept: Intercept, seen: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_far_from_zero(
+    loss: str, intercept: Intercept, seen: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Columns at 1,000 ± 1, of which products in float32 keep nothing: seen before the first iteration, or by who is stuck."""
     if not seen:
         monkeypatch.setattr(interior_point, "are_far_from_zero", lambda X: False)
@@ -206,7 +248,9 @@ def test_rows_are_far_from_zero_if_a_column_hardly_varies() -> None:
     far[:, 3] += 1000.0
     constant[:, 3] = 1000.0
     assert interior_point.are_far_from_zero(far) and not interior_point.are_far_from_zero(constant)
-    assert not interior_point.are_far_from_zero(X) and not interior_point.are_far_from_zero(far[:, :10])
+    assert not interior_point.are_far_from_zero(X) and not interior_point.are_far_from_zero(
+        far[:, :10]
+    )
 
 
 @LOSSES
@@ -220,7 +264,12 @@ def test_same_bits_for_any_number_of_threads(loss: str) -> None:
     for one, two in zip(*answers, strict=True):
         assert_array_equal(one.vector, two.vector)
         assert_array_equal(one.dual, two.dual)
-        assert (one.bias, one.primal, one.bound, one.rounds) == (two.bias, two.primal, two.bound, two.rounds)
+        assert (one.bias, one.primal, one.bound, one.rounds) == (
+            two.bias,
+            two.primal,
+            two.bound,
+            two.rounds,
+        )
 
 
 @LOSSES
@@ -252,7 +301,9 @@ def test_targets_do_not_know_each_other(loss: str) -> None:
 @pytest.mark.parametrize("label", [1.0, -1.0])
 def test_nothing_to_solve(loss: str, label: float) -> None:
     X, y = np.ones((5, 2)), np.full(5, label)
-    one_class, no_rows = SOLVERS[loss](X, [Target(y, np.ones(5)), Target(y, np.zeros(5))], Intercept.FREE, 1e-3)
+    one_class, no_rows = SOLVERS[loss](
+        X, [Target(y, np.ones(5)), Target(y, np.zeros(5))], Intercept.FREE, 1e-3
+    )
     assert one_class.primal == one_class.bound == no_rows.primal == 0
     assert one_class.bias * label > 0
     assert no_rows.bias == 0
@@ -264,7 +315,9 @@ def test_tall_logistic_starts_on_a_sample() -> None:
     X, classes = make_classification(20_000, 10, random_state=0)
     y = np.where(classes > 0, 1.0, -1.0)
     rare = np.where(np.arange(20_000) % 5000 == 7, 1.0, -1.0)  # no row of it among every 16th
-    often, seldom = solve_logistic(X, [Target(y, np.ones(20_000)), Target(rare, np.ones(20_000))], Intercept.FREE, 1e-3)
+    often, seldom = solve_logistic(
+        X, [Target(y, np.ones(20_000)), Target(rare, np.ones(20_000))], Intercept.FREE, 1e-3
+    )
     assert often.relative <= 1e-3
     assert often.rounds <= 2
     assert seldom.relative <= 1e-3
@@ -281,7 +334,9 @@ def sampling(monkeypatch: pytest.MonkeyPatch) -> None:
 @INTERCEPTS
 @pytest.mark.parametrize("form", [np.float64, np.float32, "csr"])
 @pytest.mark.usefixtures("sampling")
-def test_systems_from_a_sample_lead_to_the_same_optimum(loss: str, intercept: Intercept, form: Any) -> None:
+def test_systems_from_a_sample_lead_to_the_same_optimum(
+    loss: str, intercept: Intercept, form: Any
+) -> None:
     X, y = make_classification(1500, 20, n_informative=8, flip_y=0.1, random_state=3)
     X = scale(X) * np.linspace(0.1, 3.0, 20)
     X = sparse.csr_matrix(X) if form == "csr" else X.astype(form)
@@ -305,8 +360,12 @@ def test_systems_from_a_sample_lead_to_the_same_optimum(loss: str, intercept: In
 
 @LOSSES
 @pytest.mark.usefixtures("sampling")
-def test_where_a_sample_leads_nowhere_whole_matrices_do(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampled_systems, "solve", lambda blocks, systems, rights: [0.0 * right for right in rights])
+def test_where_a_sample_leads_nowhere_whole_matrices_do(
+    loss: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        sampled_systems, "solve", lambda blocks, systems, rights: [0.0 * right for right in rights]
+    )
     X, y = make_classification(600, 10, random_state=3)
     (found,) = SOLVERS[loss](X, [Target(2.0 * y - 1.0, np.ones(600))], Intercept.NONE, 1e-3)
     assert found.relative <= 1e-3
@@ -325,7 +384,9 @@ def test_a_sample_has_all_who_weigh_much() -> None:
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("intercept", [Intercept.NONE, Intercept.AUGMENTED])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_rows_that_are_decided_before(monkeypatch: pytest.MonkeyPatch, C: float, intercept: Intercept, form: Any) -> None:
+def test_rows_that_are_decided_before(
+    monkeypatch: pytest.MonkeyPatch, C: float, intercept: Intercept, form: Any
+) -> None:
     """The same optimum; columns that few rows have are told wrongly by a sample, and mended. Weights, and a part of the rows."""
     random = np.random.default_rng(0)
     X = np.c_[random.normal(size=(3000, 4)), random.random((3000, 6)) < 0.01]
@@ -336,17 +397,29 @@ def test_rows_that_are_decided_before(monkeypatch: pytest.MonkeyPatch, C: float,
     monkeypatch.setattr(held_rows, "MANY_ROWS", 1000)
     solved: list[int] = []
     monkeypatch.setattr(
-        held_rows, "solve_hinge", lambda X, targets, *given: solved.append(len(given[2])) or solve_hinge(X, targets, *given)
+        held_rows,
+        "solve_hinge",
+        lambda X, targets, *given: solved.append(len(given[2])) or solve_hinge(X, targets, *given),
     )
-    monkeypatch.setattr(held_rows, "solve_hinge_smoothed", lambda blocks, targets, starts, tol: [None] * len(targets))
+    monkeypatch.setattr(
+        held_rows,
+        "solve_hinge_smoothed",
+        lambda blocks, targets, starts, tol: [None] * len(targets),
+    )
     (found,) = held_rows.solve_hinge_on_many(form(X), [target], intercept, 1e-5, members)
     assert solved[0] == len(members) // held_rows.ONE_IN < solved[1] < 0.5 * len(members)
     assert found.relative <= 1e-5
-    assert_allclose([found.primal, found.bound], objectives("hinge", X[members], target, found, intercept), rtol=1e-9)
+    assert_allclose(
+        [found.primal, found.bound],
+        objectives("hinge", X[members], target, found, intercept),
+        rtol=1e-9,
+    )
     assert found.bound <= whole.primal * (1 + 1e-12) and whole.bound <= found.primal * (1 + 1e-12)
 
 
-def test_rows_that_a_sample_says_nothing_about_are_all_solved(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_a_sample_says_nothing_about_are_all_solved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Where most decisions were wrong the method of all rows takes over."""
     X, y = table(2500, 5)
     target = Target(y, np.full(2500, 1.0))
@@ -361,7 +434,9 @@ def test_rows_that_a_sample_says_nothing_about_are_all_solved(monkeypatch: pytes
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("intercept", [Intercept.NONE, Intercept.AUGMENTED])
 @pytest.mark.parametrize("form", [np.asarray, np.float32, sparse.csr_matrix])
-def test_a_smoothed_loss_leads_to_the_optimum(monkeypatch: pytest.MonkeyPatch, C: float, intercept: Intercept, form: Any) -> None:
+def test_a_smoothed_loss_leads_to_the_optimum(
+    monkeypatch: pytest.MonkeyPatch, C: float, intercept: Intercept, form: Any
+) -> None:
     """The same optimum as without, for weighted rows, a part of them, rows that are not there, and two sets of labels at once."""
     random = np.random.default_rng(1)
     X = random.normal(size=(6000, 5)).astype(np.float32)
@@ -379,7 +454,9 @@ def test_a_smoothed_loss_leads_to_the_optimum(monkeypatch: pytest.MonkeyPatch, C
         assert ((optimum.dual >= 0) & (optimum.dual <= target.bounds)).all()
         exact = objectives("hinge", X[members].astype(float), target, optimum, intercept)
         assert_allclose([optimum.primal, optimum.bound], exact, rtol=1e-9)
-        assert optimum.bound <= other.primal * (1 + 1e-12) and other.bound <= optimum.primal * (1 + 1e-12)
+        assert optimum.bound <= other.primal * (1 + 1e-12) and other.bound <= optimum.primal * (
+            1 + 1e-12
+        )
 
 
 def test_a_smoothed_loss_is_that_of_its_plain_twin() -> None:
@@ -408,7 +485,10 @@ def test_a_smoothed_loss_that_leads_nowhere_is_given_up() -> None:
 def test_weights_of_sparse_rows(C: float, intercept: Intercept, dtype: Any) -> None:
     """Weighted rows, some of them not there or empty, columns of very different frequency; the optimum of the plain twin."""
     random = np.random.default_rng(2)
-    X = sparse.csr_matrix((random.random((400, 30)) < 1 / np.arange(1, 31)) * random.normal(size=(400, 30)), dtype=dtype)
+    X = sparse.csr_matrix(
+        (random.random((400, 30)) < 1 / np.arange(1, 31)) * random.normal(size=(400, 30)),
+        dtype=dtype,
+    )
     dense = X.toarray().astype(float)
     y = np.where(dense @ random.normal(size=30) + random.normal(size=400) > 0, 1.0, -1.0)
     members = np.flatnonzero(random.random(400) < 0.9)
@@ -416,8 +496,14 @@ def test_weights_of_sparse_rows(C: float, intercept: Intercept, dtype: Any) -> N
     target = Target(y[members], bounds)
     (found,) = solve_logistic_sparsely(X, [target], intercept, 1e-6, members)
     assert found.relative <= 1e-6
-    assert_allclose([found.primal, found.bound], objectives("logistic", dense[members], target, found, intercept), rtol=1e-9)
-    w, b = reference.newton_logistic(dense[members], y[members], bounds, intercept=intercept.name.lower())
+    assert_allclose(
+        [found.primal, found.bound],
+        objectives("logistic", dense[members], target, found, intercept),
+        rtol=1e-9,
+    )
+    w, b = reference.newton_logistic(
+        dense[members], y[members], bounds, intercept=intercept.name.lower()
+    )
     best = 0.5 * (w @ w + b * b) + bounds @ np.logaddexp(0, -y[members] * (dense[members] @ w + b))
     assert found.bound <= best * (1 + 1e-9) and best <= found.primal * (1 + 1e-9)
 
@@ -446,7 +532,9 @@ def test_blocks_sum_in_order() -> None:
     X = np.random.default_rng(0).normal(size=(40_000, 10))
     with RowBlocks(X) as blocks:
         assert len(blocks.blocks) > 2
-        total = blocks.map_sum(lambda block: Part((block.rows().sum(axis=0),), np.array([block.rows().max()])))
+        total = blocks.map_sum(
+            lambda block: Part((block.rows().sum(axis=0),), np.array([block.rows().max()]))
+        )
         assert_allclose(total.sums[0], X.sum(axis=0))
         assert total.peaks[0] == X.max()
         assert_array_equal(blocks.map_rows(lambda block: block.rows()[:, 0]), X[:, 0])
@@ -480,7 +568,9 @@ def test_matrices_that_cannot_be_factored_are_lifted() -> None:
     assert np.isfinite(NormalMatrix(indefinite).solve(np.ones(2))).all()
 
 
-def test_who_does_not_arrive_by_weights_goes_on_from_its_own_coefficients(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_does_not_arrive_by_weights_goes_on_from_its_own_coefficients(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """After epochs that somebody wanted to see, with several classes: each has a start of its own."""
     monkeypatch.setattr(sparse_newton, "MOST_STEPS", 0)
     monkeypatch.setattr(finishing, "LARGEST_SET", 100)
@@ -498,4 +588,8 @@ def test_who_does_not_arrive_by_weights_goes_on_from_its_own_coefficients(monkey
     assert model.gap_ <= model.tol
     assert len(seen) == 3
     for labels, start in seen:  # y·a
-        assert start.shape == (1, 600) and (labels * start[0] > 0).any() and (labels * start[0] >= 0).all()
+        assert (
+            start.shape == (1, 600)
+            and (labels * start[0] > 0).any()
+            and (labels * start[0] >= 0).all()
+        )

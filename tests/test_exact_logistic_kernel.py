@@ -35,7 +35,9 @@ def terms(bounds, dual):
     """The dual's terms, in their plainest form."""
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.clip(dual / bounds, 0.0, 1.0)
-        entropy = np.where(share > 0, share * np.log(share), 0.0) + np.where(share < 1, (1 - share) * np.log1p(-share), 0.0)
+        entropy = np.where(share > 0, share * np.log(share), 0.0) + np.where(
+            share < 1, (1 - share) * np.log1p(-share), 0.0
+        )
     return -np.where(bounds > 0, bounds * entropy, 0.0).sum()
 
 
@@ -43,13 +45,17 @@ def check(K, target, found, intercept, tol, slack=1e-9):
     """All that an `Optimum` of a kernel promises, from K in float64."""
     y, bounds = target.labels, target.bounds
     scores = K @ found.vector + found.bias
-    squared = found.vector @ K @ found.vector + (found.bias**2 if intercept is Intercept.AUGMENTED else 0.0)
+    squared = found.vector @ K @ found.vector + (
+        found.bias**2 if intercept is Intercept.AUGMENTED else 0.0
+    )
     primal = squared / 2 + (bounds * np.logaddexp(0.0, -y * scores)).sum()
     c = y * found.dual
     constant = c.sum() ** 2 if intercept is Intercept.AUGMENTED else 0.0
     scale = max(primal, 1e-300)
     assert found.primal == pytest.approx(primal, rel=slack)
-    assert abs(found.bound - (terms(bounds, found.dual) - (c @ K @ c + constant) / 2)) <= slack * scale
+    assert (
+        abs(found.bound - (terms(bounds, found.dual) - (c @ K @ c + constant) / 2)) <= slack * scale
+    )
     assert (found.dual >= 0).all()
     assert (found.dual <= bounds).all()
     if intercept is Intercept.FREE:
@@ -67,7 +73,9 @@ def test_textbook_twin(C, intercept):
     weights = np.random.default_rng(1).integers(0, 4, size=len(y)) * C
     weights[:2] = C
     found = solve_logistic_iteratively(GramRows(K), [Target(y, weights)], intercept, 1e-10)[0]
-    c, b = reference.newton_logistic_kernel(K + (intercept is Intercept.AUGMENTED), y, weights, intercept is Intercept.FREE)
+    c, b = reference.newton_logistic_kernel(
+        K + (intercept is Intercept.AUGMENTED), y, weights, intercept is Intercept.FREE
+    )
     b = c.sum() if intercept is Intercept.AUGMENTED else b
     check(K, Target(y, weights), found, intercept, 1e-10)
     far = np.sqrt(2 * found.primal * 1e-10)  # ‖w - best‖²/2 is at most the gap
@@ -83,7 +91,9 @@ def test_scikit_learn_on_a_factor(C):
     theirs = LogisticRegression(C=C, fit_intercept=True, tol=1e-10, max_iter=10000).fit(features, y)
     w, b = theirs.coef_[0], theirs.intercept_[0]
     objective = w @ w / 2 + C * np.logaddexp(0.0, -y * (features @ w + b)).sum()
-    found = solve_logistic_iteratively(GramRows(K), [Target(y, np.full(len(y), C))], Intercept.FREE, 1e-9)[0]
+    found = solve_logistic_iteratively(
+        GramRows(K), [Target(y, np.full(len(y), C))], Intercept.FREE, 1e-9
+    )[0]
     assert found.bound <= objective * (1 + 1e-9)
     assert found.primal == pytest.approx(objective, rel=1e-7)
     assert K @ found.vector + found.bias == pytest.approx(features @ w + b, abs=2e-3)
@@ -94,7 +104,9 @@ def test_scikit_learn_on_a_factor(C):
     d=st.integers(1, 5),
     seed=st.integers(0, 99),
     exponents=st.lists(st.floats(-4, 5), min_size=1, max_size=3),
-    kernel=st.sampled_from([Gaussian(1.0), Gaussian(1e-3), Gaussian(1e4), Laplacian(1.0), Polynomial(3)]),
+    kernel=st.sampled_from(
+        [Gaussian(1.0), Gaussian(1e-3), Gaussian(1e4), Laplacian(1.0), Polynomial(3)]
+    ),
     intercept=st.sampled_from(INTERCEPTS),
     duplicated=st.booleans(),
     zeros=st.booleans(),
@@ -129,8 +141,14 @@ def test_real_tables(load, dtype, standardized):
     if standardized:
         X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
     rows = GramRows.of(Gaussian(X.shape[1] * float(X.var()) / 2), X.astype(dtype))
-    targets = [Target(np.where(y == k, 1.0, -1.0), np.full(len(y), C)) for k in np.unique(y)[:3] for C in (1e-2, 1.0, 1e3)]
-    for target, found in zip(targets, solve_logistic_iteratively(rows, targets, Intercept.AUGMENTED, 1e-3), strict=True):
+    targets = [
+        Target(np.where(y == k, 1.0, -1.0), np.full(len(y), C))
+        for k in np.unique(y)[:3]
+        for C in (1e-2, 1.0, 1e3)
+    ]
+    for target, found in zip(
+        targets, solve_logistic_iteratively(rows, targets, Intercept.AUGMENTED, 1e-3), strict=True
+    ):
         check(rows.K.astype(np.float64), target, found, Intercept.AUGMENTED, 1e-3, slack=1e-6)
 
 
@@ -153,10 +171,19 @@ def test_all_kinds_of_rows_agree(intercept):
     members = np.sort(random.choice(150, size=90, replace=False))
     targets = [Target(y[members], np.full(90, C)) for C in (0.1, 50.0)]
     gram = X @ X.T
-    alone = solve_logistic_iteratively(GramRows(gram[np.ix_(members, members)]), targets, intercept, 1e-8)
+    alone = solve_logistic_iteratively(
+        GramRows(gram[np.ix_(members, members)]), targets, intercept, 1e-8
+    )
     linear = Polynomial(1, coef0=0.0)
-    for rows in (GramRows(gram), KernelRows(linear, X), DenseRows(X), SparseRows(sparse.csr_matrix(X))):
-        for one, other in zip(alone, solve_logistic_iteratively(rows, targets, intercept, 1e-8, members), strict=True):
+    for rows in (
+        GramRows(gram),
+        KernelRows(linear, X),
+        DenseRows(X),
+        SparseRows(sparse.csr_matrix(X)),
+    ):
+        for one, other in zip(
+            alone, solve_logistic_iteratively(rows, targets, intercept, 1e-8, members), strict=True
+        ):
             assert other.relative <= 1e-8
             assert other.primal == pytest.approx(one.primal, rel=1e-7)
             weights = other.vector if not rows.dual else other.vector @ X[members]
@@ -167,7 +194,10 @@ def test_all_kinds_of_rows_agree(intercept):
 def test_float32_explicit_rows_are_summed_in_float64():
     X, y = problem(300, d=20)
     target = Target(y, np.full(300, 100.0))
-    for rows in (DenseRows(X.astype(np.float32)), SparseRows(sparse.csr_matrix(X.astype(np.float32)))):
+    for rows in (
+        DenseRows(X.astype(np.float32)),
+        SparseRows(sparse.csr_matrix(X.astype(np.float32))),
+    ):
         found = solve_logistic_iteratively(rows, [target], Intercept.NONE, 1e-8)[0]
         scores = X.astype(np.float32).astype(np.float64) @ found.vector
         assert found.vector.dtype == np.float64
@@ -194,7 +224,12 @@ def test_threads_change_no_bit(kind):
     for one, two in zip(*answers, strict=True):
         assert np.array_equal(one.vector, two.vector)
         assert np.array_equal(one.dual, two.dual)
-        assert (one.bias, one.primal, one.bound, one.rounds) == (two.bias, two.primal, two.bound, two.rounds)
+        assert (one.bias, one.primal, one.bound, one.rounds) == (
+            two.bias,
+            two.primal,
+            two.bound,
+            two.rounds,
+        )
 
 
 def test_interruption():
@@ -202,17 +237,24 @@ def test_interruption():
     event = threading.Event()
     event.set()
     with interruptible(event), pytest.raises(Interrupted):
-        solve_logistic_iteratively(GramRows.of(Gaussian(1.0), X), [Target(y, np.ones(50))], Intercept.NONE, 1e-3)
+        solve_logistic_iteratively(
+            GramRows.of(Gaussian(1.0), X), [Target(y, np.ones(50))], Intercept.NONE, 1e-3
+        )
 
 
 def test_start_saves_steps():
     X, y = problem(200)
     rows, target = GramRows.of(Gaussian(1.0), X), Target(y, np.full(200, 50.0))
     first = solve_logistic_iteratively(rows, [target], Intercept.NONE, 1e-6)[0]
-    again = solve_logistic_iteratively(rows, [target], Intercept.NONE, 1e-5, start=(y * first.dual)[None])[0]
+    again = solve_logistic_iteratively(
+        rows, [target], Intercept.NONE, 1e-5, start=(y * first.dual)[None]
+    )[0]
     assert again.rounds <= 1 < first.rounds
     for bad in (np.full((1, 200), np.nan), -1e9 * (y * first.dual)[None], np.zeros((1, 200))):
-        assert solve_logistic_iteratively(rows, [target], Intercept.NONE, 1e-5, start=bad)[0].relative <= 1e-5
+        assert (
+            solve_logistic_iteratively(rows, [target], Intercept.NONE, 1e-5, start=bad)[0].relative
+            <= 1e-5
+        )
 
 
 def test_nothing_to_learn():
@@ -249,7 +291,12 @@ def test_factor_and_its_inverse():
     assert np.array_equal(found[1], columns[0])
     for k, each in enumerate((found[0], found[2])):
         projection = np.eye(90) - np.outer(aside[k], aside[k])
-        system = np.eye(90) + projection @ (roots[k][:, None] * (factor.lines.T @ factor.lines) * roots[k]) @ projection
+        system = (
+            np.eye(90)
+            + projection
+            @ (roots[k][:, None] * (factor.lines.T @ factor.lines) * roots[k])
+            @ projection
+        )
         assert system @ each == pytest.approx(columns[k], abs=1e-8)
 
 

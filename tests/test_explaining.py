@@ -13,7 +13,13 @@ from scipy import sparse
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, Normalizer, OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import (
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
 
 import reference
 from command_line import call, fine, messy, numbers, written
@@ -36,10 +42,20 @@ def rows(count: int = 400, seed: int = 0):
 def table(count: int = 300, seed: int = 1):
     """A number with gaps, a word with gaps, a number of no use; the label follows the first two."""
     random = np.random.default_rng(seed)
-    size, kind, other = random.normal(50, 10, count), random.choice(["a", "b", "c"], count), random.normal(size=count)
-    y = np.where((size - 50) / 10 + 2.0 * (kind == "a") - 0.7 + 0.3 * random.normal(size=count) > 0, 1, 0)
+    size, kind, other = (
+        random.normal(50, 10, count),
+        random.choice(["a", "b", "c"], count),
+        random.normal(size=count),
+    )
+    y = np.where(
+        (size - 50) / 10 + 2.0 * (kind == "a") - 0.7 + 0.3 * random.normal(size=count) > 0, 1, 0
+    )
     gaps = random.random(count) < 0.1
-    frame = {"size": [None if gap else each for gap, each in zip(gaps, size, strict=True)], "kind": kind.tolist(), "other": other}
+    frame = {
+        "size": [None if gap else each for gap, each in zip(gaps, size, strict=True)],
+        "kind": kind.tolist(),
+        "other": other,
+    }
     frame["kind"] = [None if random.random() < 0.05 else each for each in frame["kind"]]
     return pl.DataFrame(frame), y
 
@@ -47,7 +63,8 @@ def table(count: int = 300, seed: int = 1):
 def encoder():
     numbers = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
     return make_column_transformer(
-        (numbers, ["size", "other"]), (OneHotEncoder(handle_unknown="ignore", sparse_output=False), ["kind"])
+        (numbers, ["size", "other"]),
+        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), ["kind"]),
     )
 
 
@@ -69,8 +86,14 @@ def test_what_decides_comes_first_and_noise_is_noise():
 def test_importance_is_what_a_textbook_computes():
     X, y = rows(150)
     model = SDCA(kernel="gaussian", lam=1e-2, random_state=0).fit(X, y)
-    found = {each.place: each.value for each in importances(model, Columns(X), y, Metric("error"), 3, seed=5)}
-    np.testing.assert_allclose([found[j] for j in range(4)], reference.permutation_importance(model.predict, X, y, 3, seed=5))
+    found = {
+        each.place: each.value
+        for each in importances(model, Columns(X), y, Metric("error"), 3, seed=5)
+    }
+    np.testing.assert_allclose(
+        [found[j] for j in range(4)],
+        reference.permutation_importance(model.predict, X, y, 3, seed=5),
+    )
 
 
 def test_importance_is_told_in_the_metric():
@@ -91,11 +114,15 @@ def test_what_is_told_is_told_for_the_class_that_the_metric_looks_at(kernel):
     X, y = rows()
     model = SDCA("logistic", kernel=kernel, lam=1e-2, random_state=0).fit(X[:200], y[:200])
     metrics = [Metric("roc-auc", positive=label) for label in ("no", "yes")]
-    no, yes = (explain(model, X[200:], y[200:], metric=metric, repeats=1, features=1) for metric in metrics)
+    no, yes = (
+        explain(model, X[200:], y[200:], metric=metric, repeats=1, features=1) for metric in metrics
+    )
     assert (no.classes, no.dependence[0].classes, yes.classes) == (["no"], ["no"], ["yes"])
     np.testing.assert_allclose(no.dependence[0].means, 1 - np.array(yes.dependence[0].means))
     assert [each.gains for each in no.effects] == [[-each.gains[0]] for each in yes.effects]
-    assert [each.coefficients for each in no.deciding] == [[-each.coefficients[0]] for each in yes.deciding]
+    assert [each.coefficients for each in no.deciding] == [
+        [-each.coefficients[0]] for each in yes.deciding
+    ]
     assert no.effects or no.deciding
     assert not any(math.copysign(1, each.gains[0]) < 0 for each in no.effects if each.gains[0] == 0)
 
@@ -135,23 +162,34 @@ def test_coefficients_are_in_the_units_of_the_columns():
     assert found["size", None] == pytest.approx(learner.coef_[0, 0] / scaler.scale_[0], rel=1e-6)
     assert found["other", None] == pytest.approx(learner.coef_[0, 1] / scaler.scale_[1], rel=1e-6)
     gap = learner.coef_[0, 2] / scaler.scale_[2]
-    fill = (np.nanmean(frame["size"].to_numpy()) - np.nanmedian(frame["size"].to_numpy())) * found["size", None]
+    fill = (np.nanmean(frame["size"].to_numpy()) - np.nanmedian(frame["size"].to_numpy())) * found[
+        "size", None
+    ]
     assert found["size", "(missing)"] == pytest.approx(gap + fill, rel=1e-6)
     difference = learner.coef_[0, 3] - learner.coef_[0, 4]
     assert found["kind", "a"] - found["kind", "b"] == pytest.approx(difference, rel=1e-6)
     shares = frame["kind"].drop_nulls().value_counts()
-    mean = sum(found["kind", word] * count for word, count in shares.iter_rows()) / shares["count"].sum()
+    mean = (
+        sum(found["kind", word] * count for word, count in shares.iter_rows())
+        / shares["count"].sum()
+    )
     assert mean == pytest.approx(0.0, abs=1e-9)
-    assert found["kind", "(missing)"] - found["kind", "a"] == pytest.approx(learner.coef_[0, 6] - learner.coef_[0, 3], rel=1e-6)
+    assert found["kind", "(missing)"] - found["kind", "a"] == pytest.approx(
+        learner.coef_[0, 6] - learner.coef_[0, 3], rel=1e-6
+    )
 
 
 @pytest.mark.parametrize(
-    "step", [PolynomialFeatures(2), Normalizer(), Nystroem(landmarks=20, random_state=0)], ids=lambda step: type(step).__name__
+    "step",
+    [PolynomialFeatures(2), Normalizer(), Nystroem(landmarks=20, random_state=0)],
+    ids=lambda step: type(step).__name__,
 )
 def test_there_are_no_coefficients_where_nothing_is_affine(step):
     X, y = rows(100)
     assert effects(make_pipeline(step, SDCA(random_state=0)).fit(X, y), Columns(X)) == []
-    assert len(effects(make_pipeline(MinMaxScaler(), SDCA(random_state=0)).fit(X, y), Columns(X))) == 3
+    assert (
+        len(effects(make_pipeline(MinMaxScaler(), SDCA(random_state=0)).fit(X, y), Columns(X))) == 3
+    )
     assert effects(SDCA(kernel="gaussian", random_state=0).fit(X, y), Columns(X)) == []
 
 
@@ -160,13 +198,18 @@ def test_rows_that_decide_are_found_again():
     wrong = np.flatnonzero(np.abs(X[:, 1]) > 1.5)[0]
     y = y.copy()
     y[wrong] = "no" if y[wrong] == "yes" else "yes"
-    model = make_pipeline(StandardScaler(), SDCA(kernel="gaussian", lam=1e-3, random_state=0)).fit(X, y)
+    model = make_pipeline(StandardScaler(), SDCA(kernel="gaussian", lam=1e-3, random_state=0)).fit(
+        X, y
+    )
     found = explain(model, X, y, training=(X, y)).deciding
     sizes = [np.abs(each.coefficients).max() for each in found]
     assert sizes == sorted(sizes, reverse=True)
     assert max(np.abs(model[-1].dual_coef_[0])) == pytest.approx(sizes[0])
     assert all(
-        each.number == each.row + 1 and each.values == X[each.row].tolist() and each.label == y[each.row] for each in found
+        each.number == each.row + 1
+        and each.values == X[each.row].tolist()
+        and each.label == y[each.row]
+        for each in found
     )
     assert explain(model, X, y).deciding[0].row is None
     numbered = explain(model, X, y, training=(X, y, np.arange(120) + 500)).deciding
@@ -203,7 +246,9 @@ def test_explain_on_the_command_line(place):
         "The rows that decide",
     ):
         assert part in page
-    answer = fine("explain", "t.model", "t.csv", "--json", "--metric", "f1-macro", "--features", "1").json
+    answer = fine(
+        "explain", "t.model", "t.csv", "--json", "--metric", "f1-macro", "--features", "1"
+    ).json
     assert answer["new_rows"] is True
     assert answer["explanation"]["metric"] == "f1-macro"
     assert answer["explanation"]["importance"][0]["column"] == "city"
@@ -216,7 +261,9 @@ def test_columns_of_numbers_keep_their_names(place):
     written(numbers(120), Path("t.csv"))
     fine("train", "t.csv", "-o", "t.model")
     answer = fine("explain", "t.model", "t.csv", "-o", "t.html", "--json").json["explanation"]
-    assert answer["columns"] == ["a", "b", "c"] and {each["column"] for each in answer["effects"]} == {"a", "b", "c"}
+    assert answer["columns"] == ["a", "b", "c"] and {
+        each["column"] for each in answer["effects"]
+    } == {"a", "b", "c"}
     assert "How the answer moves with x1" not in Path("t.html").read_text(encoding="utf-8")
 
 
@@ -230,7 +277,10 @@ def test_explaining_known_rows_and_others(place):
     assert "is no class of the model" in call("explain", "t.model", "odd.csv").err
     messy(50).drop("species").write_csv("unlabelled.csv")
     assert "has no labels" in call("explain", "t.model", "unlabelled.csv").err
-    assert "explain knows the metrics" in call("explain", "t.model", "t.csv", "--metric", "jaccard_macro").err
+    assert (
+        "explain knows the metrics"
+        in call("explain", "t.model", "t.csv", "--metric", "jaccard_macro").err
+    )
 
 
 def test_the_page_of_a_model_in_python():
@@ -240,7 +290,10 @@ def test_the_page_of_a_model_in_python():
     assert "importance" in page.charts()
     pictures, labels = digits()
     model = SDCA(lam=1e-2, random_state=0).fit(pictures[:200], labels[:200])
-    assert "What the model looks at" not in report(model, pictures[:200], labels[:200], image=(8, 8)).html
+    assert (
+        "What the model looks at"
+        not in report(model, pictures[:200], labels[:200], image=(8, 8)).html
+    )
 
 
 def _whole_numbers(kind: str):
@@ -274,7 +327,9 @@ def test_whole_numbers_and_truth_values_have_effects(kind):
 def test_truth_values_of_an_array_are_no_words():
     X = np.random.default_rng(0).random((100, 2)) > 0.5
     found = explain(SDCA("logistic", lam=1e-3, random_state=0).fit(X, X[:, 0]), X, X[:, 0])
-    assert [each.value for each in found.effects] == [None, None] and found.effects[0].gains[0] > 1.0
+    assert [each.value for each in found.effects] == [None, None] and found.effects[0].gains[
+        0
+    ] > 1.0
 
 
 def test_words_that_look_like_numbers_stay_words():
@@ -289,8 +344,12 @@ def test_words_that_look_like_numbers_stay_words():
 
 
 def test_missing_values_of_pandas_are_gaps():
-    ages = pd.array([None if place % 9 == 0 else 20 + place % 50 for place in range(200)], dtype="Int64")
+    ages = pd.array(
+        [None if place % 9 == 0 else 20 + place % 50 for place in range(200)], dtype="Int64"
+    )
     X, y = pd.DataFrame({"age": ages}), np.arange(200) % 50 > 25
-    model = make_pipeline(SimpleImputer(add_indicator=True), SDCA("logistic", lam=1e-3, random_state=0)).fit(X, y)
+    model = make_pipeline(
+        SimpleImputer(add_indicator=True), SDCA("logistic", lam=1e-3, random_state=0)
+    ).fit(X, y)
     found = explain(model, X, y)
     assert [each.value for each in found.effects] == [None, "(missing)"]

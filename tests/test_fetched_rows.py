@@ -37,7 +37,9 @@ def table(seed: int = 0, rows: int = 4000) -> tuple[Array, Array]:
     return X, scores.argmax(axis=1)
 
 
-def columns_of(codes: Array, weights: Array, C: float, fold: int = -1, folds: Array | None = None) -> list[Column]:
+def columns_of(
+    codes: Array, weights: Array, C: float, fold: int = -1, folds: Array | None = None
+) -> list[Column]:
     own = weights if folds is None else np.where(folds == fold, 0.0, weights)
     sums = np.bincount(codes, own)
     return [
@@ -46,7 +48,15 @@ def columns_of(codes: Array, weights: Array, C: float, fold: int = -1, folds: Ar
     ]
 
 
-def solve(X: Any, codes: Array, weights: Array, columns: list[Column], intercept: Intercept, tol: float, *folds: Array) -> Any:
+def solve(
+    X: Any,
+    codes: Array,
+    weights: Array,
+    columns: list[Column],
+    intercept: Intercept,
+    tol: float,
+    *folds: Array,
+) -> Any:
     with LabelledBlocks(X, codes, weights, *folds) as blocks:
         blocks.room, blocks.row_bytes = 10**7, 80.0
         share = shares(blocks, columns[0].rows, intercept)
@@ -54,7 +64,9 @@ def solve(X: Any, codes: Array, weights: Array, columns: list[Column], intercept
         return solve_by_fetched_rows(blocks, columns, intercept, tol, share)
 
 
-def objective(X: Array, column: Column, codes: Array, own: Array, found: Certified, intercept: Intercept) -> float:
+def objective(
+    X: Array, column: Column, codes: Array, own: Array, found: Certified, intercept: Intercept
+) -> float:
     """F by the textbook."""
     y = np.where(codes == column.code, 1.0, -1.0)
     bias = found.bias if intercept is Intercept.AUGMENTED else 0.0
@@ -88,7 +100,8 @@ def test_thin_rows_have_the_optimum_of_whole_ones(intercept: Intercept, shifted:
     assert is_thin(X)
     columns = columns_of(codes, np.ones(5000), 1.0)[1:]
     (thin,), (whole,) = (
-        solve(form, codes, np.ones(5000), columns, intercept, 1e-5) for form in (X, np.ascontiguousarray(X.toarray()))
+        solve(form, codes, np.ones(5000), columns, intercept, 1e-5)
+        for form in (X, np.ascontiguousarray(X.toarray()))
     )
     assert thin.relative <= 1e-5 and whole.relative <= 1e-5
     assert_allclose(thin.primal, whole.primal, rtol=2e-5)
@@ -100,7 +113,11 @@ def test_rows_of_a_fold_have_no_weight() -> None:
     columns = columns_of(codes, np.ones(len(codes)), 0.1, 2, folds)
     found = solve(X, codes, np.ones(len(codes)), columns, Intercept.AUGMENTED, 1e-4, folds)
     for column, own in zip(columns, found, strict=True):
-        assert_allclose(own.primal, objective(X, column, codes, (folds != 2) * 1.0, own, Intercept.AUGMENTED), rtol=1e-9)
+        assert_allclose(
+            own.primal,
+            objective(X, column, codes, (folds != 2) * 1.0, own, Intercept.AUGMENTED),
+            rtol=1e-9,
+        )
 
 
 def test_the_same_bits_however_many_predictors_have_room_at_once() -> None:
@@ -108,7 +125,10 @@ def test_the_same_bits_however_many_predictors_have_room_at_once() -> None:
     columns = columns_of(codes, np.ones(len(codes)), 1.0)
     with LabelledBlocks(X, codes, np.ones(len(codes))) as blocks:
         together, alone = (
-            solve_by_fetched_rows(blocks, columns, Intercept.AUGMENTED, 1e-4, Shares(0.1, 0.3, most)) for most in (1e9, 4100.0)
+            solve_by_fetched_rows(
+                blocks, columns, Intercept.AUGMENTED, 1e-4, Shares(0.1, 0.3, most)
+            )
+            for most in (1e9, 4100.0)
         )
     for one, other in zip(together, alone, strict=True):
         assert one is not None and other is not None
@@ -121,7 +141,12 @@ def test_where_there_is_no_room_newton_takes_over(monkeypatch: pytest.MonkeyPatc
     weights, ended = np.ones(len(codes)), []
     chains = [[column] for column in columns_of(codes, weights, 1.0)]
     with LabelledBlocks(X, codes, weights) as blocks:
-        for room, intercept, most in ((10**7, "augment", 1000), (0, "augment", 1000), (10**7, "free", 1000), (10**7, False, 9)):
+        for room, intercept, most in (
+            (10**7, "augment", 1000),
+            (0, "augment", 1000),
+            (10**7, "free", 1000),
+            (10**7, False, 9),
+        ):
             blocks.room, blocks.row_bytes = room, 80.0
             learner = SDCA(fit_intercept=intercept, max_epochs=most, tol=1e-3 if most > 9 else 0.9)
             method, found = from_passes.solve(learner, blocks, chains)

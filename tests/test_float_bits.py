@@ -11,11 +11,20 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from pegasos.engine.compiling import compiled
-from pegasos.engine.float_bits import LAST_PLACE, bits_of, key_of, number_of, ordered_bits_of, place_of
+from pegasos.engine.float_bits import (
+    LAST_PLACE,
+    bits_of,
+    key_of,
+    number_of,
+    ordered_bits_of,
+    place_of,
+)
 
 Array = np.ndarray[Any, Any]
 NUMBERS = [
-    arrays.arrays(np.float32, st.integers(1, 300), elements=st.floats(-(2.0**100), 2.0**100, width=32)),
+    arrays.arrays(
+        np.float32, st.integers(1, 300), elements=st.floats(-(2.0**100), 2.0**100, width=32)
+    ),
     arrays.arrays(np.float64, st.integers(1, 300), elements=st.floats(-1e300, 1e300)),
 ]
 
@@ -53,7 +62,9 @@ def test_the_largest_is_found_up_to_a_hundredth(values: Array) -> None:
 @given(st.one_of(NUMBERS))
 def test_integers_have_the_order_of_the_numbers(values: Array) -> None:
     bits = ordered(values)
-    for smaller, larger in zip(np.argsort(values, kind="stable")[:-1], np.argsort(values, kind="stable")[1:], strict=True):
+    for smaller, larger in zip(
+        np.argsort(values, kind="stable")[:-1], np.argsort(values, kind="stable")[1:], strict=True
+    ):
         if values[smaller] < values[larger]:
             assert bits[smaller] < bits[larger]
 

@@ -23,7 +23,9 @@ import pytest
 
 import pegasos
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="folders and rights are those of Linux")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="folders and rights are those of Linux"
+)
 
 PACKAGE = Path(pegasos.__file__).parent
 MESSAGE = "pegasos: compiling its inner loops, once on this machine (a few seconds) ..."
@@ -77,14 +79,23 @@ def without_override() -> None:
         ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
 
 
-def run(code: str, *arguments: str, site: Path = PACKAGE.parent, quick: bool = True, **variables: str | None) -> Any:
+def run(
+    code: str,
+    *arguments: str,
+    site: Path = PACKAGE.parent,
+    quick: bool = True,
+    **variables: str | None,
+) -> Any:
     """A fresh process; `quick` lets Numba optimize less, which changes nothing about what is kept where."""
     env = {
         name: value
         for name, value in os.environ.items()
-        if name not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "TMPDIR") and not name.startswith(("PYTEST", "COV", "NUMBA"))
+        if name not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "TMPDIR")
+        and not name.startswith(("PYTEST", "COV", "NUMBA"))
     }
-    env |= {"PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"} | ({"NUMBA_OPT": "1"} if quick else {})
+    env |= {"PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"} | (
+        {"NUMBA_OPT": "1"} if quick else {}
+    )
     for name, value in variables.items():
         env.pop(name, None)
         if value is not None:
@@ -165,13 +176,26 @@ def test_dir_shows_the_public_names_alone() -> None:
 
 def test_what_is_declared_is_imported() -> None:
     """A package that nothing here imports is no dependency of ours."""
-    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads(
+        (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    )["project"]
     extras = project["optional-dependencies"]
-    declared = [*project["dependencies"], *extras["app"], *extras["hdf5"], *extras["dask"], *extras["onnx"], *extras["plot"]]
+    declared = [
+        *project["dependencies"],
+        *extras["app"],
+        *extras["hdf5"],
+        *extras["dask"],
+        *extras["onnx"],
+        *extras["plot"],
+    ]
     names = {re.split(r"[<>=\[]", each)[0] for each in declared}
     modules = {"scikit-learn": "sklearn", "vl-convert-python": "vl_convert"}
     sources = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
-    unused = [name for name in names if not re.search(rf"^\s*(import|from) {modules.get(name, name)}\b", sources, re.MULTILINE)]
+    unused = [
+        name
+        for name in names
+        if not re.search(rf"^\s*(import|from) {modules.get(name, name)}\b", sources, re.MULTILINE)
+    ]
     assert unused == []
     assert set(extras) == {"app", "hdf5", "dask", "onnx", "plot", "all", "bench", "docs", "dev"}
 
@@ -248,10 +272,18 @@ print(before, sizes())
 def test_two_first_processes_at_once(tmp_path: Path) -> None:
     """They may both compile, but neither fails, and what they leave is whole."""
     cache = private(tmp_path / "cache")
-    env = {**os.environ, "NUMBA_CACHE_DIR": cache, "NUMBA_OPT": "1", "PYTHONPATH": str(PACKAGE.parent)}
+    env = {
+        **os.environ,
+        "NUMBA_CACHE_DIR": cache,
+        "NUMBA_OPT": "1",
+        "PYTHONPATH": str(PACKAGE.parent),
+    }
     command = [sys.executable, "-c", FIT, *KERNEL]
     pair = [
-        subprocess.Popen(command, env=env, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)
+        subprocess.Popen(
+            command, env=env, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
     ]
     results = [process.communicate(timeout=300) for process in pair]
     assert [process.returncode for process in pair] == [0, 0], results
@@ -286,7 +318,9 @@ def test_a_read_only_package_without_a_home_compiles_once(tmp_path: Path) -> Non
         second = run(FIT, *KERNEL, **variables)
         assert sum(answer(second)["misses"].values()) == 0
         assert second.stderr == ""
-        assert sorted(variables["site"].rglob("*")) == before, "nothing was written beside the source"
+        assert sorted(variables["site"].rglob("*")) == before, (
+            "nothing was written beside the source"
+        )
 
 
 @contextmanager
@@ -306,7 +340,10 @@ def read_only_package(tmp_path: Path) -> Iterator[dict[str, Any]]:
         "TMPDIR": str(temporary),
     }
     try:
-        probe = run("import pathlib, pegasos; (pathlib.Path(pegasos.__file__).parent / 'probe').touch()", **variables)
+        probe = run(
+            "import pathlib, pegasos; (pathlib.Path(pegasos.__file__).parent / 'probe').touch()",
+            **variables,
+        )
         if probe.returncode == 0:
             pytest.skip("this user can write to read-only folders")
         assert "Permission denied" in probe.stderr
@@ -319,20 +356,31 @@ def read_only_package(tmp_path: Path) -> Iterator[dict[str, Any]]:
 def test_the_order_of_folders(tmp_path: Path) -> None:
     """NUMBA_CACHE_DIR, then the user's cache, then the temporary folder; the first that can be had."""
     given, user, temporary = (private(tmp_path / name) for name in ("given", "user", "temporary"))
-    everything: dict[str, str | None] = {"NUMBA_CACHE_DIR": given, "XDG_CACHE_HOME": user, "TMPDIR": temporary, "HOME": NOWHERE}
+    everything: dict[str, str | None] = {
+        "NUMBA_CACHE_DIR": given,
+        "XDG_CACHE_HOME": user,
+        "TMPDIR": temporary,
+        "HOME": NOWHERE,
+    }
     chosen = folder_of(**everything)
     assert chosen.is_relative_to(given)
     assert folder_of(**everything | {"NUMBA_CACHE_DIR": None}).is_relative_to(user)
     assert folder_of(**everything | {"NUMBA_CACHE_DIR": NOWHERE}).is_relative_to(user)
-    assert folder_of(**everything | {"NUMBA_CACHE_DIR": NOWHERE, "XDG_CACHE_HOME": NOWHERE}).is_relative_to(temporary)
-    assert folder_of(**everything | {"NUMBA_CACHE_DIR": None, "XDG_CACHE_HOME": None, "HOME": user}).is_relative_to(
-        f"{user}/.cache"
-    )
+    assert folder_of(
+        **everything | {"NUMBA_CACHE_DIR": NOWHERE, "XDG_CACHE_HOME": NOWHERE}
+    ).is_relative_to(temporary)
+    assert folder_of(
+        **everything | {"NUMBA_CACHE_DIR": None, "XDG_CACHE_HOME": None, "HOME": user}
+    ).is_relative_to(f"{user}/.cache")
     assert all(mode(path) == 0o700 for path in tmp_path.rglob("compiled-*"))
 
 
 def test_an_unset_home_is_that_of_the_user_data_base() -> None:
-    process = run("from pegasos.engine.compiling import _user_cache; print(_user_cache())", HOME=None, XDG_CACHE_HOME=None)
+    process = run(
+        "from pegasos.engine.compiling import _user_cache; print(_user_cache())",
+        HOME=None,
+        XDG_CACHE_HOME=None,
+    )
     assert process.stdout.strip() == f"{pwd.getpwuid(os.getuid()).pw_dir}/.cache"
 
 
@@ -344,7 +392,9 @@ def test_the_folder_is_named_by_the_sources(tmp_path: Path) -> None:
     ours = folder_of(NUMBA_CACHE_DIR=cache)
     engine = site / "pegasos" / "engine"
     assert folder_of(engine, NUMBA_CACHE_DIR=cache) == ours, "the same sources"
-    assert Path(run(FOLDER, site=site, NUMBA_CACHE_DIR=cache).stdout.strip()) == ours, "in a process, too"
+    assert Path(run(FOLDER, site=site, NUMBA_CACHE_DIR=cache).stdout.strip()) == ours, (
+        "in a process, too"
+    )
     for source in ("rules.py", "loops.py", "rows.py"):
         path = engine / source
         before = path.read_text()
@@ -396,7 +446,12 @@ def test_a_folder_below_somebody_elses_is_not_used(tmp_path: Path) -> None:
 def test_without_any_folder_a_process_compiles_for_itself(tmp_path: Path) -> None:
     """The temporary folder's place is taken by a file: a folder for this process alone, which ends with it."""
     (tmp_path / f"pegasos-cache-{os.getuid()}").write_text("")
-    variables = {"HOME": NOWHERE, "XDG_CACHE_HOME": NOWHERE, "NUMBA_CACHE_DIR": NOWHERE, "TMPDIR": str(tmp_path)}
+    variables = {
+        "HOME": NOWHERE,
+        "XDG_CACHE_HOME": NOWHERE,
+        "NUMBA_CACHE_DIR": NOWHERE,
+        "TMPDIR": str(tmp_path),
+    }
     one, other = folder_of_a_process(**variables), folder_of_a_process(**variables)
     assert one != other
     assert one.parent == other.parent == tmp_path

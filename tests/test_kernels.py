@@ -33,10 +33,14 @@ from pegasos.engine.kernels import (
 
 FORMULAS = {
     "linear": lambda k, x, z: sum(a * b for a, b in zip(x, z, strict=True)),
-    "polynomial": lambda k, x, z: (k.coef0 + sum(a * b for a, b in zip(x, z, strict=True))) ** k.degree,
+    "polynomial": lambda k, x, z: (
+        (k.coef0 + sum(a * b for a, b in zip(x, z, strict=True))) ** k.degree
+    ),
     "gaussian": lambda k, x, z: math.exp(-(math.dist(x, z) ** 2) / (2 * k.variance)),
     "exponential": lambda k, x, z: math.exp(-math.dist(x, z) / k.scale),
-    "laplacian": lambda k, x, z: math.exp(-sum(abs(a - b) for a, b in zip(x, z, strict=True)) / k.scale),
+    "laplacian": lambda k, x, z: math.exp(
+        -sum(abs(a - b) for a, b in zip(x, z, strict=True)) / k.scale
+    ),
 }
 DISTANCE_KERNELS = [name for name, kernel in KERNELS.items() if issubclass(kernel, DistanceKernel)]
 EXAMPLES = [
@@ -92,7 +96,9 @@ def test_matrix_is_the_formula(name, storage, data):
     for left, right in [(X, Z), (X, X)]:
         found = kernel(storage(left), None if right is left else storage(right))
         assert found.dtype == X.dtype
-        np.testing.assert_allclose(found, exact(name, resolved, left, right), atol=tolerance, rtol=0)
+        np.testing.assert_allclose(
+            found, exact(name, resolved, left, right), atol=tolerance, rtol=0
+        )
     gram = kernel(storage(X))
     np.testing.assert_array_equal(gram, gram.T)
     np.testing.assert_allclose(kernel.diagonal(storage(X)), gram.diagonal(), rtol=1e-5, atol=1e-6)
@@ -109,7 +115,9 @@ def test_large_gram_is_symmetric_semidefinite_and_independent_of_threads(name, d
             grams.append(kernel(X))
     np.testing.assert_array_equal(grams[0], grams[1])
     np.testing.assert_array_equal(grams[0], grams[0].T)
-    np.testing.assert_allclose(kernel(X, X.copy()), grams[0], rtol=1e-3 if dtype == np.float32 else 1e-7, atol=1e-5)
+    np.testing.assert_allclose(
+        kernel(X, X.copy()), grams[0], rtol=1e-3 if dtype == np.float32 else 1e-7, atol=1e-5
+    )
     assert kernel.positive_semidefinite is True
     eigenvalues = np.linalg.eigvalsh(grams[0][::4, ::4].astype(np.float64))  # of rows of every tile
     assert eigenvalues[0] >= -1e-5 * eigenvalues[-1]
@@ -136,7 +144,9 @@ def test_equal_rows_far_from_the_origin_are_exactly_alike(name, storage, dtype):
 @every_distance_kernel
 def test_tight_far_clusters_in_float32(name):
     rng = np.random.default_rng(2)
-    X = (rng.choice([-4e3, 3e3], size=(60, 1)) + rng.normal(scale=0.1, size=(60, 8))).astype(np.float32)
+    X = (rng.choice([-4e3, 3e3], size=(60, 1)) + rng.normal(scale=0.1, size=(60, 8))).astype(
+        np.float32
+    )
     kernel = KERNELS[name](0.5)
     np.testing.assert_allclose(kernel(X), exact(name, kernel, X, X), rtol=2e-3, atol=1e-30)
 
@@ -156,7 +166,9 @@ def test_tiny_values_become_zero_and_never_subnormal(name, dtype):
 def test_agreement_with_scikit_learn(storage):
     rng = np.random.default_rng(3)
     X, Z = storage(rng.normal(size=(20, 4))), storage(rng.normal(size=(9, 4)))
-    np.testing.assert_allclose(Gaussian.from_gamma(0.3)(X, Z), rbf_kernel(X, Z, gamma=0.3), rtol=1e-12)
+    np.testing.assert_allclose(
+        Gaussian.from_gamma(0.3)(X, Z), rbf_kernel(X, Z, gamma=0.3), rtol=1e-12
+    )
     np.testing.assert_allclose(Gaussian(4)(X, Z), rbf_kernel(X, Z, gamma=1 / 8), rtol=1e-12)
     np.testing.assert_allclose(Laplacian(5)(X, Z), laplacian_kernel(X, Z, gamma=1 / 5), rtol=1e-12)
     for degree in (1, 2, 3, 5, 7, 8):
@@ -178,7 +190,9 @@ def test_scale_is_that_of_scikit_learn(storage, dtype, offset):
 
 def test_scale_of_zeros_is_that_of_scikit_learn():
     X = np.zeros((4, 3))
-    assert Gaussian().resolve(X) == Gaussian.from_gamma(SVC(gamma="scale").fit(X, [0, 1, 0, 1])._gamma)
+    assert Gaussian().resolve(X) == Gaussian.from_gamma(
+        SVC(gamma="scale").fit(X, [0, 1, 0, 1])._gamma
+    )
 
 
 @storages
@@ -197,7 +211,11 @@ def test_exponential_is_exact_but_for_the_last_place(dtype, units):
     random = np.random.default_rng(0)
     limit = -math.log(np.finfo(dtype).tiny)
     values = np.concatenate(
-        [random.uniform(0, limit, 20_000), 10 ** random.uniform(-30, 1, 20_000), math.log(2) * np.arange(0.5, 100)]
+        [
+            random.uniform(0, limit, 20_000),
+            10 ** random.uniform(-30, 1, 20_000),
+            math.log(2) * np.arange(0.5, 100),
+        ]
     )
     values = values.astype(dtype)
     found = values.copy()
@@ -260,7 +278,9 @@ def test_parameters():
     assert kernel.get_params() == {"degree": 3, "coef0": 1.0}
     assert kernel.set_params(degree=5) is kernel
     assert kernel == Polynomial(5)
-    with pytest.raises(ValueError, match="Polynomial has no parameter 'gamma'; it has degree, coef0"):
+    with pytest.raises(
+        ValueError, match="Polynomial has no parameter 'gamma'; it has degree, coef0"
+    ):
         kernel.set_params(gamma=1)
     assert Gaussian().set_params(variance=-1).variance == -1
 
@@ -278,7 +298,9 @@ class KernelMean(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         values = self.kernel_(X, self.rows_)
-        return self.classes_[np.argmax([values[:, self.y_ == label].mean(axis=1) for label in self.classes_], axis=0)]
+        return self.classes_[
+            np.argmax([values[:, self.y_ == label].mean(axis=1) for label in self.classes_], axis=0)
+        ]
 
 
 def test_nested_parameters_in_grid_search():
@@ -303,8 +325,14 @@ def test_nested_parameters_in_grid_search():
         for Kernel_ in (Gaussian, Exponential, Laplacian)
         for value in (0, -1, math.nan, math.inf, "auto", None, True, [1.0])
     ]
-    + [(Polynomial(degree), "degree must be a whole number >= 1") for degree in (0, -2, 2.5, "3", None, math.nan)]
-    + [(Polynomial(coef0=coef0), "coef0 must be a finite number") for coef0 in (math.inf, "1", None)],
+    + [
+        (Polynomial(degree), "degree must be a whole number >= 1")
+        for degree in (0, -2, 2.5, "3", None, math.nan)
+    ]
+    + [
+        (Polynomial(coef0=coef0), "coef0 must be a finite number")
+        for coef0 in (math.inf, "1", None)
+    ],
     ids=repr,
 )
 def test_bad_parameters_are_named_when_used(kernel, message):
@@ -337,7 +365,13 @@ def test_input_of_any_kind(name):
     X = np.array([[0, 1], [2, 3], [5, 4]])
     expected = kernel(X.astype(np.float64))
     assert expected.dtype == np.float64
-    variants = [X, X.tolist(), X.astype(np.int8), np.asfortranarray(X, dtype=np.float64), sparse.coo_array(X)]
+    variants = [
+        X,
+        X.tolist(),
+        X.astype(np.int8),
+        np.asfortranarray(X, dtype=np.float64),
+        sparse.coo_array(X),
+    ]
     variants += [np.repeat(X.astype(np.float64), 2, axis=0)[::2], sparse.csc_matrix(X)]
     for variant in variants:
         np.testing.assert_allclose(kernel(variant), expected, rtol=1e-7)
@@ -378,7 +412,9 @@ def test_overflow_is_reported_with_remedies(storage):
         kernel.diagonal,
         lambda rows: kernel(rows[1:], rows),
     ):
-        with pytest.raises(ValueError, match=r"overflow float32; scale X .*StandardScaler.*lower degree or float64"):
+        with pytest.raises(
+            ValueError, match=r"overflow float32; scale X .*StandardScaler.*lower degree or float64"
+        ):
             use(storage(X))
     assert np.isfinite(kernel(storage(X.astype(np.float64)))).all()
     assert np.isfinite(Polynomial(2)(storage(X))).all()
@@ -406,7 +442,10 @@ def test_names():
 
 @pytest.mark.parametrize("spec", ["sigmoid", 3, Gaussian, ["gaussian"]])
 def test_unknown_names(spec):
-    with pytest.raises(ValueError, match="'linear', 'polynomial', 'gaussian', 'exponential', 'laplacian', 'poly', 'rbf'"):
+    with pytest.raises(
+        ValueError,
+        match="'linear', 'polynomial', 'gaussian', 'exponential', 'laplacian', 'poly', 'rbf'",
+    ):
         as_kernel(spec)
 
 
@@ -501,7 +540,9 @@ def test_collapse_of_other_kernels():
     (alike,) = collapse_message(Polynomial(), X * 1e-6)
     assert "all examples look alike" in alike
     assert "coef0" in alike
-    assert collapse_message(Polynomial(1, 0.0), np.eye(30)) == [], "orthogonal rows are no fault of a polynomial"
+    assert collapse_message(Polynomial(1, 0.0), np.eye(30)) == [], (
+        "orthogonal rows are no fault of a polynomial"
+    )
     assert collapse_message(Polynomial(1, 0.0), np.vstack([np.zeros(3), X])) == []
     assert collapse_message(Linear(), X * 1e-6) == []
     assert collapse_message(CustomKernel(lambda X, Z: np.ones((X.shape[0], Z.shape[0]))), X) == []
@@ -513,11 +554,15 @@ def test_kernel_is_abstract():
 
 
 @pytest.mark.parametrize("kernel", [Gaussian, Exponential, Laplacian])
-@pytest.mark.parametrize(("text", "factor"), [("scale", 1.0), ("0.5 scale", 0.5), ("3scale", 3.0), ("1e-2 scale", 0.01)])
+@pytest.mark.parametrize(
+    ("text", "factor"), [("scale", 1.0), ("0.5 scale", 0.5), ("3scale", 3.0), ("1e-2 scale", 0.01)]
+)
 def test_a_width_may_be_a_multiple_of_scale(kernel: type[Kernel], text: str, factor: float) -> None:
     X = np.random.default_rng(0).normal(size=(20, 3))
     name = kernel.main
-    assert getattr(kernel(text).resolve(X), name) == pytest.approx(factor * getattr(kernel().resolve(X), name))
+    assert getattr(kernel(text).resolve(X), name) == pytest.approx(
+        factor * getattr(kernel().resolve(X), name)
+    )
 
 
 @pytest.mark.parametrize("text", ["", "0 scale", "-1 scale", "scales", "1.2.3 scale", "2"])

@@ -27,12 +27,22 @@ DEFAULTS: dict[str, tuple[Any, dict[str, Any], str]] = {
     "pegasos-hinge": (Pegasos, {"loss": "hinge", "lam": 0.03, "n_iter": 180}, "n_iter"),
     "pegasos-logistic": (Pegasos, {"loss": "logistic", "lam": 0.03, "n_iter": 180}, "n_iter"),
     "perceptron": (Perceptron, {"epochs": 4}, "epochs"),
-    "sdca-hinge": (SDCA, {"loss": "hinge", "lam": 0.03, "tol": 1e-12, "max_epochs": 6, "finish": False}, "max_epochs"),
-    "sdca-logistic": (SDCA, {"loss": "logistic", "lam": 0.03, "tol": 1e-12, "max_epochs": 6, "finish": False}, "max_epochs"),
+    "sdca-hinge": (
+        SDCA,
+        {"loss": "hinge", "lam": 0.03, "tol": 1e-12, "max_epochs": 6, "finish": False},
+        "max_epochs",
+    ),
+    "sdca-logistic": (
+        SDCA,
+        {"loss": "logistic", "lam": 0.03, "tol": 1e-12, "max_epochs": 6, "finish": False},
+        "max_epochs",
+    ),
 }
 NAMES = list(DEFAULTS)
 WITH_LAM = [name for name in NAMES if name != "perceptron"]
-LINEAR_AND_KERNEL = pytest.mark.parametrize("kernel", [None, Gaussian(2.0)], ids=["linear", "gaussian"])
+LINEAR_AND_KERNEL = pytest.mark.parametrize(
+    "kernel", [None, Gaussian(2.0)], ids=["linear", "gaussian"]
+)
 EVERY = pytest.mark.parametrize("name", NAMES)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -77,8 +87,14 @@ def assert_same(one: Array, other: Array, tolerance: float = 1e-9) -> None:
 @EVERY
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("intercept", ["auto", "augment"])
-@pytest.mark.parametrize("kernel", [Linear(), Polynomial(2), Gaussian(2.0), Gaussian(), Exponential(1.5), Laplacian()], ids=repr)
-def test_kernel_scores_are_kernel_times_coefficients(name: str, classes: int, intercept: Any, kernel: Any) -> None:
+@pytest.mark.parametrize(
+    "kernel",
+    [Linear(), Polynomial(2), Gaussian(2.0), Gaussian(), Exponential(1.5), Laplacian()],
+    ids=repr,
+)
+def test_kernel_scores_are_kernel_times_coefficients(
+    name: str, classes: int, intercept: Any, kernel: Any
+) -> None:
     X, y = data(classes)
     new = np.random.default_rng(1).normal(size=(17, 3))
     clf = make(name, kernel=kernel, fit_intercept=intercept).fit(X, y)
@@ -132,7 +148,16 @@ def test_linear_scores_are_rows_times_vectors(name: str, classes: int, intercept
         np.array([2.0, 5.0]),
         np.array([3, 9], dtype=np.uint8),
     ],
-    ids=["text", "unsorted text", "objects", "-1 and 1", "any integers", "booleans", "floats", "bytes"],
+    ids=[
+        "text",
+        "unsorted text",
+        "objects",
+        "-1 and 1",
+        "any integers",
+        "booleans",
+        "floats",
+        "bytes",
+    ],
 )
 def test_labels_of_any_type(name: str, labels: Array) -> None:
     """Labels are names only: the model is that of the codes 0, 1, ... in sorted order."""
@@ -185,7 +210,9 @@ def test_not_fitted(name: str) -> None:
 
 @EVERY
 @pytest.mark.parametrize("intercept", ["auto", "augment"])
-def test_a_kernel_may_be_an_object_a_name_a_function_or_its_matrix(name: str, intercept: str) -> None:
+def test_a_kernel_may_be_an_object_a_name_a_function_or_its_matrix(
+    name: str, intercept: str
+) -> None:
     X, y = data(3)
     new = np.random.default_rng(1).normal(size=(9, 3))
     kernel = Polynomial()
@@ -215,7 +242,9 @@ def test_a_linear_kernel_is_the_linear_learner(name: str) -> None:
         linear = make(name, fit_intercept=intercept).fit(X, y)
         kernel = make(name, kernel="linear", fit_intercept=intercept).fit(X, y)
         assert_same(kernel.dual_coef_ @ kernel.support_vectors_, linear.coef_)
-        np.testing.assert_allclose(kernel.intercept_, linear.intercept_, atol=1e-9 * np.abs(linear.coef_).max())
+        np.testing.assert_allclose(
+            kernel.intercept_, linear.intercept_, atol=1e-9 * np.abs(linear.coef_).max()
+        )
 
 
 @EVERY
@@ -243,7 +272,9 @@ def test_pairwise_tag_and_splits_of_a_kernel_matrix(name: str) -> None:
 def test_grid_search_over_a_parameter_of_the_kernel(name: str) -> None:
     X, y = data(3)
     grid = [0.05, 0.5, 5.0]
-    search = GridSearchCV(make(name, kernel=Gaussian(1.0)), {"kernel__variance": grid}, cv=3, error_score="raise").fit(X, y)
+    search = GridSearchCV(
+        make(name, kernel=Gaussian(1.0)), {"kernel__variance": grid}, cv=3, error_score="raise"
+    ).fit(X, y)
     expected = [cross_val_score(make(name, kernel=Gaussian(v)), X, y, cv=3).mean() for v in grid]
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], expected)
     assert search.best_estimator_.kernel == Gaussian(search.best_params_["kernel__variance"])
@@ -255,8 +286,12 @@ def test_grid_search_over_a_parameter_of_the_kernel(name: str) -> None:
 def test_grid_search_over_lam(name: str, kernel: Any) -> None:
     X, y = data(3)
     grid = [1e-4, 1e-2, 1.0]
-    search = GridSearchCV(make(name, kernel=kernel), {"lam": grid}, cv=3, error_score="raise").fit(X, y)
-    expected = [cross_val_score(make(name, kernel=kernel, lam=lam), X, y, cv=3).mean() for lam in grid]
+    search = GridSearchCV(make(name, kernel=kernel), {"lam": grid}, cv=3, error_score="raise").fit(
+        X, y
+    )
+    expected = [
+        cross_val_score(make(name, kernel=kernel, lam=lam), X, y, cv=3).mean() for lam in grid
+    ]
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], expected)
     assert search.best_estimator_.lam_ == search.best_params_["lam"]
 
@@ -278,10 +313,14 @@ def test_clones_are_equal_and_independent(name: str) -> None:
 def test_a_collapsed_kernel_is_warned_of_at_fit(name: str) -> None:
     X, y = data(2)
     with pytest.warns(
-        CollapsedKernelWarning, match=r"Gaussian\(variance=1e-06\): every example is similar only to itself; raise v"
+        CollapsedKernelWarning,
+        match=r"Gaussian\(variance=1e-06\): every example is similar only to itself; raise v",
     ):
         make(name, kernel=Gaussian(1e-6)).fit(X, y)
-    with pytest.warns(CollapsedKernelWarning, match=r"all examples look alike; lower variance \(the data suggest about"):
+    with pytest.warns(
+        CollapsedKernelWarning,
+        match=r"all examples look alike; lower variance \(the data suggest about",
+    ):
         make(name, kernel=Gaussian(1e9)).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error", CollapsedKernelWarning)
@@ -326,7 +365,11 @@ def test_csr_equals_dense(name: str, kernel: Any) -> None:
     X[np.abs(X) < 0.8] = 0
     dense = make(name, kernel=kernel).fit(X, y)
     twice = sparse.coo_array(
-        (np.tile(X[X != 0] / 2, 2), tuple(np.tile(axis.astype(np.int32), 2) for axis in np.nonzero(X))), shape=X.shape
+        (
+            np.tile(X[X != 0] / 2, 2),
+            tuple(np.tile(axis.astype(np.int32), 2) for axis in np.nonzero(X)),
+        ),
+        shape=X.shape,
     )  # each entry is there twice
     for rows in (sparse.csr_array(X), sparse.csr_matrix(X), sparse.csc_array(X), twice):
         clf = make(name, kernel=kernel).fit(rows, y)
@@ -410,7 +453,9 @@ def test_pickling_keeps_everything(name: str, kernel: Any) -> None:
     clf.fit(X, y)
     copy = pickle.loads(pickle.dumps(clf))
     np.testing.assert_array_equal(copy.decision_function(X), clf.decision_function(X))
-    np.testing.assert_array_equal(next(copy.staged_decision_function(X)), next(clf.staged_decision_function(X)))
+    np.testing.assert_array_equal(
+        next(copy.staged_decision_function(X)), next(clf.staged_decision_function(X))
+    )
     assert copy.plan_ == clf.plan_
     clf.set_params(checkpoints=None).fit(X, y)
     copy.set_params(checkpoints=None).fit(X, y)
@@ -430,7 +475,9 @@ RUNS = [(name, average) for name in NAMES for average in AVERAGES.get(name, [Non
 @pytest.mark.parametrize(("name", "average"), RUNS)
 @LINEAR_AND_KERNEL
 @pytest.mark.parametrize("classes", [2, 3])
-def test_a_checkpoint_is_a_run_that_ended_there(name: str, average: Any, kernel: Any, classes: int) -> None:
+def test_a_checkpoint_is_a_run_that_ended_there(
+    name: str, average: Any, kernel: Any, classes: int
+) -> None:
     X, y = data(classes)
     new = np.random.default_rng(1).normal(size=(9, 3))
     options = {"kernel": kernel} | ({} if average is None else {"average": average})
@@ -469,7 +516,8 @@ def test_checkpoints_of_a_run_that_ended_early_are_its_end(name: str) -> None:
 
 @EVERY
 @pytest.mark.parametrize(
-    ("checkpoints", "message"), [([1, 10**6], "checkpoint 1000000 lies beyond the run of"), ([0], "checkpoint")]
+    ("checkpoints", "message"),
+    [([1, 10**6], "checkpoint 1000000 lies beyond the run of"), ([0], "checkpoint")],
 )
 def test_checkpoints_outside_of_the_run(name: str, checkpoints: list[int], message: str) -> None:
     X, y = data(2)
@@ -486,7 +534,11 @@ def test_checkpoints_that_are_no_whole_numbers(name: str, checkpoints: Any) -> N
 
 
 CONTINUED = [
-    *[(name, {"average": average}) for name in ("pegasos-hinge", "pegasos-logistic", "perceptron") for average in (False, True)],
+    *[
+        (name, {"average": average})
+        for name in ("pegasos-hinge", "pegasos-logistic", "perceptron")
+        for average in (False, True)
+    ],
     *[
         (name, {"projection": True, "average": average})
         for name in ("pegasos-hinge", "pegasos-logistic")
@@ -504,7 +556,9 @@ CONTINUED = [
 @pytest.mark.parametrize(("name", "options"), CONTINUED, ids=str)
 @LINEAR_AND_KERNEL
 @pytest.mark.parametrize("intercept", ["augment", False])
-def test_warm_start_goes_on(name: str, options: dict[str, Any], kernel: Any, intercept: Any) -> None:
+def test_warm_start_goes_on(
+    name: str, options: dict[str, Any], kernel: Any, intercept: Any
+) -> None:
     """T1 steps, then T2, then T3 are T1 + T2 + T3 steps."""
     X, y = data(3)
     weights = np.random.default_rng(2).integers(1, 4, len(y)).astype(float)
@@ -523,21 +577,29 @@ def test_warm_start_goes_on(name: str, options: dict[str, Any], kernel: Any, int
 def test_warm_start_keeps_its_seed_and_stages(name: str, kernel: Any) -> None:
     """random_state=None: the second part goes on with the draws of the first; its checkpoints count from the very start."""
     X, y = data(3)
-    options: dict[str, Any] = {"kernel": kernel} | ({"average": True} if name.startswith("pegasos") else {})
+    options: dict[str, Any] = {"kernel": kernel} | (
+        {"average": True} if name.startswith("pegasos") else {}
+    )
     first, second = (50, 130) if name.startswith("pegasos") else (1, 3)
     clf = make(name, warm_start=True, random_state=None, **options, **length(name, first)).fit(X, y)
     seed = clf._seed
     clf.set_params(checkpoints=[first + 1], **length(name, second)).fit(X, y)
-    whole = make(name, random_state=seed, checkpoints=[first + 1], **options, **length(name, first + second)).fit(X, y)
+    whole = make(
+        name, random_state=seed, checkpoints=[first + 1], **options, **length(name, first + second)
+    ).fit(X, y)
     assert_same(vectors(clf), vectors(whole), 1e-9)
-    assert_same(next(clf.staged_decision_function(X)), next(whole.staged_decision_function(X)), 1e-9)
+    assert_same(
+        next(clf.staged_decision_function(X)), next(whole.staged_decision_function(X)), 1e-9
+    )
 
 
 @EVERY
 @LINEAR_AND_KERNEL
 def test_a_checkpoint_that_a_warm_start_has_passed_is_refused(name: str, kernel: Any) -> None:
     X, y = data(3)
-    options: dict[str, Any] = {"kernel": kernel} | ({"average": True} if name.startswith("pegasos") else {})
+    options: dict[str, Any] = {"kernel": kernel} | (
+        {"average": True} if name.startswith("pegasos") else {}
+    )
     clf = make(name, warm_start=True, **options, **length(name, 3)).fit(X, y)
     with pytest.raises(ValueError, match=r"checkpoint 2 lies before .*warm_start"):
         clf.set_params(checkpoints=[2, 4]).fit(X, y)
@@ -548,7 +610,9 @@ def test_a_checkpoint_that_a_warm_start_has_passed_is_refused(name: str, kernel:
 def test_warm_start_refuses_other_data(name: str, kernel: Any) -> None:
     """And goes on refusing when asked again: a refusal must leave no trace."""
     X, y = data(3)
-    options: dict[str, Any] = {"kernel": kernel, "warm_start": True} | ({"average": True} if name.startswith("pegasos") else {})
+    options: dict[str, Any] = {"kernel": kernel, "warm_start": True} | (
+        {"average": True} if name.startswith("pegasos") else {}
+    )
     others = {
         "fewer rows": (X[:-1], y[:-1]),
         "other classes": (X, y + 5),
@@ -561,7 +625,10 @@ def test_warm_start_refuses_other_data(name: str, kernel: Any) -> None:
         clf = make(name, **options).fit(X, y)
         before = clf.decision_function(X)
         for _ in range(2):
-            with pytest.raises(ValueError, match=r"warm_start goes on with the same rows and classes; refit with warm_start"):
+            with pytest.raises(
+                ValueError,
+                match=r"warm_start goes on with the same rows and classes; refit with warm_start",
+            ):
                 clf.fit(*other)
         np.testing.assert_array_equal(clf.decision_function(X), before)
         assert clf.classes_.tolist() == [0, 1, 2]
@@ -571,7 +638,9 @@ def test_warm_start_refuses_other_data(name: str, kernel: Any) -> None:
 def test_warm_start_refuses_another_kind(name: str) -> None:
     """As many rows as features: shapes alone would not tell a vector from coefficients."""
     X, y = data(3, m=12, d=12)
-    options: dict[str, Any] = {"warm_start": True} | ({"average": True} if name.startswith("pegasos") else {})
+    options: dict[str, Any] = {"warm_start": True} | (
+        {"average": True} if name.startswith("pegasos") else {}
+    )
     clf = make(name, **options).fit(X, y)
     with pytest.raises(ValueError, match="warm_start goes on with the same"):
         clf.set_params(kernel="gaussian").fit(X, y)
@@ -586,7 +655,11 @@ def test_without_warm_start_a_fit_begins_anew(name: str) -> None:
     clf = make(name).fit(X, y)
     first = vectors(clf)
     assert_same(vectors(clf.fit(X, y)), first, 0)
-    assert_same(vectors(clf.set_params(warm_start=True).fit(X[:20], y[:20])), vectors(make(name).fit(X[:20], y[:20])), 0)
+    assert_same(
+        vectors(clf.set_params(warm_start=True).fit(X[:20], y[:20])),
+        vectors(make(name).fit(X[:20], y[:20])),
+        0,
+    )
 
 
 # -- intercepts ------------------------------------------------------------------------------------------------------------
@@ -613,13 +686,20 @@ def test_augment_with_a_kernel_is_that_kernel_plus_one(name: str) -> None:
     explicit = make(name, kernel="precomputed", fit_intercept=False).fit(kernel(X) + 1, y)
     for clf, rows in (
         (make(name, kernel=kernel, fit_intercept="augment").fit(X, y), new),
-        (make(name, kernel="precomputed", fit_intercept="augment").fit(kernel(X), y), kernel(new, X)),
+        (
+            make(name, kernel="precomputed", fit_intercept="augment").fit(kernel(X), y),
+            kernel(new, X),
+        ),
     ):
         assert_same(clf.dual_coef_, explicit.dual_coef_)
-        np.testing.assert_allclose(clf.intercept_, clf.dual_coef_.sum(axis=1), atol=1e-9 * np.abs(clf.dual_coef_).max())
+        np.testing.assert_allclose(
+            clf.intercept_, clf.dual_coef_.sum(axis=1), atol=1e-9 * np.abs(clf.dual_coef_).max()
+        )
         assert_same(clf.decision_function(rows), explicit.decision_function(kernel(new, X) + 1))
     automatic = make(name, kernel=kernel).fit(X, y)
-    assert_same(vectors(automatic), vectors(make(name, kernel=kernel, fit_intercept=False).fit(X, y)), 0)
+    assert_same(
+        vectors(automatic), vectors(make(name, kernel=kernel, fit_intercept=False).fit(X, y)), 0
+    )
 
 
 @EVERY
@@ -629,14 +709,21 @@ def test_a_free_intercept(name: str, kernel: Any) -> None:
     X, y = data(3)
     clf = make(name, kernel=kernel, fit_intercept="free")
     if name == "perceptron":
-        assert_same(vectors(clf.fit(X, y)), vectors(make(name, kernel=kernel, fit_intercept="augment").fit(X, y)), 0)
+        assert_same(
+            vectors(clf.fit(X, y)),
+            vectors(make(name, kernel=kernel, fit_intercept="augment").fit(X, y)),
+            0,
+        )
     elif name.startswith("sdca"):
         with pytest.raises(ValueError, match="fit_intercept='free' needs finish=True"):
             clf.fit(X, y)
         with pytest.raises(ValueError, match="checkpoints are epochs of coordinate ascent"):
             clf.set_params(finish=True, checkpoints=[1]).fit(X, y)
     else:
-        with pytest.raises(ValueError, match=r"Pegasos has no honest way .* not regularized: .* Use fit_intercept='augment'"):
+        with pytest.raises(
+            ValueError,
+            match=r"Pegasos has no honest way .* not regularized: .* Use fit_intercept='augment'",
+        ):
             clf.fit(X, y)
 
 
@@ -662,7 +749,11 @@ def test_sdca_with_a_free_intercept_does_not_care_where_zero_is(loss: str, kerne
 @LINEAR_AND_KERNEL
 def test_class_weights_are_sample_weights(name: str, kernel: Any) -> None:
     X, y = data(3)
-    keep = np.sort(np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:7], np.flatnonzero(y == 2)[:13]]))
+    keep = np.sort(
+        np.concatenate(
+            [np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:7], np.flatnonzero(y == 2)[:13]]
+        )
+    )
     X, y = X[keep], y[keep]
     own = np.random.default_rng(2).uniform(0.1, 3, len(y))
     counts = np.bincount(y)
@@ -687,7 +778,9 @@ def test_only_the_ratios_of_weights_count(name: str, kernel: Any) -> None:
     expected = vectors(make(name, kernel=kernel).fit(X, y, weights))
     assert_same(vectors(make(name, kernel=kernel).fit(X, y, weights * 2.0**20)), expected, 1e-9)
     assert_same(
-        vectors(make(name, kernel=kernel).fit(X, y)), vectors(make(name, kernel=kernel).fit(X, y, np.full(len(y), 5.0))), 1e-9
+        vectors(make(name, kernel=kernel).fit(X, y)),
+        vectors(make(name, kernel=kernel).fit(X, y, np.full(len(y), 5.0))),
+        1e-9,
     )
 
 
@@ -716,11 +809,15 @@ def test_random_state(name: str, kernel: Any) -> None:
     X, y = data(3)
 
     def fitted(random_state: Any) -> Array:
-        return vectors(make(name, kernel=kernel, random_state=random_state, **length(name, 3)).fit(X, y))
+        return vectors(
+            make(name, kernel=kernel, random_state=random_state, **length(name, 3)).fit(X, y)
+        )
 
     np.testing.assert_array_equal(fitted(5), fitted(5))
     np.testing.assert_array_equal(fitted(np.int64(5)), fitted(5))
-    np.testing.assert_array_equal(fitted(np.random.RandomState(5)), fitted(np.random.RandomState(5)))
+    np.testing.assert_array_equal(
+        fitted(np.random.RandomState(5)), fitted(np.random.RandomState(5))
+    )
     assert len({fitted(seed).tobytes() for seed in range(4)}) == 4
     assert len({fitted(None).tobytes() for _ in range(4)}) > 1
     shared = np.random.RandomState(5)
@@ -752,7 +849,12 @@ BAD_INPUT: dict[str, tuple[Any, Any, Any, str]] = {
     "negative weight": (X_GOOD, Y_GOOD, -np.ones(20), "sample_weight"),
     "NaN weight": (X_GOOD, Y_GOOD, np.full(20, np.nan), "sample_weight"),
     "infinite weight": (X_GOOD, Y_GOOD, np.full(20, np.inf), "sample_weight"),
-    "all weights zero": (X_GOOD, Y_GOOD, np.zeros(20), "weights are zero: nothing would be learned|[Ww]eights must .* non-zero"),
+    "all weights zero": (
+        X_GOOD,
+        Y_GOOD,
+        np.zeros(20),
+        "weights are zero: nothing would be learned|[Ww]eights must .* non-zero",
+    ),
     "weights too short": (X_GOOD, Y_GOOD, np.ones(19), "sample_weight"),
     "complex": (X_GOOD + 1j, Y_GOOD, None, "Complex data not supported"),
 }
@@ -771,7 +873,8 @@ def test_bad_input_is_refused(name: str, kernel: Any, what: str) -> None:
 @pytest.mark.parametrize("class_weight", [{0: 0.0, 1: 0.0}])
 def test_class_weights_that_leave_nothing(name: str, class_weight: Any) -> None:
     with pytest.raises(
-        ValueError, match=r"all weights are zero: nothing would be learned\. Check sample_weight and class_weight"
+        ValueError,
+        match=r"all weights are zero: nothing would be learned\. Check sample_weight and class_weight",
     ):
         make(name, class_weight=class_weight).fit(X_GOOD, Y_GOOD)
 
@@ -779,7 +882,9 @@ def test_class_weights_that_leave_nothing(name: str, class_weight: Any) -> None:
 @EVERY
 @pytest.mark.parametrize("class_weight", [{0: -1.0}, {0: -0.5}, {0: np.nan}, {1: np.inf}])
 def test_class_weights_that_are_no_weights(name: str, class_weight: Any) -> None:
-    with pytest.raises(ValueError, match="the weights in class_weight must be finite and not negative"):
+    with pytest.raises(
+        ValueError, match="the weights in class_weight must be finite and not negative"
+    ):
         make(name, class_weight=class_weight).fit(X_GOOD, Y_GOOD)
 
 
@@ -791,29 +896,79 @@ def test_class_weights_that_are_not_understood(name: str, class_weight: Any) -> 
 
 
 BAD_PARAMETERS: list[tuple[dict[str, Any], list[str], str]] = [
-    *[({"lam": bad}, WITH_LAM, "lam must be a finite number above 0") for bad in (0, -1.0, np.nan, np.inf, "small", None, True)],
+    *[
+        ({"lam": bad}, WITH_LAM, "lam must be a finite number above 0")
+        for bad in (0, -1.0, np.nan, np.inf, "small", None, True)
+    ],
     ({"loss": "squared"}, WITH_LAM, "loss must be one of 'hinge', 'logistic', got 'squared'"),
     ({"loss": None}, WITH_LAM, "loss must be one of 'hinge', 'logistic'"),
-    ({"sampling": "cyclic"}, WITH_LAM, "sampling must be one of 'uniform', 'permutation', 'fixed-permutation', got 'cyclic'"),
-    ({"kernel": "cubic"}, NAMES, r"kernel must be None, a kernel object, a function .*'gaussian'.*got 'cubic'"),
+    (
+        {"sampling": "cyclic"},
+        WITH_LAM,
+        "sampling must be one of 'uniform', 'permutation', 'fixed-permutation', got 'cyclic'",
+    ),
+    (
+        {"kernel": "cubic"},
+        NAMES,
+        r"kernel must be None, a kernel object, a function .*'gaussian'.*got 'cubic'",
+    ),
     ({"kernel": Gaussian}, NAMES, "kernel must be None, a kernel object"),
     ({"kernel": 3}, NAMES, "kernel must be None, a kernel object"),
     ({"kernel": Gaussian(-1.0)}, NAMES, "variance must be a finite number > 0"),
     ({"kernel": Polynomial(0)}, NAMES, "degree must be a whole number >= 1"),
-    ({"fit_intercept": "yes"}, NAMES, "fit_intercept must be 'auto', 'augment', 'free' or False, got 'yes'"),
-    ({"fit_intercept": True}, NAMES, "fit_intercept must be 'auto', 'augment', 'free' or False, got True"),
-    ({"fit_intercept": 0}, NAMES, "fit_intercept must be 'auto', 'augment', 'free' or False, got 0"),
-    *[({"n_iter": bad}, NAMES[:2], "n_iter must be a whole number >= 1") for bad in (0, -5, 1.5, "10", True, np.nan)],
+    (
+        {"fit_intercept": "yes"},
+        NAMES,
+        "fit_intercept must be 'auto', 'augment', 'free' or False, got 'yes'",
+    ),
+    (
+        {"fit_intercept": True},
+        NAMES,
+        "fit_intercept must be 'auto', 'augment', 'free' or False, got True",
+    ),
+    (
+        {"fit_intercept": 0},
+        NAMES,
+        "fit_intercept must be 'auto', 'augment', 'free' or False, got 0",
+    ),
+    *[
+        ({"n_iter": bad}, NAMES[:2], "n_iter must be a whole number >= 1")
+        for bad in (0, -5, 1.5, "10", True, np.nan)
+    ],
     ({"epochs": 3}, NAMES[:2], "give n_iter or epochs, not both; got n_iter=180, epochs=3"),
-    *[({"n_iter": None, "epochs": bad}, NAMES[:2], "epochs must be a whole number >= 1") for bad in (0, 2.5, "1")],
-    *[({"batch_size": bad}, NAMES[:2], "batch_size must be a whole number >= 1") for bad in (0, 2.5, None)],
-    *[({"average": bad}, NAMES[:2], "average must be") for bad in (-0.5, 1.5, 2, "all", np.nan, None)],
+    *[
+        ({"n_iter": None, "epochs": bad}, NAMES[:2], "epochs must be a whole number >= 1")
+        for bad in (0, 2.5, "1")
+    ],
+    *[
+        ({"batch_size": bad}, NAMES[:2], "batch_size must be a whole number >= 1")
+        for bad in (0, 2.5, None)
+    ],
+    *[
+        ({"average": bad}, NAMES[:2], "average must be")
+        for bad in (-0.5, 1.5, 2, "all", np.nan, None)
+    ],
     ({"draws": "own"}, NAMES[:2], "draws must be one of 'shared', 'independent', got 'own'"),
-    *[({"epochs": bad}, ["perceptron"], "epochs must be a whole number >= 1") for bad in (0, -1, 2.5, None)],
-    *[({"learning_rate": bad}, ["perceptron"], "learning_rate must be a finite number above 0") for bad in (0, -1, np.inf)],
-    *[({"average": bad}, ["perceptron"], "average must be True or False") for bad in (0.5, 1, None)],
-    *[({"tol": bad}, NAMES[3:], "tol must be a finite number above 0") for bad in (0, -1e-3, np.nan)],
-    *[({"max_epochs": bad}, NAMES[3:], "max_epochs must be a whole number >= 1") for bad in (0, 1.5)],
+    *[
+        ({"epochs": bad}, ["perceptron"], "epochs must be a whole number >= 1")
+        for bad in (0, -1, 2.5, None)
+    ],
+    *[
+        ({"learning_rate": bad}, ["perceptron"], "learning_rate must be a finite number above 0")
+        for bad in (0, -1, np.inf)
+    ],
+    *[
+        ({"average": bad}, ["perceptron"], "average must be True or False")
+        for bad in (0.5, 1, None)
+    ],
+    *[
+        ({"tol": bad}, NAMES[3:], "tol must be a finite number above 0")
+        for bad in (0, -1e-3, np.nan)
+    ],
+    *[
+        ({"max_epochs": bad}, NAMES[3:], "max_epochs must be a whole number >= 1")
+        for bad in (0, 1.5)
+    ],
     ({"random_state": "now"}, NAMES, "cannot be used to seed"),
     ({"random_state": -1}, NAMES, "[Ss]eed"),
 ]
@@ -827,7 +982,9 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], list[str], str]] = [
         for name in names
     ],
 )
-def test_bad_parameters_are_refused_by_name(name: str, options: dict[str, Any], message: str) -> None:
+def test_bad_parameters_are_refused_by_name(
+    name: str, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         make(name, **options).fit(X_GOOD, Y_GOOD)
 
@@ -836,11 +993,17 @@ def test_bad_parameters_are_refused_by_name(name: str, options: dict[str, Any], 
 def test_kernel_matrices_that_are_none(name: str) -> None:
     clf = make(name, kernel="precomputed")
     K = Gaussian(2.0)(X_GOOD)
-    with pytest.raises(ValueError, match=r"kernel='precomputed' needs the square matrix K\(train, train\); got shape \(20, 19\)"):
+    with pytest.raises(
+        ValueError,
+        match=r"kernel='precomputed' needs the square matrix K\(train, train\); got shape \(20, 19\)",
+    ):
         clf.fit(K[:, :-1], Y_GOOD)
     crooked = K.copy()
     crooked[2, 5] += 0.5
-    with pytest.raises(ValueError, match=r"kernel matrix is not symmetric: K\[i, j\] and K\[j, i\] differ by up to 0.5"):
+    with pytest.raises(
+        ValueError,
+        match=r"kernel matrix is not symmetric: K\[i, j\] and K\[j, i\] differ by up to 0.5",
+    ):
         clf.fit(crooked, Y_GOOD)
     negative = K.copy()
     negative[4, 4] = -0.25
@@ -924,7 +1087,11 @@ def test_a_polynomial_of_degree_seven_on_unscaled_digits(name: str) -> None:
         assert np.isfinite(clf.decision_function(X)).all()
         refused = None
         try:
-            single = make(name, kernel=Polynomial(7)).fit(X.astype(np.float32), y).decision_function(X.astype(np.float32))
+            single = (
+                make(name, kernel=Polynomial(7))
+                .fit(X.astype(np.float32), y)
+                .decision_function(X.astype(np.float32))
+            )
         except ValueError as error:
             refused = str(error).lower()
     if refused is None:
@@ -933,7 +1100,8 @@ def test_a_polynomial_of_degree_seven_on_unscaled_digits(name: str) -> None:
         assert "float64" in refused
         assert "scale x" in refused
     with pytest.raises(
-        ValueError, match=r"Polynomial\(degree=12, coef0=1.0\) overflow float32; scale X .* lower degree or float64"
+        ValueError,
+        match=r"Polynomial\(degree=12, coef0=1.0\) overflow float32; scale X .* lower degree or float64",
     ):
         make(name, kernel=Polynomial(12)).fit(X.astype(np.float32), y)
 
@@ -942,7 +1110,8 @@ def test_a_polynomial_of_degree_seven_on_unscaled_digits(name: str) -> None:
 def test_squared_lengths_that_overflow_are_refused(name: str) -> None:
     X, y = data(2)
     with pytest.raises(
-        ValueError, match=r"squared lengths overflow float32: scale X \(for example StandardScaler\) or use float64"
+        ValueError,
+        match=r"squared lengths overflow float32: scale X \(for example StandardScaler\) or use float64",
     ):
         make(name).fit((X * 1e20).astype(np.float32), y)
 
@@ -952,7 +1121,9 @@ def test_squared_lengths_that_overflow_are_refused(name: str) -> None:
 def test_automatic_lam(name: str, loss: str) -> None:
     X, y = data(2)
     assert make(name, loss=loss, lam="auto").fit(X, y).lam_ == 1e-3
-    assert make(name, loss=loss, lam="auto", kernel="rbf").fit(X, y).lam_ == (1e-4 if loss == "hinge" else 1e-5)
+    assert make(name, loss=loss, lam="auto", kernel="rbf").fit(X, y).lam_ == (
+        1e-4 if loss == "hinge" else 1e-5
+    )
     assert make(name, loss=loss, lam=np.float32(0.25)).fit(X, y).lam_ == 0.25
 
 
@@ -978,7 +1149,11 @@ def test_probabilities_are_sigmoids_of_scores(name: str, classes: int, kernel: A
     found = clf.predict_proba(X)
     scores = clf.decision_function(X).reshape(len(X), -1)
     each = np.array([[reference.sigmoid(s) for s in row] for row in scores])
-    expected = np.column_stack([1 - each, each]) if classes == 2 else each / each.sum(axis=1, keepdims=True)
+    expected = (
+        np.column_stack([1 - each, each])
+        if classes == 2
+        else each / each.sum(axis=1, keepdims=True)
+    )
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-14)
 
@@ -1011,6 +1186,8 @@ def test_probabilities_at_any_score(name: str, dtype: Any, classes: int) -> None
     else:
         ranked = np.take_along_axis(found, np.argsort(rows, axis=1, kind="stable"), axis=1)
         assert (np.diff(ranked, axis=1) >= 0).all()
-        np.testing.assert_array_equal(found.max(axis=1), found[np.arange(len(rows)), rows.argmax(axis=1)])
+        np.testing.assert_array_equal(
+            found.max(axis=1), found[np.arange(len(rows)), rows.argmax(axis=1)]
+        )
         hopeless = clf.predict_proba(np.array([[-1e6, -800, -1e30]], dtype=dtype))
         assert hopeless.argmax() == 1, "the least unlikely class, as predict says"

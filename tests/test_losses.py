@@ -43,7 +43,9 @@ def upper(loss: Loss, bound: float) -> float:
 @given(margin=MARGINS)
 @settings(deadline=None)
 def test_value_is_that_of_the_textbook(loss: Loss, margin: float) -> None:
-    assert value(loss, margin) == pytest.approx(reference.loss_value(loss.name, margin), rel=1e-14, abs=1e-300)
+    assert value(loss, margin) == pytest.approx(
+        reference.loss_value(loss.name, margin), rel=1e-14, abs=1e-300
+    )
 
 
 @ALL
@@ -52,7 +54,10 @@ def test_value_is_that_of_the_textbook(loss: Loss, margin: float) -> None:
 def test_value_is_convex(loss: Loss, left: float, right: float, share: float) -> None:
     middle = share * left + (1 - share) * right
     rounding = 1e-12 * (1 + abs(left) + abs(right))
-    assert value(loss, middle) <= share * value(loss, left) + (1 - share) * value(loss, right) + rounding
+    assert (
+        value(loss, middle)
+        <= share * value(loss, left) + (1 - share) * value(loss, right) + rounding
+    )
 
 
 @ALL
@@ -68,13 +73,18 @@ def test_slope_is_a_subgradient(loss: Loss, at: float, elsewhere: float) -> None
 @settings(deadline=None)
 def test_slope_is_the_derivative_where_there_is_one(loss: Loss, margin: float) -> None:
     h = 1e-4
-    assert slope(loss, margin) == pytest.approx((value(loss, margin + h) - value(loss, margin - h)) / (2 * h), abs=1e-7)
+    assert slope(loss, margin) == pytest.approx(
+        (value(loss, margin + h) - value(loss, margin - h)) / (2 * h), abs=1e-7
+    )
 
 
 @ALL
 def test_slope_at_a_tie_is_what_the_rules_do(loss: Loss) -> None:
     """Pegasos tests y s < 1 (no step at 1), the Perceptron y s <= 0 (a step at 0)."""
-    assert slope(loss, 1.0) == {"hinge": 0.0, "perceptron": 0.0, "logistic": -reference.sigmoid(-1.0)}[loss.name]
+    assert (
+        slope(loss, 1.0)
+        == {"hinge": 0.0, "perceptron": 0.0, "logistic": -reference.sigmoid(-1.0)}[loss.name]
+    )
     assert slope(loss, 0.0) == {"hinge": -1.0, "perceptron": -1.0, "logistic": -0.5}[loss.name]
 
 
@@ -95,7 +105,9 @@ def test_fenchel_young_is_tight_at_the_slope(loss: Loss, margin: float, bound: f
     a = -bound * slope(loss, margin)
     assert 0 <= a <= upper(loss, bound)
     expected = bound * value(loss, margin) + a * margin
-    assert dual(loss, a, bound) == pytest.approx(expected, rel=1e-9, abs=1e-11 * bound * (1 + abs(margin)))
+    assert dual(loss, a, bound) == pytest.approx(
+        expected, rel=1e-9, abs=1e-11 * bound * (1 + abs(margin))
+    )
 
 
 @WITH_DUAL
@@ -103,7 +115,12 @@ def test_fenchel_young_is_tight_at_the_slope(loss: Loss, margin: float, bound: f
 @settings(deadline=None, max_examples=50)
 def test_dual_term_is_the_conjugate(loss: Loss, share: float, bound: float) -> None:
     """d(a, C) = min over z of C ℓ(z) + a z, found by a numerical minimizer."""
-    found = minimize_scalar(lambda z: value(loss, z) + share * z, bounds=(-10, 10), method="bounded", options={"xatol": 1e-10})
+    found = minimize_scalar(
+        lambda z: value(loss, z) + share * z,
+        bounds=(-10, 10),
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
     assert dual(loss, share * bound, bound) == pytest.approx(bound * found.fun, rel=1e-6)
 
 
@@ -114,9 +131,16 @@ def test_dual_at_the_ends_of_the_box_and_without_a_box(loss: Loss) -> None:
 
 
 @WITH_DUAL
-@given(ys=st.floats(-30, 30), share=st.floats(0, 1), kii=st.floats(1e-3, 1e3), bound=st.floats(1e-3, 1e3))
+@given(
+    ys=st.floats(-30, 30),
+    share=st.floats(0, 1),
+    kii=st.floats(1e-3, 1e3),
+    bound=st.floats(1e-3, 1e3),
+)
 @settings(deadline=None)
-def test_dual_step_gains_most(loss: Loss, ys: float, share: float, kii: float, bound: float) -> None:
+def test_dual_step_gains_most(
+    loss: Loss, ys: float, share: float, kii: float, bound: float
+) -> None:
     """No point of a grid over the allowed ones has a larger d(z, C) - kii (z - own)²/2 - ys (z - own)."""
     own = share * bound
 
@@ -157,7 +181,9 @@ def test_arrays_keep_their_shape_and_order(loss: Loss, shape: tuple[int, ...]) -
 @WITH_DUAL
 def test_upper_limits_of_arrays_are_those_of_numbers(loss: Loss) -> None:
     bounds = np.array([[0.0, 0.5], [2.0, 1e6]])
-    assert loss.upper(bounds).tolist() == [[upper(loss, bound) for bound in row] for row in bounds.tolist()]
+    assert loss.upper(bounds).tolist() == [
+        [upper(loss, bound) for bound in row] for row in bounds.tolist()
+    ]
     assert upper(loss, 0.0) == 0.0, "a row without weight has no coefficient"
 
 

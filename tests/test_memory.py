@@ -77,7 +77,9 @@ def test_what_is_not_understood_is_said_with_an_example(text: str) -> None:
 
 @pytest.mark.parametrize("amount", NOT_POSITIVE)
 def test_an_amount_is_positive(amount: Any) -> None:
-    with pytest.raises(ValueError, match=r"memory must be a positive number of bytes or a text such as '2GB'"):
+    with pytest.raises(
+        ValueError, match=r"memory must be a positive number of bytes or a text such as '2GB'"
+    ):
         parse_bytes(amount)
 
 
@@ -105,7 +107,9 @@ def test_a_control_group_limits_what_is_free(monkeypatch: pytest.MonkeyPatch) ->
     assert free_bytes() == 1000
 
 
-def test_both_versions_of_control_groups_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_both_versions_of_control_groups_are_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """memory.max may say "max" (no limit): then only the other interface counts."""
     (tmp_path / "memory").mkdir()
     files = {
@@ -117,7 +121,9 @@ def test_both_versions_of_control_groups_are_read(monkeypatch: pytest.MonkeyPatc
     for name, content in files.items():
         (tmp_path / name).write_text(content)
     real = memory.Path
-    monkeypatch.setattr(memory, "Path", lambda text: tmp_path if str(text) == "/sys/fs/cgroup" else real(text))
+    monkeypatch.setattr(
+        memory, "Path", lambda text: tmp_path if str(text) == "/sys/fs/cgroup" else real(text)
+    )
     assert memory._group_limits() == [(500, 20)]
     (tmp_path / "memory.max").write_text("400\n")
     assert memory._group_limits() == [(400, 10), (500, 20)]
@@ -149,7 +155,9 @@ def test_spare_memory_is_nobody_elses_and_not_too_much(turns: list[tuple[int, bo
         array = room_for((size, 2**18), np.float32)  # 1 to 12 MiB
         array[:] = number
         array[0, 0] = -1.0
-        used.append(array.T[1:].view())  # of which only views are left, as of a matrix in compiled code
+        used.append(
+            array.T[1:].view()
+        )  # of which only views are left, as of a matrix in compiled code
         del array
         if ends:
             used.pop(0)

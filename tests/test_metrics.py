@@ -14,7 +14,16 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from pegasos import SDCA, Perceptron, RacingCV, SweepCV, explain
 from pegasos.learners.calibration import fit_calibration
-from pegasos.metrics import METRICS, SCORES, Metric, answers, as_metric, guesses, measure_of, shown_value
+from pegasos.metrics import (
+    METRICS,
+    SCORES,
+    Metric,
+    answers,
+    as_metric,
+    guesses,
+    measure_of,
+    shown_value,
+)
 from pegasos.program.pages.wording import verdict_words
 from pegasos.search.figures import Figure, measured
 
@@ -47,7 +56,9 @@ def test_values_are_those_of_scikit_learn(name, classes, weighted):
     weights = RANDOM.integers(0, 4, len(y)).astype(float) if weighted else None
     many = classes > 2
     metric = Metric(
-        name, positive="b" if METRICS[name].one_class else None, costs=COSTS[: 3 if many else 1] if name == "cost" else ()
+        name,
+        positive="b" if METRICS[name].one_class else None,
+        costs=COSTS[: 3 if many else 1] if name == "cost" else (),
     )
     given = scores if many else scores[:, 1] - scores[:, 0]
     ours = metric.value(answers(names, y, guess, given, p), weights)
@@ -67,7 +78,11 @@ def test_values_are_those_of_scikit_learn(name, classes, weighted):
             else theirs.brier_score_loss(y == "b", p[:, 1], **mine)
         ),
         "cost": lambda: np.average(
-            [next((c for t, a, c in metric.costs if (t, a) == pair), 0.0) for pair in zip(y, guess, strict=True)], weights=weights
+            [
+                next((c for t, a, c in metric.costs if (t, a) == pair), 0.0)
+                for pair in zip(y, guess, strict=True)
+            ],
+            weights=weights,
         ),
     }
     assert ours == pytest.approx(expected[name](), abs=1e-12)
@@ -76,7 +91,9 @@ def test_values_are_those_of_scikit_learn(name, classes, weighted):
 def test_several_classes_without_a_positive_one_are_averaged():
     names, y, guess, scores, _ = of(3)
     ours = Metric("roc-auc").value(answers(names, y, guess, scores))
-    assert ours == pytest.approx(np.mean([theirs.roc_auc_score(y == name, scores[:, k]) for k, name in enumerate(names)]))
+    assert ours == pytest.approx(
+        np.mean([theirs.roc_auc_score(y == name, scores[:, k]) for k, name in enumerate(names)])
+    )
     with pytest.raises(ValueError, match="there are 3: name it, or take f1-macro"):
         Metric("f1").settled(y)
     assert Metric("f1", positive="c").settled(y).positive == "c"
@@ -84,7 +101,13 @@ def test_several_classes_without_a_positive_one_are_averaged():
 
 @pytest.mark.parametrize(
     ("y", "positive"),
-    [([0, 1, 1, 1], 1), ([-1, 1], 1), (["no", "no", "yes"], "yes"), (["churned", "stayed", "stayed"], "churned"), ([1, 2], 2)],
+    [
+        ([0, 1, 1, 1], 1),
+        ([-1, 1], 1),
+        (["no", "no", "yes"], "yes"),
+        (["churned", "stayed", "stayed"], "churned"),
+        ([1, 2], 2),
+    ],
 )
 def test_the_positive_class_is_the_rarer_one_or_1(y, positive):
     assert Metric("f1").settled(y).positive == positive
@@ -104,7 +127,11 @@ def test_what_makes_no_sense_is_refused():
 @pytest.mark.parametrize("name", METRICS)
 def test_guessing_is_the_best_constant_answer(name):
     names, y, guess, scores, p = of(3)
-    metric = Metric(name, positive="c" if METRICS[name].one_class else None, costs=COSTS if name == "cost" else ())
+    metric = Metric(
+        name,
+        positive="c" if METRICS[name].one_class else None,
+        costs=COSTS if name == "cost" else (),
+    )
     found = answers(names, y, guess, scores, p)
     constant, guessed = guesses(metric, found, np.bincount(found.truth))
     value = metric.value(constant)
@@ -128,7 +155,9 @@ def test_a_figure_knows_noise():
         metric = Metric(name).settled(y)
         blind, seeing = RANDOM.normal(size=1000), RANDOM.normal(size=1000) + 3 * (y == "yes")
         for scores, better in ((blind, False), (seeing, True)):
-            found = measured(metric, answers(["no", "yes"], y, np.where(scores > 2, "yes", "no"), scores))
+            found = measured(
+                metric, answers(["no", "yes"], y, np.where(scores > 2, "yes", "no"), scores)
+            )
             assert found.better is better, name
             assert found.low <= found.value <= found.high
 
@@ -138,7 +167,9 @@ def test_ours_are_scorers_for_scikit_learn():
     scores = cross_val_score(LogisticRegression(), X, y, scoring=Metric("f1"), cv=3)
     assert scores == pytest.approx(cross_val_score(LogisticRegression(), X, y, scoring="f1", cv=3))
     losses = cross_val_score(LogisticRegression(), X, y, scoring=Metric("log-loss"), cv=3)
-    assert losses == pytest.approx(cross_val_score(LogisticRegression(), X, y, scoring="neg_log_loss", cv=3))
+    assert losses == pytest.approx(
+        cross_val_score(LogisticRegression(), X, y, scoring="neg_log_loss", cv=3)
+    )
 
 
 def unbalanced(rows: int = 500):
@@ -146,7 +177,9 @@ def unbalanced(rows: int = 500):
     return X, np.array(["stayed", "churned"])[y]
 
 
-PRECISION = theirs.make_scorer(theirs.average_precision_score, response_method="decision_function", pos_label="stayed")
+PRECISION = theirs.make_scorer(
+    theirs.average_precision_score, response_method="decision_function", pos_label="stayed"
+)
 GRID = {"lam": [1e-3, 1e-1, 1.0], "class_weight": [None, "balanced"]}
 
 
@@ -156,7 +189,9 @@ GRID = {"lam": [1e-3, 1e-1, 1.0], "class_weight": [None, "balanced"]}
         ("balanced-error", "balanced_accuracy"),
         ("f1", theirs.make_scorer(theirs.f1_score, pos_label="churned")),
         pytest.param("roc-auc", "roc_auc", marks=pytest.mark.slow),
-        pytest.param(Metric("average-precision", positive="stayed"), PRECISION, marks=pytest.mark.slow),
+        pytest.param(
+            Metric("average-precision", positive="stayed"), PRECISION, marks=pytest.mark.slow
+        ),
     ],
 )
 def test_a_sweep_takes_our_names(ours, scorer):
@@ -164,7 +199,9 @@ def test_a_sweep_takes_our_names(ours, scorer):
     found = SweepCV(SDCA(random_state=0), GRID, cv=3, scoring=ours, refit=False).fit(X, y)
     other = SweepCV(SDCA(random_state=0), GRID, cv=3, scoring=scorer, refit=False).fit(X, y)
     shift = 1 if found.metric_.kind.least else 0
-    assert found.cv_results_["mean_test_score"] + shift == pytest.approx(other.cv_results_["mean_test_score"])
+    assert found.cv_results_["mean_test_score"] + shift == pytest.approx(
+        other.cv_results_["mean_test_score"]
+    )
     assert found.figure().better
     assert found.figure().guess == pytest.approx(found.figure(found.metric_).guess)
 
@@ -172,15 +209,21 @@ def test_a_sweep_takes_our_names(ours, scorer):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_probabilities_that_a_model_does_not_have_are_calibrated_without_the_row(classes):
     """By hand: within each fold, each row by a sigmoid that was fitted to the other parts."""
-    X, y = make_classification(240, 6, n_informative=4, n_classes=classes, flip_y=0.2, random_state=0)
+    X, y = make_classification(
+        240, 6, n_informative=4, n_classes=classes, flip_y=0.2, random_state=0
+    )
     sweep = SweepCV(SDCA(random_state=0), {"lam": [1.0, 1e-2]}, cv=3, scoring="brier").fit(X, y)
     scores = sweep.out_of_fold_scores(sweep.best_index_)
     scores, values = scores[:, 0] if classes == 2 else scores, []
     for _, test in StratifiedKFold(3).split(X, y):
         p = np.empty((len(test), classes))
         for rest, part in StratifiedKFold(5, shuffle=True, random_state=0).split(test, y[test]):
-            p[part] = fit_calibration("sigmoid", scores[test[rest]], y[test[rest]]).probabilities(scores[test[part]])
-        values.append(np.square(p - np.eye(classes)[y[test]]).sum(axis=1).mean() / (2 if classes == 2 else 1))
+            p[part] = fit_calibration("sigmoid", scores[test[rest]], y[test[rest]]).probabilities(
+                scores[test[part]]
+            )
+        values.append(
+            np.square(p - np.eye(classes)[y[test]]).sum(axis=1).mean() / (2 if classes == 2 else 1)
+        )
     assert -sweep.best_score_ == pytest.approx(np.mean(values))
     assert sweep.figure().value == pytest.approx(np.mean(values))
     assert sweep.figure().better
@@ -190,7 +233,9 @@ def test_probabilities_that_a_model_does_not_have_are_calibrated_without_the_row
 
 def test_calibrated_probabilities_learn_nothing_from_labels_that_mean_nothing():
     X, y = RANDOM.normal(size=(300, 20)), np.arange(300) % 2
-    sweep = SweepCV(Perceptron(random_state=0), {"epochs": [1, 3]}, cv=3, scoring="log-loss").fit(X, y)
+    sweep = SweepCV(Perceptron(random_state=0), {"epochs": [1, 3]}, cv=3, scoring="log-loss").fit(
+        X, y
+    )
     assert -sweep.best_score_ > 0.68
     assert not sweep.figure().better
 
@@ -201,29 +246,47 @@ def test_classes_that_a_fold_lacks_get_no_probability():
     X[::2] += 2
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        sweep = SweepCV(SDCA(random_state=0), {"lam": [0.1]}, cv=3, scoring="log-loss", refit=False).fit(X, y)
+        sweep = SweepCV(
+            SDCA(random_state=0), {"lam": [0.1]}, cv=3, scoring="log-loss", refit=False
+        ).fit(X, y)
     assert np.isfinite(sweep.best_score_)
 
 
 def test_probabilities_that_a_model_has_are_taken():
     X, y = unbalanced(60)
     y = (y == "churned").astype(int)
-    found = SweepCV(SDCA("logistic", random_state=0), {"lam": [1.0, 1e-2]}, cv=3, scoring="brier").fit(X, y)
-    other = SweepCV(SDCA("logistic", random_state=0), {"lam": [1.0, 1e-2]}, cv=3, scoring="neg_brier_score").fit(X, y)
-    assert found.cv_results_["mean_test_score"] == pytest.approx(other.cv_results_["mean_test_score"])
+    found = SweepCV(
+        SDCA("logistic", random_state=0), {"lam": [1.0, 1e-2]}, cv=3, scoring="brier"
+    ).fit(X, y)
+    other = SweepCV(
+        SDCA("logistic", random_state=0), {"lam": [1.0, 1e-2]}, cv=3, scoring="neg_brier_score"
+    ).fit(X, y)
+    assert found.cv_results_["mean_test_score"] == pytest.approx(
+        other.cv_results_["mean_test_score"]
+    )
 
 
 @pytest.mark.parametrize(
-    "scoring", ["balanced-error", *(pytest.param(name, marks=pytest.mark.slow) for name in ("average-precision", "log-loss"))]
+    "scoring",
+    [
+        "balanced-error",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("average-precision", "log-loss")),
+    ],
 )
 def test_a_race_is_decided_by_its_own_metric(scoring):
     """What ended was worse by the metric on the same rows, and the choice is the sweep's."""
     X, y = unbalanced(1500)
-    race = RacingCV(SDCA(random_state=0, tol=0.01), GRID, cv=3, scoring=scoring, looks=[300]).fit(X, y)
-    whole = SweepCV(SDCA(random_state=0, tol=0.01), GRID, cv=3, scoring=scoring, refit=False).fit(X, y)
+    race = RacingCV(SDCA(random_state=0, tol=0.01), GRID, cv=3, scoring=scoring, looks=[300]).fit(
+        X, y
+    )
+    whole = SweepCV(SDCA(random_state=0, tol=0.01), GRID, cv=3, scoring=scoring, refit=False).fit(
+        X, y
+    )
     assert race.ended_
     for ended in race.ended_.values():
-        assert (ended.value >= ended.leader) is race.metric_.kind.least or ended.value == ended.leader
+        assert (
+            ended.value >= ended.leader
+        ) is race.metric_.kind.least or ended.value == ended.leader
     assert race.best_score_ >= whole.best_score_ - 0.02
     if scoring == "balanced-error":
         assert race.best_params_["class_weight"] == "balanced"
@@ -266,14 +329,24 @@ def test_no_weight_at_all_is_no_number(name):
     X, y = np.arange(12.0)[:, None], np.arange(12) > 5
     model = SDCA("logistic", lam=0.01, random_state=0).fit(X, y)
     assert math.isnan(Metric(name)(model, X, y, sample_weight=[0] * 12))
-    assert Metric(name)(model, X, y, sample_weight=[2] * 12) == pytest.approx(Metric(name)(model, X, y))
+    assert Metric(name)(model, X, y, sample_weight=[2] * 12) == pytest.approx(
+        Metric(name)(model, X, y)
+    )
 
 
 def test_what_looks_good_out_of_fold_is_no_better_than_guessing_where_test_rows_say_so():
     """As where time was up and the model learned from a few rows."""
     measure = measure_of("error")
-    good, bad = Figure(900, 0.05, 0.04, 0.06, 0.1, "a", True), Figure(100, 0.12, 0.08, 0.2, 0.1, "a", False)
+    good, bad = (
+        Figure(900, 0.05, 0.04, 0.06, 0.1, "a", True),
+        Figure(100, 0.12, 0.08, 0.2, 0.1, "a", False),
+    )
     noisy = Figure(100, 0.09, 0.05, 0.2, 0.1, "a", False)
     assert verdict_words(good, measure, noisy) is None  # few test rows tell little
-    assert "error 12.00\u00a0% on 100 test rows, not better than always guessing 'a'" in verdict_words(good, measure, bad)
-    assert "on 100 rows that it did not learn from, better by no more than noise" in verdict_words(noisy, measure, bad)
+    assert (
+        "error 12.00\u00a0% on 100 test rows, not better than always guessing 'a'"
+        in verdict_words(good, measure, bad)
+    )
+    assert "on 100 rows that it did not learn from, better by no more than noise" in verdict_words(
+        noisy, measure, bad
+    )

@@ -70,7 +70,9 @@ def same_answers(one: Any, other: Any, X: Any) -> None:
             assert expected.dtype == got.dtype
             np.testing.assert_array_equal(expected, got)
     if getattr(one, "checkpoints_", []):
-        for expected, got in zip(one.staged_decision_function(X), other.staged_decision_function(X), strict=True):
+        for expected, got in zip(
+            one.staged_decision_function(X), other.staged_decision_function(X), strict=True
+        ):
             np.testing.assert_array_equal(expected, got)
 
 
@@ -93,16 +95,27 @@ def _cases() -> list[tuple[Any, ...]]:
     forms = ("dense", "csr_matrix", "csr_array")
     pairs = [(kernel, form) for kernel in range(len(KERNEL_CHOICES)) for form in range(3)]
     return [
-        (2 + (kernel // 2 + form) % 2, KERNEL_CHOICES[kernel], forms[form], (np.float64, np.float32)[(kernel + form) % 2])
+        (
+            2 + (kernel // 2 + form) % 2,
+            KERNEL_CHOICES[kernel],
+            forms[form],
+            (np.float64, np.float32)[(kernel + form) % 2],
+        )
         for kernel, form in pairs
     ]
 
 
 @pytest.mark.parametrize(("classes", "kernel", "form", "dtype"), _cases())
-def test_learners_answer_as_before(classes: int, kernel: str | None, form: str, dtype: Any, tmp_path: Path) -> None:
+def test_learners_answer_as_before(
+    classes: int, kernel: str | None, form: str, dtype: Any, tmp_path: Path
+) -> None:
     X, y = data(classes, dtype=dtype)
     X = X @ X.T if kernel == "precomputed" else X
-    rows = X if form == "dense" else getattr(sparse, form)(X * (np.abs(X) > 0.5) if kernel != "precomputed" else X)
+    rows = (
+        X
+        if form == "dense"
+        else getattr(sparse, form)(X * (np.abs(X) > 0.5) if kernel != "precomputed" else X)
+    )
     for learner in learners(kernel):
         learner.fit(rows, y)
         found = there_and_back(learner, tmp_path)
@@ -111,7 +124,9 @@ def test_learners_answer_as_before(classes: int, kernel: str | None, form: str, 
         for name, value in vars(learner).items():
             if name.endswith("_") and not name.startswith("_") and not sparse.issparse(value):
                 assert type(getattr(found, name)) is type(value), name
-                np.testing.assert_array_equal(np.asarray(getattr(found, name), dtype=object), np.asarray(value, dtype=object))
+                np.testing.assert_array_equal(
+                    np.asarray(getattr(found, name), dtype=object), np.asarray(value, dtype=object)
+                )
         if hasattr(learner, "certificate") and kernel != "precomputed":
             expected, got = learner.certificate(rows, y), found.certificate(rows, y)
             np.testing.assert_array_equal(expected.primal, got.primal)
@@ -135,7 +150,9 @@ def test_classes_of_all_kinds(labels: np.ndarray, tmp_path: Path) -> None:
     model = Perceptron(epochs=3).fit(X, y)
     found = there_and_back(model, tmp_path)
     np.testing.assert_array_equal(model.predict(X), found.predict(X))
-    assert found.classes_.dtype == (model.classes_.dtype if labels.dtype != object else np.array(labels.tolist()).dtype)
+    assert found.classes_.dtype == (
+        model.classes_.dtype if labels.dtype != object else np.array(labels.tolist()).dtype
+    )
 
 
 def test_labels_that_were_python_text_can_be_certified(tmp_path: Path) -> None:
@@ -149,10 +166,16 @@ def test_labels_that_were_python_text_can_be_certified(tmp_path: Path) -> None:
 
 def test_settings_come_back(tmp_path: Path) -> None:
     X, y = data()
-    model = Pegasos(kernel=Gaussian(variance=np.float64(2)), class_weight={0: 1.0, 1: 2, 2: 0.5}, checkpoints=range(3, 9, 2))
+    model = Pegasos(
+        kernel=Gaussian(variance=np.float64(2)),
+        class_weight={0: 1.0, 1: 2, 2: 0.5},
+        checkpoints=range(3, 9, 2),
+    )
     found = there_and_back(model.fit(X, y), tmp_path)
     assert found.kernel == Gaussian(2.0) == found.kernel_
-    assert found.class_weight == {0: 1.0, 1: 2, 2: 0.5} and all(type(key) is int for key in found.class_weight)
+    assert found.class_weight == {0: 1.0, 1: 2, 2: 0.5} and all(
+        type(key) is int for key in found.class_weight
+    )
     assert found.checkpoints == [3, 5, 7] == found.checkpoints_
     assert str(found.plan_) == str(model.plan_)
     for width in ("scale", "0.5 scale"):
@@ -169,10 +192,15 @@ def test_a_generator_is_kept_as_its_seed(tmp_path: Path) -> None:
 
 def test_learning_does_not_go_on_unnoticed(tmp_path: Path) -> None:
     X, y = data()
-    for model in (Pegasos(n_iter=30, average=True, warm_start=True, random_state=0), Perceptron(warm_start=True, random_state=0)):
+    for model in (
+        Pegasos(n_iter=30, average=True, warm_start=True, random_state=0),
+        Perceptron(warm_start=True, random_state=0),
+    ):
         fresh = clone(model).fit(X, y).coef_
         found = there_and_back(model.fit(X, y), tmp_path)
-        with pytest.raises(ValueError, match="partial_fit cannot go on from a model that was loaded"):
+        with pytest.raises(
+            ValueError, match="partial_fit cannot go on from a model that was loaded"
+        ):
             found.partial_fit(X, y)
         same_answers(model, found, X)  # the refusal changed nothing
         np.testing.assert_array_equal(found.fit(X, y).coef_, fresh)
@@ -181,7 +209,10 @@ def test_learning_does_not_go_on_unnoticed(tmp_path: Path) -> None:
 
 def test_searches_give_their_best(tmp_path: Path) -> None:
     X, y = data(m=60)
-    for search in (SweepCV(Pegasos(random_state=0), {"lam": [1e-3, 1e-1]}, cv=2), GridSearchCV(Pegasos(), {"lam": [0.1]}, cv=2)):
+    for search in (
+        SweepCV(Pegasos(random_state=0), {"lam": [1e-3, 1e-1]}, cv=2),
+        GridSearchCV(Pegasos(), {"lam": [0.1]}, cv=2),
+    ):
         with pytest.raises(BadModel, match="has no best estimator to save: fit it first"):
             save(search, tmp_path / "no.model")
         same_answers(search.fit(X, y), there_and_back(search, tmp_path), X)
@@ -205,9 +236,15 @@ STEPS = [
     SimpleImputer(strategy="constant", fill_value=2.5, keep_empty_features=True),
     SimpleImputer(strategy="most_frequent", missing_values=0),
     "passthrough",
-    ColumnTransformer([("a", StandardScaler(), [0, 2]), ("b", "drop", [1])], remainder=MinMaxScaler()),
-    ColumnTransformer([("a", "passthrough", slice(0, 2)), ("b", PolynomialFeatures(), [True, True, False, False])]),
-    ColumnTransformer([("a", Normalizer(), [1, 0, 1])], remainder="passthrough", transformer_weights={"a": 0.5}),
+    ColumnTransformer(
+        [("a", StandardScaler(), [0, 2]), ("b", "drop", [1])], remainder=MinMaxScaler()
+    ),
+    ColumnTransformer(
+        [("a", "passthrough", slice(0, 2)), ("b", PolynomialFeatures(), [True, True, False, False])]
+    ),
+    ColumnTransformer(
+        [("a", Normalizer(), [1, 0, 1])], remainder="passthrough", transformer_weights={"a": 0.5}
+    ),
     ColumnTransformer([("a", OneHotEncoder(), [0])], sparse_threshold=1.0),
 ]
 
@@ -216,12 +253,19 @@ STEPS = [
 def test_each_step_answers_as_before(step: Any, tmp_path: Path) -> None:
     X, y = data()
     X = X.round(1)
-    model = Pipeline([("first", clone(step) if step != "passthrough" else step), ("last", Pegasos(random_state=0, n_iter=50))])
+    model = Pipeline(
+        [
+            ("first", clone(step) if step != "passthrough" else step),
+            ("last", Pegasos(random_state=0, n_iter=50)),
+        ]
+    )
     found = there_and_back(model.fit(X, y), tmp_path)
     same_answers(model, found, X)
     assert str(found) == str(model) or isinstance(step, ColumnTransformer)
     if step != "passthrough":
-        np.testing.assert_array_equal(found[0].get_feature_names_out(), model[0].get_feature_names_out())
+        np.testing.assert_array_equal(
+            found[0].get_feature_names_out(), model[0].get_feature_names_out()
+        )
         before, after = vars(model[0]), vars(found[0])
         for name in before:
             if name.endswith("_") and isinstance(before[name], np.ndarray):
@@ -235,24 +279,45 @@ def test_each_step_answers_as_before(step: Any, tmp_path: Path) -> None:
 @given(data=st.data())
 def test_any_pipeline(data: Any, tmp_path_factory: Any) -> None:
     random = np.random.default_rng(data.draw(st.integers(0, 1000)))
-    X = random.normal(size=(30, 4)).astype(data.draw(st.sampled_from([np.float32, np.float64]))).round(1)
+    X = (
+        random.normal(size=(30, 4))
+        .astype(data.draw(st.sampled_from([np.float32, np.float64])))
+        .round(1)
+    )
     if data.draw(st.booleans()):
         X[random.random(X.shape) < 0.1] = np.nan
     if data.draw(st.booleans()):
         X[:, 3] = np.nan  # a column without any value
     y = np.array(["a", "b", "c"])[random.permutation(30) % data.draw(st.integers(2, 3))]
-    scalers = st.sampled_from([StandardScaler(), MinMaxScaler(), MaxAbsScaler(), RobustScaler(), None])
-    steps = [data.draw(scalers), SimpleImputer(add_indicator=data.draw(st.booleans())), data.draw(scalers)]
+    scalers = st.sampled_from(
+        [StandardScaler(), MinMaxScaler(), MaxAbsScaler(), RobustScaler(), None]
+    )
+    steps = [
+        data.draw(scalers),
+        SimpleImputer(add_indicator=data.draw(st.booleans())),
+        data.draw(scalers),
+    ]
     steps.append(data.draw(st.sampled_from([None, PolynomialFeatures(2), Normalizer()])))
     steps = [clone(step) for step in steps if step is not None]
     last = data.draw(
-        st.sampled_from([Pegasos(n_iter=20), Perceptron(epochs=2), SDCA(max_epochs=3), Pegasos("logistic", kernel="rbf")])
+        st.sampled_from(
+            [
+                Pegasos(n_iter=20),
+                Perceptron(epochs=2),
+                SDCA(max_epochs=3),
+                Pegasos("logistic", kernel="rbf"),
+            ]
+        )
     )
     last = DropOutliers(last, 9.0) if data.draw(st.booleans()) else last
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = make_pipeline(*steps, last)
-        model = DropOutliers(model, 50.0) if data.draw(st.booleans()) and not np.isnan(X).any() else model
+        model = (
+            DropOutliers(model, 50.0)
+            if data.draw(st.booleans()) and not np.isnan(X).any()
+            else model
+        )
         model.fit(X, y)
         found = there_and_back(model, tmp_path_factory.getbasetemp())
         same_answers(model, found, X)
@@ -262,8 +327,13 @@ def people(m: int = 60) -> tuple[pl.DataFrame, np.ndarray]:
     random = np.random.default_rng(0)
     frame = pl.DataFrame(
         {
-            "age": [None if i % 7 == 0 else float(v) for i, v in enumerate(random.integers(18, 80, m))],
-            "city": [None if i % 11 == 0 else str(v) for i, v in enumerate(random.choice(["Oslo", "Rome", "Łódź"], m))],
+            "age": [
+                None if i % 7 == 0 else float(v) for i, v in enumerate(random.integers(18, 80, m))
+            ],
+            "city": [
+                None if i % 11 == 0 else str(v)
+                for i, v in enumerate(random.choice(["Oslo", "Rome", "Łódź"], m))
+            ],
             "height": random.normal(170, 10, m),
             "member": random.random(m) > 0.5,
             "size": random.choice(["S", "M", "L"], m),
@@ -273,10 +343,19 @@ def people(m: int = 60) -> tuple[pl.DataFrame, np.ndarray]:
 
 
 def table_model(**more: Any) -> Pipeline:
-    words = make_pipeline(SimpleImputer(strategy="constant", fill_value="?", missing_values=None), OneHotEncoder(**more))
+    words = make_pipeline(
+        SimpleImputer(strategy="constant", fill_value="?", missing_values=None),
+        OneHotEncoder(**more),
+    )
     numbers = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
     order = OrdinalEncoder(categories=[["S", "M", "L"]])
-    table = ColumnTransformer([("numbers", numbers, ["age", "height"]), ("words", words, ["city"]), ("size", order, ["size"])])
+    table = ColumnTransformer(
+        [
+            ("numbers", numbers, ["age", "height"]),
+            ("words", words, ["city"]),
+            ("size", order, ["size"]),
+        ]
+    )
     return make_pipeline(table.set_params(remainder="passthrough"), SDCA(random_state=0))
 
 
@@ -316,7 +395,9 @@ def test_pandas_frames_by_name(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     frame, y = people()
     numbers = pandas.DataFrame(frame.select("age", "height").fill_null(40).to_dict(as_series=False))
-    by_kind = ColumnTransformer([("n", StandardScaler(), make_column_selector(dtype_include=float))])
+    by_kind = ColumnTransformer(
+        [("n", StandardScaler(), make_column_selector(dtype_include=float))]
+    )
     model = make_pipeline(by_kind, Pegasos(random_state=0)).fit(numbers, y)
     found = there_and_back(model, tmp_path)
     same_answers(model, found, numbers[["height", "age"]])
@@ -339,18 +420,24 @@ def test_encoders_with_missing_and_mixed_values(tmp_path: Path) -> None:
         model = make_pipeline(encoder, Pegasos(random_state=0, n_iter=40)).fit(X, y)
         found = there_and_back(model, tmp_path)
         same_answers(model, found, X)
-        np.testing.assert_array_equal(found[0].get_feature_names_out(), model[0].get_feature_names_out())
+        np.testing.assert_array_equal(
+            found[0].get_feature_names_out(), model[0].get_feature_names_out()
+        )
 
 
 def test_outliers_are_dropped_inside_and_outside(tmp_path: Path) -> None:
     X, y = data()
     for model in (
         make_pipeline(StandardScaler(), DropOutliers(Pegasos(random_state=0), 2.0)),
-        DropOutliers(make_pipeline(StandardScaler(), Pegasos("logistic", random_state=0)), threshold=2.5),
+        DropOutliers(
+            make_pipeline(StandardScaler(), Pegasos("logistic", random_state=0)), threshold=2.5
+        ),
     ):
         found = there_and_back(model.fit(X, y), tmp_path)
         same_answers(model, found, X)
-        dropped, again = (part if isinstance(part, DropOutliers) else part[-1] for part in (model, found))
+        dropped, again = (
+            part if isinstance(part, DropOutliers) else part[-1] for part in (model, found)
+        )
         np.testing.assert_array_equal(dropped.kept_, again.kept_)
         assert again.threshold == dropped.threshold
 
@@ -360,7 +447,9 @@ def test_another_process_gives_the_same_labels(tmp_path: Path) -> None:
     frame, y = people()
     model = table_model(handle_unknown="ignore").fit(frame, y)
     X, codes = quadric_like(200)
-    mapped = make_pipeline(StandardScaler(), Nystroem(landmarks=20, random_state=0), SDCA(random_state=0)).fit(X, codes)
+    mapped = make_pipeline(
+        StandardScaler(), Nystroem(landmarks=20, random_state=0), SDCA(random_state=0)
+    ).fit(X, codes)
     save(model, tmp_path / "a.model")
     save(mapped, tmp_path / "b.model")
     frame.write_ipc(tmp_path / "a.arrow")
@@ -370,7 +459,9 @@ def test_another_process_gives_the_same_labels(tmp_path: Path) -> None:
         "print(*pegasos.load('a.model').predict(polars.read_ipc('a.arrow')))\n"
         "print(*pegasos.load('b.model').predict(numpy.load('b.npy')))"
     )
-    answer = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    answer = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     words, numbers = answer.stdout.splitlines()
     assert words.split() == model.predict(frame).tolist()
     assert numbers.split() == mapped.predict(X).astype(str).tolist()
@@ -383,7 +474,9 @@ def test_another_process_gives_the_same_labels_of_a_set(name: str, tmp_path: Pat
         X, y = usps()
     else:
         X, y = quadric_like(600)
-    model = make_pipeline(StandardScaler(), Pegasos(kernel="gaussian", n_iter=3000, random_state=0)).fit(X[::3], y[::3])
+    model = make_pipeline(
+        StandardScaler(), Pegasos(kernel="gaussian", n_iter=3000, random_state=0)
+    ).fit(X[::3], y[::3])
     save(model, tmp_path / "a.model")
     np.save(tmp_path / "rows.npy", X)
     code = "import sys, numpy, pegasos\nnumpy.save(sys.argv[3], pegasos.load(sys.argv[1]).predict(numpy.load(sys.argv[2])))"
@@ -397,15 +490,29 @@ def test_another_process_gives_the_same_labels_of_a_set(name: str, tmp_path: Pat
 
 def test_card_rows_and_versions(tmp_path: Path) -> None:
     X, y = data()
-    card = {"errors": {"cv": 0.25, "none": None}, "fingerprint": "ab" * 32, "folds": [1, 2.5, True, "é\n"], "empty": {}}
+    card = {
+        "errors": {"cv": 0.25, "none": None},
+        "fingerprint": "ab" * 32,
+        "folds": [1, 2.5, True, "é\n"],
+        "empty": {},
+    }
     hashes = np.array([2**64 - 1, 0, 7], dtype=np.uint64)
     save(Pegasos().fit(X, y), tmp_path / "a.model", card=card, rows=hashes)
     model = read_model(str(tmp_path / "a.model"), limit="10MB")
     assert model.card == card
     np.testing.assert_array_equal(model.rows, np.sort(hashes))
     assert model.rows is not None and model.rows.dtype == np.uint64
-    assert model.format == 3 and set(model.versions) >= {"pegasos", "scikit-learn", "numpy", "python"}
-    assert model.feature_names is None and model.n_features == 4 and model.classes.tolist() == [0, 1, 2]
+    assert model.format == 3 and set(model.versions) >= {
+        "pegasos",
+        "scikit-learn",
+        "numpy",
+        "python",
+    }
+    assert (
+        model.feature_names is None
+        and model.n_features == 4
+        and model.classes.tolist() == [0, 1, 2]
+    )
     save(Pegasos().fit(X, y), tmp_path / "a.model", card={"n": np.int64(3), "t": (1, 2)})
     assert read_model(tmp_path / "a.model").card == {"n": 3, "t": [1, 2]}
     assert read_model(tmp_path / "a.model").rows is None
@@ -424,7 +531,9 @@ def test_card_rows_and_versions(tmp_path: Path) -> None:
         ({"rows": np.zeros(3)}, "rows must be a one-dimensional array of uint64, got 1-D float64"),
     ],
 )
-def test_cards_and_rows_that_are_refused(more: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_cards_and_rows_that_are_refused(
+    more: dict[str, Any], message: str, tmp_path: Path
+) -> None:
     X, y = data()
     with pytest.raises(BadModel, match=message):
         save(Perceptron(epochs=2).fit(X, y), tmp_path / "a.model", **more)
@@ -447,27 +556,42 @@ class OwnScaler(StandardScaler):
         ),
         (make_pipeline(KNNImputer(), Pegasos()), "step 'knnimputer' is a KNNImputer"),
         (make_pipeline(OwnScaler(), Pegasos()), "step 'ownscaler' is a OwnScaler"),
-        (make_pipeline(StandardScaler(), LogisticRegression()), "step 'logisticregression' is a LogisticRegression"),
+        (
+            make_pipeline(StandardScaler(), LogisticRegression()),
+            "step 'logisticregression' is a LogisticRegression",
+        ),
         (make_pipeline(StandardScaler()), "does not end with a learner"),
         (StandardScaler(), "does not end with a learner"),
         (
             Pegasos(kernel=lambda X, Z: X @ Z.T),
             r"Pegasos's kernel is <function .* \(function\)\. A model file holds .* nothing that runs",
         ),
-        (make_pipeline(OneHotEncoder(min_frequency=2), Pegasos()), "OneHotEncoder's min_frequency=2 is not a setting"),
-        (make_pipeline(OneHotEncoder(max_categories=3), Pegasos()), "OneHotEncoder's max_categories=3 is not a setting"),
+        (
+            make_pipeline(OneHotEncoder(min_frequency=2), Pegasos()),
+            "OneHotEncoder's min_frequency=2 is not a setting",
+        ),
+        (
+            make_pipeline(OneHotEncoder(max_categories=3), Pegasos()),
+            "OneHotEncoder's max_categories=3 is not a setting",
+        ),
         (
             make_pipeline(OneHotEncoder(feature_name_combiner=lambda name, value: name), Pegasos()),
             r"feature_name_combiner is <function .* nothing that runs",
         ),
-        (make_pipeline(SimpleImputer(strategy=np.mean), Pegasos()), r"strategy is <function .* nothing that runs"),
+        (
+            make_pipeline(SimpleImputer(strategy=np.mean), Pegasos()),
+            r"strategy is <function .* nothing that runs",
+        ),
         (
             make_pipeline(ColumnTransformer([("c", FunctionTransformer(), [0])]), Pegasos()),
             "columns 'c' is a FunctionTransformer",
         ),
         (
             make_pipeline(
-                ColumnTransformer([("c", "passthrough", [0])], verbose_feature_names_out="{feature_name.real}"), Pegasos()
+                ColumnTransformer(
+                    [("c", "passthrough", [0])], verbose_feature_names_out="{feature_name.real}"
+                ),
+                Pegasos(),
             ),
             "verbose_feature_names_out='{feature_name.real}' is not a setting",
         ),
@@ -483,7 +607,13 @@ def test_parts_that_are_refused_by_name(estimator: Any, message: str, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "estimator", [Pegasos(), SDCA(kernel="rbf"), make_pipeline(StandardScaler(), Perceptron()), DropOutliers(SDCA())]
+    "estimator",
+    [
+        Pegasos(),
+        SDCA(kernel="rbf"),
+        make_pipeline(StandardScaler(), Perceptron()),
+        DropOutliers(SDCA()),
+    ],
 )
 def test_unfitted_models_are_refused(estimator: Any, tmp_path: Path) -> None:
     with pytest.raises(BadModel, match="is not fitted yet: there is nothing to save"):
@@ -538,8 +668,14 @@ def test_folders_pipes_and_missing_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda head: head.update(format=4), r"written by a newer pegasos \(format 4; this one reads 3\): upgrade"),
-        (lambda head: head.update(format=1), r"written by an older pegasos \(format 1; this one reads 3\): fit the model again"),
+        (
+            lambda head: head.update(format=4),
+            r"written by a newer pegasos \(format 4; this one reads 3\): upgrade",
+        ),
+        (
+            lambda head: head.update(format=1),
+            r"written by an older pegasos \(format 1; this one reads 3\): fit the model again",
+        ),
         (lambda head: head.pop("card"), "its header holds"),
         (lambda head: head["model"].update(type="os.system"), "of the unknown type 'os.system'"),
         (
@@ -547,14 +683,32 @@ def test_folders_pipes_and_missing_files(tmp_path: Path) -> None:
             "one of 'hinge', 'logistic', got 'mine'. The file",
         ),
         (lambda head: head["model"]["params"].update(tool=1), "Pegasos has no setting 'tool'"),
-        (lambda head: head["model"]["params"].update(kernel={"kernel": "mine", "params": {}}), "the unknown kernel 'mine'"),
-        (lambda head: head["model"]["state"].update(n_features=5), r"has the shape \(\d+, 4\) instead of \(\d+, 5\)"),
+        (
+            lambda head: head["model"]["params"].update(kernel={"kernel": "mine", "params": {}}),
+            "the unknown kernel 'mine'",
+        ),
+        (
+            lambda head: head["model"]["state"].update(n_features=5),
+            r"has the shape \(\d+, 4\) instead of \(\d+, 5\)",
+        ),
         (lambda head: head["model"]["state"].update(more=1), "its state holds unknown things"),
-        (lambda head: head["model"]["state"]["classes"].update(values=[0, 1]), r"has the shape \(3,\) instead of \(1,\)"),
-        (lambda head: head["model"]["state"]["classes"].update(values=[2, 1, 0]), "not in increasing order"),
+        (
+            lambda head: head["model"]["state"]["classes"].update(values=[0, 1]),
+            r"has the shape \(3,\) instead of \(1,\)",
+        ),
+        (
+            lambda head: head["model"]["state"]["classes"].update(values=[2, 1, 0]),
+            "not in increasing order",
+        ),
         (lambda head: head["model"]["state"].update(_m=3), "beyond its training rows"),
-        (lambda head: head["model"]["state"]["plan"].pop("walk"), "the description of the plan is missing or damaged"),
-        (lambda head: head["model"]["params"].update(kernel="linear"), "kernel_ is not the kernel that the settings name"),
+        (
+            lambda head: head["model"]["state"]["plan"].pop("walk"),
+            "the description of the plan is missing or damaged",
+        ),
+        (
+            lambda head: head["model"]["params"].update(kernel="linear"),
+            "kernel_ is not the kernel that the settings name",
+        ),
     ],
 )
 def test_headers_that_lie(change: Any, message: str, tmp_path: Path) -> None:
@@ -570,18 +724,28 @@ def test_headers_that_lie(change: Any, message: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("name", ["mean_", "scale_", "statistics_", "intercept_", "dual_coef_", "support_vectors_"])
+@pytest.mark.parametrize(
+    "name", ["mean_", "scale_", "statistics_", "intercept_", "dual_coef_", "support_vectors_"]
+)
 def test_numbers_that_are_not_finite_are_refused(name: str, value: float, tmp_path: Path) -> None:
     X, y = data()
-    model = make_pipeline(StandardScaler(), SimpleImputer(), Pegasos(kernel="rbf", n_iter=50, random_state=0)).fit(X, y)
+    model = make_pipeline(
+        StandardScaler(), SimpleImputer(), Pegasos(kernel="rbf", n_iter=50, random_state=0)
+    ).fit(X, y)
     save(model, tmp_path / "a.model")
     content = (tmp_path / "a.model").read_bytes()
     header, _, arrays = apart(content)
-    (place,) = [entry["data_offsets"][0] for path, entry in header.items() if path.endswith(f"/{name}")]
+    (place,) = [
+        entry["data_offsets"][0] for path, entry in header.items() if path.endswith(f"/{name}")
+    ]
     place += len(content) - len(arrays)
-    (tmp_path / "a.model").write_bytes(content[:place] + np.float64(value).tobytes() + content[place + 8 :])
+    (tmp_path / "a.model").write_bytes(
+        content[:place] + np.float64(value).tobytes() + content[place + 8 :]
+    )
     # a fill that is nan means that the column goes, which is one column too few for the learner
-    with pytest.raises(BadModel, match="but gets 3" if name == "statistics_" and np.isnan(value) else "not finite"):
+    with pytest.raises(
+        BadModel, match="but gets 3" if name == "statistics_" and np.isnan(value) else "not finite"
+    ):
         load(tmp_path / "a.model")
 
 
@@ -591,7 +755,9 @@ def test_a_column_without_values_is_no_damage(tmp_path: Path) -> None:
     for scaler in (StandardScaler(), MinMaxScaler(), MaxAbsScaler(), RobustScaler()):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = make_pipeline(scaler, SimpleImputer(), Perceptron(epochs=2, random_state=0)).fit(X, y)
+            model = make_pipeline(
+                scaler, SimpleImputer(), Perceptron(epochs=2, random_state=0)
+            ).fit(X, y)
             same_answers(model, there_and_back(model, tmp_path), X)
 
 
@@ -617,7 +783,9 @@ def test_a_file_beyond_the_limit_is_not_read(tmp_path: Path) -> None:
 # -- writing ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_failing_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_save_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     X, y = data()
     path = tmp_path / "a.model"
     save(Pegasos(random_state=0).fit(X, y), path)

@@ -53,7 +53,11 @@ def test_a_fitted_sweep_shows_its_choice_and_the_cells_around_it():
     assert len(shown.cells) == 6 and shown.open == ["div"]
     (choice,) = [text for title, text in shown.cells if title == "choice"]
     assert float(choice) == pytest.approx(100 * (1 - sweep.best_score_), abs=0.06)
-    for words in ("12 settings on 3 folds", f"lam={sweep.best_params_['lam']:g}", "guessing: 50.00"):
+    for words in (
+        "12 settings on 3 folds",
+        f"lam={sweep.best_params_['lam']:g}",
+        "guessing: 50.00",
+    ):
         assert words in shown.text
     assert Shown(sweep._repr_mimebundle_()["text/html"]).cells == shown.cells
     assert "sk-top-container" in sweep._repr_html_().partition("<details>")[2]
@@ -61,29 +65,47 @@ def test_a_fitted_sweep_shows_its_choice_and_the_cells_around_it():
 
 def test_without_a_fit_it_is_scikit_learn_s_diagram():
     sweep = SweepCV(SDCA(), {"lam": LAMS})
-    assert "<details><summary>the estimator" not in sweep._repr_html_() and "sk-top-container" in sweep._repr_html_()
+    assert (
+        "<details><summary>the estimator" not in sweep._repr_html_()
+        and "sk-top-container" in sweep._repr_html_()
+    )
     with sklearn.config_context(display="text"):
-        assert not hasattr(sweep.fit(X, Y), "_repr_html_") and set(sweep._repr_mimebundle_()) == {"text/plain"}
+        assert not hasattr(sweep.fit(X, Y), "_repr_html_") and set(sweep._repr_mimebundle_()) == {
+            "text/plain"
+        }
     assert "choice" in sweep._repr_html_()
 
 
 def test_a_useless_model_is_called_that():
     noise = np.random.default_rng(0).integers(0, 2, len(X))
-    assert "no better than guessing" in SweepCV(SDCA(), {"lam": [1.0]}, cv=3).fit(X, noise)._repr_html_()
+    assert (
+        "no better than guessing"
+        in SweepCV(SDCA(), {"lam": [1.0]}, cv=3).fit(X, noise)._repr_html_()
+    )
 
 
 @pytest.mark.parametrize("scoring", ["roc_auc", "balanced-error", ["accuracy", "f1"]])
 def test_scores_of_other_kinds(scoring):
-    sweep = SweepCV(SDCA(), {"lam": LAMS}, cv=3, scoring=scoring, refit="f1" if isinstance(scoring, list) else True).fit(X, Y)
+    sweep = SweepCV(
+        SDCA(),
+        {"lam": LAMS},
+        cv=3,
+        scoring=scoring,
+        refit="f1" if isinstance(scoring, list) else True,
+    ).fit(X, Y)
     name = "f1" if isinstance(scoring, list) else scoring
     assert name in Shown(sweep._repr_html_()).text
-    without = SweepCV(SDCA(), {"lam": LAMS}, cv=3, scoring=["accuracy", "f1"], refit=False).fit(X, Y)
+    without = SweepCV(SDCA(), {"lam": LAMS}, cv=3, scoring=["accuracy", "f1"], refit=False).fit(
+        X, Y
+    )
     assert "choice" not in without._repr_html_()
 
 
 def test_only_what_is_near_the_choice_is_shown_and_names_are_escaped():
     steps = make_pipeline(StandardScaler(), SDCA())
-    sweep = SweepCV(steps, {"sdca__lam": np.logspace(-4, 0, 2 * MOST)}, cv=2).fit(X, np.where(Y == 1, "<b>", "&"))
+    sweep = SweepCV(steps, {"sdca__lam": np.logspace(-4, 0, 2 * MOST)}, cv=2).fit(
+        X, np.where(Y == 1, "<b>", "&")
+    )
     shown = Shown(sweep._repr_html_())
     assert len(shown.cells) == MOST and "choice" in [title for title, _ in shown.cells]
     assert "lam →" in shown.text and "sdca__lam" not in shown.text
@@ -116,15 +138,21 @@ def test_progress_in_a_notebook_is_one_output_that_changes(monkeypatch, capsys):
     for _ in range(100):
         progress.advance(1, "a unit", 0.5)
     progress.close()
-    assert texts[0] == "100 fits, about 3 s" and re.match(r"100/100 fits, best score 0.5000", texts[-1])
+    assert texts[0] == "100 fits, about 3 s" and re.match(
+        r"100/100 fits, best score 0.5000", texts[-1]
+    )
     assert len(texts) < 20
     assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.slow
 def test_a_notebook_keeps_one_line_of_progress_and_the_table():
-    nbformat = pytest.importorskip("nbformat", reason="notebooks need: pip install nbclient nbformat ipykernel")
-    client = pytest.importorskip("nbclient", reason="notebooks need: pip install nbclient nbformat ipykernel")
+    nbformat = pytest.importorskip(
+        "nbformat", reason="notebooks need: pip install nbclient nbformat ipykernel"
+    )
+    client = pytest.importorskip(
+        "nbclient", reason="notebooks need: pip install nbclient nbformat ipykernel"
+    )
     code = (
         "from pegasos import SDCA, SweepCV, load_set\n"
         "X, y = load_set('moons', rows=200, return_X_y=True)\n"

@@ -35,7 +35,9 @@ def data(m: int = 60, classes: int = 3, seed: int = 3) -> tuple[np.ndarray, np.n
     return X, np.digitize(X[:, 0] + X[:, 1] ** 2, [0.5] if classes == 2 else [0.0, 1.0])
 
 
-@parametrize_with_checks([Nystroem(landmarks=10, random_state=0), Nystroem("laplacian", 10, "leverage", dtype="float64")])
+@parametrize_with_checks(
+    [Nystroem(landmarks=10, random_state=0), Nystroem("laplacian", 10, "leverage", dtype="float64")]
+)
 def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
     try:
         check(estimator)
@@ -50,26 +52,43 @@ def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(
     "kernel",
-    [Gaussian(2.0), Laplacian(3.0), Exponential(2.0), Polynomial(2), CustomKernel(lambda X, Z: (1 + X @ Z.T) ** 2)],
+    [
+        Gaussian(2.0),
+        Laplacian(3.0),
+        Exponential(2.0),
+        Polynomial(2),
+        CustomKernel(lambda X, Z: (1 + X @ Z.T) ** 2),
+    ],
     ids=repr,
 )
 def test_features_are_those_of_the_textbook(kernel: Any, dtype: str) -> None:
     X, _ = data()
     made = Nystroem(kernel, 12, "uniform", dtype=dtype, random_state=0).fit(X)
     found = made.transform(X)
-    products = reference.nystroem_products(kernel(X, X[made.landmark_indices_]), kernel(X[made.landmark_indices_]))
+    products = reference.nystroem_products(
+        kernel(X, X[made.landmark_indices_]), kernel(X[made.landmark_indices_])
+    )
     assert found.dtype == dtype and found.shape == (60, made.weights_.shape[1])
     np.testing.assert_allclose(
-        found @ found.T, products, rtol=2e-4 if dtype == "float32" else 1e-8, atol=2e-4 if dtype == "float32" else 1e-8
+        found @ found.T,
+        products,
+        rtol=2e-4 if dtype == "float32" else 1e-8,
+        atol=2e-4 if dtype == "float32" else 1e-8,
     )
-    np.testing.assert_allclose(made.transform(sparse.csr_matrix(X)) if kernel.measure else found, found, atol=2e-4)
+    np.testing.assert_allclose(
+        made.transform(sparse.csr_matrix(X)) if kernel.measure else found, found, atol=2e-4
+    )
 
 
 @pytest.mark.parametrize("selection", choosing.SELECTIONS)
-def test_fewer_landmarks_are_the_first_of_more(selection: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fewer_landmarks_are_the_first_of_more(
+    selection: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(choosing, "PILOT", 20)
     X, _ = data(200)
-    chosen = [choosing.choose(Gaussian(1.0), X, count, selection, 7) for count in (1, 5, 30, 200, 500)]
+    chosen = [
+        choosing.choose(Gaussian(1.0), X, count, selection, 7) for count in (1, 5, 30, 200, 500)
+    ]
     for few, more in pairwise(chosen[:3]):
         assert np.array_equal(few, more[: len(few)])
     assert all(len(np.unique(each)) == len(each) for each in chosen)
@@ -81,7 +100,9 @@ def test_landmarks_that_are_spread_out_are_the_textbooks(monkeypatch: pytest.Mon
     found = choosing.choose(Gaussian(1.0), X, 17, "kmeans++", 3)
     assert found.tolist() == reference.spread_landmarks(Gaussian(1.0)(X), 17, 3, choosing.ROUND)
     monkeypatch.setattr(choosing, "SAMPLE", 20)
-    assert set(choosing.choose(Gaussian(1.0), X, 17, "leverage", 3)) <= set(np.random.default_rng(3).permutation(50)[:20])
+    assert set(choosing.choose(Gaussian(1.0), X, 17, "leverage", 3)) <= set(
+        np.random.default_rng(3).permutation(50)[:20]
+    )
 
 
 def test_equal_rows_and_constant_columns_are_no_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +113,9 @@ def test_equal_rows_and_constant_columns_are_no_trouble(monkeypatch: pytest.Monk
         assert made.weights_.shape == (20, len(np.unique(X[made.landmark_indices_], axis=0)))
         assert np.isfinite(made.transform(X)).all()
     monkeypatch.setattr(choosing, "ROUND", 1)
-    spread = Nystroem(Gaussian(1.0), 8, random_state=0).fit(X)  # equal rows are at distance 0 and come last
+    spread = Nystroem(Gaussian(1.0), 8, random_state=0).fit(
+        X
+    )  # equal rows are at distance 0 and come last
     assert len(np.unique(spread.landmarks_, axis=0)) == 8
     assert Nystroem(random_state=0).fit(np.ones((5, 2))).transform(np.ones((3, 2))).shape == (3, 1)
 
@@ -102,7 +125,8 @@ def test_with_all_rows_as_landmarks_the_optimum_is_the_kernels(loss: str) -> Non
     X, y = data(60)
     exact = SDCA(loss, lam=0.01, kernel=Gaussian(1.0), tol=1e-5, random_state=0).fit(X, y)
     mapped = make_pipeline(
-        Nystroem(Gaussian(1.0), 100, dtype="float64"), SDCA(loss, lam=0.01, fit_intercept=False, tol=1e-5, random_state=0)
+        Nystroem(Gaussian(1.0), 100, dtype="float64"),
+        SDCA(loss, lam=0.01, fit_intercept=False, tol=1e-5, random_state=0),
     ).fit(X, y)
     np.testing.assert_allclose(mapped[-1].objective_, exact.objective_, rtol=2e-5)
     assert (mapped.decision_function(X) - exact.decision_function(X)).std() < 0.01
@@ -113,7 +137,9 @@ def test_with_all_rows_as_landmarks_the_optimum_is_the_kernels(loss: str) -> Non
 def test_features_beyond_the_memory_are_computed_in_every_pass(loss: str, form: Any) -> None:
     X, y = data(300)
     X = form(X)
-    fits = make_pipeline(Nystroem(Gaussian(1.0), 30, random_state=0), SDCA(loss, random_state=0)).fit(X, y)
+    fits = make_pipeline(
+        Nystroem(Gaussian(1.0), 30, random_state=0), SDCA(loss, random_state=0)
+    ).fit(X, y)
     lazy = clone(fits).set_params(nystroem__memory="10kB").fit(X, y)
     rows = lazy[0].transform(X)
     assert isinstance(rows, MappedRows) and isinstance(fits[0].transform(X), np.ndarray)
@@ -132,7 +158,9 @@ def test_other_estimators_take_such_features_as_numbers() -> None:
     from sklearn.linear_model import LogisticRegression
 
     X, y = data(80)
-    lazy = make_pipeline(Nystroem(landmarks=10, memory=100, random_state=0), LogisticRegression()).fit(X, y)
+    lazy = make_pipeline(
+        Nystroem(landmarks=10, memory=100, random_state=0), LogisticRegression()
+    ).fit(X, y)
     fits = clone(lazy).set_params(nystroem__memory=None).fit(X, y)
     np.testing.assert_array_equal(lazy.predict(X), fits.predict(X))
 
@@ -144,14 +172,22 @@ def test_the_full_kernels_optimum_is_between_its_bounds(
 ) -> None:
     monkeypatch.setattr(nystroem, "_VALUES_AT_ONCE", 700)
     X, y = data(80, classes)
-    options = {"lam": 0.02, "tol": 1e-4, "fit_intercept": intercept, "class_weight": "balanced", "random_state": 0}
+    options = {
+        "lam": 0.02,
+        "tol": 1e-4,
+        "fit_intercept": intercept,
+        "class_weight": "balanced",
+        "random_state": 0,
+    }
     exact = SDCA(loss, kernel=Gaussian(1.0), **options).fit(X, y)
     gaps = []
     for landmarks in (10, 80):
         map_ = Nystroem(Gaussian(1.0), landmarks, dtype="float64", random_state=0)
         model = make_pipeline(map_, SDCA(loss, warm_start=landmarks == 10, **options)).fit(X, y)
         found = full_kernel_bound(model, X, y)
-        assert (found.lower <= exact.objective_ + 1e-9).all() and (exact.dual_objective_ <= found.upper + 1e-9).all()
+        assert (found.lower <= exact.objective_ + 1e-9).all() and (
+            exact.dual_objective_ <= found.upper + 1e-9
+        ).all()
         gaps.append(found.gap)
     assert gaps[1] < 3e-4 < gaps[0] < 0.9
 
@@ -178,24 +214,38 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -
 def test_a_sweep_over_landmarks_is_the_separate_fits() -> None:
     X, y = data(90)
     model = make_pipeline(StandardScaler(), Nystroem(random_state=0), SDCA(random_state=0))
-    grid = {"nystroem__landmarks": [5, 20], "sdca__lam": [1e-3, 1e-2], "nystroem__kernel": [Gaussian(1.0), "laplacian"]}
+    grid = {
+        "nystroem__landmarks": [5, 20],
+        "sdca__lam": [1e-3, 1e-2],
+        "nystroem__kernel": [Gaussian(1.0), "laplacian"],
+    }
     found = SweepCV(model, grid, cv=3).fit(X, y)
     expected = GridSearchCV(model, grid, cv=3).fit(X, y)
-    np.testing.assert_array_equal(found.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(
+        found.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
+    )
     lazy = SweepCV(clone(model).set_params(nystroem__memory=1000), grid, cv=3).fit(X, y)
-    np.testing.assert_array_equal(found.cv_results_["mean_test_score"], lazy.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(
+        found.cv_results_["mean_test_score"], lazy.cv_results_["mean_test_score"]
+    )
 
 
 @pytest.mark.parametrize(
     ("params", "message"),
     [
         ({"landmarks": 0}, "landmarks must be a whole number >= 1, got 0"),
-        ({"selection": "best"}, "selection must be one of 'kmeans\\+\\+', 'leverage', 'uniform', got 'best'"),
+        (
+            {"selection": "best"},
+            "selection must be one of 'kmeans\\+\\+', 'leverage', 'uniform', got 'best'",
+        ),
         ({"dtype": "float16"}, "dtype must be one of 'float32', 'float64'"),
         ({"kernel": None}, "kernel=None is linear"),
         ({"kernel": "mine"}, "kernel must be None, a kernel object"),
         ({"memory": "much"}, "memory='much' is not understood"),
-        ({"kernel": CustomKernel(lambda X, Z: np.zeros((len(X), len(Z))))}, "is zero or negative between the landmarks"),
+        (
+            {"kernel": CustomKernel(lambda X, Z: np.zeros((len(X), len(Z))))},
+            "is zero or negative between the landmarks",
+        ),
     ],
 )
 def test_mistakes_are_named(params: dict[str, Any], message: str) -> None:
@@ -211,13 +261,16 @@ def test_mistakes_are_named(params: dict[str, Any], message: str) -> None:
 def test_model_files_give_the_same_scores(form: Any, dtype: str, tmp_path: Path) -> None:
     X, y = data()
     X = form(X)
-    model = make_pipeline(Nystroem(landmarks=9, dtype=dtype, memory="1GB", random_state=np.random.RandomState(0)), SDCA()).fit(
-        X, y
-    )
+    model = make_pipeline(
+        Nystroem(landmarks=9, dtype=dtype, memory="1GB", random_state=np.random.RandomState(0)),
+        SDCA(),
+    ).fit(X, y)
     save(model, tmp_path / "a.model")
     found = load(tmp_path / "a.model")
     np.testing.assert_array_equal(found.decision_function(X), model.decision_function(X))
-    assert found[0].kernel_ == model[0].kernel_ and type(found[0].landmarks_) is type(model[0].landmarks_)
+    assert found[0].kernel_ == model[0].kernel_ and type(found[0].landmarks_) is type(
+        model[0].landmarks_
+    )
     np.testing.assert_array_equal(found[0].landmark_indices_, model[0].landmark_indices_)
     refitted = clone(found[0]).fit(X)  # the seed that was drawn came with the file
     np.testing.assert_array_equal(refitted.landmark_indices_, model[0].landmark_indices_)
@@ -230,20 +283,38 @@ def _step(head: Any) -> Any:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda step: step["params"].update(landmarks=3), "features of 9 landmarks are not possible with landmarks=3"),
+        (
+            lambda step: step["params"].update(landmarks=3),
+            "features of 9 landmarks are not possible with landmarks=3",
+        ),
         (lambda step: step["params"].update(landmarks=0), "landmarks must be a whole number"),
         (lambda step: step["params"].update(selection="all"), "cannot have selection='all'"),
         (lambda step: step["params"].update(dtype="float64"), "landmarks_"),
-        (lambda step: step["params"].update(kernel="precomputed"), "cannot have kernel='precomputed'"),
-        (lambda step: step["params"].update(kernel="linear"), "kernel_ is not the kernel that the settings name"),
-        (lambda step: step["state"].update(kernel="precomputed"), "kernel_ is not the kernel that the settings name"),
+        (
+            lambda step: step["params"].update(kernel="precomputed"),
+            "cannot have kernel='precomputed'",
+        ),
+        (
+            lambda step: step["params"].update(kernel="linear"),
+            "kernel_ is not the kernel that the settings name",
+        ),
+        (
+            lambda step: step["state"].update(kernel="precomputed"),
+            "kernel_ is not the kernel that the settings name",
+        ),
         (lambda step: step["state"].update(rows="csr_matrix"), "landmarks_.data"),
-        (lambda step: step["state"].update(n_features=5), r"has the shape \(9, 4\) instead of \(9, 5\)"),
+        (
+            lambda step: step["state"].update(n_features=5),
+            r"has the shape \(9, 4\) instead of \(9, 5\)",
+        ),
     ],
 )
 def test_headers_that_lie(change: Any, message: str, tmp_path: Path) -> None:
     X, y = data()
-    save(Pipeline([("map", Nystroem(landmarks=9, random_state=0)), ("last", SDCA())]).fit(X, y), tmp_path / "a.model")
+    save(
+        Pipeline([("map", Nystroem(landmarks=9, random_state=0)), ("last", SDCA())]).fit(X, y),
+        tmp_path / "a.model",
+    )
     header, head, arrays = apart((tmp_path / "a.model").read_bytes())
     changed = copy.deepcopy(head)
     change(_step(changed))
@@ -255,9 +326,21 @@ def test_headers_that_lie(change: Any, message: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("weights_", lambda values: values.fill(np.nan), "weights_ holds numbers that are not finite"),
-        ("landmarks_", lambda values: values.fill(np.inf), "landmarks_ holds numbers that are not finite"),
-        ("landmark_indices_", lambda values: values.fill(3), "a landmark is no row, or occurs twice"),
+        (
+            "weights_",
+            lambda values: values.fill(np.nan),
+            "weights_ holds numbers that are not finite",
+        ),
+        (
+            "landmarks_",
+            lambda values: values.fill(np.inf),
+            "landmarks_ holds numbers that are not finite",
+        ),
+        (
+            "landmark_indices_",
+            lambda values: values.fill(3),
+            "a landmark is no row, or occurs twice",
+        ),
         ("eigenvalues_", lambda values: values.fill(-1.0), "eigenvalues are not above 0"),
     ],
 )
@@ -276,28 +359,55 @@ def test_damaged_arrays_are_refused(name: str, change: Any, message: str, tmp_pa
 
 def test_train_and_tune_take_landmarks(tmp_path: Path) -> None:
     X, y = data(120, 2)
-    lines = ["a,b,c,d,y", *(",".join([*map(str, row), str(label)]) for row, label in zip(X.round(3), y, strict=True))]
+    lines = [
+        "a,b,c,d,y",
+        *(",".join([*map(str, row), str(label)]) for row, label in zip(X.round(3), y, strict=True)),
+    ]
     table, model, run = tmp_path / "my.csv", tmp_path / "my.model", tmp_path / "run"
     table.write_text("\n".join(lines))
     options = ("--lam", "0.01", "--landmarks")
-    facts = fine("train", table, "--kernel", "gaussian:2", *options, "20", "--json", "-o", model).json["learner"]
-    assert facts["kernel"] == "Gaussian(variance=2.0), 20 landmarks" and facts["model"] == "sdca" and facts["gap"] <= 1e-3
+    facts = fine(
+        "train", table, "--kernel", "gaussian:2", *options, "20", "--json", "-o", model
+    ).json["learner"]
+    assert (
+        facts["kernel"] == "Gaussian(variance=2.0), 20 landmarks"
+        and facts["model"] == "sdca"
+        and facts["gap"] <= 1e-3
+    )
     assert "20 landmarks" in fine("show", model).out
-    assert "20 landmarks" in fine("tune", table, "--kernel", "gaussian:1,4", *options, "5,20", "--cv", "2", "-o", run).out
+    assert (
+        "20 landmarks"
+        in fine(
+            "tune", table, "--kernel", "gaussian:1,4", *options, "5,20", "--cv", "2", "-o", run
+        ).out
+    )
     cells = [line.split(",")[:4] for line in (run / "results.csv").read_text().splitlines()]
     assert cells[0] == ["cell", "model", "kernel", "landmarks"] and len(cells) == 5
     assert ["sdca", "gaussian:4", "20"] in [cell[1:] for cell in cells]
-    assert "--landmarks is for a kernel" in call("train", table, "--kernel", "linear", "--landmarks", "20").err
+    assert (
+        "--landmarks is for a kernel"
+        in call("train", table, "--kernel", "linear", "--landmarks", "20").err
+    )
 
 
 def test_a_setting_with_landmarks_can_be_reproduced() -> None:
-    model = make_pipeline(StandardScaler(), Nystroem(Gaussian(2.0), 20, memory="1GB", random_state=3), SDCA(lam=0.01))
+    model = make_pipeline(
+        StandardScaler(), Nystroem(Gaussian(2.0), 20, memory="1GB", random_state=3), SDCA(lam=0.01)
+    )
     setting = Setting.of(model)
     assert setting == Setting.of(clone(model).set_params(nystroem__memory=None))
     assert setting != Setting.of(clone(model).set_params(nystroem__landmarks=30))
     line = command_line(setting, "my.csv", 3)
-    assert line is not None and "--kernel gaussian:2 --lam 0.01 --scale standardize --landmarks 20 --seed 3" in line
-    assert command_line(Setting.of(clone(model).set_params(nystroem__selection="uniform")), "my.csv", 3) is None
+    assert (
+        line is not None
+        and "--kernel gaussian:2 --lam 0.01 --scale standardize --landmarks 20 --seed 3" in line
+    )
+    assert (
+        command_line(
+            Setting.of(clone(model).set_params(nystroem__selection="uniform")), "my.csv", 3
+        )
+        is None
+    )
     names: dict[str, Any] = {}
     exec(python_lines(setting).replace("model.fit(X, y)", ""), names)
     assert Setting.of(names["model"]) == setting

@@ -43,7 +43,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def left_over(folder: Path) -> list[str]:
     """Whatever should not outlive a command."""
-    return [str(path) for path in folder.rglob("*") if path.name.endswith(".part") or path.parent.name == "temporary"]
+    return [
+        str(path)
+        for path in folder.rglob("*")
+        if path.name.endswith(".part") or path.parent.name == "temporary"
+    ]
 
 
 def shell(line: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -51,7 +55,13 @@ def shell(line: str, folder: Path, **environment: str) -> subprocess.CompletedPr
     line = re.sub(r"\bPEGASOS\b", " ".join(PROGRAM), line)  # but not in the names of variables
     environment = {**os.environ, **environment}
     done = subprocess.run(
-        ["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
+        ["bash", "-c", line],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
     assert "Traceback" not in done.stderr and "unexpected" not in done.stderr, done.stderr
     return done
@@ -89,7 +99,11 @@ def full_after(count: int, below: Path) -> Iterator[list[str]]:
                 real["open"](path, flags, *rest, **more),
             )[1],
         )
-        patch.setattr(os, "replace", lambda source, target: (spend(target), real["replace"](source, target))[1])
+        patch.setattr(
+            os,
+            "replace",
+            lambda source, target: (spend(target), real["replace"](source, target))[1],
+        )
         yield told
 
 
@@ -102,7 +116,11 @@ OUTPUTS = {
 
 
 @pytest.mark.parametrize(
-    "name", ["predictions", *(pytest.param(name, marks=pytest.mark.slow) for name in ("model", "page", "run"))]
+    "name",
+    [
+        "predictions",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("model", "page", "run")),
+    ],
 )
 def test_a_disk_that_is_full_at_any_write(name: str, place: Path) -> None:
     """Every write in turn is the one that fails: a sentence, no file that is half there, and the old one as it was."""
@@ -111,7 +129,11 @@ def test_a_disk_that_is_full_at_any_write(name: str, place: Path) -> None:
     out.mkdir()
     command = OUTPUTS[name].split()
     fine(*command)  # what is compiled or kept once is there
-    old = {path: path.read_bytes() for path in out.iterdir() if path.suffix in (".model", ".csv", ".html", ".json")}
+    old = {
+        path: path.read_bytes()
+        for path in out.iterdir()
+        if path.suffix in (".model", ".csv", ".html", ".json")
+    }
     assert old
     for count in range(200):
         with full_after(count, out) as told:
@@ -120,9 +142,16 @@ def test_a_disk_that_is_full_at_any_write(name: str, place: Path) -> None:
         if answer.code == 0:
             assert count and len(told) <= count
             return
-        assert answer.code == 1 and "no space left for " in answer.err and "unexpected" not in answer.err
+        assert (
+            answer.code == 1
+            and "no space left for " in answer.err
+            and "unexpected" not in answer.err
+        )
         if name == "run":
-            assert "finished settings are kept in out" in answer.err and "the same command again" in answer.err
+            assert (
+                "finished settings are kept in out" in answer.err
+                and "the same command again" in answer.err
+            )
             continue
         assert "what was there before is as it was" in answer.err
         assert {path: path.read_bytes() for path in old} == old
@@ -152,7 +181,9 @@ def test_a_store_on_a_full_disk_says_so_and_goes_on_later(tmp_path: Path) -> Non
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sqlite3, "connect", small)
-        with pytest.raises(StoreFailure, match="no space left on its disk; what was finished before is kept") as caught:
+        with pytest.raises(
+            StoreFailure, match="no space left on its disk; what was finished before is kept"
+        ) as caught:
             sweep([1.0, *np.logspace(-3, -1, 60)])
     assert caught.value.errno == errno.ENOSPC and caught.value.filename.endswith("sweep.sqlite")
     assert len(sweep([1.0, 0.1]).cv_results_["params"]) == 2
@@ -166,15 +197,40 @@ def test_a_store_on_a_full_disk_says_so_and_goes_on_later(tmp_path: Path) -> Non
             errno.EILSEQ,
             "it is damaged. Delete",
         ),
-        (lambda path: path.write_bytes(path.read_bytes()[:5000]), errno.EILSEQ, "it is damaged. Delete"),
+        (
+            lambda path: path.write_bytes(path.read_bytes()[:5000]),
+            errno.EILSEQ,
+            "it is damaged. Delete",
+        ),
         (lambda path: _execute(path, "UPDATE cells SET head = '{'"), errno.EILSEQ, "it is damaged"),
-        (lambda path: _execute(path, "UPDATE cells SET head = '{}'"), errno.EILSEQ, "it is damaged"),
-        (lambda path: _execute(path, "UPDATE cells SET arrays = x'00'"), errno.EILSEQ, "it is damaged"),
+        (
+            lambda path: _execute(path, "UPDATE cells SET head = '{}'"),
+            errno.EILSEQ,
+            "it is damaged",
+        ),
+        (
+            lambda path: _execute(path, "UPDATE cells SET arrays = x'00'"),
+            errno.EILSEQ,
+            "it is damaged",
+        ),
         (lambda path: _execute(path, "DROP TABLE cells"), None, None),
     ],
 )
 def test_stores_that_are_damaged(damage: Any, number: int | None, words: str, place: Path) -> None:
-    command = ["tune", "table.csv", "-m", "perceptron", "--epochs", "1,2", "--cv", "2", "-q", "-o", "out", "--no-page"]
+    command = [
+        "tune",
+        "table.csv",
+        "-m",
+        "perceptron",
+        "--epochs",
+        "1,2",
+        "--cv",
+        "2",
+        "-q",
+        "-o",
+        "out",
+        "--no-page",
+    ]
     fine(*command)
     for path in place.glob("out/sweep.sqlite-*"):
         path.unlink()
@@ -183,7 +239,9 @@ def test_stores_that_are_damaged(damage: Any, number: int | None, words: str, pl
     if number is None:
         assert answer.code == 0
     else:
-        assert answer.code == 1 and "the store out/sweep.sqlite" in answer.err and words in answer.err
+        assert (
+            answer.code == 1 and "the store out/sweep.sqlite" in answer.err and words in answer.err
+        )
 
 
 def _execute(path: Path, line: str) -> None:
@@ -192,8 +250,23 @@ def _execute(path: Path, line: str) -> None:
         connection.commit()
 
 
-def test_a_store_that_another_process_writes_to(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    command = ["tune", "table.csv", "-m", "perceptron", "--epochs", "1,2", "--cv", "2", "-q", "-o", "out", "--no-page"]
+def test_a_store_that_another_process_writes_to(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = [
+        "tune",
+        "table.csv",
+        "-m",
+        "perceptron",
+        "--epochs",
+        "1,2",
+        "--cv",
+        "2",
+        "-q",
+        "-o",
+        "out",
+        "--no-page",
+    ]
     fine(*command)
     monkeypatch.setattr("pegasos.search.store._PATIENCE", 0.2)
     with contextlib.closing(sqlite3.connect(place / "out" / "sweep.sqlite")) as other:
@@ -204,7 +277,16 @@ def test_a_store_that_another_process_writes_to(place: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize("name", ["summary.json", "report.json"])
 @pytest.mark.parametrize(
-    "content", ["", "{", "[]", '{"version": 3}', '{"version": 99}', "\x00" * 100, '{"version":3,"cells":' + "[" * 5000]
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        '{"version": 3}',
+        '{"version": 99}',
+        "\x00" * 100,
+        '{"version":3,"cells":' + "[" * 5000,
+    ],
 )
 def test_records_that_are_damaged(name: str, content: str, place: Path) -> None:
     folder = place / "run"
@@ -218,7 +300,11 @@ def test_devices_and_pipes_stay_what_they_are(place: Path) -> None:
     """A file is replaced when it is complete: nothing else may be, least of all a device, which root could replace."""
     os.mkfifo("pipe")
     fine("train", "table.csv", "-m", "perceptron", "-q", "-o", "my.model")
-    for command in (("play", "-o", "pipe"), ("report", "my.model", "-o", "pipe"), ("train", "table.csv", "-o", "pipe")):
+    for command in (
+        ("play", "-o", "pipe"),
+        ("report", "my.model", "-o", "pipe"),
+        ("train", "table.csv", "-o", "pipe"),
+    ):
         answer = call(*command)
         assert answer.code == 2 and "is a device" in answer.err
     with pytest.raises(FileExistsError, match="a device, a pipe or a socket"):
@@ -261,14 +347,21 @@ def test_help_for_a_full_disk() -> None:
 def test_records_that_were_changed(tmp_path: Path) -> None:
     outcomes, failures = fuzz_records.run(24, 0, tmp_path)
     assert not failures
-    assert outcomes["a page"] >= len(fuzz_records.RUNS) * len(fuzz_records.RECORDS) and outcomes["refused"] > 5
+    assert (
+        outcomes["a page"] >= len(fuzz_records.RUNS) * len(fuzz_records.RECORDS)
+        and outcomes["refused"] > 5
+    )
 
 
 # -- environments --------------------------------------------------------------------------------------------------------
 
 #: Lines for the shell, what they end with, and a part of what they say. `my.model` was trained on `table.csv`.
 ENVIRONMENTS = [
-    ("PEGASOS predict my.model table.csv > /dev/full", 1, "no space left where the results are written"),
+    (
+        "PEGASOS predict my.model table.csv > /dev/full",
+        1,
+        "no space left where the results are written",
+    ),
     ("PEGASOS predict my.model table.csv -o /dev/full", 1, "no space left for /dev/full"),
     ("PEGASOS predict my.model large.csv --what scores | head -1; exit ${PIPESTATUS[0]}", 1, ""),
     ("PEGASOS predict my.model table.csv >&-", 0, ""),
@@ -279,7 +372,11 @@ ENVIRONMENTS = [
     ("PEGASOS train table.csv -o table.csv/x.model", 2, "is a file, not a folder"),
     ("ulimit -f 1; PEGASOS report my.model -o page.html", 1, "no space left for page.html"),
     ("ulimit -v 300000; PEGASOS describe table.csv", 1, "not enough memory"),
-    ("env -u HOME LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 NUMBA_CACHE_DIR=/proc/1 PEGASOS show my.model", 0, ""),
+    (
+        "env -u HOME LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 NUMBA_CACHE_DIR=/proc/1 PEGASOS show my.model",
+        0,
+        "",
+    ),
     ("TMPDIR=/nonexistent PEGASOS predict my.model - < table.csv", 0, ""),
     ("PEGASOS_DATA=/nonexistent PEGASOS describe binary10", 3, "looked for in /nonexistent"),
     ("PEGASOS tune --help > /dev/full", 1, "no space left where the results are written"),
@@ -287,7 +384,11 @@ ENVIRONMENTS = [
     ("PEGASOS describe nothing.csv 2> /dev/full", 3, ""),
     ("PEGASOS --version > /dev/full", 1, "no space left where the results are written"),
     ("NUMBA_NUM_THREADS=abc PEGASOS train table.csv -o x.model", 2, "NUMBA_NUM_THREADS is 'abc'"),
-    ("NUMBA_DISABLE_JIT=1 PEGASOS train table.csv -m perceptron -o x.model", 1, "NUMBA_DISABLE_JIT. Unset"),
+    (
+        "NUMBA_DISABLE_JIT=1 PEGASOS train table.csv -m perceptron -o x.model",
+        1,
+        "NUMBA_DISABLE_JIT. Unset",
+    ),
     ("SOURCE_DATE_EPOCH=abc PEGASOS train table.csv -o x.model", 2, "SOURCE_DATE_EPOCH is 'abc'"),
     ("ulimit -n 10; PEGASOS predict my.model table.parquet", 3, "Too many open files"),
     ("PEGASOS predict my.model table.csv -o out.csv >&- 2>&- <&-", 0, ""),
@@ -356,7 +457,13 @@ def test_signals_at_random_moments(name: str, place: Path) -> None:
     ]
     chance, ended = random.Random(name), []
     for _ in range(8):
-        process = subprocess.Popen([*PROGRAM, *command], cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [*PROGRAM, *command],
+            cwd=place,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         time.sleep(chance.uniform(1.5, 6))
         process.send_signal(getattr(signal, name))
         _, err = process.communicate(timeout=60)
@@ -369,10 +476,14 @@ def test_signals_at_random_moments(name: str, place: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", ["train - -m sdca -o out.model -q", "predict my.model - -o labels.csv"])
+@pytest.mark.parametrize(
+    "line", ["train - -m sdca -o out.model -q", "predict my.model - -o labels.csv"]
+)
 def test_signals_while_standard_input_is_read(line: str, place: Path) -> None:
     fine("train", "table.csv", "-m", "perceptron", "-q", "-o", "my.model")
-    process = subprocess.Popen([*PROGRAM, *line.split()], cwd=place, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [*PROGRAM, *line.split()], cwd=place, stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     assert process.stdin is not None
     process.stdin.write(b"a,b,c,y\n" + b"1,2,3,yes\n" * 10_000)
     process.stdin.flush()
@@ -394,7 +505,11 @@ def disk(tmp_path: Path) -> Iterator[Any]:
     def mount(options: str) -> Path:
         folder = tmp_path / f"disk-{len(mounted)}"
         folder.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True, check=False).returncode:
+        if subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder],
+            capture_output=True,
+            check=False,
+        ).returncode:
             pytest.skip("a small disk can be mounted by root only")
         mounted.append(folder)
         return folder
@@ -420,7 +535,9 @@ def test_disks_that_are_really_full(disk: Any, place: Path) -> None:
     }
     for line, words in lines.items():
         done = shell(line, place)
-        assert done.returncode == 1 and "no space left" in done.stderr and words in done.stderr, done.stderr
+        assert done.returncode == 1 and "no space left" in done.stderr and words in done.stderr, (
+            done.stderr
+        )
         assert not left_over(small) and not list(small.glob("pegasos-*"))
     for path in (small / "run").iterdir():
         path.unlink()
@@ -435,7 +552,9 @@ def test_a_run_goes_on_when_there_is_room_again(disk: Any, place: Path) -> None:
     subprocess.run(["mount", "-o", "remount,size=20m", small], check=True)
     assert shell(line.format(f"{small}/run"), place).returncode == 0
     assert shell(line.format("plain"), place).returncode == 0
-    assert (small / "run" / "results.csv").read_text() == (place / "plain" / "results.csv").read_text()
+    assert (small / "run" / "results.csv").read_text() == (
+        place / "plain" / "results.csv"
+    ).read_text()
 
 
 @pytest.mark.slow
@@ -443,10 +562,18 @@ def test_a_folder_that_can_only_be_read(disk: Any, place: Path) -> None:
     frozen = disk("size=1m")
     subprocess.run(["mount", "-o", "remount,ro", frozen], check=True)
     fine("train", "table.csv", "-m", "perceptron", "-q", "-o", "my.model")
-    for line in ("train table.csv -o {}/x.model", "tune table.csv -o {}/run", "report my.model -o {}/x.html"):
+    for line in (
+        "train table.csv -o {}/x.model",
+        "tune table.csv -o {}/run",
+        "report my.model -o {}/x.html",
+    ):
         done = shell(f"PEGASOS {line.format(frozen)}", place)
         assert done.returncode == 2 and "nothing can be written to" in done.stderr, done.stderr
     done = shell(
-        "PEGASOS train table.csv -q -o y.model", place, HOME=str(frozen), TMPDIR=str(frozen), NUMBA_CACHE_DIR=str(frozen)
+        "PEGASOS train table.csv -q -o y.model",
+        place,
+        HOME=str(frozen),
+        TMPDIR=str(frozen),
+        NUMBA_CACHE_DIR=str(frozen),
     )
     assert done.returncode == 0, done.stderr

@@ -35,7 +35,9 @@ def columns_of(classes: int) -> list[int]:
     return [1] if classes == 2 else list(range(classes))
 
 
-def plain_run(X: Array, y: Array, column: int, drawn: Array, kernel: Any, **options: Any) -> reference.Run:
+def plain_run(
+    X: Array, y: Array, column: int, drawn: Array, kernel: Any, **options: Any
+) -> reference.Run:
     """The textbook's run for one class against the rest."""
     labels = np.where(y == column, 1.0, -1.0)
     if kernel is None:
@@ -104,7 +106,14 @@ OPTIONS = st.fixed_dictionaries(
 )
 @settings(deadline=None, max_examples=120)
 def test_equals_the_plain_algorithm(
-    options: dict[str, Any], classes: int, m: int, steps: int, by_epochs: bool, weighted: bool, csr: bool, seed: int
+    options: dict[str, Any],
+    classes: int,
+    m: int,
+    steps: int,
+    by_epochs: bool,
+    weighted: bool,
+    csr: bool,
+    seed: int,
 ) -> None:
     X, y = data(classes, m, 3, seed)
     own = np.random.default_rng(seed).integers(0, 4, m) / 2 + 0.25 if weighted else np.ones(m)
@@ -116,13 +125,16 @@ def test_equals_the_plain_algorithm(
     clf.fit(sparse.csr_array(X) if csr else X, y, own if weighted else None)
     assert clf.n_iter_ == steps
     each = {None: np.ones(classes), "balanced": m / (classes * np.bincount(y))}.get(
-        options["class_weight"] if not isinstance(options["class_weight"], dict) else 0, np.array([3.0] + [1.0] * (classes - 1))
+        options["class_weight"] if not isinstance(options["class_weight"], dict) else 0,
+        np.array([3.0] + [1.0] * (classes - 1)),
     )
     constant = 1.0 if options["fit_intercept"] else 0.0
     found = learned(clf, m, constant)
     for number, column in enumerate(columns_of(classes)):
         stream = number if options["draws"] == "independent" else 0
-        drawn = Draws(options["sampling"], m, options["random_state"], stream).take(0, steps * batch)
+        drawn = Draws(options["sampling"], m, options["random_state"], stream).take(
+            0, steps * batch
+        )
         run, nearby = (
             plain_run(
                 rows,
@@ -141,7 +153,10 @@ def test_equals_the_plain_algorithm(
             for rows in (X, X * (1 + 2.0**-48))
         )
         assume(run.margin > 1e-9)
-        expected, moved = (way.coefficients if options["average"] is False else way.averaged for way in (run, nearby))
+        expected, moved = (
+            way.coefficients if options["average"] is False else way.averaged
+            for way in (run, nearby)
+        )
         assert expected is not None and moved is not None
         # A hinge step is the same or is not. With a small λ the smooth logistic steps multiply a rounding error, by 1e7 in some
         # runs: what the plain algorithm itself makes of a few units in the last place is allowed several times over.
@@ -151,7 +166,9 @@ def test_equals_the_plain_algorithm(
         assert_close(found[number], expected, tolerance)
         if options["kernel"] is not None:
             bias = expected.sum() if constant else 0.0
-            assert clf.intercept_[number] == pytest.approx(bias, abs=tolerance * np.abs(expected).sum())
+            assert clf.intercept_[number] == pytest.approx(
+                bias, abs=tolerance * np.abs(expected).sum()
+            )
 
 
 def test_independent_draws_differ_from_shared_ones() -> None:
@@ -167,31 +184,52 @@ def test_epochs_are_passes_and_the_default_is_twenty(batch: int) -> None:
     X, y = data(2, 30, 3, 0)
     by_default = Pegasos(batch_size=batch, random_state=0).fit(X, y)
     assert by_default.n_iter_ == math.ceil(20 * 30 / batch)
-    np.testing.assert_array_equal(by_default.coef_, Pegasos(epochs=20, batch_size=batch, random_state=0).fit(X, y).coef_)
+    np.testing.assert_array_equal(
+        by_default.coef_, Pegasos(epochs=20, batch_size=batch, random_state=0).fit(X, y).coef_
+    )
     by_steps = Pegasos(n_iter=math.ceil(3 * 30 / batch), batch_size=batch, random_state=0).fit(X, y)
-    np.testing.assert_array_equal(by_steps.coef_, Pegasos(epochs=3, batch_size=batch, random_state=0).fit(X, y).coef_)
+    np.testing.assert_array_equal(
+        by_steps.coef_, Pegasos(epochs=3, batch_size=batch, random_state=0).fit(X, y).coef_
+    )
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 @pytest.mark.parametrize("kernel", [None, Gaussian(1.5)], ids=["linear", "gaussian"])
 @pytest.mark.parametrize(("draws", "batch"), [("shared", 1), ("independent", 1), ("shared", 3)])
-def test_the_loss_curve_is_the_mean_loss_of_drawn_examples(loss: str, kernel: Any, draws: str, batch: int) -> None:
+def test_the_loss_curve_is_the_mean_loss_of_drawn_examples(
+    loss: str, kernel: Any, draws: str, batch: int
+) -> None:
     X, y = data(3, 30, 3, 0)
     weights = np.random.default_rng(1).integers(1, 4, 30).astype(float)
     steps = 250
-    clf = Pegasos(loss, 0.02, kernel, steps, batch_size=batch, draws=draws, fit_intercept=False, random_state=4)
+    clf = Pegasos(
+        loss,
+        0.02,
+        kernel,
+        steps,
+        batch_size=batch,
+        draws=draws,
+        fit_intercept=False,
+        random_state=4,
+    )
     clf.fit(X, y, weights)
     points = clf.loss_curve_steps_
     assert points[-1] == steps
     assert len(points) == 100
     relative = weights * 30 / weights.sum()
     for column in range(3):
-        drawn = Draws("permutation", 30, 4, column if draws == "independent" else 0).take(0, steps * batch)
-        run = plain_run(X, y, column, drawn, kernel, lam=0.02, loss=loss, batch=batch, weights=weights)
+        drawn = Draws("permutation", 30, 4, column if draws == "independent" else 0).take(
+            0, steps * batch
+        )
+        run = plain_run(
+            X, y, column, drawn, kernel, lam=0.02, loss=loss, batch=batch, weights=weights
+        )
         losses = np.array(run.losses) * relative[drawn]
         before = 0
         for point, mean in zip(points, clf.loss_curve_[:, column], strict=True):
-            assert mean == pytest.approx(losses[before * batch : point * batch].mean(), rel=1e-9, abs=1e-12)
+            assert mean == pytest.approx(
+                losses[before * batch : point * batch].mean(), rel=1e-9, abs=1e-12
+            )
             before = point
 
 
@@ -222,8 +260,13 @@ def test_projection_stays_in_the_ball() -> None:
 def test_warm_start_needs_an_average_that_can_go_on() -> None:
     X, y = data(2, 30, 3, 0)
     for kernel in (None, "gaussian"):
-        clf = Pegasos(n_iter=20, average=0.5, kernel=kernel, warm_start=True, random_state=0).fit(X, y)
-        with pytest.raises(ValueError, match=r"warm_start needs average=True or False: a fraction of all steps cannot be known"):
+        clf = Pegasos(n_iter=20, average=0.5, kernel=kernel, warm_start=True, random_state=0).fit(
+            X, y
+        )
+        with pytest.raises(
+            ValueError,
+            match=r"warm_start needs average=True or False: a fraction of all steps cannot be known",
+        ):
             clf.fit(X, y)
 
 
@@ -269,13 +312,22 @@ def test_partial_fit_in_chunks_is_one_walk_in_order(
     m = 30
     X, y = data(classes, m, 3, seed)
     rows = sparse.csr_array(X) if csr else X
-    weights = np.random.default_rng(seed).integers(1, 4, m).astype(float) if weighted else np.ones(m)
+    weights = (
+        np.random.default_rng(seed).integers(1, 4, m).astype(float) if weighted else np.ones(m)
+    )
     weights *= m / weights.sum()  # they count as they are; the reference makes their mean 1
     intercept: Any = "augment" if constant else False
-    options: dict[str, Any] = {"lam": 0.05, "average": average, "projection": projection, "fit_intercept": intercept}
+    options: dict[str, Any] = {
+        "lam": 0.05,
+        "average": average,
+        "projection": projection,
+        "fit_intercept": intercept,
+    }
     streamed, at_once = Pegasos(loss, **options), Pegasos(loss, **options)
     for number, part in enumerate(chunks(m, sizes)):
-        streamed.partial_fit(rows[part], y[part], range(classes) if number == 0 else None, weights[part])
+        streamed.partial_fit(
+            rows[part], y[part], range(classes) if number == 0 else None, weights[part]
+        )
     at_once.partial_fit(rows, y, range(classes), weights)
     assert streamed.n_iter_ == at_once.n_iter_ == m
     assert_close(learned(streamed, m, constant), learned(at_once, m, constant))
@@ -323,13 +375,17 @@ def test_partial_fit_in_mini_batches_fills_the_last_from_the_first() -> None:
 def test_partial_fit_goes_on_from_a_fit() -> None:
     X, y = data(3, 30, 3, 0)
     for draws in ("shared", "independent"):
-        clf = Pegasos("logistic", 0.05, n_iter=45, average=True, draws=draws, random_state=7).fit(X, y)
+        clf = Pegasos("logistic", 0.05, n_iter=45, average=True, draws=draws, random_state=7).fit(
+            X, y
+        )
         clf.partial_fit(X[:8], y[:8])
         assert clf.n_iter_ == 53
         for column in range(3):
             stream = column if draws == "independent" else 0
             drawn = np.concatenate([Draws("permutation", 30, 7, stream).take(0, 45), np.arange(8)])
-            run = plain_run(X, y, column, drawn, None, lam=0.05, loss="logistic", constant=1.0, average=True)
+            run = plain_run(
+                X, y, column, drawn, None, lam=0.05, loss="logistic", constant=1.0, average=True
+            )
             assert run.averaged is not None
             assert_close(learned(clf, 30, 1.0)[column], run.averaged)
 
@@ -343,7 +399,9 @@ def test_partial_fit_of_a_chunk_without_some_classes() -> None:
         clf = Pegasos(lam=0.05, average=True, class_weight=class_weight)
         for part in (slice(0, 10), slice(10, 20), slice(20, 30)):  # one class each
             clf.partial_fit(X[part], y[part], classes=[0, 1, 2])
-        at_once = Pegasos(lam=0.05, average=True, class_weight=class_weight).partial_fit(X, y, [0, 1, 2])
+        at_once = Pegasos(lam=0.05, average=True, class_weight=class_weight).partial_fit(
+            X, y, [0, 1, 2]
+        )
         assert_close(learned(clf, 30, 1.0), learned(at_once, 30, 1.0))
         assert clf.predict(X).dtype == clf.classes_.dtype
 
@@ -359,19 +417,32 @@ def test_partial_fit_exists_only_without_a_kernel() -> None:
 
 def test_what_partial_fit_refuses() -> None:
     X, y = data(2, 20, 3, 0)
-    with pytest.raises(ValueError, match="the first call of partial_fit needs `classes`: all classes that will ever come"):
+    with pytest.raises(
+        ValueError,
+        match="the first call of partial_fit needs `classes`: all classes that will ever come",
+    ):
         Pegasos().partial_fit(X, y)
-    with pytest.raises(ValueError, match=r"y has classes that the first call of partial_fit did not name: array\(\[1\]\)"):
+    with pytest.raises(
+        ValueError,
+        match=r"y has classes that the first call of partial_fit did not name: array\(\[1\]\)",
+    ):
         Pegasos().partial_fit(X, y, classes=[0, 2])
     with pytest.raises(ValueError, match="one class only"):
         Pegasos().partial_fit(X, y, classes=[1])
-    with pytest.raises(ValueError, match="class_weight='balanced' cannot be known in partial_fit: give the weights as"):
+    with pytest.raises(
+        ValueError,
+        match="class_weight='balanced' cannot be known in partial_fit: give the weights as",
+    ):
         Pegasos(class_weight="balanced").partial_fit(X, y, classes=[0, 1])
     clf = Pegasos(average=True).partial_fit(X, y, classes=[0, 1])
     before = clf.coef_.copy()
-    with pytest.raises(ValueError, match="y has classes that the first call of partial_fit did not name"):
+    with pytest.raises(
+        ValueError, match="y has classes that the first call of partial_fit did not name"
+    ):
         clf.partial_fit(X, y + 1)
-    with pytest.raises(ValueError, match="`classes` is not what the first call of partial_fit gave"):
+    with pytest.raises(
+        ValueError, match="`classes` is not what the first call of partial_fit gave"
+    ):
         clf.partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="X has 2 features, but Pegasos is expecting 3"):
         clf.partial_fit(X[:, :2], y)
@@ -392,7 +463,9 @@ def test_a_refused_first_call_is_no_first_call() -> None:
 # -- certificates ----------------------------------------------------------------------------------------------------------
 
 
-def best_objective(loss: str, features: Array, labels: Array, lam: float, weights: Array | None = None) -> float:
+def best_objective(
+    loss: str, features: Array, labels: Array, lam: float, weights: Array | None = None
+) -> float:
     """min P by liblinear (hinge) or Newton's method (logistic): solvers that know nothing of this package."""
     m = len(labels)
     raw = np.ones(m) if weights is None else weights
@@ -400,7 +473,9 @@ def best_objective(loss: str, features: Array, labels: Array, lam: float, weight
     if loss == "hinge":
         solver: Any = LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=1e-8, max_iter=10**6)
     else:
-        solver = LogisticRegression(C=C, fit_intercept=False, tol=1e-10, max_iter=1000, solver="newton-cholesky")
+        solver = LogisticRegression(
+            C=C, fit_intercept=False, tol=1e-10, max_iter=1000, solver="newton-cholesky"
+        )
     w = solver.fit(features, labels, sample_weight=raw).coef_[0]
     return reference.primal_linear(loss, features, labels, w, lam, weights=raw)
 
@@ -410,11 +485,15 @@ def best_objective(loss: str, features: Array, labels: Array, lam: float, weight
 @pytest.mark.parametrize("intercept", ["augment", False])
 @pytest.mark.parametrize("average", [False, 0.5])
 @pytest.mark.parametrize("steps", [3, 400, 4000])
-def test_the_optimum_lies_between_dual_and_primal(loss: str, kernel: Any, intercept: Any, average: Any, steps: int) -> None:
+def test_the_optimum_lies_between_dual_and_primal(
+    loss: str, kernel: Any, intercept: Any, average: Any, steps: int
+) -> None:
     X, y = data(3, 60, 3, 0)
     weights = np.random.default_rng(1).integers(1, 4, 60).astype(float)
     lam = 0.02
-    clf = Pegasos(loss, lam, kernel, steps, average=average, fit_intercept=intercept, random_state=0).fit(X, y, weights)
+    clf = Pegasos(
+        loss, lam, kernel, steps, average=average, fit_intercept=intercept, random_state=0
+    ).fit(X, y, weights)
     bounds = clf.certificate(X, y, weights)
     assert isinstance(bounds, Certificate)
     constant = 1.0 if intercept else 0.0
@@ -428,15 +507,21 @@ def test_the_optimum_lies_between_dual_and_primal(loss: str, kernel: Any, interc
     for column in range(3):
         labels = np.where(y == column, 1.0, -1.0)
         if kernel is None:
-            primal = reference.primal_linear(loss, X, labels, found[column], lam, weights=weights, constant=constant)
+            primal = reference.primal_linear(
+                loss, X, labels, found[column], lam, weights=weights, constant=constant
+            )
         else:
-            primal = reference.primal_kernel(loss, K, labels, found[column], lam, weights=weights, constant=constant)
+            primal = reference.primal_kernel(
+                loss, K, labels, found[column], lam, weights=weights, constant=constant
+            )
         assert bounds.primal[column] == pytest.approx(primal, rel=1e-9)
         best = best_objective(loss, features, labels, lam, weights)
         assert bounds.dual[column] <= best * (1 + 1e-7)
         assert best <= bounds.primal[column] * (1 + 1e-7)
         if kernel is not None and loss == "hinge":
-            clipped = reference.certificate(loss, K, labels, found[column], lam, weights=weights, constant=constant)
+            clipped = reference.certificate(
+                loss, K, labels, found[column], lam, weights=weights, constant=constant
+            )
             assert bounds.dual[column] >= clipped.dual - 1e-9 * abs(clipped.primal)
     np.testing.assert_allclose(bounds.gap, bounds.primal - bounds.dual)
     np.testing.assert_allclose(bounds.relative, bounds.gap / bounds.primal)
@@ -446,7 +531,8 @@ def test_the_optimum_lies_between_dual_and_primal(loss: str, kernel: Any, interc
 def test_the_gap_closes_with_more_steps(loss: str) -> None:
     X, y = data(2, 60, 3, 0)
     gaps = [
-        float(Pegasos(loss, 0.1, n_iter=n, random_state=0).fit(X, y).certificate(X, y).relative[0]) for n in (10, 1000, 100_000)
+        float(Pegasos(loss, 0.1, n_iter=n, random_state=0).fit(X, y).certificate(X, y).relative[0])
+        for n in (10, 1000, 100_000)
     ]
     assert gaps[0] > 3 * gaps[1] > 9 * gaps[2] >= 0
     assert gaps[2] < 0.02
@@ -458,12 +544,16 @@ def test_a_bias_that_happens_to_be_zero_is_still_a_bias() -> None:
     y = np.array([1, 0, 1, 1, 1])
     lam = 0.1
     for kernel in (None, "linear"):
-        clf = Pegasos(lam=lam, kernel=kernel, n_iter=2, average=False, fit_intercept="augment", random_state=0)
+        clf = Pegasos(
+            lam=lam, kernel=kernel, n_iter=2, average=False, fit_intercept="augment", random_state=0
+        )
         for seed in range(100):
             if clf.set_params(random_state=seed).fit(X, y).intercept_[0] == 0:
                 break
         assert clf.intercept_[0] == 0
-        best = best_objective("hinge", np.column_stack([X, np.ones(5)]), np.where(y == 1, 1.0, -1.0), lam)
+        best = best_objective(
+            "hinge", np.column_stack([X, np.ones(5)]), np.where(y == 1, 1.0, -1.0), lam
+        )
         assert clf.certificate(X, y).dual[0] <= best * (1 + 1e-7)
 
 
@@ -492,7 +582,9 @@ def test_class_weights_are_part_of_the_certificate() -> None:
     y[:10] = 0
     each = 40 / (3 * np.bincount(y))
     for kernel in (None, Gaussian(1.5)):
-        balanced = Pegasos(lam=0.02, kernel=kernel, n_iter=100, class_weight="balanced", random_state=0).fit(X, y)
+        balanced = Pegasos(
+            lam=0.02, kernel=kernel, n_iter=100, class_weight="balanced", random_state=0
+        ).fit(X, y)
         weighted = Pegasos(lam=0.02, kernel=kernel, n_iter=100, random_state=0).fit(X, y, each[y])
         one, other = balanced.certificate(X, y), weighted.certificate(X, y, each[y])
         np.testing.assert_allclose(one.primal, other.primal, rtol=1e-12)
@@ -505,7 +597,10 @@ def test_where_there_is_no_certificate() -> None:
     K[np.diag_indices(30)] = np.abs(K.diagonal())
     assert np.linalg.eigvalsh(K)[0] < -1
     clf = Pegasos(kernel="precomputed", n_iter=50, random_state=0).fit(K, y)
-    with pytest.raises(ValueError, match="not positive semidefinite: its dual bounds nothing, there is no certificate"):
+    with pytest.raises(
+        ValueError,
+        match="not positive semidefinite: its dual bounds nothing, there is no certificate",
+    ):
         clf.certificate(K, y)
     odd = Pegasos(kernel=Polynomial(2, coef0=-1.0), n_iter=50, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="not positive semidefinite"):

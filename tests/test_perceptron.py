@@ -31,7 +31,9 @@ def columns_of(classes: int) -> list[int]:
     return [1] if classes == 2 else list(range(classes))
 
 
-def plain_run(X: Array, y: Array, column: int, drawn: Array, kernel: Any, **options: Any) -> reference.Run:
+def plain_run(
+    X: Array, y: Array, column: int, drawn: Array, kernel: Any, **options: Any
+) -> reference.Run:
     labels = np.where(y == column, 1.0, -1.0)
     if kernel is None:
         return reference.perceptron_linear(X, labels, drawn, **options)
@@ -99,11 +101,25 @@ def test_equals_the_plain_algorithm(
     elif class_weight:
         each[0] = 3.0
     constant = 1.0 if intercept else 0.0
-    drawn = Draws("permutation" if shuffle else "in-order", m, seed).take(0, epochs * m).reshape(epochs, m)
+    drawn = (
+        Draws("permutation" if shuffle else "in-order", m, seed)
+        .take(0, epochs * m)
+        .reshape(epochs, m)
+    )
     found = learned(clf, m, constant)
     done = []
     for number, column in enumerate(columns_of(classes)):
-        run = plain_run(X, y, column, drawn, kernel, eta=eta, weights=own * each[y], constant=constant, average=average)
+        run = plain_run(
+            X,
+            y,
+            column,
+            drawn,
+            kernel,
+            eta=eta,
+            weights=own * each[y],
+            constant=constant,
+            average=average,
+        )
         assume(run.margin > 1e-9)
         expected = run.averaged if average else run.coefficients
         assert expected is not None
@@ -112,8 +128,12 @@ def test_equals_the_plain_algorithm(
         assert clf.mistakes_[: run.epochs, number].tolist() == mistakes.tolist()
         assert not clf.mistakes_[run.epochs :, number].any()
         relative = reference.relative_weights(own * each[y], m)
-        losses = (np.array(run.losses).reshape(run.epochs, m) * relative[drawn[: run.epochs]]).mean(axis=1)
-        np.testing.assert_allclose(clf.loss_curve_[: run.epochs, number], losses, rtol=1e-9, atol=1e-12)
+        losses = (np.array(run.losses).reshape(run.epochs, m) * relative[drawn[: run.epochs]]).mean(
+            axis=1
+        )
+        np.testing.assert_allclose(
+            clf.loss_curve_[: run.epochs, number], losses, rtol=1e-9, atol=1e-12
+        )
         done.append(run.epochs)
     assert clf.n_iter_ == max(done) == len(clf.mistakes_) == len(clf.loss_curve_)
 
@@ -179,24 +199,44 @@ def chunks(m: int, sizes: list[int]) -> list[slice]:
 )
 @settings(deadline=None, max_examples=60)
 def test_partial_fit_in_chunks_is_one_walk_in_order(
-    classes: int, sizes: list[int], average: bool, constant: bool, csr: bool, weighted: bool, spread: float, seed: int
+    classes: int,
+    sizes: list[int],
+    average: bool,
+    constant: bool,
+    csr: bool,
+    weighted: bool,
+    spread: float,
+    seed: int,
 ) -> None:
     """A chunk without a mistake is no reason to rest: the next chunk may hold one."""
     m = 30
     X, y = data(classes, m, 3, seed, spread)
     rows = sparse.csr_array(X) if csr else X
-    weights = np.random.default_rng(seed).integers(1, 4, m).astype(float) if weighted else np.ones(m)
+    weights = (
+        np.random.default_rng(seed).integers(1, 4, m).astype(float) if weighted else np.ones(m)
+    )
     weights *= m / weights.sum()
     intercept: Any = "augment" if constant else False
     streamed = Perceptron(average=average, fit_intercept=intercept)
     at_once = Perceptron(average=average, fit_intercept=intercept)
     for number, part in enumerate(chunks(m, sizes)):
-        streamed.partial_fit(rows[part], y[part], range(classes) if number == 0 else None, weights[part])
+        streamed.partial_fit(
+            rows[part], y[part], range(classes) if number == 0 else None, weights[part]
+        )
     at_once.partial_fit(rows, y, range(classes), weights)
     assert streamed.n_iter_ == len(chunks(m, sizes))
     assert_close(learned(streamed, m, constant), learned(at_once, m, constant))
     for number, column in enumerate(columns_of(classes)):
-        run = plain_run(X, y, column, np.arange(m), None, weights=weights, constant=float(constant), average=average)
+        run = plain_run(
+            X,
+            y,
+            column,
+            np.arange(m),
+            None,
+            weights=weights,
+            constant=float(constant),
+            average=average,
+        )
         assume(run.margin > 1e-9)
         expected = run.averaged if average else run.coefficients
         assert expected is not None
@@ -212,14 +252,21 @@ def test_partial_fit_exists_only_without_a_kernel() -> None:
 
 def test_what_partial_fit_refuses() -> None:
     X, y = data(2, 20, 3, 0)
-    with pytest.raises(ValueError, match="the first call of partial_fit needs `classes`: all classes that will ever come"):
+    with pytest.raises(
+        ValueError,
+        match="the first call of partial_fit needs `classes`: all classes that will ever come",
+    ):
         Perceptron().partial_fit(X, y)
-    with pytest.raises(ValueError, match="y has classes that the first call of partial_fit did not name"):
+    with pytest.raises(
+        ValueError, match="y has classes that the first call of partial_fit did not name"
+    ):
         Perceptron().partial_fit(X, y, classes=[0, 2])
     with pytest.raises(ValueError, match="class_weight='balanced' cannot be known in partial_fit"):
         Perceptron(class_weight="balanced").partial_fit(X, y, classes=[0, 1])
     clf = Perceptron().partial_fit(X, y, classes=[0, 1])
-    with pytest.raises(ValueError, match="`classes` is not what the first call of partial_fit gave"):
+    with pytest.raises(
+        ValueError, match="`classes` is not what the first call of partial_fit gave"
+    ):
         clf.partial_fit(X, y, classes=[0, 3])
     clf = Perceptron(average=False).partial_fit(X, y, classes=[0, 1])
     with pytest.raises(ValueError, match=r"average.*from the (start|first)"):

@@ -22,7 +22,9 @@ Array = np.ndarray[Any, Any]
 def table(m: int, noise: float) -> tuple[Array, Array]:
     random = np.random.default_rng(3)
     X = random.normal(size=(m, 4))
-    return X, np.where(X[:, 0] + np.abs(X[:, 1]) - 0.6 + noise * random.normal(size=m) > 0, 1.0, -1.0)
+    return X, np.where(
+        X[:, 0] + np.abs(X[:, 1]) - 0.6 + noise * random.normal(size=m) > 0, 1.0, -1.0
+    )
 
 
 @pytest.mark.parametrize("constant", [0.0, 1.0])
@@ -46,13 +48,17 @@ def test_the_share_of_support_vectors_is_foreseen(noise, C):
     assert share / 2 < foreseen < 2 * share + 0.02
 
 
-@pytest.mark.parametrize(("noise", "C", "whole"), [(0.0, 10.0, False), (2.0, 1.0, True), (2.0, 1e-4, False)])
+@pytest.mark.parametrize(
+    ("noise", "C", "whole"), [(0.0, 10.0, False), (2.0, 1.0, True), (2.0, 1e-4, False)]
+)
 def test_a_matrix_is_made_where_many_rows_need_their_lines(noise, C, whole, monkeypatch):
     """Classes apart: few support vectors; apart by nothing: many, unless a sample tells where all of them go."""
     X, y = table(4200, noise)
     monkeypatch.setattr(finishing, "LARGEST_MATRIX", 0)
     made = []
-    monkeypatch.setattr(finishing, "RoundedMatrix", lambda rows: made.append(rows) or RoundedMatrix(rows))
+    monkeypatch.setattr(
+        finishing, "RoundedMatrix", lambda rows: made.append(rows) or RoundedMatrix(rows)
+    )
     model = SDCA(kernel=Gaussian(2.0), lam=1 / (C * 4200), random_state=0).fit(X, y)
     assert model.gap_ <= 1e-3
     assert bool(made) is whole

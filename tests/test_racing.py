@@ -54,7 +54,9 @@ def test_cells_that_run_are_those_of_the_sweep(data: Any) -> None:
         np.testing.assert_array_equal(found.labels_[number, tested], whole.labels_[number, tested])
         assert tested.all() == (number not in found.ended_)
     assert whole.best_score_ - found.best_score_ < 0.01
-    np.testing.assert_array_equal(found.predict(data[0]), clone(found.best_estimator_).fit(*data).predict(data[0]))
+    np.testing.assert_array_equal(
+        found.predict(data[0]), clone(found.best_estimator_).fit(*data).predict(data[0])
+    )
 
 
 def test_what_ended_was_behind_on_the_same_rows() -> None:
@@ -65,10 +67,14 @@ def test_what_ended_was_behind_on_the_same_rows() -> None:
     assert 400 in {ended.learned for ended in found.ended_.values()}
 
 
-def test_threads_change_nothing_and_the_store_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_change_nothing_and_the_store_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one, two = race(LARGE, n_jobs=1, store=tmp_path), race(LARGE, n_jobs=2)
     walked: list[Any] = []
-    monkeypatch.setattr("pegasos.search.sweep.Schedule.run", lambda self, units, *rest: walked.extend(units) or True)
+    monkeypatch.setattr(
+        "pegasos.search.sweep.Schedule.run", lambda self, units, *rest: walked.extend(units) or True
+    )
     again = race(LARGE, store=tmp_path)
     assert walked == []
     for other in (two, again):
@@ -78,10 +84,15 @@ def test_threads_change_nothing_and_the_store_goes_on(tmp_path: Path, monkeypatc
 
 
 def test_without_narrowing_it_is_the_sweep() -> None:
-    found, whole = race(SMALL, narrow=False, max_time=3600), SweepCV(LEARNER, GRID, cv=FOLDS).fit(*SMALL)
+    found, whole = (
+        race(SMALL, narrow=False, max_time=3600),
+        SweepCV(LEARNER, GRID, cv=FOLDS).fit(*SMALL),
+    )
     assert found.ended_ == {}
     np.testing.assert_array_equal(found.labels_, whole.labels_)
-    np.testing.assert_array_equal(found.cv_results_["mean_test_score"], whole.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(
+        found.cv_results_["mean_test_score"], whole.cv_results_["mean_test_score"]
+    )
     assert found.best_index_ == whole.best_index_
 
 
@@ -102,8 +113,12 @@ def test_no_time_at_all(narrow: bool) -> None:
     assert (small.decided_by_, small.n_splits_, small.refit_rows_) == ("folds", 1, 300)
 
 
-@pytest.mark.parametrize(("rounds", "folds", "decided"), [(0, 1, "look"), (1, 1, "folds"), (2, 2, "folds")])
-def test_time_that_is_up_between_rounds(monkeypatch: pytest.MonkeyPatch, rounds: int, folds: int, decided: str) -> None:
+@pytest.mark.parametrize(
+    ("rounds", "folds", "decided"), [(0, 1, "look"), (1, 1, "folds"), (2, 2, "folds")]
+)
+def test_time_that_is_up_between_rounds(
+    monkeypatch: pytest.MonkeyPatch, rounds: int, folds: int, decided: str
+) -> None:
     """The choice is the best on the folds that all cells have which are left."""
     original, calls = SweepCV._walk_units, []
 
@@ -186,7 +201,9 @@ def test_weights_and_pipelines_take_part_in_looks() -> None:
     X, y = LARGE
     pipeline = make_pipeline(StandardScaler(), clone(LEARNER))
     grid = {f"sdca__{name}": values for name, values in GRID.items()}
-    search = RacingCV(pipeline, grid, cv=FOLDS).fit(X, y, sdca__sample_weight=np.where(y == 1, 1e-4, 1.0))
+    search = RacingCV(pipeline, grid, cv=FOLDS).fit(
+        X, y, sdca__sample_weight=np.where(y == 1, 1e-4, 1.0)
+    )
     assert set(search.predict(X)) == {0}
     share = float(np.mean(y))
     assert all(abs(ended.leader - share) < 0.05 for ended in search.ended_.values())

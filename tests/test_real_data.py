@@ -24,18 +24,31 @@ def _pooled_error(make: Callable[[int], Any]) -> float:
     wrong = 0
     for train, test in StratifiedKFold(5, shuffle=True, random_state=42).split(X, y):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # eight epochs are what is asked for
-            wrong += int(np.sum(make(len(train)).fit(X[train], y[train]).predict(X[test]) != y[test]))
+            warnings.simplefilter(
+                "ignore", ConvergenceWarning
+            )  # eight epochs are what is asked for
+            wrong += int(
+                np.sum(make(len(train)).fit(X[train], y[train]).predict(X[test]) != y[test])
+            )
     return wrong / len(y)
 
 
 def test_sdca_after_eight_epochs() -> None:
-    error = _pooled_error(lambda m: SDCA(lam=1 / (10 * m), kernel=Gaussian(12), max_epochs=8, random_state=0))
+    error = _pooled_error(
+        lambda m: SDCA(lam=1 / (10 * m), kernel=Gaussian(12), max_epochs=8, random_state=0)
+    )
     assert error <= 0.0205
 
 
 def test_pegasos_as_reported() -> None:
     def learner(m: int) -> Pegasos:
-        return Pegasos(lam=1e-5, kernel=Gaussian(2), n_iter=25_000, sampling="uniform", average=False, random_state=0)
+        return Pegasos(
+            lam=1e-5,
+            kernel=Gaussian(2),
+            n_iter=25_000,
+            sampling="uniform",
+            average=False,
+            random_state=0,
+        )
 
     assert abs(_pooled_error(learner) - 0.027) <= 0.003

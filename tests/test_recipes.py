@@ -34,7 +34,12 @@ def frame_data() -> Dataset:
 
 def array_data() -> Dataset:
     frame = numbers()
-    return Dataset("numbers", frame.drop("y").to_numpy(), [Column(name) for name in "abc"], frame["y"].to_numpy())
+    return Dataset(
+        "numbers",
+        frame.drop("y").to_numpy(),
+        [Column(name) for name in "abc"],
+        frame["y"].to_numpy(),
+    )
 
 
 def sparse_data() -> Dataset:
@@ -57,7 +62,9 @@ def test_a_pipeline_learns_is_saved_and_predicts_the_same(make, drop, expand, tm
     save(recipe.estimator, tmp_path / "a.model")
     again = load(tmp_path / "a.model")
     np.testing.assert_array_equal(again.predict(data.X), recipe.estimator.predict(data.X))
-    np.testing.assert_allclose(again.decision_function(data.X), recipe.estimator.decision_function(data.X), rtol=1e-12)
+    np.testing.assert_allclose(
+        again.decision_function(data.X), recipe.estimator.decision_function(data.X), rtol=1e-12
+    )
     assert read_model(tmp_path / "a.model").n_features == 3
     assert anatomy(again, fitted=True).outlier_threshold == drop
 
@@ -69,7 +76,9 @@ def test_weights_reach_the_learner(make, drop):
     data = make()
     scores = []
     for weights in (np.ones(len(data)), np.where(data.y == np.unique(data.y)[0], 50.0, 1.0)):
-        recipe = make_recipe(data, make_learner("sdca", {"lam": 0.1, "seed": 0}), "auto", None, drop)
+        recipe = make_recipe(
+            data, make_learner("sdca", {"lam": 0.1, "seed": 0}), "auto", None, drop
+        )
         recipe.estimator.fit(data.X, data.y, **recipe.weights_of(replace(data, weights=weights)))
         scores.append(np.mean(recipe.estimator.predict(data.X) == np.unique(data.y)[0]))
     assert scores[1] > scores[0] + 0.05
@@ -81,7 +90,11 @@ def test_the_count_of_learned_rows_is_true(make, drop):
     data = make()
     recipe = make_recipe(data, make_learner("perceptron", {"epochs": 1}), "auto", None, drop)
     recipe.estimator.fit(data.X, data.y)
-    last = recipe.estimator.steps[-1][1] if isinstance(recipe.estimator, Pipeline) else recipe.estimator
+    last = (
+        recipe.estimator.steps[-1][1]
+        if isinstance(recipe.estimator, Pipeline)
+        else recipe.estimator
+    )
     assert learned_rows(data, drop) == (len(data) if drop is None else last.kept_.sum())
 
 
@@ -95,7 +108,11 @@ def test_scales():
         make_recipe(sparse_data(), Perceptron(), "normalize")
     with pytest.raises(ValueError, match="scale must be none, normalize or standardize"):
         make_recipe(array_data(), Perceptron(), "huge")
-    scaled = make_recipe(array_data(), Perceptron(), "normalize").estimator[:-1].fit_transform(array_data().X)
+    scaled = (
+        make_recipe(array_data(), Perceptron(), "normalize")
+        .estimator[:-1]
+        .fit_transform(array_data().X)
+    )
     assert (scaled.min(), scaled.max()) == (0, 1)
 
 
@@ -110,7 +127,9 @@ def test_rare_words_are_no_outliers():
 def test_dropped_columns_are_the_only_ones_looked_at():
     X = np.column_stack([np.r_[np.zeros(9), 100.0], np.r_[100.0, np.zeros(9)]])
     y = np.arange(10) % 2
-    assert DropOutliers(Perceptron(), 2.5, columns=[0]).fit(X, y).kept_.tolist() == [True] * 9 + [False]
+    assert DropOutliers(Perceptron(), 2.5, columns=[0]).fit(X, y).kept_.tolist() == [True] * 9 + [
+        False
+    ]
     assert DropOutliers(Perceptron(), 2.5).fit(X, y).kept_.sum() == 8
     assert DropOutliers(Perceptron(), 2.5, columns=[]).fit(X, y).kept_.all()
     same = DropOutliers(Perceptron(random_state=0), 2.5, columns=(1,)).fit(sparse.csr_matrix(X), y)
@@ -122,7 +141,10 @@ def test_weights_of_dropped_rows_are_dropped_with_them():
     rng = np.random.default_rng(0)
     X, y, weights = rng.normal(size=(60, 2)), np.arange(60) % 2, rng.uniform(0, 2, 60)
     X[7] = 50
-    for inner in (SDCA(lam=0.1, random_state=0), Pipeline([("s", StandardScaler()), ("learner", SDCA(lam=0.1, random_state=0))])):
+    for inner in (
+        SDCA(lam=0.1, random_state=0),
+        Pipeline([("s", StandardScaler()), ("learner", SDCA(lam=0.1, random_state=0))]),
+    ):
         found = DropOutliers(inner, 4.0).fit(X, y, sample_weight=weights)
         rows = np.delete(np.arange(60), 7)
         name = "sample_weight" if isinstance(inner, SDCA) else "learner__sample_weight"
@@ -171,7 +193,11 @@ def test_default_models_are_solved_where_that_is_quick():
 def test_a_grid_of_every_model_can_be_swept(make, model):
     data = make()
     recipe = make_recipe(data, make_learner(model, {}), "auto", None, 3.0)
-    values = {"lam": [0.01, 0.1], "epochs": [2]} if "lam" in MODELS[model][0].options else {"epochs": [1, 2]}
+    values = (
+        {"lam": [0.01, 0.1], "epochs": [2]}
+        if "lam" in MODELS[model][0].options
+        else {"epochs": [1, 2]}
+    )
     grid = make_grid(GridRequest([model], [None, Polynomial(2)], [None, 2], values), recipe, data)
     sweep = SweepCV(recipe.estimator, grid, cv=2)
     with warnings.catch_warnings():
@@ -179,4 +205,7 @@ def test_a_grid_of_every_model_can_be_swept(make, model):
         sweep.fit(data.X, data.y)
     assert len(sweep.cv_results_["params"]) == 8
     learner = sweep.best_params_[f"{recipe.prefix}learner"]
-    assert isinstance(learner, {"perceptron": Perceptron, "pegasos": Pegasos, "logistic": Pegasos}.get(model, SDCA))
+    assert isinstance(
+        learner,
+        {"perceptron": Perceptron, "pegasos": Pegasos, "logistic": Pegasos}.get(model, SDCA),
+    )

@@ -33,15 +33,29 @@ def about(title):
 
 
 def test_every_section_with_code_is_tried():
-    tried = {"Frames", "Weights and other metadata", "Searches, ensembles, curves", "Charts", "Named sets", "Optuna", "MLflow"}
+    tried = {
+        "Frames",
+        "Weights and other metadata",
+        "Searches, ensembles, curves",
+        "Charts",
+        "Named sets",
+        "Optuna",
+        "MLflow",
+    }
     assert set(SECTIONS) == tried
 
 
 @about("Frames")
 def test_frames(names):
     sweep = names["sweep"]
-    assert sweep.best_score_ > 0.85 and sweep.feature_names_in_.tolist() == ["age", "income", "city"]
-    assert "onehotencoder__city_Oslo" in sweep.best_estimator_[:-1].transform(names["table"]).columns
+    assert sweep.best_score_ > 0.85 and sweep.feature_names_in_.tolist() == [
+        "age",
+        "income",
+        "city",
+    ]
+    assert (
+        "onehotencoder__city_Oslo" in sweep.best_estimator_[:-1].transform(names["table"]).columns
+    )
 
 
 @about("Weights and other metadata")
@@ -51,7 +65,9 @@ def test_weights(names):
 
 @about("Searches, ensembles, curves")
 def test_searches(names):
-    assert names["halving"].best_score_ > 0.85 and names["stack"].score(names["X"], names["y"]) > 0.9
+    assert (
+        names["halving"].best_score_ > 0.85 and names["stack"].score(names["X"], names["y"]) > 0.9
+    )
     assert names["importance"].min() > 0.05 and names["test"].shape == (2, 5)
 
 
@@ -70,7 +86,10 @@ def test_named_sets(names):
 @about("Optuna")
 def test_optuna(names):
     study, best = names["study"], names["best"]
-    assert best.kernel.variance == study.best_params["kernel__variance"] and best.lam == study.best_params["lam"]
+    assert (
+        best.kernel.variance == study.best_params["kernel__variance"]
+        and best.lam == study.best_params["lam"]
+    )
     assert study.best_value < 0.1
 
 

@@ -75,7 +75,9 @@ def test_pegasos_logistic_by_hand() -> None:
 
 
 def test_pegasos_mini_batch_by_hand() -> None:
-    run = reference.pegasos_linear([[1], [3]], [1, -1], [0, 1, 0, 0], lam=1.0, batch=2, checkpoints=[1])
+    run = reference.pegasos_linear(
+        [[1], [3]], [1, -1], [0, 1, 0, 0], lam=1.0, batch=2, checkpoints=[1]
+    )
     assert_allclose(run.snapshots[1], [-1.0])  # (1 - 3) / 2, both against w = 0
     assert_allclose(run.coefficients, [0.0])  # -1/2, then twice 1/4
     assert run.steps == 2
@@ -92,13 +94,17 @@ def test_pegasos_projection_by_hand() -> None:
 
 
 def test_pegasos_weights_by_hand() -> None:
-    run = reference.pegasos_linear([[1], [3]], [1, -1], [0, 1], lam=1.0, weights=[3, 1], checkpoints=[1])
+    run = reference.pegasos_linear(
+        [[1], [3]], [1, -1], [0, 1], lam=1.0, weights=[3, 1], checkpoints=[1]
+    )
     assert_allclose(run.snapshots[1], [1.5])
     assert_allclose(run.coefficients, [0.0])  # 0.75 - 0.5 * 3 / 2
 
 
 def test_a_tie_of_the_hinge_has_margin_zero_and_no_update() -> None:
-    run = reference.pegasos_linear([[1]], [1], [0, 0], lam=0.5)  # w = 2, shrunk to 1: y s = 1 exactly
+    run = reference.pegasos_linear(
+        [[1]], [1], [0, 0], lam=0.5
+    )  # w = 2, shrunk to 1: y s = 1 exactly
     assert run.decisions == [True, False]
     assert run.margin == 0
     assert_array_equal(run.coefficients, [1.0])
@@ -106,7 +112,9 @@ def test_a_tie_of_the_hinge_has_margin_zero_and_no_update() -> None:
 
 def test_perceptron_by_hand() -> None:
     epochs = [[0, 1]] * 20
-    line = reference.perceptron_linear([[2], [1]], [1, -1], epochs, constant=1.0, checkpoints=[1, 2, 3, 4])
+    line = reference.perceptron_linear(
+        [[2], [1]], [1, -1], epochs, constant=1.0, checkpoints=[1, 2, 3, 4]
+    )
     assert_array_equal([line.snapshots[t] for t in (1, 2, 3, 4)], [[2, 1], [1, 0], [1, 0], [0, -1]])
     assert_array_equal(line.coefficients, [2, -3])
     assert (line.epochs, line.steps, sum(line.decisions)) == (9, 18, 13)
@@ -131,7 +139,9 @@ def test_perceptron_flat_draws_and_no_stop() -> None:
 
 def test_sdca_hinge_by_hand() -> None:
     run = reference.sdca_linear([[1], [2]], [1, -1], [0, 1, 0], lam=0.5, checkpoints=[1, 2])
-    assert_array_equal([run.snapshots[1], run.snapshots[2], run.coefficients], [[1.0], [-0.5], [-0.5]])
+    assert_array_equal(
+        [run.snapshots[1], run.snapshots[2], run.coefficients], [[1.0], [-0.5], [-0.5]]
+    )
     assert run.dual is not None
     assert_array_equal(run.dual, [1.0, 0.75])
     assert run.losses == [1.0, 3.0, 1.5]
@@ -142,7 +152,9 @@ def test_sdca_hinge_by_hand() -> None:
 
 def test_sdca_logistic_by_hand() -> None:
     # theta = -1 solves theta + (1 + e) sigma(theta) = 0
-    assert reference.best_dual_logistic(0.0, 0.0, 1 + math.e, 1.0) == pytest.approx(1 / (1 + math.e), rel=1e-15)
+    assert reference.best_dual_logistic(0.0, 0.0, 1 + math.e, 1.0) == pytest.approx(
+        1 / (1 + math.e), rel=1e-15
+    )
     assert reference.best_dual_logistic(0.3, 0.0, 0.0, 2.0) == 1.0
     assert reference.best_dual_logistic(0.0, 0.0, 1.0, 0.0) == 0.0
 
@@ -151,16 +163,29 @@ def test_sdca_hinge_without_a_norm_goes_to_the_end_of_the_box() -> None:
     assert reference.best_dual_hinge(0.5, 0.0, 0.0, 2.0) == 2.0
     assert reference.best_dual_hinge(0.5, 3.0, 0.0, 2.0) == 0.0
     assert reference.best_dual_hinge(0.5, 1.0, 0.0, 2.0) == 0.5
-    assert_array_equal(reference.sdca_linear([[0.0], [1.0]], [1, -1], [0, 1], lam=1.0).dual, [0.5, 0.5])
+    assert_array_equal(
+        reference.sdca_linear([[0.0], [1.0]], [1, -1], [0, 1], lam=1.0).dual, [0.5, 0.5]
+    )
 
 
 def test_small_parts() -> None:
-    assert_array_equal(reference.one_vs_all("abca", "abc"), [[1, -1, -1, 1], [-1, 1, -1, -1], [-1, -1, 1, -1]])
+    assert_array_equal(
+        reference.one_vs_all("abca", "abc"), [[1, -1, -1, 1], [-1, 1, -1, -1], [-1, -1, 1, -1]]
+    )
     assert_array_equal(reference.relative_weights([1, 3], 2), [0.5, 1.5])
     assert_array_equal(reference.box([1, 3], 2, lam=0.5), [0.5, 1.5])
     assert_array_equal(reference.box(None, 4, lam=0.5), [0.5] * 4)
-    assert [reference.averaging_start(10, f) for f in (True, 1.0, 0.5, 0.25, 0.01)] == [0, 0, 5, 7, 9]
-    assert_allclose([reference.sigmoid(u) for u in (-1000, -1, 0, 1, 1000)], [0, 0.2689414213699951, 0.5, 0.7310585786300049, 1])
+    assert [reference.averaging_start(10, f) for f in (True, 1.0, 0.5, 0.25, 0.01)] == [
+        0,
+        0,
+        5,
+        7,
+        9,
+    ]
+    assert_allclose(
+        [reference.sigmoid(u) for u in (-1000, -1, 0, 1, 1000)],
+        [0, 0.2689414213699951, 0.5, 0.7310585786300049, 1],
+    )
     assert reference.loss_value("logistic", -1000.0) == 1000.0
     assert reference.loss_value("logistic", 1000.0) == 0.0
     assert [reference.loss_value("perceptron", z) for z in (-2.0, 0.0, 2.0)] == [2, 0, 0]
@@ -170,7 +195,9 @@ def test_small_parts() -> None:
 
 @given(st.floats(-30, 30))
 def test_the_pull_is_the_slope_of_the_loss(z: float) -> None:
-    slope = (reference.loss_value("logistic", z + 1e-5) - reference.loss_value("logistic", z - 1e-5)) / 2e-5
+    slope = (
+        reference.loss_value("logistic", z + 1e-5) - reference.loss_value("logistic", z - 1e-5)
+    ) / 2e-5
     assert slope == pytest.approx(-reference.sigmoid(-z), abs=1e-8)
 
 
@@ -191,10 +218,22 @@ def test_kernels_against_other_libraries() -> None:
     gram = reference.gram
     assert_allclose(gram(reference.linear, X, Z), X @ Z.T, rtol=1e-12, atol=1e-14)
     poly = pairwise.polynomial_kernel(X, Z, degree=3, gamma=1, coef0=2)
-    assert_allclose(gram(reference.polynomial, X, Z, degree=3, coef0=2), poly, rtol=1e-10, atol=1e-12)
-    assert_allclose(gram(reference.gaussian, X, Z, variance=3), pairwise.rbf_kernel(X, Z, gamma=1 / 6), rtol=1e-10)
-    assert_allclose(gram(reference.exponential, X, Z, scale=3), np.exp(-cdist(X, Z) / 3), rtol=1e-10)
-    assert_allclose(gram(reference.laplacian, X, Z, scale=3), pairwise.laplacian_kernel(X, Z, gamma=1 / 3), rtol=1e-10)
+    assert_allclose(
+        gram(reference.polynomial, X, Z, degree=3, coef0=2), poly, rtol=1e-10, atol=1e-12
+    )
+    assert_allclose(
+        gram(reference.gaussian, X, Z, variance=3),
+        pairwise.rbf_kernel(X, Z, gamma=1 / 6),
+        rtol=1e-10,
+    )
+    assert_allclose(
+        gram(reference.exponential, X, Z, scale=3), np.exp(-cdist(X, Z) / 3), rtol=1e-10
+    )
+    assert_allclose(
+        gram(reference.laplacian, X, Z, scale=3),
+        pairwise.laplacian_kernel(X, Z, gamma=1 / 3),
+        rtol=1e-10,
+    )
     assert_array_equal(gram(reference.gaussian, X), gram(reference.gaussian, X, X))
 
 
@@ -212,11 +251,20 @@ CHOICES: list[dict[str, Any]] = [
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("batch", [1, 4])
 @pytest.mark.parametrize("project", [False, True])
-def test_pegasos_linear_equals_kernel(choice: dict[str, Any], loss: str, batch: int, project: bool) -> None:
+def test_pegasos_linear_equals_kernel(
+    choice: dict[str, Any], loss: str, batch: int, project: bool
+) -> None:
     X, y = problem(3)
     K = X @ X.T
     draws = np.random.default_rng(4).integers(0, 12, 240)
-    options = {**choice, "loss": loss, "batch": batch, "project": project, "average": 0.3, "checkpoints": [1, 17]}
+    options = {
+        **choice,
+        "loss": loss,
+        "batch": batch,
+        "project": project,
+        "average": 0.3,
+        "checkpoints": [1, 17],
+    }
     line = reference.pegasos_linear(X, y, draws, 0.01, **options)
     kernel = reference.pegasos_kernel(K, y, draws, 0.01, **options)
     assert min(line.margin, kernel.margin) > 1e-10
@@ -230,9 +278,13 @@ def test_pegasos_linear_equals_kernel(choice: dict[str, Any], loss: str, batch: 
     for t in (1, 17):
         assert_allclose(line.snapshots[t], kernel.snapshots[t] @ rows, rtol=1e-9, atol=1e-10)
     scores = reference.scores_kernel(K, kernel.coefficients, constant)
-    assert_allclose(reference.scores_linear(X, line.coefficients, constant), scores, rtol=1e-9, atol=1e-10)
+    assert_allclose(
+        reference.scores_linear(X, line.coefficients, constant), scores, rtol=1e-9, atol=1e-10
+    )
     arguments = {"weights": choice.get("weights"), "constant": constant}
-    assert reference.primal_linear(loss, X, y, line.coefficients, 0.01, **arguments) == pytest.approx(
+    assert reference.primal_linear(
+        loss, X, y, line.coefficients, 0.01, **arguments
+    ) == pytest.approx(
         reference.primal_kernel(loss, K, y, kernel.coefficients, 0.01, **arguments), rel=1e-9
     )
 
@@ -321,7 +373,9 @@ def test_a_full_batch_is_a_subgradient_step_on_the_objective(loss: str) -> None:
     lam, weights = 0.4, np.arange(1.0, 13.0)
     batch = np.arange(12)
     draws = np.concatenate([batch, batch, batch])
-    run = reference.pegasos_linear(X, y, draws, lam, loss=loss, batch=12, weights=weights, checkpoints=[2, 3])
+    run = reference.pegasos_linear(
+        X, y, draws, lam, loss=loss, batch=12, weights=weights, checkpoints=[2, 3]
+    )
     before = run.snapshots[2]
     # the loss is evaluated at the shrunk vector, the regularizer's part is the shrinkage itself
     shrunk = (1 - 1 / 3) * before
@@ -330,9 +384,9 @@ def test_a_full_batch_is_a_subgradient_step_on_the_objective(loss: str) -> None:
         up, down = shrunk.copy(), shrunk.copy()
         up[j] += 1e-6
         down[j] -= 1e-6
-        difference = reference.primal_linear(loss, X, y, up, lam, weights=weights) - reference.primal_linear(
-            loss, X, y, down, lam, weights=weights
-        )
+        difference = reference.primal_linear(
+            loss, X, y, up, lam, weights=weights
+        ) - reference.primal_linear(loss, X, y, down, lam, weights=weights)
         slope[j] = difference / 2e-6 - lam * shrunk[j]
     assert_allclose(run.snapshots[3], shrunk - slope / (lam * 3), atol=1e-7)
 
@@ -356,12 +410,20 @@ def test_projection_keeps_the_norm_within_the_ball(seed: int, loss: str, lam: fl
 def test_pegasos_approaches_the_optimum(loss: str, project: bool) -> None:
     X, y = problem(12, m=20)
     weights = np.arange(1.0, 21.0)
-    best = reference.sdca_linear(X, y, permutations(0, 20, 200).ravel(), 0.1, loss=loss, weights=weights)
+    best = reference.sdca_linear(
+        X, y, permutations(0, 20, 200).ravel(), 0.1, loss=loss, weights=weights
+    )
     optimum = reference.primal_linear(loss, X, y, best.coefficients, 0.1, weights=weights)
     draws = np.random.default_rng(13).integers(0, 20, 8000)
-    run = reference.pegasos_linear(X, y, draws, 0.1, loss=loss, weights=weights, project=project, average=0.5)
+    run = reference.pegasos_linear(
+        X, y, draws, 0.1, loss=loss, weights=weights, project=project, average=0.5
+    )
     assert run.averaged is not None
-    assert optimum - 1e-9 <= reference.primal_linear(loss, X, y, run.averaged, 0.1, weights=weights) <= optimum + 0.002
+    assert (
+        optimum - 1e-9
+        <= reference.primal_linear(loss, X, y, run.averaged, 0.1, weights=weights)
+        <= optimum + 0.002
+    )
 
 
 @pytest.mark.parametrize("average", [True, 1.0, 0.5, 0.3, 0.01])
@@ -372,12 +434,18 @@ def test_averaging_is_the_mean_of_the_vectors(average: bool | float) -> None:
     first = 37 - math.ceil(average * 36)
     for run in (
         reference.pegasos_linear(X, y, draws.ravel(), 0.1, average=average, checkpoints=every),
-        reference.pegasos_kernel(X @ X.T, y, draws.ravel(), 0.1, project=True, average=average, checkpoints=every),
+        reference.pegasos_kernel(
+            X @ X.T, y, draws.ravel(), 0.1, project=True, average=average, checkpoints=every
+        ),
         reference.perceptron_linear(X, y, draws, stop=False, average=average, checkpoints=every),
-        reference.perceptron_kernel(X @ X.T, y, draws, stop=False, average=average, checkpoints=every),
+        reference.perceptron_kernel(
+            X @ X.T, y, draws, stop=False, average=average, checkpoints=every
+        ),
     ):
         assert run.averaged is not None
-        assert_allclose(run.averaged, np.mean([run.snapshots[t] for t in range(first, 37)], axis=0), atol=1e-12)
+        assert_allclose(
+            run.averaged, np.mean([run.snapshots[t] for t in range(first, 37)], axis=0), atol=1e-12
+        )
         assert_array_equal(run.snapshots[36], run.coefficients)
 
 
@@ -429,7 +497,9 @@ def test_an_example_of_weight_zero_is_not_there() -> None:
     hinge = reference.pegasos_linear([[1.0], [1.0]], [1, -1], [0, 1], 1.0, weights=[1, 0])
     assert hinge.decisions == [True, False]
     for loss in LOSSES:
-        dual = reference.sdca_linear([[1.0], [1.0]], [1, -1], [0, 1], 1.0, weights=[1, 0], loss=loss).dual
+        dual = reference.sdca_linear(
+            [[1.0], [1.0]], [1, -1], [0, 1], 1.0, weights=[1, 0], loss=loss
+        ).dual
         assert dual is not None and dual[1] == 0
 
 
@@ -437,7 +507,9 @@ def test_an_example_of_weight_zero_is_not_there() -> None:
 
 
 def optimal(loss: str, X: Any, y: Any, lam: float, **options: Any) -> reference.Run:
-    return reference.sdca_linear(X, y, permutations(1, len(y), 400).ravel(), lam, loss=loss, **options)
+    return reference.sdca_linear(
+        X, y, permutations(1, len(y), 400).ravel(), lam, loss=loss, **options
+    )
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -448,15 +520,21 @@ def test_sdca_reaches_the_optimum_of_scikit_learn(loss: str, lam: float, weighte
     weights = np.arange(1.0, 16.0) if weighted else np.ones(15)
     C = 1 / (lam * weights.sum())
     if loss == "hinge":
-        peer = LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=1e-10, max_iter=2_000_000, random_state=0)
+        peer = LinearSVC(
+            loss="hinge", C=C, fit_intercept=False, tol=1e-10, max_iter=2_000_000, random_state=0
+        )
     else:
         peer = LogisticRegression(C=C, fit_intercept=False, tol=1e-12, max_iter=10_000)
     peer.fit(X, y, sample_weight=weights)
     expected = reference.primal_linear(loss, X, y, peer.coef_[0], lam, weights=weights)
     run = optimal(loss, X, y, lam, weights=weights if weighted else None)
-    assert reference.primal_linear(loss, X, y, run.coefficients, lam, weights=weights) == pytest.approx(expected, abs=1e-6)
+    assert reference.primal_linear(
+        loss, X, y, run.coefficients, lam, weights=weights
+    ) == pytest.approx(expected, abs=1e-6)
     assert run.dual is not None
-    assert reference.dual(loss, X @ X.T, y, run.dual, lam, weights=weights) == pytest.approx(expected, abs=1e-6)
+    assert reference.dual(loss, X @ X.T, y, run.dual, lam, weights=weights) == pytest.approx(
+        expected, abs=1e-6
+    )
     assert_allclose(run.coefficients, peer.coef_[0], atol=1e-3)
 
 
@@ -468,7 +546,9 @@ def test_sdca_with_constant_feature_reaches_the_optimum(loss: str) -> None:
     found = reference.certificate(loss, X @ X.T, y, y * run.dual, 0.05, constant=1.0)
     assert 0 <= found.gap + 1e-12 <= 1e-6
     wide = np.column_stack([X, np.ones(15)])
-    assert found.primal == pytest.approx(reference.primal_linear(loss, wide, y, run.coefficients, 0.05), rel=1e-9)
+    assert found.primal == pytest.approx(
+        reference.primal_linear(loss, wide, y, run.coefficients, 0.05), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -498,7 +578,9 @@ def test_an_integer_weight_is_a_repeated_row(loss: str) -> None:
     repeated_X, repeated_y = np.repeat(X, weights, axis=0), np.repeat(y, weights)
     repeated = optimal(loss, repeated_X, repeated_y, 0.1)
     assert_allclose(once.coefficients, repeated.coefficients, atol=1e-6)
-    assert reference.primal_linear(loss, X, y, once.coefficients, 0.1, weights=weights) == pytest.approx(
+    assert reference.primal_linear(
+        loss, X, y, once.coefficients, 0.1, weights=weights
+    ) == pytest.approx(
         reference.primal_linear(loss, repeated_X, repeated_y, repeated.coefficients, 0.1), abs=1e-9
     )
 
@@ -518,14 +600,21 @@ def test_the_dual_never_falls_and_stays_in_its_box(seed: int, loss: str, lam: fl
 
 @given(st.floats(0, 1), st.floats(-50, 50), st.floats(0, 1e6), st.floats(1e-6, 1e4))
 @settings(deadline=None)
-def test_the_logistic_step_is_the_best_of_its_variable(part: float, z: float, k: float, C: float) -> None:
+def test_the_logistic_step_is_the_best_of_its_variable(
+    part: float, z: float, k: float, C: float
+) -> None:
     """No other point of a fine grid does better, and the derivative vanishes."""
     a = part * C
     new = reference.best_dual_logistic(a, z, k, C)
     assert 0 <= new <= C
 
     def objective(u: float) -> float:
-        return reference.times_log(u, C) + reference.times_log(C - u, C) + k / 2 * (u - a) ** 2 + z * (u - a)
+        return (
+            reference.times_log(u, C)
+            + reference.times_log(C - u, C)
+            + k / 2 * (u - a) ** 2
+            + z * (u - a)
+        )
 
     size = 1 + C + k * (new - a) ** 2 + abs(z * (new - a))
     for u in np.linspace(0, C, 201):
@@ -556,8 +645,12 @@ def test_the_gap_is_never_negative(
     found = reference.certificate(loss, K, y, c, lam, weights=weights, constant=constant)
     assert found.gap >= -1e-9 * (1 + abs(found.primal) + abs(found.dual))
     assert np.all((found.clipped >= 0) & (found.clipped <= reference.box(weights, 12, lam)))
-    best = reference.sdca_kernel(K, y, permutations(0, 12, 5).ravel(), lam, weights=weights, constant=constant, loss=loss)
-    better = reference.certificate(loss, K, y, best.coefficients, lam, weights=weights, constant=constant)
+    best = reference.sdca_kernel(
+        K, y, permutations(0, 12, 5).ravel(), lam, weights=weights, constant=constant, loss=loss
+    )
+    better = reference.certificate(
+        loss, K, y, best.coefficients, lam, weights=weights, constant=constant
+    )
     assert better.dual <= found.primal + 1e-9 * (1 + abs(found.primal))  # any D is below any P
     assert found.dual <= better.primal + 1e-9 * (1 + abs(found.dual))
 

@@ -37,7 +37,15 @@ from pegasos.program.pages.page import make_page
 from pegasos.program.pages.rendering import embedded
 from pegasos.program.pages.wording import kernel_text, named_values, number_text
 from pegasos.program.records import codec
-from pegasos.program.records.pages import DataRecord, KeptCell, MapRecord, Mistake, PageRecord, RowsRecord, ShownRow
+from pegasos.program.records.pages import (
+    DataRecord,
+    KeptCell,
+    MapRecord,
+    Mistake,
+    PageRecord,
+    RowsRecord,
+    ShownRow,
+)
 from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, TuneRecord
 from pegasos.program.records.studies import (
     Better,
@@ -64,12 +72,18 @@ LIMIT = 5_000_000
 @pytest.fixture(scope="module")
 def digits():
     X, y = load_digits(return_X_y=True)
-    return Dataset("digits", X[:300], [Column(f"pixel{j}") for j in range(64)], y[:300], image=(8, 8))
+    return Dataset(
+        "digits", X[:300], [Column(f"pixel{j}") for j in range(64)], y[:300], image=(8, 8)
+    )
 
 
 @pytest.fixture(scope="module")
 def sweep(digits):
-    grid = {"kernel": [None, Gaussian("scale"), Polynomial(3)], "lam": [1e-5, 1e-3, 1e-1], "n_iter": [100, 1000]}
+    grid = {
+        "kernel": [None, Gaussian("scale"), Polynomial(3)],
+        "lam": [1e-5, 1e-3, 1e-1],
+        "n_iter": [100, 1000],
+    }
     search = SweepCV(Pegasos(random_state=0), grid, cv=3, return_train_score=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -82,7 +96,11 @@ def recorded(sweep, digits):
 
 
 def data_of(page):
-    return json.loads(re.search(r'<script type="application/json" id="report-data">(.*?)</script>', page.html, re.DOTALL)[1])
+    return json.loads(
+        re.search(
+            r'<script type="application/json" id="report-data">(.*?)</script>', page.html, re.DOTALL
+        )[1]
+    )
 
 
 def fake(cells=4, classes=3, names=None):
@@ -92,20 +110,29 @@ def fake(cells=4, classes=3, names=None):
     steps = [int(each) for each in 100 * (1 + np.arange(-(-cells // len(lams))))]
     listed = []
     for number in range(cells):
-        setting = Setting("pegasos", None, float(lams[number % len(lams)]), Stop("n_iter", steps[number // len(lams)]))
+        setting = Setting(
+            "pegasos",
+            None,
+            float(lams[number % len(lams)]),
+            Stop("n_iter", steps[number // len(lams)]),
+        )
         value = 0.1 + number / (2 * cells)
         listed.append(CellRecord(number, setting, value, 0.01, [value]))
     flat = [part for k in range(classes) for part in (k, k, 9, k, (k + 1) % classes, 1)]
     return PageRecord(
         kind="tune",
-        data=DataRecord("made", rows=10 * classes, features=2, classes=list(names), counts=[10] * classes),
+        data=DataRecord(
+            "made", rows=10 * classes, features=2, classes=list(names), counts=[10] * classes
+        ),
         made={"pegasos": "0"},
         folds=3,
         cells=listed,
         best=0,
         simplest=cells - 1,
         kept={"0": KeptCell(flat, [Mistake(1, 0, 1, [1, 0], [0.5, -0.5])])},
-        rows=RowsRecord(columns=["width", "height"], shown={"1": ShownRow(2, values=[1.5, "a word"])}),
+        rows=RowsRecord(
+            columns=["width", "height"], shown={"1": ShownRow(2, values=[1.5, "a word"])}
+        ),
     )
 
 
@@ -135,7 +162,9 @@ def test_sweep_page_tells_the_choice_and_how_to_repeat_it(recorded):
 
 def test_page_needs_no_network(recorded):
     page = make_page(recorded)
-    outside = re.sub(r"<script>.*?</script>", "", page.html, flags=re.DOTALL)  # namespaces in Vega's own code are no requests
+    outside = re.sub(
+        r"<script>.*?</script>", "", page.html, flags=re.DOTALL
+    )  # namespaces in Vega's own code are no requests
     assert not re.search(r"""(?:src|href|url)\s*[=(]\s*["']?(?:https?:)?//""", outside)
     assert "default-src 'none'" in page.html
 
@@ -143,7 +172,10 @@ def test_page_needs_no_network(recorded):
 def test_commands_rebuild_their_cells(recorded):
     commands = [cell["command"] for cell in data_of(make_page(recorded))["grid"]["cells"]]
     assert len(set(commands)) == len(commands)
-    assert any("--kernel polynomial:3" in each and "--lam 0.001" in each and "--n-iter 1000" in each for each in commands)
+    assert any(
+        "--kernel polynomial:3" in each and "--lam 0.001" in each and "--n-iter 1000" in each
+        for each in commands
+    )
     assert all(each.startswith("pegasos train digits -m pegasos") for each in commands)
 
 
@@ -153,7 +185,9 @@ def test_python_lines_are_the_choice(recorded, sweep):
     lines = text[text.index("from pegasos import Pegasos") :].partition("model.fit(X, y)")[0]
     exec(lines, scope)  # our own text
     ours, theirs = scope["model"].get_params(), sweep.best_estimator_.get_params()
-    assert {name: repr(value) for name, value in ours.items()} == {name: repr(value) for name, value in theirs.items()}
+    assert {name: repr(value) for name, value in ours.items()} == {
+        name: repr(value) for name, value in theirs.items()
+    }
 
 
 def test_confusions_are_those_of_the_out_of_fold_labels(recorded, sweep, digits):
@@ -180,7 +214,9 @@ def test_sweep_without_rows_or_store(sweep, digits):
 
 
 def test_other_scores_are_shown_as_they_are(digits):
-    search = SweepCV(Perceptron(random_state=0), {"epochs": [1, 3]}, cv=3, scoring="f1_macro").fit(digits.X, digits.y)
+    search = SweepCV(Perceptron(random_state=0), {"epochs": [1, 3]}, cv=3, scoring="f1_macro").fit(
+        digits.X, digits.y
+    )
     found = record_sweep(search, digits, tsne=False)
     assert found.measure == Measure("f1_macro", least=False, percent=False)
     assert found.cells[0].value == pytest.approx(search.cv_results_["mean_test_score"][0], abs=1e-6)
@@ -203,7 +239,9 @@ def test_thousands_of_cells_keep_the_page_small():
 
 
 def test_without_a_refit(digits):
-    search = SweepCV(Perceptron(random_state=0), {"epochs": [1, 3]}, cv=3, refit=False).fit(digits.X, digits.y)
+    search = SweepCV(Perceptron(random_state=0), {"epochs": [1, 3]}, cv=3, refit=False).fit(
+        digits.X, digits.y
+    )
     found = record_sweep(search, digits, tsne=False)
     assert found.boundary is None
     assert "Decision boundary" not in make_page(found).html
@@ -225,7 +263,9 @@ def test_frames_with_words_and_gaps():
     polars = pytest.importorskip("polars")
     from pegasos.program.pipelines import make_recipe
 
-    frame = polars.DataFrame({"size": [1.0, None, 3.0, 4.0] * 10, "colour": ["red", "blue", None, "red"] * 10})
+    frame = polars.DataFrame(
+        {"size": [1.0, None, 3.0, 4.0] * 10, "colour": ["red", "blue", None, "red"] * 10}
+    )
     y = np.array(["a", "b"] * 20)
     dataset = Dataset("frame", frame, [Column("size"), Column("colour", "text")], y)
     recipe = make_recipe(dataset, Pegasos(random_state=0))
@@ -243,7 +283,15 @@ def test_hostile_names_stay_text():
     found = fake(4, 4, names)
     place = MapRecord("PCA", 4, [0, 1], [0, 1], [[0.0, 0.0], [1.0, 1.0]], [False, True])
     rows = replace(found.rows, columns=[HOSTILE, "</script>"], map=place)
-    page = make_page(replace(found, data=replace(found.data, name=HOSTILE), rows=rows, command=HOSTILE, advice=[HOSTILE]))
+    page = make_page(
+        replace(
+            found,
+            data=replace(found.data, name=HOSTILE),
+            rows=rows,
+            command=HOSTILE,
+            advice=[HOSTILE],
+        )
+    )
     assert HOSTILE not in page.html
     assert "alert(2)</script>" not in page.html
     assert data_of(page)["classes"] == names
@@ -258,7 +306,9 @@ def test_json_in_a_script_element_cannot_end_it():
 
 
 def test_tables_escape_what_their_format_needs():
-    table = Table("t", "T", [("a", "a_1", "text"), ("b", "b", "percent")], [{"a": "x|<y>&_%", "b": 0.125}])
+    table = Table(
+        "t", "T", [("a", "a_1", "text"), ("b", "b", "percent")], [{"a": "x|<y>&_%", "b": 0.125}]
+    )
     assert table.as_csv() == "a_1,b\nx|<y>&_%,0.125\n"
     assert "x\\|&lt;y>&_%" in table.as_markdown()
     assert r"x|<y>\&\_\% & 12.50 \%" in table.as_latex()
@@ -269,10 +319,18 @@ def test_tables_escape_what_their_format_needs():
 
 def test_model_page(tmp_path):
     X, y = make_blobs(200, centers=2, n_features=4, random_state=1, cluster_std=6.0)
-    model = Pipeline([("scale", StandardScaler()), ("learner", SDCA(finish=False, random_state=0))]).fit(X, y)
+    model = Pipeline(
+        [("scale", StandardScaler()), ("learner", SDCA(finish=False, random_state=0))]
+    ).fit(X, y)
     page = report(model, X, y, columns=["a", "b", "c", "d"], tsne=False)
-    assert {"weights", "curve-1", "features", "correlations", "confusion", "boundary"} <= set(page.charts())
-    save(model, tmp_path / "my.model", card={"classes": {"0": 100, "1": 100}, "errors": "no dictionary", "data": 3})
+    assert {"weights", "curve-1", "features", "correlations", "confusion", "boundary"} <= set(
+        page.charts()
+    )
+    save(
+        model,
+        tmp_path / "my.model",
+        card={"classes": {"0": 100, "1": 100}, "errors": "no dictionary", "data": 3},
+    )
     assert "my.model" in report(tmp_path / "my.model").html
     on_rows = report(tmp_path / "my.model", X, y, tsne=False)
     wrong = int((model.predict(X) != y).sum())
@@ -297,11 +355,16 @@ def test_run_folder(tmp_path, recorded):
 def test_records_come_back_as_they_were(tmp_path, recorded, sweep, digits):
     model = record_model(sweep.best_estimator_, digits, tsne=False)
     for record in (recorded, model, record_experiment(sweep, digits, "e"), fake()):
-        assert codec.to_json(codec.load(PageRecord, save_record(tmp_path, record))) == codec.to_json(record)
+        assert codec.to_json(
+            codec.load(PageRecord, save_record(tmp_path, record))
+        ) == codec.to_json(record)
 
 
 def test_run_folder_of_tune_without_a_page_record(tmp_path):
-    cells = [CellRecord(k, Setting("sdca", None, lam), value, 0.01) for k, (lam, value) in enumerate([(0.01, 0.1), (0.1, 0.2)])]
+    cells = [
+        CellRecord(k, Setting("sdca", None, lam), value, 0.01)
+        for k, (lam, value) in enumerate([(0.01, 0.1), (0.1, 0.2)])
+    ]
     count = ErrorCount(20, 2, 0.1, 0.01, 0.3)
     made = {
         "data": "my",
@@ -322,16 +385,26 @@ def test_run_folder_of_tune_without_a_page_record(tmp_path):
         "simplest": 0,
         "errors": {"test": count},
     }
-    made |= {"honest": Estimate(0.11, 0.1, 0.2, "m"), "advice": [Advice("lam", 0.01, "smaller")], "folder": "f", "model": "m"}
+    made |= {
+        "honest": Estimate(0.11, 0.1, 0.2, "m"),
+        "advice": [Advice("lam", 0.01, "smaller")],
+        "folder": "f",
+        "model": "m",
+    }
     names = {field.name for field in dataclasses.fields(TuneRecord)}
-    extra = {name: None for name in names if name not in made} | {"command": "pegasos tune my.csv", "seconds": 1.0}
+    extra = {name: None for name in names if name not in made} | {
+        "command": "pegasos tune my.csv",
+        "seconds": 1.0,
+    }
     extra |= {"decision": Decision("folds", 5, None, 80, 100, all_wanted=True)}
     codec.save(tmp_path / "summary.json", TuneRecord(**made, **extra))
     page = report(tmp_path)
     assert "lies on the border of the grid" in page.html
     assert "2 of 20 rows" in page.html
     assert "The saved model was refitted after that, on all 100 rows." in page.html
-    assert [cell["test"]["value"] for cell in data_of(page)["grid"]["cells"]] == pytest.approx([0.1, 0.2])
+    assert [cell["test"]["value"] for cell in data_of(page)["grid"]["cells"]] == pytest.approx(
+        [0.1, 0.2]
+    )
 
 
 @pytest.mark.parametrize(
@@ -342,7 +415,10 @@ def test_run_folder_of_tune_without_a_page_record(tmp_path):
         ({"summary.json": "{"}, "damaged"),
         ({"report.json": "{"}, "damaged"),
         ({"results.json": "[]"}, "another version of pegasos"),
-        ({"report.json": '{"form": 1, "kind": "sweep"}'}, "report.json was written by another version of pegasos"),
+        (
+            {"report.json": '{"form": 1, "kind": "sweep"}'},
+            "report.json was written by another version of pegasos",
+        ),
     ],
 )
 def test_what_is_no_run_is_refused(tmp_path, content, why):
@@ -360,7 +436,9 @@ def test_records_of_another_version_are_refused(tmp_path, recorded):
     found = json.loads(path.read_text())
     for change in ({"version": 1}, {"cells": [{"number": 0}]}, {"folds": "three"}, {"kept": None}):
         path.write_text(json.dumps({**found, **change}))
-        with pytest.raises(codec.OtherVersion, match=r"report\.json was written by another version of pegasos"):
+        with pytest.raises(
+            codec.OtherVersion, match=r"report\.json was written by another version of pegasos"
+        ):
             report(tmp_path)
 
 
@@ -372,7 +450,12 @@ def study_results():
         for steps in (100, 1000)
     ]
     cells = [
-        study_cell("as written", each, 0.1 * each.lam + 0.01 * (split == "test") + 10 / each.stop.count, split)
+        study_cell(
+            "as written",
+            each,
+            0.1 * each.lam + 0.01 * (split == "test") + 10 / each.stop.count,
+            split,
+        )
         for each in settings
         for split in ("test", "train")
     ]
@@ -389,17 +472,46 @@ def study_results():
         "words": {},
     }
     texts = {"times": "one fold\n\n| a |", "words": "only words"}
-    made = {"study": "mine", "title": "A study", "protocol": "as printed", "data": StudyData("digits", 300, False, "f")}
-    made |= {"seeds": [0], "quick": False, "numbers": [number("reproduced", ""), number("differs", "w")]}
-    made |= {"readings": [ReadingFit("g", "r", 2, 1, 0.5, 0.5, True)], "claims": [Claim("c", "holds", "e")]}
-    made |= {"extras": [ExtraRecord(name, name, texts.get(name, ""), content) for name, content in contents.items()]}
-    made |= {"better": [Better("best", 0.01, against="0.02")], "findings": "what was found", "cells": cells}
-    return StudyRecord(**made, seconds={"as written": 1.0}, made={"pegasos": "0"}, total_seconds=2.0, folder="runs/mine")
+    made = {
+        "study": "mine",
+        "title": "A study",
+        "protocol": "as printed",
+        "data": StudyData("digits", 300, False, "f"),
+    }
+    made |= {
+        "seeds": [0],
+        "quick": False,
+        "numbers": [number("reproduced", ""), number("differs", "w")],
+    }
+    made |= {
+        "readings": [ReadingFit("g", "r", 2, 1, 0.5, 0.5, True)],
+        "claims": [Claim("c", "holds", "e")],
+    }
+    made |= {
+        "extras": [
+            ExtraRecord(name, name, texts.get(name, ""), content)
+            for name, content in contents.items()
+        ]
+    }
+    made |= {
+        "better": [Better("best", 0.01, against="0.02")],
+        "findings": "what was found",
+        "cells": cells,
+    }
+    return StudyRecord(
+        **made,
+        seconds={"as written": 1.0},
+        made={"pegasos": "0"},
+        total_seconds=2.0,
+        folder="runs/mine",
+    )
 
 
 def study_cell(experiment, setting, error, split="test"):
     names = ["kernel", "lam", "n_iter"]
-    return StudyCell(experiment, setting, names, "argmax", split, rows=300, error=error, spread=None, seeds=1)
+    return StudyCell(
+        experiment, setting, names, "argmax", split, rows=300, error=error, spread=None, seeds=1
+    )
 
 
 def save_study(folder, record):
@@ -409,7 +521,13 @@ def save_study(folder, record):
 def test_study_page(tmp_path):
     save_study(tmp_path, study_results())
     page = report(tmp_path)
-    for words in ("not the report&#39;s data", "what was found", "only words", "reproduced", "pegasos study mine --seeds 1"):
+    for words in (
+        "not the report&#39;s data",
+        "what was found",
+        "only words",
+        "reproduced",
+        "pegasos study mine --seeds 1",
+    ):
         assert words in page.html
     assert {"extra-tsne", "extra-times", "extra-classes"} <= set(page.charts())
     grid = data_of(page)["grid"]
@@ -420,18 +538,30 @@ def test_study_page(tmp_path):
 
 def test_study_page_with_what_its_sweep_kept(tmp_path, sweep, digits):
     errors = 1 - sweep.cv_results_["mean_test_score"]
-    cells = [study_cell(name, setting, error) for name in "ef" for setting, error in zip(sweep.settings_, errors, strict=True)]
+    cells = [
+        study_cell(name, setting, error)
+        for name in "ef"
+        for setting, error in zip(sweep.settings_, errors, strict=True)
+    ]
     save_study(tmp_path, replace(study_results(), cells=cells))
     save_record(tmp_path, record_experiment(sweep, digits, "e"))
     data = data_of(report(tmp_path))
     assert set(data["kept"]) == {str(number) for number in range(18)}
     assert data["grid"]["cells"][0]["command"].startswith("pegasos train digits -m pegasos")
-    save_record(tmp_path, join_experiments([record_experiment(sweep, digits, "e"), record_experiment(sweep, digits, "f")]))
+    save_record(
+        tmp_path,
+        join_experiments(
+            [record_experiment(sweep, digits, "e"), record_experiment(sweep, digits, "f")]
+        ),
+    )
     assert set(data_of(report(tmp_path))["kept"]) == {str(number) for number in range(36)}
 
 
 def test_cells_of_a_report_s_own_program_have_no_setting(tmp_path):
-    own = [StudyCell("emulated", None, [], "argmax", "test", 300, 0.2 + lam, None, 1, {"lam": lam}) for lam in (0.1, 0.2)]
+    own = [
+        StudyCell("emulated", None, [], "argmax", "test", 300, 0.2 + lam, None, 1, {"lam": lam})
+        for lam in (0.1, 0.2)
+    ]
     found = study_results()
     save_study(tmp_path, replace(found, cells=[*found.cells, *own]))
     cells = data_of(report(tmp_path))["grid"]["cells"]
@@ -457,7 +587,15 @@ def test_charts_follow_their_schema(recorded):
 
 
 def test_figures_and_tables_as_files(tmp_path, recorded):
-    small = replace(recorded, cells=recorded.cells[:4], best=0, simplest=1, kept={}, rows=RowsRecord(), boundary=None)
+    small = replace(
+        recorded,
+        cells=recorded.cells[:4],
+        best=0,
+        simplest=1,
+        kept={},
+        rows=RowsRecord(),
+        boundary=None,
+    )
     page = make_page(small)
     page.write(tmp_path, figures=True)
     written = {path.name for path in (tmp_path / "figures").iterdir()}
@@ -473,7 +611,15 @@ def test_figures_and_tables_as_files(tmp_path, recorded):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(1e-5, "1e-5"), (1e-4, "1e-4"), (0.001, "0.001"), (2.5e-7, "2.5e-7"), (10.0, "10"), (0.0, "0"), (1e6, "1e6")],
+    [
+        (1e-5, "1e-5"),
+        (1e-4, "1e-4"),
+        (0.001, "0.001"),
+        (2.5e-7, "2.5e-7"),
+        (10.0, "10"),
+        (0.0, "0"),
+        (1e6, "1e6"),
+    ],
 )
 def test_numbers_on_axes(value, text):
     assert number_text(value) == text
@@ -490,17 +636,34 @@ def test_kernels_in_short():
 
 def grid_of(settings, values=None):
     values = values or [0.1 + k / 100 for k in range(len(settings))]
-    cells = [CellRecord(k, setting, value, 0.01) for k, (setting, value) in enumerate(zip(settings, values, strict=True))]
+    cells = [
+        CellRecord(k, setting, value, 0.01)
+        for k, (setting, value) in enumerate(zip(settings, values, strict=True))
+    ]
     return Grid(points_of(cells, [""] * len(cells)), Measure("error"), 0, 0)
 
 
 def test_kernels_on_an_axis_stand_by_name_then_number():
-    kernels = [Polynomial(3), Gaussian(10.0), None, Gaussian(2.0), Exponential("2 scale"), Gaussian("0.5 scale"), Polynomial(2)]
+    kernels = [
+        Polynomial(3),
+        Gaussian(10.0),
+        None,
+        Gaussian(2.0),
+        Exponential("2 scale"),
+        Gaussian("0.5 scale"),
+        Polynomial(2),
+    ]
     part, axis = grid_of([Setting("pegasos", kernel, 0.1) for kernel in kernels]).axes
     assert axis.labels[:2] == ["linear", "exponential, 2 × usual scale"]
-    assert axis.labels[2:5] == ["gaussian, 0.5 × usual variance", "gaussian, variance 2", "gaussian, variance 10"]
+    assert axis.labels[2:5] == [
+        "gaussian, 0.5 × usual variance",
+        "gaussian, variance 2",
+        "gaussian, variance 10",
+    ]
     assert axis.labels[5:] == ["polynomial, degree 2", "polynomial, degree 3"]
-    assert part.part and part.name == "polynomial degree"  # Gaussians are told in two units, which make no axis
+    assert (
+        part.part and part.name == "polynomial degree"
+    )  # Gaussians are told in two units, which make no axis
 
 
 def test_values_that_look_alike_have_labels_that_differ():
@@ -517,9 +680,14 @@ def test_lam_stands_down_and_steps_across():
 
 
 def test_what_does_not_vary_around_a_cell_is_no_axis_of_its_first_view():
-    kernels = [Setting("sdca", kernel, lam) for kernel in (None, Gaussian(2.0)) for lam in (0.1, 0.2)]
+    kernels = [
+        Setting("sdca", kernel, lam) for kernel in (None, Gaussian(2.0)) for lam in (0.1, 0.2)
+    ]
     alone = [Setting("logistic", Polynomial(3), lam) for lam in (0.1, 0.2)]
-    assert set(grid_of([*kernels, *alone]).described["first"].values()) == {("lam", "kernel"), ("lam", "")}
+    assert set(grid_of([*kernels, *alone]).described["first"].values()) == {
+        ("lam", "kernel"),
+        ("lam", ""),
+    }
 
 
 def test_limits_of_epochs_are_named_where_they_differ():
@@ -531,21 +699,33 @@ def test_limits_of_epochs_are_named_where_they_differ():
 
 def test_steps_of_preparation_are_axes(digits):
     pipe = Pipeline([("scale", StandardScaler()), ("learner", Pegasos(n_iter=50, random_state=0))])
-    grid = {"scale": [StandardScaler(), MinMaxScaler(), "passthrough"], "learner__class_weight": [None, {0: 2.0}]}
+    grid = {
+        "scale": [StandardScaler(), MinMaxScaler(), "passthrough"],
+        "learner__class_weight": [None, {0: 2.0}],
+    }
     search = SweepCV(pipe, grid, cv=2).fit(digits.X, digits.y)
     found = record_sweep(search, None)
     axes = {axis.name: axis.labels for axis in axes_of(points_of(found.cells, [""] * 6))}
     assert axes == {"scale": ["StandardScaler", "MinMaxScaler", "–"], "class_weight": ["–", "0: 2"]}
-    settings = [Setting("pegasos", None, 0.1, options=options) for options in ((), (("sampling", "uniform"),))]
+    settings = [
+        Setting("pegasos", None, 0.1, options=options)
+        for options in ((), (("sampling", "uniform"),))
+    ]
     settings.append(Setting("sdca", None, 0.1, options=(("tol", 0.1),)))
     named = named_values(settings)
-    assert [values["sampling"] for values in named[:2]] == ["permutation", "uniform"]  # a default has a name, too
+    assert [values["sampling"] for values in named[:2]] == [
+        "permutation",
+        "uniform",
+    ]  # a default has a name, too
     assert "tol" not in named[2]  # the same for all cells of its model
     assert "class_weight\xa0=\xa00: 2" in make_page(found).html
 
 
 def test_dataset_may_be_given_as_it_is(sweep, digits):
-    assert "digits: tuning run" in report(sweep, dataclasses.replace(digits, name="digits"), tsne=False).html
+    assert (
+        "digits: tuning run"
+        in report(sweep, dataclasses.replace(digits, name="digits"), tsne=False).html
+    )
 
 
 class Mine(Kernel):
@@ -580,7 +760,9 @@ def test_kernels_that_no_command_line_can_express(digits, kernels, tmp_path):
     for page in (make_page(record), report(tmp_path)):
         commands = [cell["command"] for cell in data_of(page)["grid"]["cells"]]
         assert [each is None for each in commands] == [False, False] + [True, True] * len(kernels)
-        labels = next(axis["labels"] for axis in data_of(page)["grid"]["axes"] if axis["name"] == "kernel")
+        labels = next(
+            axis["labels"] for axis in data_of(page)["grid"]["axes"] if axis["name"] == "kernel"
+        )
         assert len(set(labels)) == 1 + len(kernels)
         assert "No command line can express this cell" in page.html
 
@@ -626,7 +808,9 @@ def test_pages_of_frames_with_words(kind):
     size = random.normal(size=90)
     frame = pd.DataFrame({"size": size, "colour": random.choice(["red", "blue"], 90)})
     y = np.where(size + random.normal(size=90) > 0, "big", "small")
-    encode = make_column_transformer((StandardScaler(), ["size"]), (OneHotEncoder(sparse_output=False), ["colour"]))
+    encode = make_column_transformer(
+        (StandardScaler(), ["size"]), (OneHotEncoder(sparse_output=False), ["colour"])
+    )
     model = make_pipeline(encode, SDCA(random_state=0))
     page = report(model.fit(frame, y), frame, y)
     assert "colour" in page.html and "Confusion matrix" in page.html
@@ -657,6 +841,9 @@ def test_links_inside_a_notebook_stay_in_the_frame(recorded):
 
 def test_curves_of_scores_do_not_start_at_zero():
     axis = {"title": "λ", "ticks": None, "scale": {}}
-    for measure, zero in ((Measure("error"), True), (Measure("roc-auc", least=False, percent=False), False)):
+    for measure, zero in (
+        (Measure("error"), True),
+        (Measure("roc-auc", least=False, percent=False), False),
+    ):
         chart = grid_charts.lines([], axis, axis, measure, "folds", logarithmic=False)
         assert chart["layer"][1]["encoding"]["y"]["scale"]["zero"] is zero

@@ -27,7 +27,9 @@ from pegasos.search.settings import Opaque
 from test_report import HOSTILE, fake, save_study, study_results
 
 pytest.importorskip("vl_convert")
-selenium = pytest.importorskip("selenium", reason="the browser tests need selenium: pip install selenium")
+selenium = pytest.importorskip(
+    "selenium", reason="the browser tests need selenium: pip install selenium"
+)
 
 from selenium.webdriver import Keys  # noqa: E402
 
@@ -43,7 +45,9 @@ def pages(tmp_path_factory):
     for cell in half:
         value = cell.value + 0.4
         other = replace(cell.setting, kernel=Gaussian(2.0))
-        cells.append(replace(cell, number=cell.number + 4, setting=other, value=value, train=value / 2))
+        cells.append(
+            replace(cell, number=cell.number + 4, setting=other, value=value, train=value / 2)
+        )
     found = replace(
         found,
         cells=[*half, *cells],
@@ -53,14 +57,27 @@ def pages(tmp_path_factory):
         rows=RowsRecord(
             columns=[HOSTILE, "b"],
             shown={"1": ShownRow(2, values=[1.5, HOSTILE])},
-            map=MapRecord("PCA", 3, [0, 1, 2], [0, 1, 2], [[0.0, 0.0], [1.0, 1.0], [2.0, 0.0]], [False, True, False]),
+            map=MapRecord(
+                "PCA",
+                3,
+                [0, 1, 2],
+                [0, 1, 2],
+                [[0.0, 0.0], [1.0, 1.0], [2.0, 0.0]],
+                [False, True, False],
+            ),
         ),
     )
-    written = {"sweep": make_page(found).save(folder / "sweep.html"), "one": make_page(fake(1, 2)).save(folder / "one.html")}
+    written = {
+        "sweep": make_page(found).save(folder / "sweep.html"),
+        "one": make_page(fake(1, 2)).save(folder / "one.html"),
+    }
     (folder / "study").mkdir()
     save_study(folder / "study", study_results())
     written["study"] = report(folder / "study").save(folder / "study.html")
-    opaque = [replace(cell, setting=replace(cell.setting, kernel=Opaque("mine"))) for cell in fake(4).cells]
+    opaque = [
+        replace(cell, setting=replace(cell.setting, kernel=Opaque("mine")))
+        for cell in fake(4).cells
+    ]
     written["own"] = make_page(replace(fake(4), cells=opaque)).save(folder / "own.html")
     return written
 
@@ -108,7 +125,10 @@ def test_picker_changes_the_heatmap(browser, pages):
     assert len(after) == len(before) == 4
     assert after != before
     browser.find_element("id", "pick-across").send_keys("kernel")
-    until(browser, "return [...document.querySelectorAll('#heat-test text')].some(t => t.textContent === 'gaussian, variance 2')")
+    until(
+        browser,
+        "return [...document.querySelectorAll('#heat-test text')].some(t => t.textContent === 'gaussian, variance 2')",
+    )
 
 
 def test_colours_by_column(browser, pages):
@@ -125,12 +145,19 @@ def test_click_and_enter_choose_a_cell(browser, pages):
     # The cells of the choice, of another kept cell, and of one that was not kept.
     path = "return [...document.querySelectorAll('#heat-test path[tabindex]')].find(p => p.__data__.datum.cell === {})"
     browser.execute_script(
-        path.format(1).replace("return", "const p =") + "; p.scrollIntoView({block: 'center', behavior: 'instant'})"
+        path.format(1).replace("return", "const p =")
+        + "; p.scrollIntoView({block: 'center', behavior: 'instant'})"
     )
     item = browser.execute_script(path.format(1))
     selenium.webdriver.ActionChains(browser).move_to_element(item).click().perform()
-    until(browser, f"return document.getElementById('confusion-table').textContent !== {json.dumps(first)}")
-    assert "rows were kept for leading cells only" in browser.find_element("id", "mistakes-remark").text
+    until(
+        browser,
+        f"return document.getElementById('confusion-table').textContent !== {json.dumps(first)}",
+    )
+    assert (
+        "rows were kept for leading cells only"
+        in browser.find_element("id", "mistakes-remark").text
+    )
     other = browser.execute_script(path.format(2))
     browser.execute_script("arguments[0].focus()", other)
     other.send_keys(Keys.ENTER)
@@ -142,7 +169,10 @@ def test_click_and_enter_choose_a_cell(browser, pages):
     assert moved.tag_name == "path" and moved != other
     moved.send_keys(Keys.ENTER)
     until(browser, "return !document.getElementById('panel-kept').hidden")
-    assert browser.execute_script("return document.querySelectorAll('#heat-test path.picked').length") == 1
+    assert (
+        browser.execute_script("return document.querySelectorAll('#heat-test path.picked').length")
+        == 1
+    )
 
 
 def test_what_no_command_line_can_express(browser, pages):
@@ -173,20 +203,28 @@ def test_rates_instead_of_counts(browser, pages):
 def test_hostile_labels_stay_text(browser, pages):
     look(browser, pages["sweep"])
     assert HOSTILE in browser.execute_script("return document.querySelector('h1').textContent")
-    labels = browser.execute_script("return [...document.querySelectorAll('#confusion text')].map(t => t.textContent)")
+    labels = browser.execute_script(
+        "return [...document.querySelectorAll('#confusion text')].map(t => t.textContent)"
+    )
     assert any(label.startswith("<script>") for label in labels)
-    assert HOSTILE in browser.execute_script("return document.getElementById('mistakes').textContent")
+    assert HOSTILE in browser.execute_script(
+        "return document.getElementById('mistakes').textContent"
+    )
     assert browser.execute_script("return document.querySelectorAll('script').length") == 4
     assert browser.execute_script("return document.querySelectorAll('img').length") == 0
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
 
 
 @pytest.mark.parametrize(("paper", "theme"), [("#fff", "light"), ("#111", "dark")])
-def test_in_a_notebook_the_page_has_a_frame_of_its_own_and_the_notebook_s_theme(browser, tmp_path, paper, theme):
+def test_in_a_notebook_the_page_has_a_frame_of_its_own_and_the_notebook_s_theme(
+    browser, tmp_path, paper, theme
+):
     frame = make_page(fake(4, 3))._repr_html_()
     text = f"<!doctype html><title>notebook</title><body style='background: {paper}'><div>{frame}</div>"
     (tmp_path / "notebook.html").write_text(text, encoding="utf-8")
-    open_page(browser, tmp_path / "notebook.html", dark=theme == "light")  # the system prefers the other one
+    open_page(
+        browser, tmp_path / "notebook.html", dark=theme == "light"
+    )  # the system prefers the other one
     browser.switch_to.frame(0)
     until(browser, "return document.querySelectorAll('#heat-test path[tabindex]').length === 4")
     until(browser, f"return document.documentElement.dataset.theme === '{theme}'")
@@ -210,7 +248,9 @@ def test_tables_sort_by_click_and_key(browser, pages):
     column = f"const t = {table}, at = [...t.tHead.rows[0].cells].findIndex(c => c.textContent === 'ours'); "
     values = f"{column} return [...t.tBodies[0].rows].map(r => parseFloat(r.cells[at].textContent))"
     before = browser.execute_script(values)
-    button = browser.execute_script(f"{column} return t.tHead.rows[0].cells[at].querySelector('button')")
+    button = browser.execute_script(
+        f"{column} return t.tHead.rows[0].cells[at].querySelector('button')"
+    )
     button.click()
     assert browser.execute_script(values) == sorted(before)
     button.send_keys(Keys.ENTER)
@@ -222,7 +262,8 @@ def test_tables_sort_by_click_and_key(browser, pages):
 def test_what_is_wider_than_a_narrow_screen_shows_it_and_has_the_focus(browser, pages):
     look(browser, pages["study"], 390)
     wide = until(
-        browser, "return [...document.querySelectorAll('.box.wide')].map(b => [b.tabIndex, b.role || b.getAttribute('role')])"
+        browser,
+        "return [...document.querySelectorAll('.box.wide')].map(b => [b.tabIndex, b.role || b.getAttribute('role')])",
     )
     assert all(each == [0, "region"] for each in wide)
     hidden = "b => b.checkVisibility() && b.scrollWidth > b.clientWidth + 1 && !b.matches('.wide')"
@@ -253,7 +294,9 @@ def test_nothing_is_wider_than_the_screen(browser, pages, name, width, dark):
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     dark_paper = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert dark_paper == "rgb(18, 22, 28)"
-    ink = browser.execute_script("return getComputedStyle(document.querySelector('#heat-test .role-axis-label text')).fill")
+    ink = browser.execute_script(
+        "return getComputedStyle(document.querySelector('#heat-test .role-axis-label text')).fill"
+    )
     assert ink == "rgb(230, 234, 240)"
 
 
@@ -264,7 +307,9 @@ def test_of_scores_the_greatest_is_best(browser, tmp_path):
     assert browser.execute_script(legend) == ["0.475", "0.287", "0.1"]
     data = "[...document.querySelectorAll('#heat-test path[tabindex]')].map(path => path.__data__.datum)"
     shades = f"return {data}.map(datum => [datum.cell, datum.shade])"
-    assert dict(browser.execute_script(shades)) == pytest.approx({0: 1.0, 1: 2 / 3, 2: 1 / 3, 3: 0.0})
+    assert dict(browser.execute_script(shades)) == pytest.approx(
+        {0: 1.0, 1: 2 / 3, 2: 1 / 3, 3: 0.0}
+    )
 
 
 def test_numbers_and_charts_that_stand_side_by_side_begin_at_one_height(browser, tmp_path):
@@ -272,8 +317,12 @@ def test_numbers_and_charts_that_stand_side_by_side_begin_at_one_height(browser,
     save_study(tmp_path, found)
     path = report(tmp_path).save(tmp_path / "study.html")
     look(browser, path)
-    browser.execute_script("document.querySelector('.tile .name').textContent = 'a name of many words '.repeat(6)")
-    browser.execute_script("document.querySelector('.halves figcaption').append('many words '.repeat(40))")
+    browser.execute_script(
+        "document.querySelector('.tile .name').textContent = 'a name of many words '.repeat(6)"
+    )
+    browser.execute_script(
+        "document.querySelector('.halves figcaption').append('many words '.repeat(40))"
+    )
     tops = "return [...document.querySelectorAll(arguments[0])].map(each => each.getBoundingClientRect().top)"
     assert len(set(browser.execute_script(tops, ".tile .value"))) == 1
     charts = browser.execute_script(tops, "#heat-test, #heat-train")
@@ -290,7 +339,10 @@ def test_the_first_screen_of_a_phone_holds_what_to_do_next(browser, pages):
 
 def test_the_number_beside_the_longest_bar_is_whole_on_a_phone(browser, tmp_path):
     results = study_results()
-    other = [replace(cell, experiment="another way to learn", error=cell.error / 2) for cell in results.cells]
+    other = [
+        replace(cell, experiment="another way to learn", error=cell.error / 2)
+        for cell in results.cells
+    ]
     save_study(tmp_path, replace(results, cells=[*results.cells, *other]))
     path = report(tmp_path).save(tmp_path / "study.html")
     look(browser, path, width=390)
@@ -299,7 +351,9 @@ def test_the_number_beside_the_longest_bar_is_whole_on_a_phone(browser, tmp_path
     assert (
         0
         < max(browser.execute_script(ends))
-        <= browser.execute_script("return document.querySelector('[data-chart=compared]').getBoundingClientRect().right")
+        <= browser.execute_script(
+            "return document.querySelector('[data-chart=compared]').getBoundingClientRect().right"
+        )
     )
 
 
@@ -309,7 +363,9 @@ def test_a_wide_screen_is_used_to_its_right_edge(browser, pages):
     whole = browser.execute_script(f"return {right}", "#explorer .halves")
     ends = browser.execute_script("""return [...document.querySelectorAll('#explorer .halves > figure:not([hidden])')]
         .map(each => each.getBoundingClientRect().right)""")
-    assert len(ends) > 2 and ends[1] == pytest.approx(whole, abs=2)  # two in a row, not two beside an empty place
+    assert len(ends) > 2 and ends[1] == pytest.approx(
+        whole, abs=2
+    )  # two in a row, not two beside an empty place
 
 
 def test_the_names_of_shaded_curves_have_the_colours_of_their_lines(browser, tmp_path):
@@ -319,7 +375,10 @@ def test_the_names_of_shaded_curves_have_the_colours_of_their_lines(browser, tmp
     save_record(tmp_path, PageRecord("study", DataRecord("digits"), {}, experiments=experiments))
     look(browser, report(tmp_path).save(tmp_path / "study.html"))
     symbols = "[...document.querySelectorAll('[data-chart=curve-1] .role-legend-symbol path')]"
-    found = until(browser, f"const found = {symbols}.map(each => each.getAttribute('opacity')); return found.length && found")
+    found = until(
+        browser,
+        f"const found = {symbols}.map(each => each.getAttribute('opacity')); return found.length && found",
+    )
     assert len(found) == 2 and set(found) <= {None, "1"}
 
 
@@ -331,7 +390,11 @@ def test_ten_classes_and_whole_options_on_a_phone(browser, tmp_path):
         "const box = document.querySelector('#confusion').parentElement; return box.scrollWidth <= box.clientWidth"
     )
     options = "[...document.querySelectorAll('.code pre .whole')]"
-    assert set(browser.execute_script(f"return {options}.map(each => each.getClientRects().length)")) == {1}
+    assert set(
+        browser.execute_script(f"return {options}.map(each => each.getClientRects().length)")
+    ) == {1}
     texts = browser.execute_script(f"return {options}.map(each => each.textContent)")
     assert "-m" in texts and all(text.startswith("-") for text in texts)
-    assert "±\u00a0" in browser.execute_script("return document.getElementById('panel-setting').textContent")
+    assert "±\u00a0" in browser.execute_script(
+        "return document.getElementById('panel-setting').textContent"
+    )

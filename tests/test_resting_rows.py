@@ -17,7 +17,9 @@ from pegasos.engine.optimum import Intercept, Target
 from pegasos.engine.resting_rows import solve_hinge_by_ascent
 
 
-def rows_and_labels(m: int, d: int, seed: int = 0, stored: float = 0.2) -> tuple[Any, np.ndarray[Any, Any]]:
+def rows_and_labels(
+    m: int, d: int, seed: int = 0, stored: float = 0.2
+) -> tuple[Any, np.ndarray[Any, Any]]:
     """Sparse rows, one of them empty and two of them equal with different labels; a fifth of the labels is noise."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(m, d)) * (random.random((m, d)) < stored)
@@ -41,9 +43,14 @@ def test_its_steps_are_those_of_the_twin(intercept: Intercept) -> None:
         ascent.advance(1e-12)
         rested += len(ascent._active) < 59
         if epochs in (1, 2, 5, 40):
-            schedule = {"violation": resting_rows.FIRST_VIOLATION, "next_share": resting_rows.NEXT_SHARE}
+            schedule = {
+                "violation": resting_rows.FIRST_VIOLATION,
+                "next_share": resting_rows.NEXT_SHARE,
+            }
             given = wide, y, bounds
-            twin = reference.ascent_without_rows_at_rest(*given, epochs=epochs, **schedule, random=np.random.default_rng(0))
+            twin = reference.ascent_without_rows_at_rest(
+                *given, epochs=epochs, **schedule, random=np.random.default_rng(0)
+            )
             np.testing.assert_allclose(ascent.dual, twin, rtol=1e-9, atol=1e-12)
     assert rested > 10
 
@@ -51,7 +58,9 @@ def test_its_steps_are_those_of_the_twin(intercept: Intercept) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("C", [1e-3, 0.1, 1.0, 1e3])
 def test_it_reaches_the_optimum_of_another_method(C: float, dtype: Any) -> None:
-    X, y = rows_and_labels(400, 30 if C < 100 else 600, seed=2)  # where C is large, with as many features as such rows have
+    X, y = rows_and_labels(
+        400, 30 if C < 100 else 600, seed=2
+    )  # where C is large, with as many features as such rows have
     members = np.flatnonzero(np.arange(400) % 7 > 0)
     weights = np.random.default_rng(3).integers(0, 3, len(members))
     targets = [Target(sign * y[members], C * weights) for sign in (1.0, -1.0)]
@@ -64,8 +73,12 @@ def test_it_reaches_the_optimum_of_another_method(C: float, dtype: Any) -> None:
             assert theirs.bound * (1 - 1e-9) <= ours.primal <= theirs.primal * (1 + 1.1e-4)
             assert (ours.dual >= 0).all() and (ours.dual <= target.bounds).all()
             margins = target.labels * (X[members] @ ours.vector + ours.bias)
-            squared = ours.vector @ ours.vector + (ours.bias**2 if intercept is Intercept.AUGMENTED else 0.0)
-            assert ours.primal == pytest.approx(0.5 * squared + target.bounds @ np.maximum(0, 1 - margins), rel=1e-5)
+            squared = ours.vector @ ours.vector + (
+                ours.bias**2 if intercept is Intercept.AUGMENTED else 0.0
+            )
+            assert ours.primal == pytest.approx(
+                0.5 * squared + target.bounds @ np.maximum(0, 1 - margins), rel=1e-5
+            )
 
 
 def test_it_starts_from_given_coefficients() -> None:
@@ -87,5 +100,7 @@ def test_a_fit_that_crawls_goes_on_this_way(monkeypatch: pytest.MonkeyPatch) -> 
     assert model.gap_ <= 1e-3
     (best,) = solve_hinge(X, [Target(y, np.full(600, 100.0))], Intercept.AUGMENTED, 1e-7)
     assert model.objective_[0] == pytest.approx(model.lam * best.primal, rel=1e-3)
-    several = SDCA(lam=1 / (100 * 600), fit_intercept="augment", random_state=0).fit(X, np.arange(600) % 3)
+    several = SDCA(lam=1 / (100 * 600), fit_intercept="augment", random_state=0).fit(
+        X, np.arange(600) % 3
+    )
     assert several.gap_ <= 1e-3

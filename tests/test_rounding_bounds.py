@@ -19,7 +19,9 @@ from pegasos.kernels import Gaussian
 
 Array = np.ndarray[Any, Any]
 
-needs_whole = pytest.mark.skipif(not can_multiply(), reason="whole numbers are multiplied on processors with AVX-512 VNNI only")
+needs_whole = pytest.mark.skipif(
+    not can_multiply(), reason="whole numbers are multiplied on processors with AVX-512 VNNI only"
+)
 
 
 @needs_whole
@@ -46,7 +48,9 @@ def test_no_exponent_adds_more_error_than_was_counted() -> None:
         assert units.max() * 2.0**-24 <= SINGLE_ERROR
 
 
-def objectives(K: Array, labels: Array, bounds: Array, c: Array, bias: float, factor: float) -> tuple[float, float]:
+def objectives(
+    K: Array, labels: Array, bounds: Array, c: Array, bias: float, factor: float
+) -> tuple[float, float]:
     """F of factor·(w, b) and G of c, as they stand in the books."""
     scores, squared = K @ c, c @ K @ c
     losses = np.maximum(0.0, 1.0 - factor * labels * (scores + bias))
@@ -63,9 +67,15 @@ def test_no_error_of_the_kernel_breaks_the_bounds(seed: int) -> None:
     bounds = np.full(m, 10.0 ** random.uniform(-1, 3))
     c = labels * np.minimum(bounds, random.exponential(size=m) * (random.random(m) < 0.6))
     noise = random.choice([-1.0, 1.0], size=(m, m))
-    for signs in (np.triu(noise) + np.triu(noise, 1).T, np.outer(np.sign(c), np.sign(c)), -np.outer(np.sign(c), np.sign(c))):
+    for signs in (
+        np.triu(noise) + np.triu(noise, 1).T,
+        np.outer(np.sign(c), np.sign(c)),
+        -np.outer(np.sign(c), np.sign(c)),
+    ):
         seen = (K + error * signs) @ c
-        factor, primal, bound = whatever_rounding_did(labels, bounds, c, seen, bias, error, halvings(1e-3))
+        factor, primal, bound = whatever_rounding_did(
+            labels, bounds, c, seen, bias, error, halvings(1e-3)
+        )
         true_primal, true_bound = objectives(K, labels, bounds, c, bias, factor)
         slack = 1e-12 * (primal + abs(bound))
         assert primal >= true_primal - slack and bound <= true_bound + slack
@@ -91,7 +101,9 @@ def test_a_fit_needs_no_exact_scores_where_rounding_cannot_matter(
     asked: list[int] = []
     settle = ExactScores.settle
     monkeypatch.setattr(
-        ExactScores, "settle", lambda self, all_of, who, *given: asked.extend(who) or settle(self, all_of, who, *given)
+        ExactScores,
+        "settle",
+        lambda self, all_of, who, *given: asked.extend(who) or settle(self, all_of, who, *given),
     )
     learner = SDCA(kernel=Gaussian(), lam=1 / (C * len(y)), fit_intercept=fit_intercept).fit(X, y)
     assert not asked and learner.gap_ <= learner.tol

@@ -48,16 +48,25 @@ def plain_hash(row, label: str | None = None) -> int:
 
 
 def as_frame(X) -> polars.DataFrame:
-    return polars.DataFrame({f"x{j}": X[:, j].astype(np.float64) for j in range(X.shape[1])}, nan_to_null=True)
+    return polars.DataFrame(
+        {f"x{j}": X[:, j].astype(np.float64) for j in range(X.shape[1])}, nan_to_null=True
+    )
 
 
-tables = arrays(np.float32, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=st.floats(width=32) | st.just(0.0))
+tables = arrays(
+    np.float32,
+    array_shapes(min_dims=2, max_dims=2, max_side=6),
+    elements=st.floats(width=32) | st.just(0.0),
+)
 
 
 @given(tables, st.booleans())
 def test_every_container_agrees_with_the_plain_formula(X, labelled):
     y = np.arange(len(X)) % 3 if labelled else None
-    expected = np.array([plain_hash(row, None if y is None else str(y[i])) for i, row in enumerate(X.tolist())], np.uint64)
+    expected = np.array(
+        [plain_hash(row, None if y is None else str(y[i])) for i, row in enumerate(X.tolist())],
+        np.uint64,
+    )
     for same in (
         X,
         np.asfortranarray(X),
@@ -73,17 +82,31 @@ def test_literal_values():
     """These are kept in model files: if this test fails, old models no longer know their training rows."""
     X = np.array([[1.0, 0.0, -2.5], [0.1, np.nan, 1e30], [0.0, 0.0, 0.0]])
     assert hash_rows(X).tolist() == [9274388408794447247, 11628837756756988148, 0]
-    assert hash_rows(X, ["1", "two", "-1"]).tolist() == [12527525583851899617, 8981595386425516223, 9487734383761113412]
+    assert hash_rows(X, ["1", "two", "-1"]).tolist() == [
+        12527525583851899617,
+        8981595386425516223,
+        9487734383761113412,
+    ]
     frame = polars.DataFrame({"a": [1.0, None], "b": ["red", None], "c": ["", "größe"]})
     assert hash_rows(frame).tolist() == [4691159760318390632, 1932274060354508473]
 
 
 def test_words_agree_with_the_plain_formula():
-    rows = [(1.0, "red", "a"), (None, None, "b"), (0.0, "", "ü"), (2.0, "red", None), (2.0, "zz", None)]
-    frame = polars.DataFrame(rows, schema={"a": polars.Float64, "b": polars.String, "c": polars.String}, orient="row")
+    rows = [
+        (1.0, "red", "a"),
+        (None, None, "b"),
+        (0.0, "", "ü"),
+        (2.0, "red", None),
+        (2.0, "zz", None),
+    ]
+    frame = polars.DataFrame(
+        rows, schema={"a": polars.Float64, "b": polars.String, "c": polars.String}, orient="row"
+    )
     expected = np.array([plain_hash(row) for row in rows], np.uint64)
     np.testing.assert_array_equal(hash_rows(frame), expected)
-    np.testing.assert_array_equal(hash_rows(frame.with_columns(polars.col("b").cast(polars.Categorical))), expected)
+    np.testing.assert_array_equal(
+        hash_rows(frame.with_columns(polars.col("b").cast(polars.Categorical))), expected
+    )
     empty = polars.DataFrame({"a": [None, None]}, schema={"a": polars.String})
     assert hash_rows(empty).tolist() == [plain_hash([None])] * 2
 
@@ -102,13 +125,21 @@ def test_zeros_missing_and_small_kinds():
     assert same[0] == 0 and same[1] == same[2]
     counts = np.array([[0, 3, 255], [1, 0, 7]])
     for kind in (np.uint8, np.int64, np.float32, ">f8"):
-        np.testing.assert_array_equal(hash_rows(counts.astype(kind)), hash_rows(counts.astype(np.float64)))
-    np.testing.assert_array_equal(hash_rows(polars.DataFrame(counts, schema=["a", "b", "c"])), hash_rows(counts))
-    np.testing.assert_array_equal(hash_rows(np.array([[True, False]])), hash_rows(np.array([[1, 0]])))
+        np.testing.assert_array_equal(
+            hash_rows(counts.astype(kind)), hash_rows(counts.astype(np.float64))
+        )
+    np.testing.assert_array_equal(
+        hash_rows(polars.DataFrame(counts, schema=["a", "b", "c"])), hash_rows(counts)
+    )
+    np.testing.assert_array_equal(
+        hash_rows(np.array([[True, False]])), hash_rows(np.array([[1, 0]]))
+    )
 
 
 def test_sparse_rows_in_any_form():
-    X = sparse.csr_array(([1.0, 2.0, 0.0, 3.0, 4.0], [2, 0, 1, 1, 1], [0, 3, 3, 5]), shape=(3, 4))  # unsorted, double, a zero
+    X = sparse.csr_array(
+        ([1.0, 2.0, 0.0, 3.0, 4.0], [2, 0, 1, 1, 1], [0, 3, 3, 5]), shape=(3, 4)
+    )  # unsorted, double, a zero
     np.testing.assert_array_equal(hash_rows(X), hash_rows(X.toarray()))
     assert X.nnz == 5  # the caller's matrix stays as it was
     narrow, wide = sparse.csr_array([[1.0, 2.0]]), sparse.csr_array([[1.0, 2.0, 0.0]])
@@ -136,10 +167,19 @@ def test_chunks_do_not_show(monkeypatch):
             ["1.0", "-1.00", "0e5"],
             [b"+1", b"-1", b"0"],
         ],
-        [np.array([0.1, 2.5]), np.array([0.1, 2.5], np.float32), ["0.1", "2.50"], np.array([0.1, "2.5"], dtype=object)],
+        [
+            np.array([0.1, 2.5]),
+            np.array([0.1, 2.5], np.float32),
+            ["0.1", "2.50"],
+            np.array([0.1, "2.5"], dtype=object),
+        ],
         [[True, False], ["True", "False"], np.array([True, False], dtype=object)],
         [[9007199254740993, 3], ["9007199254740993", "3"]],
-        [np.array(["yes", "no"]), np.array(["yes", "no"], dtype=object), polars.Series(["yes", "no"])],
+        [
+            np.array(["yes", "no"]),
+            np.array(["yes", "no"], dtype=object),
+            polars.Series(["yes", "no"]),
+        ],
         [np.array([None, 1], dtype=object), [np.nan, 1], ["nan", "1"]],
     ],
 )
@@ -160,7 +200,9 @@ def test_positions_and_labels_matter():
 
 
 def test_what_cannot_be_hashed():
-    with pytest.raises(BadData, match="table of numbers, got an array of 2 dimensions and type <U1"):
+    with pytest.raises(
+        BadData, match="table of numbers, got an array of 2 dimensions and type <U1"
+    ):
         hash_rows(np.array([["a"]]))
     with pytest.raises(ValueError, match="X has 2 rows but y has 3 labels"):
         hash_rows(np.zeros((2, 1)), [1, 2, 3])
@@ -183,11 +225,16 @@ few = st.integers(0, 6) | st.integers(2**64 - 2, 2**64 - 1)
 
 @given(st.lists(st.tuples(few, st.booleans())), st.lists(few))
 def test_known_rows_are_matched_as_multisets(rows, known):
-    hashes, late = np.array([h for h, _ in rows], np.uint64), np.array([flag for _, flag in rows], bool)
+    hashes, late = (
+        np.array([h for h, _ in rows], np.uint64),
+        np.array([flag for _, flag in rows], bool),
+    )
     sorted_known = np.sort(np.array(known, np.uint64))
     plain = hashes.tolist()
     assert split_known(hashes, sorted_known).tolist() == plain_split(plain, known, [0] * len(rows))
-    assert split_known(hashes, sorted_known, order=late).tolist() == plain_split(plain, known, late.tolist())
+    assert split_known(hashes, sorted_known, order=late).tolist() == plain_split(
+        plain, known, late.tolist()
+    )
     assert split_known(hashes, sorted_known, order=-np.arange(len(rows))).tolist() == plain_split(
         plain, known, [-row for row in range(len(rows))]
     )

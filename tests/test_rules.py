@@ -16,7 +16,9 @@ from pegasos.learners import catalogue
 
 HINGE, LOGISTIC, MISTAKE = (LOSSES[name].code for name in ("hinge", "logistic", "perceptron"))
 #: Every rule with every loss that a learner gives it.
-METHODS = [(PERCEPTRON, LOSSES["perceptron"])] + [(rule, LOSSES[name]) for rule in (PEGASOS, SDCA) for name in REGULARIZED]
+METHODS = [(PERCEPTRON, LOSSES["perceptron"])] + [
+    (rule, LOSSES[name]) for rule in (PEGASOS, SDCA) for name in REGULARIZED
+]
 
 SCORES = st.floats(-1e4, 1e4) | st.floats(-3, 3) | st.sampled_from([0.0, 1.0, -1.0])
 LABELS = st.sampled_from([-1.0, 1.0])
@@ -29,14 +31,18 @@ WIDE = st.floats(-6, 6).map(lambda power: 10.0**power)
 @given(s=SCORES, y=LABELS, t=STEPS, eta=PARAMS, weight=WEIGHTS)
 @settings(deadline=None)
 def test_perceptron(s: float, y: float, t: float, eta: float, weight: float) -> None:
-    assert change(PERCEPTRON.code, MISTAKE, s, y, 0.0, 1.0, t, eta, weight) == (y * weight * eta if y * s <= 0 else 0.0)
+    assert change(PERCEPTRON.code, MISTAKE, s, y, 0.0, 1.0, t, eta, weight) == (
+        y * weight * eta if y * s <= 0 else 0.0
+    )
     assert drawn_loss(PERCEPTRON.code, MISTAKE, s, y, t, eta) == max(0.0, -y * s)
 
 
 @given(s=SCORES, y=LABELS, t=STEPS, lam=PARAMS, weight=WEIGHTS)
 @settings(deadline=None)
 def test_pegasos_hinge(s: float, y: float, t: float, lam: float, weight: float) -> None:
-    assert change(PEGASOS.code, HINGE, s, y, 0.0, 1.0, t, lam, weight) == (y * weight if y * s < lam * t else 0.0)
+    assert change(PEGASOS.code, HINGE, s, y, 0.0, 1.0, t, lam, weight) == (
+        y * weight if y * s < lam * t else 0.0
+    )
     assert drawn_loss(PEGASOS.code, HINGE, s, y, t, lam) == max(0.0, 1.0 - y * s / (lam * t))
 
 
@@ -53,13 +59,22 @@ def test_ties(y: float) -> None:
 @settings(deadline=None)
 def test_pegasos_logistic(s: float, y: float, t: float, lam: float, weight: float) -> None:
     expected = y * weight * reference.sigmoid(-y * s / (lam * t))
-    assert change(PEGASOS.code, LOGISTIC, s, y, 0.0, 1.0, t, lam, weight) == pytest.approx(expected, rel=1e-13, abs=1e-300)
+    assert change(PEGASOS.code, LOGISTIC, s, y, 0.0, 1.0, t, lam, weight) == pytest.approx(
+        expected, rel=1e-13, abs=1e-300
+    )
     assert drawn_loss(PEGASOS.code, LOGISTIC, s, y, t, lam) == pytest.approx(
         reference.loss_value("logistic", y * s / (lam * t)), rel=1e-13
     )
 
 
-@given(s=SCORES, y=LABELS, share=st.floats(0, 1), kii=WIDE | st.just(0.0), C=WIDE, weight=st.floats(1e-3, 1e3))
+@given(
+    s=SCORES,
+    y=LABELS,
+    share=st.floats(0, 1),
+    kii=WIDE | st.just(0.0),
+    C=WIDE,
+    weight=st.floats(1e-3, 1e3),
+)
 @settings(deadline=None, max_examples=200)
 def test_sdca_hinge(s: float, y: float, share: float, kii: float, C: float, weight: float) -> None:
     bound = C * weight
@@ -67,19 +82,32 @@ def test_sdca_hinge(s: float, y: float, share: float, kii: float, C: float, weig
     if kii == 0 and y * s == 1:
         return  # a flat line: every point of the box is best
     expected = y * (reference.best_dual_hinge(own, y * s, kii, bound) - own)
-    assert change(SDCA.code, HINGE, s, y, own, kii, 1.0, C, weight) == pytest.approx(expected, rel=1e-12, abs=1e-13 * bound)
+    assert change(SDCA.code, HINGE, s, y, own, kii, 1.0, C, weight) == pytest.approx(
+        expected, rel=1e-12, abs=1e-13 * bound
+    )
     assert drawn_loss(SDCA.code, HINGE, s, y, 7.0, C) == max(0.0, 1.0 - y * s)
 
 
-@given(s=SCORES, y=LABELS, share=st.floats(0, 1), kii=WIDE | st.just(0.0), C=WIDE, weight=st.floats(1e-3, 1e3))
+@given(
+    s=SCORES,
+    y=LABELS,
+    share=st.floats(0, 1),
+    kii=WIDE | st.just(0.0),
+    C=WIDE,
+    weight=st.floats(1e-3, 1e3),
+)
 @settings(deadline=None, max_examples=200)
-def test_sdca_logistic(s: float, y: float, share: float, kii: float, C: float, weight: float) -> None:
+def test_sdca_logistic(
+    s: float, y: float, share: float, kii: float, C: float, weight: float
+) -> None:
     bound = C * weight
     own = share * bound
     expected = y * (reference.best_dual_logistic(own, y * s, kii, bound) - own)
     got = change(SDCA.code, LOGISTIC, s, y, own, kii, 1.0, C, weight)
     assert got == pytest.approx(expected, rel=1e-9, abs=1e-12 * bound)
-    assert drawn_loss(SDCA.code, LOGISTIC, s, y, 7.0, C) == pytest.approx(reference.loss_value("logistic", y * s), rel=1e-13)
+    assert drawn_loss(SDCA.code, LOGISTIC, s, y, 7.0, C) == pytest.approx(
+        reference.loss_value("logistic", y * s), rel=1e-13
+    )
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -148,5 +176,9 @@ def test_an_unknown_code_is_refused() -> None:
 
 
 def test_learners_declare_whether_their_rule_keeps_coefficients() -> None:
-    for declaration, rule in ((catalogue.PERCEPTRON, PERCEPTRON), (catalogue.PEGASOS, PEGASOS), (catalogue.SDCA, SDCA)):
+    for declaration, rule in (
+        (catalogue.PERCEPTRON, PERCEPTRON),
+        (catalogue.PEGASOS, PEGASOS),
+        (catalogue.SDCA, SDCA),
+    ):
         assert declaration.keeps_coefficients == rule.reads_own

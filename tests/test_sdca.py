@@ -25,7 +25,9 @@ Array = np.ndarray[Any, Any]
 
 KERNELS = [Linear(), Polynomial(2), Gaussian(1.5)]
 LOSSES = pytest.mark.parametrize("loss", ["hinge", "logistic"])
-LINEAR_AND_KERNEL = pytest.mark.parametrize("kernel", [None, Gaussian(1.5)], ids=["linear", "gaussian"])
+LINEAR_AND_KERNEL = pytest.mark.parametrize(
+    "kernel", [None, Gaussian(1.5)], ids=["linear", "gaussian"]
+)
 
 
 def data(classes: int, m: int, d: int, seed: int) -> tuple[Array, Array]:
@@ -39,7 +41,9 @@ def columns_of(classes: int) -> list[int]:
 
 
 def plain_gram(kernel: Any, X: Array) -> Array:
-    return reference.gram(getattr(reference, type(kernel).__name__.lower()), X, **kernel.get_params())
+    return reference.gram(
+        getattr(reference, type(kernel).__name__.lower()), X, **kernel.get_params()
+    )
 
 
 def factor(K: Array) -> Array:
@@ -48,16 +52,22 @@ def factor(K: Array) -> Array:
     return basis * np.sqrt(np.maximum(values, 0))
 
 
-def peer(loss: str, features: Array, labels: Array, C: float, weights: Array | None = None) -> Array:
+def peer(
+    loss: str, features: Array, labels: Array, C: float, weights: Array | None = None
+) -> Array:
     """The optimal vector by scikit-learn: liblinear's dual method for the hinge loss, a quasi-Newton method for the logistic."""
     if loss == "hinge":
         solver: Any = LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=1e-8, max_iter=10**6)
     else:
-        solver = LogisticRegression(C=C, fit_intercept=False, tol=1e-9, max_iter=10**5, solver="lbfgs")
+        solver = LogisticRegression(
+            C=C, fit_intercept=False, tol=1e-9, max_iter=10**5, solver="lbfgs"
+        )
     return np.asarray(solver.fit(features, labels, sample_weight=weights).coef_[0])
 
 
-def objective(loss: str, features: Array, labels: Array, w: Array, lam: float, weights: Array | None = None) -> float:
+def objective(
+    loss: str, features: Array, labels: Array, w: Array, lam: float, weights: Array | None = None
+) -> float:
     """P(w), in arrays: 1797 rows of 1797 features are too many for the plain loops."""
     margins = labels * (features @ w)
     losses = np.maximum(0, 1 - margins) if loss == "hinge" else np.logaddexp(0, -margins)
@@ -122,19 +132,31 @@ def test_equals_the_plain_algorithm(
     for number, column in enumerate(columns_of(classes)):
         labels = np.where(y == column, 1.0, -1.0)
         if kernel is None:
-            run = reference.sdca_linear(X, labels, drawn, lam, loss=loss, weights=weights, constant=constant)
-            found = np.append(clf.coef_[number], clf.intercept_[number]) if constant else clf.coef_[number]
+            run = reference.sdca_linear(
+                X, labels, drawn, lam, loss=loss, weights=weights, constant=constant
+            )
+            found = (
+                np.append(clf.coef_[number], clf.intercept_[number])
+                if constant
+                else clf.coef_[number]
+            )
         else:
-            run = reference.sdca_kernel(K, labels, drawn, lam, loss=loss, weights=weights, constant=constant)
+            run = reference.sdca_kernel(
+                K, labels, drawn, lam, loss=loss, weights=weights, constant=constant
+            )
             found = np.zeros(m)
             found[clf.support_] = clf.dual_coef_[number]
             bias = run.coefficients.sum() if constant else 0.0
-            assert clf.intercept_[number] == pytest.approx(bias, abs=1e-9 * np.abs(run.coefficients).sum())
+            assert clf.intercept_[number] == pytest.approx(
+                bias, abs=1e-9 * np.abs(run.coefficients).sum()
+            )
         # with a gap of 1e-15 of the objective a column rests, about the root of that from the optimum: the reference goes on
         rested = clf.gap_curve_[:-1, number].min(initial=1) < 1e-13 or clf.n_iter_ < epochs
         assert_close(found, run.coefficients, 1e-6 if rested else 1e-9)
         assert run.dual is not None
-        upper = reference.primal_kernel(loss, K, labels, run.dual * labels, lam, weights=weights, constant=constant)
+        upper = reference.primal_kernel(
+            loss, K, labels, run.dual * labels, lam, weights=weights, constant=constant
+        )
         lower = reference.dual(loss, K, labels, run.dual, lam, weights=weights, constant=constant)
         assert clf.objective_[number] == pytest.approx(upper, rel=1e-8)
         assert clf.dual_objective_[number] == pytest.approx(lower, rel=1e-8, abs=1e-10)
@@ -148,10 +170,13 @@ def test_equals_the_plain_algorithm(
 
 
 #: Pair steps are for the hinge loss only.
-WAYS = pytest.mark.parametrize(("loss", "finish"), [("hinge", True), ("hinge", False), ("logistic", True)])
+WAYS = pytest.mark.parametrize(
+    ("loss", "finish"), [("hinge", True), ("hinge", False), ("logistic", True)]
+)
 #: Walking alone takes 1500 epochs here.
 WAYS_OF_DIGITS = pytest.mark.parametrize(
-    ("loss", "finish"), [("hinge", True), pytest.param("hinge", False, marks=pytest.mark.slow), ("logistic", True)]
+    ("loss", "finish"),
+    [("hinge", True), pytest.param("hinge", False, marks=pytest.mark.slow), ("logistic", True)],
 )
 
 
@@ -160,7 +185,9 @@ def test_digits_linear_against_independent_solvers(loss: str, finish: bool) -> N
     """λ = 1/m, that is C = 1: a certified gap of at most 1e-5, and liblinear and L-BFGS find nothing better than that allows."""
     X, y = digits()
     X, lam = X / 16, 1 / len(y)
-    clf = SDCA(loss, lam, tol=1e-5, max_epochs=5000, finish=finish, fit_intercept=False, random_state=0).fit(X, y)
+    clf = SDCA(
+        loss, lam, tol=1e-5, max_epochs=5000, finish=finish, fit_intercept=False, random_state=0
+    ).fit(X, y)
     assert clf.gap_ <= 1e-5
     for digit in range(10):
         labels = np.where(y == digit, 1.0, -1.0)
@@ -179,7 +206,16 @@ def test_digits_gaussian_against_independent_solvers(loss: str, finish: bool, m:
     X, y = digits()
     X, y, lam = X[:m] / 16, y[:m], 1 / m
     kernel = Gaussian()
-    clf = SDCA(loss, lam, kernel, tol=1e-5, max_epochs=5000, finish=finish, fit_intercept=False, random_state=0).fit(X, y)
+    clf = SDCA(
+        loss,
+        lam,
+        kernel,
+        tol=1e-5,
+        max_epochs=5000,
+        finish=finish,
+        fit_intercept=False,
+        random_state=0,
+    ).fit(X, y)
     assert clf.gap_ <= 1e-5
     K = np.exp(-cdist(X, X, "sqeuclidean") / (64 * X.var()))
     features = factor(K)
@@ -189,8 +225,14 @@ def test_digits_gaussian_against_independent_solvers(loss: str, finish: bool, m:
         c = np.zeros(len(y))
         c[clf.support_] = clf.dual_coef_[digit]
         scores = K @ c
-        losses = np.maximum(0, 1 - labels * scores) if loss == "hinge" else np.logaddexp(0, -labels * scores)
-        assert clf.objective_[digit] == pytest.approx(lam / 2 * c @ scores + losses.mean(), rel=1e-9)
+        losses = (
+            np.maximum(0, 1 - labels * scores)
+            if loss == "hinge"
+            else np.logaddexp(0, -labels * scores)
+        )
+        assert clf.objective_[digit] == pytest.approx(
+            lam / 2 * c @ scores + losses.mean(), rel=1e-9
+        )
         assert abs(clf.objective_[digit] - best) <= 1e-4 * best
         assert clf.dual_objective_[digit] <= best * (1 + 1e-9)
         assert best <= clf.objective_[digit] * (1 + 1e-6)
@@ -204,14 +246,23 @@ def test_weighted_optimum(loss: str, finish: bool, kernel: Any, intercept: Any) 
     X, y = data(3, 80, 3, 0)
     weights = np.random.default_rng(1).uniform(0.1, 4, 80)
     lam, tol = 2e-3, 1e-5
-    clf = SDCA(loss, lam, kernel, tol, 3000, finish=finish, fit_intercept=intercept, random_state=0).fit(X, y, weights)
+    clf = SDCA(
+        loss, lam, kernel, tol, 3000, finish=finish, fit_intercept=intercept, random_state=0
+    ).fit(X, y, weights)
     assert clf.gap_ <= tol
     constant = 1.0 if intercept else 0.0
     K = X @ X.T if kernel is None else plain_gram(kernel, X)
     features = reference.rows_with_constant(X, constant) if kernel is None else factor(K + constant)
     for column in range(3):
         labels = np.where(y == column, 1.0, -1.0)
-        best = objective(loss, features, labels, peer(loss, features, labels, 1 / (lam * weights.sum()), weights), lam, weights)
+        best = objective(
+            loss,
+            features,
+            labels,
+            peer(loss, features, labels, 1 / (lam * weights.sum()), weights),
+            lam,
+            weights,
+        )
         assert clf.dual_objective_[column] <= best * (1 + 1e-9)
         assert best <= clf.objective_[column] * (1 + 1e-9)
         assert clf.objective_[column] == pytest.approx(best, rel=2 * tol)
@@ -236,15 +287,27 @@ def test_whole_weights_are_repeated_rows(loss: str, kernel: Any) -> None:
     X, y = data(2, 40, 3, 0)
     times = np.random.default_rng(1).integers(0, 4, 40)
     times[:2] = 1
-    options: dict[str, Any] = {"lam": 0.05, "kernel": kernel, "tol": 1e-9, "max_epochs": 3000, "finish": False}
+    options: dict[str, Any] = {
+        "lam": 0.05,
+        "kernel": kernel,
+        "tol": 1e-9,
+        "max_epochs": 3000,
+        "finish": False,
+    }
     weighted = SDCA(loss, **options, random_state=0).fit(X, y, times)
-    repeated = SDCA(loss, **options, random_state=1).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    repeated = SDCA(loss, **options, random_state=1).fit(
+        np.repeat(X, times, axis=0), np.repeat(y, times)
+    )
     assert max(weighted.gap_, repeated.gap_) <= 1e-9
     np.testing.assert_allclose(weighted.objective_, repeated.objective_, rtol=2e-9)
     # strong convexity: λ/2 ‖w - w*‖² <= P(w) - P(w*) <= 1e-9 P for each of the two, and |s - s'| <= ‖w - w'‖ ‖x‖
     length = np.linalg.norm(X, axis=1).max() if kernel is None else 1.0
-    allowed = 2 * np.sqrt(2 * 1e-9 * weighted.objective_[0] / 0.05) * np.hypot(length, kernel is None)
-    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=allowed, rtol=0)
+    allowed = (
+        2 * np.sqrt(2 * 1e-9 * weighted.objective_[0] / 0.05) * np.hypot(length, kernel is None)
+    )
+    np.testing.assert_allclose(
+        weighted.decision_function(X), repeated.decision_function(X), atol=allowed, rtol=0
+    )
 
 
 @LOSSES
@@ -254,7 +317,9 @@ def test_whole_weights_are_repeated_rows(loss: str, kernel: Any) -> None:
 def test_gap_is_that_of_the_certificate(loss: str, kernel: Any, intercept: Any, tol: float) -> None:
     X, y = data(3, 60, 3, 0)
     weights = np.random.default_rng(1).uniform(0.1, 4, 60)
-    clf = SDCA(loss, 0.01, kernel, tol, 10_000, fit_intercept=intercept, random_state=0).fit(X, y, weights)
+    clf = SDCA(loss, 0.01, kernel, tol, 10_000, fit_intercept=intercept, random_state=0).fit(
+        X, y, weights
+    )
     bounds = clf.certificate(X, y, weights)
     np.testing.assert_allclose(bounds.primal, clf.objective_, rtol=1e-9)
     if kernel is not None:
@@ -266,7 +331,9 @@ def test_gap_is_that_of_the_certificate(loss: str, kernel: Any, intercept: Any, 
             c = np.zeros(60)
             c[clf.support_] = clf.dual_coef_[column]
             constant = 1.0 if intercept else 0.0
-            plain = reference.certificate(loss, plain_gram(kernel, X), labels, c, 0.01, weights=weights, constant=constant)
+            plain = reference.certificate(
+                loss, plain_gram(kernel, X), labels, c, 0.01, weights=weights, constant=constant
+            )
             assert clf.objective_[column] == pytest.approx(plain.primal, rel=1e-9)
             assert clf.dual_objective_[column] == pytest.approx(plain.dual, rel=1e-9)
     # both bounds stand on the same optimum
@@ -309,7 +376,13 @@ def test_warm_start_lets_columns_rest(loss: str, kernel: Any) -> None:
     X, y = data(4, 80, 3, 0)
     X[y == 0] += 6
     tol = 1e-4 if loss == "hinge" else 1e-9
-    options: dict[str, Any] = {"lam": 1e-2, "kernel": kernel, "tol": tol, "finish": False, "random_state": 0}
+    options: dict[str, Any] = {
+        "lam": 1e-2,
+        "kernel": kernel,
+        "tol": tol,
+        "finish": False,
+        "random_state": 0,
+    }
     whole = SDCA(loss, max_epochs=3000, **options).fit(X, y)
     ended = np.sort((whole.gap_curve_ > tol).sum(axis=0))
     assert ended[0] + 1 < whole.n_iter_
@@ -329,7 +402,13 @@ def test_warm_start_lets_columns_rest(loss: str, kernel: Any) -> None:
 def test_checkpoints_do_not_change_a_run_that_converges(loss: str, kernel: Any) -> None:
     X, y = data(4, 80, 3, 0)
     X[y == 0] += 6
-    options: dict[str, Any] = {"lam": 1e-2, "kernel": kernel, "tol": 1e-4, "finish": False, "random_state": 0}
+    options: dict[str, Any] = {
+        "lam": 1e-2,
+        "kernel": kernel,
+        "tol": 1e-4,
+        "finish": False,
+        "random_state": 0,
+    }
     plain = SDCA(loss, max_epochs=3000, **options).fit(X, y)
     stops = sorted({1, 2, 5, plain.n_iter_ // 2, plain.n_iter_, 2 * plain.n_iter_})
     clf = SDCA(loss, max_epochs=3000, checkpoints=stops, **options).fit(X, y)
@@ -355,7 +434,9 @@ def test_checkpoints_are_epochs_whatever_comes_after_them(loss: str, kernel: Any
         warnings.simplefilter("ignore", ConvergenceWarning)
         walked = SDCA(loss, checkpoints=[1, 2, 4], max_epochs=4, finish=False, **options).fit(X, y)
     assert walked.gap_ > 1e-4
-    for ours, plain in zip(clf.staged_decision_function(X), walked.staged_decision_function(X), strict=True):
+    for ours, plain in zip(
+        clf.staged_decision_function(X), walked.staged_decision_function(X), strict=True
+    ):
         np.testing.assert_array_equal(ours, plain)
 
 
@@ -364,7 +445,10 @@ def test_a_method_that_does_not_fit_the_memory_is_not_chosen() -> None:
     random = np.random.default_rng(0)
     X = random.normal(size=(3000, 40))
     y = (X[:, 0] + random.normal(size=3000) > 0).astype(int)
-    roomy, narrow = SDCA(lam=1e-2).fit(X, y), SDCA(lam=1e-2, memory="500kB", random_state=0).fit(X, y)
+    roomy, narrow = (
+        SDCA(lam=1e-2).fit(X, y),
+        SDCA(lam=1e-2, memory="500kB", random_state=0).fit(X, y),
+    )
     assert "interior point" in str(roomy.plan_)
     assert "coordinate ascent" in str(narrow.plan_)
     assert "interior point" not in str(narrow.plan_)
@@ -377,27 +461,34 @@ def test_a_method_that_does_not_fit_the_memory_is_not_chosen() -> None:
 @LOSSES
 def test_no_convergence_is_said_with_advice(loss: str) -> None:
     X, y = data(3, 60, 3, 0)
-    message = (
-        r"SDCA ended after 2 epochs with a relative gap of .* \(tol=1e-08\) in 3 of 3 columns. Raise max_epochs or lam, scale"
-    )
+    fact = r"SDCA ended after 2 epochs with a relative gap of .* \(tol=1e-08\) in 3 of 3 columns. "
+    message = fact + "Raise max_epochs or lam, scale"
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         SDCA(loss, 1e-3, tol=1e-8, max_epochs=2, finish=False, random_state=0).fit(X, y)
     assert caught[0].filename == __file__, "the warning points to the line that called fit"
     assert "float64" not in str(caught[0].message)
     with pytest.warns(ConvergenceWarning, match="or use float64"):
-        SDCA(loss, 1e-3, tol=1e-8, max_epochs=2, finish=False, random_state=0).fit(X.astype(np.float32), y)
+        SDCA(loss, 1e-3, tol=1e-8, max_epochs=2, finish=False, random_state=0).fit(
+            X.astype(np.float32), y
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SDCA(loss, 1e-2, tol=1e-3, random_state=0).fit(X, y)
 
 
 @LOSSES
-@pytest.mark.parametrize("kernel", ["precomputed", Polynomial(2, coef0=-1.0), lambda A, B: np.abs(A @ B.T)])
-def test_without_a_positive_semidefinite_kernel_nothing_is_certified(loss: str, kernel: Any) -> None:
+@pytest.mark.parametrize(
+    "kernel", ["precomputed", Polynomial(2, coef0=-1.0), lambda A, B: np.abs(A @ B.T)]
+)
+def test_without_a_positive_semidefinite_kernel_nothing_is_certified(
+    loss: str, kernel: Any
+) -> None:
     X, y = data(2, 40, 3, 0)
     rows = np.abs(X @ X.T) if isinstance(kernel, str) else X
     clf = SDCA(loss, 0.1, kernel, max_epochs=3, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="the kernel is not positive semidefinite: no duality gap exists"):
+    with pytest.warns(
+        ConvergenceWarning, match="the kernel is not positive semidefinite: no duality gap exists"
+    ):
         clf.fit(rows, y)
     assert np.isnan(clf.gap_)
     assert np.isfinite(clf.dual_coef_).all()
@@ -418,7 +509,9 @@ def test_rounding_does_not_make_a_kernel_indefinite() -> None:
 def test_float32_reaches_what_float32_can_show(loss: str, finish: bool) -> None:
     X, y = data(3, 80, 3, 0)
     for kernel in (None, Gaussian(1.5)):
-        single = SDCA(loss, 1e-2, kernel, 1e-4, finish=finish, random_state=0).fit(X.astype(np.float32), y)
+        single = SDCA(loss, 1e-2, kernel, 1e-4, finish=finish, random_state=0).fit(
+            X.astype(np.float32), y
+        )
         double = SDCA(loss, 1e-2, kernel, 1e-6, 3000, finish=False, random_state=0).fit(X, y)
         assert single.gap_ <= 1e-4
         np.testing.assert_allclose(single.objective_, double.objective_, rtol=1.2e-4)
@@ -432,6 +525,8 @@ def test_rows_without_length() -> None:
         for kernel in (None, "linear"):
             clf = SDCA(loss, 0.1, kernel, 1e-6, 3000, fit_intercept=False, random_state=0).fit(X, y)
             assert clf.gap_ <= 1e-6
-            rest = SDCA(loss, 0.1 * 40 / 35, kernel, 1e-6, 3000, fit_intercept=False, random_state=0).fit(X[5:], y[5:])
+            rest = SDCA(
+                loss, 0.1 * 40 / 35, kernel, 1e-6, 3000, fit_intercept=False, random_state=0
+            ).fit(X[5:], y[5:])
             expected = (rest.objective_ * 35 + 5 * each) / 40
             np.testing.assert_allclose(clf.objective_, expected, rtol=2e-6)

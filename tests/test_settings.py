@@ -14,7 +14,12 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    PolynomialFeatures,
+    StandardScaler,
+)
 
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV
 from pegasos.kernels import Exponential, Gaussian, Kernel, Laplacian, Polynomial
@@ -41,7 +46,9 @@ def growing_spread(rows: int = 300) -> tuple[Any, Any]:
     return X, y
 
 
-def assert_equal_searches(estimator: Any, grid: Any, X: Any, y: Any, cv: Any, n_jobs: int = 2) -> SweepCV:
+def assert_equal_searches(
+    estimator: Any, grid: Any, X: Any, y: Any, cv: Any, n_jobs: int = 2
+) -> SweepCV:
     sweep = SweepCV(estimator, grid, cv=cv, refit=False, n_jobs=n_jobs).fit(X, y)
     alone = GridSearchCV(estimator, grid, cv=cv, refit=False).fit(X, y)
     for key, values in alone.cv_results_.items():
@@ -54,7 +61,14 @@ def assert_equal_searches(estimator: Any, grid: Any, X: Any, y: Any, cv: Any, n_
 
 
 @pytest.mark.parametrize(
-    "kernel", [Gaussian("0.5 scale"), Gaussian("scale"), "gaussian", Exponential("2 scale"), Laplacian(" 1e0scale ")]
+    "kernel",
+    [
+        Gaussian("0.5 scale"),
+        Gaussian("scale"),
+        "gaussian",
+        Exponential("2 scale"),
+        Laplacian(" 1e0scale "),
+    ],
 )
 def test_widths_relative_to_the_data_are_those_of_each_folds_training_rows(kernel: Any) -> None:
     X, y = growing_spread()
@@ -64,8 +78,13 @@ def test_widths_relative_to_the_data_are_those_of_each_folds_training_rows(kerne
 
 def test_two_functions_are_two_kernels_even_under_one_name() -> None:
     X, y = growing_spread(90)
-    one, other = (lambda X, Z: (X @ Z.T) ** 2), (lambda X, Z: np.exp(-((X[:, None] - Z[None]) ** 2).sum(-1)))
-    sweep = assert_equal_searches(Perceptron(random_state=0), {"kernel": [one, other], "epochs": [3]}, X, y, KFold(3))
+    one, other = (
+        (lambda X, Z: (X @ Z.T) ** 2),
+        (lambda X, Z: np.exp(-((X[:, None] - Z[None]) ** 2).sum(-1))),
+    )
+    sweep = assert_equal_searches(
+        Perceptron(random_state=0), {"kernel": [one, other], "epochs": [3]}, X, y, KFold(3)
+    )
     assert sweep.settings_[0] != sweep.settings_[1]
     assert sweep.settings_[0].key() != sweep.settings_[1].key()
 
@@ -74,54 +93,90 @@ def test_two_functions_are_two_kernels_even_under_one_name() -> None:
     "estimator",
     [
         Pipeline([("scale", "passthrough"), ("learner", Pegasos(random_state=0))]),
-        Pipeline([("scale", None), ("expand", "passthrough"), ("learner", Pegasos(random_state=0))]),
-        DropOutliers(Pipeline([("scale", "passthrough"), ("learner", Pegasos(random_state=0))]), threshold=50),
+        Pipeline(
+            [("scale", None), ("expand", "passthrough"), ("learner", Pegasos(random_state=0))]
+        ),
+        DropOutliers(
+            Pipeline([("scale", "passthrough"), ("learner", Pegasos(random_state=0))]), threshold=50
+        ),
     ],
 )
-def test_passthrough_changes_no_rows_so_that_folds_share_their_distances(estimator: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passthrough_changes_no_rows_so_that_folds_share_their_distances(
+    estimator: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = []
     whole = folds.base_values
     for module in ("pegasos.search.folds", "pegasos.search.schedule"):
-        monkeypatch.setattr(f"{module}.base_values", lambda kernel, X: made.append(kernel) or whole(kernel, X))
+        monkeypatch.setattr(
+            f"{module}.base_values", lambda kernel, X: made.append(kernel) or whole(kernel, X)
+        )
     prefix = anatomy(estimator).prefix
     X, y = growing_spread(120)
     grid = {f"{prefix}kernel": [Gaussian(2.0), Gaussian(8.0)], f"{prefix}n_iter": [50]}
     SweepCV(estimator, grid, cv=3, refit=False).fit(X, y)
     assert len(made) == 1
     scaled = make_pipeline(StandardScaler(), Pegasos(random_state=0))
-    SweepCV(scaled, {"pegasos__kernel": [Gaussian(2.0), Gaussian(8.0)], "pegasos__n_iter": [50]}, cv=3, refit=False).fit(X, y)
+    SweepCV(
+        scaled,
+        {"pegasos__kernel": [Gaussian(2.0), Gaussian(8.0)], "pegasos__n_iter": [50]},
+        cv=3,
+        refit=False,
+    ).fit(X, y)
     assert len(made) == 1 + 3
 
 
 KERNELS_TRIED = st.sampled_from(
     [
-        *(kind(width) for kind in (Gaussian, Exponential, Laplacian) for width in (0.7, 5.0, "scale", "0.3 scale", "4 scale")),
+        *(
+            kind(width)
+            for kind in (Gaussian, Exponential, Laplacian)
+            for width in (0.7, 5.0, "scale", "0.3 scale", "4 scale")
+        ),
         Polynomial(2),
         Polynomial(3, 0.5),
         "rbf",
         None,
     ]
 )
-STEPS_TRIED = st.lists(st.sampled_from(["passthrough", None, StandardScaler(), MinMaxScaler()]), max_size=3)
+STEPS_TRIED = st.lists(
+    st.sampled_from(["passthrough", None, StandardScaler(), MinMaxScaler()]), max_size=3
+)
 SPLITTERS = st.sampled_from(
-    [KFold(3), KFold(4, shuffle=True, random_state=1), StratifiedKFold(3), ShuffleSplit(2, test_size=0.3, random_state=2)]
+    [
+        KFold(3),
+        KFold(4, shuffle=True, random_state=1),
+        StratifiedKFold(3),
+        ShuffleSplit(2, test_size=0.3, random_state=2),
+    ]
 )
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(
     kernels=st.lists(KERNELS_TRIED, min_size=1, max_size=3),
     steps=STEPS_TRIED,
     drop=st.sampled_from([None, 2.5]),
     learner=st.sampled_from(
-        [Pegasos(random_state=0, n_iter=60), Perceptron(random_state=0, epochs=2), SDCA(random_state=0, max_epochs=3)]
+        [
+            Pegasos(random_state=0, n_iter=60),
+            Perceptron(random_state=0, epochs=2),
+            SDCA(random_state=0, max_epochs=3),
+        ]
     ),
     cv=SPLITTERS,
     n_jobs=st.integers(1, 3),
 )
-def test_every_cell_equals_grid_search(kernels: Any, steps: Any, drop: Any, learner: Any, cv: Any, n_jobs: int) -> None:
+def test_every_cell_equals_grid_search(
+    kernels: Any, steps: Any, drop: Any, learner: Any, cv: Any, n_jobs: int
+) -> None:
     X, y = growing_spread(80)
-    estimator = Pipeline([*((f"s{place}", step) for place, step in enumerate(steps)), ("learner", learner)]) if steps else learner
+    estimator = (
+        Pipeline([*((f"s{place}", step) for place, step in enumerate(steps)), ("learner", learner)])
+        if steps
+        else learner
+    )
     estimator = estimator if drop is None else DropOutliers(estimator, threshold=drop)
     grid = {f"{anatomy(estimator).prefix}kernel": kernels}
     assert_equal_searches(clone(estimator), grid, X, y, cv, n_jobs)
@@ -133,15 +188,25 @@ def test_every_cell_equals_grid_search(kernels: Any, steps: Any, drop: Any, lear
 def test_the_anatomy_of_a_pipeline() -> None:
     scale, learner = StandardScaler(), Pegasos()
     inner = Pipeline([("scale", scale), ("expand", "passthrough"), ("learner", learner)])
-    parts = anatomy(Pipeline([("first", MinMaxScaler()), ("drop", DropOutliers(inner, threshold=2.0))]))
-    assert [(stage.name, stage.drops) for stage in parts.stages] == [("first", False), ("drop", True), ("scale", False)]
+    parts = anatomy(
+        Pipeline([("first", MinMaxScaler()), ("drop", DropOutliers(inner, threshold=2.0))])
+    )
+    assert [(stage.name, stage.drops) for stage in parts.stages] == [
+        ("first", False),
+        ("drop", True),
+        ("scale", False),
+    ]
     assert parts.learner is learner
     assert parts.prefix == "drop__estimator__learner__"
     assert parts.weight_name == "drop__sample_weight"
     assert parts.outlier_threshold == 2.0
     assert parts.transforms
     alone = anatomy(DropOutliers(learner))
-    assert (alone.prefix, alone.weight_name, alone.transforms) == ("estimator__", "sample_weight", False)
+    assert (alone.prefix, alone.weight_name, alone.transforms) == (
+        "estimator__",
+        "sample_weight",
+        False,
+    )
     X, y = growing_spread(60)
     fitted = DropOutliers(inner, threshold=2.0).fit(X, y)
     assert hasattr(anatomy(fitted, fitted=True).learner, "classes_")
@@ -149,7 +214,9 @@ def test_the_anatomy_of_a_pipeline() -> None:
 
 
 def test_other_estimators_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"expected Pegasos, Perceptron or SDCA.* got LogisticRegression"):
+    with pytest.raises(
+        ValueError, match=r"expected Pegasos, Perceptron or SDCA.* got LogisticRegression"
+    ):
         anatomy(make_pipeline(StandardScaler(), LogisticRegression()))
 
 
@@ -157,17 +224,30 @@ def test_other_estimators_are_refused() -> None:
 
 
 def test_settings_are_equal_for_equal_fits() -> None:
-    assert Setting.of(Pegasos(lam=np.float64(1e-3))) == Setting.of(Pegasos(lam=1e-3)) == Setting.of(Pegasos())
+    assert (
+        Setting.of(Pegasos(lam=np.float64(1e-3)))
+        == Setting.of(Pegasos(lam=1e-3))
+        == Setting.of(Pegasos())
+    )
     assert Setting.of(Pegasos(kernel="rbf")) == Setting.of(Pegasos(kernel=Gaussian()))
     assert Setting.of(Pegasos(memory="1GB", random_state=3)) == Setting.of(Pegasos())
     assert Setting.of(Pegasos(epochs=20)) == Setting.of(Pegasos())
     assert Setting.of(Pegasos(n_iter=20)) != Setting.of(Pegasos(epochs=20))
     assert Setting.of(make_pipeline("passthrough", Pegasos())) == Setting.of(Pegasos())
-    different = [Pegasos(), Pegasos("logistic"), SDCA(), Perceptron(), Pegasos(average=False), Pegasos(kernel=Gaussian(2))]
+    different = [
+        Pegasos(),
+        Pegasos("logistic"),
+        SDCA(),
+        Perceptron(),
+        Pegasos(average=False),
+        Pegasos(kernel=Gaussian(2)),
+    ]
     assert len({Setting.of(each) for each in different}) == len(different)
     array = FunctionTransformer(kw_args={"a": np.arange(3)})
     other = FunctionTransformer(kw_args={"a": np.arange(1, 4)})
-    assert Setting.of(make_pipeline(array, SDCA())) == Setting.of(make_pipeline(clone(array), SDCA()))
+    assert Setting.of(make_pipeline(array, SDCA())) == Setting.of(
+        make_pipeline(clone(array), SDCA())
+    )
     assert Setting.of(make_pipeline(array, SDCA())) != Setting.of(make_pipeline(other, SDCA()))
 
 
@@ -179,11 +259,22 @@ def test_the_walk_is_what_cells_share() -> None:
 
 
 ESTIMATORS = [
-    Pegasos(kernel=Gaussian("0.5 scale"), class_weight={"b": 2.0, "a": 1.0}, average=False, projection=True),
-    make_pipeline(
-        StandardScaler(with_mean=False), PolynomialFeatures(2, include_bias=False), SDCA("logistic", kernel=Polynomial(2))
+    Pegasos(
+        kernel=Gaussian("0.5 scale"),
+        class_weight={"b": 2.0, "a": 1.0},
+        average=False,
+        projection=True,
     ),
-    DropOutliers(make_pipeline(MinMaxScaler(), Perceptron(kernel=Laplacian(3))), threshold=2.0, columns=(0, 2)),
+    make_pipeline(
+        StandardScaler(with_mean=False),
+        PolynomialFeatures(2, include_bias=False),
+        SDCA("logistic", kernel=Polynomial(2)),
+    ),
+    DropOutliers(
+        make_pipeline(MinMaxScaler(), Perceptron(kernel=Laplacian(3))),
+        threshold=2.0,
+        columns=(0, 2),
+    ),
     SDCA(kernel="precomputed", max_epochs=7, tol=0.1),
 ]
 
@@ -240,7 +331,15 @@ def test_python_lines_make_the_same_setting(estimator: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["linear", "gaussian:2", "gaussian:0.5s", "polynomial:3:coef0=0.25", "laplacian:1s", "exponential:7.5"]
+    "text",
+    [
+        "linear",
+        "gaussian:2",
+        "gaussian:0.5s",
+        "polynomial:3:coef0=0.25",
+        "laplacian:1s",
+        "exponential:7.5",
+    ],
 )
 def test_a_kernel_is_said_as_it_is_read(text: str) -> None:
     (kernel,) = parse_kernels([text])
@@ -258,10 +357,22 @@ class Triangular(Kernel):
 
 def test_what_options_cannot_say_gets_no_command_line() -> None:
     assert kernel_option(freeze(Triangular())) is None
-    for learner in (Pegasos(kernel=Triangular()), Pegasos(kernel=lambda X, Z: X @ Z.T), Pegasos(draws="independent")):
+    for learner in (
+        Pegasos(kernel=Triangular()),
+        Pegasos(kernel=lambda X, Z: X @ Z.T),
+        Pegasos(draws="independent"),
+    ):
         assert command_line(Setting.of(learner), "my.csv", 0) is None
-    assert command_line(Setting.of(make_pipeline(FunctionTransformer(np.abs), Pegasos())), "my.csv", 0) is None
-    line = command_line(Setting.of(Pegasos("logistic", n_iter=7, average=0.25)), "my file.csv", 3, ["--label", "kind"])
+    assert (
+        command_line(Setting.of(make_pipeline(FunctionTransformer(np.abs), Pegasos())), "my.csv", 0)
+        is None
+    )
+    line = command_line(
+        Setting.of(Pegasos("logistic", n_iter=7, average=0.25)),
+        "my file.csv",
+        3,
+        ["--label", "kind"],
+    )
     assert line == (
         "pegasos train 'my file.csv' -m logistic --lam 0.001 --average 0.25 --n-iter 7 --scale none --label kind --seed 3"
     )
@@ -274,7 +385,12 @@ def test_what_options_cannot_say_gets_no_command_line() -> None:
 def test_declarations_are_true(declaration: Any) -> None:
     learner = learner_class(declaration)()
     params = set(learner.get_params(deep=False))
-    named = [*declaration.options.values(), *declaration.shared, *declaration.stops, *declaration.draws]
+    named = [
+        *declaration.options.values(),
+        *declaration.shared,
+        *declaration.stops,
+        *declaration.draws,
+    ]
     assert set(named) | ({declaration.tolerance} - {None}) <= params
     assert learner.declaration is declaration
     learner.check_parameters()
@@ -302,7 +418,9 @@ def test_numbers_that_json_does_not_have_are_equal_to_themselves_and_come_back()
     setting = Setting.of(make_pipeline(imputer, SDCA(lam=0.1)))
     assert setting == Setting.of(make_pipeline(SimpleImputer(strategy="median"), SDCA(lam=0.1)))
     assert setting.preparation[0][1].params == (("strategy", "median"),)
-    strange = Setting.of(make_pipeline(SimpleImputer(fill_value=float("nan"), strategy="constant"), SDCA(lam=0.1)))
+    strange = Setting.of(
+        make_pipeline(SimpleImputer(fill_value=float("nan"), strategy="constant"), SDCA(lam=0.1))
+    )
     assert Setting.from_json(json.loads(json.dumps(strange.to_json(), allow_nan=False))) == strange
 
 

@@ -33,7 +33,9 @@ def test_the_next_row_takes_most_of_what_is_left(kernel):
     X, y = rows(40)
     model = SDCA(kernel=kernel, lam=0.05, random_state=0).fit(X, y)
     matrix = model.kernel_(model.support_vectors_)
-    most = 3 if kernel == "linear" else 12  # of 4 features: the fourth row, whichever it is, takes all that is left
+    most = (
+        3 if kernel == "linear" else 12
+    )  # of 4 features: the fourth row, whichever it is, takes all that is left
     found = pursue(KernelColumns(model.kernel_, model.support_vectors_), model.dual_coef_, most)
     assert found.tolist() == reference.pursue(matrix, model.dual_coef_, most)
 
@@ -45,7 +47,12 @@ def test_kept_are_those_that_carry_the_scores_of_the_training_rows():
     values = model.kernel_.matrix(model.support_vectors_, X)
     expected = reference.pursue(values @ values.T, model.dual_coef_, 12)
     assert Shrinking(model, X, y, 12).order.tolist() == expected
-    assert expected != pursue(KernelColumns(model.kernel_, model.support_vectors_), model.dual_coef_, 12).tolist()
+    assert (
+        expected
+        != pursue(
+            KernelColumns(model.kernel_, model.support_vectors_), model.dual_coef_, 12
+        ).tolist()
+    )
     walked = Perceptron(kernel=Gaussian(2.0), random_state=0).fit(X, y)
     order = pursue(KernelColumns(walked.kernel_, walked.support_vectors_), walked.dual_coef_, 12)
     assert Shrinking(walked, X, y, 12).order.tolist() == order.tolist()
@@ -54,7 +61,10 @@ def test_kept_are_those_that_carry_the_scores_of_the_training_rows():
 def test_rows_that_add_nothing_are_not_chosen():
     X, y = rows(60)
     linear = SDCA(kernel="linear", lam=0.05, random_state=0).fit(X, y)
-    assert len(pursue(KernelColumns(linear.kernel_, linear.support_vectors_), linear.dual_coef_, 30)) == 4
+    assert (
+        len(pursue(KernelColumns(linear.kernel_, linear.support_vectors_), linear.dual_coef_, 30))
+        == 4
+    )
     assert len(Shrinking(linear, X, y, 30).model(30).support_) == 4
 
 
@@ -70,7 +80,9 @@ def test_weights_of_rows_count_in_the_refit():
     """The optimum with weights is found again; without them it is another one."""
     X, y = rows(classes=2)
     weights = np.where(y == 0, 5.0, np.arange(len(y)) % 2)
-    model = DropOutliers(SDCA(kernel="linear", lam=0.01, tol=1e-6, random_state=0), 2.5).fit(X, y, sample_weight=weights)
+    model = DropOutliers(SDCA(kernel="linear", lam=0.01, tol=1e-6, random_state=0), 2.5).fit(
+        X, y, sample_weight=weights
+    )
     whole = model.estimator_.objective_
     small = Shrinking(model, X, y, 4, weights).model(4).estimator_
     np.testing.assert_allclose(small.objective_, whole, rtol=2e-3)
@@ -98,7 +110,9 @@ def test_the_refit_is_the_optimum_among_predictors_of_the_kept_rows(loss):
     random = np.random.default_rng(0)
     size = np.abs(small.dual_coef_[0]).mean()
     nearby = [
-        objective(small.dual_coef_[0] + random.normal(size=10) * size * step) for step in (1e-3, 1e-2, 0.1) for _ in range(50)
+        objective(small.dual_coef_[0] + random.normal(size=10) * size * step)
+        for step in (1e-3, 1e-2, 0.1)
+        for _ in range(50)
     ]
     assert min(nearby) > best * (1 - 1.1e-3)
     assert best < objective(np.zeros(10))
@@ -117,12 +131,16 @@ def test_every_learner_and_what_stands_before_it(tmp_path):
         assert set(learned.support_) < set(model.estimator_[-1].support_)
         kept = np.isin(np.flatnonzero(model.kept_), np.flatnonzero(model.kept_)[learned.support_])
         scores = [each.decision_function(X[model.kept_][kept]) for each in (model, found.model)]
-        if isinstance(learner, Perceptron):  # its projection is equal to it at the rows that are kept
+        if isinstance(
+            learner, Perceptron
+        ):  # its projection is equal to it at the rows that are kept
             np.testing.assert_allclose(scores[1], scores[0], atol=1e-6 * np.abs(scores[0]).max())
         else:
             assert (scores[1].argmax(axis=1) == scores[0].argmax(axis=1)).mean() > 0.7
         save(found.model, tmp_path / "small.model")
-        np.testing.assert_array_equal(load(tmp_path / "small.model").decision_function(X), found.model.decision_function(X))
+        np.testing.assert_array_equal(
+            load(tmp_path / "small.model").decision_function(X), found.model.decision_function(X)
+        )
         assert len(model.estimator_[-1].support_) > 20, "the model itself is as it was"
 
 
@@ -140,7 +158,9 @@ def test_calibration_and_threshold_come_along():
 def test_the_curve_counts_what_predict_says():
     X, y = rows(500)
     model = SDCA(kernel="gaussian", lam=1e-3, random_state=0).fit(X[:300], y[:300])
-    curve = shrinking_curve(model, X[:300], y[:300], test=(X[300:], y[300:]), counts=[5, 40, 10_000])
+    curve = shrinking_curve(
+        model, X[:300], y[:300], test=(X[300:], y[300:]), counts=[5, 40, 10_000]
+    )
     assert [each.support_vectors for each in curve.points] == [5, 40]
     small = shrink(model, X[:300], y[:300], keep=40, test=(X[300:], y[300:]))
     wrong, less = model.predict(X[300:]) != y[300:], small.model.predict(X[300:]) != y[300:]
@@ -157,7 +177,13 @@ def test_what_cannot_be_shrunk_is_refused():
     with pytest.raises(ValueError, match="a linear model has no support vectors"):
         shrink(SDCA(random_state=0).fit(X, y), X, y, keep=3)
     with pytest.raises(ValueError, match="precomputed"):
-        shrink(SDCA(kernel="precomputed", random_state=0).fit(X @ X.T, y), X @ X.T, y, keep=3, test=(X @ X.T, y))
+        shrink(
+            SDCA(kernel="precomputed", random_state=0).fit(X @ X.T, y),
+            X @ X.T,
+            y,
+            keep=3,
+            test=(X @ X.T, y),
+        )
     model = SDCA(kernel="gaussian", random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="at least 1"):
         shrink(model, X, y, keep=0, test=(X, y))
@@ -177,22 +203,44 @@ def test_shrink_on_the_command_line(place):
     answer = fine("shrink", "t.model", "t.csv", "--keep", "12", "--json").json
     assert answer["written"] == "t-12.model"
     assert answer["price"] == pytest.approx(
-        next(each["error"]["error"] for each in answer["curve"]["points"] if each["support_vectors"] == 12)
+        next(
+            each["error"]["error"]
+            for each in answer["curve"]["points"]
+            if each["support_vectors"] == 12
+        )
         - answer["curve"]["before"]["error"]["error"]
     )
     tested = fine("run", "t-12.model", "t.csv", "--json").json["errors"]["test"]
     assert tested["rows"] == 80
-    assert tested["error"] == pytest.approx(answer["price"] + answer["curve"]["before"]["error"]["error"])
+    assert tested["error"] == pytest.approx(
+        answer["price"] + answer["curve"]["before"]["error"]["error"]
+    )
     assert fine("show", "t-12.model", "--json").json["learner"]["support_vectors"] == 12
     told = fine("shrink", "t.model", "--keep", "12", "-o", "other.model").out
     assert told.index("95 % interval") < told.index("written: other.model")
 
 
 def test_shrink_takes_the_weights_that_training_had(place):
-    frame = numbers(150).with_columns(w=pl.when(pl.col("y") == "no").then(9).otherwise(pl.int_range(pl.len()) % 2))
+    frame = numbers(150).with_columns(
+        w=pl.when(pl.col("y") == "no").then(9).otherwise(pl.int_range(pl.len()) % 2)
+    )
     written(frame, Path("t.csv"))
     reading = ("--label", "y", "--weight", "w")
-    fine("train", "t.csv", *reading, "--kernel", "polynomial:1", "--lam", 0.01, "--tol", 1e-5, "--test-size", 0, "-o", "t.model")
+    fine(
+        "train",
+        "t.csv",
+        *reading,
+        "--kernel",
+        "polynomial:1",
+        "--lam",
+        0.01,
+        "--tol",
+        1e-5,
+        "--test-size",
+        0,
+        "-o",
+        "t.model",
+    )
     fine("shrink", "t.model", "t.csv", *reading, "--keep", 4, "-o", "small.model")
     one, other = (load(name)[-1].objective_ for name in ("t.model", "small.model"))
     np.testing.assert_allclose(one, other, rtol=5e-3)
@@ -201,8 +249,21 @@ def test_shrink_takes_the_weights_that_training_had(place):
 
 def test_a_model_that_knows_all_rows_and_prices_that_are_too_high(place):
     written(messy(300), Path("t.csv"))
-    fine("train", "t.csv", "--kernel", "gaussian", "--lam", "1e-3", "--test-size", "0", "-o", "t.model")
-    assert "60 rows of t.csv set aside, the model fitted without them" in fine("shrink", "t.model").out
+    fine(
+        "train",
+        "t.csv",
+        "--kernel",
+        "gaussian",
+        "--lam",
+        "1e-3",
+        "--test-size",
+        "0",
+        "-o",
+        "t.model",
+    )
+    assert (
+        "60 rows of t.csv set aside, the model fitted without them" in fine("shrink", "t.model").out
+    )
     refused = call("shrink", "t.model", "--keep", "1", "--at-most", "0.001")
     assert refused.code == 2
     assert "nothing is written: with 1 support vectors" in refused.err

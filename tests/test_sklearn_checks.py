@@ -23,7 +23,9 @@ _DRAWS = (
     "a row of weight 2 is drawn once, two equal rows are drawn twice: the objective is the same, the random walk is not "
     "(as for SGDClassifier and SVC); SDCA ends within tol of that objective's optimum, not on it"
 )
-_STEPS = "the check sets n_iter=100 and means passes; here these are steps, two passes over its 50 rows"
+_STEPS = (
+    "the check sets n_iter=100 and means passes; here these are steps, two passes over its 50 rows"
+)
 _NARROW = (
     "to a Gaussian of variance 1 rows some 20 apart are similar to themselves only (a CollapsedKernelWarning says so); with a "
     "kernel there is no intercept by default, so a new row gets the class of the nearest row, nearly whatever the weights"
@@ -33,7 +35,11 @@ _NARROW = (
 def expected_failures(estimator: Any) -> dict[str, str]:
     """Checks that fail, and why: the only place for such reasons. What passes unexpectedly fails the suite."""
     reasons = dict.fromkeys(
-        ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"), _DRAWS
+        (
+            "check_sample_weight_equivalence_on_dense_data",
+            "check_sample_weight_equivalence_on_sparse_data",
+        ),
+        _DRAWS,
     )
     if isinstance(estimator, SDCA) and estimator.kernel is None and estimator.loss == "logistic":
         reasons = {}  # Newton's method draws nothing, and ends far below tol
@@ -50,13 +56,17 @@ def is_usual(learner: Any) -> bool:
 ALL = [learner for kernel in KERNELS for learner in learners(kernel=kernel)]
 
 
-@parametrize_with_checks([each for each in ALL if is_usual(each)], expected_failed_checks=expected_failures)
+@parametrize_with_checks(
+    [each for each in ALL if is_usual(each)], expected_failed_checks=expected_failures
+)
 def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks([each for each in ALL if not is_usual(each)], expected_failed_checks=expected_failures)
+@parametrize_with_checks(
+    [each for each in ALL if not is_usual(each)], expected_failed_checks=expected_failures
+)
 def test_scikit_learn_accepts_the_others(estimator: Any, check: Any) -> None:
     check(estimator)
 
@@ -84,8 +94,12 @@ def test_class_weights_rule_when_steps_are_passes(loss: str) -> None:
     check_class_weight_classifiers("Pegasos", CountsPasses(loss))
 
 
-@pytest.mark.parametrize("learner", learners(kernel=Gaussian(1.0), fit_intercept="augment"), ids=repr)
+@pytest.mark.parametrize(
+    "learner", learners(kernel=Gaussian(1.0), fit_intercept="augment"), ids=repr
+)
 @pytest.mark.filterwarnings("ignore:.*similar only to itself")
-def test_class_weights_rule_a_kernel_that_sees_nothing_if_there_is_an_intercept(learner: Any) -> None:
+def test_class_weights_rule_a_kernel_that_sees_nothing_if_there_is_an_intercept(
+    learner: Any,
+) -> None:
     """The reason for the other is the true one: nothing but an intercept can answer there, as SVC's does."""
     check_class_weight_classifiers(type(learner).__name__, learner)

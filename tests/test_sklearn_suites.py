@@ -12,5 +12,7 @@ import pytest
 @pytest.mark.slow
 def test_scikit_learn_s_own_tests_pass_or_are_left_out_for_a_reason():
     script = Path(__file__).with_name("sklearn_suites.py")
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, encoding="utf-8", check=False)
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, encoding="utf-8", check=False
+    )
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]

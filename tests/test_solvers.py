@@ -69,7 +69,9 @@ class Problem:
         if self.loss == "hinge":
             return float(a.sum() - squared / 2)
         share = np.divide(a, self.bounds, out=np.zeros_like(a), where=self.bounds > 0)
-        entropy = -sum(np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0) for p in (share, 1 - share))
+        entropy = -sum(
+            np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0) for p in (share, 1 - share)
+        )
         return float(self.bounds @ entropy - squared / 2)
 
     def feasible(self, a: Array) -> Array:
@@ -77,13 +79,20 @@ class Problem:
         a = np.clip(a, 0, self.bounds)
         if self.free:
             weights = [a[self.labels > 0].sum(), a[self.labels < 0].sum()]
-            a = a * np.where(self.labels > 0, *(min(weights) / weight if weight > 0 else 0.0 for weight in weights))
+            a = a * np.where(
+                self.labels > 0,
+                *(min(weights) / weight if weight > 0 else 0.0 for weight in weights),
+            )
         return a
 
     def best_bias(self, scores: Array) -> float:
         """The b of the smallest Σ C_i max(0, 1 - y_i (s_i + b)): one of its kinks."""
         kinks = self.labels - scores
-        return float(kinks[(np.maximum(0, 1 - self.labels * (scores + kinks[:, None])) @ self.bounds).argmin()])
+        return float(
+            kinks[
+                (np.maximum(0, 1 - self.labels * (scores + kinks[:, None])) @ self.bounds).argmin()
+            ]
+        )
 
 
 def interior_point(problem: Problem) -> tuple[float, float]:
@@ -107,9 +116,14 @@ def interior_point(problem: Problem) -> tuple[float, float]:
         rest = Q @ a - 1 + bias * y - aim / a + aim / room
         matrix = Q + np.diag(low / a + high / room)
         if problem.free:
-            matrix, rest = np.block([[matrix, y[:, None]], [y[None, :], np.zeros((1, 1))]]), np.append(rest, y @ a)
+            matrix, rest = (
+                np.block([[matrix, y[:, None]], [y[None, :], np.zeros((1, 1))]]),
+                np.append(rest, y @ a),
+            )
         scale = 1 / np.sqrt(matrix.diagonal() + (matrix.diagonal() == 0))
-        step = -scale * np.linalg.lstsq(matrix * scale[:, None] * scale, rest * scale, rcond=None)[0]
+        step = (
+            -scale * np.linalg.lstsq(matrix * scale[:, None] * scale, rest * scale, rcond=None)[0]
+        )
         step, up = step[:m], float(step[m]) if problem.free else 0.0
         low_step, high_step = aim / a - low - low / a * step, aim / room - high + high / room * step
         values, steps = np.r_[a, room, low, high], np.r_[step, -step, low_step, high_step]
@@ -126,7 +140,9 @@ def newton(problem: Problem) -> tuple[float, float]:
         values, basis = np.linalg.eigh(problem.K)
         features = basis * np.sqrt(np.maximum(values, 0))
     features = features[:, (features != 0).any(axis=0)]
-    units = np.sqrt((features**2).sum(axis=0))  # columns of length 1: what is solved is not the worse for their scale
+    units = np.sqrt(
+        (features**2).sum(axis=0)
+    )  # columns of length 1: what is solved is not the worse for their scale
     features, penalty = features / units, 1 / units**2
     if problem.free:
         features, penalty = np.c_[features, np.ones(len(features))], np.append(penalty, 0.0)
@@ -138,13 +154,22 @@ def newton(problem: Problem) -> tuple[float, float]:
     best = (np.inf, -np.inf)
     for _ in range(200):
         p = 1 / (1 + np.exp(np.minimum(problem.labels * (features @ w), 700)))
-        best = (min(best[0], value(w)), max(best[1], problem.dual(problem.feasible(problem.bounds * p))))
+        best = (
+            min(best[0], value(w)),
+            max(best[1], problem.dual(problem.feasible(problem.bounds * p))),
+        )
         if best[0] - best[1] <= 1e-10 * best[0]:
             break
         gradient = penalty * w - features.T @ (problem.labels * problem.bounds * p)
-        curvature = (features * (problem.bounds * p * (1 - p))[:, None]).T @ features + np.diag(penalty)
+        curvature = (features * (problem.bounds * p * (1 - p))[:, None]).T @ features + np.diag(
+            penalty
+        )
         scale = 1 / np.sqrt(curvature.diagonal() + 1e-300)
-        step, size = -scale * np.linalg.lstsq(curvature * scale[:, None] * scale, gradient * scale, rcond=None)[0], 1.0
+        step, size = (
+            -scale
+            * np.linalg.lstsq(curvature * scale[:, None] * scale, gradient * scale, rcond=None)[0],
+            1.0,
+        )
         while value(w + size * step) > value(w) + 1e-4 * size * (gradient @ step) and size > 1e-12:
             size /= 2
         w = w + size * step
@@ -161,11 +186,18 @@ def gram(kernel: str, X: Array) -> Array:
 def problems(clf: SDCA, X: Array, kernel: str, y: Array, weights: Array | None) -> list[Problem]:
     """The problem of each column, from the parameters of the learner and the rows."""
     omega = np.ones(len(y)) if weights is None else weights
-    augmented = clf.fit_intercept == "augment" or (clf.fit_intercept == "auto" and clf.kernel is None)
+    augmented = clf.fit_intercept == "augment" or (
+        clf.fit_intercept == "auto" and clf.kernel is None
+    )
     features = np.c_[X, np.full(len(X), float(augmented))] if kernel == "linear" else None
     columns = clf.classes_[1:] if len(clf.classes_) == 2 else clf.classes_
     common = (omega / (clf.lam * omega.sum()), clf.fit_intercept == "free")
-    return [Problem(clf.loss, features, gram(kernel, X) + augmented, np.where(y == each, 1.0, -1.0), *common) for each in columns]
+    return [
+        Problem(
+            clf.loss, features, gram(kernel, X) + augmented, np.where(y == each, 1.0, -1.0), *common
+        )
+        for each in columns
+    ]
 
 
 def fit(clf: SDCA, rows: Any, y: Array, weights: Array | None = None) -> SDCA:
@@ -174,7 +206,9 @@ def fit(clf: SDCA, rows: Any, y: Array, weights: Array | None = None) -> SDCA:
         warnings.simplefilter("error", ConvergenceWarning)
         clf.fit(rows, y, weights)
     assert clf.gap_ <= clf.tol
-    assert clf.gap_ == pytest.approx(((clf.objective_ - clf.dual_objective_) / clf.objective_).max(), abs=1e-12)
+    assert clf.gap_ == pytest.approx(
+        ((clf.objective_ - clf.dual_objective_) / clf.objective_).max(), abs=1e-12
+    )
     return clf
 
 
@@ -186,7 +220,15 @@ def check_certificate(clf: SDCA, rows: Any, y: Array, weights: Array | None, exa
     assert (clf.dual_objective_ <= bounds.primal * (1 + exact)).all()
 
 
-def check_optimum(clf: SDCA, X: Array, kernel: str, y: Array, weights: Array | None, exact: float, near: float | None) -> None:
+def check_optimum(
+    clf: SDCA,
+    X: Array,
+    kernel: str,
+    y: Array,
+    weights: Array | None,
+    exact: float,
+    near: float | None,
+) -> None:
     """The two intervals overlap in each column; `near`: the other solver's must be as small as that, to say something."""
     for column, problem in enumerate(problems(clf, X, kernel, y, weights)):
         upper, lower = interior_point(problem) if problem.loss == "hinge" else newton(problem)
@@ -216,7 +258,9 @@ class Table:
     def make(self) -> tuple[Array, Array, Array | None]:
         random = np.random.default_rng(self.seed)
         y = np.arange(self.m) % self.classes
-        X = random.normal(size=(self.m, self.d)) + (0 if self.noise else random.normal(size=(self.classes, self.d))[y])
+        X = random.normal(size=(self.m, self.d)) + (
+            0 if self.noise else random.normal(size=(self.classes, self.d))[y]
+        )
         X = X[random.integers(self.m, size=self.m)] if self.duplicated else X
         X[:, 0] = 1.0 if self.constant else X[:, 0]
         X[:2] = 0.0 if self.empty else X[:2]
@@ -254,32 +298,80 @@ LOSS = st.sampled_from(["hinge", "logistic"])
     tol=st.sampled_from([1e-3, 1e-3, 1e-6]),
     csr=st.booleans(),
 )
-@example(Table(9, 3, constant=True, empty=True, seed=272), "hinge", "precomputed", "free", 1e4, 1e-6, False)  # a low rank
-@example(Table(57, 4, 3, constant=True, weighted=True, seed=699), "hinge", "cubic", "auto", 1e4, 1e-3, False)
 @example(
-    Table(53, 2, noise=True, constant=True, lone=True, empty=True, seed=20), "hinge", "precomputed", "free", 1e5, 1e-3, False
+    Table(9, 3, constant=True, empty=True, seed=272),
+    "hinge",
+    "precomputed",
+    "free",
+    1e4,
+    1e-6,
+    False,
+)  # a low rank
+@example(
+    Table(57, 4, 3, constant=True, weighted=True, seed=699),
+    "hinge",
+    "cubic",
+    "auto",
+    1e4,
+    1e-3,
+    False,
 )
-@example(Table(55, 1, constant=True, lone=True, weighted=True, seed=1534), "logistic", "precomputed", "free", 1.0, 1e-3, False)
-@example(Table(33, 5, seed=6), "hinge", "cubic", "free", 1.0, 1e-6, False)  # rows of very different lengths
+@example(
+    Table(53, 2, noise=True, constant=True, lone=True, empty=True, seed=20),
+    "hinge",
+    "precomputed",
+    "free",
+    1e5,
+    1e-3,
+    False,
+)
+@example(
+    Table(55, 1, constant=True, lone=True, weighted=True, seed=1534),
+    "logistic",
+    "precomputed",
+    "free",
+    1.0,
+    1e-3,
+    False,
+)
+@example(
+    Table(33, 5, seed=6), "hinge", "cubic", "free", 1.0, 1e-6, False
+)  # rows of very different lengths
 @settings(max_examples=25)
 def test_the_gap_reaches_its_tolerance(
     table: Table, loss: str, kernel: str, intercept: Any, C: float, tol: float, csr: bool
 ) -> None:
     X, y, weights = table.make()
     rows = gram(kernel, X) if kernel == "precomputed" else sparse.csr_matrix(X) if csr else X
-    clf = fit(SDCA(loss, 1 / (C * len(y)), KERNELS[kernel], tol, fit_intercept=intercept, random_state=0), rows, y, weights)
+    clf = fit(
+        SDCA(loss, 1 / (C * len(y)), KERNELS[kernel], tol, fit_intercept=intercept, random_state=0),
+        rows,
+        y,
+        weights,
+    )
     check_certificate(clf, rows, y, weights, 1e-7)
     check_optimum(clf, X, kernel, y, weights, 1e-7, None)
 
 
-@given(table=TABLES, loss=LOSS, kernel=st.sampled_from(list(KERNELS)), intercept=INTERCEPT, C=COST.filter(lambda C: C <= 10))
+@given(
+    table=TABLES,
+    loss=LOSS,
+    kernel=st.sampled_from(list(KERNELS)),
+    intercept=INTERCEPT,
+    C=COST.filter(lambda C: C <= 10),
+)
 @settings(max_examples=20)
 def test_float32_rows(table: Table, loss: str, kernel: str, intercept: Any, C: float) -> None:
     X, y, weights = table.make()
     X = X.astype(np.float32)
     exact = X.astype(np.float64)
     rows = gram(kernel, exact).astype(np.float32) if kernel == "precomputed" else X
-    clf = fit(SDCA(loss, 1 / (C * len(y)), KERNELS[kernel], fit_intercept=intercept, random_state=0), rows, y, weights)
+    clf = fit(
+        SDCA(loss, 1 / (C * len(y)), KERNELS[kernel], fit_intercept=intercept, random_state=0),
+        rows,
+        y,
+        weights,
+    )
     check_certificate(clf, rows, y, weights, 1e-3)
     check_optimum(clf, exact, kernel, y, weights, 1e-3, None)
 
@@ -293,12 +385,16 @@ def test_float32_rows(table: Table, loss: str, kernel: str, intercept: Any, C: f
     csr=st.booleans(),
 )
 @settings(max_examples=60)
-def test_columns_of_any_scale(table: Table, loss: str, intercept: Any, C: float, powers: list[int], csr: bool) -> None:
+def test_columns_of_any_scale(
+    table: Table, loss: str, intercept: Any, C: float, powers: list[int], csr: bool
+) -> None:
     assume(loss == "hinge" or intercept != "free" or C <= 1000)  # below: what is still too hard
     X, y, weights = table.make()
     X = X * 10.0 ** np.array(powers[: table.d])
     rows = sparse.csr_matrix(X) if csr else X
-    clf = fit(SDCA(loss, 1 / (C * len(y)), fit_intercept=intercept, random_state=0), rows, y, weights)
+    clf = fit(
+        SDCA(loss, 1 / (C * len(y)), fit_intercept=intercept, random_state=0), rows, y, weights
+    )
     check_optimum(clf, X, "linear", y, weights, 1e-5, None)
 
 
@@ -310,13 +406,20 @@ def test_rows_with_many_features(loss: str, intercept: str, dtype: Any) -> None:
     random = np.random.default_rng(0)
     X = (random.random((30, 3000)) * (random.random((30, 3000)) < 0.02)).astype(dtype)
     y = np.arange(30) % 2
-    for C, form in ((0.01, np.asarray), (1.0, sparse.csr_matrix), (1e4, np.asarray), (1e4, sparse.csr_matrix)):
+    for C, form in (
+        (0.01, np.asarray),
+        (1.0, sparse.csr_matrix),
+        (1e4, np.asarray),
+        (1e4, sparse.csr_matrix),
+    ):
         clf = fit(SDCA(loss, 1 / (C * 30), fit_intercept=intercept, random_state=0), form(X), y)
         assert clf.coef_.shape == (1, 3000)
         check_optimum(clf, X.astype(np.float64), "linear", y, None, 1e-5, 1e-5)
 
 
-@pytest.mark.xfail(reason="Newton's method ends when the primal no longer falls, before its gradient gives a dual value")
+@pytest.mark.xfail(
+    reason="Newton's method ends when the primal no longer falls, before its gradient gives a dual value"
+)
 def test_logistic_with_a_free_intercept_and_columns_of_all_scales() -> None:
     X, y, weights = Table(10, 5, 3, duplicated=True, constant=True, weighted=True, seed=318).make()
     X = X * 10.0 ** np.array([-5, 6, 4, 3, -3])
@@ -331,7 +434,14 @@ def test_the_optimum_is_that_of_other_solvers(loss: str, kernel: str, intercept:
     X, y, weights = Table(50, 3, 3, weighted=True).make()
     rows = gram(kernel, X) if kernel == "precomputed" else X
     for C in (0.01, 1.0, 100.0):
-        clf = fit(SDCA(loss, 1 / (C * 50), KERNELS[kernel], 1e-6, fit_intercept=intercept, random_state=0), rows, y, weights)
+        clf = fit(
+            SDCA(
+                loss, 1 / (C * 50), KERNELS[kernel], 1e-6, fit_intercept=intercept, random_state=0
+            ),
+            rows,
+            y,
+            weights,
+        )
         check_optimum(clf, X, kernel, y, weights, 1e-8, 1e-7)
 
 
@@ -340,7 +450,11 @@ def test_the_optimum_is_that_of_other_solvers(loss: str, kernel: str, intercept:
 def test_a_free_intercept_is_that_of_svc(kernel: str, C: float) -> None:
     X, y, _ = Table(200, 4, seed=1).make()
     K = gram(kernel, X)
-    clf = fit(SDCA("hinge", 1 / (C * 200), KERNELS[kernel], 1e-6, fit_intercept="free", random_state=0), X, y)
+    clf = fit(
+        SDCA("hinge", 1 / (C * 200), KERNELS[kernel], 1e-6, fit_intercept="free", random_state=0),
+        X,
+        y,
+    )
     peer = SVC(C=C, kernel="precomputed", tol=1e-9).fit(K, y)
     c = np.zeros(200)
     c[peer.support_] = peer.dual_coef_[0]
@@ -350,11 +464,17 @@ def test_a_free_intercept_is_that_of_svc(kernel: str, C: float) -> None:
     allowed = np.sqrt(2 * (ours - theirs) * K.diagonal())
     assert (np.abs(clf.decision_function(X) - clf.intercept_ - K @ c) <= allowed).all()
     assert clf.intercept_[0] == pytest.approx(peer.intercept_[0], abs=2 * np.median(allowed))
-    np.testing.assert_allclose(clf.decision_function(X), peer.decision_function(K), atol=3 * allowed.max())
+    np.testing.assert_allclose(
+        clf.decision_function(X), peer.decision_function(K), atol=3 * allowed.max()
+    )
 
 
 @LOSSES
-@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer, load_digits], ids=lambda load: load.__name__[5:])
+@pytest.mark.parametrize(
+    "load",
+    [load_iris, load_wine, load_breast_cancer, load_digits],
+    ids=lambda load: load.__name__[5:],
+)
 @pytest.mark.parametrize("standardized", [False, True], ids=["raw", "standardized"])
 def test_sets_that_everybody_knows(loss: str, load: Any, standardized: bool) -> None:
     """Linear and with a kernel, small and large C: as they are, and standardized."""
@@ -362,6 +482,12 @@ def test_sets_that_everybody_knows(loss: str, load: Any, standardized: bool) -> 
     X, y = X[:600], y[:600]
     if standardized:
         X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
-    for kernel, C, intercept in ((None, 1.0, "augment"), (None, 1000.0, "free"), ("gaussian", 100.0, "free")):
-        clf = fit(SDCA(loss, 1 / (C * len(y)), kernel, fit_intercept=intercept, random_state=0), X, y)
+    for kernel, C, intercept in (
+        (None, 1.0, "augment"),
+        (None, 1000.0, "free"),
+        ("gaussian", 100.0, "free"),
+    ):
+        clf = fit(
+            SDCA(loss, 1 / (C * len(y)), kernel, fit_intercept=intercept, random_state=0), X, y
+        )
         check_certificate(clf, X, y, None, 1e-7)

@@ -12,7 +12,13 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, RobustScaler, StandardScaler
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    PolynomialFeatures,
+    RobustScaler,
+    StandardScaler,
+)
 
 import pegasos
 from command_line import call, fine, numbers, written
@@ -59,13 +65,19 @@ def with_number(path: Path, model: Any, array: str, value: float, place: int = 0
 
 LINEAR = SDCA(random_state=0)
 SCALED = {
-    each: make_pipeline(each(), SDCA(random_state=0)) for each in (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler)
+    each: make_pipeline(each(), SDCA(random_state=0))
+    for each in (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler)
 }
 LANDMARKS = make_pipeline(Nystroem("gaussian", 6, random_state=0), SDCA(random_state=0))
 CASES = [
     (LINEAR, "model/coef_", 1e308, "its scores are not finite for rows of the size"),
     (LINEAR, "model/coef_", np.nan, "not finite"),
-    (Pegasos(kernel=Polynomial(3), n_iter=50, random_state=0), "model/support_vectors_", 1e300, "longer than any row"),
+    (
+        Pegasos(kernel=Polynomial(3), n_iter=50, random_state=0),
+        "model/support_vectors_",
+        1e300,
+        "longer than any row",
+    ),
     (SCALED[StandardScaler], "model/0/scale_", 1e-320, "its deviations are not the roots"),
     (SCALED[StandardScaler], "model/0/scale_", 0.0, "its deviations are not the roots"),
     (SCALED[MinMaxScaler], "model/0/scale_", 1e300, "its numbers do not belong together"),
@@ -77,7 +89,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("model", "array", "value", "words"), CASES)
-def test_numbers_that_no_fit_has_left(model: Any, array: str, value: float, words: str, tmp_path: Path) -> None:
+def test_numbers_that_no_fit_has_left(
+    model: Any, array: str, value: float, words: str, tmp_path: Path
+) -> None:
     path = with_number(tmp_path / "my.model", clone(model).fit(X, Y), array, value)
     with pytest.raises(BadModel, match=words):
         pegasos.load(path)
@@ -101,15 +115,27 @@ def calibrated(kind: str, classes: int) -> Any:
         (SIGMOID, 1, np.inf, "calibration_0 holds numbers that are not finite"),
         (ISOTONIC, 0, 1e308, "the knots of its calibration are not in order"),
         (ISOTONIC, 0, np.nan, "calibration_0 holds numbers that are not finite"),
-        (ISOTONIC, 1, 1.5, "the knots of its calibration are not in order, or are no probabilities"),
-        (ISOTONIC, 1, -0.1, "the knots of its calibration are not in order, or are no probabilities"),
+        (
+            ISOTONIC,
+            1,
+            1.5,
+            "the knots of its calibration are not in order, or are no probabilities",
+        ),
+        (
+            ISOTONIC,
+            1,
+            -0.1,
+            "the knots of its calibration are not in order, or are no probabilities",
+        ),
     ],
 )
 @pytest.mark.parametrize("classes", [2, 3])
 def test_calibrations_that_no_search_has_left(
     kind: str, place: int, value: float, words: str, classes: int, tmp_path: Path
 ) -> None:
-    with_number(tmp_path / "my.model", calibrated(kind, classes), "model/calibration_0", value, place)
+    with_number(
+        tmp_path / "my.model", calibrated(kind, classes), "model/calibration_0", value, place
+    )
     with pytest.raises(BadModel, match=words):
         pegasos.load(tmp_path / "my.model")
 
@@ -127,7 +153,9 @@ def test_calibrations_that_no_search_has_left(
         (2, "threshold", True, "threshold=True is not possible"),
     ],
 )
-def test_decisions_that_no_search_has_left(classes: int, name: str, value: Any, words: str, tmp_path: Path) -> None:
+def test_decisions_that_no_search_has_left(
+    classes: int, name: str, value: Any, words: str, tmp_path: Path
+) -> None:
     header, head, data = saved(calibrated(SIGMOID, classes), tmp_path / "my.model")
     head["model"]["state"][name] = value
     (tmp_path / "my.model").write_bytes(together(header, head, data))
@@ -148,25 +176,43 @@ def test_a_length_of_learning_that_no_fit_has(tmp_path: Path) -> None:
 @pytest.mark.parametrize("columns", [1, 3])
 def test_whatever_a_calibration_is_like_it_gives_probabilities(kind: str, columns: int) -> None:
     """Slopes beyond all measure, and knots so near to each other that a line between them is not finite."""
-    steep = np.array([1e308, -1e308]) if kind == SIGMOID else np.array([[0.0, 0.2], [1e-320, 0.8], [1e308, 1.0]])
-    scores = np.repeat([[-1e308], [-1.0], [0.0], [5e-321], [0.5], [1.0], [1.7e308]], columns, axis=1)
+    steep = (
+        np.array([1e308, -1e308])
+        if kind == SIGMOID
+        else np.array([[0.0, 0.2], [1e-320, 0.8], [1e308, 1.0]])
+    )
+    scores = np.repeat(
+        [[-1e308], [-1.0], [0.0], [5e-321], [0.5], [1.0], [1.7e308]], columns, axis=1
+    )
     p = Calibration(kind, (steep,) * columns, 10.0).probabilities(scores)
-    assert (p >= 0).all() and (p <= 1).all() and p.sum(axis=1) == pytest.approx(np.ones(len(scores)))
+    assert (
+        (p >= 0).all() and (p <= 1).all() and p.sum(axis=1) == pytest.approx(np.ones(len(scores)))
+    )
 
 
 @pytest.mark.parametrize("params", [{"degree": 3, "coef0": 1e200}, {"degree": 5000, "coef0": 1.0}])
-def test_kernels_that_are_not_finite_for_rows_of_training(params: dict[str, Any], tmp_path: Path) -> None:
-    header, head, data = saved(Pegasos(kernel=Polynomial(3), n_iter=50, random_state=0).fit(X, Y), tmp_path / "my.model")
+def test_kernels_that_are_not_finite_for_rows_of_training(
+    params: dict[str, Any], tmp_path: Path
+) -> None:
+    header, head, data = saved(
+        Pegasos(kernel=Polynomial(3), n_iter=50, random_state=0).fit(X, Y), tmp_path / "my.model"
+    )
     for part in ("params", "state"):
         head["model"][part]["kernel"] = {"kernel": "polynomial", "params": copy.deepcopy(params)}
     (tmp_path / "my.model").write_bytes(together(header, head, data))
-    with pytest.raises(BadModel, match=r"values of its kernel Polynomial.* are not finite for rows of the size"):
+    with pytest.raises(
+        BadModel, match=r"values of its kernel Polynomial.* are not finite for rows of the size"
+    ):
         pegasos.load(tmp_path / "my.model")
 
 
-@pytest.mark.parametrize("kernel", [None, "linear", "gaussian", "exponential", "laplacian", Polynomial(3)])
+@pytest.mark.parametrize(
+    "kernel", [None, "linear", "gaussian", "exponential", "laplacian", Polynomial(3)]
+)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_from_far_away_predict_where_that_is_finite(kernel: Any, dtype: Any, tmp_path: Path) -> None:
+def test_rows_from_far_away_predict_where_that_is_finite(
+    kernel: Any, dtype: Any, tmp_path: Path
+) -> None:
     model = SDCA(kernel=kernel, random_state=0).fit(X.astype(dtype), Y)
     pegasos.save(model, tmp_path / "my.model")
     model = pegasos.load(tmp_path / "my.model")
@@ -175,14 +221,20 @@ def test_rows_from_far_away_predict_where_that_is_finite(kernel: Any, dtype: Any
     if kernel == "laplacian":  # far from everything is a number, too
         assert np.isfinite(model.decision_function(far)).all()
         return
-    with pytest.raises(NotFinite, match="row 2 has no finite score: it is larger than any row in training") as caught:
+    with pytest.raises(
+        NotFinite, match="row 2 has no finite score: it is larger than any row in training"
+    ) as caught:
         model.decision_function(far)
     assert caught.value.rows.tolist() == [2] and caught.value.far_away
 
 
 def test_what_is_larger_than_in_training_is_known_from_every_way_to_fit() -> None:
     largest = float(np.square(X).sum(axis=1).max())
-    for model in (clone(LINEAR).fit(X, Y), SDCA(kernel="gaussian").fit(X, Y), Perceptron().fit(sparse.csr_matrix(X), Y)):
+    for model in (
+        clone(LINEAR).fit(X, Y),
+        SDCA(kernel="gaussian").fit(X, Y),
+        Perceptron().fit(sparse.csr_matrix(X), Y),
+    ):
         assert model._reach == pytest.approx(largest)
     parts = Pegasos().partial_fit(X[:15], Y[:15], classes=[0, 1])
     parts.partial_fit(X[15:], Y[15:])
@@ -190,7 +242,9 @@ def test_what_is_larger_than_in_training_is_known_from_every_way_to_fit() -> Non
     assert SDCA(kernel="precomputed").fit(X @ X.T, Y)._reach == pytest.approx(np.abs(X @ X.T).max())
 
 
-def test_predict_names_the_row_and_the_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_predict_names_the_row_and_the_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     table = numbers(40)
     written(table, tmp_path / "table.csv")
@@ -201,13 +255,17 @@ def test_predict_names_the_row_and_the_column(tmp_path: Path, monkeypatch: pytes
     for command in ("predict", "run"):
         answer = call(command, "my.model", "odd.csv")
         assert (
-            answer.code == 3 and "odd.csv, line 7, column 'b': 1e+308 is too far from what the model was trained on" in answer.err
+            answer.code == 3
+            and "odd.csv, line 7, column 'b': 1e+308 is too far from what the model was trained on"
+            in answer.err
         )
     answer = call("report", "my.model", "--data", "odd.csv", "-o", "page.html")
     assert answer.code == 3 and "column 'b'" in answer.err and not (tmp_path / "page.html").exists()
 
 
-def test_a_damaged_model_is_to_blame_where_the_row_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_model_is_to_blame_where_the_row_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A deviation and its variance are changed alike: nothing that loading could see."""
     monkeypatch.chdir(tmp_path)
     written(numbers(40), tmp_path / "table.csv")
@@ -215,19 +273,27 @@ def test_a_damaged_model_is_to_blame_where_the_row_is_not(tmp_path: Path, monkey
     header, head, data = apart((tmp_path / "my.model").read_bytes())
     damaged = bytearray(data)
     for name, value in (("scale_", 1e-200), ("var_", 0.0)):
-        begin = next(entry["data_offsets"][0] for key, entry in header.items() if key.endswith(name))
+        begin = next(
+            entry["data_offsets"][0] for key, entry in header.items() if key.endswith(name)
+        )
         damaged[begin : begin + 8] = np.array(value, "<f8").tobytes()
     (tmp_path / "my.model").write_bytes(together(header, head, bytes(damaged)))
     assert call("predict", "my.model", "table.csv").code == 4
 
 
-def test_an_expansion_that_overflows_names_the_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_expansion_that_overflows_names_the_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     model = make_pipeline(PolynomialFeatures(5), SDCA(random_state=0)).fit(X, Y)
     pegasos.save(model, "my.model")
     (tmp_path / "rows.csv").write_text("x1,x2,x3\n1,2,3\n1e100,2,3\n")
     answer = call("predict", "my.model", "rows.csv")
-    assert answer.code == 3 and "rows.csv, line 3, column 'x1': 1e+100" in answer.err and "PolynomialFeatures" in answer.err
+    assert (
+        answer.code == 3
+        and "rows.csv, line 3, column 'x1': 1e+100" in answer.err
+        and "PolynomialFeatures" in answer.err
+    )
 
 
 @pytest.mark.parametrize("size", [1e200, 1e305])
@@ -242,7 +308,11 @@ def test_columns_of_very_different_sizes_are_told_once_and_early(learner: Any) -
     with pytest.warns(BadlyScaled, match="Scale X") as caught:
         learner.fit(X * [1, 1e-8, 1e8], Y)
     (warning,) = [each.message for each in caught if isinstance(each.message, BadlyScaled)]
-    assert isinstance(warning, BadlyScaled) and (warning.large, warning.small) == (2, 1) and warning.ratio > 1e15
+    assert (
+        isinstance(warning, BadlyScaled)
+        and (warning.large, warning.small) == (2, 1)
+        and warning.ratio > 1e15
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error", BadlyScaled)
         learner.fit(X * [1, 10, 0], Y)  # fine, and a column without numbers
@@ -257,25 +327,52 @@ def test_sdca_solves_columns_of_any_size() -> None:
     labels = rows @ random.normal(size=5) > 0
     plain = SDCA(random_state=0).fit(rows, labels)
     wide = SDCA(random_state=0).fit(rows * [1e8, 1, 1, 1, 1], labels)
-    assert wide.gap_ <= 1e-3 and wide.score(rows * [1e8, 1, 1, 1, 1], labels) >= plain.score(rows, labels) - 0.02
+    assert (
+        wide.gap_ <= 1e-3
+        and wide.score(rows * [1e8, 1, 1, 1, 1], labels) >= plain.score(rows, labels) - 0.02
+    )
 
 
 @pytest.mark.parametrize("scale", ["standardize", "normalize"])
-def test_sparse_rows_for_a_model_of_dense_ones(scale: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sparse_rows_for_a_model_of_dense_ones(
+    scale: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A scaler that moves zeros cannot take sparse rows: they are made dense, some at a time, and the file is not blamed."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(scoring, "_DENSE_NUMBERS", 3 * 4)
     table = numbers(40)
     written(table, tmp_path / "table.csv")
-    rows = [f"{label} " + " ".join(f"{j}:{v}" for j, v in enumerate(row, 1)) for *row, label in table.rows()]
-    (tmp_path / "table.svm").write_text("\n".join(rows).replace("yes", "1").replace("no", "0") + "\n")
-    fine("train", "table.csv", "-m", "sdca", "--kernel", "gaussian", "--scale", scale, "-q", "-o", "my.model")
+    rows = [
+        f"{label} " + " ".join(f"{j}:{v}" for j, v in enumerate(row, 1))
+        for *row, label in table.rows()
+    ]
+    (tmp_path / "table.svm").write_text(
+        "\n".join(rows).replace("yes", "1").replace("no", "0") + "\n"
+    )
+    fine(
+        "train",
+        "table.csv",
+        "-m",
+        "sdca",
+        "--kernel",
+        "gaussian",
+        "--scale",
+        scale,
+        "-q",
+        "-o",
+        "my.model",
+    )
     dense, thin = (
-        [float(line.split(",")[-1]) for line in fine("predict", "my.model", name, "--what", "scores").out.split()[1:]]
+        [
+            float(line.split(",")[-1])
+            for line in fine("predict", "my.model", name, "--what", "scores").out.split()[1:]
+        ]
         for name in ("table.csv", "table.svm")
     )
     np.testing.assert_allclose(thin, dense, rtol=1e-6)
-    (tmp_path / "odd.svm").write_text("\n".join([*rows[:9], "yes 1:1 2:1e308", *rows[9:]]).replace("yes", "1").replace("no", "0"))
+    (tmp_path / "odd.svm").write_text(
+        "\n".join([*rows[:9], "yes 1:1 2:1e308", *rows[9:]]).replace("yes", "1").replace("no", "0")
+    )
     answer = call("predict", "my.model", "odd.svm")
     assert answer.code == 3 and "odd.svm, row 10, column 'b': 1e+308 is too far" in answer.err
 
@@ -288,19 +385,55 @@ def large_table(path: Path, value: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("value", "options"), [("1e39", ("--scale", "none")), ("1e120", ("--scale", "none", "--expand", 3))])
+@pytest.mark.parametrize(
+    ("value", "options"),
+    [("1e39", ("--scale", "none")), ("1e120", ("--scale", "none", "--expand", 3))],
+)
 def test_rows_that_cannot_be_prepared_are_named(value: str, options: Any, tmp_path: Path) -> None:
     table = large_table(tmp_path / "table.csv", value)
-    answer = call("train", table, "-m", "sdca", "--memory", "15kB", "-q", "-o", tmp_path / "my.model", *options)
-    assert answer.code == 3 and f"table.csv, line 501, column 'b': {float(value):g} becomes a number beyond" in answer.err
+    answer = call(
+        "train",
+        table,
+        "-m",
+        "sdca",
+        "--memory",
+        "15kB",
+        "-q",
+        "-o",
+        tmp_path / "my.model",
+        *options,
+    )
+    assert (
+        answer.code == 3
+        and f"table.csv, line 501, column 'b': {float(value):g} becomes a number beyond"
+        in answer.err
+    )
 
 
-def test_rows_beyond_memory_without_a_score_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_beyond_memory_without_a_score_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fit(learner: Any, *given: Any, **more: Any) -> None:
         fit_to_files(learner, *given, **more)
         learner.coef_ = np.full_like(learner.coef_, 1e290)
 
     monkeypatch.setattr(large_training, "fit_to_files", fit)
     table = large_table(tmp_path / "table.csv", "1e30")
-    answer = call("train", table, "-m", "sdca", "--memory", "15kB", "--scale", "none", "-q", "-o", tmp_path / "my.model")
-    assert "table.csv, line 501" in answer.err and "no finite score" in answer.err and answer.code in (3, 4)
+    answer = call(
+        "train",
+        table,
+        "-m",
+        "sdca",
+        "--memory",
+        "15kB",
+        "--scale",
+        "none",
+        "-q",
+        "-o",
+        tmp_path / "my.model",
+    )
+    assert (
+        "table.csv, line 501" in answer.err
+        and "no finite score" in answer.err
+        and answer.code in (3, 4)
+    )

@@ -33,7 +33,17 @@ from pegasos.program.studies.template import template
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.named_sets import load_set
 from pegasos.search.settings import Setting
-from pegasos.studies import Check, Emulation, Experiment, Extra, Number, Study, folds, run, train_test
+from pegasos.studies import (
+    Check,
+    Emulation,
+    Experiment,
+    Extra,
+    Number,
+    Study,
+    folds,
+    run,
+    train_test,
+)
 
 PRINTED = {"usps_gaussian": 1, "usps_kernels": 4, "usps_iterations": 64}
 
@@ -58,7 +68,13 @@ def tiny_study(**changes) -> Study:
         "protocol": "Two experiments.",
         "experiments": (
             Experiment("one", Pegasos(n_iter=50), {"lam": [1e-3, 1e-1]}, folds(3), training=True),
-            Experiment("other", Pegasos(n_iter=50), {"lam": [1e-3]}, train_test(0.3), decodings=("argmax", "first")),
+            Experiment(
+                "other",
+                Pegasos(n_iter=50),
+                {"lam": [1e-3]},
+                train_test(0.3),
+                decodings=("argmax", "first"),
+            ),
         ),
     }
     return Study(**{**declared, **changes})
@@ -67,7 +83,10 @@ def tiny_study(**changes) -> Study:
 # -- verdicts --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("printed", "verdict"), [(0.10, REPRODUCED), (0.115, REPRODUCED), (0.16, DIFFERS), (0.05, DIFFERS)])
+@pytest.mark.parametrize(
+    ("printed", "verdict"),
+    [(0.10, REPRODUCED), (0.115, REPRODUCED), (0.16, DIFFERS), (0.05, DIFFERS)],
+)
 def test_a_number_is_judged_against_the_noise_of_both_sides(printed, verdict):
     number = Number({}, printed, rows=1000, readings={"only": {"a": 1}})
     judged = compare(number, "only", results_of(0.09, 0.10, 0.11, a=1), tolerance=2.0)
@@ -84,17 +103,31 @@ def test_one_seed_has_the_binomial_error_for_its_own():
 
 
 def test_no_mistakes_at_all_are_not_certain_either():
-    judged = compare(Number({}, 0.001, 1000, {"only": {"a": 1}}), "only", results_of(0.0, 0.0, a=1), 2.0)
+    judged = compare(
+        Number({}, 0.001, 1000, {"only": {"a": 1}}), "only", results_of(0.0, 0.0, a=1), 2.0
+    )
     assert judged.verdict == REPRODUCED
 
 
 def test_a_group_is_judged_by_the_reading_that_fits_it_best():
     errors = {"a": 0.2, "b": 0.1}
-    results = Results([Result("e", 0, errors[name], tags={"reading": name, "n": n}) for name in "ab" for n in (1, 2)])
-    numbers = [Number({"n": n}, 0.1, 2000, {name: {"reading": name, "n": n} for name in "ab"}) for n in (1, 2)]
+    results = Results(
+        [
+            Result("e", 0, errors[name], tags={"reading": name, "n": n})
+            for name in "ab"
+            for n in (1, 2)
+        ]
+    )
+    numbers = [
+        Number({"n": n}, 0.1, 2000, {name: {"reading": name, "n": n} for name in "ab"})
+        for n in (1, 2)
+    ]
     judged, fits = judge(numbers, results, 2.0)
     assert [each.reading for each in judged] == ["b", "b"]
-    assert [(fit.reading, fit.fitting, fit.chosen) for fit in fits] == [("a", 0, False), ("b", 2, True)]
+    assert [(fit.reading, fit.fitting, fit.chosen) for fit in fits] == [
+        ("a", 0, False),
+        ("b", 2, True),
+    ]
 
 
 def test_a_number_without_a_result_is_an_error_of_the_study():
@@ -104,12 +137,19 @@ def test_a_number_without_a_result_is_an_error_of_the_study():
 
 def test_a_key_must_pick_one_result_a_seed():
     results = Results([Result("e", 0, 0.1, tags={"lam": lam}) for lam in (1, 2)])
-    with pytest.raises(ValueError, match=r"more than one result a seed, such as tags=\{'lam': 1\} and tags=\{'lam': 2\}"):
+    with pytest.raises(
+        ValueError,
+        match=r"more than one result a seed, such as tags=\{'lam': 1\} and tags=\{'lam': 2\}",
+    ):
         results.mean(seed=0)
 
 
 def test_a_result_is_found_by_what_it_is():
-    steps = [("scale", StandardScaler()), ("expand", PolynomialFeatures(2)), ("learn", Pegasos(lam=0.1, n_iter=50))]
+    steps = [
+        ("scale", StandardScaler()),
+        ("expand", PolynomialFeatures(2)),
+        ("learn", Pegasos(lam=0.1, n_iter=50)),
+    ]
     settings = {
         "linear": Setting.of(Pegasos(lam=0.1, n_iter=50)),
         "cubic": Setting.of(Pegasos(kernel=Polynomial(3), lam=0.1, n_iter=50)),
@@ -127,12 +167,20 @@ def test_a_result_is_found_by_what_it_is():
 
     assert found(kernel=Polynomial(degree=3)) == ["cubic"]
     assert found(kernel=Gaussian("scale")) == found(kernel="rbf") == ["by name"]
-    assert found(kernel=None, lam=np.float64(0.1 + 1e-17), n_iter=50) == ["linear", "squares", "nothing"]
+    assert found(kernel=None, lam=np.float64(0.1 + 1e-17), n_iter=50) == [
+        "linear",
+        "squares",
+        "nothing",
+    ]
     assert found(epochs=3, average=True) == ["averaged"]  # the learner's default counts
     assert found(max_epochs=7) == found(epochs=7) == ["sdca"]
     assert found(loss="hinge", epochs=2) == ["by name"]
     assert found(scale=StandardScaler(), expand=PolynomialFeatures(degree=2)) == ["squares"]
-    assert found(scale=StandardScaler(), expand=None) == found(scale=StandardScaler(), expand="passthrough") == ["nothing"]
+    assert (
+        found(scale=StandardScaler(), expand=None)
+        == found(scale=StandardScaler(), expand="passthrough")
+        == ["nothing"]
+    )
     assert found(scale=StandardScaler(with_mean=False)) == []
     with pytest.raises(ValueError, match="no experiment gives"):
         results.mean(kernel=Polynomial(4))
@@ -175,9 +223,23 @@ def test_maps_of_images_have_rows_of_length_one():
 def test_a_run_writes_its_files_and_goes_on_where_it_was(tmp_path):
     calls = []
     study = tiny_study(
-        numbers=lambda: [Number({"lam": "0.1"}, 0.2, 1000, {"r": {"experiment": "one", "split": "test", "lam": 0.1}})],
-        emulations=(Emulation("theirs", lambda dataset, seed: [{"split": "test", "error": 0.5, "rows": len(dataset)}]),),
-        checks=(Check("a claim", lambda context: ("holds", f"{context.results.mean(experiment='theirs'):g}")),),
+        numbers=lambda: [
+            Number(
+                {"lam": "0.1"}, 0.2, 1000, {"r": {"experiment": "one", "split": "test", "lam": 0.1}}
+            )
+        ],
+        emulations=(
+            Emulation(
+                "theirs",
+                lambda dataset, seed: [{"split": "test", "error": 0.5, "rows": len(dataset)}],
+            ),
+        ),
+        checks=(
+            Check(
+                "a claim",
+                lambda context: ("holds", f"{context.results.mean(experiment='theirs'):g}"),
+            ),
+        ),
         extras=(Extra("x", "An extra", lambda context: calls.append(1) or {"text": "shown"}),),
         surpass=lambda context: calls.append(1) or [Better("ours", 0.1)],
         findings="What was found.",
@@ -188,11 +250,22 @@ def test_a_run_writes_its_files_and_goes_on_where_it_was(tmp_path):
     assert first.numbers == second.numbers
     kept = codec.load(StudyRecord, tmp_path / "results.json")
     assert kept == second
-    assert [asdict(claim) for claim in kept.claims] == [{"claim": "a claim", "verdict": "holds", "evidence": "0.5"}]
+    assert [asdict(claim) for claim in kept.claims] == [
+        {"claim": "a claim", "verdict": "holds", "evidence": "0.5"}
+    ]
     assert len(kept.cells) == 2 * 2 + 2 + 1
-    assert kept.extras == [ExtraRecord("x", "An extra", "shown")] and kept.better == [Better("ours", 0.1)]
+    assert kept.extras == [ExtraRecord("x", "An extra", "shown")] and kept.better == [
+        Better("ours", 0.1)
+    ]
     page = (tmp_path / "findings.md").read_text()
-    for part in ("A tiny study", "Printed and ours", "What was found.", "shown", "ours", "1000 rows of moons, 2 seeds"):
+    for part in (
+        "A tiny study",
+        "Printed and ours",
+        "What was found.",
+        "shown",
+        "ours",
+        "1000 rows of moons, 2 seeds",
+    ):
         assert part in page
     with (tmp_path / "results.csv").open() as file:
         assert next(csv.DictReader(file))["verdict"] in (REPRODUCED, DIFFERS)
@@ -204,7 +277,11 @@ def test_a_run_writes_its_files_and_goes_on_where_it_was(tmp_path):
 def test_cells_are_written_by_what_the_grid_varies(tmp_path):
     steps = [("scale", StandardScaler()), ("expand", "passthrough"), ("learn", Pegasos(lam=0.1))]
     grid = [
-        {"learn__kernel": [None, Polynomial(2)], "learn__n_iter": [20], "learn__class_weight": [None]},
+        {
+            "learn__kernel": [None, Polynomial(2)],
+            "learn__n_iter": [20],
+            "learn__class_weight": [None],
+        },
         {
             "expand": ["passthrough", PolynomialFeatures(2)],
             "scale__with_mean": [False],
@@ -241,9 +318,15 @@ def test_results_are_those_of_the_estimator_alone(tmp_path):
     dataset = load_set("moons")
     errors = []
     for train, test in folds(3)(dataset.y, 0):
-        learner = Pegasos(n_iter=50, lam=0.1, random_state=0).fit(dataset.X[train], dataset.y[train])
+        learner = Pegasos(n_iter=50, lam=0.1, random_state=0).fit(
+            dataset.X[train], dataset.y[train]
+        )
         errors.append(1 - learner.score(dataset.X[test], dataset.y[test]))
-    ours = next(cell for cell in found.cells if cell.experiment == "one" and cell.setting.lam == 0.1 and cell.split == "test")
+    ours = next(
+        cell
+        for cell in found.cells
+        if cell.experiment == "one" and cell.setting.lam == 0.1 and cell.split == "test"
+    )
     assert ours.error == pytest.approx(np.mean(errors))
     assert found.data.real
 
@@ -259,7 +342,9 @@ def test_stand_in_is_said_loudly_and_silences_the_findings(tmp_path):
         data="lost",
         stand_in="moons",
         findings="About the real data.",
-        numbers=lambda: [Number({}, 0.2, 1000, {"r": {"experiment": "one", "split": "test", "lam": 0.1}})],
+        numbers=lambda: [
+            Number({}, 0.2, 1000, {"r": {"experiment": "one", "split": "test", "lam": 0.1}})
+        ],
     )
     found = run_study(study, tmp_path, Options(seeds=1, say=said.append), load)
     assert not found.data.real
@@ -283,7 +368,10 @@ def test_labels_of_a_cell_are_out_of_fold(tmp_path):
 
 
 def test_numbers_do_not_depend_on_jobs(tmp_path):
-    one, two = (run_study(tiny_study(), tmp_path / str(jobs), Options(seeds=1, jobs=jobs)) for jobs in (1, 2))
+    one, two = (
+        run_study(tiny_study(), tmp_path / str(jobs), Options(seeds=1, jobs=jobs))
+        for jobs in (1, 2)
+    )
     assert (tmp_path / "1" / "cells.csv").read_text() == (tmp_path / "2" / "cells.csv").read_text()
     assert one.cells == two.cells
 
@@ -308,17 +396,31 @@ def test_every_printed_number_has_a_result(name, tmp_path):
 
 @pytest.mark.slow
 def test_the_last_part_and_the_extras_run_on_digits(tmp_path):
-    found = run_study(find_study("usps_kernels"), tmp_path, Options(seeds=1), lambda name: load_set("digits"))
+    found = run_study(
+        find_study("usps_kernels"), tmp_path, Options(seeds=1), lambda name: load_set("digits")
+    )
     theirs, ours, copies = found.better
     assert ours.error < theirs.error
     assert copies.rows == 1797
-    assert {extra.name for extra in found.extras} == {"classes", "gallery", "tsne", "times", "rows", "naive"}
+    assert {extra.name for extra in found.extras} == {
+        "classes",
+        "gallery",
+        "tsne",
+        "times",
+        "rows",
+        "naive",
+    }
 
 
 def test_nearest_neighbour_claim_is_computed_on_the_same_folds():
     dataset = small("digits")
     for train, test in folds(5)(dataset.y, 0):
-        assert KNeighborsClassifier(1).fit(dataset.X[train], dataset.y[train]).score(dataset.X[test], dataset.y[test]) > 0.8
+        assert (
+            KNeighborsClassifier(1)
+            .fit(dataset.X[train], dataset.y[train])
+            .score(dataset.X[test], dataset.y[test])
+            > 0.8
+        )
         assert not set(train) & set(test)
 
 
@@ -347,7 +449,10 @@ def test_a_name_cannot_break_out_of_the_template(tmp_path):
 def test_from_a_csv_to_a_page_of_eight_models_in_two_commands(tmp_path, monkeypatch):
     X, y = np.random.default_rng(0).normal(size=(120, 3)), None
     y = np.where(X[:, 0] * X[:, 1] + 0.5 * X[:, 2] > 0, "yes", "no")
-    lines = ["a,b,c,answer", *(",".join([*map(str, row), label]) for row, label in zip(X, y, strict=True))]
+    lines = [
+        "a,b,c,answer",
+        *(",".join([*map(str, row), label]) for row, label in zip(X, y, strict=True)),
+    ]
     (tmp_path / "my.csv").write_text("\n".join(lines) + "\n")
     monkeypatch.chdir(tmp_path)
     fine("study", "new", "mine.py", "--data", "my.csv")
@@ -362,7 +467,10 @@ def test_a_table_with_words_and_gaps_is_encoded_for_a_study(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     random = np.random.default_rng(0)
     lines = [f"{random.normal():.4f}" if row % 9 else "" for row in range(90)]
-    rows = [f"{number},{'uvw'[row % 3]},{'yes' if row % 3 else 'no'}" for row, number in enumerate(lines)]
+    rows = [
+        f"{number},{'uvw'[row % 3]},{'yes' if row % 3 else 'no'}"
+        for row, number in enumerate(lines)
+    ]
     Path("my.csv").write_text("\n".join(["size,kind,answer", *rows]) + "\n")
     fine("study", "new", "mine.py", "--data", "my.csv")
     answer = fine("study", "./mine.py", "--seeds", "1")
@@ -373,17 +481,27 @@ def test_a_table_with_words_and_gaps_is_encoded_for_a_study(tmp_path, monkeypatc
 
 def test_studies_run_from_python_and_the_module_is_light(tmp_path, monkeypatch):
     code = "import sys; from pegasos.studies import run; print({'numpy', 'sklearn', 'numba', 'polars'} & set(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "set()\n"
+    )
     monkeypatch.chdir(tmp_path)
     found = run(tiny_study(), seeds=2)
     assert (found.folder, found.source, found.seeds) == ("runs/tiny", "tiny", [0, 1])
     assert codec.load(StudyRecord, tmp_path / "runs" / "tiny" / "results.json") == found
     page = (tmp_path / "runs" / "tiny" / "report.html").read_text()
     assert "pegasos study tiny --seeds 2" in page
-    assert "from pegasos.studies import run\n\nrun(&#39;tiny&#39;, &#39;runs/tiny&#39;, seeds=2)" in page
+    assert (
+        "from pegasos.studies import run\n\nrun(&#39;tiny&#39;, &#39;runs/tiny&#39;, seeds=2)"
+        in page
+    )
     Path("my own.py").write_text(template("mine", "my own.py", "moons"), encoding="utf-8")
     study = find_study("my own.py")
-    monkeypatch.setattr("pegasos.program.jobs.study_runs.find_study", lambda name: tiny_study(name=study.name))
+    monkeypatch.setattr(
+        "pegasos.program.jobs.study_runs.find_study", lambda name: tiny_study(name=study.name)
+    )
     found = run("my own.py", "elsewhere", quick=True)
     assert (found.folder, found.source, found.quick) == ("elsewhere", "my own.py", True)
     page = (tmp_path / "elsewhere" / "report.html").read_text()
@@ -396,4 +514,6 @@ def test_json_of_a_study_is_its_record(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("pegasos.program.jobs.study_runs.find_study", lambda name: tiny_study())
     assert app.run(["study", "tiny", "--seeds", "1", "-q", "--json", "-o", str(tmp_path)]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert codec.from_json(StudyRecord, shown, "stdout") == codec.load(StudyRecord, tmp_path / "results.json")
+    assert codec.from_json(StudyRecord, shown, "stdout") == codec.load(
+        StudyRecord, tmp_path / "results.json"
+    )

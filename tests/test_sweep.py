@@ -16,7 +16,14 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, StratifiedKFold, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_val_score,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -42,14 +49,29 @@ KERNELS = [None, Polynomial(3), Gaussian(2.0), Gaussian(), Laplacian(20.0)]
 LAMS = [1e-4, 1e-2, 1.0]
 
 CASES = {
-    "pegasos, last vector": (Pegasos(average=False), {"kernel": KERNELS[:3], "lam": LAMS[:2], "n_iter": [50, 300]}),
+    "pegasos, last vector": (
+        Pegasos(average=False),
+        {"kernel": KERNELS[:3], "lam": LAMS[:2], "n_iter": [50, 300]},
+    ),
     "pegasos, suffix": (Pegasos(), {"kernel": KERNELS, "lam": LAMS, "n_iter": [50, 300]}),
-    "pegasos, logistic": (Pegasos("logistic", average=True), {"kernel": KERNELS[:3], "lam": LAMS, "epochs": [1, 2]}),
-    "pegasos, own draws": (Pegasos(draws="independent", sampling="uniform"), {"kernel": [None, Gaussian(2.0)], "lam": LAMS}),
-    "pegasos, batches": (Pegasos(projection=True), {"kernel": [None, Gaussian(2.0)], "lam": LAMS, "batch_size": [1, 8]}),
+    "pegasos, logistic": (
+        Pegasos("logistic", average=True),
+        {"kernel": KERNELS[:3], "lam": LAMS, "epochs": [1, 2]},
+    ),
+    "pegasos, own draws": (
+        Pegasos(draws="independent", sampling="uniform"),
+        {"kernel": [None, Gaussian(2.0)], "lam": LAMS},
+    ),
+    "pegasos, batches": (
+        Pegasos(projection=True),
+        {"kernel": [None, Gaussian(2.0)], "lam": LAMS, "batch_size": [1, 8]},
+    ),
     "perceptron": (Perceptron(), {"kernel": KERNELS, "epochs": [1, 2, 30]}),
     "sdca": (SDCA(), {"kernel": KERNELS[:3], "lam": [1e-3, 1e-1], "max_epochs": [2, 30]}),
-    "sdca, logistic": (SDCA("logistic"), {"kernel": [None, Gaussian(2.0)], "lam": [1e-3, 1e-1], "max_epochs": [2, 20]}),
+    "sdca, logistic": (
+        SDCA("logistic"),
+        {"kernel": [None, Gaussian(2.0)], "lam": [1e-3, 1e-1], "max_epochs": [2, 20]},
+    ),
     "list of grids": (Pegasos(), [{"lam": LAMS}, {"kernel": [Gaussian(1.0)], "n_iter": [300]}]),
 }
 
@@ -61,7 +83,9 @@ def assert_same_scores(
     learner = {name: 0 for name in estimator.get_params() if name.split("__")[-1] == "random_state"}
     estimator.set_params(**learner)
     sweep = SweepCV(estimator, grid, cv=cv, refit=False, **options).fit(X, y)
-    alone = GridSearchCV(estimator, grid, cv=cv, refit=False, return_train_score=sweep.return_train_score).fit(X, y)
+    alone = GridSearchCV(
+        estimator, grid, cv=cv, refit=False, return_train_score=sweep.return_train_score
+    ).fit(X, y)
     assert sweep.cv_results_["params"] == alone.cv_results_["params"]
     for key, values in alone.cv_results_.items():
         if "_time" not in key and key.startswith(("mean_", "std_", "split", "rank_")):
@@ -83,11 +107,15 @@ def test_a_warm_path_keeps_its_certificates(intercept: str, tmp_path: Any) -> No
     grid = {"kernel": [Gaussian(2.0), Gaussian(20.0)], "lam": np.geomspace(1e-6, 1e-1, 6)}
     learner = SDCA(tol=1e-4, max_epochs=5, fit_intercept=intercept, random_state=0)
     options: dict[str, Any] = {"cv": FOLDS, "refit": False, "store": tmp_path}
-    cold, warm = (SweepCV(learner, grid, warm_path=path, **options).fit(X, y) for path in (False, True))
+    cold, warm = (
+        SweepCV(learner, grid, warm_path=path, **options).fit(X, y) for path in (False, True)
+    )
     for sweep in (cold, warm):
         assert (sweep.cv_results_["mean_gap"] <= 1e-4).all()
     assert not np.array_equal(cold.cv_results_["mean_gap"], warm.cv_results_["mean_gap"])
-    np.testing.assert_allclose(warm.cv_results_["mean_test_score"], cold.cv_results_["mean_test_score"], atol=0.02)
+    np.testing.assert_allclose(
+        warm.cv_results_["mean_test_score"], cold.cv_results_["mean_test_score"], atol=0.02
+    )
     again = SweepCV(learner, grid, warm_path=True, **options).fit(X, y)
     np.testing.assert_array_equal(again.cv_results_["mean_gap"], warm.cv_results_["mean_gap"])
 
@@ -99,51 +127,86 @@ def test_training_scores_sparse_rows_and_weights() -> None:
     weights = np.random.default_rng(0).random(len(y))
     one = SweepCV(Pegasos(random_state=0), grid, cv=FOLDS).fit(X, y, sample_weight=weights)
     two = GridSearchCV(Pegasos(random_state=0), grid, cv=FOLDS).fit(X, y, sample_weight=weights)
-    np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(
+        one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"]
+    )
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
     names = np.array([f"digit {label}" for label in y])
     heavy = Pegasos(random_state=0, class_weight={"digit 3": 20.0})
-    one, two = SweepCV(heavy, grid, cv=FOLDS).fit(X, names), GridSearchCV(heavy, grid, cv=FOLDS).fit(X, names)
-    np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
+    one, two = (
+        SweepCV(heavy, grid, cv=FOLDS).fit(X, names),
+        GridSearchCV(heavy, grid, cv=FOLDS).fit(X, names),
+    )
+    np.testing.assert_array_equal(
+        one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"]
+    )
 
 
 def test_preprocessing_is_fitted_on_each_folds_training_rows() -> None:
     X, y = quadric_like(400)
-    grid = {"pegasos__kernel": [None, Gaussian(5.0), Gaussian()], "pegasos__lam": LAMS, "pegasos__n_iter": [60, 500]}
+    grid = {
+        "pegasos__kernel": [None, Gaussian(5.0), Gaussian()],
+        "pegasos__lam": LAMS,
+        "pegasos__n_iter": [60, 500],
+    }
     assert_same_scores(make_pipeline(StandardScaler(), Pegasos()), grid, X, y)
     both = make_pipeline(StandardScaler(), Pegasos())
-    assert_same_scores(both, {"standardscaler": [StandardScaler(), MinMaxScaler(), "passthrough"], "pegasos__lam": LAMS}, X, y)
+    assert_same_scores(
+        both,
+        {"standardscaler": [StandardScaler(), MinMaxScaler(), "passthrough"], "pegasos__lam": LAMS},
+        X,
+        y,
+    )
 
 
 def test_outliers_are_dropped_from_training_rows_only() -> None:
     X, y = quadric_like(400)
-    grid = {"estimator__kernel": [None, Gaussian()], "estimator__lam": LAMS, "threshold": [2.5, 3.0]}
+    grid = {
+        "estimator__kernel": [None, Gaussian()],
+        "estimator__lam": LAMS,
+        "threshold": [2.5, 3.0],
+    }
     assert_same_scores(DropOutliers(Pegasos()), grid, X, y)
     inner = make_pipeline(StandardScaler(), DropOutliers(Pegasos()))
-    assert_same_scores(inner, {"dropoutliers__estimator__lam": LAMS, "dropoutliers__threshold": [2.5]}, X, y)
+    assert_same_scores(
+        inner, {"dropoutliers__estimator__lam": LAMS, "dropoutliers__threshold": [2.5]}, X, y
+    )
 
 
-@pytest.mark.parametrize("cv", [KFold(4), ShuffleSplit(3, test_size=0.3, random_state=1), GroupKFold(3)])
+@pytest.mark.parametrize(
+    "cv", [KFold(4), ShuffleSplit(3, test_size=0.3, random_state=1), GroupKFold(3)]
+)
 def test_any_splitter(cv: Any) -> None:
     grid = {"kernel": [Gaussian(2.0)], "lam": LAMS}
     groups = np.arange(len(y)) // 10
     extra = {"groups": groups} if isinstance(cv, GroupKFold) else {}
     one = SweepCV(Pegasos(random_state=0), grid, cv=cv, refit=False).fit(X, y, **extra)
     two = GridSearchCV(Pegasos(random_state=0), grid, cv=cv, refit=False).fit(X, y, **extra)
-    np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(
+        one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"]
+    )
 
 
 def test_any_scorer_several_at_once() -> None:
-    scoring = {"accuracy": "accuracy", "f1": "f1_macro", "auc": "roc_auc_ovr", "log": "neg_log_loss"}
+    scoring = {
+        "accuracy": "accuracy",
+        "f1": "f1_macro",
+        "auc": "roc_auc_ovr",
+        "log": "neg_log_loss",
+    }
     grid = {"kernel": [None, Gaussian(2.0)], "lam": LAMS}
     common = {"cv": FOLDS, "scoring": scoring, "refit": "f1"}
     one = SweepCV(Pegasos("logistic", random_state=0), grid, **common).fit(X, y)
     two = GridSearchCV(Pegasos("logistic", random_state=0), grid, **common).fit(X, y)
     for name in scoring:
-        np.testing.assert_allclose(one.cv_results_[f"mean_test_{name}"], two.cv_results_[f"mean_test_{name}"], rtol=1e-8)
+        np.testing.assert_allclose(
+            one.cv_results_[f"mean_test_{name}"], two.cv_results_[f"mean_test_{name}"], rtol=1e-8
+        )
     assert one.best_params_ == two.best_params_
     single = SweepCV(Pegasos(random_state=0), grid, cv=FOLDS, scoring="balanced_accuracy").fit(X, y)
-    other = GridSearchCV(Pegasos(random_state=0), grid, cv=FOLDS, scoring="balanced_accuracy").fit(X, y)
+    other = GridSearchCV(Pegasos(random_state=0), grid, cv=FOLDS, scoring="balanced_accuracy").fit(
+        X, y
+    )
     assert single.best_score_ == other.best_score_
 
 
@@ -153,14 +216,24 @@ def test_float32_is_within_two_examples() -> None:
     one = SweepCV(Pegasos(random_state=0), grid, cv=FOLDS, refit=False).fit(narrow, y)
     two = GridSearchCV(Pegasos(random_state=0), grid, cv=FOLDS, refit=False).fit(narrow, y)
     for fold, (_, test) in enumerate(FOLDS.split(X, y)):
-        difference = np.abs(one.cv_results_[f"split{fold}_test_score"] - two.cv_results_[f"split{fold}_test_score"])
+        difference = np.abs(
+            one.cv_results_[f"split{fold}_test_score"] - two.cv_results_[f"split{fold}_test_score"]
+        )
         assert difference.max() * len(test) <= 2.001
 
 
 def test_threads_and_memory_change_nothing() -> None:
-    grid = {"kernel": [Polynomial(2), Gaussian(2.0), Gaussian(1.0)], "lam": LAMS[:2], "n_iter": [100, 300]}
+    grid = {
+        "kernel": [Polynomial(2), Gaussian(2.0), Gaussian(1.0)],
+        "lam": LAMS[:2],
+        "n_iter": [100, 300],
+    }
     labels = {}
-    for name, options in {"one": {"n_jobs": 1}, "three": {"n_jobs": 3}, "fly": {"memory": 500_000}}.items():
+    for name, options in {
+        "one": {"n_jobs": 1},
+        "three": {"n_jobs": 3},
+        "fly": {"memory": 500_000},
+    }.items():
         sweep = SweepCV(Pegasos(random_state=0), grid, cv=FOLDS, refit=False, **options).fit(X, y)
         labels[name] = sweep.labels_
         assert sweep.plan_ == ("on the fly" if name == "fly" else "shared")
@@ -176,7 +249,9 @@ def test_precomputed_and_callable_kernels() -> None:
     K = Gaussian(2.0)(X)
     one = SweepCV(Pegasos(random_state=0, kernel="precomputed"), {"lam": LAMS}, cv=FOLDS).fit(K, y)
     two = SweepCV(Pegasos(random_state=0, kernel=Gaussian(2.0)), {"lam": LAMS}, cv=FOLDS).fit(X, y)
-    three = SweepCV(Pegasos(random_state=0, kernel=_own_gaussian), {"lam": LAMS}, cv=FOLDS).fit(X, y)
+    three = SweepCV(Pegasos(random_state=0, kernel=_own_gaussian), {"lam": LAMS}, cv=FOLDS).fit(
+        X, y
+    )
     np.testing.assert_array_equal(one.labels_, two.labels_)
     np.testing.assert_array_equal(one.labels_, three.labels_)
 
@@ -184,10 +259,14 @@ def test_precomputed_and_callable_kernels() -> None:
 def test_inside_cross_val_score_and_refit() -> None:
     sweep = SweepCV(Pegasos(random_state=0), {"lam": LAMS, "kernel": [Gaussian(2.0)]}, cv=2)
     plain = GridSearchCV(Pegasos(random_state=0), {"lam": LAMS, "kernel": [Gaussian(2.0)]}, cv=2)
-    np.testing.assert_array_equal(cross_val_score(sweep, X, y, cv=FOLDS), cross_val_score(plain, X, y, cv=FOLDS))
+    np.testing.assert_array_equal(
+        cross_val_score(sweep, X, y, cv=FOLDS), cross_val_score(plain, X, y, cv=FOLDS)
+    )
     fitted = sweep.fit(X, y)
     assert fitted.best_estimator_.random_state == 0
-    np.testing.assert_array_equal(fitted.decision_function(X), fitted.best_estimator_.decision_function(X))
+    np.testing.assert_array_equal(
+        fitted.decision_function(X), fitted.best_estimator_.decision_function(X)
+    )
 
 
 @pytest.mark.parametrize(
@@ -241,7 +320,12 @@ def test_callbacks_hear_of_every_unit() -> None:
             heard.append("teardown")
 
     assert isinstance(Listener(), callback.FitCallback)
-    sweep = SweepCV(Pegasos(random_state=0), {"kernel": [Gaussian(1.0), Gaussian(2.0)], "lam": LAMS}, cv=FOLDS, refit=False)
+    sweep = SweepCV(
+        Pegasos(random_state=0),
+        {"kernel": [Gaussian(1.0), Gaussian(2.0)], "lam": LAMS},
+        cv=FOLDS,
+        refit=False,
+    )
     sweep.set_callbacks(Listener()).fit(X, y)
     assert heard.count("end") == 2 * 3 + 1
     assert heard[0] == "setup" and heard[-1] == "teardown"
@@ -280,7 +364,12 @@ def test_the_honest_error_is_that_of_the_choice_whatever_it_was_chosen_by() -> N
     X = random.normal(size=(300, 3))
     y = np.where(X[:, 0] + random.normal(size=300) > 1.5, "rare", "usual")
     weights = {"class_weight": [None, {"rare": 9.0, "usual": 1.0}]}
-    sweep = SweepCV(SDCA(random_state=0), weights, cv=3, scoring=Metric("cost", costs=(("rare", "usual", 50.0),))).fit(X, y)
+    sweep = SweepCV(
+        SDCA(random_state=0),
+        weights,
+        cv=3,
+        scoring=Metric("cost", costs=(("rare", "usual", 50.0),)),
+    ).fit(X, y)
     assert sweep.best_index_ == 1
     codes = (y == "usual").astype(int)
     other, own = (sweep.labels_ != codes).mean(axis=1)
@@ -291,15 +380,19 @@ def test_the_honest_error_is_that_of_the_choice_whatever_it_was_chosen_by() -> N
 def test_held_out_interval_is_clopper_pearson() -> None:
     estimate = held_out(np.arange(100) < 7)
     assert estimate.error == 0.07
-    np.testing.assert_allclose([estimate.low, estimate.high], [0.0286, 0.1389], atol=1e-4)  # the usual tables
+    np.testing.assert_allclose(
+        [estimate.low, estimate.high], [0.0286, 0.1389], atol=1e-4
+    )  # the usual tables
     assert held_out(np.zeros(10) > 0).low == 0.0 and held_out(np.ones(10) > 0).high == 1.0
 
 
 def test_mcnemar_and_comparison() -> None:
     assert mcnemar(np.zeros(5) > 0, np.zeros(5) > 0) == 1.0
-    sweep = SweepCV(Pegasos(random_state=0), {"kernel": [Gaussian(2.0)], "lam": [1e-4, 10.0], "n_iter": [3, 2000]}, cv=FOLDS).fit(
-        X, y
-    )
+    sweep = SweepCV(
+        Pegasos(random_state=0),
+        {"kernel": [Gaussian(2.0)], "lam": [1e-4, 10.0], "n_iter": [3, 2000]},
+        cv=FOLDS,
+    ).fit(X, y)
     assert sweep.compare(1, 1) == 1.0
     assert sweep.compare(0, 1) < 1e-3
 
@@ -308,12 +401,22 @@ def test_advice_on_borders_and_steps() -> None:
     X, y = digits()
     X, y = X[:400] / 16, y[:400]
     with pytest.warns(SweepWarning, match="border of the grid: lam"):
-        SweepCV(Pegasos(random_state=0), {"kernel": [Gaussian(2.0)], "lam": [1e-2, 1.0, 100.0]}, cv=FOLDS).fit(X, y)
+        SweepCV(
+            Pegasos(random_state=0),
+            {"kernel": [Gaussian(2.0)], "lam": [1e-2, 1.0, 100.0]},
+            cv=FOLDS,
+        ).fit(X, y)
     with pytest.warns(SweepWarning, match="more steps would clearly help"):
-        SweepCV(Pegasos(random_state=0), {"kernel": [Gaussian(2.0)], "n_iter": [5, 20, 80]}, cv=FOLDS).fit(X, y)
+        SweepCV(
+            Pegasos(random_state=0), {"kernel": [Gaussian(2.0)], "n_iter": [5, 20, 80]}, cv=FOLDS
+        ).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error", SweepWarning)
-        sweep = SweepCV(Pegasos(random_state=0), {"kernel": [Gaussian(2.0)], "n_iter": [3000, 4000, 5000]}, cv=FOLDS).fit(X, y)
+        sweep = SweepCV(
+            Pegasos(random_state=0),
+            {"kernel": [Gaussian(2.0)], "n_iter": [3000, 4000, 5000]},
+            cv=FOLDS,
+        ).fit(X, y)
     assert sweep.advice_ == []
     simplest = sweep.cv_results_["params"][sweep.simplest_index_]
     assert simplest["n_iter"] <= sweep.best_params_["n_iter"]
@@ -325,7 +428,11 @@ GRID: dict[str, Any] = {"kernel": [Polynomial(2), Gaussian(2.0)], "lam": LAMS, "
 
 
 def _table(sweep: SweepCV) -> dict[str, Any]:
-    return {key: value for key, value in sweep.cv_results_.items() if "_time" not in key and key != "params"}
+    return {
+        key: value
+        for key, value in sweep.cv_results_.items()
+        if "_time" not in key and key != "params"
+    }
 
 
 def _assert_same_table(one: SweepCV, two: SweepCV) -> None:
@@ -335,13 +442,17 @@ def _assert_same_table(one: SweepCV, two: SweepCV) -> None:
     assert one.labels_.tobytes() == two.labels_.tobytes()
 
 
-def test_a_store_is_used_again_and_a_changed_grid_uses_what_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_is_used_again_and_a_changed_grid_uses_what_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = SweepCV(Pegasos(), GRID, cv=FOLDS, store=tmp_path / "run").fit(X, y)
     from pegasos.search import schedule
 
     ran = []
     original = schedule.UnitRun
-    monkeypatch.setattr(schedule, "UnitRun", lambda *args: ran.append(len(args[0].cells)) or original(*args))
+    monkeypatch.setattr(
+        schedule, "UnitRun", lambda *args: ran.append(len(args[0].cells)) or original(*args)
+    )
     second = SweepCV(Pegasos(), GRID, cv=FOLDS, store=tmp_path / "run").fit(X, y)
     assert ran == []
     assert second.seed_ == first.seed_
@@ -351,7 +462,8 @@ def test_a_store_is_used_again_and_a_changed_grid_uses_what_it_can(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("change", "name"), [("X", "data"), ("y", "labels"), ("cv", "splits"), ("weights", "weights"), ("seed", "seed")]
+    ("change", "name"),
+    [("X", "data"), ("y", "labels"), ("cv", "splits"), ("weights", "weights"), ("seed", "seed")],
 )
 def test_a_store_of_another_question_is_refused(tmp_path: Path, change: str, name: str) -> None:
     SweepCV(Pegasos(random_state=0), GRID, cv=FOLDS, store=tmp_path).fit(X, y)
@@ -422,13 +534,17 @@ def _assert_same_files(one: Path, two: Path) -> None:
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_the_final_table_is_that_of_an_undisturbed_run(tmp_path: Path) -> None:
+def test_killed_at_random_moments_the_final_table_is_that_of_an_undisturbed_run(
+    tmp_path: Path,
+) -> None:
     """Twenty times, or as often as the work lasts."""
     store, out, quiet = tmp_path / "killed", tmp_path / "killed.npz", tmp_path / "quiet.npz"
     random = np.random.default_rng(0)
     moments = iter(random.uniform(0.02, 0.35, 20))
     kills = 0
-    while (moment := next(moments, None)) is not None and _killed(_start(SCRIPT, store, out), moment):
+    while (moment := next(moments, None)) is not None and _killed(
+        _start(SCRIPT, store, out), moment
+    ):
         kills += 1
     assert _end(_start(SCRIPT, store, out))[0] == 0
     assert kills >= 3
@@ -438,7 +554,9 @@ def test_killed_at_random_moments_the_final_table_is_that_of_an_undisturbed_run(
     _assert_same_files(quiet, out)
 
 
-def test_two_processes_on_the_store_of_a_killed_one_do_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_processes_on_the_store_of_a_killed_one_do_no_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One of the two is this one."""
     code = SCRIPT.replace("900", "300").replace("20_000", "4_000")
     assert _killed(_start(code, tmp_path / "store", tmp_path / "none.npz"), 0.2)
@@ -451,12 +569,16 @@ def test_two_processes_on_the_store_of_a_killed_one_do_no_harm(tmp_path: Path, m
 
 
 def test_ctrl_c_ends_within_a_second_and_keeps_what_is_done(tmp_path: Path) -> None:
-    process = _start(SCRIPT.replace("20_000", "2_000_000"), tmp_path / "store", tmp_path / "out.npz")
+    process = _start(
+        SCRIPT.replace("20_000", "2_000_000"), tmp_path / "store", tmp_path / "out.npz"
+    )
     time.sleep(1.0)
     start = time.monotonic()
     os.kill(process.pid, signal.SIGINT)
     code, said = _end(process)
-    assert time.monotonic() - start < 5.0  # a second on an idle machine; generous here, because tests share one
+    assert (
+        time.monotonic() - start < 5.0
+    )  # a second on an idle machine; generous here, because tests share one
     assert code != 0
     assert "finished cells are kept in" in said and "goes on from there" in said
 
@@ -475,7 +597,9 @@ def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
 def test_a_single_split_is_enough():
     X, y = quadric_like(200)
     split = [(np.arange(150), np.arange(150, 200))]
-    sweep = SweepCV(Pegasos(random_state=0), {"lam": [1e-3, 1e-2, 1e-1], "n_iter": [100, 200, 400]}, cv=split).fit(X, y)
+    sweep = SweepCV(
+        Pegasos(random_state=0), {"lam": [1e-3, 1e-2, 1e-1], "n_iter": [100, 200, 400]}, cv=split
+    ).fit(X, y)
     assert (
         sweep.simplest_index_ == sweep.best_index_
         or sweep.cv_results_["mean_test_score"][sweep.simplest_index_] == sweep.best_score_
@@ -490,7 +614,20 @@ def test_simpler_means_smoother() -> None:
 
     grid = {"kernel": [None, Gaussian("1 scale"), Gaussian("4 scale")], "lam": [1e-4, 1e-2]}
     cells = make_cells(SDCA(), grid)
-    best = next(cell for cell in cells if cell.setting.kernel == Gaussian("1 scale") and cell.setting.lam == 1e-2)
-    simpler = {(cell.setting.kernel, cell.setting.lam) for cell in cells if complexity(cell, best) is not None}
-    assert simpler == {(None, 1e-4), (None, 1e-2), (Gaussian("1 scale"), 1e-2), (Gaussian("4 scale"), 1e-2)}
+    best = next(
+        cell
+        for cell in cells
+        if cell.setting.kernel == Gaussian("1 scale") and cell.setting.lam == 1e-2
+    )
+    simpler = {
+        (cell.setting.kernel, cell.setting.lam)
+        for cell in cells
+        if complexity(cell, best) is not None
+    }
+    assert simpler == {
+        (None, 1e-4),
+        (None, 1e-2),
+        (Gaussian("1 scale"), 1e-2),
+        (Gaussian("4 scale"), 1e-2),
+    }
     assert complexity(make_cells(SDCA("logistic"), {"lam": [1.0]})[0], best) is None

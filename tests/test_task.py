@@ -35,4 +35,6 @@ def test_labels_may_lie_as_far_apart_as_they_like(y: list[int]) -> None:
 def test_weights_are_one_where_none_are_given() -> None:
     X, codes = np.zeros((4, 1)), np.array([0, 0, 1, 1])
     np.testing.assert_array_equal(combined_weights(None, None, np.arange(2), codes, X), np.ones(4))
-    np.testing.assert_array_equal(combined_weights(None, {1: 3.0}, np.arange(2), codes, X), [1, 1, 3, 3])
+    np.testing.assert_array_equal(
+        combined_weights(None, {1: 3.0}, np.arange(2), codes, X), [1, 1, 3, 3]
+    )

@@ -12,7 +12,14 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from pegasos.engine.helpers import Helpers
 from pegasos.engine.interruption import Interrupted, interruptible
-from pegasos.engine.threads import blas_threads, in_order, our_threads, run_each, run_repeatedly, single_threaded_blas
+from pegasos.engine.threads import (
+    blas_threads,
+    in_order,
+    our_threads,
+    run_each,
+    run_repeatedly,
+    single_threaded_blas,
+)
 
 
 @pytest.mark.parametrize(("count", "helpers"), [(1, 1), (2, 1), (40, 1), (40, 3)])
@@ -57,7 +64,9 @@ def test_who_stops_reading_stops_the_work() -> None:
 
 def test_blas_is_held_to_one_thread_while_our_own_work() -> None:
     def seen() -> tuple[int, int]:
-        return blas_threads(), min(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+        return blas_threads(), min(
+            library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+        )
 
     inside: list[tuple[int, int]] = []
     with threadpool_limits(2, user_api="blas"):

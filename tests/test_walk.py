@@ -23,7 +23,12 @@ TELLING = {"calls", "contract", "tenure", "monthly"}
 
 
 def _in_another_process(*arguments: str) -> Answer:
-    done = subprocess.run([sys.executable, "-m", "pegasos", *arguments], capture_output=True, encoding="utf-8", check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "pegasos", *arguments],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return Answer(done.returncode, done.stdout, done.stderr)
 
@@ -38,7 +43,9 @@ def test_the_walk_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     assert len(CODE) == 1
     exec(CODE[0], {})
-    described, of_commas, tuned, compared, explained, exported, predicted, judged = [_taken(command) for command in COMMANDS]
+    described, of_commas, tuned, compared, explained, exported, predicted, judged = [
+        _taken(command) for command in COMMANDS
+    ]
     for said in (described.err, of_commas.err, tuned.err):
         assert "customer_id looks like an ID and is left out" in said
         assert "dates in since: days since 1970 began" in said
@@ -47,7 +54,10 @@ def test_the_walk_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     assert of_commas.err.startswith("commas are read as decimal points in monthly\n")
     assert described.out.splitlines()[1:] == of_commas.out.splitlines()[1:]
     assert "always guessing 'stayed' errs on 7.96 %" in described.out
-    assert "guess:   scores without any order: 0.07963" in tuned.out and "no better than guessing" not in tuned.out
+    assert (
+        "guess:   scores without any order: 0.07963" in tuned.out
+        and "no better than guessing" not in tuned.out
+    )
     assert "probabilities: " in tuned.out and "for recall >= 0.6" in tuned.out
     assert "advice: Take logistic regression" in compared.out
     table = explained.out.partition("shuffled")[2].splitlines()[1:8]
@@ -70,16 +80,28 @@ def _check_calls(calls: pl.DataFrame, table: pl.DataFrame) -> None:
 
 @pytest.mark.slow
 def test_the_walk_in_a_notebook(tmp_path: Path) -> None:
-    nbformat = pytest.importorskip("nbformat", reason="notebooks need: pip install nbclient nbformat ipykernel")
-    client = pytest.importorskip("nbclient", reason="notebooks need: pip install nbclient nbformat ipykernel")
+    nbformat = pytest.importorskip(
+        "nbformat", reason="notebooks need: pip install nbclient nbformat ipykernel"
+    )
+    client = pytest.importorskip(
+        "nbclient", reason="notebooks need: pip install nbclient nbformat ipykernel"
+    )
     notebook = nbformat.read(DOCS / "walk.ipynb", as_version=4)
     nbformat.validate(notebook)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert cells[0].source == CODE[0].rstrip()  # the same table
     assert not any(cell.outputs for cell in cells)  # what was measured once is no news
-    client.NotebookClient(notebook, timeout=900, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
+    client.NotebookClient(
+        notebook,
+        timeout=900,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(tmp_path)}},
+    ).execute()
     told = "".join(output.get("text", "") for output in cells[1].outputs)
-    assert "customer_id looks like an ID and is left out" in told and "commas are read as decimal points" in told
+    assert (
+        "customer_id looks like an ID and is left out" in told
+        and "commas are read as decimal points" in told
+    )
     _check_notebook(notebook)
 
 

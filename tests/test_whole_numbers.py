@@ -22,7 +22,9 @@ from pegasos.kernels import Gaussian
 
 Array = np.ndarray[Any, Any]
 dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
-fast = pytest.mark.skipif(not can_multiply(), reason="this processor has no products of small whole numbers")
+fast = pytest.mark.skipif(
+    not can_multiply(), reason="this processor has no products of small whole numbers"
+)
 EVERYTHING = slice(None)
 
 
@@ -46,7 +48,9 @@ def test_the_step_is_the_greatest_common_divisor(numbers, step, dtype, offset):
         assert dtype is np.float32
         assert np.diff(sorted(set(numbers))).min() > divisor
     else:
-        assert grid.step == pytest.approx(step * divisor, rel=1e-3 if dtype is np.float32 else 1e-10)
+        assert grid.step == pytest.approx(
+            step * divisor, rel=1e-3 if dtype is np.float32 else 1e-10
+        )
         places = (values.astype(np.float64) - grid.origin) / grid.step
         assert np.abs(places - np.rint(places)).max() * grid.step <= grid.tolerance
 
@@ -56,7 +60,9 @@ def test_numbers_without_a_step(dtype):
     random = np.random.default_rng(0)
     for numbers in (random.normal(size=500), np.ones(9), np.zeros(0), 1e9 + random.normal(size=50)):
         assert grid_of(numbers.astype(dtype)) is None
-    assert (grid_of((1e6 + np.arange(50) / 8).astype(dtype)) is None) == (dtype is np.float32)  # rounded to 1/16: too near to 1/8
+    assert (grid_of((1e6 + np.arange(50) / 8).astype(dtype)) is None) == (
+        dtype is np.float32
+    )  # rounded to 1/16: too near to 1/8
 
 
 def test_numbers_of_many_sizes_have_no_step():
@@ -93,7 +99,9 @@ def test_two_sides_share_one_grid(seed, levels, features, constant):
     X, Z = 0.125 * q[:601] - 3.0, 0.125 * q[127:] - 3.0
     assert integer_squares(X, Z) is not None
     found = Pairs("squared", X, Z).tile(EVERYTHING, EVERYTHING)
-    np.testing.assert_array_equal(found, ((q[:601, None, :8] - q[None, 127:, :8]) ** 2).sum(2) / 64 + rest(q, 8))
+    np.testing.assert_array_equal(
+        found, ((q[:601, None, :8] - q[None, 127:, :8]) ** 2).sum(2) / 64 + rest(q, 8)
+    )
 
 
 def rest(q: Array, first: int) -> Array:
@@ -115,7 +123,10 @@ def test_one_number_beside_its_place_makes_ordinary_rows():
     assert integer_squares(X, Z) is None
     Z[577, 3] = 70_000.0  # whole, but too far away
     assert integer_squares(X, Z) is None
-    np.testing.assert_allclose(Pairs("squared", X, Z).tile(slice(577, 578), slice(577, 578)), [[(70_000.0 - X[577, 3]) ** 2]])
+    np.testing.assert_allclose(
+        Pairs("squared", X, Z).tile(slice(577, 578), slice(577, 578)),
+        [[(70_000.0 - X[577, 3]) ** 2]],
+    )
 
 
 @fast
@@ -142,7 +153,9 @@ def test_squares_beyond_the_range_are_told(dtype):
     with pytest.raises(ValueError, match="overflow"):
         Pairs("squared", X)
     tiny = (whole(256) * (2 * np.sqrt(np.finfo(dtype).tiny) / 255)).astype(dtype)
-    assert integer_squares(tiny, tiny) is None  # the largest squares are there, those of a step are not
+    assert (
+        integer_squares(tiny, tiny) is None
+    )  # the largest squares are there, those of a step are not
 
 
 @fast
@@ -159,12 +172,16 @@ def test_a_processor_without_them(monkeypatch):
     assert Pairs("squared", X).tile(slice(0, 1), slice(1, 2)) == ((X[0] - X[1]) ** 2).sum()
 
 
-@pytest.mark.parametrize("asked", [{"NUMBA_CPU_NAME": "generic"}, {"NUMBA_CPU_FEATURES": "+sse2"}], ids=str)
+@pytest.mark.parametrize(
+    "asked", [{"NUMBA_CPU_NAME": "generic"}, {"NUMBA_CPU_FEATURES": "+sse2"}], ids=str
+)
 def test_code_for_another_processor(asked, tmp_path):
     """Whoever tells Numba to compile for another processor gets no instructions that it does not have."""
     code = "from pegasos.engine.integer_products import can_multiply; print(can_multiply())"
     environment = {**os.environ, **asked, "NUMBA_CACHE_DIR": str(tmp_path)}
-    told = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
     assert told.stdout.strip() == "False"
 
 

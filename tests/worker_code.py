@@ -16,6 +16,8 @@ from pegasos.engine.streaming import solve_in_passes
 
 for _loss in ("hinge", "logistic"):
     _blocks = LabelledBlocks(np.eye(2), np.arange(2), np.ones(2))
-    solve_in_passes(_blocks, LOSSES[_loss], [[Column(1, 1.0, (1.0, 1.0), 2)]], Intercept.AUGMENTED, 0.1)
+    solve_in_passes(
+        _blocks, LOSSES[_loss], [[Column(1, 1.0, (1.0, 1.0), 2)]], Intercept.AUGMENTED, 0.1
+    )
 for _kernel in (None, "gaussian"):
     SDCA("hinge", 0.1, _kernel).fit(np.eye(2), [0, 1])

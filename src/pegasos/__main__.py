@@ -13,7 +13,9 @@ def main() -> None:
     try:
         from pegasos.program.app import main as run
     except ModuleNotFoundError as error:
-        sys.exit(f"pegasos: the program needs the package {error.name!r}: pip install '.[app]' in a clone")
+        sys.exit(
+            f"pegasos: the program needs the package {error.name!r}: pip install '.[app]' in a clone"
+        )
     run()
 
 

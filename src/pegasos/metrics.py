@@ -44,16 +44,51 @@ class Kind:
 METRICS = {
     kind.name: kind
     for kind in (
-        Kind("error", "share of rows with a wrong label", True, LABELS, "1 - accuracy", percent=True),
-        Kind("balanced-error", "mean over classes of the error in each", True, LABELS, "1 - balanced_accuracy", percent=True),
         Kind(
-            "f1", "2 pr/(p + r), precision p and recall r of the positive class", False, LABELS, "f1", one_class=True, binary=True
+            "error", "share of rows with a wrong label", True, LABELS, "1 - accuracy", percent=True
+        ),
+        Kind(
+            "balanced-error",
+            "mean over classes of the error in each",
+            True,
+            LABELS,
+            "1 - balanced_accuracy",
+            percent=True,
+        ),
+        Kind(
+            "f1",
+            "2 pr/(p + r), precision p and recall r of the positive class",
+            False,
+            LABELS,
+            "f1",
+            one_class=True,
+            binary=True,
         ),
         Kind("f1-macro", "mean over classes of their F1", False, LABELS, "f1_macro"),
-        Kind("roc-auc", "chance that a positive row scores above a negative one", False, SCORES, "roc_auc", one_class=True),
-        Kind("average-precision", "mean precision over all recalls", False, SCORES, "average_precision", one_class=True),
+        Kind(
+            "roc-auc",
+            "chance that a positive row scores above a negative one",
+            False,
+            SCORES,
+            "roc_auc",
+            one_class=True,
+        ),
+        Kind(
+            "average-precision",
+            "mean precision over all recalls",
+            False,
+            SCORES,
+            "average_precision",
+            one_class=True,
+        ),
         Kind("log-loss", "mean of -log p(true class)", True, PROBABILITIES, "-neg_log_loss"),
-        Kind("brier", "mean squared distance of probabilities from the truth", True, PROBABILITIES, "-neg_brier_score"),
+        Kind(
+            "brier",
+            "mean squared distance of probabilities from the truth",
+            True,
+            PROBABILITIES,
+            "-neg_brier_score",
+        ),
         Kind("cost", "mean cost of the answers, by true and answered class", True, LABELS, "none"),
     )
 }
@@ -133,7 +168,9 @@ class Metric:
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["no", "yes", "no", "yes"]
-    >>> Metric("cost", costs=(("yes", "no", 20.0), ("no", "yes", 1.0)))(LogisticRegression().fit(X, y), X, y)
+    >>> Metric("cost", costs=(("yes", "no", 20.0), ("no", "yes", 1.0)))(
+    ...     LogisticRegression().fit(X, y), X, y
+    ... )
     -5.25
     """
 
@@ -161,14 +198,21 @@ class Metric:
             return self
         y = np.asarray(y)
         known = (np.union1d(y, classes) if len(classes) else np.unique(y)).tolist()
-        for label in [*([] if self.positive is None else [self.positive]), *(each for pair in self.costs for each in pair[:2])]:
+        for label in [
+            *([] if self.positive is None else [self.positive]),
+            *(each for pair in self.costs for each in pair[:2]),
+        ]:
             if label not in known:
-                raise ValueError(f"there is no class {label!r}; there are {', '.join(map(repr, known[:10]))}.")
+                raise ValueError(
+                    f"there is no class {label!r}; there are {', '.join(map(repr, known[:10]))}."
+                )
         if not self.kind.one_class or self.positive is not None:
             return self
         if len(known) > 2:
             if self.kind.binary:
-                raise ValueError(f"{self.name} looks at one class, and there are {len(known)}: name it, or take f1-macro.")
+                raise ValueError(
+                    f"{self.name} looks at one class, and there are {len(known)}: name it, or take f1-macro."
+                )
             return self
         usual = set(known) in _USUAL_PAIRS or (y == known[0]).sum() >= (y == known[-1]).sum()
         return replace(self, positive=known[-1] if usual else known[0])
@@ -194,15 +238,21 @@ class Metric:
         if not len(found) or (weights is not None and not weights.sum() > 0):
             return math.nan
         if kind.needs == LABELS:
-            flat = np.bincount(found.truth * count + found.labels, weights=weights, minlength=count**2)
+            flat = np.bincount(
+                found.truth * count + found.labels, weights=weights, minlength=count**2
+            )
             return self._of_counts(flat.reshape(count, count).astype(float), found.classes.tolist())
         if kind.needs == PROBABILITIES:
             return self._of_probabilities(found, weights)
         from sklearn.metrics import average_precision_score, roc_auc_score
 
         assert found.scores is not None
-        score: Callable[..., float] = roc_auc_score if self.name == "roc-auc" else average_precision_score
-        wanted = range(count) if self.positive is None else [found.classes.tolist().index(self.positive)]
+        score: Callable[..., float] = (
+            roc_auc_score if self.name == "roc-auc" else average_precision_score
+        )
+        wanted = (
+            range(count) if self.positive is None else [found.classes.tolist().index(self.positive)]
+        )
         values, rows = [], np.ones(len(found)) if weights is None else weights
         for code in wanted:
             mine = found.truth == code
@@ -217,7 +267,12 @@ class Metric:
         """
         import numpy as np
 
-        right, true, answered, total = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0), counts.sum()
+        right, true, answered, total = (
+            np.diag(counts),
+            counts.sum(axis=1),
+            counts.sum(axis=0),
+            counts.sum(),
+        )
         if self.name == "error":
             return float(1 - right.sum() / total)
         if self.name == "cost":
@@ -230,7 +285,9 @@ class Metric:
             return float(1 - np.mean(right[there] / true[there]))
         there |= answered > 0
         each = np.divide(2 * right, true + answered, out=np.zeros(len(true)), where=there)
-        return float(each[there].mean() if self.positive is None else each[classes.index(self.positive)])
+        return float(
+            each[there].mean() if self.positive is None else each[classes.index(self.positive)]
+        )
 
     def _of_probabilities(self, found: Answers, weights: Any) -> float:
         import numpy as np
@@ -242,11 +299,15 @@ class Metric:
             each = -np.log(np.clip(p[np.arange(len(p)), found.truth], np.finfo(p.dtype).eps, 1.0))
         else:
             each = np.square(p - np.eye(p.shape[1])[found.truth]).sum(axis=1)
-            each = each / 2 if p.shape[1] == 2 else each  # of two classes one is counted, as everywhere
+            each = (
+                each / 2 if p.shape[1] == 2 else each
+            )  # of two classes one is counted, as everywhere
         return float(np.average(each, weights=weights))
 
 
-def answers(known: Any, y: Any, labels: Any, scores: Any = None, probabilities: Any = None) -> Answers:
+def answers(
+    known: Any, y: Any, labels: Any, scores: Any = None, probabilities: Any = None
+) -> Answers:
     """Labels and scores of a model with these classes; rows may have classes that it does not know.
 
     Scores are those of decision_function: of two classes one column.
@@ -261,7 +322,11 @@ def answers(known: Any, y: Any, labels: Any, scores: Any = None, probabilities: 
         if values is None:
             return None
         values = np.asarray(values)
-        values = np.column_stack([-values, values]) if values.ndim == 1 or values.shape[1] == 1 else values
+        values = (
+            np.column_stack([-values, values])
+            if values.ndim == 1 or values.shape[1] == 1
+            else values
+        )
         full = np.zeros((len(values), len(classes)), dtype=values.dtype)
         full[:, at] = values
         return full
@@ -288,6 +353,8 @@ def guesses(metric: Metric, found: Answers, counts: Array) -> tuple[Answers, Any
     for code in np.flatnonzero(shares):
         table = np.zeros((count, count))
         table[:, code] = shares
-        values.append((sign * metric._of_counts(table, found.classes.tolist()), -shares[code], int(code)))
+        values.append(
+            (sign * metric._of_counts(table, found.classes.tolist()), -shares[code], int(code))
+        )
     best = min(values)[2]
     return replace(found, labels=np.full(rows, best)), found.classes[best]

@@ -61,7 +61,9 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.pipeline import make_pipeline
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = make_pipeline(Nystroem(landmarks=300, random_state=0), SDCA(lam=1e-4, random_state=0))
+    >>> model = make_pipeline(
+    ...     Nystroem(landmarks=300, random_state=0), SDCA(lam=1e-4, random_state=0)
+    ... )
     >>> model = model.fit(X[:1000] / 16, y[:1000])
     >>> round(model.score(X[1000:] / 16, y[1000:]), 2)
     0.96
@@ -91,7 +93,9 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         one_of("dtype", self.dtype, tuple(CUTS))
         budget_bytes(self.memory)
         if as_kernel(self.kernel) is None:
-            raise ValueError("kernel=None is linear: its features are the rows themselves, and need no map.")
+            raise ValueError(
+                "kernel=None is linear: its features are the rows themselves, and need no map."
+            )
 
     def fit(self, X: Any, y: Any = None) -> Nystroem:
         """Choose landmarks among these rows (dense or CSR)."""
@@ -102,15 +106,21 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.kernel_ = given.resolve(X)
         self.kernel_.check_range(X)
         self._seed = draw_seed(self.random_state)
-        self.landmark_indices_ = choose(self.kernel_, X, min(self.landmarks, X.shape[0]), self.selection, self._seed)
+        self.landmark_indices_ = choose(
+            self.kernel_, X, min(self.landmarks, X.shape[0]), self.selection, self._seed
+        )
         self.landmarks_ = X[self.landmark_indices_]
-        self.weights_, self.eigenvalues_ = whitening(self.kernel_, self.landmarks_, CUTS[self.dtype])
+        self.weights_, self.eigenvalues_ = whitening(
+            self.kernel_, self.landmarks_, CUTS[self.dtype]
+        )
         return self
 
     def transform(self, X: Any) -> Any:
         """φ of each row: an array, or `MappedRows` where that would not fit the memory."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.dtype(self.dtype), order="C", reset=False)
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=np.dtype(self.dtype), order="C", reset=False
+        )
         rows = MappedRows(FeatureMap(self.kernel_, self.landmarks_, self.weights_), X)
         fits = rows.shape[0] * rows.shape[1] * rows.dtype.itemsize <= budget_bytes(self.memory)
         return np.asarray(rows) if fits else rows
@@ -131,10 +141,14 @@ def whitening(kernel: Any, landmarks: Any, cut: float) -> tuple[Array, Array]:
     landmarks = landmarks.astype(np.float64)
     matrix = kernel.matrix(landmarks, landmarks)
     with single_threaded_blas():
-        values, vectors = linalg.eigh(matrix, overwrite_a=True, driver="evd")  # ten times faster than the default here
+        values, vectors = linalg.eigh(
+            matrix, overwrite_a=True, driver="evd"
+        )  # ten times faster than the default here
     values, vectors = values[::-1], vectors[:, ::-1]
     if not values[0] > 0.0:
-        raise ValueError(f"{kernel!r} is zero or negative between the landmarks: no features can have it as inner products.")
+        raise ValueError(
+            f"{kernel!r} is zero or negative between the landmarks: no features can have it as inner products."
+        )
     kept = int((values > cut * values[0]).sum())
     values, vectors = values[:kept], vectors[:, :kept]
     signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(kept)])
@@ -154,7 +168,9 @@ class FullKernelBound:
         return float(((self.upper - self.lower) / self.upper).max())
 
 
-def full_kernel_bound(pipeline: Pipeline, X: Any, y: Any, sample_weight: Any = None) -> FullKernelBound:
+def full_kernel_bound(
+    pipeline: Pipeline, X: Any, y: Any, sample_weight: Any = None
+) -> FullKernelBound:
     """How far a fitted pipeline that ends with Nystroem and SDCA is from the optimum of the full kernel on its training rows.
 
     The Nyström predictor w·φ(x) = Σ β_l K(l, x), β = W w, is a function of the full kernel's space with the same norm, as
@@ -166,21 +182,37 @@ def full_kernel_bound(pipeline: Pipeline, X: Any, y: Any, sample_weight: Any = N
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.pipeline import make_pipeline
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = make_pipeline(Nystroem(landmarks=50, random_state=0), SDCA(lam=0.01, tol=1e-4, random_state=0)).fit(X, y)
+    >>> model = make_pipeline(
+    ...     Nystroem(landmarks=50, random_state=0), SDCA(lam=0.01, tol=1e-4, random_state=0)
+    ... ).fit(X, y)
     >>> bool(full_kernel_bound(model, X, y).gap < 0.01)
     True
     """
     steps = pipeline.steps if isinstance(pipeline, Pipeline) else []
-    if len(steps) < 2 or not isinstance(steps[-2][1], Nystroem) or not isinstance(steps[-1][1], SDCA):
-        raise ValueError("full_kernel_bound takes a fitted Pipeline whose last two steps are Nystroem and SDCA.")
+    if (
+        len(steps) < 2
+        or not isinstance(steps[-2][1], Nystroem)
+        or not isinstance(steps[-1][1], SDCA)
+    ):
+        raise ValueError(
+            "full_kernel_bound takes a fitted Pipeline whose last two steps are Nystroem and SDCA."
+        )
     mapped, learner = steps[-2][1], steps[-1][1]
     check_is_fitted(learner)
     rows = pipeline[:-2].transform(X) if len(steps) > 2 else X
-    rows = validate_data(mapped, rows, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+    rows = validate_data(
+        mapped, rows, accept_sparse="csr", dtype=np.float64, order="C", reset=False
+    )
     codes = np.searchsorted(learner.classes_, y)
     weights = combined_weights(sample_weight, learner.class_weight, learner.classes_, codes, rows)
-    if not (learner.warm_start and learner._saved is not None and learner._saved["coefficients"].shape[1] == len(codes)):
-        learner = clone(learner).set_params(warm_start=True).fit(mapped.transform(rows), y, sample_weight)
+    if not (
+        learner.warm_start
+        and learner._saved is not None
+        and learner._saved["coefficients"].shape[1] == len(codes)
+    ):
+        learner = (
+            clone(learner).set_params(warm_start=True).fit(mapped.transform(rows), y, sample_weight)
+        )
     columns = np.array([1]) if len(learner.classes_) == 2 else np.arange(len(learner.classes_))
     signs = np.where(codes[None, :] == columns[:, None], 1.0, -1.0)
     bounds = weights / (learner.lam_ * weights.sum())
@@ -188,11 +220,16 @@ def full_kernel_bound(pipeline: Pipeline, X: Any, y: Any, sample_weight: Any = N
     intercept = intercept_of(learner)
     if intercept is Intercept.FREE:  # Σ a y = 0: the heavier side shrinks
         sides = [np.where(signs * side > 0, a, 0.0).sum(axis=1, keepdims=True) for side in (1, -1)]
-        a *= np.where(signs > 0, np.minimum(1.0, sides[1] / sides[0]), np.minimum(1.0, sides[0] / sides[1]))
+        a *= np.where(
+            signs > 0, np.minimum(1.0, sides[1] / sides[0]), np.minimum(1.0, sides[0] / sides[1])
+        )
     squares = _squared_norms(mapped.kernel_, rows, signs * a)
     if intercept is Intercept.AUGMENTED:
         squares += (signs * a).sum(axis=1) ** 2
-    best = [_best_dual(learner.loss, each, bounds, float(square)) for each, square in zip(a, squares, strict=True)]
+    best = [
+        _best_dual(learner.loss, each, bounds, float(square))
+        for each, square in zip(a, squares, strict=True)
+    ]
     return FullKernelBound(learner.lam_ * np.array(best), np.asarray(learner.objective_))
 
 
@@ -204,7 +241,9 @@ def _squared_norms(kernel: Kernel, X: Any, coefficients: Array) -> Array:
     for start in range(0, len(index), step):
         check_interruption()
         part = slice(start, start + step)
-        found += np.einsum("ij,ij->i", coefficients[:, part], coefficients @ kernel.matrix(rows, rows[part]))
+        found += np.einsum(
+            "ij,ij->i", coefficients[:, part], coefficients @ kernel.matrix(rows, rows[part])
+        )
     return found
 
 
@@ -217,7 +256,11 @@ def _best_dual(loss: str, a: Array, bounds: Array, squared: float) -> float:
         return t * float(a.sum()) - 0.5 * t * t * squared
 
     def value(t: float) -> float:
-        terms = xlogy(bounds, bounds) - xlogy(t * a, t * a) - xlogy(bounds - t * a, np.maximum(bounds - t * a, 0.0))
+        terms = (
+            xlogy(bounds, bounds)
+            - xlogy(t * a, t * a)
+            - xlogy(bounds - t * a, np.maximum(bounds - t * a, 0.0))
+        )
         return float(terms.sum()) - 0.5 * t * t * squared
 
     return value(float(minimize_scalar(lambda t: -value(t), bounds=(0.0, 1.0), method="bounded").x))

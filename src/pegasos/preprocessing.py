@@ -58,9 +58,17 @@ class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         checked, _ = validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32))
         self.kept_ = self.kept_rows(checked)
         rows = np.flatnonzero(self.kept_)
-        step = f"{self.estimator.steps[-1][0]}__" if isinstance(self.estimator, Pipeline) else ""  # a pipeline asks for its name
-        weights = {} if sample_weight is None else {f"{step}sample_weight": _safe_indexing(sample_weight, rows)}
-        self.estimator_ = clone(self.estimator).fit(_safe_indexing(X, rows), _safe_indexing(y, rows), **weights)
+        step = (
+            f"{self.estimator.steps[-1][0]}__" if isinstance(self.estimator, Pipeline) else ""
+        )  # a pipeline asks for its name
+        weights = (
+            {}
+            if sample_weight is None
+            else {f"{step}sample_weight": _safe_indexing(sample_weight, rows)}
+        )
+        self.estimator_ = clone(self.estimator).fit(
+            _safe_indexing(X, rows), _safe_indexing(y, rows), **weights
+        )
         self.classes_ = self.estimator_.classes_
         return self
 

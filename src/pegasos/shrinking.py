@@ -33,7 +33,11 @@ _FEWEST = 8
 _NUMBERS = 40_000_000
 #: More support vectors than these are chosen in the kernel's space alone: their products on rows would take too long.
 _MOST_VECTORS = 8_000
-_INTERCEPTS: dict[Intercept, str | bool] = {Intercept.NONE: False, Intercept.AUGMENTED: "augment", Intercept.FREE: "free"}
+_INTERCEPTS: dict[Intercept, str | bool] = {
+    Intercept.NONE: False,
+    Intercept.AUGMENTED: "augment",
+    Intercept.FREE: "free",
+}
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,10 @@ class Curve:
 
     def price(self, count: int) -> float:
         """How much more a model with so many support vectors errs."""
-        return next(each for each in self.points if each.support_vectors == count).error.error - self.before.error.error
+        return (
+            next(each for each in self.points if each.support_vectors == count).error.error
+            - self.before.error.error
+        )
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,12 @@ def shrink(
     (22, 8, 0.0)
     """
     model = getattr(model, "best_estimator_", model)
-    given: Any = {"sample_weight": sample_weight, "test": test, "counts": [*counts, keep], "random_state": random_state}
+    given: Any = {
+        "sample_weight": sample_weight,
+        "test": test,
+        "counts": [*counts, keep],
+        "random_state": random_state,
+    }
     curve = shrinking_curve(model, X, y, **given)
     return Shrunk(Shrinking(model, X, y, keep, sample_weight).model(keep), curve)
 
@@ -118,12 +130,24 @@ def shrinking_curve(
     fitted = model
     if test is None:
         rows = np.arange(len(y))
-        known, new = train_test_split(rows, test_size=TEST_SHARE, random_state=random_state, stratify=y)
+        known, new = train_test_split(
+            rows, test_size=TEST_SHARE, random_state=random_state, stratify=y
+        )
         test = _safe_indexing(X, new), y[new]
-        X, y, weights = _safe_indexing(X, known), y[known], None if weights is None else weights[known]
-        fitted = clone(model).fit(X, y, **({} if weights is None else {anatomy(model).weight_name: weights}))
+        X, y, weights = (
+            _safe_indexing(X, known),
+            y[known],
+            None if weights is None else weights[known],
+        )
+        fitted = clone(model).fit(
+            X, y, **({} if weights is None else {anatomy(model).weight_name: weights})
+        )
     whole = kernel_learner(fitted)
-    sizes = [count for count in sorted(set(counts) or set(usual_counts(len(whole.support_)))) if count < len(whole.support_)]
+    sizes = [
+        count
+        for count in sorted(set(counts) or set(usual_counts(len(whole.support_))))
+        if count < len(whole.support_)
+    ]
     X_test, y_test = test[0], np.asarray(test[1])
     wrong = np.asarray(fitted.predict(X_test) != y_test)
     before = Point(len(whole.support_), held_out(wrong))
@@ -150,9 +174,13 @@ def kernel_learner(model: Any) -> Any:
     learner: Any = anatomy(model, fitted=True).learner
     check_is_fitted(learner)
     if learner.kernel is None:
-        raise ValueError("a linear model has no support vectors: it is one vector a class, and cannot be smaller.")
+        raise ValueError(
+            "a linear model has no support vectors: it is one vector a class, and cannot be smaller."
+        )
     if is_precomputed(learner.kernel):
-        raise ValueError("a model with a precomputed kernel does not know its rows, so none can be chosen among them.")
+        raise ValueError(
+            "a model with a precomputed kernel does not know its rows, so none can be chosen among them."
+        )
     return learner
 
 
@@ -166,7 +194,9 @@ class Shrinking:
         learner, self._y = self._learner, np.asarray(y)
         unknown = ~np.isin(self._y, learner.classes_)
         if unknown.any():
-            raise ValueError(f"y has classes unknown to the model: {np.unique(self._y[unknown])!r}.")
+            raise ValueError(
+                f"y has classes unknown to the model: {np.unique(self._y[unknown])!r}."
+            )
         weights = None if sample_weight is None else np.asarray(sample_weight)
         self._rows, self._y, self._weights = _seen_by_learner(model, X, self._y, weights)
         self.order = _order(learner, self._rows, min(most, len(learner.support_)))
@@ -179,21 +209,41 @@ class Shrinking:
         landmarks = learner.support_vectors_[chosen]
         dtype = np.dtype(landmarks.dtype).name
         weights, values = whitening(learner.kernel_, landmarks, CUTS[dtype])
-        refitted = None if learner.lam_ is None else self._refitted(learner, landmarks, weights, values)
-        vectors = self._projected(learner, landmarks, weights) if refitted is None else refitted.coef_.T.astype(np.float64)
-        learner.dual_coef_ = np.ascontiguousarray((weights @ vectors).T.astype(learner.dual_coef_.dtype))
+        refitted = (
+            None if learner.lam_ is None else self._refitted(learner, landmarks, weights, values)
+        )
+        vectors = (
+            self._projected(learner, landmarks, weights)
+            if refitted is None
+            else refitted.coef_.T.astype(np.float64)
+        )
+        learner.dual_coef_ = np.ascontiguousarray(
+            (weights @ vectors).T.astype(learner.dual_coef_.dtype)
+        )
         if refitted is not None:
             learner.intercept_ = refitted.intercept_.astype(learner.intercept_.dtype)
         learner.support_, learner.support_vectors_ = learner.support_[chosen], landmarks
         _forget(learner, refitted)
-        scores, others = (np.asarray(each.decision_function(self._rows)) for each in (self._learner, learner))
+        scores, others = (
+            np.asarray(each.decision_function(self._rows)) for each in (self._learner, learner)
+        )
         carry_over(self._learner, learner, scores, others)
         return found
 
     def _refitted(self, learner: Any, landmarks: Any, weights: Array, values: Array) -> SDCA:
         """The optimum among w·φ, φ the features of these landmarks."""
-        mapped = Nystroem(learner.kernel_, len(weights), dtype=np.dtype(landmarks.dtype).name, memory=learner.memory)
-        mapped.kernel_, mapped.landmarks_, mapped.weights_, mapped.eigenvalues_ = learner.kernel_, landmarks, weights, values
+        mapped = Nystroem(
+            learner.kernel_,
+            len(weights),
+            dtype=np.dtype(landmarks.dtype).name,
+            memory=learner.memory,
+        )
+        mapped.kernel_, mapped.landmarks_, mapped.weights_, mapped.eigenvalues_ = (
+            learner.kernel_,
+            landmarks,
+            weights,
+            values,
+        )
         mapped.n_features_in_ = landmarks.shape[1]
         return SDCA(
             learner.loss,
@@ -220,7 +270,9 @@ def _order(learner: Any, rows: Any, most: int) -> Array:
     kernel, vectors, coefficients = learner.kernel_, learner.support_vectors_, learner.dual_coef_
     count, on_rows = vectors.shape[0], np.empty(0, dtype=np.intp)
     if learner.lam_ is not None and count <= _MOST_VECTORS:
-        some = np.sort(np.random.default_rng(0).permutation(rows.shape[0])[: max(1, _NUMBERS // count)])
+        some = np.sort(
+            np.random.default_rng(0).permutation(rows.shape[0])[: max(1, _NUMBERS // count)]
+        )
         values = kernel.matrix(vectors, _safe_indexing(rows, some)).astype(np.float64)
         on_rows = pursue(StoredColumns(values @ values.T), coefficients, most)
     if len(on_rows) == most:
@@ -229,12 +281,18 @@ def _order(learner: Any, rows: Any, most: int) -> Array:
     return np.concatenate([on_rows, order[~np.isin(order, on_rows)]])[: len(order)]
 
 
-def _seen_by_learner(model: Any, X: Any, y: Array, weights: Array | None) -> tuple[Any, Array, Array | None]:
+def _seen_by_learner(
+    model: Any, X: Any, y: Array, weights: Array | None
+) -> tuple[Any, Array, Array | None]:
     """Training rows, labels and weights as the learner gets them, without those that a filter drops."""
     for stage in anatomy(model, fitted=True).stages:
         if stage.drops:
             kept = stage.part.kept_rows(X)
-            X, y, weights = _safe_indexing(X, np.flatnonzero(kept)), y[kept], None if weights is None else weights[kept]
+            X, y, weights = (
+                _safe_indexing(X, np.flatnonzero(kept)),
+                y[kept],
+                None if weights is None else weights[kept],
+            )
         else:
             X = stage.part.transform(X)
     return X, y, weights

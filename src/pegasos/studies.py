@@ -10,15 +10,34 @@ if TYPE_CHECKING:
     from pegasos.program.studies.splits import folds, train_test
     from pegasos.program.studies.study import Check, Emulation, Experiment, Extra, Number, Study
 
-__all__ = ["Better", "Check", "Emulation", "Experiment", "Extra", "Number", "Study", "folds", "run", "train_test"]
+__all__ = [
+    "Better",
+    "Check",
+    "Emulation",
+    "Experiment",
+    "Extra",
+    "Number",
+    "Study",
+    "folds",
+    "run",
+    "train_test",
+]
 
 _HOMES = {"Better": "pegasos.program.records.studies"}
 _HOMES |= dict.fromkeys(("folds", "train_test"), "pegasos.program.studies.splits")
-_HOMES |= dict.fromkeys(("Check", "Emulation", "Experiment", "Extra", "Number", "Study"), "pegasos.program.studies.study")
+_HOMES |= dict.fromkeys(
+    ("Check", "Emulation", "Experiment", "Extra", "Number", "Study"),
+    "pegasos.program.studies.study",
+)
 
 
 def run(
-    study: str | Study, folder: str | None = None, *, seeds: int = 5, quick: bool = False, jobs: int | None = None
+    study: str | Study,
+    folder: str | None = None,
+    *,
+    seeds: int = 5,
+    quick: bool = False,
+    jobs: int | None = None,
 ) -> StudyRecord:
     """Run a study, write its files into a folder (default: runs/ + its name), and return what was found.
 
@@ -27,7 +46,9 @@ def run(
     interruption, and the folder gets report.html, findings.md, results.json, results.csv and cells.csv.
 
     >>> record = run("usps_kernels", "runs/usps_kernels", seeds=5)  # doctest: +SKIP
-    >>> [(number.printed, number.ours, number.verdict) for number in record.numbers]  # doctest: +SKIP
+    >>> [
+    ...     (number.printed, number.ours, number.verdict) for number in record.numbers
+    ... ]  # doctest: +SKIP
     """
     from pegasos.program.jobs.study_runs import run
 

@@ -96,13 +96,18 @@ class Described:
 # What is handed in ----------------------------------------------------------------------------------------------------
 
 
-def split(X: Any, y: Any = None, sample_weight: Any = None, folds: Any = None) -> list[tuple[Any, ...]]:
+def split(
+    X: Any, y: Any = None, sample_weight: Any = None, folds: Any = None
+) -> list[tuple[Any, ...]]:
     """The blocks of X with those of y, weights and folds (None where there are none); each a lazy object or a future."""
     beside = {"y": y, "sample_weight": sample_weight, "cv": folds}
     if is_array(X):
         X = one_block_wide(X)
         beside = {name: _like(X, values, name) for name, values in beside.items()}
-    given = {"X": X, **{name: values for name, values in beside.items() if is_frame(values) and is_frame(X)}}
+    given = {
+        "X": X,
+        **{name: values for name, values in beside.items() if is_frame(values) and is_frame(X)},
+    }
     found = _partitions(given) if len(given) > 1 else {"X": _pieces(X, "X")}
     blocks = len(found["X"])
     if not blocks:
@@ -117,7 +122,9 @@ def split(X: Any, y: Any = None, sample_weight: Any = None, folds: Any = None) -
 
 def _same_blocks(blocks: int, name: str, found: int) -> None:
     if found != blocks:
-        raise ValueError(f"X has {blocks} blocks, {name} has {found}: they must have the same blocks of rows.")
+        raise ValueError(
+            f"X has {blocks} blocks, {name} has {found}: they must have the same blocks of rows."
+        )
 
 
 def _partitions(frames: dict[str, Any]) -> dict[str, list[Any]]:
@@ -128,8 +135,13 @@ def _partitions(frames: dict[str, Any]) -> dict[str, list[Any]]:
     for name, frame in frames.items():
         _same_blocks(frames["X"].npartitions, name, frame.npartitions)
     nothing = pd.Series([], dtype=object)
-    together = dd.map_partitions(_side_by_side, *frames.values(), align_dataframes=False, meta=nothing).to_delayed()
-    return {name: [dask.delayed(_part)(each, place) for each in together] for place, name in enumerate(frames)}
+    together = dd.map_partitions(
+        _side_by_side, *frames.values(), align_dataframes=False, meta=nothing
+    ).to_delayed()
+    return {
+        name: [dask.delayed(_part)(each, place) for each in together]
+        for place, name in enumerate(frames)
+    }
 
 
 def _side_by_side(*parts: Any) -> Any:
@@ -155,11 +167,17 @@ def one_block_wide(X: Any) -> Any:
 def _like(X: Any, values: Any, name: str) -> Any:
     """Labels or weights with the blocks of X, as far as their lengths are known."""
     known = not np.isnan(X.chunks[0]).any()
-    if values is None or not (is_array(values) or isinstance(values, np.ndarray | list)) or is_pieces(values):
+    if (
+        values is None
+        or not (is_array(values) or isinstance(values, np.ndarray | list))
+        or is_pieces(values)
+    ):
         return values
     if not is_array(values):
         if not known:
-            raise ValueError(f"the lengths of X's blocks are not known: give {name} as a Dask array with the same blocks.")
+            raise ValueError(
+                f"the lengths of X's blocks are not known: give {name} as a Dask array with the same blocks."
+            )
         import dask.array
 
         values = dask.array.from_array(np.asarray(values), chunks=-1)
@@ -188,7 +206,9 @@ def _pieces(values: Any, name: str) -> list[Any]:
 
 
 def is_array(values: Any) -> bool:
-    return hasattr(values, "to_delayed") and hasattr(values, "chunks") and hasattr(values, "numblocks")
+    return (
+        hasattr(values, "to_delayed") and hasattr(values, "chunks") and hasattr(values, "numblocks")
+    )
 
 
 def is_frame(values: Any) -> bool:
@@ -196,7 +216,11 @@ def is_frame(values: Any) -> bool:
 
 
 def is_pieces(values: Any) -> bool:
-    return isinstance(values, list | tuple) and bool(len(values)) and isinstance(values[0], Delayed | Future)
+    return (
+        isinstance(values, list | tuple)
+        and bool(len(values))
+        and isinstance(values[0], Delayed | Future)
+    )
 
 
 def name_features(estimator: Any, X: Any) -> None:
@@ -209,7 +233,11 @@ def name_features(estimator: Any, X: Any) -> None:
 
 def known_bytes(X: Any) -> float:
     """How large the rows are, nan if nobody knows."""
-    return float(X.nbytes) if is_array(X) and not sparse.issparse(getattr(X, "_meta", None)) else float("nan")
+    return (
+        float(X.nbytes)
+        if is_array(X) and not sparse.issparse(getattr(X, "_meta", None))
+        else float("nan")
+    )
 
 
 # What a worker does ---------------------------------------------------------------------------------------------------
@@ -219,30 +247,48 @@ def read(number: int, X: Any, y: Any, weights: Any, folds: Any = None) -> Rows:
     """The checked rows of a block; what is wrong with them names the block."""
     X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     if X.ndim != 2:
-        raise ValueError(f"block {number} of X has {X.ndim} dimensions: it must have two, rows and features.")
+        raise ValueError(
+            f"block {number} of X has {X.ndim} dimensions: it must have two, rows and features."
+        )
     if X.dtype not in (np.float32, np.float64):
         try:
             X = X.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"block {number} of X holds something that is not a number: {error}") from None
+            raise ValueError(
+                f"block {number} of X holds something that is not a number: {error}"
+            ) from None
     X = aligned(X if sparse.issparse(X) else np.ascontiguousarray(X))
     if not np.isfinite(X.data if sparse.issparse(X) else X).all():
-        raise ValueError(f"block {number} of X holds NaN or infinite numbers: fill or drop them before the fit.")
+        raise ValueError(
+            f"block {number} of X holds NaN or infinite numbers: fill or drop them before the fit."
+        )
     y = _column(number, y, "y", X.shape[0])
-    if (y.dtype.kind == "f" and not np.isfinite(y).all()) or (y.dtype == object and any(map(is_missing, y))):
+    if (y.dtype.kind == "f" and not np.isfinite(y).all()) or (
+        y.dtype == object and any(map(is_missing, y))
+    ):
         raise ValueError(f"block {number} of y holds missing labels.")
     if y.dtype == object and len({isinstance(label, str) for label in y}) > 1:
-        raise ValueError(f"block {number} of y holds text and other labels, which have no order: {ALIKE}.")
+        raise ValueError(
+            f"block {number} of y holds text and other labels, which have no order: {ALIKE}."
+        )
     if weights is not None:
         weights = _column(number, weights, "sample_weight", X.shape[0]).astype(np.float64)
         if not (np.isfinite(weights) & (weights >= 0.0)).all():
-            raise ValueError(f"block {number} of sample_weight holds weights that are negative or not finite.")
+            raise ValueError(
+                f"block {number} of sample_weight holds weights that are negative or not finite."
+            )
     if isinstance(folds, DrawnFolds):
         folds = folds.of_block(number, y)
     elif folds is not None:
         folds = _column(number, folds, "cv", X.shape[0])
-        if folds.dtype.kind not in "iu" or (folds < -1).any() or (folds > np.iinfo(np.int16).max).any():
-            raise ValueError(f"block {number} of cv holds something else than numbers of folds: 0, 1, ..., or -1 for none.")
+        if (
+            folds.dtype.kind not in "iu"
+            or (folds < -1).any()
+            or (folds > np.iinfo(np.int16).max).any()
+        ):
+            raise ValueError(
+                f"block {number} of cv holds something else than numbers of folds: 0, 1, ..., or -1 for none."
+            )
         folds = folds.astype(np.int16)
     return Rows(X, y, weights, folds)
 
@@ -262,14 +308,27 @@ def describe(rows: Rows) -> Described:
 
     def counted(part: Any) -> Counted:
         every = codes[part], weights[part]
-        each = [np.bincount(every[0], values, minlength=len(labels)) for values in (None, every[1] > 0.0, every[1])]
+        each = [
+            np.bincount(every[0], values, minlength=len(labels))
+            for values in (None, every[1] > 0.0, every[1])
+        ]
         return Counted(*each)
 
     size = rows.X.data.nbytes + rows.X.indices.nbytes if sparse.issparse(rows.X) else rows.X.nbytes
     most = -2 if rows.folds is None else int(rows.folds.max(initial=-1))
     folds = tuple(counted(rows.folds == fold) for fold in range(-1, most + 1))
     kind, reach = sparse.issparse(rows.X), largest_square(rows.X)
-    return Described(rows.X.shape[1], str(rows.X.dtype), kind, len(rows.y), size, labels, counted(slice(None)), reach, folds)
+    return Described(
+        rows.X.shape[1],
+        str(rows.X.dtype),
+        kind,
+        len(rows.y),
+        size,
+        labels,
+        counted(slice(None)),
+        reach,
+        folds,
+    )
 
 
 def encode(rows: Rows, classes: Array) -> Coded:
@@ -304,7 +363,11 @@ def aligned(values: Any) -> Any:
         return ShiftedRows(aligned(values.rows), aligned(values.shift))
     if sparse.issparse(values):
         parts = values.data, values.indices, values.indptr
-        return values if all(part.flags.aligned for part in parts) else type(values)(tuple(map(aligned, parts)), values.shape)
+        return (
+            values
+            if all(part.flags.aligned for part in parts)
+            else type(values)(tuple(map(aligned, parts)), values.shape)
+        )
     return np.require(values, requirements="A") if isinstance(values, np.ndarray) else values
 
 

@@ -16,11 +16,15 @@ def current_client(client: Any) -> Client:
     try:
         return get_client()
     except ValueError:
-        raise ValueError("no Dask client: make one first, client = distributed.Client(...), or give it as client=.") from None
+        raise ValueError(
+            "no Dask client: make one first, client = distributed.Client(...), or give it as client=."
+        ) from None
 
 
 def localized(estimator: Any, kind: type[Estimator]) -> Estimator:
     """The same, fitted or not, as an estimator of the class for rows in memory."""
     local = kind()
-    local.__dict__.update({name: value for name, value in vars(estimator).items() if name != "client"})
+    local.__dict__.update(
+        {name: value for name, value in vars(estimator).items() if name != "client"}
+    )
     return local

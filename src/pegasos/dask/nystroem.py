@@ -66,7 +66,9 @@ class DaskNystroem(Connected, Nystroem):
         random_state: Any = None,
         client: Any = None,
     ) -> None:
-        super().__init__(kernel, landmarks, selection, dtype=dtype, memory=memory, random_state=random_state)
+        super().__init__(
+            kernel, landmarks, selection, dtype=dtype, memory=memory, random_state=random_state
+        )
         self.client = client
 
     def fit(self, X: Any, y: Any = None) -> DaskNystroem:
@@ -97,12 +99,20 @@ def _sample(client: Client, X: Any, most: int, seed: int) -> tuple[Any, Array]:
     if not total:
         raise ValueError("X has no rows: all its blocks are empty.")
     generator = np.random.default_rng(seed)
-    positions = np.arange(total) if total <= most else np.sort(generator.choice(total, most, replace=False))
+    positions = (
+        np.arange(total) if total <= most else np.sort(generator.choice(total, most, replace=False))
+    )
     parts = np.split(positions, np.searchsorted(positions, np.cumsum(counts)[:-1]))
     starts = np.cumsum(counts) - counts
-    asked = [(piece, part - start) for piece, part, start in zip(pieces, parts, starts, strict=True) if len(part)]
+    asked = [
+        (piece, part - start)
+        for piece, part, start in zip(pieces, parts, starts, strict=True)
+        if len(part)
+    ]
     found = _results(client, [dask.delayed(_take)(piece, part) for piece, part in asked])
-    return (sparse.vstack(found, format="csr") if sparse.issparse(found[0]) else np.concatenate(found)), positions
+    return (
+        sparse.vstack(found, format="csr") if sparse.issparse(found[0]) else np.concatenate(found)
+    ), positions
 
 
 def _results(client: Client, lazy: list[Any]) -> list[Any]:

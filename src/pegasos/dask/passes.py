@@ -29,7 +29,9 @@ ROOM = 1 << 32
 class ClusterPasses:
     """Coded blocks on the workers (`kept`: futures), or made again from their source in every pass (lazy objects)."""
 
-    def __init__(self, client: Client, coded: Sequence[Any], width: int, kept: bool, row_bytes: float) -> None:
+    def __init__(
+        self, client: Client, coded: Sequence[Any], width: int, kept: bool, row_bytes: float
+    ) -> None:
         self.client, self.width = client, width
         self.row_bytes, self.room = row_bytes, min(ROOM, budget_bytes(None))
         self.count = 0
@@ -40,16 +42,24 @@ class ClusterPasses:
         tasks, parts = self._tasks(blocks.work_on, (work, arguments))
         while len(parts) > 1:
             groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
-            sums = {(f"add-{len(parts)}-{uuid4().hex}", place): group for place, group in enumerate(groups) if len(group) > 1}
+            sums = {
+                (f"add-{len(parts)}-{uuid4().hex}", place): group
+                for place, group in enumerate(groups)
+                if len(group) > 1
+            }
             tasks.update({part: (blocks.add, group) for part, group in sums.items()})
             parts = [*sums, *(group[0] for group in groups[len(sums) :])]
         return self._results(tasks, parts, results_of)[0]
 
     def map_join(self, work: Any, join: Any, *arguments: Any) -> Any:
         """join of work(block, *arguments) for all blocks, in their order, here."""
-        return join(self._results(*self._tasks(blocks.join_on, (work, join, arguments)), results_as_done))
+        return join(
+            self._results(*self._tasks(blocks.join_on, (work, join, arguments)), results_as_done)
+        )
 
-    def _tasks(self, task: Any, given: tuple[Any, ...]) -> tuple[dict[Any, Any], list[tuple[str, int]]]:
+    def _tasks(
+        self, task: Any, given: tuple[Any, ...]
+    ) -> tuple[dict[Any, Any], list[tuple[str, int]]]:
         """A task for each block, and its key.
 
         What all of them are given is packed once, here: Dask would look for lazy objects in every field of it, for every task.
@@ -66,7 +76,9 @@ class ClusterPasses:
             tasks[part] = (task, coded.key if isinstance(coded, Delayed) else coded, held)
         return tasks, parts
 
-    def _results(self, tasks: dict[Any, Any], parts: list[tuple[str, int]], fetch: Any) -> list[Any]:
+    def _results(
+        self, tasks: dict[Any, Any], parts: list[tuple[str, int]], fetch: Any
+    ) -> list[Any]:
         """All tasks of a pass are one graph: a message for each of them would take longer than many a block."""
         lazy = [coded for coded in self._coded if isinstance(coded, Delayed)]
         graph = HighLevelGraph.from_collections(parts[0][0], tasks, lazy)

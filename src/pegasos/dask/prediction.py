@@ -21,7 +21,15 @@ def lazily(estimator: Any, method: str, X: Any) -> Any:
         sample = _nothing(estimator, method, X.dtype)
         chunks = (X.chunks[0], *((width,) for width in sample.shape[1:]))
         drop = [] if sample.ndim == 2 else [1]
-        return X.map_blocks(of_block, estimator, method, chunks=chunks, drop_axis=drop, dtype=sample.dtype, meta=sample)
+        return X.map_blocks(
+            of_block,
+            estimator,
+            method,
+            chunks=chunks,
+            drop_axis=drop,
+            dtype=sample.dtype,
+            meta=sample,
+        )
     if blocks.is_frame(X):
         parts = [dask.delayed(of_block)(part, estimator, method) for part in X.to_delayed()]
         return _joined(parts, _nothing(estimator, method, np.float64))
@@ -34,7 +42,9 @@ def _joined(parts: list[Any], sample: Array) -> Any:
     import dask.array
 
     shape = (np.nan, *sample.shape[1:])
-    return dask.array.concatenate([dask.array.from_delayed(part, shape, meta=sample) for part in parts], axis=0)
+    return dask.array.concatenate(
+        [dask.array.from_delayed(part, shape, meta=sample) for part in parts], axis=0
+    )
 
 
 def of_block(rows: Any, estimator: Any, method: str) -> Array:

@@ -99,7 +99,9 @@ class DaskSDCA(Connected, SDCA):
             )
         for name, usual in (("finish", True), ("checkpoints", None), ("warm_start", False)):
             if getattr(self, name) is not usual:
-                raise ValueError(f"{name}={getattr(self, name)!r} has no meaning on a cluster: there are no epochs to walk.")
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} has no meaning on a cluster: there are no epochs to walk."
+                )
         super().check_parameters()
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DaskSDCA:

@@ -134,8 +134,12 @@ class DaskSweepCV(CellSearch):
         for group in groups.values():
             begin = time.perf_counter()
             group.sort(key=lambda cell: -float(cell.learner.lam_ or 0.0))
-            folds = [_chains(group, table, fold, counted) for fold, counted in enumerate(table.training)]
-            method, found = solve(group[0].learner, table.passes, [chain for chains in folds for chain in chains])
+            folds = [
+                _chains(group, table, fold, counted) for fold, counted in enumerate(table.training)
+            ]
+            method, found = solve(
+                group[0].learner, table.passes, [chain for chains in folds for chain in chains]
+            )
             methods.append(method)
             rest = iter(found)
             by_fold = [[next(rest) for _ in chains] for chains in folds]
@@ -149,14 +153,24 @@ class DaskSweepCV(CellSearch):
         asked = []
         for fold, counted in enumerate(table.training):
             found = [answers[number][fold] for number in sorted(answers)]
-            vectors = np.array([[np.append(each.vector, each.bias) for each in columns] for columns in found])
+            vectors = np.array(
+                [[np.append(each.vector, each.bias) for each in columns] for columns in found]
+            )
             asked.append(FoldPredictors(np.flatnonzero(counted.counts), vectors))
         given = (asked, len(table.classes))
         tested = table.passes.map_sum(tally, *given, False).sums[0]
-        return tested, table.passes.map_sum(tally, *given, True).sums[0] if self.return_train_score else None
+        return tested, table.passes.map_sum(tally, *given, True).sums[
+            0
+        ] if self.return_train_score else None
 
     def _choose(
-        self, cells: list[Cell], table: Table, answers: Answers, counts: tuple[Array, Array | None], score: Scorer, metric: Any
+        self,
+        cells: list[Cell],
+        table: Table,
+        answers: Answers,
+        counts: tuple[Array, Array | None],
+        score: Scorer,
+        metric: Any,
     ) -> None:
         tested, trained = counts
         out = []
@@ -166,10 +180,18 @@ class DaskSweepCV(CellSearch):
                 own = {"test_scores": score(tested[cell.number, fold])}
                 if trained is not None:
                     own["train_scores"] = score(trained[cell.number, fold])
-                times = {"fit_time": self._seconds[cell.number], "score_time": time.perf_counter() - begin}
+                times = {
+                    "fit_time": self._seconds[cell.number],
+                    "score_time": time.perf_counter() - begin,
+                }
                 out.append({**own, **times})
         results = self._format_results([cell.params for cell in cells], self.n_splits_, out)
-        gaps = np.array([[max(each.relative for each in fold) for fold in answers[cell.number]] for cell in cells])
+        gaps = np.array(
+            [
+                [max(each.relative for each in fold) for fold in answers[cell.number]]
+                for cell in cells
+            ]
+        )
         results |= {f"split{fold}_gap": gaps[:, fold] for fold in range(self.n_splits_)}
         results["mean_gap"] = gaps.mean(axis=1)
         self.counts_ = tested.astype(np.int64)
@@ -186,7 +208,9 @@ class DaskSweepCV(CellSearch):
 
     def _keep_certificates(self, cells: list[Cell], table: Table, answers: Answers) -> None:
         columns = len(column_codes(len(table.classes)))
-        self.objective_, self.dual_objective_ = np.full((2, len(cells), self.n_splits_, columns), np.nan)
+        self.objective_, self.dual_objective_ = np.full(
+            (2, len(cells), self.n_splits_, columns), np.nan
+        )
         for cell in cells:
             for fold, counted in enumerate(table.training):
                 own, lam = answers[cell.number][fold], float(cell.learner.lam_ or 0.0)
@@ -209,7 +233,9 @@ def _check_folds(table: Table) -> None:
         raise ValueError("cv has no folds: all its numbers are -1.")
     for fold, counted in enumerate(table.training):
         if counted.counts.sum() == table.whole.counts.sum():
-            raise ValueError(f"cv has no rows of fold {fold}: folds are numbered 0, 1, ... without a gap.")
+            raise ValueError(
+                f"cv has no rows of fold {fold}: folds are numbered 0, 1, ... without a gap."
+            )
 
 
 def _settled(metric: Metric, table: Table) -> Metric:
@@ -227,7 +253,12 @@ def _chains(group: list[Cell], table: Table, fold: int, counted: Counted) -> lis
     each = class_weights(group[0].learner.class_weight, table.classes, counted)
     codes, rows = _codes(counted), rows_with_weight(counted, each)
     lams = [float(cell.learner.lam_ or 0.0) for cell in group]
-    return [list(chain) for chain in zip(*(predictors(lam, codes, counted.sums, rows, each, fold) for lam in lams), strict=True)]
+    return [
+        list(chain)
+        for chain in zip(
+            *(predictors(lam, codes, counted.sums, rows, each, fold) for lam in lams), strict=True
+        )
+    ]
 
 
 def _codes(counted: Counted) -> Array:

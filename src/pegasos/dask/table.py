@@ -56,10 +56,21 @@ class Table:
     def plan(self, done: str) -> Plan:
         """What was done, and where the blocks were."""
         place = "kept on the workers" if self.kept else "made again from their source in every pass"
-        return Plan("csr" if self.sparse else "dense", "by blocks", 0, self.bytes, self.budget, 1, f"blocks {place}", done)
+        return Plan(
+            "csr" if self.sparse else "dense",
+            "by blocks",
+            0,
+            self.bytes,
+            self.budget,
+            1,
+            f"blocks {place}",
+            done,
+        )
 
 
-def open_table(client: Client, X: Any, y: Any, sample_weight: Any, memory: Any, folds: Any = None) -> Table:
+def open_table(
+    client: Client, X: Any, y: Any, sample_weight: Any, memory: Any, folds: Any = None
+) -> Table:
     """Check and describe all blocks; keep them on the workers if they are known to fit, or else make them again when needed.
 
     folds  None, `DrawnFolds`, or the folds of all rows in the blocks of X
@@ -67,7 +78,9 @@ def open_table(client: Client, X: Any, y: Any, sample_weight: Any, memory: Any, 
     if y is None:
         raise ValueError("y is None: a classifier needs labels.")
     pieces = blocks.split(X, y, sample_weight, folds)
-    lazy = [dask.delayed(blocks.read, pure=False)(number, *piece) for number, piece in enumerate(pieces)]
+    lazy = [
+        dask.delayed(blocks.read, pure=False)(number, *piece) for number, piece in enumerate(pieces)
+    ]
     budget = _budget(client, memory)
     rows = client.compute(lazy) if blocks.known_bytes(X) <= budget else lazy
     described = _described(client, rows)
@@ -75,7 +88,11 @@ def open_table(client: Client, X: Any, y: Any, sample_weight: Any, memory: Any, 
     classes = _classes([(number, described[number].labels) for number in full])
     size = sum(found.bytes for found in described)
     kept = size <= budget
-    rows = client.compute([rows[number] for number in full]) if kept and rows is lazy else [rows[number] for number in full]
+    rows = (
+        client.compute([rows[number] for number in full])
+        if kept and rows is lazy
+        else [rows[number] for number in full]
+    )
     held = client.submit(blocks.hold, classes, pure=False)
     if kept:
         coded = [client.submit(blocks.encode, piece, held, pure=False) for piece in rows]
@@ -83,12 +100,20 @@ def open_table(client: Client, X: Any, y: Any, sample_weight: Any, memory: Any, 
         coded = [dask.delayed(blocks.encode, pure=False)(piece, held) for piece in rows]
     first = described[full[0]]
     most = max(len(found.folds) for found in described)
-    parts = [_total(classes, [(d.labels, d.folds[place]) for d in described if place < len(d.folds)]) for place in range(most)]
+    parts = [
+        _total(classes, [(d.labels, d.folds[place]) for d in described if place < len(d.folds)])
+        for place in range(most)
+    ]
     return Table(
-        ClusterPasses(client, coded, first.width, kept, size / sum(found.rows for found in described)),
+        ClusterPasses(
+            client, coded, first.width, kept, size / sum(found.rows for found in described)
+        ),
         classes,
         _total(classes, [(d.labels, d.whole) for d in described]),
-        tuple(_sum([part for number, part in enumerate(parts) if number != place]) for place in range(1, most)),
+        tuple(
+            _sum([part for number, part in enumerate(parts) if number != place])
+            for place in range(1, most)
+        ),
         max(found.reach for found in described),
         np.result_type(*(described[number].dtype for number in full)),
         first.sparse,
@@ -108,7 +133,9 @@ def _described(client: Client, rows: list[Any]) -> list[Described]:
     first, width = full[0][0], full[0][1].width
     for number, found in full:
         if found.width != width:
-            raise ValueError(f"block {number} of X has {found.width} columns, block {first} has {width}.")
+            raise ValueError(
+                f"block {number} of X has {found.width} columns, block {first} has {width}."
+            )
     return described
 
 
@@ -124,10 +151,14 @@ def _classes(labels: list[tuple[int, Array]]) -> Array:
     try:
         classes = np.unique(np.concatenate([own for _, own in labels]))
     except TypeError:
-        raise ValueError(f"y has labels of different types, which have no order: {blocks.ALIKE}.") from None
+        raise ValueError(
+            f"y has labels of different types, which have no order: {blocks.ALIKE}."
+        ) from None
     check_classification_targets(classes)
     if len(classes) < 2:
-        raise ValueError(f"y has one class only ({classes[0]!r}); a classifier needs examples of at least two classes.")
+        raise ValueError(
+            f"y has one class only ({classes[0]!r}); a classifier needs examples of at least two classes."
+        )
     return classes
 
 
@@ -139,14 +170,21 @@ def _total(classes: Array, parts: list[tuple[Array, Counted]]) -> Counted:
     """Sums over the blocks, in their order."""
     total = [np.zeros(len(classes)) for _ in range(3)]
     for labels, counted in parts:
-        for mine, numbers in zip(total, (counted.counts, counted.present, counted.sums), strict=True):
+        for mine, numbers in zip(
+            total, (counted.counts, counted.present, counted.sums), strict=True
+        ):
             if len(labels):
                 mine[np.searchsorted(classes, labels)] += numbers
     return Counted(*total)
 
 
 def _sum(parts: list[Counted]) -> Counted:
-    return Counted(*(np.sum([getattr(part, name) for part in parts], axis=0) for name in ("counts", "present", "sums")))
+    return Counted(
+        *(
+            np.sum([getattr(part, name) for part in parts], axis=0)
+            for name in ("counts", "present", "sums")
+        )
+    )
 
 
 def class_weights(class_weight: Any, classes: Array, counted: Counted) -> Array | None:
@@ -157,11 +195,17 @@ def class_weights(class_weight: Any, classes: Array, counted: Counted) -> Array 
         counts = counted.counts
         each = np.asarray(counts.sum() / ((counts > 0).sum() * np.maximum(counts, 1.0)))
     else:
-        each = np.asarray(compute_class_weight(class_weight, classes=classes, y=classes), dtype=np.float64)
+        each = np.asarray(
+            compute_class_weight(class_weight, classes=classes, y=classes), dtype=np.float64
+        )
         if not (np.isfinite(each) & (each >= 0)).all():
-            raise ValueError(f"the weights in class_weight must be finite and not negative, got {class_weight!r}.")
+            raise ValueError(
+                f"the weights in class_weight must be finite and not negative, got {class_weight!r}."
+            )
     if not (each * counted.sums).sum() > 0.0:
-        raise ValueError("all weights are zero: nothing would be learned. Check sample_weight and class_weight.")
+        raise ValueError(
+            "all weights are zero: nothing would be learned. Check sample_weight and class_weight."
+        )
     return None if class_weight is None else each
 
 
@@ -177,7 +221,9 @@ def _budget(client: Client, memory: Any) -> int:
         client.wait_for_workers(1, timeout=WORKER_SECONDS)
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     if not workers:
-        raise ValueError("the Dask cluster has no workers (yet): start some, or wait with client.wait_for_workers(1).")
+        raise ValueError(
+            "the Dask cluster has no workers (yet): start some, or wait with client.wait_for_workers(1)."
+        )
     return room(workers)
 
 

@@ -28,11 +28,15 @@ def tally(block: Block, folds: list[FoldPredictors], classes: int, inside: bool)
     for fold, learned in enumerate(folds):
         rows = np.flatnonzero((own != fold) if inside else (own == fold))
         cells, columns, size = learned.vectors.shape
-        scores = block.products(learned.vectors.reshape(-1, size))[:, rows].reshape(cells, columns, len(rows))
+        scores = block.products(learned.vectors.reshape(-1, size))[:, rows].reshape(
+            cells, columns, len(rows)
+        )
         place = (scores[:, 0] > 0.0).astype(np.int64) if columns == 1 else scores.argmax(axis=1)
         said = codes[rows] * classes + learned.present[place]
         for cell in range(cells):
-            counts[cell, fold] = np.bincount(said[cell], minlength=classes * classes).reshape(classes, classes)
+            counts[cell, fold] = np.bincount(said[cell], minlength=classes * classes).reshape(
+                classes, classes
+            )
     return Part((counts,))
 
 

@@ -58,7 +58,9 @@ def certificate_of(
     columns = np.arange(len(lams)) if columns is None else columns
     rows = np.arange(scores.shape[1]) if rows is None else rows
     with announced("gaps", scores.dtype):
-        _objectives(loss.code, scores, bias, coefficients, columns, signs, rows, weights, lams, primal, dual)
+        _objectives(
+            loss.code, scores, bias, coefficients, columns, signs, rows, weights, lams, primal, dual
+        )
     return Certificate(primal, dual)
 
 
@@ -114,7 +116,9 @@ def halvings(tol: float) -> int:
 
 
 @partial(compiled, any_order=True)
-def stretched(labels: Array, bounds: Array, scores: Array, bias: float, squared: float, times: int) -> tuple[float, float]:
+def stretched(
+    labels: Array, bounds: Array, scores: Array, bias: float, squared: float, times: int
+) -> tuple[float, float]:
     """The factor t for which t (w, b) has the least F, and that F, after so many halvings; without any t = 1.
 
     Where nearly all margins are almost 1 and C is large, the loss is C times many small numbers: a slightly longer w has none.

@@ -66,7 +66,9 @@ def _sees_enough(kernel: Kernel, X: Any) -> bool:
     least, most = ALMOST_NOTHING, 1 - ALMOST_NOTHING
     if kernel.decay_width is not None and not sparse.issparse(X):
         with announced("collapse", X.dtype):
-            between = 2 * _pairs_between(X, _spread(X, FIRST_LOOK), -1.0 / kernel.decay_width, least, most)
+            between = 2 * _pairs_between(
+                X, _spread(X, FIRST_LOOK), -1.0 / kernel.decay_width, least, most
+            )
     else:
         with single_threaded_blas():
             similarities = _similarities(kernel, X[_spread(X, FIRST_LOOK)].astype(np.float64))
@@ -75,7 +77,9 @@ def _sees_enough(kernel: Kernel, X: Any) -> bool:
 
 
 @partial(compiled, any_order=True)
-def _pairs_between(X: NDArray[Any], index: NDArray[np.int64], factor: float, least: float, most: float) -> int:
+def _pairs_between(
+    X: NDArray[Any], index: NDArray[np.int64], factor: float, least: float, most: float
+) -> int:
     """Of how many pairs of these rows exp(factor |x - z|²) lies between two numbers."""
     count = 0
     for k in range(index.size):
@@ -110,5 +114,7 @@ def _similarities(kernel: Kernel, rows: Any) -> NDArray[np.float64]:
     diagonal = matrix.diagonal()
     matrix = matrix[np.ix_(diagonal > 0, diagonal > 0)]
     lengths = np.sqrt(diagonal[diagonal > 0])
-    values: NDArray[np.float64] = (matrix / lengths / lengths[:, None])[~np.eye(len(matrix), dtype=bool)]
+    values: NDArray[np.float64] = (matrix / lengths / lengths[:, None])[
+        ~np.eye(len(matrix), dtype=bool)
+    ]
     return values

@@ -72,4 +72,10 @@ def gather_lines(kernel: SetKernel) -> None:
         _gather(kernel, lines.start, lines.stop)
 
     size = len(kernel.K)
-    run_blocks([(slice(k, min(k + LINES_AT_ONCE, size)), slice(0, 0)) for k in range(0, size, LINES_AT_ONCE)], work)
+    run_blocks(
+        [
+            (slice(k, min(k + LINES_AT_ONCE, size)), slice(0, 0))
+            for k in range(0, size, LINES_AT_ONCE)
+        ],
+        work,
+    )

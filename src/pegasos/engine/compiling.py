@@ -78,11 +78,17 @@ def cache_folder() -> Path:
     """The folder of compiled code for exactly these sources."""
     given = os.environ.get("NUMBA_CACHE_DIR")
     owner = os.getuid() if hasattr(os, "getuid") else "user"
-    for base in (Path(given) if given else None, _user_cache(), Path(tempfile.gettempdir()) / f"pegasos-cache-{owner}"):
+    for base in (
+        Path(given) if given else None,
+        _user_cache(),
+        Path(tempfile.gettempdir()) / f"pegasos-cache-{owner}",
+    ):
         folder = None if base is None else _usable(base, "pegasos", f"compiled-{_source_hash()}")
         if folder is not None:
             return folder
-    own = tempfile.mkdtemp(prefix="pegasos-compiled-")  # nothing lasts: this process compiles for itself
+    own = tempfile.mkdtemp(
+        prefix="pegasos-compiled-"
+    )  # nothing lasts: this process compiles for itself
     atexit.register(shutil.rmtree, own, ignore_errors=True)
     return Path(own)
 
@@ -94,7 +100,9 @@ def compiled(function: Function, any_order: bool = False) -> Function:
     this assumes nothing about NaN, infinities or zeros.
     """
     before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(cache_folder())  # read when the decorator runs, so nobody else's functions are moved
+    numba.config.CACHE_DIR = str(
+        cache_folder()
+    )  # read when the decorator runs, so nobody else's functions are moved
     try:
         fastmath = {"reassoc", "contract"} if any_order else False
         return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)
@@ -112,7 +120,9 @@ def prefetch(typing: Any, array: Any, index: Any) -> Any:
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
         where = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-        builder.call(function, [where, number(0), number(3), number(1)])  # to read, into all levels of cache, data
+        builder.call(
+            function, [where, number(0), number(3), number(1)]
+        )  # to read, into all levels of cache, data
         return context.get_dummy_value()
 
     return types.void(array, types.intp), generate
@@ -122,14 +132,20 @@ def prefetch(typing: Any, array: Any, index: Any) -> Any:
 def announced(*what: Any) -> Iterator[None]:
     """Say once, on stderr, that code for `what` (a loop and dtypes) is compiled now; say nothing if it lies in the cache."""
     global _announced
-    if what in _known:  # looking for the file, or even writing its name, takes longer than many a walk
+    if (
+        what in _known
+    ):  # looking for the file, or even writing its name, takes longer than many a walk
         yield
         return
     marker = cache_folder() / f"{'-'.join(map(str, what))}.ready"
     fresh = not marker.exists()
     if fresh and not _announced:
         _announced = True
-        print("pegasos: compiling its inner loops, once on this machine (a few seconds) ...", file=sys.stderr, flush=True)
+        print(
+            "pegasos: compiling its inner loops, once on this machine (a few seconds) ...",
+            file=sys.stderr,
+            flush=True,
+        )
     yield
     _known.add(what)
     if fresh:

@@ -24,7 +24,15 @@ USES = 100
 
 def largest_rank(m: int, targets: int) -> int:
     """The largest factor within the memory allowed."""
-    return max(1, min(m, LARGEST_RANK, FACTOR_BYTES // (8 * max(m, 1)), int((FACTOR_BYTES / 8 / max(targets, 1)) ** 0.5)))
+    return max(
+        1,
+        min(
+            m,
+            LARGEST_RANK,
+            FACTOR_BYTES // (8 * max(m, 1)),
+            int((FACTOR_BYTES / 8 / max(targets, 1)) ** 0.5),
+        ),
+    )
 
 
 def systems_bytes(m: int, targets: int) -> int:
@@ -50,7 +58,9 @@ class Systems:
             chosen = numbers[self.slow[targets[numbers]]]
             inverse = None
             if len(chosen) and self.factor is not None:
-                inverse = Preconditioner(self.factor.lines, chosen, system.roots[chosen], system.along(chosen))
+                inverse = Preconditioner(
+                    self.factor.lines, chosen, system.roots[chosen], system.along(chosen)
+                )
             numbers = self._iterate(system, numbers, inverse, self._patience(len(numbers), inverse))
             if not len(numbers) or not self._improve(targets[numbers]):
                 break
@@ -81,11 +91,17 @@ class Systems:
             + 0.1 * m * rank**2
             + columns * (0.06 * m * rank**2 + 0.03 * rank**3)
         )
-        if not self.space.rows.dual:  # with few numbers a row to use it takes as long as a product, again and again
+        if (
+            not self.space.rows.dual
+        ):  # with few numbers a row to use it takes as long as a product, again and again
             making += USES * 1.25 * m * rank * columns
-        return int(min(max(making / self.space.nanoseconds(columns), LEAST_PATIENCE), MOST_ITERATIONS))
+        return int(
+            min(max(making / self.space.nanoseconds(columns), LEAST_PATIENCE), MOST_ITERATIONS)
+        )
 
-    def _iterate(self, system: System, numbers: Array, inverse: Preconditioner | None, most: int) -> Array:
+    def _iterate(
+        self, system: System, numbers: Array, inverse: Preconditioner | None, most: int
+    ) -> Array:
         """At most so many iterations; who is not done after them."""
 
         def preconditioned(columns: Array) -> Array:
@@ -122,8 +138,16 @@ class System:
     system is projected: v is orthogonal to W.
     """
 
-    def __init__(self, roots: Array, rest: Array, rest_scores: Array, gaps: Array, left: Array, centred: bool) -> None:
-        self.roots, self.rest, self.rest_scores, self.gaps, self.left = roots, rest, rest_scores, gaps, left
+    def __init__(
+        self, roots: Array, rest: Array, rest_scores: Array, gaps: Array, left: Array, centred: bool
+    ) -> None:
+        self.roots, self.rest, self.rest_scores, self.gaps, self.left = (
+            roots,
+            rest,
+            rest_scores,
+            gaps,
+            left,
+        )
         self.solution, self.scores = np.zeros_like(rest), np.zeros_like(rest)
         self._along = None
         if centred:
@@ -138,7 +162,9 @@ class System:
     def project(self, columns: Array, numbers: Array) -> Array:
         return columns if self._along is None else without(columns, self._along[numbers])
 
-    def advance(self, numbers: Array, length: Array, direction: Array, scores: Array, image: Array) -> None:
+    def advance(
+        self, numbers: Array, length: Array, direction: Array, scores: Array, image: Array
+    ) -> None:
         self.solution[numbers] += length * direction
         self.scores[numbers] += length * scores
         self.residual[numbers] -= length * image
@@ -158,8 +184,14 @@ class System:
         residual = self.residual[numbers]
         steps, scores, shift = self.steps(numbers)
         bends = self.roots[numbers] * (scores + shift[:, None])
-        fallen = _dots(self.rest[numbers], scores) - 0.5 * _dots(steps, scores) - 0.5 * _dots(bends, bends)
-        return 0.5 * _dots(residual, residual) <= np.maximum(self.gaps[numbers], self.left[numbers] * fallen)
+        fallen = (
+            _dots(self.rest[numbers], scores)
+            - 0.5 * _dots(steps, scores)
+            - 0.5 * _dots(bends, bends)
+        )
+        return 0.5 * _dots(residual, residual) <= np.maximum(
+            self.gaps[numbers], self.left[numbers] * fallen
+        )
 
 
 def _dots(left: Array, right: Array) -> Array:

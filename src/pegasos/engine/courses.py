@@ -19,7 +19,11 @@ def short_course(courses: Sequence[Array], primal: Array, dual: Array) -> Array:
 
     Who has arrived stays there while others go on. All end with `primal` and `dual`, which are certified.
 
-    >>> short_course([np.array([[1.0, 0.0], [0.5, 0.4]]), np.array([[1.0, 0.2]])], np.array([0.5, 0.4]), np.array([0.45, 0.4]))
+    >>> short_course(
+    ...     [np.array([[1.0, 0.0], [0.5, 0.4]]), np.array([[1.0, 0.2]])],
+    ...     np.array([0.5, 0.4]),
+    ...     np.array([0.45, 0.4]),
+    ... )
     array([[1.   , 0.7  , 0.2  ],
            [2.   , 0.45 , 0.425]])
     """

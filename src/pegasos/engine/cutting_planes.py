@@ -41,7 +41,11 @@ class Order:
 
 
 def solve_by_cuts(
-    blocks: Passes, chains: Sequence[Sequence[Column]], intercept: Intercept, tol: float, most: int = 1000
+    blocks: Passes,
+    chains: Sequence[Sequence[Column]],
+    intercept: Intercept,
+    tol: float,
+    most: int = 1000,
 ) -> list[list[Certified]]:
     """All columns, each until its relative gap is at most tol (see `follow`); without a free intercept."""
     size = blocks.width + (intercept is Intercept.AUGMENTED)
@@ -54,13 +58,17 @@ def solve_by_cuts(
         for bundle, *own in zip(bundles, *sums, strict=True):
             bundle.arrive(*own)
 
-    return follow(chains, max(1, MATRIX_BYTES // (8 * size * len(LENGTHS))), begin, serve, tol, most)
+    return follow(
+        chains, max(1, MATRIX_BYTES // (8 * size * len(LENGTHS))), begin, serve, tol, most
+    )
 
 
 class _Bundle:
     """The cuts of one predictor, the best vector and where to go."""
 
-    def __init__(self, column: Column, width: int, size: int, tol: float, before: _Bundle | None = None) -> None:
+    def __init__(
+        self, column: Column, width: int, size: int, tol: float, before: _Bundle | None = None
+    ) -> None:
         self.column, self.width, self.tol = column, width, tol
         self.best = self.goal = np.zeros(size)
         self.length = 1.0
@@ -80,9 +88,20 @@ class _Bundle:
 
     def _begin_at(self, before: _Bundle) -> None:
         """The best vector for the same rows and another C; R and its cuts are as many times larger as C is."""
-        times, squared = self.column.unit / before.column.unit, 0.5 * float(before.best @ before.best)
-        self.cuts, self.offsets, self.products = times * before.cuts, times * before.offsets, times * times * before.products
-        self.shares, self.unused, self.count = before.shares.copy(), before.unused.copy(), before.count
+        times, squared = (
+            self.column.unit / before.column.unit,
+            0.5 * float(before.best @ before.best),
+        )
+        self.cuts, self.offsets, self.products = (
+            times * before.cuts,
+            times * before.offsets,
+            times * times * before.products,
+        )
+        self.shares, self.unused, self.count = (
+            before.shares.copy(),
+            before.unused.copy(),
+            before.count,
+        )
         self.best, self.primal = before.best, squared + times * (before.primal - squared)
         self._solve()
 
@@ -105,7 +124,11 @@ class _Bundle:
         values = 0.5 * np.einsum("ij,ij->i", points, points) + losses
         lowest = int(np.argmin(values))
         if values[lowest] < self.primal:
-            self.primal, self.best, self.length = float(values[lowest]), points[lowest], float(lengths[lowest])
+            self.primal, self.best, self.length = (
+                float(values[lowest]),
+                points[lowest],
+                float(lengths[lowest]),
+            )
         else:
             self.length = 0.5 * float(lengths[0])
         new = np.unique(lengths, return_index=True)[1]
@@ -116,7 +139,12 @@ class _Bundle:
 
     def _add(self, offsets: Array, cuts: Array) -> None:
         places = self._places(len(cuts))
-        self.cuts[places], self.offsets[places], self.shares[places], self.unused[places] = cuts, offsets, 0.0, 0
+        self.cuts[places], self.offsets[places], self.shares[places], self.unused[places] = (
+            cuts,
+            offsets,
+            0.0,
+            0,
+        )
         cross = cuts @ self.cuts[: self.count].T
         self.products[places, : self.count] = cross
         self.products[: self.count, places] = cross.T
@@ -126,7 +154,10 @@ class _Bundle:
         idle = np.flatnonzero(self.shares[: self.count] == 0.0)
         if self.count + needed > len(self.cuts) and len(idle) < needed:
             room = len(self.cuts)
-            self.cuts, self.products = np.pad(self.cuts, ((0, room), (0, 0))), np.pad(self.products, (0, room))
+            self.cuts, self.products = (
+                np.pad(self.cuts, ((0, room), (0, 0))),
+                np.pad(self.products, (0, room)),
+            )
             numbers = self.offsets, self.shares, self.unused
             self.offsets, self.shares, self.unused = (np.pad(each, (0, room)) for each in numbers)
         if self.count + needed <= len(self.cuts):
@@ -138,7 +169,9 @@ class _Bundle:
         products, offsets = self.products[: self.count, : self.count], self.offsets[: self.count]
         shares = self.shares[: self.count]
         with announced("cutting-planes"):
-            weigh_cuts(np.ascontiguousarray(products), offsets, shares, EXACTNESS * self.tol * self.primal)
+            weigh_cuts(
+                np.ascontiguousarray(products), offsets, shares, EXACTNESS * self.tol * self.primal
+            )
         shares /= shares.sum()
         self.goal = shares @ self.cuts[: self.count]
         self.bound = max(self.bound, float(shares @ offsets - 0.5 * self.goal @ self.goal))
@@ -146,7 +179,9 @@ class _Bundle:
 
     def certified(self) -> Certified:
         bias = float(self.best[-1]) if len(self.best) > self.width else 0.0
-        return Certified(self.best[: self.width].copy(), bias, self.primal, self.bound, tuple(self.course))
+        return Certified(
+            self.best[: self.width].copy(), bias, self.primal, self.bound, tuple(self.course)
+        )
 
 
 @compiled

@@ -92,7 +92,9 @@ class Pairs:
         b_norms = a_norms if self.symmetric else squared_norms(self._b)
         # Written so that NaN, from the mean of huge numbers, is an overflow as well.
         if not 2 * (a_norms.max(initial=0) + b_norms.max(initial=0)) <= np.finfo(self.dtype).max:
-            remedy = "scale X (for example StandardScaler)" + (" or use float64" if self.dtype == np.float32 else "")
+            remedy = "scale X (for example StandardScaler)" + (
+                " or use float64" if self.dtype == np.float32 else ""
+            )
             raise ValueError(f"squared distances overflow {self.dtype}; {remedy}")
         self._bound = self.dtype.type(np.finfo(self.dtype).eps / ACCURACY[self.dtype.name])
         self._a_norms = a_norms.astype(self.dtype)
@@ -131,7 +133,9 @@ class Pairs:
         array([[7.]])
         """
         if out is None:
-            out = np.empty((_length(rows, self.shape[0]), _length(columns, self.shape[1])), dtype=self.dtype)
+            out = np.empty(
+                (_length(rows, self.shape[0]), _length(columns, self.shape[1])), dtype=self.dtype
+            )
         if out.size == 0:
             return out
         if not out.flags.c_contiguous:
@@ -184,7 +188,9 @@ class Pairs:
         a_norms, b_norms = squared_norms(a), squared_norms(b)
         wide = np.empty(out.shape)
         self._multiply(a, b, wide)
-        near = _complete_squares(wide, a_norms, b_norms, np.finfo(np.float64).eps / ACCURACY[self.dtype.name])
+        near = _complete_squares(
+            wide, a_norms, b_norms, np.finfo(np.float64).eps / ACCURACY[self.dtype.name]
+        )
         out[...] = wide
         return near
 
@@ -218,14 +224,25 @@ def self_values(measure: Measure, X: Any) -> NDArray[Any]:
 def fill_matrix(pairs: Pairs, transform: Transform) -> NDArray[Any]:
     """All values between the rows of X and of Z, each tile mapped in place by `transform`.
 
-    >>> fill_matrix(Pairs("inner", np.eye(2), np.array([[3.0, 4.0]])), lambda tile: np.negative(tile, out=tile))
+    >>> fill_matrix(
+    ...     Pairs("inner", np.eye(2), np.array([[3.0, 4.0]])),
+    ...     lambda tile: np.negative(tile, out=tile),
+    ... )
     array([[-3.],
            [-4.]])
     """
     n_rows, n_columns = pairs.shape
     width = max(1, min(pairs.edge, n_columns))
     height = pairs.edge**2 // width
-    return _fill(pairs, transform, [(rows, columns) for rows in _slices(n_rows, height) for columns in _slices(n_columns, width)])
+    return _fill(
+        pairs,
+        transform,
+        [
+            (rows, columns)
+            for rows in _slices(n_rows, height)
+            for columns in _slices(n_columns, width)
+        ],
+    )
 
 
 def fill_gram(pairs: Pairs, transform: Transform, width: float | None = None) -> NDArray[Any]:
@@ -233,7 +250,9 @@ def fill_gram(pairs: Pairs, transform: Transform, width: float | None = None) ->
 
     A `width` says that the transform is exp(-values / width), for which there may be a shorter way.
 
-    >>> fill_gram(Pairs("inner", np.array([[1.0], [2.0]])), lambda tile: np.sqrt(tile, out=tile)).round(3)
+    >>> fill_gram(
+    ...     Pairs("inner", np.array([[1.0], [2.0]])), lambda tile: np.sqrt(tile, out=tile)
+    ... ).round(3)
     array([[1.   , 1.414],
            [1.414, 2.   ]])
     """
@@ -249,8 +268,12 @@ def fill_gram(pairs: Pairs, transform: Transform, width: float | None = None) ->
     return result
 
 
-def _fill(pairs: Pairs, transform: Transform, blocks: list[tuple[slice, slice]], mirrored: bool = False) -> NDArray[Any]:
-    result = room_for(pairs.shape, pairs.dtype) if mirrored else np.empty(pairs.shape, dtype=pairs.dtype)
+def _fill(
+    pairs: Pairs, transform: Transform, blocks: list[tuple[slice, slice]], mirrored: bool = False
+) -> NDArray[Any]:
+    result = (
+        room_for(pairs.shape, pairs.dtype) if mirrored else np.empty(pairs.shape, dtype=pairs.dtype)
+    )
     own = threading.local()
 
     def work(rows: slice, columns: slice) -> None:
@@ -281,7 +304,11 @@ class Near(NamedTuple):
 
 @compiled
 def _squares_from_products(
-    products: NDArray[Any], a_norms: NDArray[Any], b_norms: NDArray[Any], bound: Any, counts: NDArray[np.int64]
+    products: NDArray[Any],
+    a_norms: NDArray[Any],
+    b_norms: NDArray[Any],
+    bound: Any,
+    counts: NDArray[np.int64],
 ) -> int:
     """||a||^2 + ||b||^2 - 2 a.b in place; how many of a row's pairs are near goes to `counts`, of all is returned."""
     minus_two = products.dtype.type(-2)
@@ -318,7 +345,9 @@ def _find_near(
             j += 1
 
 
-def _complete_squares(products: NDArray[Any], a_norms: NDArray[Any], b_norms: NDArray[Any], bound: Any) -> Near | None:
+def _complete_squares(
+    products: NDArray[Any], a_norms: NDArray[Any], b_norms: NDArray[Any], bound: Any
+) -> Near | None:
     """Products become squared distances; which pairs have ||a - b||^2 <= bound (||a||^2 + ||b||^2); None if no pair has.
 
     The product's rounding error is about eps (||a||^2 + ||b||^2), so with bound = eps / ACCURACY whatever lies above it has about
@@ -336,7 +365,9 @@ def _complete_squares(products: NDArray[Any], a_norms: NDArray[Any], b_norms: ND
 
 
 def _fill_by_differences(x: Any, z: Any, near: Near, out: NDArray[Any]) -> None:
-    width = max(np.diff(x.indptr).max(), np.diff(z.indptr).max()) if sparse.issparse(x) else x.shape[1]
+    width = (
+        max(np.diff(x.indptr).max(), np.diff(z.indptr).max()) if sparse.issparse(x) else x.shape[1]
+    )
     for part in _slices(len(near.rows), max(1, CHUNK // max(1, int(width)))):
         i, j = near.rows[part], near.columns[part]
         out[i, j] = squared_norms(x[i].astype(np.float64) - z[j].astype(np.float64))
@@ -385,7 +416,9 @@ def _like(X: Any, Z: Any) -> Any:
         Z = type(X)(Z)
     elif sparse.issparse(Z):
         Z = Z.toarray()
-    return canonical(Z.astype(X.dtype, copy=False) if hasattr(Z, "astype") else np.asarray(Z, dtype=X.dtype))
+    return canonical(
+        Z.astype(X.dtype, copy=False) if hasattr(Z, "astype") else np.asarray(Z, dtype=X.dtype)
+    )
 
 
 def _density(X: Any) -> float:

@@ -43,7 +43,9 @@ class Draws:
         while position < stop:
             number, offset = divmod(position, length)
             count = min(length - offset, stop - position)
-            out[position - start : position - start + count] = self._load(number)[offset : offset + count]
+            out[position - start : position - start + count] = self._load(number)[
+                offset : offset + count
+            ]
             position += count
         return out
 
@@ -51,7 +53,9 @@ class Draws:
         if self.sampling == "fixed-permutation":
             number = 0
         if self._page is None or self._page[0] != number:
-            random = np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=(self.stream, number))))
+            random = np.random.Generator(
+                np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=(self.stream, number)))
+            )
             if self.sampling == "uniform":
                 page = random.integers(self.m, size=_UNIFORM_PAGE)
             else:

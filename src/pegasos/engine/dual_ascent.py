@@ -26,7 +26,13 @@ class DualAscent(EpochSolver):
     """
 
     def __init__(
-        self, walk: Walk, lams: Array, weights: Array, codes: Array, tol: float, finisher: Finisher | None = None
+        self,
+        walk: Walk,
+        lams: Array,
+        weights: Array,
+        codes: Array,
+        tol: float,
+        finisher: Finisher | None = None,
     ) -> None:
         self.rows = np.arange(walk.rows.count) if walk.members is None else walk.members
         super().__init__(walk, len(self.rows))
@@ -38,12 +44,16 @@ class DualAscent(EpochSolver):
         self.done = np.zeros(shape, dtype=bool)
         self.relative = np.full(shape, np.inf)
         self.history: list[Array] = []
-        self._pairs: list[Array] = []  # P and D of who walked, after each epoch (2 x members, nan for others)
+        self._pairs: list[
+            Array
+        ] = []  # P and D of who walked, after each epoch (2 x members, nan for others)
         self._verified = self._prepared = False
         self._kept: dict[int, tuple[Array, float, Array]] = {}
         self.solved: dict[int, Optimum] = {}
         self._passing: set[int] = set()  # solved for those who read now; their columns walk on
-        self.untouched_until = 0  # an epoch: until then all walk, for those who want to see every stage
+        self.untouched_until = (
+            0  # an epoch: until then all walk, for those who want to see every stage
+        )
 
     @property
     def finished(self) -> bool:  # type: ignore[override]
@@ -102,22 +112,35 @@ class DualAscent(EpochSolver):
         """P and D of each member (steps x 2): after each epoch that it walked, then after each round of what solved it."""
         found = []
         for member in range(self.done.size):
-            rounds = np.array(self.solved[member].course if member in self.solved else ()).reshape(-1, 2)
+            rounds = np.array(self.solved[member].course if member in self.solved else ()).reshape(
+                -1, 2
+            )
             found.append(self._member_lams[member] * rounds)
         if self._pairs:
             walked = np.array(self._pairs).transpose(2, 0, 1)
-            found = [np.concatenate([own[~np.isnan(own[:, 0])], after]) for own, after in zip(walked, found, strict=True)]
+            found = [
+                np.concatenate([own[~np.isnan(own[:, 0])], after])
+                for own, after in zip(walked, found, strict=True)
+            ]
         return found
 
     def certificate(self) -> Certificate:
         """P and D of each member (class by class), from the walk's own scores and coefficients, or as it was solved."""
-        if len(self.solved) == self.done.size:  # nobody walks: the scores of all rows would be of no use
+        if (
+            len(self.solved) == self.done.size
+        ):  # nobody walks: the scores of all rows would be of no use
             state = Certificate(np.empty(self.done.size), np.empty(self.done.size))
         else:
             scores, bias = self.walk.settled_scores()
             signs = np.repeat(self.labels, len(self.lams), axis=0)
             values = (self._member_lams, self.weights, signs, scores, self.walk.coefficients())
-            state = certificate_of(self.walk.method.loss, *values, bias=bias, columns=self.member_columns(), rows=self.rows)
+            state = certificate_of(
+                self.walk.method.loss,
+                *values,
+                bias=bias,
+                columns=self.member_columns(),
+                rows=self.rows,
+            )
         for member, optimum in self.solved.items():
             lam = self._member_lams[member]
             state.primal[member], state.dual[member] = lam * optimum.primal, lam * optimum.bound
@@ -130,7 +153,10 @@ class DualAscent(EpochSolver):
         if len(self.solved) < self.done.size:
             self.refresh()
             relative = self.certificate().relative
-            kept = [*self._kept, *self.solved]  # their columns went on for others: their own gap is the one they had
+            kept = [
+                *self._kept,
+                *self.solved,
+            ]  # their columns went on for others: their own gap is the one they had
             relative[kept] = self.relative.reshape(-1)[kept]
             self.relative = relative.reshape(self.done.shape)
             self.done = self.relative <= self.tol
@@ -151,7 +177,9 @@ class DualAscent(EpochSolver):
         """The dual coefficients (or weights) of each member, as they were when it was done."""
         if len(self.solved) == self.done.size:  # nobody walks
             found = [self.solved[member] for member in range(self.done.size)]
-            vectors = np.stack([self._all_rows(optimum.vector) for optimum in found]).astype(self.walk.rows.dtype, copy=False)
+            vectors = np.stack([self._all_rows(optimum.vector) for optimum in found]).astype(
+                self.walk.rows.dtype, copy=False
+            )
             return vectors, np.array([optimum.bias for optimum in found])
         vectors, bias = self.walk.vectors()
         columns = self.member_columns()
@@ -176,7 +204,9 @@ class DualAscent(EpochSolver):
         if members:
             vectors = np.stack([self._all_rows(self.solved[member].vector) for member in members])
             bias = np.array([self.solved[member].bias for member in members])
-            scores[members] = self.walk.rows.evaluate(index, vectors.astype(scores.dtype)) + bias[:, None].astype(scores.dtype)
+            scores[members] = self.walk.rows.evaluate(index, vectors.astype(scores.dtype)) + bias[
+                :, None
+            ].astype(scores.dtype)
         return scores
 
     def save(self) -> dict[str, Any]:
@@ -211,7 +241,9 @@ class DualAscent(EpochSolver):
             start = self.walk.coefficients()[columns][:, self.rows].astype(np.float64)
         targets = [self._target(int(member)) for member in members]
         if self.finisher.warm_path or (not self.epoch and self.finisher.path_pays):
-            found = self.finisher.solve_path(targets, [divmod(int(member), len(self.lams))[0] for member in members])
+            found = self.finisher.solve_path(
+                targets, [divmod(int(member), len(self.lams))[0] for member in members]
+            )
         else:
             found = self.finisher.solve(targets, start)
         for member, optimum in zip(members, found, strict=True):
@@ -229,8 +261,14 @@ class DualAscent(EpochSolver):
         lengths: dict[int, tuple[float, float]] = {}
         for member in np.flatnonzero(~self.done.reshape(-1)).tolist():
             column = columns[member]
-            lengths[member] = self._best_length(member, column, scores[column][self.rows] + bias[column])
-        near = [member for member, (_, primal) in lengths.items() if primal - bounds[member] <= self.tol * primal]
+            lengths[member] = self._best_length(
+                member, column, scores[column][self.rows] + bias[column]
+            )
+        near = [
+            member
+            for member, (_, primal) in lengths.items()
+            if primal - bounds[member] <= self.tol * primal
+        ]
         exact = dict(zip(near, self._exact_scores(columns[near]), strict=True))
         for member, own in exact.items():  # free of the walk's rounding
             lengths[member] = self._best_length(member, columns[member], own[self.rows])
@@ -247,15 +285,26 @@ class DualAscent(EpochSolver):
     def _best_length(self, member: int, column: int, scores: Array) -> tuple[float, float]:
         target, scores = self._target(member), scores.astype(np.float64)
         squared = float(self._own_coefficients(column) @ scores)
-        factor, primal = stretched(target.labels, target.bounds, scores, 0.0, squared, halvings(self.tol))
+        factor, primal = stretched(
+            target.labels, target.bounds, scores, 0.0, squared, halvings(self.tol)
+        )
         return float(factor), float(primal)
 
-    def _stretched(self, member: int, column: int, factor: float, primal: float, bound: float) -> Optimum:
+    def _stretched(
+        self, member: int, column: int, factor: float, primal: float, bound: float
+    ) -> Optimum:
         target, c = self._target(member), self._own_coefficients(column)
         vectors, bias = self.walk.vectors()
         vector = c if self.walk.rows.dual else vectors[column].astype(np.float64)
         dual = np.clip(target.labels * c, 0.0, target.bounds)
-        return Optimum(factor * vector, factor * self.walk.method.constant * bias[column], dual, primal, bound, 0)
+        return Optimum(
+            factor * vector,
+            factor * self.walk.method.constant * bias[column],
+            dual,
+            primal,
+            bound,
+            0,
+        )
 
     def _own_coefficients(self, column: int) -> Array:
         """Those of the training rows in a column, as the walk has them now."""
@@ -269,7 +318,9 @@ class DualAscent(EpochSolver):
         coefficients = np.ascontiguousarray(walk.coefficients()[columns])
         scores = np.empty((len(columns), walk.rows.count), dtype=walk.rows.dtype)
         walk.rows.products(coefficients, out=scores)
-        return np.asarray(scores + walk.method.constant * coefficients.sum(axis=1, dtype=np.float64)[:, None])
+        return np.asarray(
+            scores + walk.method.constant * coefficients.sum(axis=1, dtype=np.float64)[:, None]
+        )
 
     def _resume_passing(self) -> None:
         """As if nothing had happened."""
@@ -302,7 +353,11 @@ class DualAscent(EpochSolver):
                 if vectors is None or scores is None:
                     (vectors, bias), scores = self.walk.vectors(), self.walk.scores()
                 member = row * len(self.lams) + number
-                self._kept[int(member)] = (vectors[column].copy(), float(bias[column]), scores[column].copy())
+                self._kept[int(member)] = (
+                    vectors[column].copy(),
+                    float(bias[column]),
+                    scores[column].copy(),
+                )
 
     def _rest(self) -> None:
         """A column walks as long as one of its λ is not done."""

@@ -38,13 +38,25 @@ class ExactScores:
         """These scores are exact for these coefficients."""
         self.c[lines], self.scores[lines] = c, scores
 
-    def settle(self, predictors: list[Predictor], lines: list[int], scores: Array, look: Callable[[int], None]) -> None:
+    def settle(
+        self,
+        predictors: list[Predictor],
+        lines: list[int],
+        scores: Array,
+        look: Callable[[int], None],
+    ) -> None:
         """Bring scores of these predictors up to date wherever their certificate may feel it; `look` makes it again for one."""
-        parts = [_Part(j, *predictors[j].changed_and_uncertain(self.c[j], FIRST_ERROR)) for j in lines]
+        parts = [
+            _Part(j, *predictors[j].changed_and_uncertain(self.c[j], FIRST_ERROR)) for j in lines
+        ]
         error = self._correct(parts, scores)
         for j in lines:
             look(j)
-        again = [part for part in parts if predictors[part.line].is_uncertain_beyond(part.wanted, TIMES_SEEN * error)]
+        again = [
+            part
+            for part in parts
+            if predictors[part.line].is_uncertain_beyond(part.wanted, TIMES_SEEN * error)
+        ]
         if again:
             everywhere = np.arange(len(self._rows))
             self._correct([part._replace(wanted=everywhere) for part in again], scores)
@@ -56,18 +68,31 @@ class ExactScores:
 
         Predictors whose support vectors are mostly others' rows, too, go together; else each has values of the kernel to itself.
         """
-        used, wanted = (_union(rows, len(self._rows)) for rows in zip(*((part.used, part.wanted) for part in parts), strict=True))
-        if _values_computed(used, wanted) > sum(_values_computed(part.used, part.wanted) for part in parts):
-            return max(self._correct_some([part], part.used, part.changes[None], part.wanted, scores) for part in parts)
+        used, wanted = (
+            _union(rows, len(self._rows))
+            for rows in zip(*((part.used, part.wanted) for part in parts), strict=True)
+        )
+        if _values_computed(used, wanted) > sum(
+            _values_computed(part.used, part.wanted) for part in parts
+        ):
+            return max(
+                self._correct_some([part], part.used, part.changes[None], part.wanted, scores)
+                for part in parts
+            )
         changes = np.zeros((len(parts), len(used)))
         for own, part in zip(changes, parts, strict=True):
             own[np.searchsorted(used, part.used)] = part.changes
         return self._correct_some(parts, used, changes, wanted, scores)
 
-    def _correct_some(self, parts: list[_Part], used: Array, changes: Array, wanted: Array, scores: Array) -> float:
+    def _correct_some(
+        self, parts: list[_Part], used: Array, changes: Array, wanted: Array, scores: Array
+    ) -> float:
         places = self._rows[wanted]
         added = self._lines.scores_of(self._rows[used], changes, places)
-        return max(_replace(scores[part.line], self.scores[part.line], added[k], places) for k, part in enumerate(parts))
+        return max(
+            _replace(scores[part.line], self.scores[part.line], added[k], places)
+            for k, part in enumerate(parts)
+        )
 
 
 class _Part(NamedTuple):

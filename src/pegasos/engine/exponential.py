@@ -22,7 +22,10 @@ from pegasos.engine.compiling import announced, compiled
 
 LOG2_E = 1 / math.log(2)
 #: Of each dtype the least finite number, and the logarithm of the least normal one (asking NumPy takes longer than many a tile).
-RANGES = {np.dtype(kind): (float(np.finfo(kind).min), kind(math.log(np.finfo(kind).tiny))) for kind in (np.float32, np.float64)}
+RANGES = {
+    np.dtype(kind): (float(np.finfo(kind).min), kind(math.log(np.finfo(kind).tiny)))
+    for kind in (np.float32, np.float64)
+}
 #: How far exp(-values / width) in float32 is from the true one at most, if the values are whole numbers times a step: the five
 #: roundings on the way to the exponent -x are worth 5 x e^-x units of 2^-24, and with the error of the exponential itself, for
 #: any x, that is at most 2.31.

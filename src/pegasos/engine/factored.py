@@ -38,11 +38,17 @@ def spectrum_of(K: Array) -> Spectrum:
     return _kept(values, vectors, float(np.finfo(K.dtype).eps) * len(K))
 
 
-def low_rank_spectrum(space: FunctionSpace, memory: int, rank: int | None = None) -> Spectrum | None:
+def low_rank_spectrum(
+    space: FunctionSpace, memory: int, rank: int | None = None
+) -> Spectrum | None:
     """That of very many rows if its rank is low (or known) and all of it takes no more than `memory` bytes; None if not."""
     diagonal = space.diagonal
     trace = float(diagonal.sum())
-    factor = Factor(space.kernel_rows, diagonal, min(space.m, LARGEST_RANK, min(memory, FACTOR_BYTES) // (24 * space.m)))
+    factor = Factor(
+        space.kernel_rows,
+        diagonal,
+        min(space.m, LARGEST_RANK, min(memory, FACTOR_BYTES) // (24 * space.m)),
+    )
     looks = ((FIRST_RANK, LACKING), (LARGEST_RANK, NEGLIGIBLE))
     for most, share in looks if rank is None else looks[1:]:
         factor.grow(most)
@@ -51,27 +57,40 @@ def low_rank_spectrum(space: FunctionSpace, memory: int, rank: int | None = None
     with single_threaded_blas():
         values, vectors = eigh(factor.lines @ factor.lines.T)
         small = _kept(values, vectors, float(np.finfo(np.float64).eps) * len(values))
-        return Spectrum(np.ascontiguousarray(factor.lines.T @ (small.basis / small.roots)), small.roots)
+        return Spectrum(
+            np.ascontiguousarray(factor.lines.T @ (small.basis / small.roots)), small.roots
+        )
 
 
 def _kept(values: Array, vectors: Array, precision: float) -> Spectrum:
-    kept = values > precision * max(float(values[-1]), 0.0) if len(values) else np.zeros(0, dtype=bool)
+    kept = (
+        values > precision * max(float(values[-1]), 0.0) if len(values) else np.zeros(0, dtype=bool)
+    )
     if not kept.any():  # no row has a length: one feature that is zero
         return Spectrum(np.zeros((len(vectors), 1)), np.ones(1))
     return Spectrum(vectors[:, kept], np.sqrt(values[kept]))
 
 
 def solve_by_factor(
-    spectrum: Spectrum, space: FunctionSpace, targets: list[Target], intercept: Intercept, tol: float
+    spectrum: Spectrum,
+    space: FunctionSpace,
+    targets: list[Target],
+    intercept: Intercept,
+    tol: float,
 ) -> list[Optimum]:
     """The optimum of the hinge loss for each target; `space` has the kernel without the constant feature."""
     basis, roots = spectrum
     solved = solve_hinge(np.ascontiguousarray(basis * roots), targets, intercept, tol)
     pairs = zip(targets, solved, strict=True)
-    return [_certified(space, basis @ (optimum.vector / roots), target, optimum, intercept) for target, optimum in pairs]
+    return [
+        _certified(space, basis @ (optimum.vector / roots), target, optimum, intercept)
+        for target, optimum in pairs
+    ]
 
 
-def _certified(space: FunctionSpace, c: Array, target: Target, optimum: Optimum, intercept: Intercept) -> Optimum:
+def _certified(
+    space: FunctionSpace, c: Array, target: Target, optimum: Optimum, intercept: Intercept
+) -> Optimum:
     """The same predictor by its coefficients of rows, with F and G as K has them."""
     constant = 1.0 if intercept is Intercept.AUGMENTED else 0.0
     own = target.labels * optimum.dual

@@ -21,7 +21,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pegasos.engine.factored import LARGEST_RANK, Spectrum, low_rank_spectrum, solve_by_factor, spectrum_of
+from pegasos.engine.factored import (
+    LARGEST_RANK,
+    Spectrum,
+    low_rank_spectrum,
+    solve_by_factor,
+    spectrum_of,
+)
 from pegasos.engine.function_space import FunctionSpace
 from pegasos.engine.held_rows import LARGEST_SHARE, solve_hinge_on_many
 from pegasos.engine.interior_point import workspace_bytes
@@ -76,25 +82,55 @@ class Finisher:
     """The method that solves predictors on these rows: `members` of them are the training rows (None: all)."""
 
     def __init__(
-        self, rows: Any, loss: Loss, intercept: Intercept, tol: float, members: Array | None, memory: int, warm_path: bool = False
+        self,
+        rows: Any,
+        loss: Loss,
+        intercept: Intercept,
+        tol: float,
+        members: Array | None,
+        memory: int,
+        warm_path: bool = False,
     ) -> None:
         self._rows, self._loss, self._intercept, self._tol = rows, loss, intercept, tol
         self._members, self._memory = members, memory
         self.warm_path = warm_path and not isinstance(rows, ExplicitRows)
         self._m = rows.count if members is None else len(members)
         self._explicit = isinstance(rows, ExplicitRows)
-        sampled = worth(self._m, rows.width) and rows.width <= MOST_SAMPLED and self._explicit and not sparse.issparse(rows.X)
-        few = self._explicit and (rows.width <= MOST_FEATURES or sampled) and self._m >= ROWS_A_FEATURE * rows.width
+        sampled = (
+            worth(self._m, rows.width)
+            and rows.width <= MOST_SAMPLED
+            and self._explicit
+            and not sparse.issparse(rows.X)
+        )
+        few = (
+            self._explicit
+            and (rows.width <= MOST_FEATURES or sampled)
+            and self._m >= ROWS_A_FEATURE * rows.width
+        )
         # bytes of each number that are copied: of members, and of rows near the margin
         copied = 1.0 if members is not None else LARGEST_SHARE if loss.linear_dual else 0.0
         gathered = math.ceil(copied * rows.dtype.itemsize)
-        self.second_order = bool(few) and workspace_bytes(self._m, rows.width, 1, gathered) <= memory
+        self.second_order = (
+            bool(few) and workspace_bytes(self._m, rows.width, 1, gathered) <= memory
+        )
         # steps of dense rows cost less than to skip them, and one by one coefficients cannot keep their sum
-        self._resting = loss.linear_dual and self._explicit and sparse.issparse(rows.X) and self._m > LARGEST_SET
+        self._resting = (
+            loss.linear_dual
+            and self._explicit
+            and sparse.issparse(rows.X)
+            and self._m > LARGEST_SET
+        )
         self._resting &= not self.second_order and intercept is not Intercept.FREE
         # products with all rows are faster than as many steps with single ones, unless there are few or their weights are many
-        self._sparse = not loss.linear_dual and self._explicit and sparse.issparse(rows.X) and rows.X.nnz >= rows.width
-        self._sparse &= self._m > LARGEST_SET and not self.second_order and intercept is not Intercept.FREE
+        self._sparse = (
+            not loss.linear_dual
+            and self._explicit
+            and sparse.issparse(rows.X)
+            and rows.X.nnz >= rows.width
+        )
+        self._sparse &= (
+            self._m > LARGEST_SET and not self.second_order and intercept is not Intercept.FREE
+        )
         self._sets: WorkingSets | None = None
         self._factored = False
         self._smoothed: set[bool] = set()  # who was solved by which of two methods, for their words
@@ -106,24 +142,37 @@ class Finisher:
             return "coordinate ascent without the rows at rest"
         if self._loss.linear_dual:
             sets = (
-                "working sets and an interior point method on a factor of the kernel matrix" if self._factored else "working sets"
+                "working sets and an interior point method on a factor of the kernel matrix"
+                if self._factored
+                else "working sets"
             )
             return self._second_order_method if self.second_order else sets
-        return "Newton's method" if self.second_order else "Newton's method with conjugate gradients"
+        return (
+            "Newton's method" if self.second_order else "Newton's method with conjugate gradients"
+        )
 
     @property
     def _second_order_method(self) -> str:
         ways = {True: "Newton's method on a smoothed loss", False: "an interior point method"}
-        return " and ".join(ways[smoothed] for smoothed in sorted(self._smoothed, reverse=True)) or ways[False]
+        return (
+            " and ".join(ways[smoothed] for smoothed in sorted(self._smoothed, reverse=True))
+            or ways[False]
+        )
 
-    def solve(self, targets: list[Target], start: Array | None, names: list[int] | None = None) -> list[Optimum]:
+    def solve(
+        self, targets: list[Target], start: Array | None, names: list[int] | None = None
+    ) -> list[Optimum]:
         """All targets to their optimum; `start` are dual coefficients y·a to begin with (targets x members), where that helps.
 
         With `names` a later call that starts near the end of this one, under the same names, is cheaper.
         """
         common = (targets, self._intercept, self._tol, self._members)
         if self.second_order:
-            return self._solve_hinge(*common) if self._loss.linear_dual else self._solve_logistic(targets)
+            return (
+                self._solve_hinge(*common)
+                if self._loss.linear_dual
+                else self._solve_logistic(targets)
+            )
         if self._sparse:
             return self._solve_sparsely(targets, start)
         if not self._loss.linear_dual:
@@ -138,14 +187,21 @@ class Finisher:
         self._smoothed |= {optimum.smoothed for optimum in found}
         return found
 
-    def _solve_by_sets(self, targets: list[Target], start: Array | None, names: list[int] | None) -> list[Optimum]:
+    def _solve_by_sets(
+        self, targets: list[Target], start: Array | None, names: list[int] | None
+    ) -> list[Optimum]:
         by_lines = self._by_lines  # before the matrix is made
         if self._sets is None or names is None:
-            self._sets = WorkingSets(self._make_lines(targets), self._rows.diagonal, self._intercept, self._members)
+            self._sets = WorkingSets(
+                self._make_lines(targets), self._rows.diagonal, self._intercept, self._members
+            )
         if start is None and by_lines and self._m > TOO_FEW:
             start = self._foretold(targets)
         if self._explicit:
-            return [self._with_weights(optimum) for optimum in self._sets.solve(targets, self._tol, start, names)]
+            return [
+                self._with_weights(optimum)
+                for optimum in self._sets.solve(targets, self._tol, start, names)
+            ]
         limit = BEFORE_FACTOR
         if self._rank is not None:
             limit = limit._replace(effort=min(limit.effort, float(self._m * self._rank**2)))
@@ -171,11 +227,20 @@ class Finisher:
             now = [turns[name][step] for name in names]
             start = None
             if step:
-                start = np.stack([self._continued(targets, found, turns[name][step], turns[name][step - 1]) for name in names])
-            found |= zip(now, self.solve([targets[place] for place in now], start, names), strict=True)
+                start = np.stack(
+                    [
+                        self._continued(targets, found, turns[name][step], turns[name][step - 1])
+                        for name in names
+                    ]
+                )
+            found |= zip(
+                now, self.solve([targets[place] for place in now], start, names), strict=True
+            )
         return [found[place] for place in range(len(targets))]
 
-    def _continued(self, targets: list[Target], found: dict[int, Optimum], place: int, before: int) -> Array:
+    def _continued(
+        self, targets: list[Target], found: dict[int, Optimum], place: int, before: int
+    ) -> Array:
         """Coefficients to begin with: those at the smaller C; who was at the bound goes to the new one unless sums must stay."""
         a, old, new = found[before].dual, targets[before].bounds, targets[place].bounds
         if self._intercept is not Intercept.FREE and self._loss.linear_dual:
@@ -186,7 +251,11 @@ class Finisher:
         """Newton's method; on wide rows gradients come first, one target after the other, until they fail for one."""
         X, given = self._rows.X, (self._intercept, self._tol, self._members)
         found: list[Optimum] = []
-        if self._rows.width >= GRADIENTS_FROM and self._intercept is not Intercept.FREE and not isinstance(X, MappedRows):
+        if (
+            self._rows.width >= GRADIENTS_FROM
+            and self._intercept is not Intercept.FREE
+            and not isinstance(X, MappedRows)
+        ):
             for target in targets:
                 optimum = solve_logistic_by_gradients(X, target, *given)
                 if optimum is None:
@@ -212,7 +281,9 @@ class Finisher:
         spectrum = self._spectrum if late else None
         if spectrum is None:
             return
-        solved = solve_by_factor(spectrum, self._space, [targets[place] for place in late], self._intercept, self._tol)
+        solved = solve_by_factor(
+            spectrum, self._space, [targets[place] for place in late], self._intercept, self._tol
+        )
         for place, optimum in zip(late, solved, strict=True):
             if abs(optimum.relative) < found[place].relative:
                 found[place] = _after(found[place], optimum)
@@ -225,7 +296,9 @@ class Finisher:
             return
         assert self._sets is not None
         start = np.stack([targets[place].labels * found[place].dual for place in late])
-        solved = self._sets.solve([targets[place] for place in late], self._tol, start, [names[place] for place in late])
+        solved = self._sets.solve(
+            [targets[place] for place in late], self._tol, start, [names[place] for place in late]
+        )
         for place, optimum in zip(late, solved, strict=True):
             if optimum.relative < found[place].relative:
                 found[place] = _after(found[place], optimum)
@@ -241,7 +314,11 @@ class Finisher:
     @property
     def _kernel_rows(self) -> KernelRows | None:
         """Rows that compute their kernel; None for a matrix alone."""
-        rows = self._rows.flying if isinstance(self._rows, GramRows) and self._rows.has_rows else self._rows
+        rows = (
+            self._rows.flying
+            if isinstance(self._rows, GramRows) and self._rows.has_rows
+            else self._rows
+        )
         return rows if isinstance(rows, KernelRows) else None
 
     @cached_property
@@ -256,7 +333,11 @@ class Finisher:
         """Of few rows always, of many if their rank is low."""
         if self._m <= FACTORED_ROWS:
             return spectrum_of(self._cross(np.arange(self._m)))
-        return low_rank_spectrum(self._space, self._memory, self._rank) if self._space.rows.dtype == np.float64 else None
+        return (
+            low_rank_spectrum(self._space, self._memory, self._rank)
+            if self._space.rows.dtype == np.float64
+            else None
+        )
 
     def _with_weights(self, optimum: Optimum) -> Optimum:
         """The same optimum with the weights of the features that its coefficients of rows are."""
@@ -274,7 +355,11 @@ class Finisher:
             return np.ones(len(targets), dtype=bool)
         if self.second_order or self._explicit or not self._loss.linear_dual:
             return np.full(len(targets), self.second_order or self._sparse)
-        return np.ones(len(targets), dtype=bool) if self._by_lines else self._pilot_gaps(targets) > CRAWLING_GAP
+        return (
+            np.ones(len(targets), dtype=bool)
+            if self._by_lines
+            else self._pilot_gaps(targets) > CRAWLING_GAP
+        )
 
     @property
     def _by_lines(self) -> bool:
@@ -288,7 +373,9 @@ class Finisher:
         sample = sample_of(self._m, SAMPLE)
         index = self._of_all(sample)
         if self._by_lines:
-            few = (self._rows.flying if isinstance(self._rows, GramRows) else self._rows).some(index)
+            few = (self._rows.flying if isinstance(self._rows, GramRows) else self._rows).some(
+                index
+            )
             K = (few.rounded() if few.can_be_rounded else few).matrix()
         else:
             K = self._rows.between(index, index)
@@ -308,7 +395,9 @@ class Finisher:
         if self._members is not None:
             rows = rows.some(self._members)
         start = np.zeros((len(targets), self._m))
-        start[easy] = foretold(rows, [targets[place] for place in easy], self._intercept, self._memory)
+        start[easy] = foretold(
+            rows, [targets[place] for place in easy], self._intercept, self._memory
+        )
         return start
 
     def worth(self, gaps: list[Array]) -> Array:
@@ -349,7 +438,9 @@ class Finisher:
         flying = rows.flying
         rounded = rounding and flying.can_be_rounded
         numbers = rows.count * rows.count
-        if numbers * (4 if rounded else rows.dtype.itemsize) <= LARGEST_MATRIX or self._needs_many_lines(targets):
+        if numbers * (
+            4 if rounded else rows.dtype.itemsize
+        ) <= LARGEST_MATRIX or self._needs_many_lines(targets):
             return RoundedMatrix(flying) if rounded else StoredLines(rows.K)
         return lines_of(flying, numbers * rows.dtype.itemsize, rounding)
 
@@ -363,4 +454,6 @@ class Finisher:
 
 def _after(before: Optimum, optimum: Optimum) -> Optimum:
     """An optimum that another method went on to: the rounds and the course of both."""
-    return replace(optimum, rounds=before.rounds + optimum.rounds, course=before.course + optimum.course)
+    return replace(
+        optimum, rounds=before.rounds + optimum.rounds, course=before.course + optimum.course
+    )

@@ -57,7 +57,9 @@ def number_of_ordered(typing: Any, bits: Any) -> Any:
     number = types.float64 if bits == types.int64 else types.float32
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(_ordered(builder, arguments[0], bits.bitwidth), context.get_value_type(number))
+        return builder.bitcast(
+            _ordered(builder, arguments[0], bits.bitwidth), context.get_value_type(number)
+        )
 
     return number(bits), generate
 
@@ -77,7 +79,9 @@ def key_of(typing: Any, number: Any, place: Any) -> Any:
         whole = ir.IntType(width)
         bits = _ordered(builder, builder.bitcast(arguments[0], whole), width)
         place = arguments[1] if width == 64 else builder.trunc(arguments[1], whole)
-        return builder.or_(builder.and_(bits, whole(~LAST_PLACE)), builder.sub(whole(LAST_PLACE), place))
+        return builder.or_(
+            builder.and_(bits, whole(~LAST_PLACE)), builder.sub(whole(LAST_PLACE), place)
+        )
 
     return _INTEGERS[number](number, types.intp), generate
 

@@ -30,7 +30,11 @@ class Followers:
         for place, target in enumerate(targets):
             alike.setdefault(target.kind, []).append(place)
         for places in alike.values():
-            leader = max(places, key=lambda place: float(self._bounds[place].sum())) if len(places) > 1 else places[0]
+            leader = (
+                max(places, key=lambda place: float(self._bounds[place].sum()))
+                if len(places) > 1
+                else places[0]
+            )
             for place in places:
                 if place != leader and (self._bounds[place] <= self._bounds[leader]).all():
                     self.leaders[place] = leader
@@ -41,7 +45,11 @@ class Followers:
 
     def released(self, coefficients: list[Array]) -> list[int]:
         """Those who wait no longer, because too many coefficients of their leader have passed their bounds."""
-        gone = [place for place, leader in self.leaders.items() if self._beyond(coefficients[leader], self._bounds[place])]
+        gone = [
+            place
+            for place, leader in self.leaders.items()
+            if self._beyond(coefficients[leader], self._bounds[place])
+        ]
         for place in gone:
             del self.leaders[place]
         return gone

@@ -12,7 +12,14 @@ import numpy as np
 from scipy import sparse
 
 from pegasos.engine.interruption import check_interruption
-from pegasos.engine.rows import GATHERED_ROWS, DenseRows, GramRows, KernelRows, SparseRows, column_tiles
+from pegasos.engine.rows import (
+    GATHERED_ROWS,
+    DenseRows,
+    GramRows,
+    KernelRows,
+    SparseRows,
+    column_tiles,
+)
 from pegasos.engine.threads import blas_threads, run_blocks
 
 Array = np.ndarray[Any, Any]
@@ -24,7 +31,9 @@ SPARSE_PARTS = 4
 
 def row_tiles(count: int, step: int = TILE_ROWS) -> list[tuple[slice, slice]]:
     """All rows in tiles, for `run_blocks`."""
-    return [(slice(start, min(start + step, count)), slice(None)) for start in range(0, count, step)]
+    return [
+        (slice(start, min(start + step, count)), slice(None)) for start in range(0, count, step)
+    ]
 
 
 class FunctionSpace:
@@ -48,7 +57,9 @@ class FunctionSpace:
         yet to be summed twice, in float64 always.
         """
         check_interruption()
-        full = self._full(coefficients, np.float64 if exact or not self.rows.dual else self.rows.dtype)
+        full = self._full(
+            coefficients, np.float64 if exact or not self.rows.dual else self.rows.dtype
+        )
         if isinstance(self.rows, KernelRows):
             scores = self._flying(full)
         elif isinstance(self.rows, GramRows):
@@ -63,7 +74,9 @@ class FunctionSpace:
 
     def vectors(self, coefficients: Array) -> Array:
         """What describes the predictors to others: c for kernels, w = Σ c_i x_i for explicit features."""
-        return coefficients if self.rows.dual else self._weights(self._full(coefficients, np.float64))
+        return (
+            coefficients if self.rows.dual else self._weights(self._full(coefficients, np.float64))
+        )
 
     def kernel_rows(self, chosen: Array) -> Array:
         """Rows of K + constant, chosen among the members, as float64."""
@@ -99,9 +112,13 @@ class FunctionSpace:
         out = np.zeros((len(full), self.m))
         tiles = column_tiles(1, self.m)
         together = min(blas_threads(), self.rows.most_workers or blas_threads())
-        for first in range(0, len(tiles), together):  # one tile for each thread, then a look whether to go on
+        for first in range(
+            0, len(tiles), together
+        ):  # one tile for each thread, then a look whether to go on
             check_interruption()
-            run_blocks(tiles[first : first + together], lambda _, columns: self._fly(full, out, columns))
+            run_blocks(
+                tiles[first : first + together], lambda _, columns: self._fly(full, out, columns)
+            )
         return out
 
     def _fly(self, full: Array, out: Array, columns: slice) -> None:
@@ -154,7 +171,13 @@ def _sums(columns: Array, matrix: Array) -> Array:
     def work(_: slice, tile: slice) -> None:
         out[:, tile] = columns @ matrix[:, tile]
 
-    run_blocks([(slice(None), slice(start, start + TILE_ROWS)) for start in range(0, matrix.shape[1], TILE_ROWS)], work)
+    run_blocks(
+        [
+            (slice(None), slice(start, start + TILE_ROWS))
+            for start in range(0, matrix.shape[1], TILE_ROWS)
+        ],
+        work,
+    )
     return out
 
 
@@ -175,6 +198,15 @@ def row_parts(X: Any) -> list[tuple[slice, Any]]:
     parts = []
     for start, stop in itertools.pairwise(edges):
         low, high = X.indptr[start], X.indptr[stop]
-        pieces = (X.data[low:high].astype(np.float64, copy=False), X.indices[low:high], X.indptr[start : stop + 1] - low)
-        parts.append((slice(start, stop), sparse.csr_matrix(pieces, shape=(stop - start, X.shape[1]), copy=False)))
+        pieces = (
+            X.data[low:high].astype(np.float64, copy=False),
+            X.indices[low:high],
+            X.indptr[start : stop + 1] - low,
+        )
+        parts.append(
+            (
+                slice(start, stop),
+                sparse.csr_matrix(pieces, shape=(stop - start, X.shape[1]), copy=False),
+            )
+        )
     return parts

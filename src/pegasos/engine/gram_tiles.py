@@ -39,7 +39,15 @@ def _place(block: Array, top: int, left: int, result: Array) -> None:
 
 @compiled
 def _fill_tile(
-    panels: Any, step: Any, factor: Any, least: Any, result: Array, top: int, below: int, left: int, beyond: int
+    panels: Any,
+    step: Any,
+    factor: Any,
+    least: Any,
+    result: Array,
+    top: int,
+    below: int,
+    left: int,
+    beyond: int,
 ) -> None:
     """A tile in blocks that stay in the fastest cache from products to places; those below the diagonal are mirror images."""
     first, second, first_norms, second_norms = panels
@@ -50,14 +58,28 @@ def _fill_tile(
         for row in range(top, min(below, end), BLOCK_ROWS):
             stop = min(row + BLOCK_ROWS, below)
             block = room[: (stop - row) * (end - column)].reshape(stop - row, end - column)
-            fill_panels(first[row // PANEL : -(-stop // PANEL)], across, first_norms[row:stop], norms, step, block)
+            fill_panels(
+                first[row // PANEL : -(-stop // PANEL)],
+                across,
+                first_norms[row:stop],
+                norms,
+                step,
+                block,
+            )
             decay_values(block.reshape(-1), factor, least)
             _place(block, row, column, result)
 
 
 @compiled
 def _scores(
-    words: Any, index: Array, places: Array, coefficients: Array, numbers: Array, step: float, factor: float, least: float
+    words: Any,
+    index: Array,
+    places: Array,
+    coefficients: Array,
+    numbers: Array,
+    step: float,
+    factor: float,
+    least: float,
 ) -> Array:
     """coefficients·K between the rows `index` and those at these places, in float64."""
     added = np.zeros((coefficients.shape[0], places.size))
@@ -66,7 +88,9 @@ def _scores(
     for start in range(0, places.size, COLUMNS_AT_ONCE):
         part = places[start : start + COLUMNS_AT_ONCE]
         tile = block.reshape(-1)[: index.size * part.size].reshape(index.size, part.size)
-        fill_panels(first, pack(words[1], part).view(numbers.dtype), norms, words[3][part], step, tile)
+        fill_panels(
+            first, pack(words[1], part).view(numbers.dtype), norms, words[3][part], step, tile
+        )
         decay_values(tile.reshape(-1), factor, least)
         for k in range(coefficients.shape[0]):
             target = added[k, start : start + COLUMNS_AT_ONCE]
@@ -77,20 +101,36 @@ def _scores(
     return added
 
 
-def decayed_scores(squares: IntegerSquares, index: Array, coefficients: Array, places: Array, width: float) -> Array:
+def decayed_scores(
+    squares: IntegerSquares, index: Array, coefficients: Array, places: Array, width: float
+) -> Array:
     """coefficients·exp(-squares / width) of the rows at these places, (vectors x places), where K is between them and `index`."""
     with announced("decayed-scores"):
         numbers = squares.no_numbers, squares.factor
-        return _scores(squares.words(), index, places, coefficients, *numbers, *range_of(coefficients.dtype, width))
+        return _scores(
+            squares.words(),
+            index,
+            places,
+            coefficients,
+            *numbers,
+            *range_of(coefficients.dtype, width),
+        )
 
 
-def tile_filler(squares: IntegerSquares, width: float, result: Array) -> Callable[[slice, slice], None]:
+def tile_filler(
+    squares: IntegerSquares, width: float, result: Array
+) -> Callable[[slice, slice], None]:
     """What fills a tile of `result`, and its mirror image, with exp(-squares / width): rows and columns begin with whole panels.
 
     What all tiles need is made once. (Made anew for each of them, 120 small tiles took two threads 4.2 ms instead of 2.7 ms.)
     """
     everything = slice(0, len(result))
-    common = (squares.panels(everything, everything), result.dtype.type(squares.factor), *range_of(result.dtype, width), result)
+    common = (
+        squares.panels(everything, everything),
+        result.dtype.type(squares.factor),
+        *range_of(result.dtype, width),
+        result,
+    )
 
     def fill(rows: slice, columns: slice) -> None:
         _fill_tile(*common, rows.start, rows.stop, columns.start, columns.stop)

@@ -54,7 +54,9 @@ class Shares(NamedTuple):
 def shares(blocks: Passes, rows: int, intercept: Intercept) -> Shares | None:
     """How much would be fetched; None where this is not worth while, or there is no room for it."""
     size = blocks.width + 1
-    if intercept is Intercept.FREE or rows < max(held_rows.MANY_ROWS, held_rows.ROWS_A_FEATURE * blocks.width):
+    if intercept is Intercept.FREE or rows < max(
+        held_rows.MANY_ROWS, held_rows.ROWS_A_FEATURE * blocks.width
+    ):
         return None
     # the sample and the rows near the margin that it foretells are least together so
     sample = min(rows / ONE_IN, (0.5 * BAND * math.sqrt(size) * rows) ** (2 / 3))
@@ -76,8 +78,13 @@ def solve_by_fetched_rows(
     for start in range(0, len(searches), together):
         live = searches[start : start + together]
         while live:
-            asked = [(search.column, search.tried, np.stack(search.deciding), search.band) for search in live]
-            for search, found in zip(live, blocks.map_join(_look, _joined_looks, asked, size), strict=True):
+            asked = [
+                (search.column, search.tried, np.stack(search.deciding), search.band)
+                for search in live
+            ]
+            for search, found in zip(
+                live, blocks.map_join(_look, _joined_looks, asked, size), strict=True
+            ):
                 search.arrive(found)
             tell_gap(max(search.gap for search in live), tol)
             live = [search for search in live if search.goes_on]
@@ -105,8 +112,12 @@ def _joined_samples(parts: Sequence[Sample]) -> Sample:
 def stacked(parts: Sequence[Any]) -> Any:
     """Rows of several blocks, one below the other, as they are given."""
     if isinstance(parts[0], ShiftedRows):
-        return ShiftedRows(sparse.vstack([part.rows for part in parts], format="csr"), parts[0].shift)
-    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+        return ShiftedRows(
+            sparse.vstack([part.rows for part in parts], format="csr"), parts[0].shift
+        )
+    return (
+        sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+    )
 
 
 @dataclass(frozen=True)
@@ -125,12 +136,22 @@ class Found:
     target: Target
 
 
-def _look(block: Block, asked: Sequence[tuple[Column, Array, Array, float]], size: int) -> list[Found]:
+def _look(
+    block: Block, asked: Sequence[tuple[Column, Array, Array, float]], size: int
+) -> list[Found]:
     rows = block.whole()
     return [_look_for(block, rows, *each, size) for each in asked]
 
 
-def _look_for(block: Block, rows: Array | None, column: Column, tried: Array, deciding: Array, band: float, size: int) -> Found:
+def _look_for(
+    block: Block,
+    rows: Array | None,
+    column: Column,
+    tried: Array,
+    deciding: Array,
+    band: float,
+    size: int,
+) -> Found:
     """The loss of the vector that is tried; rows near 1 by the first deciding vector, later those that the last one moves."""
     labels = np.where(block.own[0] == column.code, 1.0, -1.0)
     bounds = column.unit * column.weights(*block.own)
@@ -148,7 +169,10 @@ def _look_for(block: Block, rows: Array | None, column: Column, tried: Array, de
     total = float(bounds[held].sum())
     # what is tried is most often what decides
     margins = others[-1] if others else first
-    loss = loss_of(margins if np.array_equal(tried, deciding[-1]) else labels * block.scores(rows, tried), bounds)
+    loss = loss_of(
+        margins if np.array_equal(tried, deciding[-1]) else labels * block.scores(rows, tried),
+        bounds,
+    )
     return Found(loss, combined[0], total, block.take(index), Target(labels[index], bounds[index]))
 
 
@@ -157,7 +181,10 @@ def _joined_looks(parts: Sequence[Sequence[Found]]) -> list[Found]:
 
 
 def _joined_founds(parts: Sequence[Found]) -> Found:
-    labels, bounds = (np.concatenate([getattr(part.target, name) for part in parts]) for name in ("labels", "bounds"))
+    labels, bounds = (
+        np.concatenate([getattr(part.target, name) for part in parts])
+        for name in ("labels", "bounds")
+    )
     combined = np.sum([part.combined for part in parts], axis=0)
     loss, total = (float(sum(getattr(part, name) for part in parts)) for name in ("loss", "total"))
     return Found(loss, combined, total, stacked([part.X for part in parts]), Target(labels, bounds))
@@ -166,7 +193,15 @@ def _joined_founds(parts: Sequence[Found]) -> Found:
 class _Search:
     """One predictor: the vectors that decided which rows were fetched, the one that is tried, and the best pair so far."""
 
-    def __init__(self, column: Column, sample: Sample, intercept: Intercept, tol: float, share: float, most: float) -> None:
+    def __init__(
+        self,
+        column: Column,
+        sample: Sample,
+        intercept: Intercept,
+        tol: float,
+        share: float,
+        most: float,
+    ) -> None:
         self.column, self._intercept, self._tol, self._most = column, intercept, tol, most
         self._looks: list[Found] = []
         self._primal, self._bound = np.inf, 0.0
@@ -181,11 +216,17 @@ class _Search:
         """The sample's optimum, and how far from 1 the margins are of this share of its rows."""
         labels = np.where(sample.own[0] == self.column.code, 1.0, -1.0)
         bounds = self.column.unit * self.column.weights(*sample.own)
-        missing = self.column.unit * sum(self.column.sides) / max(float(bounds.sum()), np.finfo(float).tiny)
+        missing = (
+            self.column.unit
+            * sum(self.column.sides)
+            / max(float(bounds.sum()), np.finfo(float).tiny)
+        )
         self._sample, self._sampled = sample.X, Target(labels, missing * bounds)
         # as exact as the sample is: its objective is off by a share of about features / rows
         gap = min(SAMPLE_GAP, sample.X.shape[1] / max(1, len(labels)))
-        (start,) = held_rows.solve_hinge_on_many(self._sample, [self._sampled], self._intercept, gap)
+        (start,) = held_rows.solve_hinge_on_many(
+            self._sample, [self._sampled], self._intercept, gap
+        )
         self.tried = self._best = self._aim = held_rows.with_bias(start, self._intercept)
         self.deciding = [self.tried]
         margins = self._margins(self.tried)
@@ -208,7 +249,11 @@ class _Search:
         if len(found.target.labels):
             self._reach = 0.0
         fetched = sum(len(look.target.labels) for look in self._looks)
-        stuck = (self._reach == 1.0 and self.tried is self._aim) or len(self._looks) > MOST_LOOKS or fetched > self._most
+        stuck = (
+            (self._reach == 1.0 and self.tried is self._aim)
+            or len(self._looks) > MOST_LOOKS
+            or fetched > self._most
+        )
         self.goes_on = self.gap > self._tol and not stuck
         if self.goes_on:
             self._go_on()
@@ -243,14 +288,26 @@ class _Search:
         first, *later = self._looks
         combined = first.combined - sum(look.combined for look in later)
         held = Held(combined, first.total - sum(look.total for look in later), self._primal)
-        labels, bounds = (np.concatenate([getattr(look.target, name) for look in self._looks]) for name in ("labels", "bounds"))
+        labels, bounds = (
+            np.concatenate([getattr(look.target, name) for look in self._looks])
+            for name in ("labels", "bounds")
+        )
         rows = stacked([look.X for look in self._looks])
-        (part,) = solve_hinge(rows, [Target(labels, bounds, held)], self._intercept, INNER * self._tol)
-        self._aim, self._bound = held_rows.with_bias(part, self._intercept), max(self._bound, part.bound)
+        (part,) = solve_hinge(
+            rows, [Target(labels, bounds, held)], self._intercept, INNER * self._tol
+        )
+        self._aim, self._bound = (
+            held_rows.with_bias(part, self._intercept),
+            max(self._bound, part.bound),
+        )
 
     def certified(self) -> Certified | None:
         """None where it did not arrive."""
         if self.gap > self._tol:
             return None
-        vector, bias = (self._best, 0.0) if self._intercept is Intercept.NONE else (self._best[:-1].copy(), float(self._best[-1]))
+        vector, bias = (
+            (self._best, 0.0)
+            if self._intercept is Intercept.NONE
+            else (self._best[:-1].copy(), float(self._best[-1]))
+        )
         return Certified(vector, bias, self._primal, self._bound, tuple(self._course))

@@ -49,7 +49,11 @@ INNER = 0.5
 
 def worth(X: Any, rows: int, intercept: Intercept) -> bool:
     """Whether there are so many rows for each feature that most are better decided first."""
-    if intercept is Intercept.FREE or isinstance(X, MappedRows) or (sampling_is_worth_it(rows, X.shape[1]) and not is_thin(X)):
+    if (
+        intercept is Intercept.FREE
+        or isinstance(X, MappedRows)
+        or (sampling_is_worth_it(rows, X.shape[1]) and not is_thin(X))
+    ):
         return False
     return rows >= max(MANY_ROWS, ROWS_A_FEATURE * X.shape[1])
 
@@ -77,17 +81,25 @@ def spread_sample(count: int, one_in: int) -> Array:
     return np.arange(size) * one_in + np.random.default_rng(0).integers(one_in, size=size)
 
 
-def _solve_all(X: Any, targets: list[Target], starts: list[Optimum], intercept: Intercept, tol: float) -> list[Optimum]:
+def _solve_all(
+    X: Any, targets: list[Target], starts: list[Optimum], intercept: Intercept, tol: float
+) -> list[Optimum]:
     """From vectors that are nearly the best: all rows smoothed where that leads to the end, else those near the margin."""
     found = list(starts)
     first = not worth(X, X.shape[0] // ONE_IN, intercept)  # the sample was too small to be smoothed
     hopeful = [k for k, start in enumerate(starts) if start.smoothed or first]
     thin = is_thin(X)
-    with RowBlocks(X, size=THIN_ROWS if thin else None, numbers=0 if thin else SMOOTHED_NUMBERS) as blocks:
+    with RowBlocks(
+        X, size=THIN_ROWS if thin else None, numbers=0 if thin else SMOOTHED_NUMBERS
+    ) as blocks:
         for batch in batches(len(hopeful), blocks.count, blocks.width, LINES):
             names = [hopeful[k] for k in batch]
             vectors = [with_bias(starts[name], intercept) for name in names]
-            for name, optimum in zip(names, solve_hinge_smoothed(blocks, [targets[k] for k in names], vectors, tol), strict=True):
+            for name, optimum in zip(
+                names,
+                solve_hinge_smoothed(blocks, [targets[k] for k in names], vectors, tol),
+                strict=True,
+            ):
                 found[name] = starts[name] if optimum is None else _after(starts[name], optimum)
     return [
         _solve(X, target, start, intercept, tol) if optimum is start else optimum
@@ -115,12 +127,20 @@ def _solve(X: Any, target: Target, start: Optimum, intercept: Intercept, tol: fl
             dual = np.where(below & ~open_rows, target.bounds, 0.0)
             (combined,) = blocks.map_sum(_combined, target.labels * dual, len(vector)).sums
             held = Held(combined[0], float(dual.sum()), scale)
-            (part,) = solve_hinge(X, [Target(target.labels[index], target.bounds[index], held)], intercept, INNER * tol, index)
+            (part,) = solve_hinge(
+                X,
+                [Target(target.labels[index], target.bounds[index], held)],
+                intercept,
+                INNER * tol,
+                index,
+            )
             dual[index], ahead, rounds = part.dual, with_bias(part, intercept), rounds + part.rounds
             margins_ahead = blocks.map_rows(_margins, target.labels, ahead)
             wrong = (margins_ahead < 1.0) != below
             step, primal = best_step(vector, ahead, margins, margins_ahead, target.bounds)
-            if step < 1.0:  # rows that were decided wrongly did not stop it: the first of them that it met may suffice
+            if (
+                step < 1.0
+            ):  # rows that were decided wrongly did not stop it: the first of them that it met may suffice
                 first = (margins + step**FARTHER * (margins_ahead - margins) < 1.0) != below
                 wrong = first if (first & ~open_rows).any() else wrong
                 ahead = vector + step * (ahead - vector)
@@ -129,7 +149,9 @@ def _solve(X: Any, target: Target, start: Optimum, intercept: Intercept, tol: fl
             vector, margins = ahead, margins_ahead
             course += [*((scale, bound) for _, bound in part.course), (primal, part.bound)]
             bias = float(vector[-1]) if len(vector) > blocks.width else 0.0
-            found = Optimum(vector[: blocks.width], bias, dual, primal, part.bound, rounds, tuple(course))
+            found = Optimum(
+                vector[: blocks.width], bias, dual, primal, part.bound, rounds, tuple(course)
+            )
             if found.relative <= tol:
                 return found
             tell_gap(found.relative, tol)
@@ -150,7 +172,9 @@ def margins_of(X: Any, labels: Array, vector: Array) -> Array:
 
 def with_bias(optimum: Optimum, intercept: Intercept) -> Array:
     """w, with the intercept last where it is a constant feature."""
-    return optimum.vector if intercept is Intercept.NONE else np.append(optimum.vector, optimum.bias)
+    return (
+        optimum.vector if intercept is Intercept.NONE else np.append(optimum.vector, optimum.bias)
+    )
 
 
 @compiled
@@ -163,7 +187,9 @@ def loss_of(margins: Array, bounds: Array) -> float:
 
 
 @compiled
-def best_step(before: Array, after: Array, margins: Array, ahead: Array, bounds: Array) -> tuple[float, float]:
+def best_step(
+    before: Array, after: Array, margins: Array, ahead: Array, bounds: Array
+) -> tuple[float, float]:
     """Which of STEPS from one vector to another, with these margins, has the least F, and that F; the whole one if it helps."""
     best, least = 1.0, np.inf
     start = _value_along(before, after, margins, ahead, bounds, 0.0)
@@ -177,7 +203,9 @@ def best_step(before: Array, after: Array, margins: Array, ahead: Array, bounds:
 
 
 @compiled
-def _value_along(before: Array, after: Array, margins: Array, ahead: Array, bounds: Array, step: float) -> float:
+def _value_along(
+    before: Array, after: Array, margins: Array, ahead: Array, bounds: Array, step: float
+) -> float:
     value = 0.0
     for k in range(before.size):
         value += 0.5 * (before[k] + step * (after[k] - before[k])) ** 2

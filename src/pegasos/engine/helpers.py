@@ -35,7 +35,9 @@ def _look(typing: Any, counts: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if _PAUSES:
             function = ir.FunctionType(ir.VoidType(), [])
-            builder.call(cgutils.get_or_insert_function(builder.module, function, "llvm.x86.sse2.pause"), [])
+            builder.call(
+                cgutils.get_or_insert_function(builder.module, function, "llvm.x86.sse2.pause"), []
+            )
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         return builder.load_atomic(data, "acquire", 8)
 
@@ -58,7 +60,9 @@ class Helpers:
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._waiting = np.zeros(1, dtype=np.int64)
         for _ in range(count):
-            _thread.start_new_thread(self._serve, ())  # a `Thread` has this one wait until the other runs
+            _thread.start_new_thread(
+                self._serve, ()
+            )  # a `Thread` has this one wait until the other runs
 
     def give(self, job: Job | None) -> None:
         """One of them does it, as soon as it is free; what it raises is nobody's business but the job's."""

@@ -24,7 +24,9 @@ SPREAD = 10.0
 
 
 @compiled
-def _direction(a: float, t: float, s: float, xi: float, rs: float, rx: float, z: float) -> tuple[float, float, float]:
+def _direction(
+    a: float, t: float, s: float, xi: float, rs: float, rx: float, z: float
+) -> tuple[float, float, float]:
     """(da, ds, dξ) with s da + a ds = rs, -ξ da + t dξ = rx and ds - dξ = z."""
     da = (rs * t - rx * a - z * a * t) / (s * t + xi * a)
     return da, (rs - s * da) / a, (rx + xi * da) / t
@@ -64,14 +66,25 @@ def open_rows(state: Array, bounds: Array, mu: float) -> None:
         if bounds[i] > 0.0:
             h = 2.0 * mu / bounds[i]
             root = math.sqrt(1.0 + h * h)
-            state[S, i] = 0.5 * h * (1.0 + h / (1.0 + root))  # (h - 1 + root)/2 without cancellation
+            state[S, i] = (
+                0.5 * h * (1.0 + h / (1.0 + root))
+            )  # (h - 1 + root)/2 without cancellation
             state[XI, i] = 0.5 * (1.0 + h + root)
             state[T, i] = mu / state[XI, i]
             state[A, i] = bounds[i] - state[T, i]
 
 
 @compiled
-def advance(state: Array, labels: Array, bounds: Array, aim: float, stage: int, step: float, out: Array, sums: Array) -> None:
+def advance(
+    state: Array,
+    labels: Array,
+    bounds: Array,
+    aim: float,
+    stage: int,
+    step: float,
+    out: Array,
+    sums: Array,
+) -> None:
     """Take the step. sums: Σ C max(0, 1 - m), Σ a of either label, Σ (a s + t ξ).
 
     out: a of label 1, a of label -1, the right side of the first direction, and the weights 1/D of the matrix.
@@ -85,7 +98,9 @@ def advance(state: Array, labels: Array, bounds: Array, aim: float, stage: int, 
             _, _, da, ds, dx = _move(state, i, aim, stage)
             state[S, i] += step * ds
             state[XI, i] += step * dx
-            if state[A, i] < state[T, i]:  # the smaller one is exact, the larger one what it leaves of C
+            if (
+                state[A, i] < state[T, i]
+            ):  # the smaller one is exact, the larger one what it leaves of C
                 state[A, i] += step * da
                 state[T, i] = bounds[i] - state[A, i]
             else:
@@ -157,7 +172,16 @@ def centre(state: Array, bounds: Array, aim: float) -> float:
 
 
 @compiled
-def settle(state: Array, labels: Array, bounds: Array, scores: Array, line: int, factors: Array, out: Array, sums: Array) -> None:
+def settle(
+    state: Array,
+    labels: Array,
+    bounds: Array,
+    scores: Array,
+    line: int,
+    factors: Array,
+    out: Array,
+    sums: Array,
+) -> None:
     """The margins of these scores, exactly. sums: Σ C max(0, 1 - m), Σ a; out: y a. Each a is multiplied by its side's factor."""
     loss, total = 0.0, 0.0
     for i in range(bounds.size):
@@ -165,12 +189,16 @@ def settle(state: Array, labels: Array, bounds: Array, scores: Array, line: int,
         if bounds[i] > 0.0:
             above = labels[i] * scores[i] - 1.0
             loss += bounds[i] * max(0.0, -above)
-            change = above - state[S, i] + state[XI, i]  # rounding of many steps: goes to the larger of the two
+            change = (
+                above - state[S, i] + state[XI, i]
+            )  # rounding of many steps: goes to the larger of the two
             if state[S, i] > state[XI, i]:
                 state[S, i] = max(state[S, i] + change, state[XI, i])
             else:
                 state[XI, i] = max(state[XI, i] - change, state[S, i])
-            a = min(max(state[line, i], 0.0), bounds[i]) * (factors[0] if labels[i] > 0.0 else factors[1])
+            a = min(max(state[line, i], 0.0), bounds[i]) * (
+                factors[0] if labels[i] > 0.0 else factors[1]
+            )
             total += a
             out[0, i] = labels[i] * a
     sums[0] += loss

@@ -45,8 +45,12 @@ WORTH_LEAVING_OUT = 0.95
 @cache
 def can_multiply() -> bool:
     """Whether code is compiled for a processor that has the instructions."""
-    asked = numba.config.CPU_FEATURES  # what NUMBA_CPU_FEATURES or NUMBA_CPU_NAME say instead of the processor
-    return {"+avx512f", "+avx512vnni"} <= set((get_host_cpu_features() if asked is None else asked).split(","))
+    asked = (
+        numba.config.CPU_FEATURES
+    )  # what NUMBA_CPU_FEATURES or NUMBA_CPU_NAME say instead of the processor
+    return {"+avx512f", "+avx512vnni"} <= set(
+        (get_host_cpu_features() if asked is None else asked).split(",")
+    )
 
 
 @intrinsic
@@ -60,25 +64,40 @@ def multiply(typing: Any, first: Any, group: Any, second: Any, sums: Any) -> Any
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         def start(k: int) -> Any:
             array = context.make_array(signature.args[k])(context, builder, arguments[k])
-            return builder.bitcast(array.data, number.as_pointer()), builder.extract_value(array.shape, 0)
+            return builder.bitcast(array.data, number.as_pointer()), builder.extract_value(
+                array.shape, 0
+            )
 
         def vector_at(pointer: Any, where: Any) -> Any:
             return builder.bitcast(builder.gep(pointer, [where]), vector.as_pointer())
 
         (a, words), (b, _), (out, _) = start(0), start(2), start(3)
-        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector] * 3), name)
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(vector, [vector] * 3), name
+        )
         undefined, zero = ir.Constant(vector, ir.Undefined), ir.Constant(vector, [0] * LANES)
         flip = ir.Constant(vector, [flipped] * LANES)
-        before, loop, after = builder.block, builder.append_basic_block("words"), builder.append_basic_block("done")
+        before, loop, after = (
+            builder.block,
+            builder.append_basic_block("words"),
+            builder.append_basic_block("done"),
+        )
         builder.branch(loop)
         builder.position_at_end(loop)
         k, totals = builder.phi(place), [builder.phi(vector) for _ in range(2 * GROUP)]
         word = builder.mul(k, place(PANEL))
-        halves = [builder.load(vector_at(b, builder.add(word, place(LANES * h))), align=4) for h in range(2)]
+        halves = [
+            builder.load(vector_at(b, builder.add(word, place(LANES * h))), align=4)
+            for h in range(2)
+        ]
         halves = [builder.xor(half, flip) for half in halves]
         for r in range(GROUP):
-            one = builder.load(builder.gep(a, [builder.add(builder.add(word, arguments[1]), place(r))]))
-            everywhere = builder.shuffle_vector(builder.insert_element(undefined, one, number(0)), undefined, zero)
+            one = builder.load(
+                builder.gep(a, [builder.add(builder.add(word, arguments[1]), place(r))])
+            )
+            everywhere = builder.shuffle_vector(
+                builder.insert_element(undefined, one, number(0)), undefined, zero
+            )
             for h in range(2):
                 total = totals[2 * r + h]
                 total.add_incoming(zero, before)
@@ -96,7 +115,9 @@ def multiply(typing: Any, first: Any, group: Any, second: Any, sums: Any) -> Any
 
 
 @compiled
-def fill_panels(first: Array, second: Array, first_norms: Array, second_norms: Array, factor: Any, out: Array) -> None:
+def fill_panels(
+    first: Array, second: Array, first_norms: Array, second_norms: Array, factor: Any, out: Array
+) -> None:
     """out = factor (|a|² + |b|² - 2 a·b) for the rows a and b of these panels; what fills up the last panel has no place."""
     sums = np.empty((GROUP, PANEL), dtype=np.int32)
     for q in range(second.shape[0]):
@@ -105,7 +126,11 @@ def fill_panels(first: Array, second: Array, first_norms: Array, second_norms: A
         for top in range(0, out.shape[0], GROUP):
             multiply(first[top // PANEL], top % PANEL, second[q], sums)
             for i in range(min(GROUP, out.shape[0] - top)):
-                own, products, target = first_norms[top + i], sums[i], out[top + i, left : left + PANEL]
+                own, products, target = (
+                    first_norms[top + i],
+                    sums[i],
+                    out[top + i, left : left + PANEL],
+                )
                 for j in range(target.size):
                     target[j] = factor * (own + norms[j] - 2 * np.int64(products[j]))
 
@@ -149,7 +174,10 @@ class _Side:
         if whole.shape[1] % each:
             whole = np.pad(whole, ((0, 0), (0, -whole.shape[1] % each)))
         self.words = whole.view(np.int32)
-        self.norms, sums = np.empty(self.count, dtype=np.int64), np.empty(self.count, dtype=np.int64)
+        self.norms, sums = (
+            np.empty(self.count, dtype=np.int64),
+            np.empty(self.count, dtype=np.int64),
+        )
         _norms_and_sums(whole, self.norms, sums)
         #: Without what the numbers of another side have more.
         self.shifted_norms = self.norms + 2 * SHIFT[whole.dtype.name] * sums
@@ -178,7 +206,9 @@ class IntegerSquares:
     def fit(self, dtype: Any) -> bool:
         """Whether numbers of this type have room for them."""
         numbers = np.finfo(dtype)
-        return self.factor >= float(numbers.tiny) and 4.0 * self.largest * self.factor <= float(numbers.max)
+        return self.factor >= float(numbers.tiny) and 4.0 * self.largest * self.factor <= float(
+            numbers.max
+        )
 
     def fill(self, rows: Index, columns: Index, out: Array) -> None:
         """Those between these rows of the first and of the second side."""
@@ -197,12 +227,22 @@ class IntegerSquares:
     def panels(self, rows: Index, columns: Index) -> tuple[Array, Array, Array, Array]:
         """Both sides in panels, and their squared norms, as `fill_panels` takes them."""
         first, second = self._first, self._second
-        return first.panels(rows), second.panels(columns), first.shifted_norms[rows], second.norms[columns]
+        return (
+            first.panels(rows),
+            second.panels(columns),
+            first.shifted_norms[rows],
+            second.norms[columns],
+        )
 
 
 def integer_squares(X: Array, Z: Array) -> IntegerSquares | None:
     """Squared distances between the rows of X and Z (both dense) by whole numbers; None if they are not, or it does not pay."""
-    if X.shape[1] < LEAST_FEATURES or X.shape[1] > MOST_FEATURES or len(X) * len(Z) < LEAST_PAIRS or not can_multiply():
+    if (
+        X.shape[1] < LEAST_FEATURES
+        or X.shape[1] > MOST_FEATURES
+        or len(X) * len(Z) < LEAST_PAIRS
+        or not can_multiply()
+    ):
         return None
     found = whole_numbers([X] if Z is X else [X, Z])
     if found is None:

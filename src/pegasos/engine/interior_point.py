@@ -21,7 +21,15 @@ from pegasos.engine.hinge_rows import BEST, CENTRED, CORRECTED, LINES, PREDICTED
 from pegasos.engine.interruption import tell_gap
 from pegasos.engine.normal_matrix import NormalMatrix
 from pegasos.engine.optimum import Held, Intercept, Optimum, Target
-from pegasos.engine.row_blocks import WIDE, Block, Part, RowBlocks, batches, trivial_optimum, workspace
+from pegasos.engine.row_blocks import (
+    WIDE,
+    Block,
+    Part,
+    RowBlocks,
+    batches,
+    trivial_optimum,
+    workspace,
+)
 from pegasos.engine.thin_rows import THIN_ROWS, is_thin
 
 Array = np.ndarray[Any, Any]
@@ -37,14 +45,19 @@ LEAST_AMBITION = 0.3
 NEARLY_CONSTANT, SAMPLED_ROWS = 0.01, 4096
 
 
-def solve_hinge(X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None = None) -> list[Optimum]:
+def solve_hinge(
+    X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None = None
+) -> list[Optimum]:
     """All targets on the same rows (those that `members` names; None: all), each until its relative gap is at most tol."""
     rows = X.shape[0] if members is None else len(members)
     thin, far = is_thin(X), are_far_from_zero(X)
     if sampled_systems.worth(rows, X.shape[1]) and not thin and not far:
         return _solve_sampled(X, targets, intercept, tol, members)
     answers: list[Optimum] = []
-    with RowBlocks(X, members, size=THIN_ROWS if thin else None) as blocks, announced("interior-point"):
+    with (
+        RowBlocks(X, members, size=THIN_ROWS if thin else None) as blocks,
+        announced("interior-point"),
+    ):
         for batch in batches(len(targets), blocks.count, blocks.width, LINES):
             answers += _solve(blocks, [targets[k] for k in batch], intercept, tol, precise=far)
         if not far and blocks.width >= WIDE:
@@ -61,7 +74,13 @@ def are_far_from_zero(X: Any) -> bool:
     return bool(((spread > 0.0) & (spread < NEARLY_CONSTANT * mean)).any())
 
 
-def _solve_precisely(blocks: RowBlocks, targets: list[Target], answers: list[Optimum], intercept: Intercept, tol: float) -> None:
+def _solve_precisely(
+    blocks: RowBlocks,
+    targets: list[Target],
+    answers: list[Optimum],
+    intercept: Intercept,
+    tol: float,
+) -> None:
     """Who is stuck begins again, with products in float64 from the first iteration on."""
     for k, (target, answer) in enumerate(zip(targets, answers, strict=True)):
         if _gap(target, answer) > tol:
@@ -75,11 +94,18 @@ def _gap(target: Target, answer: Optimum) -> float:
     return (answer.primal - answer.bound) / scale if scale > 0.0 else 0.0
 
 
-def _solve_sampled(X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None) -> list[Optimum]:
+def _solve_sampled(
+    X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None
+) -> list[Optimum]:
     """The same with systems that are solved by conjugate gradients; who is stuck that way begins again with whole matrices."""
     answers: list[Optimum] = []
-    with RowBlocks(X, members, numbers=sampled_systems.BLOCK_NUMBERS) as blocks, announced("interior-point"):
-        for batch in batches(len(targets), blocks.count, blocks.width, LINES, sampled_systems.FACTOR_BYTES):
+    with (
+        RowBlocks(X, members, numbers=sampled_systems.BLOCK_NUMBERS) as blocks,
+        announced("interior-point"),
+    ):
+        for batch in batches(
+            len(targets), blocks.count, blocks.width, LINES, sampled_systems.FACTOR_BYTES
+        ):
             answers += _solve(blocks, [targets[k] for k in batch], intercept, tol, sampled=True)
     if any(_gap(target, answer) > tol for target, answer in zip(targets, answers, strict=True)):
         with RowBlocks(X, members) as blocks:
@@ -95,7 +121,9 @@ def workspace_bytes(m: int, width: int, targets: int, itemsize: int) -> int:
 class _Path:
     """Where one target stands: its vector (the intercept last, if there is one) and what the last pass has told."""
 
-    def __init__(self, number: int, target: Target, width: int, intercept: Intercept, precise: bool) -> None:
+    def __init__(
+        self, number: int, target: Target, width: int, intercept: Intercept, precise: bool
+    ) -> None:
         self.number = number
         self.rows = int(np.count_nonzero(target.bounds > 0.0))
         self.mu = float(target.bounds.sum()) / self.rows
@@ -130,10 +158,14 @@ class _Path:
         self.factors *= shrink
         residual = self.diagonal * self.vector - first + second - self.held.vector
         missing = float(np.linalg.norm(residual))
-        falling = 1e-12 * loss < products < 1.8 * self.rows * self.mu or missing < 0.9 * self.missing
+        falling = (
+            1e-12 * loss < products < 1.8 * self.rows * self.mu or missing < 0.9 * self.missing
+        )
         self._judge(self.primal(loss), shrink * total - 0.5 * shrink**2 * squared, falling)
         self.mu = products / (2 * self.rows)
-        self.noisy = 0.5 * missing**2 > products and missing > 3.0 * (1.0 - self.step) * self.missing
+        self.noisy = (
+            0.5 * missing**2 > products and missing > 3.0 * (1.0 - self.step) * self.missing
+        )
         self.missing = missing
         self.precise |= self.noisy or self.idle > 3 or self.relative < 1e-4
         if len(matrix):
@@ -148,7 +180,12 @@ class _Path:
         if falling:
             self.idle = 0
         if self.relative < self.least:
-            self.since, self.idle, self.least, self.best = 0, 0, self.relative, (self.vector, self.factors)
+            self.since, self.idle, self.least, self.best = (
+                0,
+                0,
+                self.relative,
+                (self.vector, self.factors),
+            )
         self.idle += 1
 
     def correct(self, scalars: Array, combinations: Array, peak: float) -> None:
@@ -156,8 +193,14 @@ class _Path:
         step = min(1.0, 1.0 / max(peak, 1.0))
         products = 2 * self.rows * self.mu
         left = max(0.0, products + step * (float(scalars[0]) + step * float(scalars[1])))
-        self.aim = self.mu * min(max((left / products) ** 3, 1e-10), LEAST_AMBITION) if products > 0.0 else 0.0
-        if self.noisy:  # w and Σ a y x differ by what rounding left: a step towards the same μ repairs that
+        self.aim = (
+            self.mu * min(max((left / products) ** 3, 1e-10), LEAST_AMBITION)
+            if products > 0.0
+            else 0.0
+        )
+        if (
+            self.noisy
+        ):  # w and Σ a y x differ by what rounding left: a step towards the same μ repairs that
             self.aim = self.mu
         self.right = self.right + combinations[0] + self.aim * combinations[1]
 
@@ -178,7 +221,11 @@ class _Path:
     def primal(self, loss: float, vector: Array | None = None) -> float:
         """F, at this point or at another, from the loss of the rows that are not held."""
         vector = self.vector if vector is None else vector
-        return float((0.5 * self.diagonal * vector - self.held.vector) @ vector) + loss + self.held.total
+        return (
+            float((0.5 * self.diagonal * vector - self.held.vector) @ vector)
+            + loss
+            + self.held.total
+        )
 
     def share(self, primal: float, bound: float) -> float:
         """The relative gap."""
@@ -191,10 +238,19 @@ class _Path:
 
 
 def _solve(
-    blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: float, sampled: bool = False, precise: bool = False
+    blocks: RowBlocks,
+    targets: list[Target],
+    intercept: Intercept,
+    tol: float,
+    sampled: bool = False,
+    precise: bool = False,
 ) -> list[Optimum]:
     answers = [trivial_optimum(target, blocks.width, intercept, 1.0) for target in targets]
-    live = [_Path(k, targets[k], blocks.width, intercept, precise) for k, answer in enumerate(answers) if answer is None]
+    live = [
+        _Path(k, targets[k], blocks.width, intercept, precise)
+        for k, answer in enumerate(answers)
+        if answer is None
+    ]
     if live:
         blocks.map_sum(_open, targets, {path.number: path.mu for path in live})
     while live:
@@ -217,16 +273,26 @@ def _solve(
 
 def _directions(blocks: RowBlocks, live: list[_Path], sampled: bool) -> None:
     """The three directions, each from one pass, and the step along the best."""
-    systems = sampled_systems.sampled(blocks, [p.number for p in live], [p.diagonal for p in live]) if sampled else []
+    systems = (
+        sampled_systems.sampled(blocks, [p.number for p in live], [p.diagonal for p in live])
+        if sampled
+        else []
+    )
 
     def solve() -> None:
         rights = [path.right for path in live]
-        solved = sampled_systems.solve(blocks, systems, rights) if sampled else [path.system.solve(path.right) for path in live]
+        solved = (
+            sampled_systems.solve(blocks, systems, rights)
+            if sampled
+            else [path.system.solve(path.right) for path in live]
+        )
         for path, move in zip(live, solved, strict=True):
             path.move = move
 
     solve()
-    sums, peaks = blocks.map_sum(_predict, [(p.number, p.move, p.since == 0) for p in live], sampled)
+    sums, peaks = blocks.map_sum(
+        _predict, [(p.number, p.move, p.since == 0) for p in live], sampled
+    )
     for path, peak, *own in zip(live, peaks, *sums, strict=True):
         path.correct(*own, float(peak))
     solve()
@@ -271,7 +337,9 @@ def _open(block: Block, targets: list[Target], starts: dict[int, float]) -> Part
     return Part(())
 
 
-def _advance(block: Block, orders: list[tuple[int, float, int, float, bool]], size: int, sampled: bool) -> Part:
+def _advance(
+    block: Block, orders: list[tuple[int, float, int, float, bool]], size: int, sampled: bool
+) -> Part:
     rows = block.light() if sampled else block.whole()
     square = 0 if sampled else size
     scalars, combinations, matrices = (
@@ -334,11 +402,15 @@ def _centre(block: Block, orders: list[tuple[int, Array, float]], sampled: bool)
 def _exact(block: Block, number: int, vector: Array, line: int, factors: Array) -> Part:
     rows, own = block.whole(), block.own[number]
     sums, out, combination = np.zeros(2), np.empty((1, block.count)), np.empty((1, len(vector)))
-    hinge_rows.settle(own.state, own.labels, own.bounds, block.scores(rows, vector), line, factors, out, sums)
+    hinge_rows.settle(
+        own.state, own.labels, own.bounds, block.scores(rows, vector), line, factors, out, sums
+    )
     block.combine(rows, out, combination)
     return Part((sums, combination))
 
 
 def _coefficients(block: Block, number: int, line: int, factors: Array) -> Array:
     own = block.own[number]
-    return np.clip(own.state[line], 0.0, own.bounds) * np.where(own.labels > 0.0, factors[0], factors[1])
+    return np.clip(own.state[line], 0.0, own.bounds) * np.where(
+        own.labels > 0.0, factors[0], factors[1]
+    )

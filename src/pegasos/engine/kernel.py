@@ -20,7 +20,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pegasos.engine.distances import Measure, Pairs, fill_gram, fill_matrix, self_values, squared_norms
+from pegasos.engine.distances import (
+    Measure,
+    Pairs,
+    fill_gram,
+    fill_matrix,
+    self_values,
+    squared_norms,
+)
 from pegasos.engine.elementwise import as_rows
 from pegasos.engine.moments import variance_of
 
@@ -80,7 +87,10 @@ class Kernel(ABC):
         with np.errstate(over="ignore", invalid="ignore"):
             self.transform(extremes)
         if not np.abs(extremes).max() <= np.finfo(X.dtype).max:
-            remedies = "scale X (for example StandardScaler), use a lower degree" + " or float64" * (X.dtype == np.float32)
+            remedies = (
+                "scale X (for example StandardScaler), use a lower degree"
+                + " or float64" * (X.dtype == np.float32)
+            )
             raise ValueError(f"values of {self!r} overflow {X.dtype}; {remedies}")
 
     def __call__(self, X: Any, Z: Any = None) -> NDArray[Any]:
@@ -99,7 +109,11 @@ class Kernel(ABC):
         """The same for checked rows and a resolved kernel; symmetric where Z is X."""
         assert self.measure is not None
         pairs = Pairs(self.measure, X, Z)
-        return fill_gram(pairs, self.transform, self.decay_width) if Z is X else fill_matrix(pairs, self.transform)
+        return (
+            fill_gram(pairs, self.transform, self.decay_width)
+            if Z is X
+            else fill_matrix(pairs, self.transform)
+        )
 
     def diagonal(self, X: Any) -> NDArray[Any]:
         """K(x, x) of each row x of X."""
@@ -124,12 +138,16 @@ class Kernel(ABC):
         known = self.get_params()
         for name, value in params.items():
             if name not in known:
-                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known) or 'none'}")
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known) or 'none'}"
+                )
             setattr(self, name, value)
         return self
 
     def __repr__(self) -> str:
-        parameters = ", ".join(f"{name}={_code(value)}" for name, value in self.get_params().items())
+        parameters = ", ".join(
+            f"{name}={_code(value)}" for name, value in self.get_params().items()
+        )
         return f"{type(self).__name__}({parameters})"
 
 
@@ -162,7 +180,9 @@ class DistanceKernel(Kernel):
             variance = variance_of(X)
             found = factor * self.suggest(X.shape[1], variance)
             if not variance < math.inf or not 0 < found < math.inf:
-                raise ValueError(f"{self!r} finds no width for X, whose variance overflows: scale X (for example StandardScaler)")
+                raise ValueError(
+                    f"{self!r} finds no width for X, whose variance overflows: scale X (for example StandardScaler)"
+                )
             return dataclasses.replace(self, **{self.main: found})
         positive(self.main, width)
         return dataclasses.replace(self, **{self.main: plain(width)})
@@ -170,7 +190,11 @@ class DistanceKernel(Kernel):
 
 def _multiple_of_scale(width: Any) -> float | None:
     """The factor in "scale" (1) or "0.5 scale"; None for anything else."""
-    match = re.fullmatch(r"([0-9.]+(?:e[-+]?[0-9]+)?)?\s*scale", width.strip()) if isinstance(width, str) else None
+    match = (
+        re.fullmatch(r"([0-9.]+(?:e[-+]?[0-9]+)?)?\s*scale", width.strip())
+        if isinstance(width, str)
+        else None
+    )
     with contextlib.suppress(ValueError):
         return None if match is None else positive("the multiple of scale", float(match[1] or 1))
     return None

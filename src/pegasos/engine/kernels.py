@@ -192,7 +192,9 @@ class CustomKernel(Kernel):
         return dataclasses.replace(self)
 
     def transform(self, values: NDArray[Any]) -> None:
-        raise TypeError("a custom kernel is not a map of inner products or distances; call it with rows")
+        raise TypeError(
+            "a custom kernel is not a map of inner products or distances; call it with rows"
+        )
 
     def lengths(self, X: Any) -> NDArray[Any]:
         values = np.empty(X.shape[0], dtype=X.dtype)
@@ -205,7 +207,9 @@ class CustomKernel(Kernel):
         result = self.function(X, Z)
         with np.errstate(over="ignore"):
             # A copy: the function may have handed out an array of its own, which mirroring would change.
-            matrix = np.array(result.toarray() if sparse.issparse(result) else result, dtype=X.dtype, order="C")
+            matrix = np.array(
+                result.toarray() if sparse.issparse(result) else result, dtype=X.dtype, order="C"
+            )
         shape = (X.shape[0], Z.shape[0])
         if matrix.shape != shape:
             raise ValueError(f"{self!r} must return shape {shape}, got {matrix.shape}")
@@ -218,7 +222,9 @@ class CustomKernel(Kernel):
 
 Gaussian.alternatives = {"gamma": Gaussian.from_gamma}
 
-KERNELS: dict[str, type[Kernel]] = {kind.name: kind for kind in (Linear, Polynomial, Gaussian, Exponential, Laplacian)}
+KERNELS: dict[str, type[Kernel]] = {
+    kind.name: kind for kind in (Linear, Polynomial, Gaussian, Exponential, Laplacian)
+}
 ALIASES = {"poly": "polynomial", "rbf": "gaussian"}
 
 
@@ -238,4 +244,6 @@ def as_kernel(spec: Any) -> Kernel | None:
     if callable(spec) and not isinstance(spec, type):
         return CustomKernel(spec)
     names = ", ".join(map(repr, [*KERNELS, *ALIASES]))
-    raise ValueError(f"kernel must be None, a kernel object, a function of X and Z or one of {names}; got {spec!r}")
+    raise ValueError(
+        f"kernel must be None, a kernel object, a function of X and Z or one of {names}; got {spec!r}"
+    )

@@ -38,7 +38,11 @@ def choose(kernel: Kernel, X: Any, count: int, selection: str, seed: int) -> Arr
         return sample[:count]
     with single_threaded_blas():
         columns = KernelColumns(kernel, X[sample])
-        order = _spread(columns, count, generator) if selection == "kmeans++" else _by_leverage(columns, count, generator)
+        order = (
+            _spread(columns, count, generator)
+            if selection == "kmeans++"
+            else _by_leverage(columns, count, generator)
+        )
     return np.asarray(sample[order])
 
 
@@ -90,7 +94,9 @@ def _spread(columns: Columns, count: int, generator: np.random.Generator) -> Arr
         nearest[new] = 0.0
         total = np.cumsum(nearest)
         if total[-1] > 0.0:
-            new = np.unique(np.searchsorted(total, total[-1] * generator.random(ROUND), side="right"))
+            new = np.unique(
+                np.searchsorted(total, total[-1] * generator.random(ROUND), side="right")
+            )
             new = generator.permutation(np.minimum(new, columns.count - 1))
         else:  # all that is left equals a row chosen already
             new = np.setdiff1d(np.arange(columns.count), chosen)[: count - len(chosen)]
@@ -130,7 +136,9 @@ def pursue(columns: Columns, coefficients: Array, count: int) -> Array:
             free &= beyond > _NOTHING_NEW * columns.diagonal
             if not free.any():
                 break
-            gains = np.divide(np.square(left).sum(axis=1), beyond, out=np.full(columns.count, -1.0), where=free)
+            gains = np.divide(
+                np.square(left).sum(axis=1), beyond, out=np.full(columns.count, -1.0), where=free
+            )
             best = int(gains.argmax())
             column = columns(np.array([best]))[0] - basis[:, :place] @ basis[best, :place]
             column /= np.sqrt(beyond[best])

@@ -45,12 +45,22 @@ def solve_logistic_by_gradients(
             return primal, gradient
 
         try:
-            fmin_l_bfgs_b(evaluate, np.zeros(size), m=PAST, factr=0.0, pgtol=0.0, maxfun=MOST_GRADIENTS, maxiter=MOST_GRADIENTS)
+            fmin_l_bfgs_b(
+                evaluate,
+                np.zeros(size),
+                m=PAST,
+                factr=0.0,
+                pgtol=0.0,
+                maxfun=MOST_GRADIENTS,
+                maxiter=MOST_GRADIENTS,
+            )
         except _Arrived:
             vector, primal, gap = arrived[0]
             dual = blocks.map_rows(_coefficients, vector, target)
             bias = float(vector[-1]) if size > blocks.width else 0.0
-            return Optimum(vector[: blocks.width].copy(), bias, dual, primal, primal - gap, 0, tuple(course))
+            return Optimum(
+                vector[: blocks.width].copy(), bias, dual, primal, primal - gap, 0, tuple(course)
+            )
     return None
 
 

@@ -71,7 +71,9 @@ class Lines(Protocol):
     def unrounded(self) -> Lines:
         """The same lines in the precision of the rows, in as much memory; these here are gone then."""
 
-    def scores_of(self, index: Array, coefficients: Array, places: Array | None = None, rounded: bool = False) -> Array:
+    def scores_of(
+        self, index: Array, coefficients: Array, places: Array | None = None, rounded: bool = False
+    ) -> Array:
         """coefficients·K[index] of all rows, or of these places, in the precision of the rows, or as rounded as lines are.
 
         No line is kept for it.
@@ -79,7 +81,9 @@ class Lines(Protocol):
 
 
 @compiled
-def add_segments(slots: Array, changes: Array, values: Array, start: int, stop: int, scores: Array) -> None:
+def add_segments(
+    slots: Array, changes: Array, values: Array, start: int, stop: int, scores: Array
+) -> None:
     """scores[j, start:stop] += changes[j, r] values[slots[r], start:stop], four lines at a time: scores are touched less.
 
     Numbers that stay are read before a loop: for all the compiler knows, writing scores might change them (3 times faster).
@@ -109,7 +113,9 @@ def add_segments(slots: Array, changes: Array, values: Array, start: int, stop: 
 def add_lines(slots: Array, changes: Array, values: Array, scores: Array) -> None:
     """All columns of `add_segments`, in segments that stay in the cache meanwhile."""
     for start in range(0, scores.shape[1], TILE_COLUMNS):
-        add_segments(slots, changes, values, start, min(start + TILE_COLUMNS, scores.shape[1]), scores)
+        add_segments(
+            slots, changes, values, start, min(start + TILE_COLUMNS, scores.shape[1]), scores
+        )
 
 
 class ExplicitLines:
@@ -126,7 +132,9 @@ class ExplicitLines:
     def rows(self) -> ExplicitRows:
         return self._rows
 
-    def scores_of(self, index: Array, coefficients: Array, places: Array | None = None, rounded: bool = False) -> Array:
+    def scores_of(
+        self, index: Array, coefficients: Array, places: Array | None = None, rounded: bool = False
+    ) -> Array:
         return _added_to_zero(self, index, coefficients, self._rows.count, places)
 
     def unrounded(self) -> Lines:
@@ -167,7 +175,9 @@ class StoredLines:
     def rows(self) -> Any:
         return GramRows(self._values)
 
-    def scores_of(self, index: Array, coefficients: Array, places: Array | None = None, rounded: bool = False) -> Array:
+    def scores_of(
+        self, index: Array, coefficients: Array, places: Array | None = None, rounded: bool = False
+    ) -> Array:
         return _added_to_zero(self, index, coefficients, self._width, places)
 
     def unrounded(self) -> Lines:
@@ -178,9 +188,15 @@ class StoredLines:
         return index
 
     def within(self, index: Array, constant: float, factor: float, kind: Any) -> SetKernel:
-        K, line, count = self._kernel_room(len(index), kind), np.full(len(index), -1), np.zeros(1, dtype=np.int64)
+        K, line, count = (
+            self._kernel_room(len(index), kind),
+            np.full(len(index), -1),
+            np.zeros(1, dtype=np.int64),
+        )
         columns = index[:0] if self._is_all(index) else index
-        return SetKernel(K, line, count, read_only(self._values), self._slots(index), columns, constant, factor)
+        return SetKernel(
+            K, line, count, read_only(self._values), self._slots(index), columns, constant, factor
+        )
 
     def _is_all(self, index: Array) -> bool:
         """Whether these are all rows, in their order."""
@@ -214,16 +230,22 @@ class StoredLines:
         self.give_back(kernel.K)
 
     def add(self, index: Array, changes: Array, scores: Array) -> None:
-        if len(changes) == 1 and self.whole and blas_threads() == 1:  # nobody to share the work with
+        if (
+            len(changes) == 1 and self.whole and blas_threads() == 1
+        ):  # nobody to share the work with
             add_lines(index, changes, self._values, scores)
             return
         used = np.flatnonzero(changes.any(axis=0))
-        dense = np.count_nonzero(changes) >= max(PRODUCT_FROM, PRODUCT_SHARE * len(changes)) * len(used)
+        dense = np.count_nonzero(changes) >= max(PRODUCT_FROM, PRODUCT_SHARE * len(changes)) * len(
+            used
+        )
         for start in range(0, len(used), self._capacity):
             part = used[start : start + self._capacity]
             slots, values = self._slots(index[part]), np.ascontiguousarray(changes[:, part])
 
-            def work(_: slice, columns: slice, slots: Array = slots, values: Array = values) -> None:
+            def work(
+                _: slice, columns: slice, slots: Array = slots, values: Array = values
+            ) -> None:
                 if dense:
                     self._add_products(slots, values, columns, scores)
                 else:
@@ -261,7 +283,9 @@ class RoundedMatrix(StoredLines):
         del self._values, self._spare
         return StoredLines(self._exact_rows.matrix())
 
-    def scores_of(self, index: Array, coefficients: Array, places: Array | None = None, rounded: bool = False) -> Array:
+    def scores_of(
+        self, index: Array, coefficients: Array, places: Array | None = None, rounded: bool = False
+    ) -> Array:
         return scores_by_symmetry(self._exact_rows, index, coefficients, places)
 
 
@@ -294,8 +318,12 @@ class KeptLines(StoredLines):
         del self._values, self._spare
         return KeptLines(self._exact_rows, max(GATHERED_ROWS, self._capacity // 2))
 
-    def scores_of(self, index: Array, coefficients: Array, places: Array | None = None, rounded: bool = False) -> Array:
-        return scores_by_symmetry(self._rows if rounded else self._exact_rows, index, coefficients, places)
+    def scores_of(
+        self, index: Array, coefficients: Array, places: Array | None = None, rounded: bool = False
+    ) -> Array:
+        return scores_by_symmetry(
+            self._rows if rounded else self._exact_rows, index, coefficients, places
+        )
 
     def within(self, index: Array, constant: float, factor: float, kind: Any) -> SetKernel:
         """Of rows whose lines are not there the set's part only: many of them will not change, and then no line is needed."""
@@ -308,11 +336,23 @@ class KeptLines(StoredLines):
             tile *= factor
             K[part] = tile
 
-        parts = [(slice(start, min(start + SET_ROWS, len(missing))), slice(None)) for start in range(0, len(missing), SET_ROWS)]
+        parts = [
+            (slice(start, min(start + SET_ROWS, len(missing))), slice(None))
+            for start in range(0, len(missing), SET_ROWS)
+        ]
         run_blocks(parts, work, most_workers=self.most_workers)
         line = np.full(len(index), -1)
         line[missing] = np.arange(len(missing))
-        return SetKernel(K, line, np.array([len(missing)]), read_only(self._values), slots, index, constant, factor)
+        return SetKernel(
+            K,
+            line,
+            np.array([len(missing)]),
+            read_only(self._values),
+            slots,
+            index,
+            constant,
+            factor,
+        )
 
     def _slots(self, index: Array) -> Array:
         self._time += 1
@@ -323,7 +363,11 @@ class KeptLines(StoredLines):
             slots = np.argsort(self._used, kind="stable")[: len(missing)]
             before = self._row_in[slots]
             self._slot_of[before[before >= 0]] = -1
-            self._slot_of[missing], self._row_in[slots], self._used[slots] = slots, missing, self._time
+            self._slot_of[missing], self._row_in[slots], self._used[slots] = (
+                slots,
+                missing,
+                self._time,
+            )
             self._compute(missing, slots)
         return self._slot_of[index]
 
@@ -341,10 +385,14 @@ class KeptLines(StoredLines):
 
 def _rounding_error(rows: KernelRows) -> float:
     """How far values in float32 are from the true ones at most; infinite where that is not known."""
-    return SINGLE_ERROR if rows.whole is not None and rows.kernel.decay_width is not None else math.inf
+    return (
+        SINGLE_ERROR if rows.whole is not None and rows.kernel.decay_width is not None else math.inf
+    )
 
 
-def _added_to_zero(lines: Lines, index: Array, coefficients: Array, count: int, places: Array | None) -> Array:
+def _added_to_zero(
+    lines: Lines, index: Array, coefficients: Array, count: int, places: Array | None
+) -> Array:
     scores = np.zeros((len(coefficients), count))
     lines.add(index, coefficients, scores)
     return scores if places is None else scores[:, places]
@@ -357,4 +405,8 @@ def lines_of(rows: Any, memory: int, rounding: bool = False) -> Lines:
     if isinstance(rows, GramRows):
         return StoredLines(rows.K)
     rounded = rounding and rows.can_be_rounded
-    return KeptLines(rows, max(GATHERED_ROWS, memory // (rows.count * (4 if rounded else rows.dtype.itemsize))), rounded)
+    return KeptLines(
+        rows,
+        max(GATHERED_ROWS, memory // (rows.count * (4 if rounded else rows.dtype.itemsize))),
+        rounded,
+    )

@@ -31,7 +31,9 @@ def advance(state: Array, labels: Array, bounds: Array, step: float, out: Array)
 
 
 @compiled
-def look_ahead(state: Array, labels: Array, bounds: Array, factors: Array, out: Array, sums: Array) -> None:
+def look_ahead(
+    state: Array, labels: Array, bounds: Array, factors: Array, out: Array, sums: Array
+) -> None:
     """At the end of a full step: sums: Σ C ℓ(m), Σ d(a), Σ a of either label; out: y a.
 
     a is not C σ(-m) there but its tangent from where the step starts: for that one Σ a y x is the new vector itself, and the gap

@@ -82,7 +82,11 @@ class State:
 
     def restart(self, share: float) -> None:
         """At zero, with this part of the bounds."""
-        self.coefficients, self.scores, self.bias = np.zeros(len(self.labels)), np.zeros(len(self.labels)), 0.0
+        self.coefficients, self.scores, self.bias = (
+            np.zeros(len(self.labels)),
+            np.zeros(len(self.labels)),
+            0.0,
+        )
         self.whole_step = self.coefficients
         self.enter(share)
 
@@ -91,7 +95,10 @@ class State:
         self.share = 1.0 if share > 0.99 else share
         self.bounds = self.share * self.all_bounds
         zero = np.zeros(len(self.labels))
-        self.best, self.stalled = Pair(zero, 0.0, float(self.bounds.sum()) * math.log(2.0), zero, 0.0), 0
+        self.best, self.stalled = (
+            Pair(zero, 0.0, float(self.bounds.sum()) * math.log(2.0), zero, 0.0),
+            0,
+        )
 
     @property
     def trivial(self) -> bool:
@@ -104,7 +111,9 @@ class State:
     def answer(self, vector: Array, intercept: Intercept) -> Optimum:
         best = self.best
         bias = float(best.coefficients.sum()) if intercept is Intercept.AUGMENTED else best.bias
-        return Optimum(vector, bias, best.dual, best.primal, best.bound, self.rounds, tuple(self.course))
+        return Optimum(
+            vector, bias, best.dual, best.primal, best.bound, self.rounds, tuple(self.course)
+        )
 
     def center(self) -> None:
         """A free intercept at its best for these scores."""
@@ -156,7 +165,9 @@ class State:
             scores = (1.0 - tau) * push_scores + tau * clipped_scores
             dual = self.labels * coefficients
             squared, terms = dot(coefficients, scores), dual_terms(self.bounds, dual)
-            possible = squared >= -ROUNDING * terms  # a w that is zero may have a length a rounding below
+            possible = (
+                squared >= -ROUNDING * terms
+            )  # a w that is zero may have a length a rounding below
             found.append((terms - 0.5 * max(squared, 0.0) if possible else -math.inf, dual))
             return self.primal - found[-1][0]
 
@@ -196,7 +207,10 @@ class State:
 
 def balance(coefficients: Array) -> None:
     """Shorten the heavier side so that the sum is 0, in place."""
-    up, down = float(np.maximum(coefficients, 0.0).sum()), float(-np.minimum(coefficients, 0.0).sum())
+    up, down = (
+        float(np.maximum(coefficients, 0.0).sum()),
+        float(-np.minimum(coefficients, 0.0).sum()),
+    )
     if up > down:
         coefficients[coefficients > 0] *= down / up
     elif down > up:
@@ -209,7 +223,9 @@ def dot(left: Array, right: Array) -> float:
 
 
 @compiled
-def derivatives(labels: Array, bounds: Array, scores: Array, bias: float, push: Array, curvature: Array) -> None:
+def derivatives(
+    labels: Array, bounds: Array, scores: Array, bias: float, push: Array, curvature: Array
+) -> None:
     """β and D."""
     for i in range(labels.size):
         margin = labels[i] * (scores[i] + bias)
@@ -227,7 +243,9 @@ def loss_of_scores(labels: Array, bounds: Array, scores: Array, bias: float) -> 
 
 
 @compiled
-def slopes_along(labels: Array, bounds: Array, scores: Array, direction: Array, t: float, out: Array) -> None:
+def slopes_along(
+    labels: Array, bounds: Array, scores: Array, direction: Array, t: float, out: Array
+) -> None:
     """First and second derivative of the loss at scores + t·direction."""
     slope = 0.0
     curvature = 0.0

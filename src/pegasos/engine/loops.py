@@ -35,7 +35,9 @@ def dense_dot(x: Array, w: Array) -> Any:
 def sparse_dot(data: Array, indices: Array, start: int, stop: int, w: Array) -> Any:
     """Σ data·w[indices] over one CSR row, summed in any order."""
     total = w.dtype.type(0)
-    for k in range(np.uint64(start), np.uint64(stop)):  # unsigned: Numba need not look for indices from the end
+    for k in range(
+        np.uint64(start), np.uint64(stop)
+    ):  # unsigned: Numba need not look for indices from the end
         total += data[k] * w[np.uint64(indices[k])]
     return total
 
@@ -109,7 +111,17 @@ def split(j: int, at: int, columns: Columns, state: State, block: Block) -> None
 
 @compiled
 def first_different(
-    rule: int, loss: int, s: float, y: float, own: float, kii: float, t: float, params: Array, low: int, high: int, weight: float
+    rule: int,
+    loss: int,
+    s: float,
+    y: float,
+    own: float,
+    kii: float,
+    t: float,
+    params: Array,
+    low: int,
+    high: int,
+    weight: float,
 ) -> int:
     """Where in params[low:high] the rule's answer changes first (`high` if nowhere); the two ends settle a sorted set."""
     u = change(rule, loss, s, y, own, kii, t, params[low], weight)
@@ -183,9 +195,26 @@ def walk_block(
     """
     index, scores, touched, line = block.drawn, block.scores, block.touched, block.line
     codes, weights, diagonal = problem.codes, problem.weight, problem.diagonal
-    classes, low, high, frozen, params = columns.classes, columns.low, columns.high, columns.frozen, columns.params
-    active, scale, coefficients, losses = columns.active, state.scale, state.coefficients, state.loss
-    sums, clock, mistakes, bias, sum_bias = state.sums, state.clock, state.mistakes, state.bias, state.sum_bias
+    classes, low, high, frozen, params = (
+        columns.classes,
+        columns.low,
+        columns.high,
+        columns.frozen,
+        columns.params,
+    )
+    active, scale, coefficients, losses = (
+        columns.active,
+        state.scale,
+        state.coefficients,
+        state.loss,
+    )
+    sums, clock, mistakes, bias, sum_bias = (
+        state.sums,
+        state.clock,
+        state.mistakes,
+        state.bias,
+        state.sum_bias,
+    )
     changes, clocked = block.changes, block.clocked
     keeps = coefficients.shape[1] > 0
     rule, loss, reads_own = mode.rule, mode.loss, mode.reads_own
@@ -205,7 +234,9 @@ def walk_block(
                     y = 1.0 if code == classes[j] else -1.0
                     own = y * float(coefficients[j, i]) if reads_own else 0.0
                     if high[j] - low[j] > 1:
-                        at = first_different(rule, loss, s, y, own, kii, t, params, low[j], high[j], weight)
+                        at = first_different(
+                            rule, loss, s, y, own, kii, t, params, low[j], high[j], weight
+                        )
                         if at < high[j]:
                             split(j, at, columns, state, block)
                     if mode.tracking:
@@ -243,7 +274,9 @@ def walk_block(
 
 
 @compiled
-def fill_line(r: int, begin: int, cross: Array, stored: bool, constant: float, block: Block) -> None:
+def fill_line(
+    r: int, begin: int, cross: Array, stored: bool, constant: float, block: Block
+) -> None:
     """The kernel of example r with the block's examples from `begin` on."""
     extra = block.line.dtype.type(constant)
     if stored:
@@ -278,9 +311,26 @@ def walk_rows(
     """Walk all of block.drawn over rows of explicit features."""
     drawn, touched = block.drawn, block.touched
     codes, weights, diagonal = problem.codes, problem.weight, problem.diagonal
-    classes, low, high, frozen, params = columns.classes, columns.low, columns.high, columns.frozen, columns.params
-    active, scale, coefficients, losses = columns.active, state.scale, state.coefficients, state.loss
-    sums, clock, mistakes, bias, sum_bias = state.sums, state.clock, state.mistakes, state.bias, state.sum_bias
+    classes, low, high, frozen, params = (
+        columns.classes,
+        columns.low,
+        columns.high,
+        columns.frozen,
+        columns.params,
+    )
+    active, scale, coefficients, losses = (
+        columns.active,
+        state.scale,
+        state.coefficients,
+        state.loss,
+    )
+    sums, clock, mistakes, bias, sum_bias = (
+        state.sums,
+        state.clock,
+        state.mistakes,
+        state.bias,
+        state.sum_bias,
+    )
     changes, clocked = block.changes, block.clocked
     keeps = coefficients.shape[1] > 0
     vectors, norm = state.weights, state.norm
@@ -321,7 +371,9 @@ def walk_rows(
                     y = 1.0 if code == classes[j] else -1.0
                     own = y * float(coefficients[j, i]) if reads_own else 0.0
                     if high[j] - low[j] > 1:
-                        at = first_different(rule, loss, s, y, own, kii, t, params, low[j], high[j], weight)
+                        at = first_different(
+                            rule, loss, s, y, own, kii, t, params, low[j], high[j], weight
+                        )
                         if at < high[j]:
                             split(j, at, columns, state, block)
                     if mode.tracking:
@@ -365,7 +417,9 @@ def walk_rows(
         if mode.projecting:
             if mode.batch > 1:
                 for j in range(columns.active[0]):
-                    length = float(dense_dot(state.weights[j], state.weights[j])) + state.bias[j] ** 2
+                    length = (
+                        float(dense_dot(state.weights[j], state.weights[j])) + state.bias[j] ** 2
+                    )
                     state.norm[j] = state.scale[j] ** 2 * length
             finish_step(t, mode, columns, state, block)
         elif mode.averaging:  # not `finish_step`: handing it all arrays costs more than the step

@@ -150,7 +150,11 @@ def _logistic_step(ys: float, own: float, kii: float, bound: float) -> float:
     """
     low = -ys - kii * (bound - own)
     high = -ys + kii * own
-    theta = min(max(math.log(own) - math.log(bound - own), low), high) if 0.0 < own < bound else 0.5 * (low + high)
+    theta = (
+        min(max(math.log(own) - math.log(bound - own), low), high)
+        if 0.0 < own < bound
+        else 0.5 * (low + high)
+    )
     last = high - low
     for _ in range(200):
         p = sigmoid(theta)
@@ -161,7 +165,9 @@ def _logistic_step(ys: float, own: float, kii: float, bound: float) -> float:
             low = theta
         step = h / (1.0 + kii * bound * p * sigmoid(-theta))
         new = theta - step
-        if not low < new < high or abs(step) > 0.5 * last:  # Newton leaves the bracket, or does not halve it: bisect
+        if (
+            not low < new < high or abs(step) > 0.5 * last
+        ):  # Newton leaves the bracket, or does not halve it: bisect
             new = 0.5 * (low + high)
         last = abs(new - theta)
         theta = new

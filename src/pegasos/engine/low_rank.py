@@ -62,7 +62,9 @@ class Factor:
         check_interruption()
         candidates = np.flatnonzero(self._lacking > self._negligible)
         shares = self._lacking[candidates] / self._lacking[candidates].sum()
-        chosen = np.sort(self._random.choice(candidates, min(size, len(candidates)), replace=False, p=shares))
+        chosen = np.sort(
+            self._random.choice(candidates, min(size, len(candidates)), replace=False, p=shares)
+        )
         lines = self._kernel_rows(chosen)
         with single_threaded_blas():
             held = np.ascontiguousarray(self.lines[:, chosen].T)
@@ -71,7 +73,9 @@ class Factor:
         new = self._store[self.rank : self.rank + len(order)]
         if len(order):
             with single_threaded_blas():
-                new[:] = linalg.solve_triangular(triangle, lines[order], lower=True, check_finite=False)
+                new[:] = linalg.solve_triangular(
+                    triangle, lines[order], lower=True, check_finite=False
+                )
         self._lacking -= np.einsum("ij,ij->j", new, new)
         self._lacking[chosen[order]] = 0.0
         if not len(order):
@@ -90,7 +94,11 @@ def _subtract_product(lines: Array, held: Array, L: Array) -> None:
 def _pivoted(block: Array, smallest: float) -> tuple[Array, Array]:
     """Order and triangle of a Cholesky factor with pivots, as far as these are large enough."""
     size = len(block)
-    triangle, left, order = np.zeros((size, size)), block.diagonal().copy(), np.empty(0, dtype=np.int64)
+    triangle, left, order = (
+        np.zeros((size, size)),
+        block.diagonal().copy(),
+        np.empty(0, dtype=np.int64),
+    )
     least = smallest * float(left.max(initial=0.0))
     for k in range(size):
         pivot = int(np.argmax(left))
@@ -120,7 +128,9 @@ class Preconditioner:
             k, matrix = numbers.start, small[numbers.start]
             for start in range(0, L.shape[1], STRIP):
                 strip = slice(start, start + STRIP)
-                matrix[tile, : tile.stop] += (L[tile, strip] * squares[k, strip]) @ L[: tile.stop, strip].T
+                matrix[tile, : tile.stop] += (L[tile, strip] * squares[k, strip]) @ L[
+                    : tile.stop, strip
+                ].T
 
         together = blas_threads()
         for k in range(len(roots)):
@@ -158,7 +168,9 @@ class Preconditioner:
 
         def work(block: slice, _: slice) -> None:
             k = block.start
-            small[k] = linalg.cho_solve((self.triangles[places[k]], True), small[k], check_finite=False)
+            small[k] = linalg.cho_solve(
+                (self.triangles[places[k]], True), small[k], check_finite=False
+            )
 
         run_blocks([(slice(k, k + 1), slice(None)) for k in range(len(columns))], work)
         out = columns - roots * _times_factor(small, self.L)
@@ -191,4 +203,6 @@ def _times_factor(small: Array, L: Array) -> Array:
 
 
 def _tiles(width: int, step: int) -> list[tuple[slice, slice]]:
-    return [(slice(None), slice(start, min(start + step, width))) for start in range(0, width, step)]
+    return [
+        (slice(None), slice(start, min(start + step, width))) for start in range(0, width, step)
+    ]

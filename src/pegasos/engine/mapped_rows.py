@@ -41,13 +41,17 @@ class FeatureMap:
         self.kernel.check_range(X)
         if self.kernel.measure is None:
             return np.asarray(self.kernel.matrix(X, self.landmarks)).T
-        values = Pairs(self.kernel.measure, self.landmarks, X).tile(slice(0, self.count), slice(0, X.shape[0]))
+        values = Pairs(self.kernel.measure, self.landmarks, X).tile(
+            slice(0, self.count), slice(0, X.shape[0])
+        )
         self.kernel.transform(values)
         return values
 
     def fill(self, X: Any, out: Array) -> Array:
         """The features of rows, block by block, in threads."""
-        return self._each(X, lambda part, values: np.matmul(values.T, self.rounded, out=out[part]), out)
+        return self._each(
+            X, lambda part, values: np.matmul(values.T, self.rounded, out=out[part]), out
+        )
 
     def products(self, X: Any, vectors: Array) -> Array:
         """features·vectors (features x columns), without the features."""
@@ -57,8 +61,12 @@ class FeatureMap:
 
     def _each(self, X: Any, work: Any, out: Array) -> Array:
         size = min(max(BLOCK_VALUES // max(1, self.count), 256), 8192)
-        spans = [slice(start, min(start + size, X.shape[0])) for start in range(0, X.shape[0], size)]
-        most = 1 if self.kernel.measure is None else None  # a function of the user's is not called from several threads
+        spans = [
+            slice(start, min(start + size, X.shape[0])) for start in range(0, X.shape[0], size)
+        ]
+        most = (
+            1 if self.kernel.measure is None else None
+        )  # a function of the user's is not called from several threads
         for start in range(0, len(spans), BLOCKS_AT_ONCE):
             blocks = [(span, slice(0)) for span in spans[start : start + BLOCKS_AT_ONCE]]
             run_blocks(blocks, lambda part, _: work(part, self.values(X[part])), most_workers=most)

@@ -11,7 +11,17 @@ import sys
 import time
 from pathlib import Path
 
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+_UNITS = {
+    "": 1,
+    "K": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+    "T": 10**12,
+    "KI": 2**10,
+    "MI": 2**20,
+    "GI": 2**30,
+    "TI": 2**40,
+}
 
 
 #: How long what was free counts as free, and when that was last looked at.
@@ -30,10 +40,19 @@ def parse_bytes(memory: int | float | str) -> int:
     if isinstance(memory, str):
         match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?I?)B?\s*", memory.upper())
         if match is None or match[2] not in _UNITS:
-            raise ValueError(f"memory={memory!r} is not understood; write a number of bytes, or for example '2GB' or '512MiB'.")
+            raise ValueError(
+                f"memory={memory!r} is not understood; write a number of bytes, or for example '2GB' or '512MiB'."
+            )
         memory = float(match[1]) * _UNITS[match[2]]
-    if isinstance(memory, bool) or not isinstance(memory, numbers.Real) or not math.isfinite(memory) or memory < 1:
-        raise ValueError(f"memory must be a positive number of bytes or a text such as '2GB', got {memory!r}.")
+    if (
+        isinstance(memory, bool)
+        or not isinstance(memory, numbers.Real)
+        or not math.isfinite(memory)
+        or memory < 1
+    ):
+        raise ValueError(
+            f"memory must be a positive number of bytes or a text such as '2GB', got {memory!r}."
+        )
     return min(int(memory), _MOST)
 
 
@@ -64,14 +83,24 @@ def _machine_free() -> int:
                     return int(line.split()[1]) * 1024
     except OSError:
         pass
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2  # no better number: half of what is built in
+    return (
+        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    )  # no better number: half of what is built in
 
 
 def _windows_free() -> int:
     class Status(ctypes.Structure):
         _fields_ = [("length", ctypes.c_ulong), ("load", ctypes.c_ulong)] + [
             (name, ctypes.c_ulonglong)
-            for name in ("total", "free", "page_total", "page_free", "virtual_total", "virtual_free", "extended")
+            for name in (
+                "total",
+                "free",
+                "page_total",
+                "page_free",
+                "virtual_total",
+                "virtual_free",
+                "extended",
+            )
         ]
 
     status = Status(length=ctypes.sizeof(Status))
@@ -82,7 +111,10 @@ def _windows_free() -> int:
 def _group_limits() -> list[tuple[int, int]]:
     """Limit and use of memory of this control group, as version 2 and version 1 of the interface tell it."""
     root = Path("/sys/fs/cgroup")
-    names = [("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")]
+    names = [
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ]
     found = []
     for limit, used in names:
         try:

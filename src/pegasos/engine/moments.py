@@ -21,7 +21,10 @@ def extremes(values: NDArray[Any]) -> tuple[float, float]:
     """The least and the largest of numbers without NaN, of which there is one at least."""
     least = largest = ordered_bits_of(values[0])
     for i in range(values.size):
-        least, largest = min(least, ordered_bits_of(values[i])), max(largest, ordered_bits_of(values[i]))
+        least, largest = (
+            min(least, ordered_bits_of(values[i])),
+            max(largest, ordered_bits_of(values[i])),
+        )
     return number_of_ordered(least), number_of_ordered(largest)
 
 

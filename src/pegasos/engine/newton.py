@@ -18,7 +18,16 @@ from pegasos.engine.interruption import tell_gap
 from pegasos.engine.logistic_rows import CHANGE, LINES, MARGIN
 from pegasos.engine.normal_matrix import NormalMatrix
 from pegasos.engine.optimum import Intercept, Optimum, Target
-from pegasos.engine.row_blocks import MATRIX_BYTES, WIDE, Block, Part, RowBlocks, batches, trivial_optimum, workspace
+from pegasos.engine.row_blocks import (
+    MATRIX_BYTES,
+    WIDE,
+    Block,
+    Part,
+    RowBlocks,
+    batches,
+    trivial_optimum,
+    workspace,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -43,7 +52,11 @@ def solve_logistic(
     """All targets on the same rows (those that `members` names; None: all), each until its relative gap is at most tol."""
     rows = X.shape[0] if members is None else len(members)
     sampled = sampled_systems.worth(rows, X.shape[1])
-    numbers, matrices = (sampled_systems.BLOCK_NUMBERS, sampled_systems.FACTOR_BYTES) if sampled else (0, MATRIX_BYTES)
+    numbers, matrices = (
+        (sampled_systems.BLOCK_NUMBERS, sampled_systems.FACTOR_BYTES)
+        if sampled
+        else (0, MATRIX_BYTES)
+    )
     answers: list[Optimum] = []
     with RowBlocks(X, members, numbers=numbers) as blocks, announced("newton"):
         for batch in batches(len(targets), blocks.count, blocks.width, LINES, matrices):
@@ -60,7 +73,11 @@ def solve_logistic(
 def workspace_bytes(m: int, width: int, targets: int, itemsize: int) -> int:
     """Memory beside X, at most."""
     more = sampled_systems.workspace(m, width)
-    return more + workspace(targets, m, width, LINES, itemsize) + (m // STRIDE + 1) * (width * 8 + 8 * (LINES + 4) * targets)
+    return (
+        more
+        + workspace(targets, m, width, LINES, itemsize)
+        + (m // STRIDE + 1) * (width * 8 + 8 * (LINES + 4) * targets)
+    )
 
 
 class _Path:
@@ -107,7 +124,11 @@ class _Path:
         loss, terms, positive, negative = (float(number) for number in scalars)
         self.ahead = self.primal(self.vector + self.move, loss)
         least = min(positive, negative)
-        self.factors = np.array([least / positive, least / negative]) if self.free and least > 0.0 else np.ones(2)
+        self.factors = (
+            np.array([least / positive, least / negative])
+            if self.free and least > 0.0
+            else np.ones(2)
+        )
         bound = terms - 0.5 * float(self.diagonal * combination[0] @ combination[0])
         self.relative = (self.ahead - bound) / self.ahead if self.ahead > 0.0 else 0.0
         self.course.append((min(self.value, self.ahead), bound))
@@ -123,7 +144,10 @@ class _Path:
 
     def shorten(self, losses: Array) -> None:
         """The best of the shorter steps."""
-        values = [self.primal(self.vector + step * self.move, float(loss)) for step, loss in zip(STEPS, losses, strict=True)]
+        values = [
+            self.primal(self.vector + step * self.move, float(loss))
+            for step, loss in zip(STEPS, losses, strict=True)
+        ]
         self.step = float(STEPS[int(np.argmin(values))])
 
     def primal(self, vector: Array, loss: float) -> float:
@@ -134,7 +158,13 @@ class _Path:
         return self.rounds >= MOST_ITERATIONS or self.since >= PATIENCE
 
 
-def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: float, sampled: bool = False) -> list[Optimum]:
+def _solve(
+    blocks: RowBlocks,
+    targets: list[Target],
+    intercept: Intercept,
+    tol: float,
+    sampled: bool = False,
+) -> list[Optimum]:
     answers = [trivial_optimum(target, blocks.width, intercept, ENOUGH) for target in targets]
     todo = [k for k, answer in enumerate(answers) if answer is None]
     starts = _starts(blocks, [targets[k] for k in todo], intercept, sampled)
@@ -144,12 +174,20 @@ def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: 
         for path, both in zip(live, losses, strict=True):
             path.begin(*both)
     while live:
-        sums, _ = blocks.map_sum(_advance, [(p.number, p.step, p.precise) for p in live], len(live[0].vector), sampled)
+        sums, _ = blocks.map_sum(
+            _advance, [(p.number, p.step, p.precise) for p in live], len(live[0].vector), sampled
+        )
         for path, *own in zip(live, *sums, strict=True):
             path.arrive(*own)
         if sampled:
-            systems = sampled_systems.sampled(blocks, [p.number for p in live], [p.diagonal for p in live])
-            for path, move in zip(live, sampled_systems.solve(blocks, systems, [-p.gradient for p in live]), strict=True):
+            systems = sampled_systems.sampled(
+                blocks, [p.number for p in live], [p.diagonal for p in live]
+            )
+            for path, move in zip(
+                live,
+                sampled_systems.solve(blocks, systems, [-p.gradient for p in live]),
+                strict=True,
+            ):
                 path.aim_along(move)
         sums, _ = blocks.map_sum(_look, [(p.number, p.move) for p in live], sampled)
         for path, *own in zip(live, *sums, strict=True):
@@ -162,7 +200,9 @@ def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: 
         tell_gap(max((path.relative for path in live), default=0.0), tol)
         short = [path for path in live if path.step == 0.0]
         if short:
-            for path, losses in zip(short, blocks.map_sum(_losses, [p.number for p in short]).sums[0], strict=True):
+            for path, losses in zip(
+                short, blocks.map_sum(_losses, [p.number for p in short]).sums[0], strict=True
+            ):
                 path.shorten(losses)
         for path in live:
             path.vector = path.vector + path.step * path.move
@@ -171,19 +211,29 @@ def _solve(blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: 
     return [answer for answer in answers if answer is not None]
 
 
-def _starts(blocks: RowBlocks, targets: list[Target], intercept: Intercept, sampled: bool) -> list[Array | None]:
+def _starts(
+    blocks: RowBlocks, targets: list[Target], intercept: Intercept, sampled: bool
+) -> list[Array | None]:
     """The optimum of a sample of the rows, weighted to stand for all, for targets of which it has rows enough."""
     starts: list[Array | None] = [None] * len(targets)
     least = SAMPLE_ROWS_PER_FEATURE * blocks.width
-    stride = blocks.count // max(least, sampled_systems.least_rows(blocks.width)) if sampled else STRIDE
+    stride = (
+        blocks.count // max(least, sampled_systems.least_rows(blocks.width)) if sampled else STRIDE
+    )
     if stride < LEAST_STRIDE or blocks.count < stride * least:
         return starts
     parts = [Target(target.labels[::stride], target.bounds[::stride]) for target in targets]
     known = [k for k, target in enumerate(parts) if _fewest(target) >= SAMPLE_ROWS_PER_FEATURE]
     if known:
-        scaled = [Target(parts[k].labels, parts[k].bounds * _share(targets[k], parts[k])) for k in known]
+        scaled = [
+            Target(parts[k].labels, parts[k].bounds * _share(targets[k], parts[k])) for k in known
+        ]
         constant = intercept is not Intercept.NONE
-        for k, found in zip(known, _solve(blocks.sample(stride), scaled, intercept, SAMPLE_TOL, sampled), strict=True):
+        for k, found in zip(
+            known,
+            _solve(blocks.sample(stride), scaled, intercept, SAMPLE_TOL, sampled),
+            strict=True,
+        ):
             starts[k] = np.append(found.vector, found.bias) if constant else found.vector
     return starts
 
@@ -252,7 +302,10 @@ def _advance(block: Block, orders: list[tuple[int, float, bool]], size: int, sam
 
 def _look(block: Block, orders: list[tuple[int, Array]], sampled: bool) -> Part:
     rows = block.light() if sampled else block.rows()
-    scalars, combinations = np.zeros((len(orders), 4)), np.empty((len(orders), 1, len(orders[0][1])))
+    scalars, combinations = (
+        np.zeros((len(orders), 4)),
+        np.empty((len(orders), 1, len(orders[0][1]))),
+    )
     out = np.empty((1, block.count))
     for j, (number, move) in enumerate(orders):
         own = block.own[number]
@@ -265,7 +318,9 @@ def _look(block: Block, orders: list[tuple[int, Array]], sampled: bool) -> Part:
 def _losses(block: Block, numbers: list[int]) -> Part:
     sums = np.zeros((len(numbers), len(STEPS)))
     for j, number in enumerate(numbers):
-        logistic_rows.losses_along(block.own[number].state, block.own[number].bounds, STEPS, sums[j])
+        logistic_rows.losses_along(
+            block.own[number].state, block.own[number].bounds, STEPS, sums[j]
+        )
     return Part((sums,))
 
 

@@ -22,7 +22,9 @@ class NormalMatrix:
 
     def __init__(self, matrix: Array) -> None:
         if not np.isfinite(matrix).all():
-            matrix = np.eye(len(matrix))  # more than numbers can hold: then a step along the gradient
+            matrix = np.eye(
+                len(matrix)
+            )  # more than numbers can hold: then a step along the gradient
         diagonal = matrix.diagonal()
         largest = max(float(diagonal.max()), np.finfo(float).tiny)
         self.scale = 1.0 / np.sqrt(np.maximum(diagonal, 1e-200 * largest))

@@ -83,7 +83,9 @@ def best_alone(v: Array, diagonal: Array, inverse: Array, low: Array, high: Arra
 
 
 @partial(compiled, any_order=True)
-def best_partner(p: int, row: Array, v: Array, diagonal: Array, low: Array, high: Array, tiny: Any) -> int:
+def best_partner(
+    p: int, row: Array, v: Array, diagonal: Array, low: Array, high: Array, tiny: Any
+) -> int:
     """With which other one coordinate p gains most: the other's best, p at its own best; then p's best after that.
 
     It is p itself, where no pair gains more than p does alone: as a partner of its own p has no room.
@@ -99,14 +101,18 @@ def best_partner(p: int, row: Array, v: Array, diagonal: Array, low: Array, high
         rest = max(diagonal[j] - row[j] * share, tiny * diagonal[j])
         second = min(max((v[j] - slope * share) / rest, low[j]), high[j])
         first = min(max(slope * inverse - share * second, least), most)
-        gain = first * (slope - half * own * first - row[j] * second) + second * (v[j] - half * diagonal[j] * second)
+        gain = first * (slope - half * own * first - row[j] * second) + second * (
+            v[j] - half * diagonal[j] * second
+        )
         best = max(best, key_of(gain, j))
     low[p], high[p] = least, most
     return place_of(best)
 
 
 @compiled
-def partners_step(p: int, q: int, row: Array, v: Array, diagonal: Array, low: Array, high: Array, tiny: Any) -> Any:
+def partners_step(
+    p: int, q: int, row: Array, v: Array, diagonal: Array, low: Array, high: Array, tiny: Any
+) -> Any:
     """The step of q that is best together with p."""
     share = row[q] / diagonal[p]
     rest = max(diagonal[q] - row[q] * share, tiny * diagonal[q])
@@ -115,7 +121,15 @@ def partners_step(p: int, q: int, row: Array, v: Array, diagonal: Array, low: Ar
 
 @partial(compiled, any_order=True)
 def best_after(
-    first: Any, row: Array, second: Any, other: Array, v: Array, diagonal: Array, inverse: Array, low: Array, high: Array
+    first: Any,
+    row: Array,
+    second: Any,
+    other: Array,
+    v: Array,
+    diagonal: Array,
+    inverse: Array,
+    low: Array,
+    high: Array,
 ) -> int:
     """`take_steps` and `best_alone` in one pass."""
     half = v.dtype.type(0.5)
@@ -148,7 +162,9 @@ def steepest(v: Array, low: Array, high: Array) -> tuple[int, int]:
 
 
 @partial(compiled, any_order=True)
-def best_opposite(p: int, row: Array, v: Array, diagonal: Array, low: Array, high: Array, tiny: Any) -> int:
+def best_opposite(
+    p: int, row: Array, v: Array, diagonal: Array, low: Array, high: Array, tiny: Any
+) -> int:
     """Which coordinate gains most by going down as far as p goes up."""
     half, zero = v.dtype.type(0.5), v.dtype.type(0)
     own, slope, most = diagonal[p], v[p], high[p]
@@ -183,7 +199,16 @@ def tiny_for(v: Array) -> float:
 
 
 @compiled
-def climb_pairs(kernel: Any, diagonal: Array, v: Array, low: Array, high: Array, least: float, most: int, change: Array) -> int:
+def climb_pairs(
+    kernel: Any,
+    diagonal: Array,
+    v: Array,
+    low: Array,
+    high: Array,
+    least: float,
+    most: int,
+    change: Array,
+) -> int:
     """Pair steps, in place, until no single step gains more than `least`. Returns their number."""
     inverse = np.empty_like(v)
     half, zero, tiny = v.dtype.type(0.5), v.dtype.type(0), v.dtype.type(tiny_for(v))
@@ -210,7 +235,14 @@ def climb_pairs(kernel: Any, diagonal: Array, v: Array, low: Array, high: Array,
 
 @compiled
 def climb_balanced_pairs(
-    kernel: Any, diagonal: Array, v: Array, low: Array, high: Array, least: float, most: int, change: Array
+    kernel: Any,
+    diagonal: Array,
+    v: Array,
+    low: Array,
+    high: Array,
+    least: float,
+    most: int,
+    change: Array,
 ) -> int:
     """The same where the sum of all coefficients must stay as it is: one goes up by as much as another goes down."""
     shortest, tiny = np.inf, v.dtype.type(tiny_for(v))
@@ -225,7 +257,9 @@ def climb_balanced_pairs(
             return count
         row = line_of(kernel, p)
         q = best_opposite(p, row, v, diagonal, low, high, tiny)
-        curve = max(diagonal[p] + diagonal[q] - (row[q] + row[q]), tiny * (diagonal[p] + diagonal[q]))
+        curve = max(
+            diagonal[p] + diagonal[q] - (row[q] + row[q]), tiny * (diagonal[p] + diagonal[q])
+        )
         step = min((v[p] - v[q]) / curve, high[p], -low[q])
         gain = step * (v[p] - v[q] - 0.5 * curve * step)
         # not the gain alone ends it: a coordinate with hardly any room gains little, must make way, and others come after it;
@@ -238,7 +272,9 @@ def climb_balanced_pairs(
     return most
 
 
-def climb(kernel: SetKernel, work: Array, least: float, most: int, balanced: bool, change: Array) -> int:
+def climb(
+    kernel: SetKernel, work: Array, least: float, most: int, balanced: bool, change: Array
+) -> int:
     """Add the changes of a set of coefficients by pair steps to `change`, and answer how many steps they took.
 
     work  gradient, K_ii, and room down and up, in K's dtype; they end as those after the steps

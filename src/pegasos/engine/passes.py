@@ -154,5 +154,6 @@ def follow(
 
 def _ended(search: Search, tol: float, most: int) -> bool:
     return search.trivial or bool(
-        search.course and (search.relative <= tol or search.since > PATIENCE or len(search.course) >= most)
+        search.course
+        and (search.relative <= tol or search.since > PATIENCE or len(search.course) >= most)
     )

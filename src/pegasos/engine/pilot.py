@@ -24,7 +24,9 @@ SMALLER, COUNTED_EPOCHS = 4, 5
 
 
 @compiled
-def walk_epochs(K: Array, labels: Array, bounds: Array, constant: float, epochs: int) -> tuple[Array, Array]:
+def walk_epochs(
+    K: Array, labels: Array, bounds: Array, constant: float, epochs: int
+) -> tuple[Array, Array]:
     """Coefficients y·a and scores after epochs of coordinate ascent for the hinge loss on K's rows, in their order."""
     size = labels.size
     scores, c, all_changes = np.zeros(size), np.zeros(size), 0.0
@@ -32,7 +34,11 @@ def walk_epochs(K: Array, labels: Array, bounds: Array, constant: float, epochs:
         for i in range(size):
             line, y = K[i], labels[i]
             own = line[i] + constant
-            wanted = y * c[i] + (1.0 - y * (scores[i] + constant * all_changes)) / own if own > 0.0 else bounds[i]
+            wanted = (
+                y * c[i] + (1.0 - y * (scores[i] + constant * all_changes)) / own
+                if own > 0.0
+                else bounds[i]
+            )
             change = y * min(max(wanted, 0.0), bounds[i]) - c[i]
             if change != 0.0:
                 c[i] += change
@@ -65,7 +71,14 @@ class Pilot:
     def gap(self, target: Target) -> float:
         """The relative gap that one epoch leaves."""
         with announced("pilot"):
-            return float(gap_after_epoch(self._K, target.labels[self._sample], target.bounds[self._sample], self._constant))
+            return float(
+                gap_after_epoch(
+                    self._K,
+                    target.labels[self._sample],
+                    target.bounds[self._sample],
+                    self._constant,
+                )
+            )
 
     def support(self, target: Target) -> float:
         """The share of all rows that will be support vectors."""
@@ -79,5 +92,7 @@ class Pilot:
         """The share of every so manyth row of the sample that are support vectors after some epochs."""
         K, part = np.ascontiguousarray(self._K[::every, ::every]), self._sample[::every]
         with announced("pilot"):
-            c, _ = walk_epochs(K, target.labels[part], target.bounds[part], self._constant, COUNTED_EPOCHS)
+            c, _ = walk_epochs(
+                K, target.labels[part], target.bounds[part], self._constant, COUNTED_EPOCHS
+            )
         return np.count_nonzero(c) / len(part)

@@ -48,18 +48,32 @@ def budget_bytes(memory: int | float | str | None) -> int:
 
 
 def plan_primal(
-    sparse: bool, m: int, width: int, columns: int, itemsize: int, memory: int | float | str | None, coefficients: bool
+    sparse: bool,
+    m: int,
+    width: int,
+    columns: int,
+    itemsize: int,
+    memory: int | float | str | None,
+    coefficients: bool,
 ) -> Plan:
     """Explicit features: by rows for CSR and for few columns, else by blocks."""
     state = columns * itemsize * (4 * width + (m if coefficients else 0)) + 32 * m
     reason = "CSR rows" if sparse else f"{columns} columns, blocks pay from {BLOCK_FROM_COLUMNS} on"
     walk = "by rows" if sparse or columns < BLOCK_FROM_COLUMNS else "by blocks"
     kind = "csr" if sparse else "dense"
-    return _checked(Plan(kind, walk, PRIMAL_BLOCK, state, budget_bytes(memory), blas_threads(), reason))
+    return _checked(
+        Plan(kind, walk, PRIMAL_BLOCK, state, budget_bytes(memory), blas_threads(), reason)
+    )
 
 
 def plan_dual(
-    m: int, width: int, columns: int, itemsize: int, memory: int | float | str | None, precomputed: bool, dense: bool
+    m: int,
+    width: int,
+    columns: int,
+    itemsize: int,
+    memory: int | float | str | None,
+    precomputed: bool,
+    dense: bool,
 ) -> Plan:
     """A kernel: its matrix is stored if it fits the budget, else its rows are computed when they are needed."""
     threads = blas_threads()
@@ -69,11 +83,29 @@ def plan_dual(
     centred = m * width * itemsize if dense else 0
     gathered = GATHERED_ROWS * m * itemsize
     if precomputed:
-        return _checked(Plan("precomputed", "by blocks", DUAL_BLOCK, state + gathered, budget, threads, "the given matrix"))
+        return _checked(
+            Plan(
+                "precomputed",
+                "by blocks",
+                DUAL_BLOCK,
+                state + gathered,
+                budget,
+                threads,
+                "the given matrix",
+            )
+        )
     stored = m * m * itemsize + state + centred + gathered
     flying = state + centred + 4 * threads * GATHERED_ROWS * min(TILE_COLUMNS, m) * itemsize
     if stored <= budget:
-        return Plan("gram", "by blocks", DUAL_BLOCK, stored, budget, threads, "the Gram matrix fits the memory budget")
+        return Plan(
+            "gram",
+            "by blocks",
+            DUAL_BLOCK,
+            stored,
+            budget,
+            threads,
+            "the Gram matrix fits the memory budget",
+        )
     reason = f"the Gram matrix would take {m * m * itemsize / 1e9:.1f} GB: kernel rows are computed when needed"
     return _checked(Plan("on the fly", "by blocks", DUAL_BLOCK, flying, budget, threads, reason))
 

@@ -31,7 +31,12 @@ MOST_LOOKS, PATIENCE = 300, 20
 
 
 def solve_hinge_by_ascent(
-    X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None = None, start: Array | None = None
+    X: Any,
+    targets: list[Target],
+    intercept: Intercept,
+    tol: float,
+    members: Array | None = None,
+    start: Array | None = None,
 ) -> list[Optimum]:
     """All targets on the same CSR rows, each until its relative gap is at most tol; `start`: coefficients y·a to begin with."""
     rows = X if members is None else X[members]
@@ -39,28 +44,41 @@ def solve_hinge_by_ascent(
     diagonal = squared_norms(rows) + constant
     begun = [None] * len(targets) if start is None else list(start)
     with announced("resting-rows"):
-        ascents = [_Ascent(rows, diagonal, constant, *given) for given in zip(targets, begun, strict=True)]
+        ascents = [
+            _Ascent(rows, diagonal, constant, *given) for given in zip(targets, begun, strict=True)
+        ]
         live = [ascent for ascent in ascents if not ascent.look(tol)]
         while live:
             check_interruption()
             goes_on = np.ones(len(live), dtype=bool)
 
-            def advance(number: int, ascents: list[_Ascent] = live, goes_on: Array = goes_on) -> None:
+            def advance(
+                number: int, ascents: list[_Ascent] = live, goes_on: Array = goes_on
+            ) -> None:
                 goes_on[number] = not ascents[number].advance(tol)
 
             run_each(advance, range(len(live)))
             tell_gap(max(ascent.best.relative for ascent in live), tol)
             live = [ascent for ascent, on in zip(live, goes_on, strict=True) if on]
-    return [replace(ascent.best, rounds=len(ascent.course), course=tuple(ascent.course)) for ascent in ascents]
+    return [
+        replace(ascent.best, rounds=len(ascent.course), course=tuple(ascent.course))
+        for ascent in ascents
+    ]
 
 
 class _Ascent:
     """One target: its coefficients and their vector, and the rows that do not rest."""
 
-    def __init__(self, rows: Any, diagonal: Array, constant: float, target: Target, start: Array | None) -> None:
+    def __init__(
+        self, rows: Any, diagonal: Array, constant: float, target: Target, start: Array | None
+    ) -> None:
         self._rows, self._diagonal, self._constant = rows, diagonal, constant
         self._labels, self._bounds = target.labels, target.bounds
-        self.dual = np.zeros(rows.shape[0]) if start is None else np.clip(target.labels * start, 0.0, target.bounds)
+        self.dual = (
+            np.zeros(rows.shape[0])
+            if start is None
+            else np.clip(target.labels * start, 0.0, target.bounds)
+        )
         self._all = np.flatnonzero(target.bounds > 0.0)
         self._random = np.random.default_rng(0)
         self._vector = np.zeros(rows.shape[1] + 1)
@@ -93,7 +111,10 @@ class _Ascent:
         """A step for each row that does not rest, in random order; the least and the largest gradient of those that may move."""
         order = self._random.permutation(self._active)
         stays, seen = np.ones(len(order), dtype=bool), np.zeros(2)
-        rows, state = self._rows, (self._labels, self._bounds, self._diagonal, self.dual, self._vector)
+        rows, state = (
+            self._rows,
+            (self._labels, self._bounds, self._diagonal, self.dual, self._vector),
+        )
         for first in range(0, len(order), STEPS_AT_ONCE):
             check_interruption()
             part = slice(first, first + STEPS_AT_ONCE)

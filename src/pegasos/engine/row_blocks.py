@@ -109,7 +109,9 @@ class Block:
         """vector·x, to which the last element of a vector that is longer than the rows is added; without `rows` as `products`."""
         if rows is None:
             return np.asarray(self.products(vector[None])[0])
-        scores: Array = (rows @ vector[: self.width].astype(rows.dtype, copy=False)).astype(np.float64, copy=False)
+        scores: Array = (rows @ vector[: self.width].astype(rows.dtype, copy=False)).astype(
+            np.float64, copy=False
+        )
         if len(vector) > self.width:
             scores += vector[-1]
         return scores
@@ -122,7 +124,11 @@ class Block:
         given = self._given() if rows is None else rows
         # a product with dense rows is contiguous along the rows, as compiled loops want it
         columns = vectors[:, : self.width]
-        scores = np.ascontiguousarray((given @ columns.T).T) if sparse.issparse(given) else columns @ given.T
+        scores = (
+            np.ascontiguousarray((given @ columns.T).T)
+            if sparse.issparse(given)
+            else columns @ given.T
+        )
         if self.shift is not None and rows is None:
             scores += (columns @ self.shift)[:, None]
         if vectors.shape[1] > self.width:
@@ -167,12 +173,17 @@ class Block:
             out[d, :d] = out[:d, d] = weights @ rows
             out[d, d] = weights.sum()
 
-    def squares_of_some(self, rows: Array | None, weights: Array, out: Array, precise: bool) -> None:
+    def squares_of_some(
+        self, rows: Array | None, weights: Array, out: Array, precise: bool
+    ) -> None:
         """The same where most weights are zero."""
         if rows is None:
             self._thin_squares(weights, out)
             return
-        scaled, d = self.buffer("scaled") if precise else self.buffer("scaled32", np.float32), self.width
+        scaled, d = (
+            self.buffer("scaled") if precise else self.buffer("scaled32", np.float32),
+            self.width,
+        )
         roots = np.empty(self.count)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             some = slice(0, scale_some(rows, weights, scaled, roots))
@@ -219,7 +230,9 @@ class RowBlocks:
     (array([60., 90.]),)
     """
 
-    def __init__(self, X: Any, members: Array | None = None, size: int | None = None, numbers: int = 0) -> None:
+    def __init__(
+        self, X: Any, members: Array | None = None, size: int | None = None, numbers: int = 0
+    ) -> None:
         if members is not None:
             X = X[members]
         if sparse.issparse(X):
@@ -231,7 +244,10 @@ class RowBlocks:
             size = min(max(numbers // self.width, 64), MOST_ROWS)
         size = size or _block_rows(self.width)
         memory = threading.local()
-        self.blocks = [Block(X, slice(k, min(k + size, self.count)), memory) for k in range(0, self.count, size)]
+        self.blocks = [
+            Block(X, slice(k, min(k + size, self.count)), memory)
+            for k in range(0, self.count, size)
+        ]
         self._pool: ThreadPoolExecutor | None = None
         self._workers = 1
         self._stack = ExitStack()
@@ -250,7 +266,9 @@ class RowBlocks:
     def sample(self, stride: int) -> RowBlocks:
         """Every stride-th row, mapped in the threads of these blocks."""
         rows = self.X[::stride]
-        few = RowBlocks(rows if sparse.issparse(rows) else np.ascontiguousarray(rows), numbers=self._numbers)
+        few = RowBlocks(
+            rows if sparse.issparse(rows) else np.ascontiguousarray(rows), numbers=self._numbers
+        )
         few._pool, few._workers = self._pool, self._workers
         return few
 
@@ -268,7 +286,9 @@ class RowBlocks:
         """work(block, *arguments), an array whose last axis is the block's rows, for all blocks: one array for all rows."""
         return np.concatenate(list(self._parts(work, arguments)), axis=-1)
 
-    def map_join(self, work: Callable[..., Any], join: Callable[[list[Any]], Any], *arguments: Any) -> Any:
+    def map_join(
+        self, work: Callable[..., Any], join: Callable[[list[Any]], Any], *arguments: Any
+    ) -> Any:
         """join of work(block, *arguments) for all blocks, in their order."""
         found = []
         for part in self._parts(work, arguments):
@@ -280,7 +300,10 @@ class RowBlocks:
         """work(0), work(1), ...: in the threads of the blocks, where a block is no part of the work."""
         if self._pool is None:
             return [work(number) for number in range(count)]
-        return [future.result() for future in [self._pool.submit(work, number) for number in range(count)]]
+        return [
+            future.result()
+            for future in [self._pool.submit(work, number) for number in range(count)]
+        ]
 
     def _parts(self, work: Callable[..., Any], arguments: Sequence[Any]) -> Iterator[Any]:
         if self._pool is None:
@@ -288,7 +311,11 @@ class RowBlocks:
             return
         # Few are done before their turn: matrices that wait for it take memory.
         yield from in_order(
-            lambda number: work(self.blocks[number], *arguments), len(self.blocks), self._pool, self._workers - 1, self._workers
+            lambda number: work(self.blocks[number], *arguments),
+            len(self.blocks),
+            self._pool,
+            self._workers - 1,
+            self._workers,
         )
 
 
@@ -303,9 +330,13 @@ def _joined(total: Part, part: Part) -> Part:
     return Part(total.sums, np.maximum(total.peaks, part.peaks))
 
 
-def batches(targets: int, rows: int, width: int, lines: int, matrix_bytes: int = MATRIX_BYTES) -> list[range]:
+def batches(
+    targets: int, rows: int, width: int, lines: int, matrix_bytes: int = MATRIX_BYTES
+) -> list[range]:
     """Targets that are solved side by side: their matrices, and so many numbers a row, fit the memory set aside for them."""
-    size = max(1, min(matrix_bytes // (8 * (width + 1) ** 2), STATE_BYTES // (8 * lines * max(1, rows))))
+    size = max(
+        1, min(matrix_bytes // (8 * (width + 1) ** 2), STATE_BYTES // (8 * lines * max(1, rows)))
+    )
     return [range(k, min(k + size, targets)) for k in range(0, targets, size)]
 
 
@@ -318,7 +349,9 @@ def workspace(targets: int, rows: int, width: int, lines: int, itemsize: int) ->
     return rows * width * itemsize + 8 * rows * (lines * together + targets) + matrices + blocks
 
 
-def trivial_optimum(target: Target, width: int, intercept: Intercept, margin: float) -> Optimum | None:
+def trivial_optimum(
+    target: Target, width: int, intercept: Intercept, margin: float
+) -> Optimum | None:
     """The answer where there is nothing to solve: no rows, or one label and a free intercept: this margin is without loss."""
     present = target.labels[target.bounds > 0.0]
     if len(present) and not (intercept is Intercept.FREE and abs(present.sum()) == len(present)):

@@ -182,7 +182,11 @@ class GramRows(DualRows):
         return self.flying.diagonal if self._K is None else self._K.diagonal().astype(np.float64)
 
     def between(self, rows: Array, columns: Any) -> Array:
-        return self.flying.between(rows, columns) if self._K is None else self._K[np.ix_(rows, columns)]
+        return (
+            self.flying.between(rows, columns)
+            if self._K is None
+            else self._K[np.ix_(rows, columns)]
+        )
 
     def add(self, index: Array, changes: Array, weights: Array) -> None:
         dense = np.flatnonzero((changes != 0).sum(axis=1) * PRODUCT_ADVANTAGE >= changes.shape[1])
@@ -209,7 +213,9 @@ class GramRows(DualRows):
             lines = gathered[: len(part)]
             np.take(self.K, index[part], axis=0, out=lines, mode="clip")
             values = np.ascontiguousarray(changes[:, part])
-            for c in range(0, self.width, TILE_COLUMNS):  # tiles of the product stay in the cache until they are added
+            for c in range(
+                0, self.width, TILE_COLUMNS
+            ):  # tiles of the product stay in the cache until they are added
                 tile = lines[:, c : c + TILE_COLUMNS]
                 added = product[:, : tile.shape[1]]
                 np.matmul(values, tile, out=added)
@@ -293,12 +299,20 @@ class KernelRows(DualRows):
     @property
     def can_be_rounded(self) -> bool:
         """Whether float32 has room for these values, and would be something else."""
-        return self.dtype == np.float64 and self.kernel.measure is not None and bool(self.diagonal.max(initial=0) <= MOST_ROUNDED)
+        return (
+            self.dtype == np.float64
+            and self.kernel.measure is not None
+            and bool(self.diagonal.max(initial=0) <= MOST_ROUNDED)
+        )
 
     def rounded(self) -> KernelRows:
         """The same kernel between rows rounded to float32: for distances around their mean, where float32 has most digits."""
         pairs = None if self._pairs is None else self._pairs.rounded()
-        if self.kernel.measure in ("squared", "manhattan") and pairs is None and not sparse.issparse(self.X):
+        if (
+            self.kernel.measure in ("squared", "manhattan")
+            and pairs is None
+            and not sparse.issparse(self.X)
+        ):
             found = KernelRows(self.kernel, (self.X - self.X.mean(axis=0)).astype(np.float32))
         else:
             found = KernelRows(self.kernel, self.X.astype(np.float32))
@@ -308,7 +322,9 @@ class KernelRows(DualRows):
 
     def doubled(self) -> KernelRows:
         """The same kernel between the same rows in float64."""
-        return self if self.dtype == np.float64 else KernelRows(self.kernel, self.X.astype(np.float64))
+        return (
+            self if self.dtype == np.float64 else KernelRows(self.kernel, self.X.astype(np.float64))
+        )
 
     def some(self, index: Array) -> KernelRows:
         """The same kernel between some of the rows."""
@@ -364,7 +380,11 @@ class KernelRows(DualRows):
             def work(_: slice, columns: slice, rows: Array = rows, values: Array = values) -> None:
                 weights[:, columns] += values @ self.passing(rows, columns)
 
-            run_blocks(column_tiles(len(rows), self.width, COMPUTED_COLUMNS), work, most_workers=self.most_workers)
+            run_blocks(
+                column_tiles(len(rows), self.width, COMPUTED_COLUMNS),
+                work,
+                most_workers=self.most_workers,
+            )
 
     def _add_from_shared(self, base: Array, used: Array, changes: Array, weights: Array) -> None:
         values = np.ascontiguousarray(changes[:, used])

@@ -31,7 +31,17 @@ PERCEPTRON, PEGASOS, SDCA = Rule(_PERCEPTRON), Rule(_PEGASOS), Rule(_SDCA, reads
 
 
 @compiled
-def change(rule: int, loss: int, s: float, y: float, own: float, kii: float, t: float, param: float, weight: float) -> float:
+def change(
+    rule: int,
+    loss: int,
+    s: float,
+    y: float,
+    own: float,
+    kii: float,
+    t: float,
+    param: float,
+    weight: float,
+) -> float:
     """The change of A[i] that the rule answers."""
     ys = y * s
     if rule == _PEGASOS:

@@ -30,7 +30,9 @@ def sample_of(count: int, size: int) -> Array:
     return np.sort(np.random.default_rng(0).permutation(count)[:size])
 
 
-def foretold(rows: GramRows | KernelRows, targets: list[Target], intercept: Intercept, memory: int) -> Array:
+def foretold(
+    rows: GramRows | KernelRows, targets: list[Target], intercept: Intercept, memory: int
+) -> Array:
     """Coefficients y·a to begin with, targets x rows."""
     sample = sample_of(rows.count, max(LEAST_SAMPLE, rows.count // ONE_IN))
     few = rows.some(sample)
@@ -38,7 +40,9 @@ def foretold(rows: GramRows | KernelRows, targets: list[Target], intercept: Inte
     start = foretold(few, samples, intercept, memory) if few.count > TOO_FEW else None
     sets = WorkingSets(lines_of(few, memory), few.diagonal, intercept)
     found = sets.solve(samples, SAMPLE_GAP, start, limit=Limit(SAMPLE_ROUNDS))
-    scores = np.array([[optimum.bias] for optimum in found], dtype=rows.dtype).repeat(rows.count, axis=1)
+    scores = np.array([[optimum.bias] for optimum in found], dtype=rows.dtype).repeat(
+        rows.count, axis=1
+    )
     rows.add(sample, np.array([optimum.vector for optimum in found], dtype=rows.dtype), scores)
     return np.stack(
         [
@@ -52,4 +56,7 @@ def sampled(target: Target, sample: Array) -> Target:
     """The same λ: the sum of all C_i stays what it was."""
     bounds = target.bounds[sample]
     total = float(bounds.sum())
-    return Target(target.labels[sample], bounds * (float(target.bounds.sum()) / total) if total > 0.0 else bounds)
+    return Target(
+        target.labels[sample],
+        bounds * (float(target.bounds.sum()) / total) if total > 0.0 else bounds,
+    )

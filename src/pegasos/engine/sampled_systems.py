@@ -49,7 +49,9 @@ def workspace(rows: int, width: int) -> int:
     """Bytes that samples and their matrices take at most, beside the factors."""
     if not worth(rows, width):
         return 0
-    return FACTOR_BYTES + blas_threads() * (8 * sample_rows(rows, width) * width + 24 * (width + 1) ** 2)
+    return FACTOR_BYTES + blas_threads() * (
+        8 * sample_rows(rows, width) * width + 24 * (width + 1) ** 2
+    )
 
 
 class System(NamedTuple):
@@ -72,13 +74,17 @@ class Factor:
             lifted = matrix.copy() if lift < 1.0 else np.eye(len(matrix))
             lifted.flat[:: len(lifted) + 1] += lift
             try:
-                self.factor = linalg.cho_factor(lifted, lower=True, check_finite=False, overwrite_a=True)
+                self.factor = linalg.cho_factor(
+                    lifted, lower=True, check_finite=False, overwrite_a=True
+                )
                 break
             except linalg.LinAlgError:
                 lift = max(100.0 * lift, 1e-12)
 
     def solve(self, right: Array) -> Array:
-        return np.asarray(self.scale * linalg.cho_solve(self.factor, self.scale * right, check_finite=False))
+        return np.asarray(
+            self.scale * linalg.cho_solve(self.factor, self.scale * right, check_finite=False)
+        )
 
 
 def sampled(blocks: RowBlocks, numbers: Sequence[int], diagonals: Sequence[Array]) -> list[System]:
@@ -98,7 +104,9 @@ def _squares(blocks: RowBlocks, number: int, size: int) -> Array:
     weights = np.concatenate([block.own[number].weights for block in blocks.blocks])
     index, weights = _drawn(weights, sample_rows(blocks.count, size))
     firsts = np.searchsorted(index, [*(block.span.start for block in blocks.blocks), blocks.count])
-    rows = np.ones((len(index), size), dtype=np.float32)  # beside the features a constant one, if there is one
+    rows = np.ones(
+        (len(index), size), dtype=np.float32
+    )  # beside the features a constant one, if there is one
     for place in np.flatnonzero(np.diff(firsts)):
         block, own = blocks.blocks[place], slice(firsts[place], firsts[place + 1])
         rows[own, : block.width] = block.some(index[own] - block.span.start)
@@ -115,9 +123,15 @@ def _drawn(weights: Array, count: int) -> tuple[Array, Array]:
     order = np.sort(weights)[::-1]
     rest = order.sum() - np.concatenate([[0.0], np.cumsum(order[:count])[:-1]])
     # c = (count - capped)/(Σ of those who are not): the fewest capped for whom no other is above 1
-    with np.errstate(over="ignore"):  # where hardly anything is left for the last ones, all of them are taken
+    with np.errstate(
+        over="ignore"
+    ):  # where hardly anything is left for the last ones, all of them are taken
         scales = (count - np.arange(count)) / np.maximum(rest, np.finfo(float).tiny)
-    capped = int(np.argmax(scales * order[:count] <= 1.0)) if (scales * order[:count] <= 1.0).any() else count - 1
+    capped = (
+        int(np.argmax(scales * order[:count] <= 1.0))
+        if (scales * order[:count] <= 1.0).any()
+        else count - 1
+    )
     shares = np.minimum(1.0, scales[capped] * weights)
     sums = np.cumsum(shares)
     index = np.unique(np.minimum(np.searchsorted(sums, np.arange(count) + 0.5), len(present) - 1))
@@ -154,5 +168,7 @@ def _curve(block: Block, orders: list[tuple[int, Array]]) -> Part:
     rows = block.light()
     out = np.empty((len(orders), len(orders[0][1])))
     for j, (number, way) in enumerate(orders):
-        block.combine(rows, (block.own[number].weights * block.scores(rows, way))[None, :], out[j : j + 1])
+        block.combine(
+            rows, (block.own[number].weights * block.scores(rows, way))[None, :], out[j : j + 1]
+        )
     return Part((out,))

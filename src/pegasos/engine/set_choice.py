@@ -71,7 +71,9 @@ def mark_largest(classes: Array, able: Array, count: int, chosen: Array) -> int:
         chosen[i] |= own[i] > limit
     turn = 0
     for i in range(own.size):
-        if own[i] == limit:  # of the class that may not be taken whole some evenly spread over the rows
+        if (
+            own[i] == limit
+        ):  # of the class that may not be taken whole some evenly spread over the rows
             turn += left
             if turn >= equal:
                 turn -= equal
@@ -80,15 +82,23 @@ def mark_largest(classes: Array, able: Array, count: int, chosen: Array) -> int:
 
 
 @compiled
-def choose_rows(labels: Array, bounds: Array, c: Array, scores: Array, bias: float, gains: Array, size: int) -> Array:
+def choose_rows(
+    labels: Array, bounds: Array, c: Array, scores: Array, bias: float, gains: Array, size: int
+) -> Array:
     """The rows of a set: half of it those that would go furthest, then rows inside their box, then others, both by their gains.
 
     Of the first half those that go up are as many as those that go down: else the mean score swings from round to round.
     """
-    chosen, able, up = np.zeros(c.size, dtype=np.bool_), np.empty(c.size, dtype=np.bool_), np.empty(c.size, dtype=np.float32)
+    chosen, able, up = (
+        np.zeros(c.size, dtype=np.bool_),
+        np.empty(c.size, dtype=np.bool_),
+        np.empty(c.size, dtype=np.float32),
+    )
     for i in range(c.size):
         able[i] = c[i] < max(labels[i] * bounds[i], 0.0)
-        up[i] = labels[i] - scores[i] - bias  # small numbers where all is well: their leading bits tell them apart
+        up[i] = (
+            labels[i] - scores[i] - bias
+        )  # small numbers where all is well: their leading bits tell them apart
     ways, by_gain = classes_of(up), classes_of(gains)
     quarter = max(2, size // 2) // 2
     left = size - mark_largest(ways, able, quarter, chosen)

@@ -63,12 +63,22 @@ class Predictor:
         self.c = np.zeros(len(diagonal))
         self.scores = np.zeros(len(diagonal))
         self.gains = np.empty(len(diagonal))
-        self.bias, self.factor, self.primal, self.bound, self._most_gain = 0.0, 1.0, math.inf, -math.inf, 0.0
+        self.bias, self.factor, self.primal, self.bound, self._most_gain = (
+            0.0,
+            1.0,
+            math.inf,
+            -math.inf,
+            0.0,
+        )
         self.rounds = self.steps = self._effort = 0  # steps of the last round
         self._size, self._tol = SMALLEST_SET if len(diagonal) <= FEW_ROWS else FIRST_SET, 0.0
         self.precise = False
-        self.exact_at = -1  # the round after which the certificate was last made to hold for exact scores,
-        self.by_bound = False  # and whether these were not computed, but how far they may be was counted in
+        self.exact_at = (
+            -1
+        )  # the round after which the certificate was last made to hold for exact scores,
+        self.by_bound = (
+            False  # and whether these were not computed, but how far they may be was counted in
+        )
         self._idle = 0
         self._course: list[tuple[float, float]] = []  # after each round, as last looked at
 
@@ -92,7 +102,12 @@ class Predictor:
 
     def goes_on(self, tol: float, limit: Limit) -> bool:
         """Whether it has not arrived, and another round may help."""
-        return self.relative > tol and not self.gave_up and self.rounds < limit.rounds and self._effort < limit.effort
+        return (
+            self.relative > tol
+            and not self.gave_up
+            and self.rounds < limit.rounds
+            and self._effort < limit.effort
+        )
 
     def look(self, products: Array, tol: float) -> None:
         """The certificate at scores that follow from the coefficients; products are those without the constant feature."""
@@ -102,14 +117,21 @@ class Predictor:
             self.bias = best_bias(self.labels - self.scores, self.bounds, self.labels)
             self._judge(certified(*own, self.bias, self.gains, tol, halvings(tol)), tol)
         else:
-            self._judge(certified_at(products, self._constant, *own, self.gains, tol, halvings(tol)), tol)
+            self._judge(
+                certified_at(products, self._constant, *own, self.gains, tol, halvings(tol)), tol
+            )
 
     def _judge(self, found: tuple[float, float, float, float], tol: float) -> None:
         """What follows from the certificate that was found."""
         before, gap, self._tol = self.bound, self.relative, tol
         self.factor, self.primal, self.bound, self._most_gain = found
         self._course[self.rounds :] = [(self.primal, self.bound)]
-        if self.rounds and self.exact_at != self.rounds and not self.bound > before and not self.relative < gap:
+        if (
+            self.rounds
+            and self.exact_at != self.rounds
+            and not self.bound > before
+            and not self.relative < gap
+        ):
             self._lose_heart()
 
     def _lose_heart(self) -> None:
@@ -139,7 +161,9 @@ class Predictor:
 
     def is_uncertain_beyond(self, wanted: Array, error: float) -> bool:
         """Whether it depends on other rows, too."""
-        return is_uncertain_beyond(self.labels, self.bounds, self.scores, self.bias, self.factor, wanted, error)
+        return is_uncertain_beyond(
+            self.labels, self.bounds, self.scores, self.bias, self.factor, wanted, error
+        )
 
     @property
     def next_size(self) -> int:
@@ -169,7 +193,9 @@ class Predictor:
         own = (self.labels, self.bounds, self.c, self.scores, self._diagonal)
         work = np.empty((4, size), dtype=kernel.K.dtype)
         start_of_steps(index, places, *own, self.bias, scale, work)
-        least = scale * worth_a_step(self.primal, self.bound, self._most_gain, len(index), self._tol)
+        least = scale * worth_a_step(
+            self.primal, self.bound, self._most_gain, len(index), self._tol
+        )
         change, taken, at_once = np.zeros(size), 0, EFFORT_AT_ONCE // size
         while taken < STEPS_A_ROW * len(index):
             check_interruption()
@@ -178,18 +204,26 @@ class Predictor:
             if steps < at_once:
                 break
         before = self.c[index]
-        after, at_bound = end_of_steps(index, places, *own[:3], change, kernel.factor, work[2], work[3])
+        after, at_bound = end_of_steps(
+            index, places, *own[:3], change, kernel.factor, work[2], work[3]
+        )
         if self._free:
             top = self.labels[index] * self.bounds[index]
-            after = rebalanced(after, np.minimum(0.0, top), np.maximum(0.0, top), float(before.sum()))
+            after = rebalanced(
+                after, np.minimum(0.0, top), np.maximum(0.0, top), float(before.sum())
+            )
         self.c[index] = after
         self.rounds += 1
         self.steps = taken
         self._effort += taken * size
-        self._size = next_size(self._size, self.rounds, taken, len(index), at_bound, self.c, self.bounds)
+        self._size = next_size(
+            self._size, self.rounds, taken, len(index), at_bound, self.c, self.bounds
+        )
         return np.asarray(after - before)
 
-    def take_rounds(self, matrix: Array, rows: Array, products: Array, factor: float, square: Array, most: int) -> None:
+    def take_rounds(
+        self, matrix: Array, rows: Array, products: Array, factor: float, square: Array, most: int
+    ) -> None:
         """Whole rounds in compiled code, without a free intercept: products, and the certificate, are as after the last one.
 
         matrix  that of the kernel, of which `rows` are the training rows; square  room for the kernel of a set
@@ -211,7 +245,9 @@ class Predictor:
         bias = self.bias if self._free else self._constant * float(self.c.sum())
         scores = None if products is None else self.factor * (products + bias)
         certified = self.primal, self.bound, self.rounds, tuple(self._course)
-        return Optimum(self.factor * self.c, self.factor * bias, self.labels * self.c, *certified, scores)
+        return Optimum(
+            self.factor * self.c, self.factor * bias, self.labels * self.c, *certified, scores
+        )
 
 
 def best_bias(v: Array, bounds: Array, labels: Array) -> float:

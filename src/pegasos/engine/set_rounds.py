@@ -32,7 +32,13 @@ EFFORT_AT_ONCE, STEPS_A_ROW = 4 * 10**8, 100
 
 @partial(compiled, any_order=True)
 def survey(
-    labels: Array, bounds: Array, c: Array, scores: Array, diagonal: Array, bias: float, gains: Array
+    labels: Array,
+    bounds: Array,
+    c: Array,
+    scores: Array,
+    diagonal: Array,
+    bias: float,
+    gains: Array,
 ) -> tuple[float, float, float]:
     """‖w‖², G and the largest of the `gains`: what each coordinate's own best step gains (or would, at this intercept)."""
     squared, linear, most = 0.0, 0.0, bits_of(0.0)
@@ -49,7 +55,15 @@ def survey(
 
 @compiled
 def certified(
-    labels: Array, bounds: Array, c: Array, scores: Array, diagonal: Array, bias: float, gains: Array, tol: float, times: int
+    labels: Array,
+    bounds: Array,
+    c: Array,
+    scores: Array,
+    diagonal: Array,
+    bias: float,
+    gains: Array,
+    tol: float,
+    times: int,
 ) -> tuple[float, float, float, float]:
     """The factor t of w, F there, G and the largest gain; t is 1 where that is enough for a relative gap of tol, or w = 0."""
     squared, bound, most = survey(labels, bounds, c, scores, diagonal, bias, gains)
@@ -104,22 +118,43 @@ def is_uncertain(label: float, bound: float, score: float, factor: float, error:
 
 @compiled
 def changed_and_uncertain(
-    labels: Array, bounds: Array, c: Array, scores: Array, bias: float, factor: float, known: Array, error: float
+    labels: Array,
+    bounds: Array,
+    c: Array,
+    scores: Array,
+    bias: float,
+    factor: float,
+    known: Array,
+    error: float,
 ) -> tuple[Array, Array, Array]:
     """Rows whose coefficients are others than those known, by how much, and all rows that the certificate depends on."""
-    used, changes, wanted = np.empty(c.size, dtype=np.int64), np.empty(c.size), np.empty(c.size, dtype=np.int64)
+    used, changes, wanted = (
+        np.empty(c.size, dtype=np.int64),
+        np.empty(c.size),
+        np.empty(c.size, dtype=np.int64),
+    )
     moved = count = 0
     for i in range(c.size):
         change = c[i] - known[i]
         used[moved], changes[moved], wanted[count] = i, change, i
         moved += change != 0.0
-        count += change != 0.0 or c[i] != 0.0 or is_uncertain(labels[i], bounds[i], scores[i] + bias, factor, error)
+        count += (
+            change != 0.0
+            or c[i] != 0.0
+            or is_uncertain(labels[i], bounds[i], scores[i] + bias, factor, error)
+        )
     return used[:moved].copy(), changes[:moved].copy(), wanted[:count].copy()
 
 
 @compiled
 def is_uncertain_beyond(
-    labels: Array, bounds: Array, scores: Array, bias: float, factor: float, wanted: Array, error: float
+    labels: Array,
+    bounds: Array,
+    scores: Array,
+    bias: float,
+    factor: float,
+    wanted: Array,
+    error: float,
 ) -> bool:
     """Whether the certificate depends on other rows, too."""
     place = 0
@@ -158,7 +193,15 @@ def start_of_steps(
 
 @compiled
 def end_of_steps(
-    index: Array, places: Array, labels: Array, bounds: Array, c: Array, change: Array, factor: float, down: Array, up: Array
+    index: Array,
+    places: Array,
+    labels: Array,
+    bounds: Array,
+    c: Array,
+    change: Array,
+    factor: float,
+    down: Array,
+    up: Array,
 ) -> tuple[Array, int]:
     """Coefficients after the changes, and how many are at their bound: who ran out of room is at the bound itself."""
     after, at_bound = np.empty(index.size), 0
@@ -184,7 +227,9 @@ def worth_a_step(primal: float, bound: float, most_gain: float, rows: int, tol: 
 
 
 @compiled
-def next_size(size: int, rounds: int, steps: int, rows: int, at_bound: int, c: Array, bounds: Array) -> int:
+def next_size(
+    size: int, rounds: int, steps: int, rows: int, at_bound: int, c: Array, bounds: Array
+) -> int:
     """Rows of the next set, after so many rounds, of which the last took these steps on these rows.
 
     Who is not there soon has many rows that must move together, after many rounds all that are inside their box (and as many
@@ -246,7 +291,9 @@ class Standing(NamedTuple):
 
 
 @compiled
-def round_alone(own: Any, stored: Any, size: int, standing: Any, tol: float) -> tuple[int, int, int]:
+def round_alone(
+    own: Any, stored: Any, size: int, standing: Any, tol: float
+) -> tuple[int, int, int]:
     """A round but for its certificate, in place: the set, its pair steps, the scores. Returned are steps, rows, and at bounds."""
     labels, bounds, c, scores = own.labels, own.bounds, own.c, own.scores
     index = choose_rows(labels, bounds, c, scores, 0.0, own.gains, size)
@@ -255,11 +302,18 @@ def round_alone(own: Any, stored: Any, size: int, standing: Any, tol: float) -> 
     line, count = np.full(index.size, -1), np.zeros(1, dtype=np.int64)
     kernel = SetKernel(K, line, count, stored.values, lines, lines, stored.constant, stored.factor)
     work, change = np.empty((4, index.size), dtype=K.dtype), np.zeros(index.size, dtype=K.dtype)
-    start_of_steps(index, places, labels, bounds, c, scores, own.diagonal, 0.0, 1.0 / stored.factor, work)
-    least = worth_a_step(standing.primal, standing.bound, standing.most_gain, index.size, tol) / stored.factor
+    start_of_steps(
+        index, places, labels, bounds, c, scores, own.diagonal, 0.0, 1.0 / stored.factor, work
+    )
+    least = (
+        worth_a_step(standing.primal, standing.bound, standing.most_gain, index.size, tol)
+        / stored.factor
+    )
     most = min(STEPS_A_ROW * index.size, EFFORT_AT_ONCE // index.size)
     steps = climb_pairs(kernel, work[1], work[0], work[2], work[3], least, most, change)
-    after, at_bound = end_of_steps(index, places, labels, bounds, c, change, stored.factor, work[2], work[3])
+    after, at_bound = end_of_steps(
+        index, places, labels, bounds, c, change, stored.factor, work[2], work[3]
+    )
     moved = np.empty((1, index.size))
     for k in range(index.size):
         moved[0, k] = after[k] - c[index[k]]
@@ -273,7 +327,14 @@ def round_alone(own: Any, stored: Any, size: int, standing: Any, tol: float) -> 
 
 @compiled
 def rounds_alone(
-    own: Any, stored: Any, size: int, rounds: int, standing: Any, tol: float, times: int, course: Array
+    own: Any,
+    stored: Any,
+    size: int,
+    rounds: int,
+    standing: Any,
+    tol: float,
+    times: int,
+    course: Array,
 ) -> tuple[int, int, int, int, Any]:
     """Rounds, in place, until the gap is tol or other help is needed, at most as many as `course` has lines for their P and D.
 
@@ -285,15 +346,27 @@ def rounds_alone(
     while taken < course.shape[0]:
         steps, count, at_bound = round_alone(own, stored, useful, standing, tol)
         before = standing
-        found = certified(own.labels, own.bounds, own.c, own.scores, own.diagonal, 0.0, own.gains, tol, times)
+        found = certified(
+            own.labels, own.bounds, own.c, own.scores, own.diagonal, 0.0, own.gains, tol, times
+        )
         standing = Standing(found[0], found[1], found[2], found[3])
         course[taken, 0], course[taken, 1] = standing.primal, standing.bound
         taken += 1
         effort += steps * count
-        size = min(own.c.size, next_size(size, rounds + taken, steps, count, at_bound, own.c, own.bounds))
+        size = min(
+            own.c.size, next_size(size, rounds + taken, steps, count, at_bound, own.c, own.bounds)
+        )
         useful = useful_size(size, rounds + taken, own.c)
         gap = standing.primal - standing.bound
-        idle = not standing.bound > before.bound and not gap * before.primal < (before.primal - before.bound) * standing.primal
-        if idle or gap <= tol * standing.primal or effort >= EFFORT_AT_ONCE or useful * useful > stored.square.size:
+        idle = (
+            not standing.bound > before.bound
+            and not gap * before.primal < (before.primal - before.bound) * standing.primal
+        )
+        if (
+            idle
+            or gap <= tol * standing.primal
+            or effort >= EFFORT_AT_ONCE
+            or useful * useful > stored.square.size
+        ):
             break
     return taken, steps, size, effort, standing

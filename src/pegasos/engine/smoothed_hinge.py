@@ -39,13 +39,18 @@ PROMISED = 1e-4
 LINES = 2
 
 
-def solve_hinge_smoothed(blocks: RowBlocks, targets: list[Target], starts: list[Array], tol: float) -> list[Optimum | None]:
+def solve_hinge_smoothed(
+    blocks: RowBlocks, targets: list[Target], starts: list[Array], tol: float
+) -> list[Optimum | None]:
     """All targets on the same rows, each until its relative gap is at most tol; None for those who do not get there soon.
 
     starts  vectors to begin with, longer by one than the rows where there is a constant feature
     """
     answers: list[Optimum | None] = [None] * len(targets)
-    live = [_Path(k, start, _first_band(blocks, targets[k], start, tol)) for k, start in enumerate(starts)]
+    live = [
+        _Path(k, start, _first_band(blocks, targets[k], start, tol))
+        for k, start in enumerate(starts)
+    ]
     with announced("smoothed-hinge"):
         while live := [path for path in live if not path.hopeless]:
             orders = [(p.number, p.trial, p.taken, p.before, p.band) for p in live]
@@ -58,7 +63,9 @@ def solve_hinge_smoothed(blocks: RowBlocks, targets: list[Target], starts: list[
                 live.remove(path)
             late = [path for path in live if not path.taken]
             if late:
-                (values,), _ = blocks.map_sum(_along, targets, [(path.number, path.before) for path in late])
+                (values,), _ = blocks.map_sum(
+                    _along, targets, [(path.number, path.before) for path in late]
+                )
                 for path, losses in zip(late, values, strict=True):
                     path.shorten(losses)
             for path in live:
@@ -101,7 +108,10 @@ class _Path:
         if not self.taken:
             return
         self.vector, self.value, self.before = self.trial, square + smoothed, self.band
-        self.primal, self.bound = square + loss, total - 0.5 * float(combination[0] @ combination[0])
+        self.primal, self.bound = (
+            square + loss,
+            total - 0.5 * float(combination[0] @ combination[0]),
+        )
         self.relative = (self.primal - self.bound) / self.primal if self.primal > 0.0 else 0.0
         self.course.append((self.primal, self.bound))
         self.gradient = self.vector - combination[0]
@@ -122,7 +132,12 @@ class _Path:
         """The best of the shorter steps, with the same band."""
         trials = self.vector + STEPS[:, None] * self.move
         best = int(np.argmin(0.5 * (trials * trials).sum(axis=1) + losses))
-        self.step, self.trial, self.searched, self.band = float(STEPS[best]), trials[best], True, self.before
+        self.step, self.trial, self.searched, self.band = (
+            float(STEPS[best]),
+            trials[best],
+            True,
+            self.before,
+        )
         self.short += self.step < SHORT
 
 
@@ -133,20 +148,28 @@ def _first_band(blocks: RowBlocks, target: Target, start: Array, tol: float) -> 
     margins = labels * (np.asarray(rows @ start[: blocks.width]) + start[blocks.width :].sum())
     total = float(target.bounds.sum())
     share = float(bounds.sum()) / total if total > 0.0 else 0.0
-    return float(band_of(np.abs(1.0 - margins), margins < 1.0, bounds, tol, 0.5 * share * float(start @ start)))
+    return float(
+        band_of(
+            np.abs(1.0 - margins), margins < 1.0, bounds, tol, 0.5 * share * float(start @ start)
+        )
+    )
 
 
 def _answer(blocks: RowBlocks, target: Target, path: _Path) -> Optimum:
     dual = blocks.map_rows(_coefficients, target, path.number, path.before)
     bias = float(path.vector[-1]) if len(path.vector) > blocks.width else 0.0
     vector = path.vector[: blocks.width].copy()
-    return Optimum(vector, bias, dual, path.primal, path.bound, path.passes, tuple(path.course), smoothed=True)
+    return Optimum(
+        vector, bias, dual, path.primal, path.bound, path.passes, tuple(path.course), smoothed=True
+    )
 
 
 # The work on one block ------------------------------------------------------------------------------------------------
 
 
-def _look(block: Block, targets: list[Target], orders: list[tuple[int, Array, bool, float, float]]) -> Part:
+def _look(
+    block: Block, targets: list[Target], orders: list[tuple[int, Array, bool, float, float]]
+) -> Part:
     """At the trials of all: losses, Σ a_i y_i x_i and the matrices."""
     rows, size = block.whole(), len(orders[0][1])
     if block.own is None:
@@ -178,7 +201,14 @@ def _along(block: Block, targets: list[Target], orders: list[tuple[int, float]])
 def _coefficients(block: Block, target: Target, number: int, band: float) -> Array:
     out = np.empty(block.count)
     look(
-        block.own[number][1], np.ones(block.count), target.bounds[block.span], band, band, out, np.empty(block.count), np.zeros(4)
+        block.own[number][1],
+        np.ones(block.count),
+        target.bounds[block.span],
+        band,
+        band,
+        out,
+        np.empty(block.count),
+        np.zeros(4),
     )
     return out
 
@@ -198,7 +228,14 @@ def _smoothed(u: float, band: float) -> float:
 
 @compiled
 def look(
-    margins: Array, labels: Array, bounds: Array, before: float, band: float, out: Array, weights: Array, sums: Array
+    margins: Array,
+    labels: Array,
+    bounds: Array,
+    before: float,
+    band: float,
+    out: Array,
+    weights: Array,
+    sums: Array,
 ) -> None:
     """out: y a; weights: C/δ of the rows of the band. sums: Σ C max(0, 1 - m), Σ a, and the losses smoothed by either δ."""
     loss, total, smoothed_before, smoothed = 0.0, 0.0, 0.0, 0.0
@@ -218,12 +255,16 @@ def look(
 
 
 @compiled
-def smoothed_along(before: Array, after: Array, bounds: Array, band: float, steps: Array, sums: Array) -> None:
+def smoothed_along(
+    before: Array, after: Array, bounds: Array, band: float, steps: Array, sums: Array
+) -> None:
     """Σ C times the smoothed loss after each of these steps on the way from one place to another."""
     for k in range(steps.size):
         total = 0.0
         for i in range(bounds.size):
-            total += bounds[i] * _smoothed(1.0 - before[i] - steps[k] * (after[i] - before[i]), band)
+            total += bounds[i] * _smoothed(
+                1.0 - before[i] - steps[k] * (after[i] - before[i]), band
+            )
         sums[k] += total
 
 

@@ -89,7 +89,9 @@ class Solver:
 class PegasosSolver(Solver):
     """The predictor after t steps is V/(λ k t), or a mean of those; `average` needs all stops before it starts."""
 
-    def __init__(self, walk: Walk, lams: Array, batch: int, average: bool | float, stops: list[int]) -> None:
+    def __init__(
+        self, walk: Walk, lams: Array, batch: int, average: bool | float, stops: list[int]
+    ) -> None:
         super().__init__(walk)
         self._units = np.tile(np.asarray(lams, dtype=np.float64) * batch, len(walk.classes))
         # the mean is over the vectors after steps start+1..stop: all of them, or the last fraction
@@ -160,7 +162,14 @@ class EpochSolver(Solver):
 class PerceptronSolver(EpochSolver):
     """Epochs until a column makes no mistake; the predictor is the last vector, or the mean of all."""
 
-    def __init__(self, walk: Walk, m: int, average: bool, done: Array | None = None, steps: Array | None = None) -> None:
+    def __init__(
+        self,
+        walk: Walk,
+        m: int,
+        average: bool,
+        done: Array | None = None,
+        steps: Array | None = None,
+    ) -> None:
         super().__init__(walk, m)
         columns = len(walk.classes)
         self.average = average

@@ -49,7 +49,9 @@ def _references(arrays: list[NDArray[np.uint8]]) -> list[int]:
 
 def _unused(size: int) -> NDArray[np.uint8]:
     """Memory of at least so many bytes that nobody uses; what is kept makes way for more of it."""
-    idle = [memory for memory, count in zip(_kept, _references(_kept), strict=True) if count == _OURS]
+    idle = [
+        memory for memory, count in zip(_kept, _references(_kept), strict=True) if count == _OURS
+    ]
     enough = [memory for memory in idle if memory.size >= size]
     if enough:
         return min(enough, key=len)

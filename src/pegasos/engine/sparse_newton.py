@@ -100,7 +100,11 @@ class _Products:
     def largest(self) -> float:
         """The largest squared length of a row."""
         # of a row without numbers this is a number of the next one, which is no larger than that row
-        lengths = [np.add.reduceat(np.append(X.data**2, 0.0), X.indptr[:-1]) for _, X in self._parts if X.nnz]
+        lengths = [
+            np.add.reduceat(np.append(X.data**2, 0.0), X.indptr[:-1])
+            for _, X in self._parts
+            if X.nnz
+        ]
         return max((float(each.max()) for each in lengths), default=0.0) + self.constant
 
 
@@ -142,7 +146,9 @@ class _Descent:
         self._exact()
         vector = self._vector[: self._products.width].copy()
         bias = float(self._vector[-1]) if self._products.constant else 0.0
-        return Optimum(vector, bias, self._dual, self._primal, self._bound, steps, tuple(self.course))
+        return Optimum(
+            vector, bias, self._dual, self._primal, self._bound, steps, tuple(self.course)
+        )
 
     @property
     def _relative(self) -> float:
@@ -168,9 +174,14 @@ class _Descent:
         before, self._least = self._least, min(self._least, self._primal - self._bound)
         return self._least < (1.0 - LEAST_PROGRESS) * before
 
-    def _offer_between(self, push: Array, combined: Array, second: Array, second_combined: Array) -> None:
+    def _offer_between(
+        self, push: Array, combined: Array, second: Array, second_combined: Array
+    ) -> None:
         """The second candidate, and the one between both where the gap should be least."""
-        gaps = self._primal - self._offer(push, combined), self._primal - self._offer(second, second_combined)
+        gaps = (
+            self._primal - self._offer(push, combined),
+            self._primal - self._offer(second, second_combined),
+        )
         if min(gaps) > 0.0 and math.isfinite(sum(gaps)):
             t = gaps[0] / sum(gaps)
             self._offer((1.0 - t) * push + t * second, (1.0 - t) * combined + t * second_combined)
@@ -184,7 +195,9 @@ class _Descent:
         return bound
 
     def _value(self, vector: Array, scores: Array) -> float:
-        return 0.5 * dot(vector, vector) + float(loss_of_scores(self._labels, self._bounds, scores, 0.0))
+        return 0.5 * dot(vector, vector) + float(
+            loss_of_scores(self._labels, self._bounds, scores, 0.0)
+        )
 
     def _exact(self) -> bool:
         """The objective of the very vector, without the rounding of many steps; whether the gap is still small enough."""
@@ -223,9 +236,15 @@ class _Descent:
             if not 0.0 < bend < math.inf:
                 break
             length = height / bend
-            move, move_scores, residual = move + length * direction, move_scores + length * scores, residual - length * image
+            move, move_scores, residual = (
+                move + length * direction,
+                move_scores + length * scores,
+                residual - length * image,
+            )
             fallen = 0.5 * (dot(move, residual) - dot(move, gradient))
-            if 0.5 * dot(residual, residual) <= max(LEFT_OF_GAP * tol * self._primal, LEFT_OF_MODEL * fallen):
+            if 0.5 * dot(residual, residual) <= max(
+                LEFT_OF_GAP * tol * self._primal, LEFT_OF_MODEL * fallen
+            ):
                 break
             improved = inverse * residual
             before, height = height, dot(residual, improved)

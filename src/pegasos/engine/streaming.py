@@ -62,7 +62,12 @@ class Order:
 
 
 def solve_in_passes(
-    blocks: Passes, loss: Loss, chains: Sequence[Sequence[Column]], intercept: Intercept, tol: float, most: int = 1000
+    blocks: Passes,
+    loss: Loss,
+    chains: Sequence[Sequence[Column]],
+    intercept: Intercept,
+    tol: float,
+    most: int = 1000,
 ) -> list[list[Certified]]:
     """All columns, each until its relative gap is at most tol; every pass serves all that are under way (see `follow`)."""
     square = blocks.width <= MOST_FEATURES
@@ -73,7 +78,9 @@ def solve_in_passes(
         return make(column, blocks.width, loss, intercept, tol, before)
 
     def serve(paths: list[_Path]) -> None:
-        part = blocks.map_sum(_look, loss.linear_dual, [path.order() for path in paths], sides, square)
+        part = blocks.map_sum(
+            _look, loss.linear_dual, [path.order() for path in paths], sides, square
+        )
         for path, *own in zip(paths, *part.sums, strict=True):
             path.arrive(*own)
 
@@ -84,7 +91,13 @@ class _Path:
     """Where one predictor stands: its vector (the intercept last, if there is one), the direction, and the best pair so far."""
 
     def __init__(
-        self, column: Column, width: int, loss: Loss, intercept: Intercept, tol: float, before: _Path | None = None
+        self,
+        column: Column,
+        width: int,
+        loss: Loss,
+        intercept: Intercept,
+        tol: float,
+        before: _Path | None = None,
     ) -> None:
         self.column, self.width, self.tol = column, width, tol
         self.hinge = loss.linear_dual
@@ -93,7 +106,9 @@ class _Path:
         if self.free:
             self.diagonal[-1] = 0.0
         self.vector = self.move = self.best = np.zeros(len(self.diagonal))
-        self.mu = self.aim = column.unit * sum(column.sides) / max(1, column.rows) if self.hinge else 0.0
+        self.mu = self.aim = (
+            column.unit * sum(column.sides) / max(1, column.rows) if self.hinge else 0.0
+        )
         self.fall, self.guess, self.last = FALL, 1.0, LAST
         self.primal, self.bound = np.inf, -np.inf
         self.course: list[tuple[float, float]] = []
@@ -102,7 +117,9 @@ class _Path:
         if self.trivial:  # no rows, or one label and a free intercept: this margin is without loss
             self.best = self.best.copy()
             if self.free:
-                self.best[-1] = (1.0 if self.hinge else 800.0) * (1.0 if column.sides[0] > 0.0 else -1.0)
+                self.best[-1] = (1.0 if self.hinge else 800.0) * (
+                    1.0 if column.sides[0] > 0.0 else -1.0
+                )
             self.primal = self.bound = 0.0
         elif before is not None:
             self._begin_at(before)
@@ -126,14 +143,18 @@ class _Path:
         precise = self.width < WIDE or self.relative < 1e-3 or self.since > 3
         return Order(self.column, vectors, self.mu, self.aim, steps, precise)
 
-    def arrive(self, sums: Array, values: Array, combinations: Array, matrix: Array | None = None) -> None:
+    def arrive(
+        self, sums: Array, values: Array, combinations: Array, matrix: Array | None = None
+    ) -> None:
         """What the pass has told: the pair of the new point, and whether the guessed step is taken."""
         first = not self.course
         new = self.vector + self.guess * self.move
         self._judge(new, sums, combinations)
         best = self.guess
         if not first:
-            values = values + [self._squared(self.vector + step * self.move) for step in (*STEPS, self.guess)]
+            values = values + [
+                self._squared(self.vector + step * self.move) for step in (*STEPS, self.guess)
+            ]
             start, lowest = float(values[0]), int(np.argmin(values))
             best = float(STEPS[lowest]) if lowest < len(STEPS) else self.guess
             if start - values[-1] < GOOD_SHARE * (start - values[lowest]) - 1e-13 * abs(start):
@@ -154,13 +175,19 @@ class _Path:
         self.move = system.solve(-gradient)
         if self.hinge:
             decrement = np.sqrt(max(0.0, -float(gradient @ self.move)) / self.mu)
-            near = decrement < (max(NEAR, NEAR_SHARE * np.sqrt(self.column.rows)) if self.relative > LARGE_GAP else NEAR)
+            near = decrement < (
+                max(NEAR, NEAR_SHARE * np.sqrt(self.column.rows))
+                if self.relative > LARGE_GAP
+                else NEAR
+            )
             if not first and best >= 1.0 and near:
                 self.fall = max(0.5 * self.fall, FALL)
             elif not first and best < 0.5:
                 self.fall = min(1.5 * self.fall, SLOW_FALL)
             floor = self.last * self.tol * self.primal / self.column.rows
-            if self.mu <= floor and decrement < 1.0:  # at the end of the path, and not there: the path goes on
+            if (
+                self.mu <= floor and decrement < 1.0
+            ):  # at the end of the path, and not there: the path goes on
                 self.last *= FALL
             if near:
                 self.aim = max(self.fall * self.mu, min(self.mu, floor))
@@ -178,7 +205,10 @@ class _Path:
             self.primal, self.best = primal, new
         lines = 2 if self.free else 1
         for place, start in ((1, NEW), (1 + lines, TANGENT)):
-            self.bound = max(self.bound, self._bound(sums[start : start + 4], combinations[place : place + lines]))
+            self.bound = max(
+                self.bound,
+                self._bound(sums[start : start + 4], combinations[place : place + lines]),
+            )
         self.course.append((self.primal, self.bound))
         self.since = 0 if self.relative < before else self.since + 1
 
@@ -200,7 +230,9 @@ class _Path:
 
     def certified(self) -> Certified:
         bias = float(self.best[-1]) if len(self.best) > self.width else 0.0
-        return Certified(self.best[: self.width].copy(), bias, self.primal, self.bound, tuple(self.course))
+        return Certified(
+            self.best[: self.width].copy(), bias, self.primal, self.bound, tuple(self.course)
+        )
 
 
 class _WidePath(_Path):
@@ -238,18 +270,32 @@ def _look(block: Block, hinge: bool, orders: list[Order], sides: int, square: bo
     """One pass over a block: sums, values along the direction, combinations and (square) matrices of all orders."""
     codes = block.own[0]
     size, lines = orders[0].vectors.shape[1], FIRST + 2 * sides
-    sums, values = np.zeros((len(orders), SUMS)), np.zeros((len(orders), max(len(order.steps) for order in orders)))
+    sums, values = (
+        np.zeros((len(orders), SUMS)),
+        np.zeros((len(orders), max(len(order.steps) for order in orders))),
+    )
     combinations = np.empty((len(orders), lines - RIGHT, size))
     matrices = np.empty((len(orders), size, size) if square else 0)
     out = np.empty((lines, block.count))
     look = streaming_rows.look_hinge if hinge else streaming_rows.look_logistic
     vectors = np.concatenate([order.vectors for order in orders])
-    rows = block.rows() if square and not block.thin else None  # whole rows, or what is stored of them
+    rows = (
+        block.rows() if square and not block.thin else None
+    )  # whole rows, or what is stored of them
     scores = block.products(vectors, rows)
     with announced("streaming-hinge" if hinge else "streaming-logistic"):
         for j, order in enumerate(orders):
             column, weights = order.column, order.column.weights(*block.own)
-            given = (column.code, column.unit, codes, weights, scores[3 * j : 3 * j + 3], order.mu, order.aim, order.steps)
+            given = (
+                column.code,
+                column.unit,
+                codes,
+                weights,
+                scores[3 * j : 3 * j + 3],
+                order.mu,
+                order.aim,
+                order.steps,
+            )
             look(*given, sides, out, sums[j], values[j])
             block.combine(rows, out[RIGHT:], combinations[j])
             if square:

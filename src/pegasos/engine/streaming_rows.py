@@ -31,12 +31,16 @@ TOGETHER, LEAST, MOST = 16, 1e-250, 1e250
 
 
 @partial(compiled, any_order=True)
-def corner_values(bounds: Array, below: Array, change: Array, corner: Array, aim: float, step: float) -> float:
+def corner_values(
+    bounds: Array, below: Array, change: Array, corner: Array, aim: float, step: float
+) -> float:
     """Σ (C ξ - μ log(s + ξ)) after a step, up to a constant; below: 1 - m before it, corner: 2 μ/C."""
     total = 0.0
     for i in range(bounds.size):
         missing = below[i] - step * change[i]
-        total += bounds[i] * (corner[i] + missing + math.sqrt(missing * missing + corner[i] * corner[i]))
+        total += bounds[i] * (
+            corner[i] + missing + math.sqrt(missing * missing + corner[i] * corner[i])
+        )
     logarithms = 0.0
     for start in range(0, bounds.size, TOGETHER):
         stop, product = min(start + TOGETHER, bounds.size), 1.0
@@ -48,12 +52,16 @@ def corner_values(bounds: Array, below: Array, change: Array, corner: Array, aim
         else:
             for i in range(start, stop):
                 missing = below[i] - step * change[i]
-                logarithms += math.log(corner[i] + math.sqrt(missing * missing + corner[i] * corner[i]))
+                logarithms += math.log(
+                    corner[i] + math.sqrt(missing * missing + corner[i] * corner[i])
+                )
     return 0.5 * total - aim * logarithms
 
 
 @partial(compiled, any_order=True)
-def soft_values(bounds: Array, margins: Array, change: Array, scratch: Array, smallest: float, step: float) -> float:
+def soft_values(
+    bounds: Array, margins: Array, change: Array, scratch: Array, smallest: float, step: float
+) -> float:
     """Σ C log(1 + exp(-m)) after a step."""
     total = 0.0
     for i in range(bounds.size):
@@ -128,10 +136,22 @@ def look_hinge(
         out[line, i] = y * a
         out[WEIGHT, i] = a * t / (s * t + xi * a)
         out[RIGHT, i] = y * (t - a) / (s * t + xi * a)
-        kept[0, present], kept[1, present], kept[2, present], kept[3, present] = bound, 1.0 - margin, change, 2.0 * aim / bound
+        kept[0, present], kept[1, present], kept[2, present], kept[3, present] = (
+            bound,
+            1.0 - margin,
+            change,
+            2.0 * aim / bound,
+        )
         present += 1
     for k in range(steps.size):
-        values[k] += corner_values(kept[0, :present], kept[1, :present], kept[2, :present], kept[3, :present], aim, steps[k])
+        values[k] += corner_values(
+            kept[0, :present],
+            kept[1, :present],
+            kept[2, :present],
+            kept[3, :present],
+            aim,
+            steps[k],
+        )
 
 
 @compiled
@@ -174,4 +194,11 @@ def look_logistic(
         kept[0, present], kept[1, present], kept[2, present] = bound, margin, change
         present += 1
     for k in range(steps.size):
-        values[k] += soft_values(kept[0, :present], kept[1, :present], kept[2, :present], kept[3, :present], _SMALLEST, steps[k])
+        values[k] += soft_values(
+            kept[0, :present],
+            kept[1, :present],
+            kept[2, :present],
+            kept[3, :present],
+            _SMALLEST,
+            steps[k],
+        )

@@ -19,7 +19,9 @@ TILE_ROWS, COLUMNS_AT_ONCE = 2 * GATHERED_ROWS, 8
 FEW_VALUES = 2**17
 
 
-def scores_by_symmetry(rows: KernelRows, index: Array, coefficients: Array, places: Array | None = None) -> Array:
+def scores_by_symmetry(
+    rows: KernelRows, index: Array, coefficients: Array, places: Array | None = None
+) -> Array:
     """coefficients·K[index] of all rows, or of these places, (vectors x rows), in float64; `index` are different rows.
 
     A job takes a column of tiles. Within `index` it has those tiles only that lie above the diagonal, and what they mean for the

@@ -57,7 +57,9 @@ def pairs(rows: Any, weights: Array, out: Array) -> Array:
 
 
 @compiled
-def _add_pairs(ends: Array, columns: Array, values: Array, weights: Array, out: Array, sums: Array) -> None:
+def _add_pairs(
+    ends: Array, columns: Array, values: Array, weights: Array, out: Array, sums: Array
+) -> None:
     """The lower half of the matrix: every pair of stored numbers of a row, once."""
     for i in range(weights.size):
         for p in range(ends[i], ends[i + 1]):
@@ -70,4 +72,6 @@ def _add_pairs(ends: Array, columns: Array, values: Array, weights: Array, out: 
                 elif other > column:
                     out[other, column] += product
                 else:
-                    out[column, column] += product if p == q else 2.0 * product  # a column that a row stores twice
+                    out[column, column] += (
+                        product if p == q else 2.0 * product
+                    )  # a column that a row stores twice

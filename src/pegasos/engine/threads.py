@@ -38,7 +38,9 @@ def blas_threads() -> int:
     ...     blas_threads()
     1
     """
-    return _ours.get() or max(1, min((library.num_threads or 1 for library in _controller().lib_controllers), default=1))
+    return _ours.get() or max(
+        1, min((library.num_threads or 1 for library in _controller().lib_controllers), default=1)
+    )
 
 
 @contextmanager
@@ -122,12 +124,17 @@ def _set_threads(numbers: list[int]) -> None:
 
 
 def run_blocks(
-    blocks: Sequence[tuple[slice, slice]], work: Callable[[slice, slice], None], most_workers: int | None = None
+    blocks: Sequence[tuple[slice, slice]],
+    work: Callable[[slice, slice], None],
+    most_workers: int | None = None,
 ) -> None:
     """Call work(rows, columns) for all blocks, on as many threads as BLAS may use; BLAS is held to one meanwhile.
 
     >>> done = []
-    >>> run_blocks([(slice(0, 2), slice(0, 3))], lambda rows, columns: done.append((rows.stop, columns.stop)))
+    >>> run_blocks(
+    ...     [(slice(0, 2), slice(0, 3))],
+    ...     lambda rows, columns: done.append((rows.stop, columns.stop)),
+    ... )
     >>> done
     [(2, 3)]
     """
@@ -141,7 +148,9 @@ def run_blocks(
             _run_together(iter(blocks), work, workers)
 
 
-def _run_together(blocks: Iterator[tuple[slice, slice]], work: Callable[[slice, slice], None], workers: int) -> None:
+def _run_together(
+    blocks: Iterator[tuple[slice, slice]], work: Callable[[slice, slice], None], workers: int
+) -> None:
     """This thread and others take block after block; the first error ends all, and so does Ctrl-C, after the blocks under way."""
     lock = threading.Lock()
     errors: list[BaseException] = []
@@ -179,7 +188,9 @@ def _run_together(blocks: Iterator[tuple[slice, slice]], work: Callable[[slice, 
         raise errors[0]
 
 
-def run_each(work: Callable[[int], None], numbers: Sequence[int], most_workers: int | None = None) -> None:
+def run_each(
+    work: Callable[[int], None], numbers: Sequence[int], most_workers: int | None = None
+) -> None:
     """Call work(number) for all numbers, on as many threads as BLAS may use.
 
     >>> found = [0, 0]
@@ -191,7 +202,9 @@ def run_each(work: Callable[[int], None], numbers: Sequence[int], most_workers: 
     run_blocks(blocks, lambda rows, _: work(rows.start), most_workers)
 
 
-def run_repeatedly(work: Callable[[int], bool], numbers: Sequence[int], most_workers: int | None = None) -> None:
+def run_repeatedly(
+    work: Callable[[int], bool], numbers: Sequence[int], most_workers: int | None = None
+) -> None:
     """Call work(number) again and again until it answers False, for all numbers, on as many threads as BLAS may use.
 
     A number stays with its thread: what its last turn has read may still be in the cache. An error ends the turns of all.
@@ -220,7 +233,9 @@ def run_repeatedly(work: Callable[[int], bool], numbers: Sequence[int], most_wor
         failed.set()
 
 
-def in_order(work: Callable[[int], Any], count: int, pool: Executor, helpers: int, ahead: int) -> Iterator[Any]:
+def in_order(
+    work: Callable[[int], Any], count: int, pool: Executor, helpers: int, ahead: int
+) -> Iterator[Any]:
     """work(0), work(1), ... in this order, done by this thread and helpers from the pool, at most `ahead` before their turn.
 
     A helper is woken once for all of the work: waking one for each piece takes as long as a piece of few thousand rows.

@@ -26,17 +26,25 @@ def _transpose_square(typing: Any, source: Any, i: Any, j: Any, target: Any) -> 
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place, byte = ir.IntType(64), ir.IntType(8).as_pointer()
-        arrays = [context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 3)]
+        arrays = [
+            context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 3)
+        ]
         size = context.get_abi_sizeof(arrays[0].data.type.pointee)
         lanes = LINE // size
         vector = ir.VectorType(arrays[0].data.type.pointee, lanes)
 
         def vector_at(array: Any, row: Any, r: int, column: Any) -> Any:
             above = builder.mul(builder.add(row, place(r)), builder.extract_value(array.strides, 0))
-            where = builder.gep(builder.bitcast(array.data, byte), [builder.add(above, builder.mul(column, place(size)))])
+            where = builder.gep(
+                builder.bitcast(array.data, byte),
+                [builder.add(above, builder.mul(column, place(size)))],
+            )
             return builder.bitcast(where, vector.as_pointer())
 
-        vectors = [builder.load(vector_at(arrays[0], arguments[1], r, arguments[2]), align=size) for r in range(lanes)]
+        vectors = [
+            builder.load(vector_at(arrays[0], arguments[1], r, arguments[2]), align=size)
+            for r in range(lanes)
+        ]
         bit = lanes // 2
         while bit:
             first = [k - bit + lanes if k & bit else k for k in range(lanes)]
@@ -44,7 +52,9 @@ def _transpose_square(typing: Any, source: Any, i: Any, j: Any, target: Any) -> 
             for r in (r for r in range(lanes) if not r & bit):
                 pair = vectors[r], vectors[r + bit]
                 for k, chosen in ((r, first), (r + bit, second)):
-                    vectors[k] = builder.shuffle_vector(*pair, ir.Constant(ir.VectorType(ir.IntType(32), lanes), chosen))
+                    vectors[k] = builder.shuffle_vector(
+                        *pair, ir.Constant(ir.VectorType(ir.IntType(32), lanes), chosen)
+                    )
             bit //= 2
         for r, each in enumerate(vectors):
             builder.store(each, vector_at(arrays[1], arguments[2], r, arguments[1]), align=size)

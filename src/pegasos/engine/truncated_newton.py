@@ -58,7 +58,9 @@ def solve_logistic_iteratively(
     if not targets:
         return []
     space = FunctionSpace(rows, members, 1.0 if intercept is Intercept.AUGMENTED else 0.0)
-    states = [State.make(k, target, intercept is Intercept.FREE) for k, target in enumerate(targets)]
+    states = [
+        State.make(k, target, intercept is Intercept.FREE) for k, target in enumerate(targets)
+    ]
     systems = Systems(space, len(targets))
     with announced("newton-float64"):
         fresh = [state for state in states if not state.trivial]
@@ -111,7 +113,11 @@ def _take_start(space: FunctionSpace, states: list[State], start: Array) -> None
         if 0 < length < math.inf:
             state.center()
             t = state.line_search(scores, 0.0, length)
-            state.coefficients, state.scores, state.whole_step = t * direction, t * scores, direction
+            state.coefficients, state.scores, state.whole_step = (
+                t * direction,
+                t * scores,
+                direction,
+            )
     _look(space, states, 0.0, 0)
 
 
@@ -152,10 +158,14 @@ def _move(systems: Systems, states: list[State], tol: float) -> None:
         states[0].free,
     )
     systems.solve(system, np.array([state.number for state in states]))
-    for state, step, scores, shift in zip(states, *system.steps(np.arange(len(states))), strict=True):
+    for state, step, scores, shift in zip(
+        states, *system.steps(np.arange(len(states))), strict=True
+    ):
         if not dot(state.rest, scores) > 0:  # no way down, by rounding: the gradient is one
             step, scores, shift = state.rest, state.rest_scores, 0.0
-        t = state.line_search(scores + shift, dot(state.coefficients, scores), max(0.0, dot(step, scores)))
+        t = state.line_search(
+            scores + shift, dot(state.coefficients, scores), max(0.0, dot(step, scores))
+        )
         state.whole_step = state.coefficients + step
         state.coefficients = state.coefficients + t * step
         state.scores = state.scores + t * scores

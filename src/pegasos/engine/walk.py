@@ -56,13 +56,25 @@ class Walk:
         diagonal = rows.diagonal + method.constant * method.constant
         self._problem = Problem(codes.astype(np.int64), weights.astype(np.float64), diagonal)
         sorted_params = np.asarray(params, dtype=np.float64)[self._order]
-        sorted_radius = np.zeros_like(sorted_params) if radius is None else np.asarray(radius, float)[self._order]
+        sorted_radius = (
+            np.zeros_like(sorted_params)
+            if radius is None
+            else np.asarray(radius, float)[self._order]
+        )
         self._columns = self._new_columns(sorted_params, sorted_radius)
         self._block_size = method.batch * max(1, (ROW_CHUNK if by_rows else block) // method.batch)
-        self._first = self._done = self._size = 0  # the block's first example in the draws, how many are walked, its size
+        self._first = self._done = self._size = (
+            0  # the block's first example in the draws, how many are walked, its size
+        )
         self._cross: Array = read_only(np.empty((0, 0), dtype=rows.dtype))
         codes_of = (method.rule.code, method.loss.code, method.batch, float(method.constant))
-        switches = (method.projecting, method.averaging, method.tracking, rows.dual, method.rule.reads_own)
+        switches = (
+            method.projecting,
+            method.averaging,
+            method.tracking,
+            rows.dual,
+            method.rule.reads_own,
+        )
         self._mode = Mode(*codes_of, *switches)
 
     # -- arrays ------------------------------------------------------------------------------------------------------
@@ -83,7 +95,9 @@ class Walk:
             active = most
             codes[:], low[:] = np.repeat(self.classes, count), np.tile(np.arange(count), classes)
             high[:] = low + 1
-        return Columns(np.array([active]), codes, low, high, np.zeros(most, dtype=np.bool_), params, radius)
+        return Columns(
+            np.array([active]), codes, low, high, np.zeros(most, dtype=np.bool_), params, radius
+        )
 
     @cached_property
     def _state(self) -> State:
@@ -150,7 +164,9 @@ class Walk:
             empty = np.zeros(0, dtype=np.int32)
             arrays = X, np.zeros(0, dtype=dtype), empty, empty
         matrices = Matrices(*(read_only(array) for array in arrays))
-        walk_rows(self.step + 1, self._mode, matrices, self._problem, self._columns, self._state, block)
+        walk_rows(
+            self.step + 1, self._mode, matrices, self._problem, self._columns, self._state, block
+        )
         self.step += size // batch
 
     def _walk_block(self, until: int) -> None:
@@ -159,7 +175,17 @@ class Walk:
             self._open_block()
         last = min(self._size, (until - self.origin) * batch - self._first)
         matrix = (self._cross, self.rows.stored)
-        walk_block(self._done, last, self.step + 1, self._mode, *matrix, self._problem, self._columns, self._state, self._block)
+        walk_block(
+            self._done,
+            last,
+            self.step + 1,
+            self._mode,
+            *matrix,
+            self._problem,
+            self._columns,
+            self._state,
+            self._block,
+        )
         self.step += (last - self._done) // batch
         self._done = last
         if last == self._size:
@@ -181,7 +207,9 @@ class Walk:
         block.clocked[:] = 0
         if size > batch or self.method.projecting:
             # from a stored matrix the compiled code picks the entries that it needs
-            self._cross = self.rows.K if self.rows.stored else read_only(self.rows.cross(block.drawn))
+            self._cross = (
+                self.rows.K if self.rows.stored else read_only(self.rows.cross(block.drawn))
+            )
 
     def _close_block(self) -> None:
         active, block, state = self.active, self._block, self._state
@@ -293,7 +321,12 @@ class Walk:
         vectors, bias = self.vectors()
         state, active = self._state, self.active
         frozen = self._columns.frozen[:active].copy()
-        saved: dict[str, Any] = {"step": self.step, "vectors": vectors, "bias": bias, "frozen": frozen}
+        saved: dict[str, Any] = {
+            "step": self.step,
+            "vectors": vectors,
+            "bias": bias,
+            "frozen": frozen,
+        }
         if self.method.rule.reads_own:
             saved["coefficients"] = state.coefficients[:active].copy()
         if self.method.averaging:

@@ -97,7 +97,9 @@ def _modulo(value: float, error: float, step: float, step_error: float) -> tuple
 
 
 @compiled
-def _refined(step: float, error: float, distances: Array, tolerance: float) -> tuple[float, float, float, float]:
+def _refined(
+    step: float, error: float, distances: Array, tolerance: float
+) -> tuple[float, float, float, float]:
     """The step in more digits, and what is left of a distance that is not a multiple of it (-1: none is), with errors.
 
     The larger a multiple, the more digits it tells; each that is looked at is at most twice the one before, or the next one.
@@ -148,7 +150,10 @@ def whole_numbers(matrices: list[Array]) -> tuple[list[Array], float] | None:
     least, largest = float(min(low for low, _ in ends)), float(max(high for _, high in ends))
     if not largest - least <= MOST_STEPS * grid.step:
         return None
-    below, above = round((least - grid.origin) / grid.step), round((largest - grid.origin) / grid.step)
+    below, above = (
+        round((least - grid.origin) / grid.step),
+        round((largest - grid.origin) / grid.step),
+    )
     origin = grid.origin + grid.step * ((below + above + 1) // 2)
     kind = np.int8 if above - below < 2**8 else np.int16
     found = [_converted(X, origin, grid, kind) for X in matrices]
@@ -166,5 +171,7 @@ def _converted(X: Array, origin: float, grid: Grid, kind: Any) -> Array | None:
 
     step = max(1, NUMBERS_AT_ONCE // X.shape[1])
     with announced("whole-numbers", X.dtype, whole.dtype):
-        run_blocks([(slice(start, start + step), slice(0, 0)) for start in range(0, len(X), step)], work)
+        run_blocks(
+            [(slice(start, start + step), slice(0, 0)) for start in range(0, len(X), step)], work
+        )
     return whole if max(beside) <= grid.tolerance else None

@@ -46,7 +46,11 @@ class _Run:
 
     def astray(self, going: list[int], tol: float) -> bool:
         """Whether rounded lines do not lead to the optimum, as exact scores have just shown once more."""
-        wrong = [one for one in (self.predictors[j] for j in going) if one.exact_at == one.rounds and one.relative > tol]
+        wrong = [
+            one
+            for one in (self.predictors[j] for j in going)
+            if one.exact_at == one.rounds and one.relative > tol
+        ]
         self.returns += bool(wrong)
         return self.returns > MOST_RETURNS or any(predictor.gave_up for predictor in wrong)
 
@@ -61,7 +65,9 @@ class WorkingSets:
     diagonal  K_ii of all rows, without the constant feature; members  the training rows (None: all)
     """
 
-    def __init__(self, lines: Lines, diagonal: Array, intercept: Intercept, members: Array | None = None) -> None:
+    def __init__(
+        self, lines: Lines, diagonal: Array, intercept: Intercept, members: Array | None = None
+    ) -> None:
         self._lines, self._diagonal, self._all = lines, diagonal, members is None
         self._rows = np.arange(len(diagonal)) if members is None else members
         self._constant = 1.0 if intercept is Intercept.AUGMENTED else 0.0
@@ -69,7 +75,9 @@ class WorkingSets:
         # of the kernel within sets, so that float32's range does not matter
         self._factor = 1.0 / (float(diagonal[self._rows].max(initial=0.0)) + self._constant or 1.0)
         self._known: dict[int, tuple[Array, Array]] = {}
-        self._mixed: set[int] = set()  # names whose scores are no longer those of rounded lines alone
+        self._mixed: set[int] = (
+            set()
+        )  # names whose scores are no longer those of rounded lines alone
 
     @property
     def lines(self) -> Lines:
@@ -99,7 +107,8 @@ class WorkingSets:
             self._solve(run, Followers(targets, 0.0 if self._free else MOST_BEYOND), tol, limit)
         self._known |= {name: (predictors[j].c, scores[j]) for j, name in enumerate(names)}
         return [
-            predictor.optimum(None if self._lines.rounded else own) for predictor, own in zip(predictors, scores, strict=True)
+            predictor.optimum(None if self._lines.rounded else own)
+            for predictor, own in zip(predictors, scores, strict=True)
         ]
 
     def _solve(self, run: _Run, followers: Followers, tol: float, limit: Limit) -> None:
@@ -147,8 +156,12 @@ class WorkingSets:
             return
         used = np.flatnonzero(changes.any(axis=0))
         # of few rows exact scores are cheaper in the end, when the others' do not matter
-        exactly = run.exact is not None and len(used) > EXACT_START * len(self._rows) and not self._known
-        added = self._lines.scores_of(self._rows[used], np.ascontiguousarray(changes[:, used]), rounded=not exactly)
+        exactly = (
+            run.exact is not None and len(used) > EXACT_START * len(self._rows) and not self._known
+        )
+        added = self._lines.scores_of(
+            self._rows[used], np.ascontiguousarray(changes[:, used]), rounded=not exactly
+        )
         run.scores[who] += added
         if exactly and run.exact is not None:
             run.exact.know(who, run.start[who], added)
@@ -178,7 +191,11 @@ class WorkingSets:
         for j in arrived:
             predictors[j].exact_at = predictors[j].rounds
         # the bound is for scores all of whose parts come from the same rounded lines
-        doubtful = [j for j in arrived if run.names[j] in self._mixed or not predictors[j].holds(self._lines.error, tol)]
+        doubtful = [
+            j
+            for j in arrived
+            if run.names[j] in self._mixed or not predictors[j].holds(self._lines.error, tol)
+        ]
         self._mixed.update(run.names[j] for j in doubtful)
         if doubtful:
             run.exact.settle(predictors, doubtful, run.scores, lambda j: self._look(run, j, tol))
@@ -188,7 +205,9 @@ class WorkingSets:
         self._lines, run.exact = self._lines.unrounded(), None
         self._known.clear()
         run.scores[:] = 0.0
-        self._lines.add(self._rows, np.stack([predictor.c for predictor in run.predictors]), run.scores)
+        self._lines.add(
+            self._rows, np.stack([predictor.c for predictor in run.predictors]), run.scores
+        )
         for j, predictor in enumerate(run.predictors):
             predictor.take_heart()
             self._look(run, j, tol)
@@ -199,7 +218,9 @@ class WorkingSets:
         check_interruption()
         alike = _alike(run.predictors, late)
         rows = self._common_rows(run, late) if len(alike) >= LEAST_CLASSES else None
-        few = len(late) > 1 or len(self._diagonal) <= FEW_ROWS  # on few rows other threads are no help for one predictor
+        few = (
+            len(late) > 1 or len(self._diagonal) <= FEW_ROWS
+        )  # on few rows other threads are no help for one predictor
         if rows is None and self._lines.independent and len(alike) == len(late) and few:
             self._go_alone(run, late, tol, limit)
             return
@@ -222,13 +243,18 @@ class WorkingSets:
             predictor, products = run.predictors[j], run.scores[j : j + 1]
             if self._free:
                 rows = predictor.choose()
-                kernel = lines.within(self._rows[rows], self._constant, self._factor, predictor.kind_of_sets)
+                kernel = lines.within(
+                    self._rows[rows], self._constant, self._factor, predictor.kind_of_sets
+                )
                 change = predictor.improve(rows, np.arange(len(rows)), kernel)
                 lines.done_with(kernel)
                 lines.add(self._rows[rows], change[None], products)
                 self._look(run, j, tol)
             else:
-                square, most = lines.square(predictor.soon, predictor.kind_of_sets), limit.rounds - predictor.rounds
+                square, most = (
+                    lines.square(predictor.soon, predictor.kind_of_sets),
+                    limit.rounds - predictor.rounds,
+                )
                 predictor.take_rounds(matrix, self._rows, products, self._factor, square, most)
                 lines.give_back(square)
             tell_gap((run.predictors[j].relative for j in late), tol)
@@ -238,7 +264,9 @@ class WorkingSets:
 
     def _common_rows(self, run: _Run, late: list[int]) -> Array | None:
         predictors = [run.predictors[j] for j in late]
-        run.spread &= self._lines.independent and not any(one.precise or one.rounds >= COMMON_ROUNDS for one in predictors)
+        run.spread &= self._lines.independent and not any(
+            one.precise or one.rounds >= COMMON_ROUNDS for one in predictors
+        )
         rows = common_rows([one.gains for one in predictors]) if run.spread else None
         run.spread = rows is not None
         return rows
@@ -249,7 +277,9 @@ class WorkingSets:
         changes: dict[int, Array] = {}
 
         def improve(place: int) -> None:
-            changes[late[place]] = run.predictors[late[place]].improve(rows, np.arange(len(rows)), kernel)
+            changes[late[place]] = run.predictors[late[place]].improve(
+                rows, np.arange(len(rows)), kernel
+            )
 
         run_each(improve, range(len(late)), self._lines.most_workers)
         self._lines.done_with(kernel)
@@ -265,21 +295,29 @@ class WorkingSets:
             kind = run.predictors[members[0]].kind_of_sets
             kernel = self._lines.within(self._rows[rows], self._constant, self._factor, kind)
             for j in members:
-                changes[j] = run.predictors[j].improve(sets[j], np.searchsorted(rows, sets[j]), kernel)
+                changes[j] = run.predictors[j].improve(
+                    sets[j], np.searchsorted(rows, sets[j]), kernel
+                )
             self._lines.done_with(kernel)
             if self._lines.independent:  # at once: what was read of the lines is still in the cache
                 self._add(run, members, sets, changes)
 
         if len(alike) > 1:
             # the longest first, as far as the last round tells, so that no thread ends up alone with one
-            order = sorted(alike, key=lambda members: -sum(run.predictors[j].steps for j in members))
-            run_each(lambda group: improve(order[group]), range(len(order)), self._lines.most_workers)
+            order = sorted(
+                alike, key=lambda members: -sum(run.predictors[j].steps for j in members)
+            )
+            run_each(
+                lambda group: improve(order[group]), range(len(order)), self._lines.most_workers
+            )
         else:
             improve(alike[0])  # here all threads help with the kernel
         if not self._lines.independent:
             self._add(run, [j for members in alike for j in members], sets, changes)
 
-    def _add(self, run: _Run, who: list[int], sets: dict[int, Array], changes: dict[int, Array]) -> None:
+    def _add(
+        self, run: _Run, who: list[int], sets: dict[int, Array], changes: dict[int, Array]
+    ) -> None:
         """The scores of these predictors after the changes of their sets."""
         if len(who) == 1:
             (j,) = who

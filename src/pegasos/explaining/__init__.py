@@ -79,10 +79,14 @@ def explain(
     learner: Any = anatomy(model, fitted=True).learner
     check_is_fitted(learner)
     if repeats < 1 or features < 0:
-        raise ValueError(f"repeats must be at least 1 and features at least 0, got {repeats} and {features}.")
+        raise ValueError(
+            f"repeats must be at least 1 and features at least 0, got {repeats} and {features}."
+        )
     table, y = Columns(X, getattr(model, "feature_names_in_", names)), np.asarray(y)
     if len(table) != len(y) or not len(y):
-        raise ValueError(f"X has {len(table)} rows and y {len(y)} labels; there must be as many, and some.")
+        raise ValueError(
+            f"X has {len(table)} rows and y {len(y)} labels; there must be as many, and some."
+        )
     most = max(_FEWEST_ROWS, PREDICTIONS // (repeats * len(table.names)))
     if len(y) > most:
         some = np.sort(np.random.default_rng(random_state).permutation(len(y))[:most])
@@ -103,15 +107,26 @@ def explain(
         effects=effects(model, table),
         deciding=deciders(model, *(training or ())),
     )
-    return _of_the_first(found, classes[0]) if len(classes) == 2 and chosen.positive == classes[0] else found
+    return (
+        _of_the_first(found, classes[0])
+        if len(classes) == 2 and chosen.positive == classes[0]
+        else found
+    )
 
 
 def _of_the_first(found: Explanation, label: Any) -> Explanation:
     """What is told for the second of two classes, for the first."""
     curves = [
-        replace(each, classes=[label], means=[[(each.what == "probability") - mean for mean in each.means[0]]])
+        replace(
+            each,
+            classes=[label],
+            means=[[(each.what == "probability") - mean for mean in each.means[0]]],
+        )
         for each in found.dependence
     ]
     effects = [replace(each, gains=[0.0 - gain for gain in each.gains]) for each in found.effects]
-    deciding = [replace(each, coefficients=[0.0 - value for value in each.coefficients]) for each in found.deciding]
+    deciding = [
+        replace(each, coefficients=[0.0 - value for value in each.coefficients])
+        for each in found.deciding
+    ]
     return replace(found, classes=[label], dependence=curves, effects=effects, deciding=deciding)

@@ -34,7 +34,9 @@ class Decider:
     values: list[Any] = field(default_factory=list)
 
 
-def deciders(model: Any, training: Any = None, labels: Any = None, numbers: Any = None) -> list[Decider]:
+def deciders(
+    model: Any, training: Any = None, labels: Any = None, numbers: Any = None
+) -> list[Decider]:
     """The support vectors with the largest coefficients, the largest first; none for a linear model."""
     parts = anatomy(model, fitted=True)
     learner: Any = parts.learner
@@ -48,16 +50,28 @@ def deciders(model: Any, training: Any = None, labels: Any = None, numbers: Any 
         for stage in parts.stages:
             rows = rows if stage.drops else stage.part.transform(rows)
         keys = _keys(rows, learner.support_vectors_.dtype)
-        places = {key: len(keys) - 1 - place for place, key in enumerate(reversed(keys))}  # the first of equal rows
+        places = {
+            key: len(keys) - 1 - place for place, key in enumerate(reversed(keys))
+        }  # the first of equal rows
     found = []
-    keys = _keys(learner.support_vectors_[largest], learner.support_vectors_.dtype) if places else []
+    keys = (
+        _keys(learner.support_vectors_[largest], learner.support_vectors_.dtype) if places else []
+    )
     for order, each in enumerate(largest):
         row = places.get(keys[order]) if keys else None
         known = row is not None
         values = _row(training, row) if known else []
         label = np.asarray(labels)[row].item() if known and labels is not None else None
         row = row if row is None or numbers is None else int(numbers[row])
-        found.append(Decider(int(learner.support_[each]) + 1, learner.dual_coef_[:, each].tolist(), row, label, values))
+        found.append(
+            Decider(
+                int(learner.support_[each]) + 1,
+                learner.dual_coef_[:, each].tolist(),
+                row,
+                label,
+                values,
+            )
+        )
     return found
 
 
@@ -67,7 +81,10 @@ def _keys(rows: Any, dtype: Any) -> list[bytes]:
     for start in range(0, rows.shape[0], step):
         part = rows[start : start + step]
         part = part.toarray() if sparse.issparse(part) else np.asarray(part)
-        found += [hashlib.blake2b(row.tobytes()).digest() for row in np.ascontiguousarray(part.astype(dtype) + 0.0)]
+        found += [
+            hashlib.blake2b(row.tobytes()).digest()
+            for row in np.ascontiguousarray(part.astype(dtype) + 0.0)
+        ]
     return found
 
 

@@ -43,7 +43,14 @@ def dependence(model: Any, table: Columns, place: int, seed: int) -> Dependence:
     classes = np.asarray(learner.classes_).tolist()
     what = "probability" if learner.has_probabilities else "score"
     shown = classes[1:] if len(classes) == 2 else classes
-    return Dependence(table.names[place], numeric, values, shown, np.array(means).reshape(len(values), -1).T.tolist(), what)
+    return Dependence(
+        table.names[place],
+        numeric,
+        values,
+        shown,
+        np.array(means).reshape(len(values), -1).T.tolist(),
+        what,
+    )
 
 
 def _grid(known: Array, numeric: bool) -> list[Any]:
@@ -53,12 +60,20 @@ def _grid(known: Array, numeric: bool) -> list[Any]:
         return []
     different, counts = np.unique(known, return_counts=True)
     if numeric and len(different) > NUMBERS:
-        return np.unique(np.quantile(known, np.linspace(0.01, 0.99, NUMBERS), method="nearest")).tolist()
+        return np.unique(
+            np.quantile(known, np.linspace(0.01, 0.99, NUMBERS), method="nearest")
+        ).tolist()
     most = NUMBERS if numeric else WORDS
     return np.sort(different[np.argsort(-counts, kind="stable")[:most]]).tolist()
 
 
 def _mean_answer(model: Any, learner: Any, X: Any) -> Array:
     scores = np.asarray(model.decision_function(X))
-    found = learner.probabilities_of(scores) if learner.has_probabilities else scores.reshape(len(scores), -1)
-    return np.asarray(found[:, 1:] if learner.has_probabilities and found.shape[1] == 2 else found).mean(axis=0)
+    found = (
+        learner.probabilities_of(scores)
+        if learner.has_probabilities
+        else scores.reshape(len(scores), -1)
+    )
+    return np.asarray(
+        found[:, 1:] if learner.has_probabilities and found.shape[1] == 2 else found
+    ).mean(axis=0)

@@ -44,7 +44,11 @@ def effects(model: Any, table: Columns) -> list[Effect]:
         if not len(known):
             continue
         numeric = is_number(known)
-        gains = _slope(model, rows, place, known) if numeric else _words(model, rows, place, table.values(place))
+        gains = (
+            _slope(model, rows, place, known)
+            if numeric
+            else _words(model, rows, place, table.values(place))
+        )
         if gains is None:
             return []
         found += [Effect(name, value, gain) for value, gain in gains]
@@ -56,7 +60,9 @@ def effects(model: Any, table: Columns) -> list[Effect]:
     return found
 
 
-def _slope(model: Any, rows: Columns, place: int, known: Array) -> list[tuple[str | None, list[float]]] | None:
+def _slope(
+    model: Any, rows: Columns, place: int, known: Array
+) -> list[tuple[str | None, list[float]]] | None:
     """Per unit of a number, if it is the same everywhere: between its ends and a value of the column that lies between them."""
     values = np.unique(known.astype(np.float64))
     low, high = values[[0, -1]].tolist()
@@ -67,10 +73,14 @@ def _slope(model: Any, rows: Columns, place: int, known: Array) -> list[tuple[st
     scores = np.stack([_scores(model, rows.constant(place, value)) for value in points.tolist()])
     slope = (scores[-1] - scores[0]).mean(axis=0) / (high - low)
     apart = np.abs(scores - scores[0] - (points - low)[:, None, None] * slope).max()
-    return None if apart > _ROUNDING * max(np.abs(scores).max(), 1e-300) else [(None, slope.tolist())]
+    return (
+        None if apart > _ROUNDING * max(np.abs(scores).max(), 1e-300) else [(None, slope.tolist())]
+    )
 
 
-def _words(model: Any, rows: Columns, place: int, values: Array) -> list[tuple[str | None, list[float]]] | None:
+def _words(
+    model: Any, rows: Columns, place: int, values: Array
+) -> list[tuple[str | None, list[float]]] | None:
     """Each word against the mean word, if the difference is the same everywhere."""
     missing = gaps(values)
     words, counts = np.unique(values[~missing].astype(str), return_counts=True)
@@ -85,7 +95,9 @@ def _words(model: Any, rows: Columns, place: int, values: Array) -> list[tuple[s
         (str(word), gain.mean(axis=0).tolist()) for word, gain in zip(words, gains, strict=True)
     ]
     if missing.any():
-        found.append(("(missing)", (_scores(model, rows.constant(place, None)) - mean).mean(axis=0).tolist()))
+        found.append(
+            ("(missing)", (_scores(model, rows.constant(place, None)) - mean).mean(axis=0).tolist())
+        )
     return found
 
 

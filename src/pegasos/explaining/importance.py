@@ -42,7 +42,9 @@ def ask(model: Any, X: Any, y: Array) -> Answers:
     return answers(model.classes_, y, learner.labels_of(scores), scores, p)
 
 
-def importances(model: Any, table: Columns, y: Array, metric: Metric, repeats: int, seed: int) -> list[Importance]:
+def importances(
+    model: Any, table: Columns, y: Array, metric: Metric, repeats: int, seed: int
+) -> list[Importance]:
     """All columns of the table as it comes in, the most important first: whatever a column becomes is shuffled together.
 
     The interval is that of the rows, 1.96 deviations over the same bootstrap draws of them with and without the shuffles.
@@ -57,11 +59,18 @@ def importances(model: Any, table: Columns, y: Array, metric: Metric, repeats: i
             after = ask(model, table.replaced(place, values[random.permutation(len(values))]), y)
             if (after.labels == before.labels).all() and _same(after.scores, before.scores):
                 continue  # the model does not look at it
-            worse += sign * (np.array([metric.value(after), *(metric.value(after, each) for each in draws)]) - base)
+            worse += sign * (
+                np.array([metric.value(after), *(metric.value(after, each) for each in draws)])
+                - base
+            )
         worse /= repeats
         known = worse[1:][np.isfinite(worse[1:])]
         reach = 1.96 * float(known.std()) if len(known) else np.nan
-        found.append(Importance(name, place, float(worse[0]), float(worse[0]) - reach, float(worse[0]) + reach))
+        found.append(
+            Importance(
+                name, place, float(worse[0]), float(worse[0]) - reach, float(worse[0]) + reach
+            )
+        )
     return sorted(found, key=lambda each: -each.value)
 
 

@@ -19,7 +19,9 @@ class Columns:
     def __init__(self, X: Any, names: Any = None) -> None:
         if sparse.issparse(X):
             if X.shape[0] * X.shape[1] > _MOST_NUMBERS:
-                raise ValueError(f"{X.shape[0]} sparse rows of {X.shape[1]} columns are too many to look at: give fewer rows.")
+                raise ValueError(
+                    f"{X.shape[0]} sparse rows of {X.shape[1]} columns are too many to look at: give fewer rows."
+                )
             X = X.toarray()
         self.frame = hasattr(X, "columns")
         self.X: Any = X if self.frame else np.asarray(X)
@@ -41,7 +43,9 @@ class Columns:
         if not self.frame:
             return np.asarray(self.X[:, place])
         column = self.X[self.X.columns[place]]
-        return np.asarray(column.to_list() if hasattr(column, "to_list") else list(column), dtype=object)
+        return np.asarray(
+            column.to_list() if hasattr(column, "to_list") else list(column), dtype=object
+        )
 
     def known(self, place: int) -> Array:
         """The values of a column that are there: numbers where all of them are; words that look like numbers are none."""

@@ -25,7 +25,9 @@ class Calibration:
     Two classes have one column, that of the second class. Of more each is calibrated against the rest, raised to a `power`, and
     all are normalized: p_k^power / Σ p_j^power. Without the power they would be too timid, since each knows only its own score.
 
-    >>> Calibration("sigmoid", (np.array([2.0, 0.0]),)).probabilities(np.array([-1.0, 0.0, 1.0])).round(2).tolist()
+    >>> Calibration("sigmoid", (np.array([2.0, 0.0]),)).probabilities(
+    ...     np.array([-1.0, 0.0, 1.0])
+    ... ).round(2).tolist()
     [[0.88, 0.12], [0.5, 0.5], [0.12, 0.88]]
     """
 
@@ -37,7 +39,9 @@ class Calibration:
     def probabilities(self, scores: Array) -> Array:
         """Rows x classes, for the values of a decision function."""
         scores = np.asarray(scores, dtype=np.float64).reshape(len(scores), -1)
-        each = np.column_stack([self._one(column, scores[:, place]) for place, column in enumerate(self.columns)])
+        each = np.column_stack(
+            [self._one(column, scores[:, place]) for place, column in enumerate(self.columns)]
+        )
         if each.shape[1] == 1:
             return np.column_stack([1 - each, each])
         each = each**self.power
@@ -48,14 +52,20 @@ class Calibration:
         """The same map for scores s of another model, where slope s + offset (one each a column) are the scores of this one."""
         pairs = zip(self.columns, slopes, offsets, strict=True)
         if self.kind == SIGMOID:
-            return replace(self, columns=tuple(np.array([c[0] * a, c[0] * b + c[1]]) for c, a, b in pairs))
-        return replace(self, columns=tuple(np.column_stack([(c[:, 0] - b) / a, c[:, 1]]) for c, a, b in pairs))
+            return replace(
+                self, columns=tuple(np.array([c[0] * a, c[0] * b + c[1]]) for c, a, b in pairs)
+            )
+        return replace(
+            self, columns=tuple(np.column_stack([(c[:, 0] - b) / a, c[:, 1]]) for c, a, b in pairs)
+        )
 
     def _one(self, column: Array, scores: Array) -> Array:
         if self.kind == SIGMOID:
             with np.errstate(over="ignore"):
                 return np.asarray(expit(column[0] * scores + column[1]))
-        return np.clip(np.interp(scores, column[:, 0], column[:, 1]), 0.0, 1.0)  # between knots that nearly meet it may overflow
+        return np.clip(
+            np.interp(scores, column[:, 0], column[:, 1]), 0.0, 1.0
+        )  # between knots that nearly meet it may overflow
 
 
 def fit_calibration(kind: str, scores: Array, codes: Array) -> Calibration:
@@ -64,7 +74,9 @@ def fit_calibration(kind: str, scores: Array, codes: Array) -> Calibration:
     fit = _sigmoid if kind == SIGMOID else _isotonic
     if scores.shape[1] == 1:
         return Calibration(kind, (fit(scores[:, 0], codes == 1),))
-    found = Calibration(kind, tuple(fit(scores[:, code], codes == code) for code in range(scores.shape[1])))
+    found = Calibration(
+        kind, tuple(fit(scores[:, code], codes == code) for code in range(scores.shape[1]))
+    )
 
     def loss(power: float) -> float:
         p = replace(found, power=power).probabilities(scores)[np.arange(len(codes)), codes]
@@ -94,10 +106,15 @@ def _sigmoid(scores: Array, positive: Array) -> Array:
         away, curvature = p - targets, p * (1 - p)
         gradient = np.array([(away * z).sum(), away.sum()])
         mixed = (curvature * z).sum()
-        hessian = np.array([[(curvature * z * z).sum(), mixed], [mixed, curvature.sum()]]) + 1e-12 * rows * np.eye(2)
+        hessian = np.array(
+            [[(curvature * z * z).sum(), mixed], [mixed, curvature.sum()]]
+        ) + 1e-12 * rows * np.eye(2)
         step = np.linalg.solve(hessian, gradient)
         size = 1.0
-        while not (found := loss(slope - size * step[0], offset - size * step[1])) < least and size > SMALLEST_STEP:
+        while (
+            not (found := loss(slope - size * step[0], offset - size * step[1])) < least
+            and size > SMALLEST_STEP
+        ):
             size /= 2
         if not found < least:
             break
@@ -109,5 +126,7 @@ def _sigmoid(scores: Array, positive: Array) -> Array:
 def _isotonic(scores: Array, positive: Array) -> Array:
     from sklearn.isotonic import IsotonicRegression
 
-    model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, positive.astype(float))
+    model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(
+        scores, positive.astype(float)
+    )
     return np.column_stack([model.X_thresholds_, model.y_thresholds_])

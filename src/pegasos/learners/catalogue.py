@@ -64,7 +64,12 @@ class Declaration:
         return f"pegasos.learners.{self.learner.lower()}"
 
 
-_EVERY = {"kernel": "kernel", "class_weight": "class_weight", "memory": "memory", "seed": "random_state"}
+_EVERY = {
+    "kernel": "kernel",
+    "class_weight": "class_weight",
+    "memory": "memory",
+    "seed": "random_state",
+}
 _HINGE = "λ/2 |w|² + mean max(0, 1 - y w·x)"
 _LOGISTIC = "λ/2 |w|² + mean log(1 + exp(-y w·x))"
 _CLIP, _NEWTON = "a = clip(a + (1 - y s)/K(x,x), 0, C)", "Newton steps on one a of the dual"
@@ -84,12 +89,26 @@ PERCEPTRON = Declaration(
 PEGASOS = Declaration(
     learner="Pegasos",
     models=(
-        Model("pegasos", "w = (1 - 1/t) w + [y s < 1] y x/(λ t)", _HINGE, "SGDClassifier(loss='hinge')", {"loss": "hinge"}),
         Model(
-            "logistic", "w = (1 - 1/t) w + σ(-y s) y x/(λ t)", _LOGISTIC, "SGDClassifier(loss='log_loss')", {"loss": "logistic"}
+            "pegasos",
+            "w = (1 - 1/t) w + [y s < 1] y x/(λ t)",
+            _HINGE,
+            "SGDClassifier(loss='hinge')",
+            {"loss": "hinge"},
+        ),
+        Model(
+            "logistic",
+            "w = (1 - 1/t) w + σ(-y s) y x/(λ t)",
+            _LOGISTIC,
+            "SGDClassifier(loss='log_loss')",
+            {"loss": "logistic"},
         ),
     ),
-    options=_EVERY | {name: name for name in ("lam", "n_iter", "epochs", "average", "batch_size", "sampling", "projection")},
+    options=_EVERY
+    | {
+        name: name
+        for name in ("lam", "n_iter", "epochs", "average", "batch_size", "sampling", "projection")
+    },
     shared=("lam", "n_iter", "epochs"),
     stops=("n_iter", "epochs"),
     unit="steps",
@@ -101,8 +120,20 @@ PEGASOS = Declaration(
 SDCA = Declaration(
     learner="SDCA",
     models=(
-        Model("sdca", _CLIP, "as pegasos, with a certificate", "LinearSVC(loss='hinge'), SVC", {"loss": "hinge"}),
-        Model("sdca-logistic", _NEWTON, "as logistic, with a certificate", "LogisticRegression", {"loss": "logistic"}),
+        Model(
+            "sdca",
+            _CLIP,
+            "as pegasos, with a certificate",
+            "LinearSVC(loss='hinge'), SVC",
+            {"loss": "hinge"},
+        ),
+        Model(
+            "sdca-logistic",
+            _NEWTON,
+            "as logistic, with a certificate",
+            "LogisticRegression",
+            {"loss": "logistic"},
+        ),
     ),
     options={**_EVERY, "lam": "lam", "epochs": "max_epochs", "tol": "tol", "sampling": "sampling"},
     shared=("lam", "max_epochs"),
@@ -120,7 +151,9 @@ SDCA = Declaration(
 
 #: All learners, and all models by their name on the command line.
 DECLARATIONS = (PERCEPTRON, PEGASOS, SDCA)
-MODELS = {model.name: (declaration, model) for declaration in DECLARATIONS for model in declaration.models}
+MODELS = {
+    model.name: (declaration, model) for declaration in DECLARATIONS for model in declaration.models
+}
 
 
 def learner_class(declaration: Declaration) -> Any:
@@ -133,7 +166,9 @@ def make_learner(model: str, settings: Mapping[str, Any]) -> Any:
     declaration, made = MODELS[model]
     for name in settings:
         if name not in declaration.options:
-            raise ValueError(f"the model {model} has no setting {name!r}; it has {', '.join(sorted(declaration.options))}.")
+            raise ValueError(
+                f"the model {model} has no setting {name!r}; it has {', '.join(sorted(declaration.options))}."
+            )
     values = {declaration.options[name]: value for name, value in settings.items()}
     return learner_class(declaration)(**made.fixed).set_params(**values)
 
@@ -141,4 +176,8 @@ def make_learner(model: str, settings: Mapping[str, Any]) -> Any:
 def model_of(learner: Any) -> Model:
     """The model that a learner is."""
     declaration: Declaration = learner.declaration
-    return next(model for model in declaration.models if all(getattr(learner, name) == v for name, v in model.fixed.items()))
+    return next(
+        model
+        for model in declaration.models
+        if all(getattr(learner, name) == v for name, v in model.fixed.items())
+    )

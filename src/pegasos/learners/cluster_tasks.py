@@ -45,7 +45,9 @@ def results_as_done(client: Client, futures: list[Future]) -> list[Any]:
         done = some_done(client, waiting, LOOK_SECONDS)
         waiting = [future for future in waiting if future not in done]
         if done:
-            found |= zip((future.key for future in done), results_of(client, list(done)), strict=True)
+            found |= zip(
+                (future.key for future in done), results_of(client, list(done)), strict=True
+            )
     return [found[future.key] for future in futures]
 
 
@@ -53,7 +55,11 @@ def some_done(client: Client, futures: list[Future], seconds: float) -> set[Futu
     """Those that are done, as soon as one is; perhaps none, after a while."""
     try:
         with client.as_current():
-            return set(wait(futures, timeout=min(seconds, LOOK_SECONDS), return_when="FIRST_COMPLETED").done)
+            return set(
+                wait(
+                    futures, timeout=min(seconds, LOOK_SECONDS), return_when="FIRST_COMPLETED"
+                ).done
+            )
     except TimeoutError:
         if client.status != "running":
             raise ClusterLost(_LOST) from None

@@ -15,7 +15,12 @@ class Connected:
     def __sklearn_clone__(self) -> Any:
         """With the same client."""
         given = self.get_params(deep=False)  # type: ignore[attr-defined]
-        return type(self)(**{name: value if name == "client" else clone(value, safe=False) for name, value in given.items()})
+        return type(self)(
+            **{
+                name: value if name == "client" else clone(value, safe=False)
+                for name, value in given.items()
+            }
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Without it: who reads this elsewhere has another one."""

@@ -39,7 +39,15 @@ class NotConverged(ConvergenceWarning):
             remedy = "Rounding lets it get no further: scale the features, raise lam, accept a larger tol"
         else:
             remedy = "Raise max_epochs or lam, scale the features, accept a larger tol, or leave finish=True, which gets there"
-        return what + remedy + (", or use float64 (float32 cannot show gaps below about 1e-5)." if self.single else ".")
+        return (
+            what
+            + remedy
+            + (
+                ", or use float64 (float32 cannot show gaps below about 1e-5)."
+                if self.single
+                else "."
+            )
+        )
 
 
 class CellsNotConverged(ConvergenceWarning):

@@ -43,22 +43,40 @@ def fit_in_passes(
     lam = float(learner.lam_ or 0.0)
     columns = predictors(lam, column_codes(len(classes)), sums, present, each)
     method, found = solve(learner, blocks, [[column] for column in columns])
-    _keep(learner, [certified for [certified] in found], classes, blocks.width, rows, lam, np.dtype(dtype))
+    _keep(
+        learner,
+        [certified for [certified] in found],
+        classes,
+        blocks.width,
+        rows,
+        lam,
+        np.dtype(dtype),
+    )
     learner._reach = reach
     return f"{method}, {learner.n_iter_} passes over the rows"
 
 
 def predictors(
-    lam: float, codes: Array, sums: Array, present: int, each: Array | None = None, fold: int = NO_FOLD
+    lam: float,
+    codes: Array,
+    sums: Array,
+    present: int,
+    each: Array | None = None,
+    fold: int = NO_FOLD,
 ) -> list[Column]:
     """One predictor for each of these class codes."""
     sums = sums if each is None else each * sums
     total = float(sums.sum())
     sides = [(float(sums[code]), float(total - sums[code])) for code in codes]
-    return [Column(int(code), 1.0 / (lam * total), both, present, each, fold) for code, both in zip(codes, sides, strict=True)]
+    return [
+        Column(int(code), 1.0 / (lam * total), both, present, each, fold)
+        for code, both in zip(codes, sides, strict=True)
+    ]
 
 
-def solve(learner: SDCA, blocks: Passes, chains: Sequence[Sequence[Column]]) -> tuple[str, list[list[Certified]]]:
+def solve(
+    learner: SDCA, blocks: Passes, chains: Sequence[Sequence[Column]]
+) -> tuple[str, list[list[Certified]]]:
     """What was done, in words, and the predictors of all chains (see `engine.passes.follow`)."""
     loss, intercept = LOSSES[learner.loss], intercept_of(learner)
     given = (intercept, float(learner.tol), int(learner.max_epochs))
@@ -91,12 +109,28 @@ def _solve_hinge(
         [column for column, own in zip(chain, done, strict=True) if own is None]
         for chain, done in zip(chains, by_chain, strict=True)
     ]
-    rest = iter([each for chain in solve_in_passes(blocks, loss, late, intercept, tol, most) for each in chain])
-    method = "an interior point method for rows near the margin" + (", Newton's method" if any(late) else "")
+    rest = iter(
+        [
+            each
+            for chain in solve_in_passes(blocks, loss, late, intercept, tol, most)
+            for each in chain
+        ]
+    )
+    method = "an interior point method for rows near the margin" + (
+        ", Newton's method" if any(late) else ""
+    )
     return method, [[next(rest) if own is None else own for own in done] for done in by_chain]
 
 
-def _keep(learner: SDCA, found: list[Certified], classes: Array, width: int, rows: int, lam: float, dtype: np.dtype[Any]) -> None:
+def _keep(
+    learner: SDCA,
+    found: list[Certified],
+    classes: Array,
+    width: int,
+    rows: int,
+    lam: float,
+    dtype: np.dtype[Any],
+) -> None:
     """The fitted attributes."""
     learner.classes_, learner.n_features_in_ = classes, width
     learner.coef_ = np.stack([each.vector for each in found]).astype(dtype)
@@ -113,8 +147,15 @@ def _keep(learner: SDCA, found: list[Certified], classes: Array, width: int, row
     learner.objective_curve_ = short_course([lam * course for course in courses], *final)
     learner.n_iter_, learner.gap_ = longest, max(each.relative for each in found)
     learner.checkpoints_ = []
-    learner._m, learner._constant, learner._seed = rows, float(intercept_of(learner) is Intercept.AUGMENTED), 0
-    learner._stage_vectors, learner._stage_bias = np.empty((0, *learner.coef_.shape), dtype), np.empty((0, len(found)), dtype)
+    learner._m, learner._constant, learner._seed = (
+        rows,
+        float(intercept_of(learner) is Intercept.AUGMENTED),
+        0,
+    )
+    learner._stage_vectors, learner._stage_bias = (
+        np.empty((0, *learner.coef_.shape), dtype),
+        np.empty((0, len(found)), dtype),
+    )
     learner._saved = learner._mark = None
     for stale in ("calibration_", "threshold_"):
         learner.__dict__.pop(stale, None)
@@ -127,5 +168,8 @@ def warn_if_late(learner: SDCA, single: bool) -> None:
         late, stopped = int((last > learner.tol).sum()), learner.n_iter_ < learner.max_epochs
         name = type(learner).__name__
         warnings.warn(
-            NotConverged(name, learner.n_iter_, learner.gap_, learner.tol, late, len(last), single, stopped), stacklevel=4
+            NotConverged(
+                name, learner.n_iter_, learner.gap_, learner.tol, late, len(last), single, stopped
+            ),
+            stacklevel=4,
         )

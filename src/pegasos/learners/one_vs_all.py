@@ -20,7 +20,15 @@ from pegasos.engine.walk import Walk
 from pegasos.learners.calibration import Calibration
 from pegasos.learners.catalogue import Declaration
 from pegasos.learners.scaling import warn_if_badly_scaled
-from pegasos.learners.task import PRECOMPUTED, Task, combined_weights, encode_classes, fingerprint, is_precomputed, open_task
+from pegasos.learners.task import (
+    PRECOMPUTED,
+    Task,
+    combined_weights,
+    encode_classes,
+    fingerprint,
+    is_precomputed,
+    open_task,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -34,7 +42,9 @@ _SCORED_AT_ONCE = 1 << 22
 def is_linear(estimator: Any) -> bool:
     """For `available_if`: learning goes on with rows never seen before."""
     if estimator.kernel is not None:
-        raise AttributeError("partial_fit exists only for kernel=None: a kernel predictor needs all training rows at once.")
+        raise AttributeError(
+            "partial_fit exists only for kernel=None: a kernel predictor needs all training rows at once."
+        )
     return True
 
 
@@ -42,7 +52,9 @@ def gives_probabilities(estimator: Any) -> bool:
     """For `available_if`: scores mean probabilities."""
     if not estimator.has_probabilities:
         names, kind = " or ".join(map(repr, PROBABILISTIC)), type(estimator).__name__
-        raise AttributeError(f"predict_proba exists only for loss={names}, or after SweepCV.calibrate(); {kind} has neither.")
+        raise AttributeError(
+            f"predict_proba exists only for loss={names}, or after SweepCV.calibrate(); {kind} has neither."
+        )
     return True
 
 
@@ -63,15 +75,24 @@ class NotFinite(ValueError):  # noqa: N818 - it names what the scores are
 
     def __str__(self) -> str:
         others = f", nor have {len(self.rows) - 1} others" if len(self.rows) > 1 else ""
-        why = "it is larger than any row in training" if self.far_away else "what was learned is damaged"
+        why = (
+            "it is larger than any row in training"
+            if self.far_away
+            else "what was learned is damaged"
+        )
         return f"row {self.rows[0]} has no finite score{others}: {why}. Check the numbers in this row, or scale as in training."
 
 
 def resume(walk: Walk, saved: dict[str, Any]) -> None:
     """Go on with a walk; sums for averages and norms for projection must have been kept from the first step on."""
-    for option, key, needed in (("average", "sums", walk.method.averaging), ("projection", "norm", walk.method.projecting)):
+    for option, key, needed in (
+        ("average", "sums", walk.method.averaging),
+        ("projection", "norm", walk.method.projecting),
+    ):
         if needed and key not in saved:
-            raise ValueError(f"{option} must be asked for from the first step on; what was learned so far was learned without.")
+            raise ValueError(
+                f"{option} must be asked for from the first step on; what was learned so far was learned without."
+            )
     walk.resume(saved)
 
 
@@ -80,12 +101,20 @@ def is_plain(X: Any, y: Any) -> bool:
 
     (For rows as few as digits' those checks take a twentieth of a fit.)
     """
-    if type(X) is not np.ndarray or type(y) is not np.ndarray or X.ndim != 2 or y.shape != X.shape[:1] or not X.size:
+    if (
+        type(X) is not np.ndarray
+        or type(y) is not np.ndarray
+        or X.ndim != 2
+        or y.shape != X.shape[:1]
+        or not X.size
+    ):
         return False
     if X.dtype not in _FLOATS or not X.flags.c_contiguous or y.dtype.kind not in "iu":
         return False
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(X.sum(dtype=np.float64)))  # of numbers that are not finite no sum is
+        return bool(
+            np.isfinite(X.sum(dtype=np.float64))
+        )  # of numbers that are not finite no sum is
 
 
 class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
@@ -143,7 +172,11 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     def _open(self, X: Any, y: Any, sample_weight: Any) -> Task:
         """The task of checked parameters and rows; sets classes_ and n_features_in_."""
         self.check_parameters()
-        before = {name: getattr(self, name) for name in ("n_features_in_", "feature_names_in_") if hasattr(self, name)}
+        before = {
+            name: getattr(self, name)
+            for name in ("n_features_in_", "feature_names_in_")
+            if hasattr(self, name)
+        }
         X, y = self._read_rows(X, y)
         classes, codes = encode_classes(y)
         mark = fingerprint(X, classes, codes, self.kernel is None) if self.warm_start else None
@@ -151,11 +184,19 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             self._saved, self._mark = None, mark
         elif mark != self._mark:
             self.__dict__.update(before)  # a refusal leaves the model as it was
-            raise ValueError("warm_start goes on with the same rows and classes; refit with warm_start=False for other data.")
+            raise ValueError(
+                "warm_start goes on with the same rows and classes; refit with warm_start=False for other data."
+            )
         self.classes_ = classes
         if not isinstance(X, MappedRows):
             warn_if_badly_scaled(self, X)
-        return open_task(self, X, codes, combined_weights(sample_weight, self.class_weight, classes, codes, X), len(classes))
+        return open_task(
+            self,
+            X,
+            codes,
+            combined_weights(sample_weight, self.class_weight, classes, codes, X),
+            len(classes),
+        )
 
     def _read_rows(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Checked rows and labels; features that are computed when they are needed stay as they are."""
@@ -172,7 +213,9 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     @property
     def _goes_on(self) -> bool:
         """Whether a fit continues the last one, which kept its state for that."""
-        return bool(self.warm_start and getattr(self, "_saved", None) is not None and self._mark is not None)
+        return bool(
+            self.warm_start and getattr(self, "_saved", None) is not None and self._mark is not None
+        )
 
     def _open_part(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[Task, bool]:
         """The same for a part of the rows, in partial_fit, and whether it is the first: classes are those of the first call."""
@@ -181,24 +224,36 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS, order="C", reset=first)
         if first:
             if classes is None:
-                raise ValueError("the first call of partial_fit needs `classes`: all classes that will ever come.")
+                raise ValueError(
+                    "the first call of partial_fit needs `classes`: all classes that will ever come."
+                )
             self.classes_, _ = encode_classes(np.asarray(classes))
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(f"`classes` is not what the first call of partial_fit gave ({self.classes_!r}).")
+            raise ValueError(
+                f"`classes` is not what the first call of partial_fit gave ({self.classes_!r})."
+            )
         unknown = ~np.isin(y, self.classes_)
         if unknown.any():
-            raise ValueError(f"y has classes that the first call of partial_fit did not name: {np.unique(y[unknown])!r}.")
+            raise ValueError(
+                f"y has classes that the first call of partial_fit did not name: {np.unique(y[unknown])!r}."
+            )
         if isinstance(self.class_weight, str):
-            raise ValueError("class_weight='balanced' cannot be known in partial_fit: give the weights as {class: weight}.")
+            raise ValueError(
+                "class_weight='balanced' cannot be known in partial_fit: give the weights as {class: weight}."
+            )
         codes = np.searchsorted(self.classes_, y)
         weights = combined_weights(sample_weight, self.class_weight, self.classes_, codes, X)
         return open_task(self, X, codes, weights, len(self.classes_)), first
 
-    def _publish(self, task: Task, stages: list[tuple[Array, Array]], checkpoints: list[int]) -> None:
+    def _publish(
+        self, task: Task, stages: list[tuple[Array, Array]], checkpoints: list[int]
+    ) -> None:
         """Set the fitted attributes from the predictors (vectors and bias) at the checkpoints and, as the last, of the model."""
         self.plan_, self.checkpoints_ = task.plan, checkpoints
         self._m, self._constant = task.m, task.constant
-        self._reach = _joined_reach(_reach_of(task), vars(self).get("_reach", 0.0) if self._mark == OTHER_ROWS else 0.0)
+        self._reach = _joined_reach(
+            _reach_of(task), vars(self).get("_reach", 0.0) if self._mark == OTHER_ROWS else 0.0
+        )
         vectors = np.stack([stage[0] for stage in stages])
         if not np.isfinite(vectors).all():
             raise ValueError(
@@ -207,7 +262,15 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             )
         bias = np.stack([stage[1] for stage in stages]).astype(task.X.dtype)
         self.intercept_ = bias[-1]
-        for stale in ("coef_", "dual_coef_", "support_", "support_vectors_", "kernel_", "calibration_", "threshold_"):
+        for stale in (
+            "coef_",
+            "dual_coef_",
+            "support_",
+            "support_vectors_",
+            "kernel_",
+            "calibration_",
+            "threshold_",
+        ):
             self.__dict__.pop(stale, None)
         if task.kernel is None:
             self.coef_ = vectors[-1]
@@ -238,7 +301,9 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     def _staged(self, X: Any) -> Iterator[Array]:
         X = self._read_new(X)
         stages, columns, width = self._stage_vectors.shape
-        scores = self._scores(X, self._stage_vectors.reshape(stages * columns, width), self._stage_bias.reshape(-1))
+        scores = self._scores(
+            X, self._stage_vectors.reshape(stages * columns, width), self._stage_bias.reshape(-1)
+        )
         scores = scores.reshape(X.shape[0], stages, columns)
         for number in range(stages):
             yield self._shaped(scores[:, number])
@@ -249,12 +314,20 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def labels_of(self, scores: Array) -> Array:
         """The classes that these values of `decision_function` mean, without computing them again."""
-        index = (scores > self.threshold_).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        index = (
+            (scores > self.threshold_).astype(np.intp)
+            if scores.ndim == 1
+            else scores.argmax(axis=1)
+        )
         return np.asarray(self.classes_[index])
 
     def probabilities_of(self, scores: Array) -> Array:
         """The probabilities that these values of `decision_function` mean, where there are any."""
-        return probabilities(scores) if self.calibration_ is None else self.calibration_.probabilities(scores)
+        return (
+            probabilities(scores)
+            if self.calibration_ is None
+            else self.calibration_.probabilities(scores)
+        )
 
     @available_if(gives_probabilities)
     def predict_proba(self, X: Any) -> Array:
@@ -264,7 +337,9 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     def _read_new(self, X: Any) -> Any:
         if isinstance(X, MappedRows):
             if X.shape[1] != self.n_features_in_:
-                raise ValueError(f"X has {X.shape[1]} features, but {type(self).__name__} was fitted to {self.n_features_in_}.")
+                raise ValueError(
+                    f"X has {X.shape[1]} features, but {type(self).__name__} was fitted to {self.n_features_in_}."
+                )
             return X if self.kernel is None else np.asarray(X)
         return validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, order="C", reset=False)
 
@@ -280,7 +355,11 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             rows = np.flatnonzero(~np.isfinite(scores).all(axis=1))
             row = X[rows[:1]]
             precomputed = hasattr(self, "kernel_") and self.kernel_ == PRECOMPUTED
-            square = np.abs(row).max() if precomputed else squared_norms(np.asarray(row) if isinstance(X, MappedRows) else row)[0]
+            square = (
+                np.abs(row).max()
+                if precomputed
+                else squared_norms(np.asarray(row) if isinstance(X, MappedRows) else row)[0]
+            )
             raise NotFinite(rows, float(square), self._reach)
         return scores
 
@@ -300,7 +379,9 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         step = max(1, _SCORED_AT_ONCE // len(self.support_))
         for start in range(0, X.shape[0], step):
             part = slice(start, min(start + step, X.shape[0]))
-            scores[part] = kernel_columns(self.kernel_, self.support_vectors_, X[part]).T @ vectors.T
+            scores[part] = (
+                kernel_columns(self.kernel_, self.support_vectors_, X[part]).T @ vectors.T
+            )
         return scores
 
 
@@ -319,7 +400,9 @@ def kernel_columns(kernel: Kernel, support: Any, X: Any) -> Array:
         if not beyond.any():
             return fill_matrix(Pairs(kernel.measure, support, X), kernel.transform)
         values = np.full((support.shape[0], X.shape[0]), np.nan, dtype=support.dtype)
-        values[:, ~beyond] = fill_matrix(Pairs(kernel.measure, support, X[~beyond]), kernel.transform)
+        values[:, ~beyond] = fill_matrix(
+            Pairs(kernel.measure, support, X[~beyond]), kernel.transform
+        )
         return values
 
 
@@ -328,7 +411,11 @@ def _reach_of(task: Task) -> float | None:
     if task.kernel == PRECOMPUTED:
         largest = float(np.abs(task.X).max(initial=0))
     else:
-        largest = float(task.rows.diagonal.max(initial=0)) if task.kernel is None else largest_square(task.X)
+        largest = (
+            float(task.rows.diagonal.max(initial=0))
+            if task.kernel is None
+            else largest_square(task.X)
+        )
     return largest if np.isfinite(largest) else None
 
 

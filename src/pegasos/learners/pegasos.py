@@ -124,7 +124,9 @@ class Pegasos(RegularizedClassifier):
         return self
 
     @available_if(is_linear)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Pegasos:
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Pegasos:
         """Walk once over these rows, in their order, from where the last call ended; weights count as they are.
 
         `classes` must name all classes at the first call. A step takes `batch_size` rows; the last is filled up from the first.
@@ -133,13 +135,22 @@ class Pegasos(RegularizedClassifier):
         task, first = self._open_part(X, y, classes, sample_weight)
         steps = math.ceil(task.m / self.batch_size)
         start = 0 if first else self._saved[0]["step"]
-        walk = self._walk(task, task.columns, Draws("in-order", task.m), task.weights, np.array([self.lam_]), origin=start)
+        walk = self._walk(
+            task,
+            task.columns,
+            Draws("in-order", task.m),
+            task.weights,
+            np.array([self.lam_]),
+            origin=start,
+        )
         if first:
             self.loss_curve_ = self.loss_curve_steps_ = None
         else:
             resume(walk, _joined(self._saved))
         self._mark = OTHER_ROWS
-        self._finish(task, [walk], [self._run(walk, start, start + steps, [], bool(self.average))], [])
+        self._finish(
+            task, [walk], [self._run(walk, start, start + steps, [], bool(self.average))], []
+        )
         return self
 
     # -- the run -----------------------------------------------------------------------------------------------------
@@ -149,16 +160,22 @@ class Pegasos(RegularizedClassifier):
         one_of("draws", self.draws, ("shared", "independent"))
         whole_number("batch_size", self.batch_size)
         if self.n_iter is not None and self.epochs is not None:
-            raise ValueError(f"give n_iter or epochs, not both; got n_iter={self.n_iter!r}, epochs={self.epochs!r}.")
+            raise ValueError(
+                f"give n_iter or epochs, not both; got n_iter={self.n_iter!r}, epochs={self.epochs!r}."
+            )
         if not isinstance(self.average, bool | np.bool_):
             if not 0 < positive("average", self.average) <= 1:
-                raise ValueError(f"average must be False, True or a fraction in (0, 1], got {self.average!r}.")
+                raise ValueError(
+                    f"average must be False, True or a fraction in (0, 1], got {self.average!r}."
+                )
 
     @property
     def stop(self) -> tuple[str, int]:
         if self.n_iter is not None:
             return "n_iter", whole_number("n_iter", self.n_iter)
-        return "epochs", DEFAULT_EPOCHS if self.epochs is None else whole_number("epochs", self.epochs)
+        return "epochs", DEFAULT_EPOCHS if self.epochs is None else whole_number(
+            "epochs", self.epochs
+        )
 
     def planned_stop(self, m: int) -> int:
         name, count = self.stop
@@ -169,20 +186,45 @@ class Pegasos(RegularizedClassifier):
 
     def _groups(self, task: Task) -> list[Array]:
         """The columns that share draws."""
-        return [task.columns] if self.draws == "shared" else [np.array([code]) for code in task.columns]
+        return (
+            [task.columns]
+            if self.draws == "shared"
+            else [np.array([code]) for code in task.columns]
+        )
 
     def _walk(
-        self, task: Task, columns: Array, draws: Draws, weights: Array, lams: Array, tracking: bool = True, origin: int = 0
+        self,
+        task: Task,
+        columns: Array,
+        draws: Draws,
+        weights: Array,
+        lams: Array,
+        tracking: bool = True,
+        origin: int = 0,
     ) -> Walk:
-        switches = {"projecting": bool(self.projection), "averaging": bool(self.average), "tracking": tracking}
-        method = Method(rules.PEGASOS, LOSSES[self.loss], self.batch_size, task.constant, **switches)
+        switches = {
+            "projecting": bool(self.projection),
+            "averaging": bool(self.average),
+            "tracking": tracking,
+        }
+        method = Method(
+            rules.PEGASOS, LOSSES[self.loss], self.batch_size, task.constant, **switches
+        )
         radius = np.sqrt(lams) * self.batch_size
-        return task.walk(method, draws, lams * self.batch_size, weights, columns, radius=radius, origin=origin)
+        return task.walk(
+            method, draws, lams * self.batch_size, weights, columns, radius=radius, origin=origin
+        )
 
     def _walks(self, task: Task, lams: Array, seed: int, tracking: bool = True) -> list[Walk]:
         """One walk for all columns, or one a column with draws of its own."""
-        groups = [(columns, Draws(self.sampling, task.m, seed, stream)) for stream, columns in enumerate(self._groups(task))]
-        return [self._walk(task, columns, draws, task.relative_weights, lams, tracking) for columns, draws in groups]
+        groups = [
+            (columns, Draws(self.sampling, task.m, seed, stream))
+            for stream, columns in enumerate(self._groups(task))
+        ]
+        return [
+            self._walk(task, columns, draws, task.relative_weights, lams, tracking)
+            for columns, draws in groups
+        ]
 
     def _run(
         self, walk: Walk, start: int, end: int, stops: list[int], average: bool | float
@@ -190,7 +232,12 @@ class Pegasos(RegularizedClassifier):
         """Walk to the end; the stages at the stops and at the end, and the mean losses on the way."""
         wanted = [*stops, end]
         solver = PegasosSolver(walk, np.array([self.lam_]), self.batch_size, average, wanted)
-        points = sorted({start + math.ceil((end - start) * p / CURVE_POINTS) for p in range(1, CURVE_POINTS + 1)})
+        points = sorted(
+            {
+                start + math.ceil((end - start) * p / CURVE_POINTS)
+                for p in range(1, CURVE_POINTS + 1)
+            }
+        )
         stages = {}
         losses, before = [], start
         for mark in sorted({*wanted, *points}):
@@ -204,14 +251,22 @@ class Pegasos(RegularizedClassifier):
 
     def _finish(self, task: Task, walks: list[Walk], runs: list[Any], stops: list[int]) -> None:
         moments = zip(*(run[0] for run in runs), strict=True)
-        stages = [(np.concatenate([v for v, _ in each]), np.concatenate([bias for _, bias in each])) for each in moments]
+        stages = [
+            (np.concatenate([v for v, _ in each]), np.concatenate([bias for _, bias in each]))
+            for each in moments
+        ]
         curve = np.concatenate([run[1] for run in runs], axis=1)
         points = np.array(runs[0][2])
         if self.loss_curve_ is not None:
-            curve, points = np.concatenate([self.loss_curve_, curve]), np.concatenate([self.loss_curve_steps_, points])
+            curve, points = (
+                np.concatenate([self.loss_curve_, curve]),
+                np.concatenate([self.loss_curve_steps_, points]),
+            )
         self.loss_curve_, self.loss_curve_steps_ = curve, points
         self.n_iter_ = walks[0].step
-        self._saved = [walk.save() for walk in walks] if self.warm_start or task.kernel is None else None
+        self._saved = (
+            [walk.save() for walk in walks] if self.warm_start or task.kernel is None else None
+        )
         self._publish(task, stages, stops)
 
     def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
@@ -225,13 +280,19 @@ class Pegasos(RegularizedClassifier):
         if not self._goes_on:
             return None
         if not isinstance(self.average, bool | np.bool_):
-            raise ValueError("warm_start needs average=True or False: a fraction of all steps cannot be known before the end.")
+            raise ValueError(
+                "warm_start needs average=True or False: a fraction of all steps cannot be known before the end."
+            )
         if len(self._saved) != len(self._groups(task)):
-            raise ValueError("warm_start goes on with the same `draws`; refit with warm_start=False for others.")
+            raise ValueError(
+                "warm_start goes on with the same `draws`; refit with warm_start=False for others."
+            )
         return list(self._saved)
 
 
 def _joined(saved: list[dict[str, Any]]) -> dict[str, Any]:
     """The states of walks with one class each as the state of one walk."""
-    arrays = {key: np.concatenate([part[key] for part in saved]) for key in saved[0] if key != "step"}
+    arrays = {
+        key: np.concatenate([part[key] for part in saved]) for key in saved[0] if key != "step"
+    }
     return {**arrays, "step": saved[0]["step"]}

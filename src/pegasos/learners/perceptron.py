@@ -87,30 +87,51 @@ class Perceptron(OneVsAllClassifier):
         saved = self._saved if self._goes_on else None
         if saved is None:
             self._seed = draw_seed(self.random_state)
-            self._steps, self._mistakes, self._losses = np.zeros(len(task.columns), dtype=np.int64), [], []
+            self._steps, self._mistakes, self._losses = (
+                np.zeros(len(task.columns), dtype=np.int64),
+                [],
+                [],
+            )
         walk = self._full_walk(task, self._seed)
         if saved is not None:
             resume(walk, saved)
-        solver = PerceptronSolver(walk, task.m, self.average, None if saved is None else saved["frozen"].copy(), self._steps)
+        solver = PerceptronSolver(
+            walk,
+            task.m,
+            self.average,
+            None if saved is None else saved["frozen"].copy(),
+            self._steps,
+        )
         last = solver.epoch + self.epochs
         stops = check_stops(self.checkpoints, solver.epoch, last, "epochs")
         stages = []
-        for stop in [*stops, last]:  # a stop that is not reached is where a longer run would have ended, too
+        for stop in [
+            *stops,
+            last,
+        ]:  # a stop that is not reached is where a longer run would have ended, too
             solver.advance(stop)
             stages.append(solver.predictors())
         self._finish(task, solver, stages, stops)
         return self
 
     @available_if(is_linear)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Perceptron:
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Perceptron:
         """Walk once over these rows, in their order, from where the last call ended; weights count as they are.
 
         `classes` must name all classes at the first call.
         """
         task, first = self._open_part(X, y, classes, sample_weight)
-        walk = self._walk(task, Draws("in-order", task.m), task.weights, 0 if first else self._saved["step"])
+        walk = self._walk(
+            task, Draws("in-order", task.m), task.weights, 0 if first else self._saved["step"]
+        )
         if first:
-            self._steps, self._mistakes, self._losses = np.zeros(len(task.columns), dtype=np.int64), [], []
+            self._steps, self._mistakes, self._losses = (
+                np.zeros(len(task.columns), dtype=np.int64),
+                [],
+                [],
+            )
         else:
             resume(walk, {**self._saved, "frozen": np.zeros(len(task.columns), dtype=bool)})
         self._mark = OTHER_ROWS
@@ -128,13 +149,27 @@ class Perceptron(OneVsAllClassifier):
             )
 
     def _walk(self, task: Task, draws: Draws, weights: Array, origin: int = 0) -> Walk:
-        method = Method(PERCEPTRON, LOSSES["perceptron"], constant=task.constant, averaging=bool(self.average), tracking=True)
-        return task.walk(method, draws, np.array([float(self.learning_rate)]), weights, origin=origin)
+        method = Method(
+            PERCEPTRON,
+            LOSSES["perceptron"],
+            constant=task.constant,
+            averaging=bool(self.average),
+            tracking=True,
+        )
+        return task.walk(
+            method, draws, np.array([float(self.learning_rate)]), weights, origin=origin
+        )
 
     def _full_walk(self, task: Task, seed: int) -> Walk:
-        return self._walk(task, Draws("permutation" if self.shuffle else "in-order", task.m, seed), task.relative_weights)
+        return self._walk(
+            task,
+            Draws("permutation" if self.shuffle else "in-order", task.m, seed),
+            task.relative_weights,
+        )
 
-    def _finish(self, task: Task, solver: PerceptronSolver, stages: list[Any], stops: list[int]) -> None:
+    def _finish(
+        self, task: Task, solver: PerceptronSolver, stages: list[Any], stops: list[int]
+    ) -> None:
         self._steps = solver.steps
         self._mistakes = [*self._mistakes, *solver.mistakes]
         self._losses = [*self._losses, *solver.losses]

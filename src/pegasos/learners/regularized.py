@@ -19,7 +19,14 @@ from pegasos.engine.losses import LOSSES, PROBABILISTIC
 from pegasos.engine.optimum import Intercept
 from pegasos.engine.rows import KernelRows
 from pegasos.learners.one_vs_all import OneVsAllClassifier
-from pegasos.learners.task import PRECOMPUTED, column_codes, combined_weights, intercept_of, one_of, resolve_lam
+from pegasos.learners.task import (
+    PRECOMPUTED,
+    column_codes,
+    combined_weights,
+    intercept_of,
+    one_of,
+    resolve_lam,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -61,9 +68,13 @@ class RegularizedClassifier(OneVsAllClassifier):
             if self.kernel_ == PRECOMPUTED and sparse.issparse(X):
                 X = X.toarray()
             if not has_certificate(self.kernel_, X):
-                raise ValueError("the kernel is not positive semidefinite: its dual bounds nothing, there is no certificate.")
+                raise ValueError(
+                    "the kernel is not positive semidefinite: its dual bounds nothing, there is no certificate."
+                )
             if X.shape[0] != self._m:
-                raise ValueError(f"the certificate of a kernel predictor needs its {self._m} training rows, got {X.shape[0]}.")
+                raise ValueError(
+                    f"the certificate of a kernel predictor needs its {self._m} training rows, got {X.shape[0]}."
+                )
         unknown = ~np.isin(y, self.classes_)
         if unknown.any():
             raise ValueError(f"y has classes unknown to the model: {np.unique(y[unknown])!r}.")
@@ -90,7 +101,9 @@ def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certi
         regularized = scores[:, estimator.support_] - (bias[:, None] if free else 0.0)
         squared_norm = np.einsum("ij,ij->i", vectors, regularized, dtype=np.float64)
     else:
-        squared_norm = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64) + (0.0 if free else bias**2)
+        squared_norm = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64) + (
+            0.0 if free else bias**2
+        )
     mean_loss = certificate_of(loss, lam, weights, labels, scores, np.zeros_like(scores)).primal
     bounds = box(lam, weights)
     candidates = [-bounds * loss.slopes(labels * scores)]
@@ -104,9 +117,14 @@ def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certi
         own = _scores_of(estimator, X, labels * a)
         if loss.linear_dual:
             length = np.einsum("ij,ij->i", a * labels, own, dtype=np.float64)
-            factor = np.divide(a.sum(axis=1), length, out=np.ones_like(length), where=length > 0).clip(0.0, 1.0)
+            factor = np.divide(
+                a.sum(axis=1), length, out=np.ones_like(length), where=length > 0
+            ).clip(0.0, 1.0)
             a, own = a * factor[:, None], own * factor[:, None]
-        best = np.maximum(best, certificate_of(loss, lam, weights, labels, np.ascontiguousarray(own), labels * a).dual)
+        best = np.maximum(
+            best,
+            certificate_of(loss, lam, weights, labels, np.ascontiguousarray(own), labels * a).dual,
+        )
     return Certificate(lam / 2 * squared_norm + mean_loss, best)
 
 
@@ -115,7 +133,9 @@ def balanced(a: Array, labels: Array) -> Array:
     up, down = np.where(labels > 0, a, 0.0), np.where(labels > 0, 0.0, a)
     weights = up.sum(axis=1, keepdims=True), down.sum(axis=1, keepdims=True)
     least = np.minimum(*weights)
-    shares = [np.divide(least, weight, out=np.zeros_like(weight), where=weight > 0) for weight in weights]
+    shares = [
+        np.divide(least, weight, out=np.zeros_like(weight), where=weight > 0) for weight in weights
+    ]
     return np.asarray(up * shares[0] + down * shares[1])
 
 

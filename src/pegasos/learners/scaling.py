@@ -26,9 +26,8 @@ class BadlyScaled(UserWarning):
     def fact(self) -> str:
         """What is the matter."""
         size = f"a factor of 1e{math.floor(math.log10(self.ratio))}"
-        return (
-            f"the largest numbers in columns {self.large} and {self.small} differ by {size}, and {self.learner} has one step size"
-        )
+        columns = f"the largest numbers in columns {self.large} and {self.small}"
+        return f"{columns} differ by {size}, and {self.learner} has one step size"
 
     def __str__(self) -> str:
         return f"{self.fact}: it learns from the large columns only. Scale X (for example StandardScaler), or use SDCA."

@@ -134,9 +134,13 @@ class SDCA(RegularizedClassifier):
         positive("tol", self.tol)
         whole_number("max_epochs", self.max_epochs)
         if intercept_of(self) is Intercept.FREE and not self.finish:
-            raise ValueError("fit_intercept='free' needs finish=True: coordinate ascent alone cannot fit such an intercept.")
+            raise ValueError(
+                "fit_intercept='free' needs finish=True: coordinate ascent alone cannot fit such an intercept."
+            )
         if intercept_of(self) is Intercept.FREE and self.checkpoints is not None:
-            raise ValueError("checkpoints are epochs of coordinate ascent, which cannot fit fit_intercept='free'.")
+            raise ValueError(
+                "checkpoints are epochs of coordinate ascent, which cannot fit fit_intercept='free'."
+            )
 
     def _ascent(self, task: Task, lams: Array, seed: int, certified: bool) -> DualAscent:
         method = Method(rules.SDCA, LOSSES[self.loss], constant=task.constant)
@@ -155,7 +159,9 @@ class SDCA(RegularizedClassifier):
     def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
         return [self._ascent(task, lams, seed, has_certificate(task.kernel, task.X))]
 
-    def _finish(self, task: Task, solver: DualAscent, certified: bool, stages: list[Any], stops: list[int]) -> None:
+    def _finish(
+        self, task: Task, solver: DualAscent, certified: bool, stages: list[Any], stops: list[int]
+    ) -> None:
         solver.refresh()
         state = solver.certificate()
         self.objective_, self.dual_objective_ = state.primal, state.dual
@@ -164,7 +170,9 @@ class SDCA(RegularizedClassifier):
         self.gap_ = float(gaps.max()) if certified else float("nan")
         self.gap_curve_ = np.array(self._gaps)
         self.n_iter_ = len(self.gap_curve_)
-        self.objective_curve_ = short_course(self._courses, state.primal, state.dual) if certified else no_course()
+        self.objective_curve_ = (
+            short_course(self._courses, state.primal, state.dual) if certified else no_course()
+        )
         predictors = solver.predictors()
         self._saved = solver.save() if self.warm_start else None
         task.plan = replace(task.plan, method=self._method(solver))
@@ -174,7 +182,16 @@ class SDCA(RegularizedClassifier):
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
         elif self.gap_ > self.tol:
             late, single = int((gaps > self.tol).sum()), task.X.dtype == np.float32
-            message = NotConverged("SDCA", self.n_iter_, self.gap_, self.tol, late, len(task.columns), single, bool(self.finish))
+            message = NotConverged(
+                "SDCA",
+                self.n_iter_,
+                self.gap_,
+                self.tol,
+                late,
+                len(task.columns),
+                single,
+                bool(self.finish),
+            )
             warnings.warn(message, stacklevel=3)
 
     @staticmethod

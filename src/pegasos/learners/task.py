@@ -65,7 +65,13 @@ class Task:
         return self.weights * (self.m / self.weights.sum())
 
     def walk(
-        self, method: Method, draws: Draws, params: Array, weights: Array, columns: Array | None = None, **options: Any
+        self,
+        method: Method,
+        draws: Draws,
+        params: Array,
+        weights: Array,
+        columns: Array | None = None,
+        **options: Any,
     ) -> Walk:
         """A walk over the training rows; `columns` are all predictors by default."""
         columns = self.columns if columns is None else columns
@@ -79,14 +85,18 @@ class Task:
 
 def encode_classes(y: Array) -> tuple[Array, Array]:
     """Class labels and the code of each row; a clear error where there is nothing to tell apart."""
-    whole = y.dtype.kind in "iub" and y.ndim == 1  # classes for sure, which scikit-learn finds out slowly
+    whole = (
+        y.dtype.kind in "iub" and y.ndim == 1
+    )  # classes for sure, which scikit-learn finds out slowly
     if not whole:
         check_classification_targets(y)
     classes, codes = _classes_and_codes(y)
     if whole and 2 * len(classes) > len(y):
         check_classification_targets(y)  # it warns of so many classes
     if len(classes) < 2:
-        raise ValueError(f"y has one class only ({classes[0]!r}); a classifier needs examples of at least two classes.")
+        raise ValueError(
+            f"y has one class only ({classes[0]!r}); a classifier needs examples of at least two classes."
+        )
     return classes, codes.reshape(-1)
 
 
@@ -97,7 +107,9 @@ def _classes_and_codes(y: Array) -> tuple[Array, Array]:
         if int(y.max()) - least < y.size:
             offset = y.astype(np.int64) - least
             present = np.bincount(offset) > 0
-            return (np.flatnonzero(present) + least).astype(y.dtype), (np.cumsum(present) - 1)[offset]
+            return (np.flatnonzero(present) + least).astype(y.dtype), (np.cumsum(present) - 1)[
+                offset
+            ]
     return np.unique(y, return_inverse=True)
 
 
@@ -106,22 +118,32 @@ def column_codes(n_classes: int) -> Array:
     return np.array([1]) if n_classes == 2 else np.arange(n_classes)
 
 
-def combined_weights(sample_weight: Any, class_weight: Any, classes: Array, codes: Array, X: Any) -> Array:
+def combined_weights(
+    sample_weight: Any, class_weight: Any, classes: Array, codes: Array, X: Any
+) -> Array:
     """sample_weight times the class's weight, in float64; negative or all-zero weights are refused."""
     if sample_weight is None:
         weights = np.ones(X.shape[0])
     else:
-        weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)).copy()
+        weights = np.asarray(
+            _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        ).copy()
     if class_weight is not None:
         # a part of the rows may lack a class: weights by name are those of all classes, balanced ones those of the present
         present = (np.bincount(codes, minlength=len(classes)) > 0) | isinstance(class_weight, dict)
         each = np.ones(len(classes))
-        each[present] = compute_class_weight(class_weight, classes=classes[present], y=classes[codes])
+        each[present] = compute_class_weight(
+            class_weight, classes=classes[present], y=classes[codes]
+        )
         if not (np.isfinite(each) & (each >= 0)).all():
-            raise ValueError(f"the weights in class_weight must be finite and not negative, got {class_weight!r}.")
+            raise ValueError(
+                f"the weights in class_weight must be finite and not negative, got {class_weight!r}."
+            )
         weights *= each[codes]
     if not weights.sum() > 0:
-        raise ValueError("all weights are zero: nothing would be learned. Check sample_weight and class_weight.")
+        raise ValueError(
+            "all weights are zero: nothing would be learned. Check sample_weight and class_weight."
+        )
     return weights
 
 
@@ -135,7 +157,9 @@ def intercept_of(learner: Any) -> Intercept:
     if fit_intercept == "augment":
         return Intercept.AUGMENTED
     if fit_intercept != "free":
-        raise ValueError(f"fit_intercept must be 'auto', 'augment', 'free' or False, got {fit_intercept!r}.")
+        raise ValueError(
+            f"fit_intercept must be 'auto', 'augment', 'free' or False, got {fit_intercept!r}."
+        )
     if learner.declaration.free_intercept is None:
         raise ValueError(
             f"{type(learner).__name__} has no honest way to fit an intercept that is not regularized: its step sizes rest on a "
@@ -156,16 +180,31 @@ def open_task(learner: Any, X: Any, codes: Array, weights: Array, n_classes: int
     kernel: Kernel | str | None
     if is_precomputed(learner.kernel):
         if m != width:
-            raise ValueError(f"kernel='precomputed' needs the square matrix K(train, train); got shape {X.shape}.")
+            raise ValueError(
+                f"kernel='precomputed' needs the square matrix K(train, train); got shape {X.shape}."
+            )
         X = X.toarray() if sparse.issparse(X) else X
         kernel = PRECOMPUTED
         plan = plan_dual(m, 0, len(columns), itemsize, memory, precomputed=True, dense=False)
         rows: Any = GramRows(_symmetric(X))
     elif learner.kernel is None:
         kernel = None
-        plan = plan_primal(sparse.issparse(X), m, width, len(columns), itemsize, memory, learner.declaration.keeps_coefficients)
+        plan = plan_primal(
+            sparse.issparse(X),
+            m,
+            width,
+            len(columns),
+            itemsize,
+            memory,
+            learner.declaration.keeps_coefficients,
+        )
         if isinstance(X, MappedRows):
-            plan = replace(plan, rows="on the fly", walk="by blocks", reason="features that are computed in every pass")
+            plan = replace(
+                plan,
+                rows="on the fly",
+                walk="by blocks",
+                reason="features that are computed in every pass",
+            )
             rows = MappedFeatures(X)
         else:
             rows = explicit_rows(X)
@@ -174,7 +213,15 @@ def open_task(learner: Any, X: Any, codes: Array, weights: Array, n_classes: int
         assert found is not None
         kernel = found.resolve(X)
         kernel.check_range(X)
-        plan = plan_dual(m, width, len(columns), itemsize, memory, precomputed=False, dense=not sparse.issparse(X))
+        plan = plan_dual(
+            m,
+            width,
+            len(columns),
+            itemsize,
+            memory,
+            precomputed=False,
+            dense=not sparse.issparse(X),
+        )
         warn_if_collapsed(kernel, X)
         rows = GramRows.of(kernel, X) if plan.rows == "gram" else KernelRows(kernel, X)
     task = Task(X, codes, weights, columns, kernel, constant_feature(learner), plan, rows)
@@ -193,13 +240,17 @@ def _symmetric(K: Array) -> Array:
     if difference == 0:
         return K
     if difference > 1e-3 * max(np.abs(K).max(), np.finfo(K.dtype).tiny):
-        raise ValueError(f"the precomputed kernel matrix is not symmetric: K[i, j] and K[j, i] differ by up to {difference:.3g}.")
+        raise ValueError(
+            f"the precomputed kernel matrix is not symmetric: K[i, j] and K[j, i] differ by up to {difference:.3g}."
+        )
     return np.asarray((K + K.T) / 2)
 
 
 def _check_diagonal(diagonal: Array, dtype: Any) -> None:
     if not diagonal.max(initial=0) <= np.finfo(dtype).max:  # NaN, too
-        raise ValueError(f"squared lengths overflow {dtype}: scale X (for example StandardScaler) or use float64.")
+        raise ValueError(
+            f"squared lengths overflow {dtype}: scale X (for example StandardScaler) or use float64."
+        )
     if (diagonal < 0).any():
         row = int(np.argmin(diagonal))
         raise ValueError(
@@ -209,7 +260,11 @@ def _check_diagonal(diagonal: Array, dtype: Any) -> None:
 
 def draw_seed(random_state: Any) -> int:
     """A seed for the draws: the number itself, or one drawn from a generator or from the system."""
-    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool) and random_state >= 0:
+    if (
+        isinstance(random_state, int | np.integer)
+        and not isinstance(random_state, bool)
+        and random_state >= 0
+    ):
         return int(random_state)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
@@ -224,7 +279,12 @@ def is_missing(value: Any) -> bool:
 
 def positive(name: str, value: Any) -> float:
     """A finite number above zero."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value) or value <= 0:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, numbers.Real)
+        or not math.isfinite(value)
+        or value <= 0
+    ):
         raise ValueError(f"{name} must be a finite number above 0, got {value!r}.")
     return float(value)
 
@@ -245,7 +305,9 @@ def whole_number(name: str, value: Any, least: int = 1) -> int:
 
 def one_of(name: str, value: Any, options: tuple[Any, ...]) -> Any:
     """One of a few words."""
-    if not any(value is option or (isinstance(value, str) and value == option) for option in options):
+    if not any(
+        value is option or (isinstance(value, str) and value == option) for option in options
+    ):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}.")
     return value
 
@@ -260,7 +322,9 @@ def check_stops(checkpoints: Any, start: int, total: int, unit: str) -> list[int
     if stops and stops[-1] > total:
         raise ValueError(f"checkpoint {stops[-1]} lies beyond the run of {total} {unit}.")
     if stops and stops[0] <= start:
-        raise ValueError(f"checkpoint {stops[0]} lies before the {start} {unit} from which warm_start goes on.")
+        raise ValueError(
+            f"checkpoint {stops[0]} lies before the {start} {unit} from which warm_start goes on."
+        )
     return stops
 
 

@@ -68,7 +68,10 @@ def _print_version(wanted: bool) -> None:
 def _callback(
     debug: Annotated[bool, option(None, "Show the traceback of an error.", "--debug")] = False,
     version: Annotated[
-        bool, option(None, "Show the version and stop.", "--version", is_eager=True, callback=_print_version)
+        bool,
+        option(
+            None, "Show the version and stop.", "--version", is_eager=True, callback=_print_version
+        ),
     ] = False,
 ) -> None:
     console.state.debug = debug
@@ -82,11 +85,16 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     program.callback(help=_HELP)(_callback)
-    found = [importlib.import_module(f"{commands.__name__}.{each.name}") for each in pkgutil.iter_modules(commands.__path__)]
+    found = [
+        importlib.import_module(f"{commands.__name__}.{each.name}")
+        for each in pkgutil.iter_modules(commands.__path__)
+    ]
     for module in sorted(found, key=lambda module: module.PLACE):
         command, name = _guarded(expanded(module.command)), module.__name__.rpartition(".")[2]
         for each in [name, *getattr(module, "ALIASES", ())]:
-            program.command(each, hidden=each != name, short_help=getattr(module, "SHORT", None))(command)
+            program.command(each, hidden=each != name, short_help=getattr(module, "SHORT", None))(
+                command
+            )
     return program
 
 
@@ -134,8 +142,12 @@ def _mend_streams() -> None:
 
 
 def _set_signal(name: str, handler: Any) -> None:
-    with contextlib.suppress(ValueError, AttributeError):  # not in the main thread; Windows has no SIGHUP
-        if signal.getsignal(getattr(signal, name)) is not signal.SIG_IGN:  # nohup asked that it be ignored
+    with contextlib.suppress(
+        ValueError, AttributeError
+    ):  # not in the main thread; Windows has no SIGHUP
+        if (
+            signal.getsignal(getattr(signal, name)) is not signal.SIG_IGN
+        ):  # nohup asked that it be ignored
             signal.signal(getattr(signal, name), handler)
 
 
@@ -277,7 +289,10 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 def _in_options(problem: Exception) -> str:
     """An error or warning of the library in the words of the command line: what happened, and which option helps."""
-    from pegasos.learners.convergence import CellsNotConverged, NotConverged  # heavy, and loaded if they raised or warned
+    from pegasos.learners.convergence import (
+        CellsNotConverged,
+        NotConverged,
+    )  # heavy, and loaded if they raised or warned
     from pegasos.learners.scaling import BadlyScaled
     from pegasos.search.decisions import ScaleWarning
     from pegasos.search.sweep import OutOfTime

@@ -24,7 +24,9 @@ class NoSpace(OSError):  # noqa: N818 - what it says
     temporary: what is written is of no use to the user, who may move it elsewhere with TMPDIR
     """
 
-    def __init__(self, error: OSError, path: str | os.PathLike[str], *, temporary: bool = False) -> None:
+    def __init__(
+        self, error: OSError, path: str | os.PathLike[str], *, temporary: bool = False
+    ) -> None:
         super().__init__(error.errno, error.strerror, os.fspath(path))
         self.temporary = temporary
         self.resumed: str | None = None
@@ -67,9 +69,15 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(path))
     if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "this is a folder; give the name of a file", str(target))
+        raise IsADirectoryError(
+            errno.EISDIR, "this is a folder; give the name of a file", str(target)
+        )
     if target.exists() and not target.is_file():  # to take its place would take it from everybody
-        raise FileExistsError(errno.EEXIST, "this is a device, a pipe or a socket; give the name of a file", str(target))
+        raise FileExistsError(
+            errno.EEXIST,
+            "this is a device, a pipe or a socket; give the name of a file",
+            str(target),
+        )
     unfinished = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
     _at_work.add(unfinished)
     try:

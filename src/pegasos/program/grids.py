@@ -65,7 +65,11 @@ def weights_to_try(metric: Metric | None, models: list[str], labels: Any) -> dic
     A metric of scores wants them for the hinge loss only: where every row is likelier to be of the common class, its best
     answer is the same score for all of them. The logistic loss orders them all the same.
     """
-    if metric is None or metric.name == "error" or not is_unbalanced(np.unique(labels, return_counts=True)[1]):
+    if (
+        metric is None
+        or metric.name == "error"
+        or not is_unbalanced(np.unique(labels, return_counts=True)[1])
+    ):
         return {}
     orders = all(MODELS[model][1].fixed.get("loss") in PROBABILISTIC for model in models)
     wanted = metric.kind.needs == LABELS or (metric.kind.needs == SCORES and not orders)
@@ -78,8 +82,14 @@ def make_grid(request: GridRequest, recipe: Recipe, dataset: Dataset) -> list[di
     for degree in request.expand:
         sample = _prepared_sample(recipe, dataset, degree, request.mapped)
         for model in request.models or default_models(len(dataset)):
-            for kernels in _families(request.kernels or _default_kernels(degree, sample, request.mapped)):
-                values = {name: each for name, each in request.values.items() if name in MODELS[model][0].options}
+            for kernels in _families(
+                request.kernels or _default_kernels(degree, sample, request.mapped)
+            ):
+                values = {
+                    name: each
+                    for name, each in request.values.items()
+                    if name in MODELS[model][0].options
+                }
                 axes = {"kernel": kernels, **_stops(model, values), **values}
                 if "lam" in MODELS[model][0].options and "lam" not in axes:
                     axes["lam"] = _strengths(kernels[0], sample, len(dataset))
@@ -87,12 +97,22 @@ def make_grid(request: GridRequest, recipe: Recipe, dataset: Dataset) -> list[di
     return grid
 
 
-def _cells(model: str, axes: dict[str, list[Any]], degree: int | None, request: GridRequest, prefix: str) -> dict[str, list[Any]]:
+def _cells(
+    model: str, axes: dict[str, list[Any]], degree: int | None, request: GridRequest, prefix: str
+) -> dict[str, list[Any]]:
     """One dictionary in the words of the learner; what has one value goes into the learner itself."""
     names = MODELS[model][0].options
-    fixed = {name: values[0] for name, values in axes.items() if len(values) == 1 and name not in ("kernel", "lam")}
+    fixed = {
+        name: values[0]
+        for name, values in axes.items()
+        if len(values) == 1 and name not in ("kernel", "lam")
+    }
     learner = make_learner(model, {**fixed, "seed": request.seed, "memory": request.memory})
-    varied = {f"{prefix}learner__{names[name]}": values for name, values in axes.items() if name not in fixed}
+    varied = {
+        f"{prefix}learner__{names[name]}": values
+        for name, values in axes.items()
+        if name not in fixed
+    }
     if request.mapped:
         varied[f"{prefix}nystroem__kernel"] = varied.pop(f"{prefix}learner__kernel")
         varied[f"{prefix}nystroem__landmarks"] = request.landmarks
@@ -118,7 +138,9 @@ def _families(kernels: list[Kernel | None]) -> list[list[Kernel | None]]:
     """Kernels that share a grid of λ: all that are 1 at distance 0; each other one has values of its own."""
     families: dict[Any, list[Kernel | None]] = {}
     for kernel in kernels:
-        families.setdefault(DistanceKernel if isinstance(kernel, DistanceKernel) else kernel, []).append(kernel)
+        families.setdefault(
+            DistanceKernel if isinstance(kernel, DistanceKernel) else kernel, []
+        ).append(kernel)
     return list(families.values())
 
 
@@ -127,7 +149,10 @@ def _stops(model: str, given: dict[str, list[Any]]) -> dict[str, list[Any]]:
     declaration = MODELS[model][0]
     names = {parameter: name for name, parameter in declaration.options.items()}
     if declaration.tolerance is not None:
-        return {names[declaration.tolerance]: [SEARCH_TOLERANCE], names[declaration.stops[0]]: [SEARCH_EPOCHS]}
+        return {
+            names[declaration.tolerance]: [SEARCH_TOLERANCE],
+            names[declaration.stops[0]]: [SEARCH_EPOCHS],
+        }
     if any(names[stop] in given for stop in declaration.stops):
         return {}
     return {"epochs": list(declaration.usual_epochs)}
@@ -135,16 +160,27 @@ def _stops(model: str, given: dict[str, list[Any]]) -> dict[str, list[Any]]:
 
 def _strengths(kernel: Kernel | None, sample: Any, rows: int) -> list[float]:
     """λ for every cost that suits such a kernel."""
-    costs = _LINEAR_COSTS if kernel is None else _DISTANCE_COSTS if isinstance(kernel, DistanceKernel) else _INNER_COSTS
+    costs = (
+        _LINEAR_COSTS
+        if kernel is None
+        else _DISTANCE_COSTS
+        if isinstance(kernel, DistanceKernel)
+        else _INNER_COSTS
+    )
     kernel = kernel or Polynomial(1)  # x·x + 1: the constant feature is part of a linear predictor
     typical = float(np.median(kernel.diagonal(sample))) or 1.0
     return [float(f"{typical / (cost * rows):.1e}") for cost in costs]
 
 
-def _prepared_sample(recipe: Recipe, dataset: Dataset, degree: int | None, mapped: bool, most: int = 2000) -> Any:
+def _prepared_sample(
+    recipe: Recipe, dataset: Dataset, degree: int | None, mapped: bool, most: int = 2000
+) -> Any:
     """Some rows as the learner, or its kernel's landmarks, would see them."""
     X = dataset.X[:: max(1, len(dataset) // most)]
-    steps = {f"{recipe.prefix}expand": expansion(degree), **({f"{recipe.prefix}nystroem": "passthrough"} if mapped else {})}
+    steps = {
+        f"{recipe.prefix}expand": expansion(degree),
+        **({f"{recipe.prefix}nystroem": "passthrough"} if mapped else {}),
+    }
     estimator = clone(recipe.estimator).set_params(**steps)
     for stage in anatomy(estimator).stages:
         X = X if stage.drops else stage.part.fit_transform(X)

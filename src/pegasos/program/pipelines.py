@@ -31,7 +31,11 @@ class Recipe:
 
     def weights_of(self, dataset: Dataset) -> dict[str, Array]:
         """The weights of rows, if there are any, under the name that fit has for them."""
-        return {} if dataset.weights is None else {anatomy(self.estimator).weight_name: dataset.weights}
+        return (
+            {}
+            if dataset.weights is None
+            else {anatomy(self.estimator).weight_name: dataset.weights}
+        )
 
 
 def make_recipe(
@@ -45,11 +49,20 @@ def make_recipe(
     """encode -> drop outliers -> scale -> expand -> Nyström features -> learner, each where it is asked for or needed."""
     encode = [("encode", make_encoder(dataset))] if dataset.has_frame else []
     mapped = [] if nystroem is None else [("nystroem", nystroem)]
-    inner = [("scale", _scaler(dataset, scale)), ("expand", expansion(expand)), *mapped, ("learner", learner)]
+    inner = [
+        ("scale", _scaler(dataset, scale)),
+        ("expand", expansion(expand)),
+        *mapped,
+        ("learner", learner),
+    ]
     if drop_outliers is None:
         return Recipe(Pipeline([*encode, *inner]), "")
     drop = DropOutliers(Pipeline(inner), threshold=drop_outliers, columns=_numbers(dataset))
-    return Recipe(Pipeline([*encode, ("drop", drop)]), "drop__estimator__") if encode else Recipe(drop, "estimator__")
+    return (
+        Recipe(Pipeline([*encode, ("drop", drop)]), "drop__estimator__")
+        if encode
+        else Recipe(drop, "estimator__")
+    )
 
 
 def learned_rows(dataset: Dataset, drop_outliers: float | None = None) -> int:
@@ -62,7 +75,11 @@ def learned_rows(dataset: Dataset, drop_outliers: float | None = None) -> int:
 
 def _numbers(dataset: Dataset) -> tuple[int, ...] | None:
     """Where the numbers stand in encoded rows; None where all columns are numbers, and none is encoded."""
-    return tuple(range(sum(column.kind != TEXT for column in dataset.columns))) if dataset.has_frame else None
+    return (
+        tuple(range(sum(column.kind != TEXT for column in dataset.columns)))
+        if dataset.has_frame
+        else None
+    )
 
 
 def check_expansion(dataset: Dataset, degree: int | None) -> None:
@@ -85,7 +102,10 @@ def make_encoder(dataset: Dataset) -> ColumnTransformer:
     numbers = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
     words = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     kinds = (("numbers", numbers, False), ("words", words, True))
-    parts = [(name, part, [c.name for c in dataset.columns if (c.kind == TEXT) is text]) for name, part, text in kinds]
+    parts = [
+        (name, part, [c.name for c in dataset.columns if (c.kind == TEXT) is text])
+        for name, part, text in kinds
+    ]
     return ColumnTransformer([part for part in parts if part[2]], sparse_threshold=0)
 
 
@@ -105,11 +125,20 @@ def _scaler(dataset: Dataset, scale: str) -> Any:
     if chosen not in ("none", "normalize", "standardize"):
         raise ValueError(f"scale must be none, normalize or standardize, got {scale!r}.")
     if chosen == "normalize" and _is_sparse(dataset):
-        raise ValueError("normalizing would fill a sparse table with numbers: use standardize (deviation only) or none.")
-    scalers = {"normalize": MinMaxScaler(), "standardize": StandardScaler(with_mean=not _is_sparse(dataset))}
+        raise ValueError(
+            "normalizing would fill a sparse table with numbers: use standardize (deviation only) or none."
+        )
+    scalers = {
+        "normalize": MinMaxScaler(),
+        "standardize": StandardScaler(with_mean=not _is_sparse(dataset)),
+    }
     return scalers.get(chosen, "passthrough")
 
 
 def expansion(degree: int | None) -> Any:
     """The step that adds all products of features up to a degree."""
-    return "passthrough" if degree is None or degree == 1 else PolynomialFeatures(degree, include_bias=False)
+    return (
+        "passthrough"
+        if degree is None or degree == 1
+        else PolynomialFeatures(degree, include_bias=False)
+    )

@@ -41,7 +41,9 @@ def scores_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Arr
         raise _blamed(estimator, dataset, row, error, model) from error
     except (TypeError, ArithmeticError, LookupError, AttributeError) as error:
         what = f"{type(error).__name__}: {plain(error)}"
-        raise BadModel(f"{model} cannot predict these rows ({what}): the file is damaged. Fit the model again.") from error
+        raise BadModel(
+            f"{model} cannot predict these rows ({what}): the file is damaged. Fit the model again."
+        ) from error
 
 
 def labels_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Array:
@@ -68,7 +70,11 @@ def prepared(steps: Any, dataset: Dataset) -> Any:
 def _in_single(steps: Any, X: Any) -> Any:
     with np.errstate(all="ignore"):
         rows = steps.transform(X)
-        return rows.tocsr().astype(np.float32) if sparse.issparse(rows) else np.asarray(rows).astype(np.float32)
+        return (
+            rows.tocsr().astype(np.float32)
+            if sparse.issparse(rows)
+            else np.asarray(rows).astype(np.float32)
+        )
 
 
 def _overflows(steps: Any, X: Any) -> bool:
@@ -89,7 +95,9 @@ def _scores(estimator: Any, X: Any) -> Array:
             return np.asarray(estimator.decision_function(X))
         step = max(1, _DENSE_NUMBERS // max(1, X.shape[1]))
         starts = range(0, max(1, X.shape[0]), step)
-        return np.concatenate([_shifted(estimator, X[start : start + step].toarray(), start) for start in starts])
+        return np.concatenate(
+            [_shifted(estimator, X[start : start + step].toarray(), start) for start in starts]
+        )
 
 
 def _shifted(estimator: Any, X: Array, start: int) -> Array:
@@ -133,20 +141,29 @@ def _fails(estimator: Any, X: Any) -> bool:
     return False
 
 
-def _blamed(estimator: Any, dataset: Dataset, row: int, error: ValueError, model: str) -> ValueError:
+def _blamed(
+    estimator: Any, dataset: Dataset, row: int, error: ValueError, model: str
+) -> ValueError:
     """What to say of a row that gets no finite score."""
     step = _step_that_fails(estimator, dataset.X[row : row + 1])
     if step is None and not isinstance(error, NotFinite):
         if len(dataset) > 1 and all(
-            _fails(estimator, dataset.X[place : place + 1]) for place in (0, len(dataset) // 2, -1 % len(dataset))
+            _fails(estimator, dataset.X[place : place + 1])
+            for place in (0, len(dataset) // 2, -1 % len(dataset))
         ):
             return BadModel(
                 f"{model} cannot predict any of these rows ({plain(error)}): the file is damaged. Fit the model again."
             )
-        return BadData(f"{dataset.at(row)}: {plain(error)}")  # such as a word that the model does not know
+        return BadData(
+            f"{dataset.at(row)}: {plain(error)}"
+        )  # such as a word that the model does not know
     column, value = _largest(dataset, row)
     far = error.far_away if isinstance(error, NotFinite) else isinstance(step, PolynomialFeatures)
-    how = "it has no finite score" if step is None else f"{type(step).__name__} makes of it what is no finite number"
+    how = (
+        "it has no finite score"
+        if step is None
+        else f"{type(step).__name__} makes of it what is no finite number"
+    )
     doubt = "" if abs(value) > _BEYOND else "; if it is right, the model file is damaged"
     if far or abs(value) > _BEYOND:
         return BadData(
@@ -177,8 +194,15 @@ def _step_that_fails(estimator: Any, X: Any) -> Any:
 def _largest(dataset: Dataset, row: int) -> tuple[str, float]:
     """The column with the largest number of a row, and the number."""
     line = (
-        dataset.X[row].toarray()[0] if sparse.issparse(dataset.X) else dataset.X.row(row) if dataset.has_frame else dataset.X[row]
+        dataset.X[row].toarray()[0]
+        if sparse.issparse(dataset.X)
+        else dataset.X.row(row)
+        if dataset.has_frame
+        else dataset.X[row]
     )
-    numbers = [float(value) if isinstance(value, numeric.Real) and value == value else 0.0 for value in line]
+    numbers = [
+        float(value) if isinstance(value, numeric.Real) and value == value else 0.0
+        for value in line
+    ]
     place = max(range(len(numbers)), key=lambda place: abs(numbers[place]))
     return dataset.columns[place].name, numbers[place]

@@ -27,7 +27,10 @@ class SweepWarning(UserWarning):
 def warn_user(warning: Warning) -> None:
     """Warn at the line of the user's code that called us, through whatever scikit-learn wraps around it."""
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("pegasos", "sklearn"):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
+        "pegasos",
+        "sklearn",
+    ):
         level, frame = level + 1, frame.f_back
     warnings.warn(warning, stacklevel=level)
 
@@ -92,9 +95,15 @@ def advise(cells: list[Cell], mean: Array, folds: Array, best: int) -> list[Advi
         if not _is_number(value) or len(values) < 3 or value not in (values[0], values[-1]):
             continue
         inner = values[1] if value == values[0] else values[-2]
-        neighbour = next((number for number, other in others.items() if other == {**chosen, name: inner}), None)
+        neighbour = next(
+            (number for number, other in others.items() if other == {**chosen, name: inner}), None
+        )
         if stop is not None and name == stop.name:
-            if value == values[-1] and neighbour is not None and _gain(mean, folds, best, neighbour, standard_errors=2):
+            if (
+                value == values[-1]
+                and neighbour is not None
+                and _gain(mean, folds, best, neighbour, standard_errors=2)
+            ):
                 found.append(Advice(name, value, "more"))
         elif neighbour is None or _gain(mean, folds, best, neighbour, standard_errors=1):
             found.append(Advice(name, value, "smaller" if value == values[0] else "larger"))
@@ -118,5 +127,7 @@ def _gain(mean: Array, folds: Array, best: int, other: int, standard_errors: int
     if mean[other] == -np.inf:
         return True
     differences = folds[best] - folds[other]
-    error = differences.std(ddof=1) / np.sqrt(folds.shape[1]) if folds.shape[1] > 1 else np.inf  # of one split nothing is known
+    error = (
+        differences.std(ddof=1) / np.sqrt(folds.shape[1]) if folds.shape[1] > 1 else np.inf
+    )  # of one split nothing is known
     return bool(mean[best] - mean[other] > standard_errors * error)

@@ -59,13 +59,20 @@ def anatomy(estimator: Any, fitted: bool = False) -> Anatomy:
     while not isinstance(inner, OneVsAllClassifier):
         if isinstance(inner, Pipeline):
             *steps, (name, last) = inner.steps
-            stages += [Stage(each, part) for each, part in steps if part is not None and not isinstance(part, str)]
+            stages += [
+                Stage(each, part)
+                for each, part in steps
+                if part is not None and not isinstance(part, str)
+            ]
             if not prefix:
                 weight_name = f"{name}__sample_weight"
             inner, prefix = last, f"{prefix}{name}__"
         elif isinstance(inner, DropOutliers):
             stages.append(Stage(name or "drop", inner))
-            inner, prefix = (inner.estimator_ if fitted else inner.estimator), f"{prefix}estimator__"
+            inner, prefix = (
+                (inner.estimator_ if fitted else inner.estimator),
+                f"{prefix}estimator__",
+            )
         else:
             raise ValueError(
                 f"expected Pegasos, Perceptron or SDCA, alone, at the end of a Pipeline, or inside DropOutliers; "

@@ -37,11 +37,15 @@ class CellSearch(Connected, GridSearchCV):
     def _look_closer(self, cells: list[Cell], results: dict[str, Any], metric: Any) -> None:
         """The simplest cell that is as good, and what the place of the best one in the grid suggests."""
         mean = results[f"mean_test_{metric}"]
-        folds = np.column_stack([results[f"split{fold}_test_{metric}"] for fold in range(self.n_splits_)])
+        folds = np.column_stack(
+            [results[f"split{fold}_test_{metric}"] for fold in range(self.n_splits_)]
+        )
         known = np.flatnonzero(np.isfinite(mean))
         order = [complexity(cells[number], cells[self.best_index_]) for number in known]
         best = int(np.flatnonzero(known == self.best_index_)[0])
-        self.simplest_index_ = int(known[one_standard_error(-mean[known], folds[known], order, best)])
+        self.simplest_index_ = int(
+            known[one_standard_error(-mean[known], folds[known], order, best)]
+        )
         self.advice_ = advise(cells, self._means_for_advice(mean), folds, self.best_index_)
         for advice in self.advice_:
             warn_user(SweepWarning(advice))

@@ -28,7 +28,9 @@ def work_on(shipment: Shipment, units: list[Unit], on_training: bool) -> list[Un
     """What these units find, in their order, on this machine."""
     schedule = Schedule([], **shipment.given)
     found: dict[int, UnitResult] = {}
-    schedule.run(units, lambda unit, result: found.__setitem__(id(unit), result), 1, on_training, None)
+    schedule.run(
+        units, lambda unit, result: found.__setitem__(id(unit), result), 1, on_training, None
+    )
     return [found[id(unit)] for unit in units]
 
 
@@ -51,7 +53,10 @@ def run_on_cluster(
     deadline = math.inf if max_time is None else time.monotonic() + max_time
     shipment = client.scatter(Shipment(schedule.given), broadcast=True, hash=False)
     tasks = _tasks(schedule, units, len(client.scheduler_info(n_workers=-1)["workers"]))
-    futures = [client.submit(work_on, shipment, task, on_training, pure=False, retries=RETRIES) for task in tasks]
+    futures = [
+        client.submit(work_on, shipment, task, on_training, pure=False, retries=RETRIES)
+        for task in tasks
+    ]
     running = dict(zip(futures, tasks, strict=True))
     with guarded(client, futures):
         while running:
@@ -68,7 +73,9 @@ def _tasks(schedule: Schedule, units: Sequence[Unit], workers: int) -> list[list
     """Units that share a kernel's rows are one task, as long as there are enough tasks for all workers."""
     tasks: dict[Any, list[Unit]] = {}
     for number, unit in enumerate(units):
-        tasks.setdefault(unit.rows_key if named_kernel(unit.group) is not None else number, []).append(unit)
+        tasks.setdefault(
+            unit.rows_key if named_kernel(unit.group) is not None else number, []
+        ).append(unit)
     if len(tasks) >= TASKS_A_WORKER * workers or schedule.source == "on the fly":
         return list(tasks.values())
     return [[unit] for unit in units]

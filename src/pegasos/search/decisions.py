@@ -51,7 +51,11 @@ def scale_warning(folds: Iterable[Array]) -> ScaleWarning | None:
     spreads = [float(np.std(scores, axis=0).max()) for scores in folds if len(scores) >= LEAST_ROWS]
     if not spreads or max(spreads) <= SPREAD * min(spreads):
         return None
-    times = f"{max(spreads) / min(spreads):.0f} times as far as" if min(spreads) > 0 else "and are all the same"
+    times = (
+        f"{max(spreads) / min(spreads):.0f} times as far as"
+        if min(spreads) > 0
+        else "and are all the same"
+    )
     fact = f"scores have no common scale, in one fold they spread {times} in another"
     return ScaleWarning(f"{fact}: trust neither probabilities nor a threshold here")
 
@@ -78,16 +82,29 @@ def choose_calibration(scores: Array, codes: Array, own: Array | None = None) ->
 
     counts = np.bincount(codes)
     if counts.min() < LEAST_ROWS:
-        raise ValueError(f"a class has {counts.min()} rows with out-of-fold scores; to calibrate, {LEAST_ROWS} are needed.")
+        raise ValueError(
+            f"a class has {counts.min()} rows with out-of-fold scores; to calibrate, {LEAST_ROWS} are needed."
+        )
     found = {} if own is None else {OWN: own}
     for kind in (SIGMOID, ISOTONIC) if len(codes) >= ISOTONIC_ROWS else (SIGMOID,):
         found[kind] = cross_fitted(kind, scores, codes)
     classes = np.arange(len(counts))
-    briers = {kind: Metric("brier").value(answers(classes, codes, codes, None, p)) for kind, p in found.items()}
-    losses = {kind: np.square(p - np.eye(len(counts))[codes]).sum(axis=1) for kind, p in found.items()}
+    briers = {
+        kind: Metric("brier").value(answers(classes, codes, codes, None, p))
+        for kind, p in found.items()
+    }
+    losses = {
+        kind: np.square(p - np.eye(len(counts))[codes]).sum(axis=1) for kind, p in found.items()
+    }
     least = losses[min(briers, key=lambda kind: briers[kind])]
-    best = next(kind for kind, each in losses.items() if (each - least).mean() <= (each - least).std() / np.sqrt(len(codes)))
-    return Calibrated(None if best == OWN else fit_calibration(best, scores, codes), best, briers, found[best])
+    best = next(
+        kind
+        for kind, each in losses.items()
+        if (each - least).mean() <= (each - least).std() / np.sqrt(len(codes))
+    )
+    return Calibrated(
+        None if best == OWN else fit_calibration(best, scores, codes), best, briers, found[best]
+    )
 
 
 def cross_fitted(kind: str, scores: Array, codes: Array) -> Array:
@@ -121,11 +138,15 @@ def carry_over(known: Any, fresh: Any, scores: Array, others: Array) -> None:
     """
     if known.calibration_ is None and not known.threshold_:
         return
-    scores, others = (np.asarray(each, dtype=np.float64).reshape(len(each), -1) for each in (scores, others))
+    scores, others = (
+        np.asarray(each, dtype=np.float64).reshape(len(each), -1) for each in (scores, others)
+    )
     varies = others.std(axis=0) > 0
     together = ((others - others.mean(axis=0)) * (scores - scores.mean(axis=0))).mean(axis=0)
     slopes = together / np.where(varies, others.var(axis=0), 1.0)
-    slopes = np.where(slopes > 0, slopes, 1.0)  # scores that do not grow together have no common scale
+    slopes = np.where(
+        slopes > 0, slopes, 1.0
+    )  # scores that do not grow together have no common scale
     offsets = scores.mean(axis=0) - slopes * others.mean(axis=0)
     if known.calibration_ is not None:
         fresh.calibration_ = known.calibration_.rescaled(slopes, offsets)
@@ -140,7 +161,9 @@ def reliability(p: Array, true: Array, bins: int = 10) -> list[tuple[float, floa
     [(0.1, 0.0, 2), (0.9, 0.5, 2)]
     """
     parts = np.array_split(np.argsort(p, kind="stable"), bins)
-    return [(float(p[part].mean()), float(true[part].mean()), len(part)) for part in parts if len(part)]
+    return [
+        (float(p[part].mean()), float(true[part].mean()), len(part)) for part in parts if len(part)
+    ]
 
 
 def expected_calibration_error(bins: list[tuple[float, float, int]]) -> float:
@@ -158,7 +181,11 @@ class Aim:
     least: float = 0.0
 
     def __str__(self) -> str:
-        return f"{self.wish} >= {self.least:g}" if self.wish is not None or self.metric is None else self.metric.name
+        return (
+            f"{self.wish} >= {self.least:g}"
+            if self.wish is not None or self.metric is None
+            else self.metric.name
+        )
 
 
 @dataclass(frozen=True)
@@ -179,14 +206,18 @@ def choose_threshold(aim: Aim, scores: Array, positive: Array) -> Threshold:
     """The best threshold for an aim; scores are those of the positive class. Between two scores it lies in the middle.
 
     >>> scores = np.array([-2.0, -1.0, 0.5, 1.0, 3.0])
-    >>> choose_threshold(Aim(wish="precision", least=0.99), scores, np.array([False, False, True, False, True])).value
+    >>> choose_threshold(
+    ...     Aim(wish="precision", least=0.99), scores, np.array([False, False, True, False, True])
+    ... ).value
     2.0
     """
     rates = Rates.of(scores, positive)
     best = _best(aim, rates)
     if best is None:
         most = np.nanmax(rates.precision if aim.wish == "precision" else rates.recall)
-        raise ValueError(f"no threshold gives {aim.wish} {aim.least:g} here; the most is {most:.3g}.")
+        raise ValueError(
+            f"no threshold gives {aim.wish} {aim.least:g} here; the most is {most:.3g}."
+        )
     drawn = []
     for weights in resamples(len(scores)):
         again = Rates.of(scores, positive, weights)
@@ -196,7 +227,9 @@ def choose_threshold(aim: Aim, scores: Array, positive: Array) -> Threshold:
     low, high = np.quantile(drawn, [0.025, 0.975]) if drawn else (np.nan, np.nan)
     found = float(rates.thresholds[best]), float(low), float(high), str(aim)
     share = float((rates.hits[best] + rates.alarms[best]) / (rates.positives + rates.negatives))
-    return Threshold(*found, float(np.nan_to_num(rates.precision[best])), float(rates.recall[best]), share)
+    return Threshold(
+        *found, float(np.nan_to_num(rates.precision[best])), float(rates.recall[best]), share
+    )
 
 
 @dataclass(frozen=True)
@@ -219,7 +252,13 @@ class Rates:
         middles = np.append((ranked[ends[:-1]] + ranked[ends[1:]]) / 2, ranked[-1] - 1.0)
         hits, alarms = np.cumsum(each * mine)[ends], np.cumsum(each * ~mine)[ends]
         thresholds = np.concatenate([[ranked[0] + 1.0], middles])
-        return cls(thresholds, np.append(0.0, hits), np.append(0.0, alarms), float(each @ mine), float(each @ ~mine))
+        return cls(
+            thresholds,
+            np.append(0.0, hits),
+            np.append(0.0, alarms),
+            float(each @ mine),
+            float(each @ ~mine),
+        )
 
     @property
     def recall(self) -> Array:
@@ -238,7 +277,11 @@ def _best(aim: Aim, rates: Rates) -> int | None:
         assert aim.metric is not None
         values = _LOSSES[aim.metric.name](rates, aim.metric)
     else:
-        asked, other = (rates.precision, rates.recall) if aim.wish == "precision" else (rates.recall, rates.precision)
+        asked, other = (
+            (rates.precision, rates.recall)
+            if aim.wish == "precision"
+            else (rates.recall, rates.precision)
+        )
         values = np.where(np.nan_to_num(asked) >= aim.least, -np.nan_to_num(other), np.inf)
     if not np.isfinite(values).any():
         return None

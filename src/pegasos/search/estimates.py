@@ -44,9 +44,16 @@ def bootstrap_choice(wrong: Array, rounds: int = 1000, seed: int = 0) -> Estimat
         inside = wrong @ counts.T.astype(np.float32)
         for number, best in enumerate(inside.argmin(axis=0)):
             outside = counts[number] == 0
-            errors[start + number] = wrong[best, outside].mean() if outside.any() else inside[best, number] / rows
+            errors[start + number] = (
+                wrong[best, outside].mean() if outside.any() else inside[best, number] / rows
+            )
     low, high = np.quantile(errors, [0.025, 0.975])
-    return Estimate(float(errors.mean()), float(low), float(high), f"bootstrap over out-of-fold predictions, {rounds} rounds")
+    return Estimate(
+        float(errors.mean()),
+        float(low),
+        float(high),
+        f"bootstrap over out-of-fold predictions, {rounds} rounds",
+    )
 
 
 def held_out(wrong: Array) -> Estimate:
@@ -65,8 +72,14 @@ def one_standard_error(errors: Array, deviations: Array, complexity: list[Any], 
     Cells without a place in the order of complexity are not simpler than the best one.
     """
     folds = deviations.shape[1]
-    error = deviations[best].std(ddof=1) / np.sqrt(folds) if folds > 1 else 0.0  # one split tells nothing of its noise
-    good = [int(each) for each in np.flatnonzero(errors <= errors[best] + error) if complexity[each] is not None]
+    error = (
+        deviations[best].std(ddof=1) / np.sqrt(folds) if folds > 1 else 0.0
+    )  # one split tells nothing of its noise
+    good = [
+        int(each)
+        for each in np.flatnonzero(errors <= errors[best] + error)
+        if complexity[each] is not None
+    ]
     return min(good, key=lambda number: (complexity[number], errors[number]))
 
 

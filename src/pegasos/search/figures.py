@@ -52,13 +52,26 @@ def measured(metric: Metric, found: Answers, counts: Array | None = None) -> Fig
     counts = np.bincount(found.truth, minlength=len(found.classes)) if counts is None else counts
     constant, guessed = guesses(metric, found, counts)
     sign = 1 if metric.kind.least else -1
-    draws = np.array([(metric.value(found, each), metric.value(constant, each)) for each in resamples(len(found))]).reshape(-1, 2)
+    draws = np.array(
+        [
+            (metric.value(found, each), metric.value(constant, each))
+            for each in resamples(len(found))
+        ]
+    ).reshape(-1, 2)
     draws = draws[np.isfinite(draws).all(axis=1)]
     value, guess = metric.value(found), metric.value(constant)
     low, high = np.quantile(draws[:, 0], [0.025, 0.975]) if len(draws) else (math.nan, math.nan)
     noise = np.std(draws[:, 1] - draws[:, 0]) if len(draws) else math.inf
     guessed = guessed.item() if isinstance(guessed, np.generic) else guessed
-    return Figure(len(found), value, float(low), float(high), guess, guessed, bool(sign * (guess - value) > CLEARLY * noise))
+    return Figure(
+        len(found),
+        value,
+        float(low),
+        float(high),
+        guess,
+        guessed,
+        bool(sign * (guess - value) > CLEARLY * noise),
+    )
 
 
 def resamples(rows: int, rounds: int | None = None) -> Iterator[Array]:

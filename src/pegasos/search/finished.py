@@ -12,7 +12,14 @@ from pegasos.metrics import LABELS, PROBABILITIES, Answers, Metric, answers, as_
 from pegasos.search.advice import warn_user
 from pegasos.search.anatomy import anatomy
 from pegasos.search.choosing import CellSearch
-from pegasos.search.decisions import Aim, Calibrated, Threshold, choose_calibration, choose_threshold, scale_warning
+from pegasos.search.decisions import (
+    Aim,
+    Calibrated,
+    Threshold,
+    choose_calibration,
+    choose_threshold,
+    scale_warning,
+)
 from pegasos.search.estimates import Estimate, bootstrap_choice, held_out, mcnemar
 from pegasos.search.figures import Figure, measured
 from pegasos.search.notebook import as_html
@@ -37,7 +44,11 @@ class FinishedSearch(CellSearch):
     def _repr_html_inner(self) -> str:
         """For notebooks: what was found; before that scikit-learn's diagram."""
         diagram: str = super()._repr_html_inner()
-        return as_html(self, diagram) if hasattr(self, "best_params_") and hasattr(self, "best_score_") else diagram
+        return (
+            as_html(self, diagram)
+            if hasattr(self, "best_params_") and hasattr(self, "best_score_")
+            else diagram
+        )
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**options)
@@ -54,7 +65,11 @@ class FinishedSearch(CellSearch):
         if X is not None:
             return held_out(self.best_estimator_.predict(X) != np.asarray(y))
         tested = (self._wrong >= 0).all(axis=0)
-        by_error = self.multimetric_ or measure_of(self.scoring).name == "error" or not hasattr(self, "best_index_")
+        by_error = (
+            self.multimetric_
+            or measure_of(self.scoring).name == "error"
+            or not hasattr(self, "best_index_")
+        )
         cells = slice(None) if by_error else [self._position[self.best_index_]]
         return bootstrap_choice(self._wrong[cells][:, tested] > 0, rounds=rounds)
 
@@ -65,8 +80,13 @@ class FinishedSearch(CellSearch):
         """
         check_is_fitted(self, "cv_results_")
         parts = self._scores.get(cell, {})
-        if len(parts) < self.n_splits_ or len({values.shape[1] for _, values in parts.values()}) != 1:
-            raise ValueError(f"the scores of cell {cell} were not kept in every fold: only those of leading cells are.")
+        if (
+            len(parts) < self.n_splits_
+            or len({values.shape[1] for _, values in parts.values()}) != 1
+        ):
+            raise ValueError(
+                f"the scores of cell {cell} were not kept in every fold: only those of leading cells are."
+            )
         columns = next(iter(parts.values()))[1].shape[1]
         scores = np.full((self.labels_.shape[1], columns), np.nan)
         for test, values in parts.values():
@@ -86,11 +106,19 @@ class FinishedSearch(CellSearch):
         except ValueError:  # then there are labels only
             scores = None
         scores = scores[:, 0] if scores is not None and scores.shape[1] == 1 else scores
-        p = None if scores is None or not probable else self._out_of_fold_probabilities(cell)[tested]
+        p = (
+            None
+            if scores is None or not probable
+            else self._out_of_fold_probabilities(cell)[tested]
+        )
         labels = self.labels_[cell, tested]
         if scores is not None and self._cut and cell == self.best_index_:
-            labels = (scores > self._cut).astype(np.intp)  # as the choice decides, now that a threshold was chosen
-        return answers(self._classes, self._classes[self._truth[tested]], self._classes[labels], scores, p)
+            labels = (scores > self._cut).astype(
+                np.intp
+            )  # as the choice decides, now that a threshold was chosen
+        return answers(
+            self._classes, self._classes[self._truth[tested]], self._classes[labels], scores, p
+        )
 
     def _out_of_fold_probabilities(self, cell: int) -> Array:
         """Rows x classes, of a cell whose scores were kept in every fold."""
@@ -101,7 +129,11 @@ class FinishedSearch(CellSearch):
         own, everyone = self.cells_[cell].learner.has_probabilities, np.arange(len(self._classes))
         for test, scores in self._scores[cell].values():
             scores = scores[:, 0] if scores.shape[1] == 1 else scores
-            p[test] = probabilities(scores) if own else calibrated_in_fold(scores, self._truth[test], everyone)
+            p[test] = (
+                probabilities(scores)
+                if own
+                else calibrated_in_fold(scores, self._truth[test], everyone)
+            )
         return p
 
     def figure(self, metric: Any = None) -> Figure:
@@ -112,9 +144,13 @@ class FinishedSearch(CellSearch):
         """
         check_is_fitted(self, "cv_results_")
         wanted = as_metric(metric) or self.metric_ or Metric("error")
-        found = self.out_of_fold_answers(self.best_index_, probable=wanted.kind.needs == PROBABILITIES)
+        found = self.out_of_fold_answers(
+            self.best_index_, probable=wanted.kind.needs == PROBABILITIES
+        )
         if wanted.kind.needs != LABELS and found.scores is None:
-            raise ValueError(f"the scores of the choice were not kept in every fold, so its {wanted.name} is not known.")
+            raise ValueError(
+                f"the scores of the choice were not kept in every fold, so its {wanted.name} is not known."
+            )
         return measured(wanted.settled(self._classes[self._truth]), found)
 
     def calibrate(self) -> Calibrated:
@@ -125,7 +161,11 @@ class FinishedSearch(CellSearch):
         """
         scores, codes = self.scored()
         learner = anatomy(self.best_estimator_, fitted=True).learner
-        own = probabilities(scores) if self.cells_[self.best_index_].learner.has_probabilities else None
+        own = (
+            probabilities(scores)
+            if self.cells_[self.best_index_].learner.has_probabilities
+            else None
+        )
         self.calibrated_ = choose_calibration(scores, codes, own)
         learner.calibration_ = self.calibrated_.calibration
         self._warn_of_scales()
@@ -149,7 +189,9 @@ class FinishedSearch(CellSearch):
         return found
 
     def _warn_of_scales(self) -> None:
-        self.scale_warning_ = scale_warning(scores for _, scores in self._scores[self.best_index_].values())
+        self.scale_warning_ = scale_warning(
+            scores for _, scores in self._scores[self.best_index_].values()
+        )
         if self.scale_warning_ is not None:
             warn_user(self.scale_warning_)
 
@@ -158,7 +200,11 @@ class FinishedSearch(CellSearch):
         for metric in (None if aim is None else aim.metric, self.metric_):
             if metric is not None and metric.positive is not None:
                 return metric.positive
-        return None if len(self._classes) > 2 else Metric("f1").settled(self._classes[self._truth]).positive
+        return (
+            None
+            if len(self._classes) > 2
+            else Metric("f1").settled(self._classes[self._truth]).positive
+        )
 
     def scored(self) -> tuple[Array, Array]:
         """Scores and codes of the rows that the choice was tested on."""

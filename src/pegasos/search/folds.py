@@ -46,7 +46,9 @@ def prepare(parts: Anatomy, X: Any, y: Any, train: Array) -> Prepared:
             X = steps.fit(_safe_indexing(X, members), _safe_indexing(y, members)).transform(X)
     if isinstance(X, MappedRows):
         return Prepared(X, members)
-    return Prepared(check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32), order="C"), members)
+    return Prepared(
+        check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32), order="C"), members
+    )
 
 
 class Shared:
@@ -94,7 +96,12 @@ def resolved_kernel(learner: Any, prepared: Prepared) -> Kernel | str | None:
     return resolved
 
 
-def make_rows(kernel: Kernel | str | None, X: Any, on_the_fly: bool, base: Callable[[], tuple[Array, bool]] | None) -> Any:
+def make_rows(
+    kernel: Kernel | str | None,
+    X: Any,
+    on_the_fly: bool,
+    base: Callable[[], tuple[Array, bool]] | None,
+) -> Any:
     """Rows over all of X, so that test scores come with the training. `base` gives the measure's values, and if they are free."""
     if kernel is None:
         return MappedFeatures(X) if isinstance(X, MappedRows) else explicit_rows(X)

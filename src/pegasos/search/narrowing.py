@@ -89,7 +89,9 @@ def by_class(rows: Array, codes: Array, size: int) -> Array:
     for code in np.unique(codes[rows]):
         own = np.flatnonzero(codes[rows] == code)
         # a permutation that depends on nothing but the count: neighbours in a file are often alike
-        place[np.random.default_rng(len(own)).permutation(own)] = (np.arange(len(own)) + 0.5) / len(own)
+        place[np.random.default_rng(len(own)).permutation(own)] = (np.arange(len(own)) + 0.5) / len(
+            own
+        )
     return np.sort(rows[np.argsort(place, kind="stable")[:size]])
 
 
@@ -126,5 +128,9 @@ def going_on_by(losses: Array, draws: Array, most: int, behind: float = BEHIND) 
     order = np.argsort(losses, kind="stable")
     leader = order[0]
     noise = np.nanstd(draws - draws[leader], axis=1)
-    good = [number for number in order if losses[number] - losses[leader] <= behind * noise[number] or number == leader]
+    good = [
+        number
+        for number in order
+        if losses[number] - losses[leader] <= behind * noise[number] or number == leader
+    ]
     return np.array(good[:most], dtype=np.intp)

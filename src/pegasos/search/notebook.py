@@ -23,7 +23,11 @@ _FRAMES = {"choice": "#d50032", "simplest as good": "#ff9f1c"}
 
 def as_html(search: Any, diagram: str) -> str:
     """The choice, the table, and scikit-learn's diagram folded below."""
-    lines = [_heading(search), _choice(search), *map(escape, map(str, getattr(search, "advice_", ())))]
+    lines = [
+        _heading(search),
+        _choice(search),
+        *map(escape, map(str, getattr(search, "advice_", ()))),
+    ]
     told = "".join(f'<div style="margin:.2em 0;max-width:75ch">{line}</div>' for line in lines)
     folded = f"<details><summary>the estimator</summary>{diagram}</details>"
     return f'<div style="color:inherit">{told}<div style="overflow-x:auto">{_table(search)}</div>{folded}</div>'
@@ -74,7 +78,15 @@ def _figure(search: Any) -> Figure | None:
 def axes(params: list[dict[str, Any]], best: int) -> tuple[list[str], dict[str, list[Any]]]:
     """The parameters in which settings differ from the choice that are like it in all others, most values first; and the values.
 
-    >>> axes([{"lam": 1, "kernel": "a"}, {"lam": 2, "kernel": "a"}, {"lam": 3, "kernel": "a"}, {"lam": 1, "kernel": "b"}], 0)
+    >>> axes(
+    ...     [
+    ...         {"lam": 1, "kernel": "a"},
+    ...         {"lam": 2, "kernel": "a"},
+    ...         {"lam": 3, "kernel": "a"},
+    ...         {"lam": 1, "kernel": "b"},
+    ...     ],
+    ...     0,
+    ... )
     (['lam', 'kernel'], {'lam': [1, 2, 3], 'kernel': ['a', 'b']})
     """
     frozen = [{name: freeze(value) for name, value in each.items()} for each in params]
@@ -85,12 +97,19 @@ def axes(params: list[dict[str, Any]], best: int) -> tuple[list[str], dict[str, 
             for name in other or chosen:
                 values = found.setdefault(name, [])
                 values += [] if freeze(each[name]) in map(freeze, values) else [each[name]]
-    ordered = {name: sorted(values) if _are_numbers(values) else values for name, values in found.items() if len(values) > 1}
+    ordered = {
+        name: sorted(values) if _are_numbers(values) else values
+        for name, values in found.items()
+        if len(values) > 1
+    }
     return sorted(ordered, key=lambda name: -len(ordered[name])), ordered
 
 
 def _are_numbers(values: list[Any]) -> bool:
-    return all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in values)
+    return all(
+        isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        for value in values
+    )
 
 
 def _table(search: Any) -> str:
@@ -105,7 +124,10 @@ def _table(search: Any) -> str:
     place = {_key(each): number for number, each in enumerate(params)}
     fixed = [params[best] if down is None else {**params[best], down: y} for y in lines]
     numbers = [[place.get(_key({**line, across: x})) for x in columns] for line in fixed]
-    heads = "".join(f'<th scope="col" style="{_CELL};font-weight:normal">{escape(_text(each))}</th>' for each in columns)
+    heads = "".join(
+        f'<th scope="col" style="{_CELL};font-weight:normal">{escape(_text(each))}</th>'
+        for each in columns
+    )
     cells = _cells(search, [number for line in numbers for number in line if number is not None])
     body = "".join(
         f'<tr><th scope="row" style="{_CELL};font-weight:normal">{"" if down is None else escape(_text(y))}</th>'
@@ -113,7 +135,11 @@ def _table(search: Any) -> str:
         + "</tr>"
         for y, line in zip(lines, numbers, strict=True)
     )
-    titles = [f"{_plain(name)} {arrow}" for name, arrow in ((down, "↓"), (across, "→")) if name is not None]
+    titles = [
+        f"{_plain(name)} {arrow}"
+        for name, arrow in ((down, "↓"), (across, "→"))
+        if name is not None
+    ]
     corner = f'<th style="{_CELL};font-weight:normal;opacity:.7">{escape(" ".join(titles))}</th>'
     return f'<table style="{_TABLE}"><thead><tr>{corner}{heads}</tr></thead><tbody>{body}</tbody></table>'
 
@@ -131,17 +157,26 @@ def _cells(search: Any, numbers: list[int]) -> dict[int | None, str]:
     measure, found = measure_of(scoring), dict[int | None, str]()
     known = [float(column[number]) for number in numbers if np.isfinite(column[number])]
     worst, reach = min(known), max(max(known) - min(known), 1e-300)
-    marks = {getattr(search, "simplest_index_", None): "simplest as good", search.best_index_: "choice"}
+    marks = {
+        getattr(search, "simplest_index_", None): "simplest as good",
+        search.best_index_: "choice",
+    }
     for number in numbers:
         if not np.isfinite(column[number]):
-            found[number] = f'<td style="{_CELL};opacity:.5" title="not known, or ended early">–</td>'
+            found[number] = (
+                f'<td style="{_CELL};opacity:.5" title="not known, or ended early">–</td>'
+            )
             continue
         strength = 0.06 + 0.84 * (float(column[number]) - worst) / reach
-        look = f"{_CELL};background:rgba(11,95,165,{strength:.2f})" + (";color:#fff" if strength > 0.7 else "")
+        look = f"{_CELL};background:rgba(11,95,165,{strength:.2f})" + (
+            ";color:#fff" if strength > 0.7 else ""
+        )
         mark = marks.get(number, "")
         look += f";outline:2px solid {_FRAMES[mark]}" if mark else ""
         value = shown_value(scoring, float(column[number]))
-        found[number] = f'<td style="{look}" title="{mark or measure.name}">{measure.label(value)}</td>'
+        found[number] = (
+            f'<td style="{look}" title="{mark or measure.name}">{measure.label(value)}</td>'
+        )
     return found
 
 

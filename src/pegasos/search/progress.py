@@ -17,7 +17,11 @@ class Progress:
         self._total = self._done = 0
         self._start = time.monotonic()
         self._line = shown and sys.stderr.isatty()
-        self._notebook = _NotebookLine() if shown and type(sys.stderr).__module__.startswith("ipykernel") else None
+        self._notebook = (
+            _NotebookLine()
+            if shown and type(sys.stderr).__module__.startswith("ipykernel")
+            else None
+        )
         self._width = 0
 
     def expect(self, fits: int) -> None:

@@ -107,8 +107,20 @@ class RacingCV(SweepCV):
         narrow: bool = True,
         looks: Any = "auto",
     ) -> None:
-        options = {"cv": cv, "scoring": scoring, "n_jobs": n_jobs, "refit": refit, "store": store, "memory": memory}
-        options |= {"return_train_score": return_train_score, "max_time": max_time, "warm_path": warm_path, "client": client}
+        options = {
+            "cv": cv,
+            "scoring": scoring,
+            "n_jobs": n_jobs,
+            "refit": refit,
+            "store": store,
+            "memory": memory,
+        }
+        options |= {
+            "return_train_score": return_train_score,
+            "max_time": max_time,
+            "warm_path": warm_path,
+            "client": client,
+        }
         super().__init__(estimator, param_grid, **options, verbose=verbose)
         self.narrow = narrow
         self.looks = looks
@@ -116,9 +128,21 @@ class RacingCV(SweepCV):
     # -- rounds ------------------------------------------------------------------------------------------------------
 
     def _run(
-        self, groups: list[Group], table: Table, X: Any, y: Any, codes: Array, weights: Array | None, splits: list[Any]
+        self,
+        groups: list[Group],
+        table: Table,
+        X: Any,
+        y: Any,
+        codes: Array,
+        weights: Array | None,
+        splits: list[Any],
     ) -> None:
-        self._started, self._groups, self._codes, self._splits = time.monotonic(), groups, codes, splits
+        self._started, self._groups, self._codes, self._splits = (
+            time.monotonic(),
+            groups,
+            codes,
+            splits,
+        )
         self.ended_: dict[int, Ended] = {}
         self._rounds = 0
         self._alive = sorted(cell.number for group in groups for cell in group.cells)
@@ -137,11 +161,19 @@ class RacingCV(SweepCV):
 
     def _left(self, share: float = 1.0) -> float | None:
         """Seconds until a share of the time is up."""
-        return None if self.max_time is None else max(0.0, self._started + share * self.max_time - time.monotonic())
+        return (
+            None
+            if self.max_time is None
+            else max(0.0, self._started + share * self.max_time - time.monotonic())
+        )
 
-    def _take_look(self, look: Look, rows: int, table: Table, X: Any, y: Any, weights: Array | None) -> None:
+    def _take_look(
+        self, look: Look, rows: int, table: Table, X: Any, y: Any, weights: Array | None
+    ) -> None:
         """All cells that are left learn from few rows."""
-        first, *others = [[cell for cell in group.cells if cell.number in self._alive] for group in self._groups]
+        first, *others = [
+            [cell for cell in group.cells if cell.number in self._alive] for group in self._groups
+        ]
         rest = [cell for part in others for cell in part]
         cells, seen = [*first, *rest], table.over([(look.train, look.test)])
         if self.max_time is None or self._last_look is not None:
@@ -157,7 +189,15 @@ class RacingCV(SweepCV):
             self._narrow(found, seen, [0], look.test, len(look.train), BEHIND_IN_LOOK)
 
     def _look_at(
-        self, cells: list[Cell], look: Look, rows: int, seen: Table, X: Any, y: Any, weights: Array | None, limit: float | None
+        self,
+        cells: list[Cell],
+        look: Look,
+        rows: int,
+        seen: Table,
+        X: Any,
+        y: Any,
+        weights: Array | None,
+        limit: float | None,
     ) -> None:
         """A sweep of these cells over one split of few rows, into the table of the look."""
         both, size = np.concatenate([look.train, look.test]), len(look.train)
@@ -165,7 +205,9 @@ class RacingCV(SweepCV):
         options = {name: getattr(self, name) for name in _OF_LOOKS}
         store = None if self.store is None else Path(self.store) / f"look-{size}"
         grid = [_for_fewer_rows(cell, rows / size, self.seed_) for cell in cells]
-        sweep = _Glance(self.estimator, grid, cv=[split], refit=False, store=store, max_time=limit, **options)
+        sweep = _Glance(
+            self.estimator, grid, cv=[split], refit=False, store=store, max_time=limit, **options
+        )
         given = {} if weights is None else {cells[0].parts.weight_name: weights[both]}
         sweep.fit(_safe_indexing(X, both), _safe_indexing(y, both), **given)
         self.completed_ &= sweep.completed_
@@ -175,13 +217,19 @@ class RacingCV(SweepCV):
         """Fold by fold, until time is up."""
         units, folds = work.schedule.units, sorted({unit.fold for unit in work.schedule.units})
         if self.max_time is not None and self._last_look is None:
-            first = [unit for unit in units if unit.fold == folds[0] and unit.group.setting == self._groups[0].setting]
+            first = [
+                unit
+                for unit in units
+                if unit.fold == folds[0] and unit.group.setting == self._groups[0].setting
+            ]
             self._walk_units(work, first, None)
         # one by one as long as something may end, or time may be up
         alone = FOLDS_ALONE if self.narrow else 0 if self.max_time is None else len(folds)
         for number in range(min(alone + 1, len(folds))):
             here = folds[number:] if number == alone else folds[number : number + 1]
-            self.completed_ = self.completed_ and self._walk_units(work, self._waiting(work, here), self._left(RACE_SHARE))
+            self.completed_ = self.completed_ and self._walk_units(
+                work, self._waiting(work, here), self._left(RACE_SHARE)
+            )
             if self.completed_ and number < alone and number + 1 < len(folds):
                 done = np.concatenate([self._splits[fold][1] for fold in folds[: number + 1]])
                 learned = len(self._splits[folds[0]][0])
@@ -191,12 +239,24 @@ class RacingCV(SweepCV):
         """The units of some folds with the cells that are left and not done."""
         alive, found = set(self._alive), []
         for unit in (unit for unit in work.schedule.units if unit.fold in folds):
-            cells = [cell for cell in unit.group.cells if cell.number in alive and not work.table.has(cell.number, unit.fold)]
+            cells = [
+                cell
+                for cell in unit.group.cells
+                if cell.number in alive and not work.table.has(cell.number, unit.fold)
+            ]
             if cells:
                 found.append(replace(unit, group=Group(unit.group.setting, cells)))
         return found
 
-    def _narrow(self, numbers: list[int], table: Table, folds: list[int], rows: Array, learned: int, behind: float) -> None:
+    def _narrow(
+        self,
+        numbers: list[int],
+        table: Table,
+        folds: list[int],
+        rows: Array,
+        learned: int,
+        behind: float,
+    ) -> None:
         """Compare cells on the test rows of these folds of a table, which all of them were tested on; who is behind ends."""
         if not self.narrow:
             return
@@ -209,22 +269,33 @@ class RacingCV(SweepCV):
         self._rounds += 1
         self._alive = sorted(numbers[place] for place in kept)
         for place in set(range(len(numbers))) - set(kept.tolist()):
-            self.ended_[numbers[place]] = Ended(learned, len(rows), float(values[place]), float(values[kept[0]]))
+            self.ended_[numbers[place]] = Ended(
+                learned, len(rows), float(values[place]), float(values[kept[0]])
+            )
 
-    def _by_metric(self, numbers: list[int], table: Table, folds: list[int], most: int, behind: float) -> tuple[Array, Array]:
+    def _by_metric(
+        self, numbers: list[int], table: Table, folds: list[int], most: int, behind: float
+    ) -> tuple[Array, Array]:
         """Values of the metric, and who goes on by it. Cells whose scores were not kept are behind those of their own walk that
         were; where no scores can be joined, because folds lack classes, all go on.
         """
         metric = self.metric_
         assert metric is not None
         sign = 1 if metric.kind.least else -1
-        found = {place: answers for place, number in enumerate(numbers) if (answers := table.answers(number, folds)) is not None}
+        found = {
+            place: answers
+            for place, number in enumerate(numbers)
+            if (answers := table.answers(number, folds)) is not None
+        }
         values = np.array([-sign * table.mean(number, folds) for number in numbers])
         if not found:
             return values, np.argsort(sign * values, kind="stable")
         for place, answers in found.items():
             values[place] = metric.value(answers)
-        draws = [[sign * metric.value(answers, each) for each in resamples(len(answers), ROUNDS)] for answers in found.values()]
+        draws = [
+            [sign * metric.value(answers, each) for each in resamples(len(answers), ROUNDS)]
+            for answers in found.values()
+        ]
         places = np.array(list(found))
         return values, places[going_on_by(sign * values[places], np.array(draws), most, behind)]
 
@@ -254,19 +325,25 @@ class RacingCV(SweepCV):
         best.learner.set_params(random_state=self.seed_)
         limit = None if self.max_time is None else time.monotonic() + (self._left() or 0.0)
         codes = np.unique(np.asarray(y), return_inverse=True)[1].reshape(-1)
-        self.best_estimator_, self.refit_rows_ = fit_in_time(best.estimator, X, y, codes, fit_params, limit)
+        self.best_estimator_, self.refit_rows_ = fit_in_time(
+            best.estimator, X, y, codes, fit_params, limit
+        )
         self.refit_time_ = time.perf_counter() - begin
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
 
-def fit_in_time(estimator: Any, X: Any, y: Any, codes: Array, params: Any, until: float | None) -> tuple[Any, int]:
+def fit_in_time(
+    estimator: Any, X: Any, y: Any, codes: Array, params: Any, until: float | None
+) -> tuple[Any, int]:
     """The estimator fitted to all rows, or to as many as the time allows (until: a moment of the monotonic clock).
 
     With a limit it is fitted to few rows first, whatever the time, then to more; the last fit that was done in time counts.
     Answers the estimator, and how many rows it learned from.
     """
-    least, *larger = [_num_samples(X)] if until is None else [*look_sizes(_num_samples(X)), _num_samples(X)]
+    least, *larger = (
+        [_num_samples(X)] if until is None else [*look_sizes(_num_samples(X)), _num_samples(X)]
+    )
     model, rows = _fit_some(estimator, X, y, codes, params, least), least
     for size in larger:
         try:

@@ -45,8 +45,12 @@ class Table:
         self.support, self.gaps = np.full(shape, np.nan), np.full(shape, np.nan)
         self.labels = np.full((len(cells), _num_samples(X)), -1, dtype=np.int32)
         self.scores: dict[int, dict[int, tuple[Array, Array]]] = {}
-        named = [(cell.learner, cell.learner.declaration.tolerance) for cell in cells]  # the gap that a cell should reach
-        self.tolerances = np.array([np.inf if name is None else float(getattr(learner, name)) for learner, name in named])
+        named = [
+            (cell.learner, cell.learner.declaration.tolerance) for cell in cells
+        ]  # the gap that a cell should reach
+        self.tolerances = np.array(
+            [np.inf if name is None else float(getattr(learner, name)) for learner, name in named]
+        )
 
     @property
     def folds(self) -> int:
@@ -62,17 +66,37 @@ class Table:
         share = result.seconds / len(unit.group.cells)
         for position, cell in enumerate(unit.group.cells):
             begin = time.perf_counter()
-            answers = self._answers(cell, result.classes, test, result.labels[position], result.scores[position])
+            answers = self._answers(
+                cell, result.classes, test, result.labels[position], result.scores[position]
+            )
             scores = {"test_scores": self._score(answers, test)}
-            if self._training and result.train_labels is not None and result.train_scores is not None:
-                train = result.train_rows, result.train_labels[position], result.train_scores[position]
+            if (
+                self._training
+                and result.train_labels is not None
+                and result.train_scores is not None
+            ):
+                train = (
+                    result.train_rows,
+                    result.train_labels[position],
+                    result.train_scores[position],
+                )
                 answers = self._answers(cell, result.classes, *train)
                 scores["train_scores"] = self._score(answers, result.train_rows)
             times = {"fit_time": share, "score_time": time.perf_counter() - begin}
-            self._fill(cell, unit, {**scores, **times}, result.support[position], result.gaps[position], result.labels[position])
+            self._fill(
+                cell,
+                unit,
+                {**scores, **times},
+                result.support[position],
+                result.gaps[position],
+                result.labels[position],
+            )
 
         for position in self._leading(unit):
-            self.scores.setdefault(unit.group.cells[position].number, {})[unit.fold] = (test, result.scores[position].copy())
+            self.scores.setdefault(unit.group.cells[position].number, {})[unit.fold] = (
+                test,
+                result.scores[position].copy(),
+            )
 
     def _leading(self, unit: Unit) -> list[int]:
         """The unit's best cells, whose scores are kept."""
@@ -85,7 +109,9 @@ class Table:
 
         return sorted(range(len(unit.group.cells)), key=score, reverse=True)[:KEPT_SCORES]
 
-    def _fill(self, cell: Cell, unit: Unit, out: dict[str, Any], support: float, gap: float, labels: Array) -> None:
+    def _fill(
+        self, cell: Cell, unit: Unit, out: dict[str, Any], support: float, gap: float, labels: Array
+    ) -> None:
         self._out[cell.number][unit.fold] = out
         self.support[cell.number, unit.fold] = support
         self.gaps[cell.number, unit.fold] = gap
@@ -106,9 +132,14 @@ class Table:
         """Put back what the store kept."""
         self._fill(cell, unit, found["out"], found["support"], found["gap"], found["labels"])
         if "scores" in found:
-            self.scores.setdefault(cell.number, {})[unit.fold] = (self._splits[unit.fold][1], found["scores"])
+            self.scores.setdefault(cell.number, {})[unit.fold] = (
+                self._splits[unit.fold][1],
+                found["scores"],
+            )
 
-    def _answers(self, cell: Cell, classes: Array, rows: Array, labels: Array, scores: Array) -> FoldAnswers:
+    def _answers(
+        self, cell: Cell, classes: Array, rows: Array, labels: Array, scores: Array
+    ) -> FoldAnswers:
         """What a cell that knows these classes (codes) says of rows."""
         said = self._classes[classes], self._classes[labels], scores
         if not self._gives_probabilities(cell):
@@ -124,7 +155,9 @@ class Table:
         scores = scores[:, 0] if scores.shape[1] == 1 else scores
         if cell.learner.has_probabilities:
             return probabilities(scores)
-        return calibrated_in_fold(scores, np.searchsorted(self._classes, _safe_indexing(self._y, rows)), classes)
+        return calibrated_in_fold(
+            scores, np.searchsorted(self._classes, _safe_indexing(self._y, rows)), classes
+        )
 
     def _score(self, answers: FoldAnswers, rows: Array) -> Any:
         truth = _safe_indexing(self._y, rows)
@@ -145,11 +178,25 @@ class Table:
             p = np.concatenate([self._probabilities(cell, everyone, *part) for part in found])
         rows, scores = (np.concatenate(part) for part in zip(*found, strict=True))
         scores = scores[:, 0] if columns == 1 else scores
-        return answers(self._classes, _safe_indexing(self._y, rows), self._classes[self.labels[number, rows]], scores, p)
+        return answers(
+            self._classes,
+            _safe_indexing(self._y, rows),
+            self._classes[self.labels[number, rows]],
+            scores,
+            p,
+        )
 
     def mean(self, number: int, folds: list[int]) -> float:
         """The mean score of a cell over these folds."""
-        return float(np.mean([out["test_scores"] for fold in folds if (out := self._out[number][fold]) is not None]))
+        return float(
+            np.mean(
+                [
+                    out["test_scores"]
+                    for fold in folds
+                    if (out := self._out[number][fold]) is not None
+                ]
+            )
+        )
 
     def complete(self) -> Array:
         """Which cells have all folds."""
@@ -160,11 +207,17 @@ class Table:
 
     def common_folds(self, cells: list[int]) -> list[int]:
         """The folds that are done for all of these cells."""
-        return [fold for fold in range(len(self._splits)) if all(self.has(number, fold) for number in cells)]
+        return [
+            fold
+            for fold in range(len(self._splits))
+            if all(self.has(number, fold) for number in cells)
+        ]
 
     def begun(self) -> list[int]:
         """The cells of which some fold is done."""
-        return [number for number, row in enumerate(self._out) if any(out is not None for out in row)]
+        return [
+            number for number, row in enumerate(self._out) if any(out is not None for out in row)
+        ]
 
     def over(self, splits: list[Any]) -> Table:
         """An empty table of the same cells over other splits of the same rows."""
@@ -186,7 +239,10 @@ class Table:
             out = other._out[known][fold]
             if out is not None:
                 self._out[number][place] = out
-                self.support[number, place], self.gaps[number, place] = other.support[known, fold], other.gaps[known, fold]
+                self.support[number, place], self.gaps[number, place] = (
+                    other.support[known, fold],
+                    other.gaps[known, fold],
+                )
                 self.labels[number, here] = other.labels[known, there]
                 if fold in other.scores.get(known, {}):
                     self.scores.setdefault(number, {})[place] = (here, other.scores[known][fold][1])
@@ -212,7 +268,11 @@ class Table:
             for key, value in known.items()
             if key.endswith("_scores")
         }
-        return [out or {**empty, "fit_time": np.nan, "score_time": np.nan} for row in self._out for out in row]
+        return [
+            out or {**empty, "fit_time": np.nan, "score_time": np.nan}
+            for row in self._out
+            for out in row
+        ]
 
 
 def calibrated_in_fold(scores: Array, codes: Array, classes: Array) -> Array:

@@ -22,7 +22,13 @@ from pegasos.engine.kernels import as_kernel
 from pegasos.engine.plan import DUAL_BLOCK, Plan, budget_bytes, plan_primal
 from pegasos.engine.rows import KernelRows, SharedDistances
 from pegasos.engine.threads import blas_threads, single_threaded_blas
-from pegasos.learners.task import Task, column_codes, combined_weights, constant_feature, is_precomputed
+from pegasos.learners.task import (
+    Task,
+    column_codes,
+    combined_weights,
+    constant_feature,
+    is_precomputed,
+)
 from pegasos.search.folds import Prepared, Shared, base_values, make_rows, prepare, resolved_kernel
 from pegasos.search.grid import Group
 from pegasos.search.units import UnitResult, UnitRun, run_together
@@ -78,14 +84,29 @@ class Schedule:
         source: str | None = None,
     ) -> None:
         self._warm_path = warm_path
-        self._X, self._y, self._codes, self._weights, self._splits, self._seed = X, y, codes, weights, splits, seed
+        self._X, self._y, self._codes, self._weights, self._splits, self._seed = (
+            X,
+            y,
+            codes,
+            weights,
+            splits,
+            seed,
+        )
         self._names = np.unique(np.asarray(y))
         self._shared = Shared()
         self.units = self._ordered(groups)
         self.budget = budget_bytes(memory)
         self.source = self._choose_source() if source is None else source
         #: All but the groups: what another machine needs for the same answers.
-        self.given = {"X": X, "y": y, "codes": codes, "weights": weights, "splits": splits, "memory": self.budget, "seed": seed}
+        self.given = {
+            "X": X,
+            "y": y,
+            "codes": codes,
+            "weights": weights,
+            "splits": splits,
+            "memory": self.budget,
+            "seed": seed,
+        }
         self.given |= {"warm_path": warm_path, "source": self.source}
         self.predicted: float | None = None
 
@@ -95,11 +116,20 @@ class Schedule:
         """Groups of one measure and one kernel follow each other; folds come innermost where they share rows."""
         units = [self._unit(group, fold) for group in groups for fold in range(len(self._splits))]
         rank = {group.setting: number for number, group in enumerate(groups)}
-        bases, rows = (list(dict.fromkeys(getattr(unit, key) for unit in units)) for key in ("base_key", "rows_key"))
+        bases, rows = (
+            list(dict.fromkeys(getattr(unit, key) for unit in units))
+            for key in ("base_key", "rows_key")
+        )
 
         def position(unit: Unit) -> Any:
             own = unit.fold if unit.group.parts.transforms else -1
-            return (own, bases.index(unit.base_key), rows.index(unit.rows_key), rank[unit.group.setting], unit.fold)
+            return (
+                own,
+                bases.index(unit.base_key),
+                rows.index(unit.rows_key),
+                rank[unit.group.setting],
+                unit.fold,
+            )
 
         return sorted(units, key=position)
 
@@ -121,14 +151,19 @@ class Schedule:
         gram = n * n * itemsize
         state = max(self._columns(unit) for unit in self.units) * n * (4 * itemsize + 16)
         each = 2 if any(unit.group.parts.transforms for unit in self.units) else 1
-        several = len({unit.rows_key for unit in self.units}) > len({unit.base_key for unit in self.units})
+        several = len({unit.rows_key for unit in self.units}) > len(
+            {unit.base_key for unit in self.units}
+        )
         if several and (2 + each) * gram + 2 * state <= self.budget:
             return "shared"
         return "gram" if 2 * gram + 2 * state <= self.budget else "on the fly"
 
     def forecast(self, units: list[Unit]) -> str:
         """What is about to be done, in a line."""
-        fits, kernels = sum(len(unit.group.cells) for unit in units), len({unit.rows_key for unit in units})
+        fits, kernels = (
+            sum(len(unit.group.cells) for unit in units),
+            len({unit.rows_key for unit in units}),
+        )
         work = f"{fits} fits ({len(self._splits)} folds) in {len(units)} walks over {kernels} sets of rows"
         self.predicted = self.predicted_seconds(units)
         expected = "" if self.predicted is None else f"; about {self.predicted:.0f} s"
@@ -149,7 +184,13 @@ class Schedule:
         On the fly all kernels of a fold go in step, one fold after the other, and the threads share the tiles.
         """
         deadline = math.inf if max_time is None else time.monotonic() + max_time
-        jobs = blas_threads() if n_jobs is None else n_jobs if n_jobs > 0 else max(1, blas_threads() + 1 + n_jobs)
+        jobs = (
+            blas_threads()
+            if n_jobs is None
+            else n_jobs
+            if n_jobs > 0
+            else max(1, blas_threads() + 1 + n_jobs)
+        )
         self._shared.expect(key for unit in units for key in (unit.prepared_key, unit.rows_key))
         self._shared.expect({unit.rows_key: unit.base_key for unit in units}.values())
         if units:
@@ -188,7 +229,11 @@ class Schedule:
         for unit in units:
             alone, learner = measured_kernel(unit.group) is None, unit.group.learner
             kind = (type(learner), *(getattr(learner, name) for name in learner.declaration.draws))
-            key = (unit.group.setting,) if alone else (unit.base_key, unit.group.setting.preparation, kind)
+            key = (
+                (unit.group.setting,)
+                if alone
+                else (unit.base_key, unit.group.setting.preparation, kind)
+            )
             bundles.setdefault((*key, unit.fold), []).append(unit)
         return list(bundles.values())
 
@@ -201,9 +246,13 @@ class Schedule:
 
     def _prepared(self, unit: Unit) -> Prepared:
         train = self._splits[unit.fold][0]
-        return self._shared.get(unit.prepared_key, lambda: prepare(unit.group.parts, self._X, self._y, train))
+        return self._shared.get(
+            unit.prepared_key, lambda: prepare(unit.group.parts, self._X, self._y, train)
+        )
 
-    def _work(self, bundle: list[Unit], on_training: bool, halt: threading.Event) -> list[UnitResult]:
+    def _work(
+        self, bundle: list[Unit], on_training: bool, halt: threading.Event
+    ) -> list[UnitResult]:
         with interruptible(halt):
             try:
                 return run_together(self._open(bundle, on_training))
@@ -219,7 +268,9 @@ class Schedule:
             prepared = self._prepared(unit)
             kernel = resolved_kernel(unit.group.learner, prepared)
             if bank is None:
-                rows = self._shared.get(unit.rows_key, partial(self._make_rows, unit, kernel, prepared))
+                rows = self._shared.get(
+                    unit.rows_key, partial(self._make_rows, unit, kernel, prepared)
+                )
             else:
                 assert isinstance(kernel, Kernel)
                 rows = KernelRows(kernel, prepared.X, bank)
@@ -233,13 +284,27 @@ class Schedule:
         members, learner = prepared.members, unit.group.learner
         classes, local = np.unique(self._codes[members], return_inverse=True)
         if len(classes) < 2:
-            raise ValueError("a fold has training rows of one class only: use a stratified splitter or fewer folds.")
+            raise ValueError(
+                "a fold has training rows of one class only: use a stratified splitter or fewer folds."
+            )
         codes, weights = np.full(rows.count, -1, dtype=np.int64), np.zeros(rows.count)
         codes[members] = local
         part = None if self._weights is None else self._weights[members]
-        weights[members] = combined_weights(part, learner.class_weight, self._names[classes], local, prepared.X[members])
+        weights[members] = combined_weights(
+            part, learner.class_weight, self._names[classes], local, prepared.X[members]
+        )
         columns, plan = column_codes(len(classes)), self._plan(unit, prepared, kernel)
-        given = (prepared.X, codes, weights, columns, kernel, constant_feature(learner), plan, rows, members)
+        given = (
+            prepared.X,
+            codes,
+            weights,
+            columns,
+            kernel,
+            constant_feature(learner),
+            plan,
+            rows,
+            members,
+        )
         return Task(*given, warm_path=self._warm_path), classes
 
     def _make_rows(self, unit: Unit, kernel: Any, prepared: Prepared) -> Any:
@@ -248,7 +313,9 @@ class Schedule:
 
             def base() -> tuple[Array, bool]:
                 free = self._shared.last_use(unit.base_key)
-                return self._shared.get(unit.base_key, lambda: base_values(kernel, prepared.X)), free
+                return self._shared.get(
+                    unit.base_key, lambda: base_values(kernel, prepared.X)
+                ), free
 
         try:
             return make_rows(kernel, prepared.X, self.source == "on the fly", base)
@@ -272,7 +339,9 @@ class Schedule:
         bundle = bundles[0]
         prepared, bank = self._prepared(bundle[0]), self._distances(bundle)
         kernels = [resolved_kernel(unit.group.learner, prepared) for unit in bundle]
-        rows = [KernelRows(kernel, prepared.X, bank) for kernel in kernels if isinstance(kernel, Kernel)]
+        rows = [
+            KernelRows(kernel, prepared.X, bank) for kernel in kernels if isinstance(kernel, Kernel)
+        ]
         columns = max(self._columns(unit) for unit in bundle)
         weights = np.zeros((columns, len(self._codes)), dtype=prepared.X.dtype)
         block = prepared.members[:DUAL_BLOCK]
@@ -288,7 +357,9 @@ class Schedule:
         return seconds * examples / len(block)
 
     def _columns(self, unit: Unit) -> int:
-        return len({cell.learner.lam_ for cell in unit.group.cells}) * len(column_codes(len(self._names)))
+        return len({cell.learner.lam_ for cell in unit.group.cells}) * len(
+            column_codes(len(self._names))
+        )
 
     def _examples(self, unit: Unit) -> int:
         """Examples that the unit draws at most."""
@@ -300,5 +371,13 @@ class Schedule:
         columns = self._columns(unit)
         if kernel is None:
             own = unit.group.learner.declaration.keeps_coefficients
-            return plan_primal(sparse.issparse(prepared.X), m, width, columns, prepared.X.dtype.itemsize, self.budget, own)
+            return plan_primal(
+                sparse.issparse(prepared.X),
+                m,
+                width,
+                columns,
+                prepared.X.dtype.itemsize,
+                self.budget,
+                own,
+            )
         return Plan(self.source, "by blocks", DUAL_BLOCK, 0, self.budget, 1, "one walk of a sweep")

@@ -111,7 +111,9 @@ class Setting:
             for name, value in learner.get_params(deep=False).items()
             if name not in left and freeze(value) != freeze(getattr(fresh, name))
         }
-        kernel = learner.kernel if is_precomputed(learner.kernel) else freeze(as_kernel(learner.kernel))
+        kernel = (
+            learner.kernel if is_precomputed(learner.kernel) else freeze(as_kernel(learner.kernel))
+        )
         preparation = tuple((stage.name, freeze(stage.part)) for stage in parts.stages)
         name, stop = model_of(learner).name, Stop(*learner.stop)
         return cls(name, kernel, learner.lam_, stop, tuple(sorted(options.items())), preparation)
@@ -127,7 +129,10 @@ class Setting:
 
     def named(self) -> dict[str, Any]:
         """Every value by the name that people use, the learner's before those of preparation; "linear" is no kernel."""
-        found: dict[str, Any] = {"model": self.model, "kernel": "linear" if self.kernel is None else self.kernel}
+        found: dict[str, Any] = {
+            "model": self.model,
+            "kernel": "linear" if self.kernel is None else self.kernel,
+        }
         if self.lam is not None:
             found["lam"] = self.lam
         if self.stop is not None:
@@ -169,7 +174,11 @@ def freeze(value: Any) -> Any:
         return value
     if isinstance(value, Kernel):
         known = KERNELS.get(value.name) is type(value)
-        return type(value)(**{name: freeze(each) for name, each in value.get_params().items()}) if known else _opaque(value)
+        return (
+            type(value)(**{name: freeze(each) for name, each in value.get_params().items()})
+            if known
+            else _opaque(value)
+        )
     if isinstance(value, dict):
         return Table(tuple((freeze(name), freeze(each)) for name, each in value.items()))
     if isinstance(value, list | tuple):
@@ -177,7 +186,9 @@ def freeze(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]
         return Opaque(f"array of shape {value.shape}, {value.dtype}, {digest}")
-    from sklearn.base import BaseEstimator  # not for the plain values of records, which no learner is loaded for
+    from sklearn.base import (
+        BaseEstimator,
+    )  # not for the plain values of records, which no learner is loaded for
 
     if isinstance(value, BaseEstimator):
         return Part(f"{type(value).__module__}.{type(value).__qualname__}", tuple(_given(value)))
@@ -189,7 +200,9 @@ def _given(estimator: Any) -> Iterator[tuple[str, Any]]:
     from pegasos.nystroem import Nystroem
     from pegasos.preprocessing import DropOutliers
 
-    defaults = {name: each.default for name, each in inspect.signature(type(estimator)).parameters.items()}
+    defaults = {
+        name: each.default for name, each in inspect.signature(type(estimator)).parameters.items()
+    }
     for name, value in sorted(estimator.get_params(deep=False).items()):
         if (isinstance(estimator, DropOutliers) and name == "estimator") or (
             isinstance(estimator, Nystroem) and name == "memory"
@@ -237,7 +250,9 @@ def _from_json(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if "kernel" in value:
-        return KERNELS[value["kernel"]](**{name: each for name, each in value.items() if name != "kernel"})
+        return KERNELS[value["kernel"]](
+            **{name: each for name, each in value.items() if name != "kernel"}
+        )
     if "stop" in value:
         return Stop(value["stop"], value["count"])
     if "part" in value:

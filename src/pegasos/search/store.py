@@ -86,7 +86,9 @@ def failing_clearly(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF  # without what SQLite adds in detail
+        code = (
+            getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        )  # without what SQLite adds in detail
         number = _FAULTS.get(code, errno.EILSEQ)
         with contextlib.suppress(OSError):
             if number in (errno.EIO, errno.EACCES) and shutil.disk_usage(path.parent).free < _ROOM:
@@ -104,10 +106,14 @@ class Store:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.path = self.folder / _FILE
         with failing_clearly(self.path):
-            self._connection = sqlite3.connect(self.path, timeout=_PATIENCE, check_same_thread=False, isolation_level=None)
+            self._connection = sqlite3.connect(
+                self.path, timeout=_PATIENCE, check_same_thread=False, isolation_level=None
+            )
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._at_stake = 0.0
-            self._connection.execute("CREATE TABLE IF NOT EXISTS question (name TEXT PRIMARY KEY, value TEXT)")
+            self._connection.execute(
+                "CREATE TABLE IF NOT EXISTS question (name TEXT PRIMARY KEY, value TEXT)"
+            )
             self._connection.execute(
                 "CREATE TABLE IF NOT EXISTS cells (params TEXT, fold INTEGER, head TEXT, arrays BLOB, PRIMARY KEY (params, fold))"
             )
@@ -121,15 +127,22 @@ class Store:
         path = Path(folder) / _FILE
         if not path.exists():
             return None
-        with failing_clearly(path), contextlib.closing(sqlite3.connect(path, timeout=_PATIENCE)) as connection:
-            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'question'").fetchone():
+        with (
+            failing_clearly(path),
+            contextlib.closing(sqlite3.connect(path, timeout=_PATIENCE)) as connection,
+        ):
+            if not connection.execute(
+                "SELECT 1 FROM sqlite_master WHERE name = 'question'"
+            ).fetchone():
                 return None  # a run that was killed before it asked
             found = connection.execute("SELECT value FROM question WHERE name = 'seed'").fetchone()
             return None if found is None else int(found[0])
 
     def _different(self, question: dict[str, str]) -> list[str]:
         """Write the question, or compare it with the one that is there: the parts that differ."""
-        with self._transaction():  # of two processes that start together one writes, the other compares
+        with (
+            self._transaction()
+        ):  # of two processes that start together one writes, the other compares
             known = dict(self._connection.execute("SELECT name, value FROM question"))
             if not known:
                 self._connection.executemany("INSERT INTO question VALUES (?, ?)", question.items())
@@ -160,21 +173,29 @@ class Store:
                 found.update({name: arrays[name] for name in arrays.files})
             return found
 
-    def save(self, cells: Iterable[tuple[str, int, dict[str, Any]]], seconds: float = math.inf) -> None:
+    def save(
+        self, cells: Iterable[tuple[str, int, dict[str, Any]]], seconds: float = math.inf
+    ) -> None:
         """Make cells durable together, all of them or none; `seconds` of work are in them."""
         rows = []
         for params, fold, values in cells:
-            arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+            arrays = {
+                name: value for name, value in values.items() if isinstance(value, np.ndarray)
+            }
             head = {name: value for name, value in values.items() if name not in arrays}
             buffer = io.BytesIO()
             np.savez(buffer, allow_pickle=False, **arrays)
             rows.append((params, fold, json.dumps(head), buffer.getvalue()))
         with failing_clearly(self.path):
             self._at_stake += seconds
-            waits = self._at_stake >= _AT_STAKE  # until this and all that was saved before are on the disk
+            waits = (
+                self._at_stake >= _AT_STAKE
+            )  # until this and all that was saved before are on the disk
             self._connection.execute(f"PRAGMA synchronous={'FULL' if waits else 'NORMAL'}")
             with self._transaction():
-                self._connection.executemany("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?)", rows)
+                self._connection.executemany(
+                    "INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?)", rows
+                )
             self._at_stake = 0.0 if waits else self._at_stake
 
     def close(self) -> None:
@@ -192,5 +213,9 @@ def fingerprint(*values: Any) -> str:
         for part in parts:
             digest.update(f"{part.shape} {part.dtype};".encode())
             plain = part.astype(str) if part.dtype == object else np.ascontiguousarray(part)
-            digest.update(plain.tobytes() if part.dtype != object else "\x1f".join(plain.ravel().tolist()).encode())
+            digest.update(
+                plain.tobytes()
+                if part.dtype != object
+                else "\x1f".join(plain.ravel().tolist()).encode()
+            )
     return digest.hexdigest()

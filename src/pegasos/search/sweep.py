@@ -121,8 +121,14 @@ class SweepCV(FinishedSearch):
         client: Any = None,
         verbose: int = 0,
     ) -> None:
-        options = {"return_train_score": return_train_score, "error_score": "raise", "verbose": verbose}
-        super().__init__(estimator, param_grid, scoring=scoring, n_jobs=n_jobs, refit=refit, cv=cv, **options)
+        options = {
+            "return_train_score": return_train_score,
+            "error_score": "raise",
+            "verbose": verbose,
+        }
+        super().__init__(
+            estimator, param_grid, scoring=scoring, n_jobs=n_jobs, refit=refit, cv=cv, **options
+        )
         self.store = store
         self.memory = memory
         self.max_time = max_time
@@ -136,23 +142,32 @@ class SweepCV(FinishedSearch):
         scorers, metric = self._get_scorers()
         X, y = indexable(X, y)
         if y is None:
-            raise ValueError("SweepCV requires y to be passed, but the target y is None: it compares classifiers.")
+            raise ValueError(
+                "SweepCV requires y to be passed, but the target y is None: it compares classifiers."
+            )
         check_classification_targets(y)
         params = _check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         weights = _sample_weight(routed.estimator.fit)
         self._checked_cv_orig = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         self.n_splits_ = self._checked_cv_orig.get_n_splits(X, y, **routed.splitter.split)
-        splits = [(np.asarray(a), np.asarray(b)) for a, b in self._checked_cv_orig.split(X, y, **routed.splitter.split)]
+        splits = [
+            (np.asarray(a), np.asarray(b))
+            for a, b in self._checked_cv_orig.split(X, y, **routed.splitter.split)
+        ]
         cells = make_cells(self.estimator, self.param_grid)
         self.metric_ = scorers.settled(y) if isinstance(scorers, Metric) else None
         scorers = self.metric_ or scorers
         self.seed_ = self._fix_seed(cells)
         classes, codes = np.unique(np.asarray(y), return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"y has one class only ({classes[0]!r}); a classifier needs examples of at least two classes.")
+            raise ValueError(
+                f"y has one class only ({classes[0]!r}); a classifier needs examples of at least two classes."
+            )
         X = X if hasattr(X, "shape") else np.asarray(X)
-        table = Table(cells, X, y, splits, classes, scorers, routed.scorer.score, self.return_train_score)
+        table = Table(
+            cells, X, y, splits, classes, scorers, routed.scorer.score, self.return_train_score
+        )
         self._run(make_groups(cells), table, X, y, codes.reshape(-1), weights, splits)
         self.time_ = time.perf_counter() - begin
         self._choose(cells, table, metric, codes.reshape(-1))
@@ -167,27 +182,45 @@ class SweepCV(FinishedSearch):
         """One seed for all cells, recorded so that the run can be repeated."""
         states = [cell.learner.random_state for cell in cells]
         if any(state is not states[0] and state != states[0] for state in states):
-            raise ValueError("random_state cannot be an axis of the grid: run one sweep for each seed.")
+            raise ValueError(
+                "random_state cannot be an axis of the grid: run one sweep for each seed."
+            )
         if states[0] is None and self.store is not None:
             states[0] = Store.recorded_seed(self.store)
         return draw_seed(states[0])
 
     def _run(
-        self, groups: list[Group], table: Table, X: Any, y: Any, codes: Array, weights: Array | None, splits: list[Any]
+        self,
+        groups: list[Group],
+        table: Table,
+        X: Any,
+        y: Any,
+        codes: Array,
+        weights: Array | None,
+        splits: list[Any],
     ) -> None:
         """All cells on all folds; what is complete in time is in the table."""
         store = self._open_store(X, y, weights, splits)
         progress = Progress(self.verbose > 0)
         try:
-            schedule = Schedule(groups, X, y, codes, weights, splits, self.memory, self.seed_, self.warm_path)
+            schedule = Schedule(
+                groups, X, y, codes, weights, splits, self.memory, self.seed_, self.warm_path
+            )
             hooks = Hooks(self, X, y, len(schedule.units))
             self.plan_ = schedule.source
             self._walk(Work(schedule, table, store, progress, hooks))
             hooks.end()
             self.predicted_time_ = schedule.predicted
         except KeyboardInterrupt:
-            kept = "nothing is kept without a `store`" if store is None else f"finished cells are kept in {self.store}"
-            progress.warn(f"interrupted: {kept}" + ("" if store is None else "; the same call goes on from there"))
+            kept = (
+                "nothing is kept without a `store`"
+                if store is None
+                else f"finished cells are kept in {self.store}"
+            )
+            progress.warn(
+                f"interrupted: {kept}"
+                + ("" if store is None else "; the same call goes on from there")
+            )
             raise
         finally:
             progress.close()
@@ -208,13 +241,20 @@ class SweepCV(FinishedSearch):
         def take(unit: Unit, result: UnitResult) -> None:
             table.take(unit, result)
             if store is not None:
-                found = ((self._cell_key(cell), unit.fold, table.record(cell, unit)) for cell in unit.group.cells)
+                found = (
+                    (self._cell_key(cell), unit.fold, table.record(cell, unit))
+                    for cell in unit.group.cells
+                )
                 store.save(found, result.seconds)
-            progress.advance(len(unit.group.cells), f"{unit.group.learner!r} fold {unit.fold + 1}", table.best())
+            progress.advance(
+                len(unit.group.cells), f"{unit.group.learner!r} fold {unit.fold + 1}", table.best()
+            )
             work.hooks.unit_done()
 
         if self.client is not None:
-            return run_on_cluster(work.schedule, self.client, units, take, self.return_train_score, max_time)
+            return run_on_cluster(
+                work.schedule, self.client, units, take, self.return_train_score, max_time
+            )
         return work.schedule.run(units, take, self.n_jobs, self.return_train_score, max_time)
 
     def _open_store(self, X: Any, y: Any, weights: Array | None, splits: list[Any]) -> Store | None:
@@ -257,11 +297,19 @@ class SweepCV(FinishedSearch):
             raise OutOfTime(self.max_time)
         with warnings.catch_warnings():
             if not complete.all():
-                warnings.simplefilter("ignore", UserWarning)  # cells without a score are expected where time was up
-            results = self._format_results([cell.params for cell in cells], self.n_splits_, table.out())
+                warnings.simplefilter(
+                    "ignore", UserWarning
+                )  # cells without a score are expected where time was up
+            results = self._format_results(
+                [cell.params for cell in cells], self.n_splits_, table.out()
+            )
         results["mean_support_vectors"] = table.support.mean(axis=1)
         results["mean_gap"] = table.gaps.mean(axis=1)
-        self.labels_, self.cells_, self.settings_ = table.labels, cells, [cell.setting for cell in cells]
+        self.labels_, self.cells_, self.settings_ = (
+            table.labels,
+            cells,
+            [cell.setting for cell in cells],
+        )
         self._scores, self._classes, self._truth = table.scores, table.classes, codes
         self._cut = 0.0  # where the choice says yes
         for stale in ("calibrated_", "threshold_", "scale_warning_"):
@@ -271,7 +319,9 @@ class SweepCV(FinishedSearch):
         if callable(self.scoring) and self.multimetric_:
             self._check_refit_for_multimetric(first)
             metric = self.refit
-        self._wrong = np.where(table.labels < 0, -1, table.labels != codes)[complete].astype(np.int8)
+        self._wrong = np.where(table.labels < 0, -1, table.labels != codes)[complete].astype(
+            np.int8
+        )
         self._position = {int(number): row for row, number in enumerate(np.flatnonzero(complete))}
         self._choose_best(cells, results, metric)
         late = int((table.gaps > table.tolerances[:, None]).any(axis=1).sum())

@@ -39,7 +39,16 @@ class UnitResult:
 class UnitRun:
     """One unit under way: its solvers, the stops of its cells, and what has been read off so far."""
 
-    def __init__(self, group: Group, task: Task, classes: Array, train: Array, test: Array, seed: int, on_training: bool) -> None:
+    def __init__(
+        self,
+        group: Group,
+        task: Task,
+        classes: Array,
+        train: Array,
+        test: Array,
+        seed: int,
+        on_training: bool,
+    ) -> None:
         self.classes, self._test = classes, test
         lams, self._lam_of = _distinct([cell.learner.lam_ for cell in group.cells])
         self._stop_of = np.array([cell.learner.planned_stop(task.m) for cell in group.cells])
@@ -55,7 +64,9 @@ class UnitRun:
             gaps=np.full(count, np.nan),
             train_rows=train,
             train_labels=np.empty((count, len(train)), dtype=np.int32) if on_training else None,
-            train_scores=np.empty((count, len(train), columns), dtype=dtype) if on_training else None,
+            train_scores=np.empty((count, len(train), columns), dtype=dtype)
+            if on_training
+            else None,
             seconds=0.0,
         )
 
@@ -145,7 +156,9 @@ class LabelAnswers(ClassifierMixin, BaseEstimator):
 class FoldAnswers(LabelAnswers):
     """The same with decision values."""
 
-    def __init__(self, classes: Array | None = None, labels: Array | None = None, scores: Array | None = None) -> None:
+    def __init__(
+        self, classes: Array | None = None, labels: Array | None = None, scores: Array | None = None
+    ) -> None:
         super().__init__(classes, labels)
         self.scores = scores
 

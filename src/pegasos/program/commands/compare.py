@@ -3,7 +3,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import Data, JudgingOptions, OutputOptions, ReadingOptions, option
+from pegasos.program.terminal.options import (
+    Data,
+    JudgingOptions,
+    OutputOptions,
+    ReadingOptions,
+    option,
+)
 
 if TYPE_CHECKING:
     from pegasos.program.records.comparisons import Comparison
@@ -28,8 +34,13 @@ def command(
     ] = [],  # noqa: B006 - typer copies it
     cv: Annotated[int, option("K", "Outer folds, by class (and by group).", min=2)] = 5,
     repeats: Annotated[int, option("N", "How often folds are drawn anew.", min=1)] = 2,
-    max_time: Annotated[float | None, option("SECONDS", "Begin no fit that would last longer; the cheapest come first.")] = None,
-    out: Annotated[str | None, option("FILE", "Also a page with the table and a picture.", "--out", "-o")] = None,
+    max_time: Annotated[
+        float | None,
+        option("SECONDS", "Begin no fit that would last longer; the cheapest come first."),
+    ] = None,
+    out: Annotated[
+        str | None, option("FILE", "Also a page with the table and a picture.", "--out", "-o")
+    ] = None,
     seed: Annotated[int, option("N", "Seed of splits and learners.", min=0, max=2**31)] = 0,
 ) -> None:
     """Our linear and kernel models beside scikit-learn's learners, on the same splits: errors, noise, time, size, and advice.
@@ -49,17 +60,27 @@ def command(
     from pegasos.program.jobs.comparing import CompareJob, compare_data
     from pegasos.program.jobs.views import give
 
-    found = compare_data(CompareJob(data, list(model), cv, repeats, max_time, seed, out, reading, judging))
+    found = compare_data(
+        CompareJob(data, list(model), cv, repeats, max_time, seed, out, reading, judging)
+    )
     give(found, talking.as_json, lambda: _show(found, out))
 
 
 def _show(found: Comparison, page: str | None) -> None:
-    from pegasos.program.pages.comparison_page import behind_text, p_text, seconds_text, size_text, splits_text
+    from pegasos.program.pages.comparison_page import (
+        behind_text,
+        p_text,
+        seconds_text,
+        size_text,
+        splits_text,
+    )
     from pegasos.program.pages.wording import score_text
 
     measure = found.measure
     of = "" if found.positive is None else f" of {found.positive!r}"
-    console.heading(f"{found.data}: {found.rows} rows, {splits_text(found)}, {found.seconds:.1f} s", "")
+    console.heading(
+        f"{found.data}: {found.rows} rows, {splits_text(found)}, {found.seconds:.1f} s", ""
+    )
     rows = [
         (
             each.words,
@@ -73,7 +94,16 @@ def _show(found: Comparison, page: str | None) -> None:
         )
         for each in found.contenders
     ]
-    head = (f"{measure.name}{of}", measure.name, "95 % interval", "behind", "p", "fit", "1,000 rows", "size")
+    head = (
+        f"{measure.name}{of}",
+        measure.name,
+        "95 % interval",
+        "behind",
+        "p",
+        "fit",
+        "1,000 rows",
+        "size",
+    )
     console.table(head, rows)
     console.show()
     for each in found.contenders:

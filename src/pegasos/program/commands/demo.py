@@ -25,7 +25,9 @@ _MODELS = ["perceptron", "pegasos", "logistic", "sdca"]
 
 def command(
     talking: OutputOptions,
-    out: Annotated[str, option("DIR", "Folder of the runs and of the report.", "--out", "-o")] = "runs/demo",
+    out: Annotated[
+        str, option("DIR", "Folder of the runs and of the report.", "--out", "-o")
+    ] = "runs/demo",
 ) -> None:
     """A tour in a minute or two: tune every kind of model on two small sets, save the best, and run it.
 
@@ -46,7 +48,9 @@ def _show(*results: tuple[TuneRecord, EvaluationRecord]) -> None:
     for tuned, _ in results:
         test = tuned.errors["test"]
         wrong = f"{test.mistakes} of {test.rows} test rows wrong ({console.percent(test.mistakes / test.rows)})"
-        console.show(f"  {tuned.model}: {wrong}, the best of {len(tuned.cells)} settings in {tuned.seconds:.0f} s")
+        console.show(
+            f"  {tuned.model}: {wrong}, the best of {len(tuned.cells)} settings in {tuned.seconds:.0f} s"
+        )
         console.show(f"  {tuned.page}: open it in a browser")
     console.show()
     console.heading(
@@ -64,7 +68,9 @@ def _tour(name: str, out: str, silent: bool) -> tuple[TuneRecord, EvaluationReco
     from pegasos.program.jobs.views import show_tune
 
     options = (LearningOptions(), ReadingOptions(), RunningOptions())
-    found = tune(TuneJob(name, str(Path(out) / name), _MODELS, 5, JudgingOptions(), None, None, *options))
+    found = tune(
+        TuneJob(name, str(Path(out) / name), _MODELS, 5, JudgingOptions(), None, None, *options)
+    )
     checked = evaluate(found.model, name, ReadingOptions(), None)
     if not silent:
         show_tune(found)

@@ -16,7 +16,9 @@ def command(
     data: Data,
     reading: ReadingOptions,
     talking: OutputOptions,
-    outlier: Annotated[float, option("Z", "A value with |z| >= Z is an outlier; z = (x - mean)/deviation.")] = 3.0,
+    outlier: Annotated[
+        float, option("Z", "A value with |z| >= Z is an outlier; z = (x - mean)/deviation.")
+    ] = 3.0,
     memory: DataMemory = None,
 ) -> None:
     """Statistics of every feature, outliers, correlations, balance of classes, and advice on scaling.
@@ -41,10 +43,15 @@ def command(
 
 
 def _show(found: Any) -> None:
-    console.heading(f"{found.name}: {found.rows} rows, {found.features} feature{'s' * (found.features != 1)}, {found.dtype}")
+    console.heading(
+        f"{found.name}: {found.rows} rows, {found.features} feature{'s' * (found.features != 1)}, {found.dtype}"
+    )
     console.show(*(f"- {line}" for line in [*found.notes, *found.advice]), "")
     if found.classes:
-        shares = [(label, count, console.percent(count / found.rows)) for label, count in found.classes[:_MOST_FEATURES]]
+        shares = [
+            (label, count, console.percent(count / found.rows))
+            for label, count in found.classes[:_MOST_FEATURES]
+        ]
         console.table(("class", "rows", "share"), shares)
         console.show()
     _show_features(found)
@@ -58,17 +65,35 @@ def _show_features(found: Any) -> None:
     from pegasos.program.tables.dataset import DATES
     from pegasos.program.tables.dates import day
 
-    head = ("feature", "mean", "deviation", "min", "25 %", "median", "75 %", "max", "missing", f"|z| >= {found.outlier:g}")
+    head = (
+        "feature",
+        "mean",
+        "deviation",
+        "min",
+        "25 %",
+        "median",
+        "75 %",
+        "max",
+        "missing",
+        f"|z| >= {found.outlier:g}",
+    )
     rows: list[tuple[object, ...]] = []
     for each in found.columns[:_MOST_FEATURES]:
         if each.distinct is None:
             numbers = (each.mean, each.min, each.quartile1, each.median, each.quartile3, each.max)
-            mean, *ends = ("" if value is None else day(value) if each.kind in DATES else f"{value:.4g}" for value in numbers)
-            deviation = "" if each.std is None else f"{each.std:.4g}{' days' * (each.kind in DATES)}"
+            mean, *ends = (
+                "" if value is None else day(value) if each.kind in DATES else f"{value:.4g}"
+                for value in numbers
+            )
+            deviation = (
+                "" if each.std is None else f"{each.std:.4g}{' days' * (each.kind in DATES)}"
+            )
             rows.append((each.name, mean, deviation, *ends, each.missing, each.outliers))
         else:
             words = f"{each.distinct} word{'s' * (each.distinct != 1)}"
             rows.append((each.name, words, "", "", "", "", "", "", each.missing, ""))
     console.table(head, rows)
     if len(found.columns) > _MOST_FEATURES:
-        console.show(f"... and {len(found.columns) - _MOST_FEATURES} more features; --json has all of them")
+        console.show(
+            f"... and {len(found.columns) - _MOST_FEATURES} more features; --json has all of them"
+        )

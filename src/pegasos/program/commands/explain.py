@@ -3,7 +3,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import Data, JudgingOptions, ModelFile, OutputOptions, ReadingOptions, option
+from pegasos.program.terminal.options import (
+    Data,
+    JudgingOptions,
+    ModelFile,
+    OutputOptions,
+    ReadingOptions,
+    option,
+)
 
 if TYPE_CHECKING:
     from pegasos.explaining import Explanation
@@ -23,8 +30,12 @@ def command(
     judging: JudgingOptions,
     talking: OutputOptions,
     repeats: Annotated[int, option("N", "Shuffles of each column.", min=1)] = 5,
-    features: Annotated[int, option("N", "Leading columns whose effect on the answer is shown.", min=0)] = 4,
-    out: Annotated[str | None, option("FILE", "Also the model's page, with this in it.", "--out", "-o")] = None,
+    features: Annotated[
+        int, option("N", "Leading columns whose effect on the answer is shown.", min=0)
+    ] = 4,
+    out: Annotated[
+        str | None, option("FILE", "Also the model's page, with this in it.", "--out", "-o")
+    ] = None,
     seed: Annotated[int, option("N", "Seed of the shuffles.", min=0, max=2**32 - 1)] = 0,
 ) -> None:
     """What a model looks at: columns that it needs, how its answer moves with them, coefficients, and the rows that decide.
@@ -51,10 +62,15 @@ def _show(found: ExplainRecord) -> None:
     told = found.explanation
     kind = "that it does not know" if found.new_rows else "of which it may know some"
     console.heading(
-        f"{found.model} on {told.rows} rows of {found.data} {kind}: {told.metric} {metric_loss(told, told.figure.value)}", ""
+        f"{found.model} on {told.rows} rows of {found.data} {kind}: {told.metric} {metric_loss(told, told.figure.value)}",
+        "",
     )
     rows = [
-        (each.column, metric_loss(told, each.value), f"{metric_loss(told, each.low)} to {metric_loss(told, each.high)}")
+        (
+            each.column,
+            metric_loss(told, each.value),
+            f"{metric_loss(told, each.low)} to {metric_loss(told, each.high)}",
+        )
         for each in told.importance[:_LINES]
     ]
     console.table(("shuffled", f"{told.metric} worse by", "95 % interval"), rows)
@@ -74,7 +90,11 @@ def _show_curves(told: Explanation) -> None:
         console.show()
         head = (each.column, *(_shown(told, each.column, value) for value in values))
         console.table(
-            head, [(f"{each.what} of {label}", *map(_short, line)) for label, line in zip(each.classes, shown, strict=False)]
+            head,
+            [
+                (f"{each.what} of {label}", *map(_short, line))
+                for label, line in zip(each.classes, shown, strict=False)
+            ],
         )
 
 
@@ -84,10 +104,18 @@ def _show_effects(told: Explanation) -> None:
     if told.effects:
         console.show()
         rows = [
-            (each.column, unit(told, each.column) if each.value is None else each.value, *map(_short, each.gains[:_CLASSES]))
+            (
+                each.column,
+                unit(told, each.column) if each.value is None else each.value,
+                *map(_short, each.gains[:_CLASSES]),
+            )
             for each in told.effects[: 2 * _LINES]
         ]
-        console.table(("score gains", "", *(f"for {label}" for label in told.classes[:_CLASSES])), rows, left=2)
+        console.table(
+            ("score gains", "", *(f"for {label}" for label in told.classes[:_CLASSES])),
+            rows,
+            left=2,
+        )
 
 
 def _show_rows(told: Explanation) -> None:
@@ -106,7 +134,12 @@ def _show_rows(told: Explanation) -> None:
             )
             for each in told.deciding
         ]
-        head = ("deciding row", "class", *(f"for {label}" for label in told.classes[:_CLASSES]), "values")
+        head = (
+            "deciding row",
+            "class",
+            *(f"for {label}" for label in told.classes[:_CLASSES]),
+            "values",
+        )
         console.table(head, rows, left=2)
 
 
@@ -119,4 +152,10 @@ def _shown(told: Explanation, column: str, value: Any) -> str:
 
 def _short(value: Any) -> str:
     """A number in few digits; large ones whole."""
-    return str(value) if not isinstance(value, float) else f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+    return (
+        str(value)
+        if not isinstance(value, float)
+        else f"{value:.3g}"
+        if abs(value) < 1000
+        else f"{value:.0f}"
+    )

@@ -16,13 +16,21 @@ SHORT = "A model as an ONNX file, for other programs."
 
 def command(
     model: ModelFile,
-    out: Annotated[str, typer.Argument(metavar="FILE", help="The ONNX file to write, such as my.onnx.")],
+    out: Annotated[
+        str, typer.Argument(metavar="FILE", help="The ONNX file to write, such as my.onnx.")
+    ],
     reading: ReadingOptions,
     talking: OutputOptions,
     check: Annotated[
-        str | None, option("DATA", "Rows on which model and file are compared; needs onnxruntime. The first options read them.")
+        str | None,
+        option(
+            "DATA",
+            "Rows on which model and file are compared; needs onnxruntime. The first options read them.",
+        ),
     ] = None,
-    float32: Annotated[bool, option(None, "Numbers go in as float32; inside they are float64.", "--float32")] = False,
+    float32: Annotated[
+        bool, option(None, "Numbers go in as float32; inside they are float64.", "--float32")
+    ] = False,
 ) -> None:
     """A model as an ONNX file: every step from columns to labels, scores and probabilities, for programs without Python.
 
@@ -54,4 +62,11 @@ def _show(found: ExportRecord) -> None:
     console.show("", f"outputs: {', '.join(found.outputs.values())}")
     if (checked := found.checked) is not None:
         told = f"checked: {checked.rows} rows, {checked.labels} labels differ, scores by at most {checked.scores:.2g}"
-        console.show(told + ("" if checked.probabilities is None else f", probabilities by at most {checked.probabilities:.2g}"))
+        console.show(
+            told
+            + (
+                ""
+                if checked.probabilities is None
+                else f", probabilities by at most {checked.probabilities:.2g}"
+            )
+        )

@@ -34,22 +34,43 @@ def command(talking: OutputOptions) -> None:
     from pegasos.engine.kernels import KERNELS
 
     models = [
-        {"name": model.name, "step": model.step, "objective": model.objective, "scikit-learn": model.in_scikit_learn}
+        {
+            "name": model.name,
+            "step": model.step,
+            "objective": model.objective,
+            "scikit-learn": model.in_scikit_learn,
+        }
         for _, model in MODELS.values()
     ]
     kernels = [
-        {"name": kind.name, "form": _form(kind), "formula": kind.formula, "scikit-learn": kind.in_scikit_learn}
+        {
+            "name": kind.name,
+            "form": _form(kind),
+            "formula": kind.formula,
+            "scikit-learn": kind.in_scikit_learn,
+        }
         for kind in KERNELS.values()
     ]
     if talking.as_json:
         console.show_json({"models": models, "kernels": kernels, "words": _WORDS})
         return
-    console.heading("Models (-m): s is the score w·x, or Σ a y K(x_i, x) with a kernel; y is ±1, one predictor a class", "")
+    console.heading(
+        "Models (-m): s is the score w·x, or Σ a y K(x_i, x) with a kernel; y is ±1, one predictor a class",
+        "",
+    )
     head = ("model", "step at a drawn example", "minimizes", "in scikit-learn")
     console.table(head, [tuple(row.values()) for row in models], left=4)
     console.show()
-    console.heading("Kernels (--kernel): what stands in [ ] may be left out; 2s for a width is twice what suits the data", "")
-    console.table(("kernel", "formula", "in scikit-learn"), [tuple(row.values())[1:] for row in kernels], left=3, width=120)
+    console.heading(
+        "Kernels (--kernel): what stands in [ ] may be left out; 2s for a width is twice what suits the data",
+        "",
+    )
+    console.table(
+        ("kernel", "formula", "in scikit-learn"),
+        [tuple(row.values())[1:] for row in kernels],
+        left=3,
+        width=120,
+    )
     console.show()
     console.heading("Other options", "")
     console.table(("here", "in scikit-learn"), _WORDS.items(), left=2)
@@ -58,5 +79,9 @@ def command(talking: OutputOptions) -> None:
 def _form(kind: type[Kernel]) -> str:
     """How --kernel names a kernel and its parameters."""
     others = [each.name for each in dataclasses.fields(kind) if each.name != kind.main]
-    main = "" if kind.main is None else f"[:{'|'.join([kind.main, *(f'{name}=' + name[0] for name in kind.alternatives)])}]"
+    main = (
+        ""
+        if kind.main is None
+        else f"[:{'|'.join([kind.main, *(f'{name}=' + name[0] for name in kind.alternatives)])}]"
+    )
     return kind.name + main + "".join(f"[:{name}={name[0]}]" for name in others)

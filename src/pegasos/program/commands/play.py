@@ -15,7 +15,10 @@ def command(
     reading: ReadingOptions,
     talking: OutputOptions,
     data: Annotated[
-        str | None, typer.Argument(metavar="DATA", help="Labelled rows for its points: a file, a folder, or a named set.")
+        str | None,
+        typer.Argument(
+            metavar="DATA", help="Labelled rows for its points: a file, a folder, or a named set."
+        ),
     ] = None,
     out: Annotated[str, option("FILE", "The page.", "--out", "-o")] = "play.html",
 ) -> None:
@@ -39,4 +42,10 @@ def command(
     page = play(None if data is None else load(data, reading))
     written = page.save(out)
     found: dict[str, Any] = {"page": str(written), "bytes": written.stat().st_size}
-    give(found, talking.as_json, lambda: console.show(f"written: {written}, {found['bytes'] / 1e3:.0f} KB; open it in a browser"))
+    give(
+        found,
+        talking.as_json,
+        lambda: console.show(
+            f"written: {written}, {found['bytes'] / 1e3:.0f} KB; open it in a browser"
+        ),
+    )

@@ -3,7 +3,14 @@ from __future__ import annotations
 from typing import Annotated
 
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import Data, Memory, ModelFile, OutputOptions, ReadingOptions, option
+from pegasos.program.terminal.options import (
+    Data,
+    Memory,
+    ModelFile,
+    OutputOptions,
+    ReadingOptions,
+    option,
+)
 
 PLACE = 40
 SHORT = "Labels, scores or probabilities of new rows."
@@ -15,8 +22,12 @@ def command(
     reading: ReadingOptions,
     talking: OutputOptions,
     out: Annotated[str, option("FILE", "CSV file; - is standard output.", "--out", "-o")] = "-",
-    what: Annotated[str, option("labels|scores|probabilities", "What to write beside the label of each row.")] = "labels",
-    keep: Annotated[list[str], option("COLUMN", "Carry a column along as it is, such as an ID; repeatable.")] = [],  # noqa: B006
+    what: Annotated[
+        str, option("labels|scores|probabilities", "What to write beside the label of each row.")
+    ] = "labels",
+    keep: Annotated[
+        list[str], option("COLUMN", "Carry a column along as it is, such as an ID; repeatable.")
+    ] = [],  # noqa: B006
     memory: Memory = None,
 ) -> None:
     """Labels, scores or probabilities of new rows, in their order; files larger than memory are streamed.

@@ -2,7 +2,14 @@ from __future__ import annotations
 
 from pegasos.metrics import measure_of
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import Data, JudgingOptions, Memory, ModelFile, OutputOptions, ReadingOptions
+from pegasos.program.terminal.options import (
+    Data,
+    JudgingOptions,
+    Memory,
+    ModelFile,
+    OutputOptions,
+    ReadingOptions,
+)
 
 PLACE = 30
 SHORT = "Errors of a saved model, training rows apart."

@@ -44,18 +44,30 @@ def _show(found: ShownModel, card: ModelCard) -> None:
     show_learner(found.learner)
     lines = {"pipeline": " -> ".join(found.steps), "features": _some(found.columns, 8)}
     if card.classes:
-        lines["classes"] = _some([f"{label} ({count})" for label, count in card.classes.items()], 10)
+        lines["classes"] = _some(
+            [f"{label} ({count})" for label, count in card.classes.items()], 10
+        )
     if card.data is not None:
-        lines["data"] = f"{card.data.name}, {card.data.rows} rows, fingerprint {card.data.fingerprint[:12]}"
+        lines["data"] = (
+            f"{card.data.name}, {card.data.rows} rows, fingerprint {card.data.fingerprint[:12]}"
+        )
     if card.split is not None:
         dropped = (card.refitted_rows or card.split.train_rows) - card.split.learned_rows
-        training = f"{card.split.train_rows} training{f' without {dropped} outliers' if dropped else ''}"
-        lines["rows"] = f"{training}, {card.split.test_rows} test ({card.split.kind}, seed {card.split.seed})"
+        training = (
+            f"{card.split.train_rows} training{f' without {dropped} outliers' if dropped else ''}"
+        )
+        lines["rows"] = (
+            f"{training}, {card.split.test_rows} test ({card.split.kind}, seed {card.split.seed})"
+        )
     if card.refitted_rows is not None:
-        lines["refitted"] = f"on all {card.refitted_rows} rows, after the errors below were measured with the training rows alone"
+        lines["refitted"] = (
+            f"on all {card.refitted_rows} rows, after the errors below were measured with the training rows alone"
+        )
     if card.calibration is not None:
         own = card.calibration == "own"
-        lines["probabilities"] = "its own" if own else f"by {card.calibration} calibration on out-of-fold scores"
+        lines["probabilities"] = (
+            "its own" if own else f"by {card.calibration} calibration on out-of-fold scores"
+        )
     if card.threshold is not None:
         lines["threshold"] = f"{card.threshold.value:.4g}, chosen for {card.threshold.aim}"
     lines["made"] = f"{card.created or 'unknown'} by {card.command or 'Python'}"

@@ -11,14 +11,31 @@ SHORT = "Reproduce a report number by number."
 
 
 def command(
-    name: Annotated[str, typer.Argument(metavar="NAME|FILE.py|all|list|new", help="A study, a file with one, or what to do.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|FILE.py|all|list|new", help="A study, a file with one, or what to do."
+        ),
+    ],
     talking: OutputOptions,
-    file: Annotated[str | None, typer.Argument(metavar="[FILE.py]", help="With new: the file to write.")] = None,
-    data: Annotated[str | None, option("DATA", "With new: the data of the study.", "--data")] = None,
-    out: Annotated[str | None, option("DIR", "Folder of the run. Default: runs/ + NAME.", "--out", "-o")] = None,
-    seeds: Annotated[int, option("N", "Seeds of splits and draws; noise needs at least 5.", min=1)] = 5,
-    quick: Annotated[bool, option(None, "One seed on 2000 rows: does the machinery run?", "--quick")] = False,
-    page: Annotated[str | None, option("FILE.md", "With all: write the findings of all as one page.")] = None,
+    file: Annotated[
+        str | None, typer.Argument(metavar="[FILE.py]", help="With new: the file to write.")
+    ] = None,
+    data: Annotated[
+        str | None, option("DATA", "With new: the data of the study.", "--data")
+    ] = None,
+    out: Annotated[
+        str | None, option("DIR", "Folder of the run. Default: runs/ + NAME.", "--out", "-o")
+    ] = None,
+    seeds: Annotated[
+        int, option("N", "Seeds of splits and draws; noise needs at least 5.", min=1)
+    ] = 5,
+    quick: Annotated[
+        bool, option(None, "One seed on 2000 rows: does the machinery run?", "--quick")
+    ] = False,
+    page: Annotated[
+        str | None, option("FILE.md", "With all: write the findings of all as one page.")
+    ] = None,
     jobs: Annotated[int | None, option("N", "Threads. It never changes a result.", min=1)] = None,
 ) -> None:
     """Reproduce a report number by number, or run a study of your own.

@@ -28,7 +28,9 @@ def command(
     where: ClusterOptions,
     talking: OutputOptions,
     model: Annotated[str, option("MODEL", f"One of {MODEL_NAMES}.", "--model", "-m")] = "sdca",
-    out: Annotated[str | None, option("FILE", "Model file. Default: DATA's name + .model", "--out", "-o")] = None,
+    out: Annotated[
+        str | None, option("FILE", "Model file. Default: DATA's name + .model", "--out", "-o")
+    ] = None,
 ) -> None:
     """Train one model, show its errors on training and test rows, and save it.
 
@@ -49,7 +51,15 @@ def command(
     from pegasos.program.jobs.views import give, show_errors, show_learner
     from pegasos.program.pages.wording import verdict_words
 
-    found = train(data, model, out if out is not None else f"{stem(data)}.model", learning, reading, running, where)
+    found = train(
+        data,
+        model,
+        out if out is not None else f"{stem(data)}.model",
+        learning,
+        reading,
+        running,
+        where,
+    )
 
     def show() -> None:
         console.heading(f"{found.learner.learner} on {found.data}")

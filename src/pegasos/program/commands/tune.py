@@ -30,24 +30,49 @@ def command(
     judging: JudgingOptions,
     talking: OutputOptions,
     model: Annotated[
-        list[str], option("MODEL", "As in train; repeatable. Default: sdca; pegasos above 20,000 rows.", "--model", "-m")
+        list[str],
+        option(
+            "MODEL",
+            "As in train; repeatable. Default: sdca; pegasos above 20,000 rows.",
+            "--model",
+            "-m",
+        ),
     ] = [],  # noqa: B006 - typer copies it
     cv: Annotated[int, option("K", "Folds, by class (and by group).", min=2)] = 5,
     threshold: Annotated[
         str | None,
-        option("AIM", "For two classes: choose from which score on a row is positive; f1, cost, ..., precision=0.9, recall=0.8."),
+        option(
+            "AIM",
+            "For two classes: choose from which score on a row is positive; f1, cost, ..., precision=0.9, recall=0.8.",
+        ),
     ] = None,
     jobs: Annotated[int | None, option("N", "Threads. It never changes a result.", min=1)] = None,
-    max_time: Annotated[float | None, option("SECONDS", "Aim to be done by then, with the best that was found so far.")] = None,
+    max_time: Annotated[
+        float | None,
+        option("SECONDS", "Aim to be done by then, with the best that was found so far."),
+    ] = None,
     refit_all: Annotated[
-        bool, option(None, "Refit the choice on all rows, once its test error is told.", "--refit-all/--no-refit-all")
+        bool,
+        option(
+            None,
+            "Refit the choice on all rows, once its test error is told.",
+            "--refit-all/--no-refit-all",
+        ),
     ] = True,
     sample: Annotated[
         int | None,
-        option("ROWS", "Rows to compare settings on where a table does not fit into --memory. Default: 20,000 at most.", min=100),
+        option(
+            "ROWS",
+            "Rows to compare settings on where a table does not fit into --memory. Default: 20,000 at most.",
+            min=100,
+        ),
     ] = None,
-    page: Annotated[bool, option(None, "Write DIR/report.html, which shows the run.", "--page/--no-page")] = True,
-    out: Annotated[str | None, option("DIR", "Folder of the run. Default: runs/ + DATA's name.", "--out", "-o")] = None,
+    page: Annotated[
+        bool, option(None, "Write DIR/report.html, which shows the run.", "--page/--no-page")
+    ] = True,
+    out: Annotated[
+        str | None, option("DIR", "Folder of the run. Default: runs/ + DATA's name.", "--out", "-o")
+    ] = None,
 ) -> None:
     """Compare settings by cross-validation, refit the best one, save it, and estimate its error on new rows.
 
@@ -80,7 +105,13 @@ def command(
     asked = (learning, reading, running, page, refit_all, threshold, sample, where)
     found = tune(TuneJob(data, folder, list(model), cv, judging, jobs, max_time, *asked))
     if talking.as_json:
-        console.show_json({**to_json(found), "choice": to_json(found.choice), "better_than_guessing": found.better_than_guessing})
+        console.show_json(
+            {
+                **to_json(found),
+                "choice": to_json(found.choice),
+                "better_than_guessing": found.better_than_guessing,
+            }
+        )
     else:
         show_tune(found)
         _show_next(found)
@@ -91,6 +122,8 @@ def _show_next(found: TuneRecord) -> None:
     from pegasos.program.records.runs import OUT_OF_FOLD
     from pegasos.program.terminal.reproduction import next_commands
 
-    lost = loses_rare_classes(found.figures.get(OUT_OF_FOLD), found.measure, found.figures.get("test"))
+    lost = loses_rare_classes(
+        found.figures.get(OUT_OF_FOLD), found.measure, found.figures.get("test")
+    )
     first, *rest = next_commands(found.model, found.source, found.command if lost else None)
     console.show("", f"next:  {first}", *(f"       {each}" for each in rest))

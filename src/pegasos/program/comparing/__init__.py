@@ -64,13 +64,17 @@ def compare(
     assert rows is not None
     for part, what in ((y, "y"), (groups, "groups"), (sample_weight, "sample_weight")):
         if part is not None and len(part) != len(rows):
-            raise ValueError(f"X has {len(rows)} rows and {what} {len(part)} values; there must be as many.")
+            raise ValueError(
+                f"X has {len(rows)} rows and {what} {len(part)} values; there must be as many."
+            )
     if isinstance(rows.X, np.ndarray) and rows.X.dtype.kind == "f" and np.isnan(rows.X).any():
         raise ValueError("X has gaps (nan): give a pandas or polars frame, whose gaps are imputed.")
     own, weights = (None if each is None else np.asarray(each) for each in (groups, sample_weight))
     rows = replace(rows, groups=own, weights=weights)
     chosen = Metric(metric) if isinstance(metric, str) else metric
-    return compare_rows(rows, chosen.settled(rows.labels), models, cv, repeats, max_time, random_state)
+    return compare_rows(
+        rows, chosen.settled(rows.labels), models, cv, repeats, max_time, random_state
+    )
 
 
 def compare_rows(
@@ -95,7 +99,9 @@ def compare_rows(
     until = None if max_time is None else begin + max_time
     trials = Contest(rows, metric, learners, cv, repeats, seed, until).run(done)
     if not trials.of:
-        raise ValueError(f"nothing could be compared: {'; '.join(f'{each.name}: {each.reason}' for each in trials.left_out)}.")
+        raise ValueError(
+            f"nothing could be compared: {'; '.join(f'{each.name}: {each.reason}' for each in trials.left_out)}."
+        )
     common = trials.common()
     contenders = judged(common, metric, ratio=1 / (cv - 1))
     return Comparison(
@@ -124,7 +130,9 @@ def judged(trials: dict[str, list[Trial]], metric: Metric, ratio: float) -> list
     means = {name: mean_interval(each, ratio) for name, each in values.items()}
     order = sorted(trials, key=lambda name: (np.isnan(means[name][0]), sign * means[name][0]))
     behind = {name: sign * (values[name] - values[order[0]]) for name in order[1:]}
-    corrected = dict(zip(behind, holm([paired_p(each, ratio) for each in behind.values()]), strict=True))
+    corrected = dict(
+        zip(behind, holm([paired_p(each, ratio) for each in behind.values()]), strict=True)
+    )
     return [
         Contender(
             name=name,

@@ -22,7 +22,11 @@ def advice(contenders: list[Contender], left_out: list[LeftOut], measure: Measur
         )
     near = [each for each in contenders[1:] if each.near]
     parts = [f"Take {name(best)}: {measure.name} {told}"]
-    parts.append(f"within noise of it: {', '.join(map(name, near))}" if near else "all others are worse by more than noise")
+    parts.append(
+        f"within noise of it: {', '.join(map(name, near))}"
+        if near
+        else "all others are worse by more than noise"
+    )
     quickest = min([best, *near], key=lambda each: each.predict_seconds)
     if quickest.predict_seconds * _QUICKER < best.predict_seconds:
         times = best.predict_seconds / quickest.predict_seconds
@@ -31,7 +35,10 @@ def advice(contenders: list[Contender], left_out: list[LeftOut], measure: Measur
     if ours and not any(each.near for each in ours):
         lost = ", ".join(f"{each.name} by {score_text(each.behind, measure)}" for each in ours)
         missing = [each.name for each in left_out if LEARNERS[each.name].ours]
-        parts.append(f"ours lose here, {lost}" + (f" ({', '.join(missing)} was not compared)" if missing else ""))
+        parts.append(
+            f"ours lose here, {lost}"
+            + (f" ({', '.join(missing)} was not compared)" if missing else "")
+        )
     return "; ".join(parts).replace("\u00a0", " ") + "."
 
 

@@ -70,7 +70,11 @@ def folds(count: int, rows: Dataset, seed: int) -> list[tuple[Any, Any]]:
     kind = StratifiedKFold if rows.groups is None else StratifiedGroupKFold
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")
-        return list(kind(count, shuffle=True, random_state=seed).split(np.zeros(len(rows)), rows.labels, rows.groups))
+        return list(
+            kind(count, shuffle=True, random_state=seed).split(
+                np.zeros(len(rows)), rows.labels, rows.groups
+            )
+        )
 
 
 def _tuned(kernels: bool) -> Callable[[Dataset, Task], Fitted]:
@@ -81,7 +85,9 @@ def _tuned(kernels: bool) -> Callable[[Dataset, Task], Fitted]:
         recipe = make_recipe(rows, make_learner(models[0], {}))
         weights = weights_to_try(task.metric, models, rows.labels)
         grid = make_grid(GridRequest(models, values=weights, seed=task.seed), recipe, rows)
-        family = [each for each in grid if (each[f"{recipe.prefix}learner__kernel"] != [None]) is kernels]
+        family = [
+            each for each in grid if (each[f"{recipe.prefix}learner__kernel"] != [None]) is kernels
+        ]
         groups = {} if rows.groups is None else {"groups": rows.groups}
         most = np.unique(rows.labels, return_counts=True)[1].max()
         most = most if rows.groups is None else min(most, len(np.unique(rows.groups)))
@@ -96,12 +102,17 @@ def _tuned(kernels: bool) -> Callable[[Dataset, Task], Fitted]:
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SweepWarning)
-            warnings.simplefilter("ignore", ConvergenceWarning)  # of cells; the choice is told by its error
+            warnings.simplefilter(
+                "ignore", ConvergenceWarning
+            )  # of cells; the choice is told by its error
             search.fit(rows.X, rows.y, **recipe.weights_of(rows), **groups)
         if not search.completed_:
             raise Interrupted
         setting = search.settings_[search.best_index_]
-        named = {"kernel": "linear" if setting.kernel is None else setting.kernel, "lam": float(f"{setting.lam:.1e}")}
+        named = {
+            "kernel": "linear" if setting.kernel is None else setting.kernel,
+            "lam": float(f"{setting.lam:.1e}"),
+        }
         words = [setting_text(named).replace("\u00a0", " "), weight_words(setting)]
         return Fitted(search.best_estimator_, ", ".join(filter(None, words)))
 
@@ -117,8 +128,12 @@ def _as_it_comes(make: Callable[[Dataset, Task], Any]) -> Callable[[Dataset, Tas
         weighted = rows.weights is not None and has_fit_parameter(learner, "sample_weight")
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always", ConvergenceWarning)
-            model.fit(rows.X, rows.y, **({"learner__sample_weight": rows.weights} if weighted else {}))
-        return Fitted(model, early=any(issubclass(each.category, ConvergenceWarning) for each in heard))
+            model.fit(
+                rows.X, rows.y, **({"learner__sample_weight": rows.weights} if weighted else {})
+            )
+        return Fitted(
+            model, early=any(issubclass(each.category, ConvergenceWarning) for each in heard)
+        )
 
     return fit
 
@@ -126,8 +141,16 @@ def _as_it_comes(make: Callable[[Dataset, Task], Any]) -> Callable[[Dataset, Tas
 def _guessing(rows: Dataset, task: Task) -> DummyClassifier:
     """Always the class that is best by the metric, or the shares of classes where it looks at scores or probabilities."""
     classes, codes = np.unique(rows.labels, return_inverse=True)
-    _, best = guesses(task.metric, answers(classes, rows.labels, rows.labels), np.bincount(codes, weights=rows.weights))
-    return DummyClassifier(strategy="prior") if best is None else DummyClassifier(strategy="constant", constant=best)
+    _, best = guesses(
+        task.metric,
+        answers(classes, rows.labels, rows.labels),
+        np.bincount(codes, weights=rows.weights),
+    )
+    return (
+        DummyClassifier(strategy="prior")
+        if best is None
+        else DummyClassifier(strategy="constant", constant=best)
+    )
 
 
 def _forest(rows: Dataset, task: Task) -> RandomForestClassifier:
@@ -143,8 +166,18 @@ LEARNERS = {
     each.name: each
     for each in (
         Learner("guess", "always guessing", False, _as_it_comes(_guessing)),
-        Learner("logistic", "logistic regression", False, _as_it_comes(lambda rows, task: LogisticRegression(max_iter=1000))),
-        Learner("neighbours", "5 nearest neighbours", False, _as_it_comes(lambda rows, task: KNeighborsClassifier())),
+        Learner(
+            "logistic",
+            "logistic regression",
+            False,
+            _as_it_comes(lambda rows, task: LogisticRegression(max_iter=1000)),
+        ),
+        Learner(
+            "neighbours",
+            "5 nearest neighbours",
+            False,
+            _as_it_comes(lambda rows, task: KNeighborsClassifier()),
+        ),
         Learner("svc", "SVC", False, _as_it_comes(lambda rows, task: SVC()), probabilities=False),
         Learner("forest", "random forest", False, _as_it_comes(_forest)),
         Learner("linear", "linear, tuned", True, _tuned(kernels=False)),

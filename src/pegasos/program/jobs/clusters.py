@@ -39,9 +39,13 @@ _BLOCK_BYTES = 32 * 2**20
 def check_cluster(options: ClusterOptions) -> None:
     """Find out before any work is done whether there is a scheduler at the address that was given."""
     if options.cluster is not None and options.workers is not None:
-        raise UsageError("give --cluster (one that is running) or --workers (some for this command), not both.")
+        raise UsageError(
+            "give --cluster (one that is running) or --workers (some for this command), not both."
+        )
     if options.workers is not None and options.workers > _MOST_WORKERS:
-        raise UsageError(f"--workers starts processes on this machine, at most {_MOST_WORKERS:,}; got {options.workers:,}.")
+        raise UsageError(
+            f"--workers starts processes on this machine, at most {_MOST_WORKERS:,}; got {options.workers:,}."
+        )
     if options.cluster is None:
         return
     from distributed.comm.core import connect
@@ -50,7 +54,9 @@ def check_cluster(options: ClusterOptions) -> None:
     address = options.cluster
 
     async def call() -> None:
-        comm = await connect(address, timeout=_ANSWER_SECONDS, **Security().get_connection_args("client"))
+        comm = await connect(
+            address, timeout=_ANSWER_SECONDS, **Security().get_connection_args("client")
+        )
         await comm.close()
 
     try:
@@ -84,11 +90,17 @@ def cluster_of(options: ClusterOptions, memory: str | None = None) -> Iterator[C
         with _client(options) as client:
             workers = len(client.scheduler_info(n_workers=-1)["workers"])
             if not workers:
-                raise ConnectionError("the Dask cluster has no workers: start some with `dask worker`, and try again.")
+                raise ConnectionError(
+                    "the Dask cluster has no workers: start some with `dask worker`, and try again."
+                )
             console.say(f"cluster: {workers} worker{'s' * (workers > 1)}")
             yield Cluster(client, kept)
     except (ClusterLost, CommClosedError, ClosedClientError, FutureCancelledError) as error:
-        told = str(error) if isinstance(error, ClusterLost) else "the connection to the Dask scheduler was lost."
+        told = (
+            str(error)
+            if isinstance(error, ClusterLost)
+            else "the connection to the Dask scheduler was lost."
+        )
         raise ConnectionError(told) from error
 
 
@@ -134,7 +146,9 @@ def _end(local: Any) -> None:
         nanny.auto_restart = False
         with contextlib.suppress(OSError):
             if nanny.pid:
-                os.kill(nanny.pid, getattr(signal, "SIGKILL", signal.SIGTERM))  # Windows has the second only, and ends at once
+                os.kill(
+                    nanny.pid, getattr(signal, "SIGKILL", signal.SIGTERM)
+                )  # Windows has the second only, and ends at once
     _close(local)
 
 
@@ -143,7 +157,9 @@ def check_learning(model: str, learning: LearningOptions) -> None:
     names = [model.name for model in SDCA.models]
     if model not in names or (learning.kernel and not learning.landmarks):
         todo = "`tune` sends every model's folds; for a kernel use --landmarks"
-        raise UsageError(f"--cluster and --workers of train are for {' and '.join(names)} without a kernel. {todo}.")
+        raise UsageError(
+            f"--cluster and --workers of train are for {' and '.join(names)} without a kernel. {todo}."
+        )
     if learning.drop_outliers is not None:
         raise UsageError("--drop-outliers does not go with --cluster or --workers.")
 
@@ -158,11 +174,23 @@ def fit_on_cluster(estimator: Pipeline, rows: Dataset, cluster: Cluster) -> None
     name, learner = estimator.steps[-1]
     X = estimator[:-1].fit_transform(rows.X)
     width = max(1, X.shape[1]) if not sparse.issparse(X) else 1 + X.nnz // X.shape[0]
-    size = max(1, min(_BLOCK_BYTES // (8 * width), -(-X.shape[0] // len(cluster.client.scheduler_info(n_workers=-1)["workers"]))))
+    size = max(
+        1,
+        min(
+            _BLOCK_BYTES // (8 * width),
+            -(-X.shape[0] // len(cluster.client.scheduler_info(n_workers=-1)["workers"])),
+        ),
+    )
     blocks = [slice(start, start + size) for start in range(0, X.shape[0], size)]
-    parts = [[values[block] for block in blocks] for values in (X, rows.y, rows.weights) if values is not None]
+    parts = [
+        [values[block] for block in blocks]
+        for values in (X, rows.y, rows.weights)
+        if values is not None
+    ]
     if not sparse.issparse(X):
-        parts[0] = [np.asarray(part) for part in parts[0]]  # Nyström features may be numbers that are not there yet
+        parts[0] = [
+            np.asarray(part) for part in parts[0]
+        ]  # Nyström features may be numbers that are not there yet
     sent = [cluster.client.scatter(part, hash=False) for part in parts]
     given = {**learner.get_params(deep=False), "memory": cluster.memory, "client": cluster.client}
     local = DaskSDCA(**given).fit(*sent).to_local().set_params(memory=learner.memory)

@@ -41,16 +41,22 @@ def compare_data(job: CompareJob) -> Comparison:
     _check(job)
     dataset = load(job.data, job.reading)
     if dataset.test is not None:
-        console.say(f"note: the file's own test group, {int(dataset.test.sum())} rows, takes no part.")
+        console.say(
+            f"note: the file's own test group, {int(dataset.test.sum())} rows, takes no part."
+        )
         dataset = take(dataset, np.flatnonzero(~dataset.test))
     metric = _metric(job, dataset)
     fits = (len(job.models) or len(LEARNERS)) * job.cv * job.repeats
-    with console.working(f"comparing learners on {job.cv * job.repeats} splits", "fits", fits) as progress:
+    with console.working(
+        f"comparing learners on {job.cv * job.repeats} splits", "fits", fits
+    ) as progress:
 
         def done() -> None:
             progress.count += 1
 
-        found = compare_rows(dataset, metric, job.models, job.cv, job.repeats, job.max_time, job.seed, done)
+        found = compare_rows(
+            dataset, metric, job.models, job.cv, job.repeats, job.max_time, job.seed, done
+        )
     if job.out is not None:
         with console.working(f"writing {job.out}"):
             report(found).save(Path(job.out))
@@ -62,9 +68,13 @@ def _check(job: CompareJob) -> None:
     judging_values.check(job.judging)
     for each in job.models:
         if each not in LEARNERS:
-            raise UsageError(f"--model {each!r}: compare knows {', '.join(LEARNERS)}.{near(each, list(LEARNERS))}")
+            raise UsageError(
+                f"--model {each!r}: compare knows {', '.join(LEARNERS)}.{near(each, list(LEARNERS))}"
+            )
     if job.max_time is not None and not 0 < job.max_time <= MOST_SECONDS:
-        raise UsageError(f"--max-time must be a number of seconds above 0, at most {MOST_SECONDS:g}; got {job.max_time:g}.")
+        raise UsageError(
+            f"--max-time must be a number of seconds above 0, at most {MOST_SECONDS:g}; got {job.max_time:g}."
+        )
     if job.out is not None:
         outputs.check_file(job.out, job.data, what="a page")
 
@@ -72,7 +82,9 @@ def _check(job: CompareJob) -> None:
 def _metric(job: CompareJob, rows: Dataset) -> Metric:
     found = judging_values.make_metric(job.judging, np.unique(rows.labels))
     if found is None:
-        raise UsageError(f"compare knows the metrics {', '.join(METRICS)}; {job.judging.metric} is a scorer of scikit-learn.")
+        raise UsageError(
+            f"compare knows the metrics {', '.join(METRICS)}; {job.judging.metric} is a scorer of scikit-learn."
+        )
     try:
         return found.settled(rows.labels)
     except ValueError as error:

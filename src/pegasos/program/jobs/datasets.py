@@ -34,12 +34,18 @@ USUAL_TEST_SIZE = 0.2
 _MOST_SWELL = 100
 
 
-def read_options(reading: ReadingOptions, memory: str | None = None, labelled: bool = True) -> ReadOptions:
+def read_options(
+    reading: ReadingOptions, memory: str | None = None, labelled: bool = True
+) -> ReadOptions:
     """The options as the readers take them."""
     given: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in vars(reading).items() if name != "fetch"
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in vars(reading).items()
+        if name != "fetch"
     }
-    return ReadOptions(**given, limit=None if memory is None else parse_bytes(memory), labelled=labelled)
+    return ReadOptions(
+        **given, limit=None if memory is None else parse_bytes(memory), labelled=labelled
+    )
 
 
 T = TypeVar("T")
@@ -50,7 +56,9 @@ def with_labels_or_without(source: str, reading: ReadingOptions, read: Callable[
     try:
         return read(True)
     except BadData as error:
-        if source == "-" or reading.label is not None or source in SETS:  # it can be read only once, or it was asked for
+        if (
+            source == "-" or reading.label is not None or source in SETS
+        ):  # it can be read only once, or it was asked for
             raise
         try:
             found = read(False)
@@ -61,7 +69,12 @@ def with_labels_or_without(source: str, reading: ReadingOptions, read: Callable[
 
 
 def load_or_outline(
-    source: str, reading: ReadingOptions, memory: str | None = None, *, labelled: bool = True, encoded: bool = True
+    source: str,
+    reading: ReadingOptions,
+    memory: str | None = None,
+    *,
+    labelled: bool = True,
+    encoded: bool = True,
 ) -> Dataset | Outline:
     """The whole data set; of a table that does not fit into memory, as it is or `encoded`, what its first rows tell."""
     found = too_large(source, reading, memory, labelled=labelled)
@@ -77,7 +90,9 @@ def load_or_outline(
     needed = _encoded_bytes(dataset) if encoded else 0
     if needed > read_options(reading, memory).allowed():
         found = too_large(source, reading, memory, sure=True, labelled=labelled)
-        return dataset if found is None else replace(found, bytes=needed, notes=[])  # they were shown
+        return (
+            dataset if found is None else replace(found, bytes=needed, notes=[])
+        )  # they were shown
     return dataset
 
 
@@ -89,7 +104,9 @@ def _encoded_bytes(dataset: Dataset) -> int:
     return 8 * len(dataset) * (dataset.X.shape[1] - len(words) + sum(words))
 
 
-def load(source: str, reading: ReadingOptions, memory: str | None = None, labelled: bool = True) -> Dataset:
+def load(
+    source: str, reading: ReadingOptions, memory: str | None = None, labelled: bool = True
+) -> Dataset:
     """The whole data set; its notes are shown."""
     if source in SETS:
         _refuse_reading(source, reading)
@@ -108,7 +125,11 @@ def load(source: str, reading: ReadingOptions, memory: str | None = None, labell
 
 
 def too_large(
-    source: str, reading: ReadingOptions, memory: str | None = None, sure: bool = False, labelled: bool = True
+    source: str,
+    reading: ReadingOptions,
+    memory: str | None = None,
+    sure: bool = False,
+    labelled: bool = True,
 ) -> Outline | None:
     """What is known of a table that does not fit into memory, as its first rows foretell, or because it was tried (`sure`);
     None where it may fit, or where it cannot be read twice.
@@ -129,7 +150,9 @@ def too_large(
 def _refuse_reading(source: str, reading: ReadingOptions) -> None:
     for name, value in vars(reading).items():
         if value and name != "fetch":
-            raise UsageError(f"--{name} is for files; {source!r} is a named set with columns and labels of its own.")
+            raise UsageError(
+                f"--{name} is for files; {source!r} is a named set with columns and labels of its own."
+            )
 
 
 def check_source(source: str) -> None:
@@ -137,12 +160,19 @@ def check_source(source: str) -> None:
     if source in SETS:
         return
     path = Path(source)
-    if source != "-" and "." not in path.name and not os.path.lexists(path) and not is_pattern(source):
+    if (
+        source != "-"
+        and "." not in path.name
+        and not os.path.lexists(path)
+        and not is_pattern(source)
+    ):
         known = f"the sets are {', '.join(SETS)}.{near(source, list(SETS))}"
         raise BadData(f"{source!r} is neither a file, nor a folder, nor a named set; {known}")
     with contextlib.suppress(OSError):
         if path.is_file() and begins_like_model(path):
-            raise BadData(f"{source} is a model file, not data; `pegasos show {shlex.quote(source)}` tells what it is.")
+            raise BadData(
+                f"{source} is a model file, not data; `pegasos show {shlex.quote(source)}` tells what it is."
+            )
 
 
 def _size(dataset: Dataset) -> str:
@@ -173,12 +203,16 @@ def chunks(
         return
     _refuse_reading(source, reading)
     dataset = load_set(source, fetch=reading.fetch)
-    places = places_of([column.name for column in columns], [column.name for column in dataset.columns], source)
+    places = places_of(
+        [column.name for column in columns], [column.name for column in dataset.columns], source
+    )
     X = dataset.X[:, places]
     if frame:
         import polars
 
-        X = polars.DataFrame(np.asarray(X, dtype=np.float64), schema=[column.name for column in columns])
+        X = polars.DataFrame(
+            np.asarray(X, dtype=np.float64), schema=[column.name for column in columns]
+        )
     yield replace(dataset, X=X, columns=columns)
 
 
@@ -200,14 +234,20 @@ def split_rows(dataset: Dataset, test_size: float | None, seed: int) -> Split:
     """
     rows = np.arange(len(dataset))
     if dataset.test is not None and test_size is None:
-        split = Split(rows[~dataset.test], rows[dataset.test], "the file's own test group", seed, test_size)
+        split = Split(
+            rows[~dataset.test], rows[dataset.test], "the file's own test group", seed, test_size
+        )
     else:
         if dataset.test is not None:
-            console.say("note: the file has a test group of its own; --test-size sets rows aside among its training rows, and")
+            console.say(
+                "note: the file has a test group of its own; --test-size sets rows aside among its training rows, and"
+            )
             console.say("      the test group takes no part in learning.")
             rows = rows[~dataset.test]
         share = USUAL_TEST_SIZE if test_size is None else test_size
-        train, test, kind = _draw(dataset, rows, share, seed) if share else (rows, rows[:0], "none set aside")
+        train, test, kind = (
+            _draw(dataset, rows, share, seed) if share else (rows, rows[:0], "none set aside")
+        )
         split = Split(np.sort(train), np.sort(test), kind, seed, share)
     classes, count = np.unique(dataset.labels[split.train]), len(split.train)
     if len(classes) < 2:
@@ -221,14 +261,20 @@ def _draw(dataset: Dataset, rows: Array, share: float, seed: int) -> tuple[Array
     if dataset.groups is not None:
         splitter = GroupShuffleSplit(1, test_size=share, random_state=seed)
         if len(np.unique(dataset.groups[rows])) < 2:
-            raise BadData(f"{dataset.name}: all rows are of one group, so none can be set aside; --test-size 0 keeps them all.")
+            raise BadData(
+                f"{dataset.name}: all rows are of one group, so none can be set aside; --test-size 0 keeps them all."
+            )
         train, test = next(splitter.split(rows, groups=dataset.groups[rows]))
         return rows[train], rows[test], "random groups"
     y = dataset.labels[rows]
     _, counts = np.unique(y, return_counts=True)
     by_class = counts.min() >= 2 and min(share, 1 - share) * len(rows) >= len(counts)
     try:
-        train, test = train_test_split(rows, test_size=share, random_state=seed, stratify=y if by_class else None)
+        train, test = train_test_split(
+            rows, test_size=share, random_state=seed, stratify=y if by_class else None
+        )
     except ValueError as error:
-        raise BadData(f"{dataset.name}: {len(rows)} rows cannot be split for a test of {share:g}: {error}") from None
+        raise BadData(
+            f"{dataset.name}: {len(rows)} rows cannot be split for a test of {share:g}: {error}"
+        ) from None
     return train, test, "random, by class" if by_class else "random"

@@ -13,7 +13,9 @@ from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import ReadingOptions, RunningOptions
 
 
-def described(data: str, reading: ReadingOptions, memory: str | None, outlier: float) -> Description:
+def described(
+    data: str, reading: ReadingOptions, memory: str | None, outlier: float
+) -> Description:
     """What a table looks like, with labels where a column can be one."""
     option_values.check_memory(memory)
 
@@ -35,4 +37,6 @@ def _large(table: LargeTable, outlier: float) -> Description:
         parts = progress.counting(table.parts(outline.columns, not outline.sparse, weighed=False))
         if outline.sparse:
             return describe_sparse_stream(table.data, parts, outlier, table.budget)
-        return describe_stream(table.data, outline.columns, parts, outline.label, outlier, table.budget)
+        return describe_stream(
+            table.data, outline.columns, parts, outline.label, outlier, table.budget
+        )

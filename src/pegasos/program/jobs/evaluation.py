@@ -32,7 +32,11 @@ CALIBRATED_HERE = "a sigmoid of its scores, each row by one that was fitted to o
 
 
 def evaluate(
-    path: str, data: str, reading: ReadingOptions, memory: str | None, judging: JudgingOptions = _AS_CHOSEN
+    path: str,
+    data: str,
+    reading: ReadingOptions,
+    memory: str | None,
+    judging: JudgingOptions = _AS_CHOSEN,
 ) -> EvaluationRecord:
     """Errors, a metric and the confusion of the model in file `path` on `data`; the metric is that of the choice by default."""
     option_values.check_memory(memory)
@@ -47,8 +51,14 @@ def evaluate(
         for part in saved.rows(data, reading):
             if part.y is None:
                 label = saved.card.label
-                named = "labels" if label is None else f"column {label!r}, as the label was called in training"
-                raise BadData(f"{data} has no {named}: say with --label which column holds the labels.")
+                named = (
+                    "labels"
+                    if label is None
+                    else f"column {label!r}, as the label was called in training"
+                )
+                raise BadData(
+                    f"{data} has no {named}: say with --label which column holds the labels."
+                )
             truth.append(_codes(part.y, names))
             found = scores_of(saved.model.estimator, part, saved.name)
             guesses.append(_codes(learner.labels_of(found), names))
@@ -64,25 +74,41 @@ def evaluate(
     if trained is not None:
         row_hashes = np.concatenate(hashes)
         known = split_known(row_hashes, trained, order=in_test_group)
-        same_data = saved.card.data is not None and saved.card.data.fingerprint == fingerprint(row_hashes)
+        same_data = saved.card.data is not None and saved.card.data.fingerprint == fingerprint(
+            row_hashes
+        )
     looked, kind = (known, "training rows") if known.all() else (~known, "new rows")
     parts = _parts(known, in_test_group, trained is not None)
     counts = np.array([saved.card.classes.get(name, 0) for name in names])
     usual = int(counts.argmax()) if counts.any() else None
     joined = np.concatenate(scores) if scores else None
     calibrates = metric.kind.needs == PROBABILITIES and not learner.has_probabilities
-    p = None if joined is None or metric.kind.needs != PROBABILITIES else _probabilities(learner, joined, y, parts)
+    p = (
+        None
+        if joined is None or metric.kind.needs != PROBABILITIES
+        else _probabilities(learner, joined, y, parts)
+    )
     everything = _answers(y, predicted, list(names), joined, p, len(learner.classes_))
-    plain = replace(metric, positive=_text(metric.positive), costs=tuple((_text(a), _text(b), c) for a, b, c in metric.costs))
+    plain = replace(
+        metric,
+        positive=_text(metric.positive),
+        costs=tuple((_text(a), _text(b), c) for a, b, c in metric.costs),
+    )
     return EvaluationRecord(
         model=path,
         data=data,
         errors={name: _count(y[rows], predicted[rows], usual) for name, rows in parts.items()},
         notes=[
             *_notes(known, trained is not None, same_data, _count(y, predicted), saved.card),
-            *([f"The model has no probabilities: {metric.name} is that of {CALIBRATED_HERE}."] if calibrates else []),
+            *(
+                [f"The model has no probabilities: {metric.name} is that of {CALIBRATED_HERE}."]
+                if calibrates
+                else []
+            ),
         ],
-        confusion=Confusion.of_codes(y[looked], predicted[looked], names, len(saved.model.classes), kind),
+        confusion=Confusion.of_codes(
+            y[looked], predicted[looked], names, len(saved.model.classes), kind
+        ),
         metric=metric.name,
         positive=plain.positive,
         figures={name: _figure(plain, everything, rows, counts) for name, rows in parts.items()},
@@ -94,14 +120,22 @@ def metric_of(saved: SavedModel, judging: JudgingOptions) -> Metric:
     card, classes = saved.card, saved.model.classes
     if judging == _AS_CHOSEN and card.metric in METRICS:
         known = dict(zip(label_texts(classes).tolist(), classes.tolist(), strict=True))
-        with contextlib.suppress(KeyError, ValueError):  # Python may have written anything into a card
+        with contextlib.suppress(
+            KeyError, ValueError
+        ):  # Python may have written anything into a card
             costs = tuple((known[a], known[b], cost) for a, b, cost in card.costs)
-            return Metric(card.metric, None if card.positive is None else known[card.positive], costs)
+            return Metric(
+                card.metric, None if card.positive is None else known[card.positive], costs
+            )
     found = judging_values.make_metric(judging, classes)
     if found is None:
-        raise UsageError(f"run knows the metrics {', '.join(METRICS)}; {judging.metric} is a scorer of scikit-learn for tune.")
+        raise UsageError(
+            f"run knows the metrics {', '.join(METRICS)}; {judging.metric} is a scorer of scikit-learn for tune."
+        )
     try:
-        rows = np.repeat(classes, [max(1, card.classes.get(text, 1)) for text in label_texts(classes).tolist()])
+        rows = np.repeat(
+            classes, [max(1, card.classes.get(text, 1)) for text in label_texts(classes).tolist()]
+        )
         return found.settled(rows)
     except ValueError as error:
         raise UsageError(f"--metric {found.name}: {error}") from None
@@ -121,7 +155,14 @@ def _probabilities(learner: Any, scores: Array, y: Array, parts: dict[str, Array
     return p
 
 
-def _answers(y: Array, predicted: Array, names: list[str], scores: Array | None, p: Array | None, columns: int) -> Answers:
+def _answers(
+    y: Array,
+    predicted: Array,
+    names: list[str],
+    scores: Array | None,
+    p: Array | None,
+    columns: int,
+) -> Answers:
     """What the model says, by the texts of classes; those that it does not know come last, without scores."""
 
     def widened(values: Any) -> Any:
@@ -130,11 +171,16 @@ def _answers(y: Array, predicted: Array, names: list[str], scores: Array | None,
         values = np.column_stack([-values, values]) if values.ndim == 1 else values
         return np.pad(values, ((0, 0), (0, len(names) - columns)))
 
-    return Answers(np.array(names), y.astype(np.intp), predicted.astype(np.intp), widened(scores), widened(p))
+    return Answers(
+        np.array(names), y.astype(np.intp), predicted.astype(np.intp), widened(scores), widened(p)
+    )
 
 
 def _figure(metric: Metric, found: Answers, rows: Array, counts: Array) -> Figure:
-    parts = [None if each is None else each[rows] for each in (found.truth, found.labels, found.scores, found.probabilities)]
+    parts = [
+        None if each is None else each[rows]
+        for each in (found.truth, found.labels, found.scores, found.probabilities)
+    ]
     return measured(metric, Answers(found.classes, *parts), counts if counts.any() else None)  # type: ignore[arg-type]
 
 
@@ -162,7 +208,9 @@ def _parts(known: Array, in_test_group: Array, has_rows: bool) -> dict[str, Arra
     return {name: rows for name, rows in parts.items() if rows.any()}
 
 
-def _notes(known: Array, has_rows: bool, same_data: bool, everything: ErrorCount, card: ModelCard) -> Iterator[str]:
+def _notes(
+    known: Array, has_rows: bool, same_data: bool, everything: ErrorCount, card: ModelCard
+) -> Iterator[str]:
     if not has_rows:
         yield "The model file does not tell which rows it was trained on, so this is no test error unless you know they are new."
     elif known.all():

@@ -76,11 +76,15 @@ def explain_model(
             names=[column.name for column in dataset.columns],
             random_state=seed,
         )
-    found = replace(found, dates=[column.name for column in dataset.columns if column.kind in DATES])
+    found = replace(
+        found, dates=[column.name for column in dataset.columns if column.kind in DATES]
+    )
     if out is not None:
         with console.working(f"writing {out}"):
             target = Path(out)
-            report(path, dataset, source=data, explanation=found).write(target.parent, name=target.name)
+            report(path, dataset, source=data, explanation=found).write(
+                target.parent, name=target.name
+            )
     return ExplainRecord(path, data, fresh, found, out)
 
 

@@ -36,7 +36,9 @@ class ExportRecord:
     checked: Agreement | None = None
 
 
-def export(path: str, out: str, float32: bool, check: str | None, reading: ReadingOptions) -> ExportRecord:
+def export(
+    path: str, out: str, float32: bool, check: str | None, reading: ReadingOptions
+) -> ExportRecord:
     """Write the model in file `path` as ONNX to `out`; with `check` both are compared on these rows."""
     outputs.check_file(out, path, *([] if check is None else [check]), what="a model")
     saved = SavedModel.open(path)
@@ -44,10 +46,21 @@ def export(path: str, out: str, float32: bool, check: str | None, reading: Readi
         raise UsageError("options for reading are for the rows of --check, which was not given.")
     exported = export_onnx(path, out, float32=float32)
     checked = None if check is None else _agreement(saved, exported, check, reading)
-    return ExportRecord(path, out, exported.bytes, exported.inputs, exported.outputs, exported.classes, exported.numbers, checked)
+    return ExportRecord(
+        path,
+        out,
+        exported.bytes,
+        exported.inputs,
+        exported.outputs,
+        exported.classes,
+        exported.numbers,
+        checked,
+    )
 
 
-def _agreement(saved: SavedModel, exported: Exported, data: str, reading: ReadingOptions) -> Agreement:
+def _agreement(
+    saved: SavedModel, exported: Exported, data: str, reading: ReadingOptions
+) -> Agreement:
     model, found = OnnxModel(exported), Agreement()
     estimator = saved.model.estimator
     learner = anatomy(estimator, fitted=True).learner

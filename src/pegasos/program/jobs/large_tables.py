@@ -69,16 +69,24 @@ class LargeTable:
 
     def parts(self, columns: list[Column], frame: bool, weighed: bool = True) -> Iterator[Dataset]:
         """The rows with these columns, and behind them the weight if there is one and it is wanted."""
-        weight = [Column(self.outline.weight, NUMBER)] if weighed and self.outline.weight is not None else []
+        weight = (
+            [Column(self.outline.weight, NUMBER)]
+            if weighed and self.outline.weight is not None
+            else []
+        )
         label = None if self.outline.sparse else self.outline.label
-        options = replace(read_options(self.reading, self.running.memory, labelled=False), label=label)
+        options = replace(
+            read_options(self.reading, self.running.memory, labelled=False), label=label
+        )
         chunk = int(min(8 * 2**20, max(2**12, self.budget // 32)))
         yield from stream(self.data, [*columns, *weight], options, frame=frame, chunk=chunk)
 
     def sample(self, most: int | None = None) -> Sample:
         """A sample that will hold as many training rows as the memory allows, and at most so many."""
         columns = self.outline.columns
-        row = sum(_WORD if column.kind == TEXT else 8 for column in columns) or 1000  # sparse rows may have any width
+        row = (
+            sum(_WORD if column.kind == TEXT else 8 for column in columns) or 1000
+        )  # sparse rows may have any width
         room = max(100, int(_SAMPLE_SHARE * self.budget / row))
         return Sample(self.running.seed, room if most is None else min(most, room))
 
@@ -99,7 +107,9 @@ class LargeTable:
                 others.see(part.X, test, label_texts(part.labels))
 
         with console.working(f"first pass over {self.data}", "rows") as progress:
-            survey(found, progress.counting(self.parts(columns, dense)), self.draw(), self.label, keep)
+            survey(
+                found, progress.counting(self.parts(columns, dense)), self.draw(), self.label, keep
+            )
         self._tell(found)
         return found
 
@@ -123,7 +133,9 @@ class LargeTable:
         """The features that a pipeline gets of rows of a sample, and the weights of these rows."""
         X, weights = self.weighed(X, None)
         if isinstance(found, SparseSurvey):
-            return sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], len(found.means)))[:, found.lowest :], weights
+            return sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], len(found.means)))[
+                :, found.lowest :
+            ], weights
         X = X.select(column.name for column in found.features)
         return X if found.needs_frame else X.to_numpy(order="c", writable=True), weights
 
@@ -134,7 +146,9 @@ class LargeTable:
             return X, None
         values = X[:, -1].to_numpy() if is_frame(X) else X[:, -1]
         some = np.append(values, 1.0)  # a chunk may hold nothing but zeros
-        weights = checked_weights(some, name, self.data, lambda row: f"row {(seen or 0) + row + 1}")[:-1]
+        weights = checked_weights(
+            some, name, self.data, lambda row: f"row {(seen or 0) + row + 1}"
+        )[:-1]
         return X[:, :-1], weights
 
     def _tell(self, found: Survey) -> None:
@@ -142,7 +156,11 @@ class LargeTable:
         if found.empty:
             console.say(f"columns without any value are left out: {listed(found.empty)}")
         kinds = {column.name: column.kind for column in found.features}
-        gaps = {name: found.gaps[name] for name, kind in kinds.items() if kind != TEXT and found.gaps[name]}
+        gaps = {
+            name: found.gaps[name]
+            for name, kind in kinds.items()
+            if kind != TEXT and found.gaps[name]
+        }
         words = [name for name, kind in kinds.items() if kind == TEXT]
         for note in told_gaps(gaps, words, self.data, self.reading.strict):
             console.say(note)
@@ -150,4 +168,6 @@ class LargeTable:
             console.say("medians come from a sample of the training rows")
         test = found.rows - found.training
         classes = f"{len(found.trained)} classes"
-        console.say(f"{self.data}: {found.rows} rows, {test} of them set aside, {len(found.features)} features, {classes}")
+        console.say(
+            f"{self.data}: {found.rows} rows, {test} of them set aside, {len(found.features)} features, {classes}"
+        )

@@ -37,7 +37,9 @@ class LargeJob:
         if self.model not in names or (self.learning.kernel and not self.learning.landmarks):
             ways = f"use -m {names[0]}, for a kernel with --landmarks"
             what = f"such a table is learned by {' and '.join(names)} without a kernel"
-            raise BadData(f"{self.table.about}: {what}. Give it more --memory, or some of its files by a pattern, or {ways}.")
+            raise BadData(
+                f"{self.table.about}: {what}. Give it more --memory, or some of its files by a pattern, or {ways}."
+            )
         self.table.check(self.learning)
 
 
@@ -49,25 +51,34 @@ def train_large(job: LargeJob) -> TrainRecord:
     (landmarks,) = option_values.parse_landmarks(job.learning.landmarks)
     sample = None if landmarks is None else table.sample(SAMPLE)
     found = table.look(sample)
-    learner, estimator, width = _made(job, found, landmarks, None if sample is None else table.sampled(found, sample)[0].X)
+    learner, estimator, width = _made(
+        job, found, landmarks, None if sample is None else table.sampled(found, sample)[0].X
+    )
     console.say(f"scale: {chosen_scale(found, job.learning.scale)}")
     with prepared(table, found, estimator, width) as rows:
         about = f"training {job.model} on {found.training} rows"
-        with cluster_of(job.where, table.running.memory) as cluster, console.working(about, "passes"):
+        with (
+            cluster_of(job.where, table.running.memory) as cluster,
+            console.working(about, "passes"),
+        ):
             fit_to_files(learner, *rows.learned(0), cluster=cluster)
         with console.working("counting errors"):
             errors = count_errors(rows, learner, training=[rows.train], test=[rows.test])
         known = rows.known()
     seconds = round(time.perf_counter() - begin, 2)
     save_large(job.path, table, found, estimator, known, errors=errors, seconds=seconds)
-    return TrainRecord(job.path, table.data, learner_facts(estimator, found.training), errors, seconds)
+    return TrainRecord(
+        job.path, table.data, learner_facts(estimator, found.training), errors, seconds
+    )
 
 
 def _made(job: LargeJob, found: Survey, landmarks: int | None, sample: Any) -> tuple[Any, Any, int]:
     """The learner, its pipeline with all other steps fitted, and the number of features it gets."""
     running = job.table.running
     (expand,) = option_values.parse_expand(job.learning.expand)
-    settings = option_values.single(option_values.grids(job.learning, found.training, found.classes))
+    settings = option_values.single(
+        option_values.grids(job.learning, found.training, found.classes)
+    )
     kernel, nystroem = settings.pop("kernel", "gaussian"), None
     if landmarks is not None:
         nystroem = Nystroem(kernel, landmarks, memory=running.memory, random_state=running.seed)

@@ -81,19 +81,32 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
     """Search on a sample, learn the choice from all rows, write the folder, and answer what was found."""
     table = LargeTable(job.data, job.reading, job.running, outline)
     table.check(job.learning)
-    console.say(f"{table.about}: settings are compared on a sample of its rows, then the best one learns from all of them")
-    sample, judges = table.sample(job.sample or SOLVED_ROWS), None if until is None else table.sample(JUDGED_ROWS)
+    console.say(
+        f"{table.about}: settings are compared on a sample of its rows, then the best one learns from all of them"
+    )
+    sample, judges = (
+        table.sample(job.sample or SOLVED_ROWS),
+        None if until is None else table.sample(JUDGED_ROWS),
+    )
     found = table.look(sample, judges)
     rows, places = table.sampled(found, sample)
-    aim = None if job.threshold is None else judging_values.make_aim(job.threshold, job.judging, rows.labels)
-    console.say(f"sample: {len(rows)} of {found.training} training rows, drawn over all files by --seed {job.running.seed}")
+    aim = (
+        None
+        if job.threshold is None
+        else judging_values.make_aim(job.threshold, job.judging, rows.labels)
+    )
+    console.say(
+        f"sample: {len(rows)} of {found.training} training rows, drawn over all files by --seed {job.running.seed}"
+    )
     memory = f"{max(int(SEARCH_SHARE * table.budget), LEAST_MEMORY)}B"
     with cluster_of(job.where, job.running.memory) as cluster:
         searched = replace(job, running=replace(job.running, memory=memory))
         explored = tune_search.explore(searched, rows, _until_search(until), cluster)
         search = explored.search
         calibration, threshold = tuning.decide(search, aim)
-        told = _Whole(job, table, found, search, rows, cluster, explored.metric, judges).learned(until)
+        told = _Whole(job, table, found, search, rows, cluster, explored.metric, judges).learned(
+            until
+        )
     split = "random, row by row" if table.share else "none set aside"
     record = tune_files.make_record(
         job,
@@ -105,7 +118,12 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
         split=split,
         scale=chosen_scale(found, job.learning.scale),
         decision=tuning.decided(
-            job, search, told.fitted_rows, told.known.rows, _refits(job, table) and told.whole.how != "sample", split
+            job,
+            search,
+            told.fitted_rows,
+            told.known.rows,
+            _refits(job, table) and told.whole.how != "sample",
+            split,
         ),
         errors=told.errors,
         figures=out_of_fold(search),
@@ -172,7 +190,9 @@ class _Whole:
         except Interrupted:
             assert self.judges is not None  # there is one wherever time is limited
             X, texts = self.table.sampled_texts(found, self.judges)
-            judged = Dataset(f"{self.table.data} ({len(texts)} of its test rows)", X, found.features)
+            judged = Dataset(
+                f"{self.table.data} ({len(texts)} of its test rows)", X, found.features
+            )
             errors["test"] = ErrorCount.of(texts, labels_of(model, judged), found.usual)
             why += f"; there was no time for all test rows either: its error is that on {len(texts)} of them, drawn by --seed"
         whole = WholeRecord(len(rows), "sample", why, self.setting.model, self.setting.lam)
@@ -197,7 +217,9 @@ class _Whole:
                 self._fit(learner, files, lam, TRAINING, APART)
             self._carry_over(estimator)
             with console.working("counting errors"):
-                errors = count_errors(files, learner, training=[files.train, files.compare], test=[files.test])
+                errors = count_errors(
+                    files, learner, training=[files.train, files.compare], test=[files.test]
+                )
             whole = WholeRecord(
                 sample=len(self.rows),
                 how="passes" if nystroem is None else "landmarks",
@@ -211,21 +233,31 @@ class _Whole:
                 metric="error" if self.metric is None else self.metric.name,
             )
             kept = self._refitted(estimator, files, lam)
-            return Told(errors, found.training, whole, kept, files.known(everything=kept is not estimator))
+            return Told(
+                errors, found.training, whole, kept, files.known(everything=kept is not estimator)
+            )
 
     def _pipeline(self, model: str, nystroem: Nystroem | None) -> tuple[Any, Any, int]:
         job, found = self.job, self.found
         given = option_values.grids(job.learning, len(self.rows), found.classes)
         settings: dict[str, Any] = {"class_weight": self.search.best_estimator_[-1].class_weight}
         settings |= {"tol": given["tol"][0]} if "tol" in given else {}
-        learner = make_learner(model, {**settings, "seed": job.running.seed, "memory": job.running.memory})
+        learner = make_learner(
+            model, {**settings, "seed": job.running.seed, "memory": job.running.memory}
+        )
         sample = None if nystroem is None else self.rows.X
-        estimator, width = fitted_pipeline(found, learner, job.learning.scale, expansion_degree(self.setting), nystroem, sample)
+        estimator, width = fitted_pipeline(
+            found, learner, job.learning.scale, expansion_degree(self.setting), nystroem, sample
+        )
         if nystroem is not None:
-            console.say(f"a kernel won: all rows are learned through {len(nystroem.landmarks_)} landmarks (Nyström features)")
+            console.say(
+                f"a kernel won: all rows are learned through {len(nystroem.landmarks_)} landmarks (Nyström features)"
+            )
         return learner, estimator, width
 
-    def _compared(self, learner: Any, files: PreparedTable, lam: float, share: float) -> Iterator[Compared]:
+    def _compared(
+        self, learner: Any, files: PreparedTable, lam: float, share: float
+    ) -> Iterator[Compared]:
         """The same λ, the same C, and what lies between: which of them suits many times the rows is asked of rows kept apart."""
         for each in (lam, lam * share**0.5, lam * share):
             candidate = clone(learner)
@@ -235,7 +267,9 @@ class _Whole:
                 if self.metric is None or self.metric.name == "error":
                     yield Compared(each, errors)
                 else:
-                    yield Compared(each, errors, self.metric.value(answers_of(files, candidate, files.compare)))
+                    yield Compared(
+                        each, errors, self.metric.value(answers_of(files, candidate, files.compare))
+                    )
 
     def _order(self, found: Compared) -> tuple[float, float]:
         """The better by the metric first, then the larger λ; by errors where settings were compared by scikit-learn's scorer."""
@@ -261,8 +295,14 @@ class _Whole:
 
     def _carry_over(self, estimator: Any) -> None:
         """What out-of-fold scores on the sample taught (calibration, threshold), for a model of more rows."""
-        both, some = (self.search.best_estimator_, estimator), take(self.rows, np.arange(min(len(self.rows), tuning.SCALE_ROWS)))
-        carry_over(*(anatomy(each, fitted=True).learner for each in both), *(scores_of(each, some) for each in both))
+        both, some = (
+            (self.search.best_estimator_, estimator),
+            take(self.rows, np.arange(min(len(self.rows), tuning.SCALE_ROWS))),
+        )
+        carry_over(
+            *(anatomy(each, fitted=True).learner for each in both),
+            *(scores_of(each, some) for each in both),
+        )
 
     def _fit(self, learner: Any, files: PreparedTable, lam: float, *numbers: int) -> None:
         fit_to_files(learner.set_params(lam=lam), *files.learned(*numbers), cluster=self.cluster)
@@ -278,7 +318,9 @@ def _landmarks(job: TuneJob, setting: Setting) -> Nystroem | None:
     return Nystroem(kernel, many, memory=job.running.memory, random_state=job.running.seed)
 
 
-def _stream_errors(table: LargeTable, found: Survey, model: Any, until: float | None) -> dict[str, ErrorCount]:
+def _stream_errors(
+    table: LargeTable, found: Survey, model: Any, until: float | None
+) -> dict[str, ErrorCount]:
     """Errors of the sample's model on all test rows, as they come by; `Interrupted` where time is up before."""
     draw, rows, mistakes, others, [usual] = table.draw(), 0, 0, 0, label_texts([found.usual])
     with console.working(f"predicting test rows of {table.data}", "rows", found.rows) as progress:
@@ -289,7 +331,10 @@ def _stream_errors(table: LargeTable, found: Survey, model: Any, until: float | 
                 if until is not None and time.monotonic() >= until:
                     raise Interrupted
                 if len(some):
-                    truth, answers = label_texts(part.labels[some]), label_texts(labels_of(model, take(part, some)))
+                    truth, answers = (
+                        label_texts(part.labels[some]),
+                        label_texts(labels_of(model, take(part, some))),
+                    )
                     rows, mistakes = rows + len(some), mistakes + int((answers != truth).sum())
                     others += int((truth != usual).sum())
     return {"test": ErrorCount.counted(rows, mistakes, others / rows)} if rows else {}

@@ -32,7 +32,9 @@ from pegasos.search.anatomy import anatomy
 Array = np.ndarray[Any, Any]
 
 
-def make_card(dataset: Dataset, split: Split, known: Array, learned: int, **found: Any) -> tuple[ModelCard, Array]:
+def make_card(
+    dataset: Dataset, split: Split, known: Array, learned: int, **found: Any
+) -> tuple[ModelCard, Array]:
     """The card, and hashes of the rows that the model knows; `found`: errors, seconds, and what tune knows of its choice."""
     hashes = hash_rows(dataset.X, dataset.y)
     labels, counts = np.unique(dataset.labels[known], return_counts=True)
@@ -43,7 +45,9 @@ def make_card(dataset: Dataset, split: Split, known: Array, learned: int, **foun
         image=dataset.image,
         data=CardData(dataset.name, len(dataset), fingerprint(hashes)),
         classes={str(label): int(count) for label, count in zip(labels, counts, strict=True)},
-        split=CardSplit(split.kind, split.seed, split.test_size, len(split.train), len(split.test), learned),
+        split=CardSplit(
+            split.kind, split.seed, split.test_size, len(split.train), len(split.test), learned
+        ),
         **found,
         command=console.command_line(),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -98,7 +102,9 @@ class SavedModel:
         if listed is None or not all(column.kind in (NUMBER, TEXT, *DATES) for column in listed):
             raise BadModel(f"{self.path!r}: its list of columns is damaged.")
         if len(listed) != model.n_features:
-            raise BadModel(f"{self.path!r}: it lists {len(listed)} columns, but its first step takes {model.n_features}.")
+            raise BadModel(
+                f"{self.path!r}: it lists {len(listed)} columns, but its first step takes {model.n_features}."
+            )
         return listed
 
     @property
@@ -106,9 +112,13 @@ class SavedModel:
         """Whether the model takes a table with names, because it has words or gaps to encode."""
         return self._encoder() is not None if self.card.columns is None else self.card.frame
 
-    def rows(self, data: str, reading: ReadingOptions, keep: tuple[str, ...] = ()) -> Iterator[Dataset]:
+    def rows(
+        self, data: str, reading: ReadingOptions, keep: tuple[str, ...] = ()
+    ) -> Iterator[Dataset]:
         """The rows of a file or a set with the model's columns, some at a time; and columns that are carried along."""
-        return chunks(data, self.columns, self.wants_frame, self.card.label, reading, self.memory, keep)
+        return chunks(
+            data, self.columns, self.wants_frame, self.card.label, reading, self.memory, keep
+        )
 
     def labelled_rows(self, data: str, reading: ReadingOptions) -> Dataset:
         """All rows of a file or a set with the model's columns and their labels, which there must be, and weights if one asks."""
@@ -123,18 +133,35 @@ class SavedModel:
 
             X: Any = polars.concat(tables)
         else:
-            X = sparse.vstack(tables, format="csr") if sparse.issparse(tables[0]) else np.concatenate(tables)
-        y, image = np.concatenate([part.labels for part in parts]), self.card.image or parts[0].image
-        tests = None if parts[0].test is None else np.concatenate([part.test for part in parts if part.test is not None])
+            X = (
+                sparse.vstack(tables, format="csr")
+                if sparse.issparse(tables[0])
+                else np.concatenate(tables)
+            )
+        y, image = (
+            np.concatenate([part.labels for part in parts]),
+            self.card.image or parts[0].image,
+        )
+        tests = (
+            None
+            if parts[0].test is None
+            else np.concatenate([part.test for part in parts if part.test is not None])
+        )
         found = replace(parts[0], X=X, y=y, test=tests, image=image, columns=self.columns)
         if reading.weight is None:
             return found
         if not parts[0].kept:
-            raise BadData(f"{data} has no named columns: --weight is for tables that have them (CSV, Parquet).")
+            raise BadData(
+                f"{data} has no named columns: --weight is for tables that have them (CSV, Parquet)."
+            )
         weights = [each for part in parts for values in part.kept.values() for each in values]
         with contextlib.suppress(ValueError):  # words are told with the column
             weights = [float("nan" if each is None else each) for each in weights]
-        return replace(found, kept={}, weights=checked_weights(weights, reading.weight, data, lambda row: f"row {row + 1}"))
+        return replace(
+            found,
+            kept={},
+            weights=checked_weights(weights, reading.weight, data, lambda row: f"row {row + 1}"),
+        )
 
     def known_rows(self, dataset: Dataset) -> Array | None:
         """Which of these rows the model was trained on; None where the file does not tell."""
@@ -144,16 +171,26 @@ class SavedModel:
 
     def classes_of(self, dataset: Dataset) -> Array:
         """The labels of rows as the model calls its classes; BadData for a label that is none of them."""
-        known = dict(zip(label_texts(self.model.classes).tolist(), range(len(self.model.classes)), strict=True))
+        known = dict(
+            zip(
+                label_texts(self.model.classes).tolist(),
+                range(len(self.model.classes)),
+                strict=True,
+            )
+        )
         codes = np.array([known.get(text, -1) for text in label_texts(dataset.labels).tolist()])
         if (codes < 0).any():
             row = int((codes < 0).argmax())
-            raise BadData(f"{dataset.at(row)}: {dataset.labels[row]!r} is no class of the model, which knows {', '.join(known)}.")
+            raise BadData(
+                f"{dataset.at(row)}: {dataset.labels[row]!r} is no class of the model, which knows {', '.join(known)}."
+            )
         return self.model.classes[codes]
 
     def _encoder(self) -> ColumnTransformer | None:
         """The step that takes columns apart by name, if the model begins with one."""
-        first = next((stage.part for stage in anatomy(self.model.estimator, fitted=True).stages), None)
+        first = next(
+            (stage.part for stage in anatomy(self.model.estimator, fitted=True).stages), None
+        )
         return first if isinstance(first, ColumnTransformer) else None
 
     def _words(self) -> Iterator[str]:
@@ -161,13 +198,22 @@ class SavedModel:
         encoder, names = self._encoder(), self.model.feature_names or []
         for _, step, columns in [] if encoder is None else encoder.transformers_:
             last = step.steps[-1][1] if isinstance(step, Pipeline) else step
-            if isinstance(last, OneHotEncoder | OrdinalEncoder) and any(each.dtype.kind in "OU" for each in last.categories_):
-                yield from (each if isinstance(each, str) else names[each] for each in columns if isinstance(each, str) or names)
+            if isinstance(last, OneHotEncoder | OrdinalEncoder) and any(
+                each.dtype.kind in "OU" for each in last.categories_
+            ):
+                yield from (
+                    each if isinstance(each, str) else names[each]
+                    for each in columns
+                    if isinstance(each, str) or names
+                )
 
 
 def steps_of(estimator: Any) -> list[str]:
     """The steps of a pipeline from rows to learner, by their names."""
     parts = anatomy(estimator, fitted=True)
     details = [f"({stage.part.threshold:g})" if stage.drops else "" for stage in parts.stages]
-    steps = [type(stage.part).__name__ + detail for stage, detail in zip(parts.stages, details, strict=True)]
+    steps = [
+        type(stage.part).__name__ + detail
+        for stage, detail in zip(parts.stages, details, strict=True)
+    ]
     return [*steps, type(parts.learner).__name__]

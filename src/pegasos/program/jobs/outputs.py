@@ -20,7 +20,9 @@ def check_file(out: str, *inputs: str, what: str | None = None) -> None:
     """
     path = Path(out)
     if path.is_dir():
-        raise UsageError(f"-o {out} is a folder; give the name of a file, such as {path / 'result'}.")
+        raise UsageError(
+            f"-o {out} is a folder; give the name of a file, such as {path / 'result'}."
+        )
     if what is not None and path.exists() and not path.is_file():
         raise UsageError(f"-o {out} is a device; {what} needs a file.")
     for each in inputs:
@@ -57,5 +59,8 @@ def open_output(out: str) -> Iterator[TextIO]:
             yield file
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(target) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
+    with (
+        replacing(target) as unfinished,
+        unfinished.open("w", encoding="utf-8", newline="") as file,
+    ):
         yield file

@@ -38,9 +38,13 @@ def predict(
     saved = SavedModel.open(path, memory)
     head, columns_of_rows = _columns(saved, what)
     parts = saved.rows(data, reading, keep)
-    first = list(itertools.islice(parts, 1))  # whatever is wrong with the data shows before anything is written
+    first = list(
+        itertools.islice(parts, 1)
+    )  # whatever is wrong with the data shows before anything is written
     if keep and any(not part.kept for part in first):
-        raise UsageError(f"--keep is for tables with named columns (CSV, Parquet), and {data} is none.")
+        raise UsageError(
+            f"--keep is for tables with named columns (CSV, Parquet), and {data} is none."
+        )
     head = [*(first[0].kept if first else keep), *head]
     count = 0
     with outputs.open_output(out) as file, console.working(f"predicting {data}"):
@@ -51,7 +55,9 @@ def predict(
     return count
 
 
-def _columns(saved: SavedModel, what: str) -> tuple[list[str], Callable[[Dataset], list[list[Any]]]]:
+def _columns(
+    saved: SavedModel, what: str
+) -> tuple[list[str], Callable[[Dataset], list[list[Any]]]]:
     """Names of the output's columns, and the function that fills them from rows."""
     estimator, learner = saved.model.estimator, anatomy(saved.model.estimator, fitted=True).learner
     if what == "labels":
@@ -61,12 +67,21 @@ def _columns(saved: SavedModel, what: str) -> tuple[list[str], Callable[[Dataset
         raise UsageError(f"this model ({model_of(learner).name}) has no probabilities: {having}.")
     classes = saved.model.classes.tolist()
     binary = what == "scores" and len(classes) == 2
-    names = ["score"] if binary else [f"{'score' if what == 'scores' else 'p'}_{label}" for label in classes]
+    names = (
+        ["score"]
+        if binary
+        else [f"{'score' if what == 'scores' else 'p'}_{label}" for label in classes]
+    )
 
     def fill(rows: Dataset) -> list[list[Any]]:
-        scores = scores_of(estimator, rows, saved.name)  # once: with a kernel they are nearly all of the work
+        scores = scores_of(
+            estimator, rows, saved.name
+        )  # once: with a kernel they are nearly all of the work
         values = learner.probabilities_of(scores) if what == "probabilities" else scores
-        return [learner.labels_of(scores).tolist(), *(column.tolist() for column in values.reshape(len(values), -1).T)]
+        return [
+            learner.labels_of(scores).tolist(),
+            *(column.tolist() for column in values.reshape(len(values), -1).T),
+        ]
 
     return ["label", *names], fill
 
@@ -85,6 +100,9 @@ def _plain(values: list[Any]) -> list[Any]:
 
 def _json_lines(file: TextIO, head: list[str]) -> Callable[[list[list[Any]]], None]:
     def write(columns: list[list[Any]]) -> None:
-        file.writelines(console.as_json(dict(zip(head, row, strict=True))) + "\n" for row in zip(*columns, strict=True))
+        file.writelines(
+            console.as_json(dict(zip(head, row, strict=True))) + "\n"
+            for row in zip(*columns, strict=True)
+        )
 
     return write

@@ -49,14 +49,24 @@ class PreparedTable:
     A file for each kind of rows: the training rows, perhaps some of them apart, by which fits are compared, and the test rows.
     """
 
-    def __init__(self, table: LargeTable, found: Survey, estimator: Any, folder: Path, width: int, compared: float = 0.0) -> None:
+    def __init__(
+        self,
+        table: LargeTable,
+        found: Survey,
+        estimator: Any,
+        folder: Path,
+        width: int,
+        compared: float = 0.0,
+    ) -> None:
         self.table, self.found, self.estimator = table, found, estimator
         self.classes, self._compared = found.classes, compared
         thin = word_steps(estimator.steps[:-1], width)
         self.steps = Pipeline(estimator.steps[:-1]) if thin is None else thin
         shift = None if thin is None else thin.shift
         kind = PreparedRows if stored_numbers(found, estimator, width) is None else SparseRows
-        self.train, self.compare, self.test = (kind(folder, name, width, shift) for name in ("training", "comparison", "test"))
+        self.train, self.compare, self.test = (
+            kind(folder, name, width, shift) for name in ("training", "comparison", "test")
+        )
         self.files = (self.train, self.compare, self.test)
         self.texts = label_texts(self.classes)
         counts = np.array([found.trained[text] for text in self.texts], dtype=np.float64)
@@ -74,9 +84,15 @@ class PreparedTable:
         draw, features, frame = self.table.draw(), self.found.features, self.found.needs_frame
         apart = np.random.default_rng([self.table.running.seed, 2])
         stored = stored_numbers(self.found, self.estimator, self.train.width)
-        each = self.train.width if stored is None or self.found.sparse else 4 * stored // self.found.rows
+        each = (
+            self.train.width
+            if stored is None or self.found.sparse
+            else 4 * stored // self.found.rows
+        )
         seen, step = 0, max(64, int(_STEP_SHARE * self.table.budget) // (8 * each))
-        with console.working(f"second pass over {self.table.data}: preparing rows", "rows", self.found.rows) as progress:
+        with console.working(
+            f"second pass over {self.table.data}: preparing rows", "rows", self.found.rows
+        ) as progress:
             for part in progress.counting(self.table.parts(features, frame)):
                 test = draw.test(len(part))
                 kinds = np.where(test, 2, apart.random(len(part)) < self._compared)
@@ -92,20 +108,28 @@ class PreparedTable:
                 seen += len(part)
         self.close()
         if seen != self.found.rows:
-            raise BadData(f"{self.table.data} changed while it was read: {self.found.rows} rows at first, then {seen}.")
+            raise BadData(
+                f"{self.table.data} changed while it was read: {self.found.rows} rows at first, then {seen}."
+            )
         if not self.sums[:2].sum() > 0.0:
             raise BadData(f"{self.table.data}: all weights are 0.")
 
     def _add(self, part: Dataset, texts: Array, weights: Array, kinds: Array) -> None:
         known = {text: code for code, text in enumerate(self.texts.tolist())}
-        codes = np.array([known.get(text, -1) for text in texts.tolist()], dtype=np.int64)  # -1: only test rows have it
+        codes = np.array(
+            [known.get(text, -1) for text in texts.tolist()], dtype=np.int64
+        )  # -1: only test rows have it
         rows = scoring.prepared(self.steps, part)
-        weights = np.where(codes < 0, 0.0, weights * self._each[codes])  # nothing is learned from a class without a predictor
+        weights = np.where(
+            codes < 0, 0.0, weights * self._each[codes]
+        )  # nothing is learned from a class without a predictor
         for number, file in enumerate(self.files):
             own = kinds == number
             file.add(rows[own], codes[own], weights[own])
             there = own & (codes >= 0)
-            self.sums[number] += np.bincount(codes[there], weights[there], minlength=len(self.classes))
+            self.sums[number] += np.bincount(
+                codes[there], weights[there], minlength=len(self.classes)
+            )
             self.present[number] += int((weights[there] > 0).sum())
 
     def close(self) -> None:
@@ -125,25 +149,42 @@ class PreparedTable:
     def learned(self, *numbers: int) -> tuple[Sequence[PreparedRows], Array, Array, int]:
         """What a fit to some of the files needs."""
         files = [self.files[number] for number in numbers]
-        return files, self.classes, self.sums[list(numbers)].sum(axis=0), int(self.present[list(numbers)].sum())
+        return (
+            files,
+            self.classes,
+            self.sums[list(numbers)].sum(axis=0),
+            int(self.present[list(numbers)].sum()),
+        )
 
     def known(self, everything: bool = False) -> Known:
         """The training rows, or everything, as what a model knows."""
         classes = self.found.labels.counts if everything else self.found.trained
         if self.hashes is None:
-            console.say("the model file keeps no hashes of so many rows: `run` cannot tell training rows from others")
+            console.say(
+                "the model file keeps no hashes of so many rows: `run` cannot tell training rows from others"
+            )
             return Known(classes, None)
         hashes = np.concatenate(self.hashes)
-        return Known(classes, hashes if everything else hashes[~np.concatenate(self._tests)], fingerprint(hashes))
+        return Known(
+            classes,
+            hashes if everything else hashes[~np.concatenate(self._tests)],
+            fingerprint(hashes),
+        )
 
 
 @contextlib.contextmanager
-def prepared(table: LargeTable, found: Survey, estimator: Any, width: int, compared: float = 0.0) -> Iterator[PreparedTable]:
+def prepared(
+    table: LargeTable, found: Survey, estimator: Any, width: int, compared: float = 0.0
+) -> Iterator[PreparedTable]:
     """All rows through the steps of the estimator, in temporary files that go whatever happens."""
     needed = needed_bytes(found.rows, width, stored_numbers(found, estimator, width))
     with workplace(needed) as folder:
-        console.say(f"prepared rows: {size(needed)} as float32 in {plain(folder)}, removed at the end")
-        with contextlib.closing(PreparedTable(table, found, estimator, folder, width, compared)) as rows:
+        console.say(
+            f"prepared rows: {size(needed)} as float32 in {plain(folder)}, removed at the end"
+        )
+        with contextlib.closing(
+            PreparedTable(table, found, estimator, folder, width, compared)
+        ) as rows:
             rows.write()
             yield rows
 
@@ -165,14 +206,20 @@ def class_weights(class_weight: Any, classes: Array, counts: Array) -> Array:
     return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
 
 
-def count_errors(table: PreparedTable, learner: Any, **kinds: Sequence[PreparedRows]) -> dict[str, ErrorCount]:
+def count_errors(
+    table: PreparedTable, learner: Any, **kinds: Sequence[PreparedRows]
+) -> dict[str, ErrorCount]:
     """Errors on rows in files, in as little memory, beside those of always guessing what most training rows are."""
     found = {}
     for name, files in kinds.items():
         rows = mistakes = others = 0
         for X, codes, _ in (part for file in files for part in file.parts()):
             scores = table.scores(learner, X)
-            said = (scores > learner.threshold_).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+            said = (
+                (scores > learner.threshold_).astype(np.int64)
+                if scores.ndim == 1
+                else scores.argmax(axis=1)
+            )
             rows, mistakes = rows + len(codes), mistakes + int((said != codes).sum())
             others += int((codes != table.usual).sum())
         if rows:
@@ -185,7 +232,11 @@ def answers_of(table: PreparedTable, learner: Any, file: PreparedRows) -> Answer
     parts = [(codes, table.scores(learner, X)) for X, codes, _ in file.parts()]
     codes, scores = (np.concatenate(each) for each in zip(*parts, strict=True))
     everyone = np.arange(len(table.classes))
-    p = learner.probabilities_of(scores) if learner.has_probabilities else calibrated_in_fold(scores, codes, everyone)
+    p = (
+        learner.probabilities_of(scores)
+        if learner.has_probabilities
+        else calibrated_in_fold(scores, codes, everyone)
+    )
     return answers(table.classes, table.classes[codes], learner.labels_of(scores), scores, p)
 
 
@@ -210,16 +261,24 @@ class Known:
         return self.classes.total()
 
 
-def save_large(path: str, table: LargeTable, found: Survey, estimator: Any, known: Known, **more: Any) -> None:
+def save_large(
+    path: str, table: LargeTable, found: Survey, estimator: Any, known: Known, **more: Any
+) -> None:
     """A model file with its card."""
-    test, kind = found.rows - found.training, "random, row by row" if table.share else "none set aside"
+    test, kind = (
+        found.rows - found.training,
+        "random, row by row" if table.share else "none set aside",
+    )
     texts = label_texts(found.classes).tolist()
     card = ModelCard(
         columns=found.features,
         frame=found.needs_frame,
         label=table.outline.label,
         data=CardData(table.data, found.rows, known.mark),
-        classes={str(label): known.classes[text] for label, text in zip(found.classes, texts, strict=True)},
+        classes={
+            str(label): known.classes[text]
+            for label, text in zip(found.classes, texts, strict=True)
+        },
         split=CardSplit(kind, table.running.seed, table.share, found.training, test, known.rows),
         **more,
         command=console.command_line(),

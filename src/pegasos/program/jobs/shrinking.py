@@ -59,10 +59,18 @@ def shrink(
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
     if keep is None and (out is not None or most is not None):
-        raise UsageError("-o and --at-most are for a model that is written: say with --keep how large it is to be.")
+        raise UsageError(
+            "-o and --at-most are for a model that is written: say with --keep how large it is to be."
+        )
     if keep is not None and not 1 <= keep < count:
-        raise UsageError(f"--keep must be between 1 and {count - 1}: the model has {count} support vectors. Got {keep}.")
-    target = None if keep is None else out or str(Path(path).with_name(f"{Path(path).stem}-{keep}.model"))
+        raise UsageError(
+            f"--keep must be between 1 and {count - 1}: the model has {count} support vectors. Got {keep}."
+        )
+    target = (
+        None
+        if keep is None
+        else out or str(Path(path).with_name(f"{Path(path).stem}-{keep}.model"))
+    )
     dataset, source = _dataset(saved, data, reading)
     if target is not None:
         outputs.check_file(target, path, source, what="a model")
@@ -70,13 +78,21 @@ def shrink(
     known = saved.known_rows(dataset)
     known = np.ones(len(y), dtype=bool) if known is None else known
     if not known.any():
-        raise UsageError(f"{path} was not trained on rows of {source}: give the rows that it was trained on.")
+        raise UsageError(
+            f"{path} was not trained on rows of {source}: give the rows that it was trained on."
+        )
     own, new = take(dataset, np.flatnonzero(known)), take(dataset, np.flatnonzero(~known))
     test = (new.X, y[~known]) if len(new) >= _FEW_ROWS else None
     counts = sorted({*usual_counts(count), *([] if keep is None else [keep])})
     with console.working(f"counting errors of {len(counts)} sizes"):
         curve = shrinking_curve(
-            estimator, own.X, y[known], sample_weight=own.weights, test=test, counts=counts, random_state=seed
+            estimator,
+            own.X,
+            y[known],
+            sample_weight=own.weights,
+            test=test,
+            counts=counts,
+            random_state=seed,
         )
     found = ShrinkRecord(path, source, count, curve)
     if keep is not None and any(each.support_vectors == keep for each in curve.points):
@@ -86,9 +102,13 @@ def shrink(
         return found
     if most is not None and found.price is None:
         fewer = f"fitted without the rows set aside, the model has only {curve.before.support_vectors} support vectors"
-        raise UsageError(f"nothing is written: {fewer}, so that the price of {keep} is not known. Give a smaller --keep.")
+        raise UsageError(
+            f"nothing is written: {fewer}, so that the price of {keep} is not known. Give a smaller --keep."
+        )
     if most is not None and found.price is not None and found.price > most:
-        what = f"{100 * found.price:.2f} % more rows are wrong, and --at-most allows {100 * most:g} %"
+        what = (
+            f"{100 * found.price:.2f} % more rows are wrong, and --at-most allows {100 * most:g} %"
+        )
         raise UsageError(f"nothing is written: with {keep} support vectors {what}.")
     with console.working(f"refitting {keep} support vectors to {len(own)} rows"):
         small = Shrinking(estimator, own.X, y[known], keep, own.weights).model(keep)
@@ -103,16 +123,22 @@ def _dataset(saved: SavedModel, data: str | None, reading: ReadingOptions) -> tu
         return saved.labelled_rows(data, reading), data
     if card is None or not (card.name in SETS or Path(card.name).exists()):
         where = "its file does not say which" if card is None else f"{card.name} is not here"
-        raise UsageError(f"the rows that the model was trained on are needed, and {where}: give them as DATA.")
+        raise UsageError(
+            f"the rows that the model was trained on are needed, and {where}: give them as DATA."
+        )
     dataset = saved.labelled_rows(card.name, reading)
     if fingerprint(hash_rows(dataset.X, dataset.y)) != card.fingerprint:
-        raise UsageError(f"{card.name} is not what it was when the model was trained: give the rows of training as DATA.")
+        raise UsageError(
+            f"{card.name} is not what it was when the model was trained: give the rows of training as DATA."
+        )
     return dataset, card.name
 
 
 def _save(saved: SavedModel, model: Any, target: str, curve: Curve, keep: int) -> None:
     """The smaller model with the card of the whole one, but for what was found on held-out rows and who wrote it."""
-    point: Point | None = next((each for each in curve.points if each.support_vectors == keep), None)
+    point: Point | None = next(
+        (each for each in curve.points if each.support_vectors == keep), None
+    )
     errors = {}
     if point is not None:
         mistakes = round(point.error.error * curve.rows)

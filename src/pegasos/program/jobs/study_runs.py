@@ -29,11 +29,18 @@ from pegasos.program.terminal.options import ReadingOptions
 
 
 def study_names() -> list[str]:
-    return sorted(each.name for each in pkgutil.iter_modules(published.__path__) if not each.name.startswith("_"))
+    return sorted(
+        each.name
+        for each in pkgutil.iter_modules(published.__path__)
+        if not each.name.startswith("_")
+    )
 
 
 def known_studies() -> list[Study]:
-    return [_study_of(importlib.import_module(f"{published.__name__}.{name}"), name) for name in study_names()]
+    return [
+        _study_of(importlib.import_module(f"{published.__name__}.{name}"), name)
+        for name in study_names()
+    ]
 
 
 def find_study(name: str) -> Study:
@@ -42,9 +49,13 @@ def find_study(name: str) -> Study:
         return _study_of(importlib.import_module(f"{published.__name__}.{name}"), name)
     path = Path(name)
     if path.suffix != ".py":
-        raise ValueError(f"there is no study {shown(name)}.{near(name, study_names())} `pegasos study list` shows all of them.")
+        raise ValueError(
+            f"there is no study {shown(name)}.{near(name, study_names())} `pegasos study list` shows all of them."
+        )
     if not path.is_file():
-        raise ValueError(f"the file {shown(name)} does not exist. `pegasos study new {name} --data DATA` writes one.")
+        raise ValueError(
+            f"the file {shown(name)} does not exist. `pegasos study new {name} --data DATA` writes one."
+        )
     spec = importlib.util.spec_from_file_location(f"study_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -53,17 +64,25 @@ def find_study(name: str) -> Study:
     except (KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:  # SystemExit, too
-        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == spec.origin]
+        lines = [
+            frame.lineno
+            for frame in traceback.extract_tb(error.__traceback__)
+            if frame.filename == spec.origin
+        ]
         line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
         where = shown(name) if line is None else f"{shown(name)}, line {line}"
-        raise UsageError(f"{where}: {type(error).__name__}: {plain(error)}. This study is a Python program: mend it.") from error
+        raise UsageError(
+            f"{where}: {type(error).__name__}: {plain(error)}. This study is a Python program: mend it."
+        ) from error
     return _study_of(module, name)
 
 
 def _study_of(module: Any, name: str) -> Study:
     found = getattr(module, "STUDY", None)
     if not isinstance(found, Study):
-        raise ValueError(f"{shown(name)} has no STUDY: a file of a study ends with STUDY = Study(...).")
+        raise ValueError(
+            f"{shown(name)} has no STUDY: a file of a study ends with STUDY = Study(...)."
+        )
     return found
 
 
@@ -84,14 +103,22 @@ def write_new(file: str | None, data: str | None) -> None:
         raise UsageError(f"{file} exists already; give another name or remove it first.")
     write_text(path, template(path.stem, file, data))
     console.show(f"written: {file}")
-    console.say(f"next:    pegasos study ./{file}" if path.parent == Path() else f"next:    pegasos study {file}")
+    console.say(
+        f"next:    pegasos study ./{file}"
+        if path.parent == Path()
+        else f"next:    pegasos study {file}"
+    )
 
 
-def run(asked: str | Study, out: str | None, seeds: int, quick: bool, jobs: int | None) -> StudyRecord:
+def run(
+    asked: str | Study, out: str | None, seeds: int, quick: bool, jobs: int | None
+) -> StudyRecord:
     """Run a study of the package, of a file, or one that is given."""
     study = find_study(asked) if isinstance(asked, str) else asked
     source = asked if isinstance(asked, str) else study.name
-    options = Options(seeds, quick, jobs, console.say, progress=not console.state.quiet, page=True, source=source)
+    options = Options(
+        seeds, quick, jobs, console.say, progress=not console.state.quiet, page=True, source=source
+    )
     folder = out if out is not None else f"runs/{study.name}"
     with resumable(folder):
         return run_study(study, folder, options, load=_load)
@@ -117,8 +144,12 @@ def _load(source: str) -> Any:
         return dataset
     encoder = make_encoder(dataset)
     X = encoder.fit_transform(dataset.X)
-    columns = [Column(name.partition("__")[2]) for name in encoder.get_feature_names_out()]  # behind the part that made it
-    console.say("note: medians and categories were taken from all rows, before the splits of the study.")
+    columns = [
+        Column(name.partition("__")[2]) for name in encoder.get_feature_names_out()
+    ]  # behind the part that made it
+    console.say(
+        "note: medians and categories were taken from all rows, before the splits of the study."
+    )
     return dataclasses.replace(dataset, X=X, columns=columns)
 
 
@@ -126,7 +157,10 @@ def _setting(cell: StudyCell) -> str:
     """What tells a cell from the others of its experiment."""
     named = {"kernel": "", "lam": "λ = ", "n_iter": "steps = ", "epochs": "epochs = "}
     given = {named[name]: value for name, value in cell.words().items() if name in named}
-    return ", ".join(f"{name}{value:g}" if isinstance(value, float) else f"{name}{value}" for name, value in given.items())
+    return ", ".join(
+        f"{name}{value:g}" if isinstance(value, float) else f"{name}{value}"
+        for name, value in given.items()
+    )
 
 
 def show(record: StudyRecord) -> None:
@@ -135,14 +169,22 @@ def show(record: StudyRecord) -> None:
     numbers = record.numbers
     if numbers:
         counts = Counter(number.verdict for number in numbers)
-        console.show(f"{len(numbers)} printed numbers: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+        console.show(
+            f"{len(numbers)} printed numbers: "
+            + ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+        )
         for fit in record.readings:
             if fit.chosen:
                 distance = f"(mean distance {fit.mean_distance:.2f} standard errors)"
-                console.show(f"  {fit.group}: {fit.fitting} of {fit.numbers} fit, read {fit.reading} {distance}")
+                console.show(
+                    f"  {fit.group}: {fit.fitting} of {fit.numbers} fit, read {fit.reading} {distance}"
+                )
         console.show()
     else:
-        rows = [(cell.experiment, _setting(cell), console.percent(cell.error)) for cell in best_of_each(record.cells)]
+        rows = [
+            (cell.experiment, _setting(cell), console.percent(cell.error))
+            for cell in best_of_each(record.cells)
+        ]
         console.table(("best of each", "setting", "error"), rows, left=2)
         console.show()
     for claim in record.claims:
@@ -152,6 +194,8 @@ def show(record: StudyRecord) -> None:
         rows = [(each.what, console.percent(each.error), each.comparison) for each in record.better]
         console.table(("the best reached here", "error", "against the report's best"), rows, left=1)
     if not record.data.real and numbers:
-        console.show("", "THESE ROWS ARE NOT THE REPORT'S DATA: the verdicts are about the machinery.")
+        console.show(
+            "", "THESE ROWS ARE NOT THE REPORT'S DATA: the verdicts are about the machinery."
+        )
     files = "report.html, findings.md, results.json, results.csv, cells.csv"
     console.show("", f"{record.total_seconds:.0f} s; written: {record.folder}/{files}")

@@ -26,7 +26,13 @@ from pegasos.program.tables.named_sets import SETS
 from pegasos.program.tables.read_options import Outline
 from pegasos.program.tables.shards import is_pattern
 from pegasos.program.terminal import console, option_values
-from pegasos.program.terminal.options import HERE, ClusterOptions, LearningOptions, ReadingOptions, RunningOptions
+from pegasos.program.terminal.options import (
+    HERE,
+    ClusterOptions,
+    LearningOptions,
+    ReadingOptions,
+    RunningOptions,
+)
 from pegasos.search.anatomy import anatomy
 from pegasos.search.figures import Figure, measured
 
@@ -53,20 +59,31 @@ def train(
         from pegasos.program.jobs.large_tables import LargeTable
         from pegasos.program.jobs.large_training import LargeJob, train_large
 
-        return train_large(LargeJob(LargeTable(data, reading, running, dataset), model, path, learning, where))
+        return train_large(
+            LargeJob(LargeTable(data, reading, running, dataset), model, path, learning, where)
+        )
     split = split_rows(dataset, running.test_size, running.seed)
     rows = take(dataset, split.train)
     (expand,) = option_values.parse_expand(learning.expand)
     check_expansion(rows, expand)
-    given = option_values.grids(learning, learned_rows(rows, learning.drop_outliers), np.unique(rows.labels))
-    settings, (landmarks,), nystroem = option_values.single(given), option_values.parse_landmarks(learning.landmarks), None
+    given = option_values.grids(
+        learning, learned_rows(rows, learning.drop_outliers), np.unique(rows.labels)
+    )
+    settings, (landmarks,), nystroem = (
+        option_values.single(given),
+        option_values.parse_landmarks(learning.landmarks),
+        None,
+    )
     if landmarks is not None:
         kernel = settings.pop("kernel", "gaussian")
         nystroem = Nystroem(kernel, landmarks, memory=running.memory, random_state=running.seed)
     learner = make_learner(model, {**settings, "seed": running.seed, "memory": running.memory})
     recipe = make_recipe(rows, learner, learning.scale, expand, learning.drop_outliers, nystroem)
     console.say(f"scale: {chosen_scale(rows, learning.scale)}")
-    with cluster_of(where, running.memory) as cluster, console.working(f"training {model} on {len(rows)} rows"):
+    with (
+        cluster_of(where, running.memory) as cluster,
+        console.working(f"training {model} on {len(rows)} rows"),
+    ):
         if cluster is None:
             recipe.estimator.fit(rows.X, rows.y, **recipe.weights_of(rows))
         else:
@@ -74,7 +91,9 @@ def train(
     errors, figures = judged(recipe.estimator, dataset, split, Metric("error"))
     seconds = round(time.perf_counter() - begin, 2)
     learned = save_model(recipe.estimator, path, dataset, split, errors=errors, seconds=seconds)
-    return TrainRecord(path, dataset.name, learner_facts(recipe.estimator, learned), errors, seconds, figures)
+    return TrainRecord(
+        path, dataset.name, learner_facts(recipe.estimator, learned), errors, seconds, figures
+    )
 
 
 def judged(
@@ -89,9 +108,13 @@ def judged(
             with console.working(f"predicting {len(rows)} {name} rows"):
                 found = ask(estimator, take(dataset, rows))
             errors[name] = ErrorCount.of(dataset.labels[rows], found.classes[found.labels], usual)
-            if metric is not None and (metric.kind.needs != PROBABILITIES or found.probabilities is not None):
+            if metric is not None and (
+                metric.kind.needs != PROBABILITIES or found.probabilities is not None
+            ):
                 known = counts[np.searchsorted(classes, found.classes).clip(max=len(classes) - 1)]
-                figures[name] = as_text(measured(metric, found, np.where(np.isin(found.classes, classes), known, 0)))
+                figures[name] = as_text(
+                    measured(metric, found, np.where(np.isin(found.classes, classes), known, 0))
+                )
     return errors, figures
 
 
@@ -103,7 +126,9 @@ def ask(estimator: Any, rows: Dataset) -> Answers:
     return answers(estimator.classes_, rows.labels, learner.labels_of(scores), scores, p)
 
 
-def save_model(estimator: Any, path: str, dataset: Dataset, split: Split, known: Any = None, **found: Any) -> int:
+def save_model(
+    estimator: Any, path: str, dataset: Dataset, split: Split, known: Any = None, **found: Any
+) -> int:
     """Write the model with a card of what was found and hashes of the rows it knows, which are the training rows unless others
     are given; answers from how many it learned.
     """
@@ -120,5 +145,7 @@ def stem(data: str) -> str:
     if data == "-":
         return "stdin"
     if is_pattern(data):
-        data = next((part for part in reversed(Path(data).parts[:-1]) if not is_pattern(part)), "data")
+        data = next(
+            (part for part in reversed(Path(data).parts[:-1]) if not is_pattern(part)), "data"
+        )
     return data if data in SETS else Path(data).name.split(".")[0] or "data"

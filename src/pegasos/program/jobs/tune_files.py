@@ -58,7 +58,11 @@ def facts_of_card(record: TuneRecord, explored: Explored) -> dict[str, Any]:
     names = ("metric", "positive", "figures", "honest", "errors", "seconds", "threshold")
     found = {name: getattr(record, name) for name in names}
     found["calibration"] = None if record.calibration is None else record.calibration.kind
-    found["costs"] = [] if metric is None else [(label_text(a), label_text(b), cost) for a, b, cost in metric.costs]
+    found["costs"] = (
+        []
+        if metric is None
+        else [(label_text(a), label_text(b), cost) for a, b, cost in metric.costs]
+    )
     refitted = record.decision.saved_rows if record.decision.refitted else None
     return {**found, "value": record.choice.value, "refitted_rows": refitted}
 
@@ -72,10 +76,15 @@ def write_run(record: TuneRecord, search: Any, rows: Dataset, positions: Any, jo
         _write_page(record, search, rows, positions, job)
 
 
-def _write_page(record: TuneRecord, search: Any, rows: Dataset, positions: Any, job: TuneJob) -> None:
+def _write_page(
+    record: TuneRecord, search: Any, rows: Dataset, positions: Any, job: TuneJob
+) -> None:
     """report.json, which has all that the page needs, and report.html, which is written from the folder alone."""
     size = job.running.test_size
-    options = [*as_arguments(job.reading), *([] if size is None else ["--test-size", f"{size:g}"])]  # of every command line
+    options = [
+        *as_arguments(job.reading),
+        *([] if size is None else ["--test-size", f"{size:g}"]),
+    ]  # of every command line
     names = (
         "source",
         "command",
@@ -92,7 +101,14 @@ def _write_page(record: TuneRecord, search: Any, rows: Dataset, positions: Any, 
     found = {name: getattr(record, name) for name in names}
     with console.working("writing the page"):
         # A map by t-SNE takes seconds: where the search took less, principal components are drawn.
-        page = record_sweep(search, rows, options=options, positions=positions, tsne=search.time_ > MAP_SECONDS, **found)
+        page = record_sweep(
+            search,
+            rows,
+            options=options,
+            positions=positions,
+            tsne=search.time_ > MAP_SECONDS,
+            **found,
+        )
         # The same cells as in summary.json, with the C of the rows that no outlier filter drops.
         save_record(record.folder, replace(page, cells=record.cells, saved=record.model))
         write_report(record.folder)
@@ -122,10 +138,16 @@ def _write_cells(path: Path, record: TuneRecord) -> None:
     for cell in record.cells:
         setting = cell.setting
         line = {"cell": cell.number, "model": setting.model, "kernel": effective_kernel(setting)}
-        line |= {} if (part := landmarks_of(setting)) is None else {"landmarks": part.get("landmarks", Nystroem().landmarks)}
+        line |= (
+            {}
+            if (part := landmarks_of(setting)) is None
+            else {"landmarks": part.get("landmarks", Nystroem().landmarks)}
+        )
         line |= {"expand": expansion_degree(setting), "lam": setting.lam, "C": cell.cost}
         line |= {} if setting.stop is None else {setting.stop.name: setting.stop.count}
-        line |= {name: value for name, value in setting.options if isinstance(value, str | float | int)}
+        line |= {
+            name: value for name, value in setting.options if isinstance(value, str | float | int)
+        }
         line |= {record.measure.name: cell.value, "deviation": cell.deviation}
         line |= {"folds": sum(fold is not None for fold in cell.folds)}
         line |= {"support_vectors": cell.support_vectors, "gap": cell.gap}
@@ -133,7 +155,9 @@ def _write_cells(path: Path, record: TuneRecord) -> None:
             line |= {f"ended_{name}": value for name, value in vars(cell.ended).items()}
         lines.append(line)
     text = io.StringIO()
-    writer = csv.DictWriter(text, dict.fromkeys(name for line in lines for name in line), lineterminator="\n")
+    writer = csv.DictWriter(
+        text, dict.fromkeys(name for line in lines for name in line), lineterminator="\n"
+    )
     writer.writeheader()
     writer.writerows(lines)
     write_text(path, text.getvalue())

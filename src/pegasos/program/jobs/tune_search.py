@@ -67,8 +67,17 @@ class TuneJob:
     @property
     def asks_for_a_grid(self) -> bool:
         """Whether settings were listed, or a score of scikit-learn's: then every one of them is run on every fold."""
-        listed = (self.learning.kernel, self.learning.lam, self.learning.cost, self.learning.n_iter, self.learning.epochs)
-        several = any("," in (each or "") for each in (self.learning.average, self.learning.expand, self.learning.landmarks))
+        listed = (
+            self.learning.kernel,
+            self.learning.lam,
+            self.learning.cost,
+            self.learning.n_iter,
+            self.learning.epochs,
+        )
+        several = any(
+            "," in (each or "")
+            for each in (self.learning.average, self.learning.expand, self.learning.landmarks)
+        )
         return any(listed) or several or self.metric not in METRICS
 
 
@@ -85,8 +94,19 @@ def explore(job: TuneJob, rows: Dataset, until: float | None, cluster: Cluster |
     """The search on these rows."""
     metric = _metric(job, rows)
     models = _models(job, metric, len(rows))
-    nystroem = Nystroem(memory=job.running.memory, random_state=job.running.seed) if job.learning.landmarks else None
-    recipe = make_recipe(rows, make_learner(models[0], {}), job.learning.scale, None, job.learning.drop_outliers, nystroem)
+    nystroem = (
+        Nystroem(memory=job.running.memory, random_state=job.running.seed)
+        if job.learning.landmarks
+        else None
+    )
+    recipe = make_recipe(
+        rows,
+        make_learner(models[0], {}),
+        job.learning.scale,
+        None,
+        job.learning.drop_outliers,
+        nystroem,
+    )
     learned = learned_rows(rows, job.learning.drop_outliers)
     request = _request(job, metric, models, rows, learned)
     for degree in request.expand:
@@ -105,7 +125,9 @@ def _metric(job: TuneJob, rows: Dataset) -> Metric | None:
         raise UsageError(f"--metric {job.metric}: {error}") from None
     if metric is not None and metric.name == "error" and is_unbalanced(counts):
         common = label_text(classes[counts.argmax()])
-        console.say(f"note: {guessing_words(common, 1 - counts.max() / counts.sum())}; {fitting_words(len(classes))}.")
+        console.say(
+            f"note: {guessing_words(common, 1 - counts.max() / counts.sum())}; {fitting_words(len(classes))}."
+        )
     return metric
 
 
@@ -115,7 +137,9 @@ def _models(job: TuneJob, metric: Metric | None, rows: int) -> list[str]:
     return job.models or default_models(0 if job.learning.landmarks else rows, wanted)
 
 
-def _request(job: TuneJob, metric: Metric | None, models: list[str], rows: Dataset, learned: int) -> GridRequest:
+def _request(
+    job: TuneJob, metric: Metric | None, models: list[str], rows: Dataset, learned: int
+) -> GridRequest:
     values = option_values.grids(job.learning, learned, np.unique(rows.labels))
     for note in option_values.refuse_unknown(models, values):
         console.say(f"note: {note}")
@@ -123,7 +147,15 @@ def _request(job: TuneJob, metric: Metric | None, models: list[str], rows: Datas
         values.setdefault(name, each)
     expand = option_values.parse_expand(job.learning.expand)
     landmarks = option_values.parse_landmarks(job.learning.landmarks)
-    return GridRequest(models, values.pop("kernel", []), expand, values, job.running.seed, job.running.memory, landmarks)
+    return GridRequest(
+        models,
+        values.pop("kernel", []),
+        expand,
+        values,
+        job.running.seed,
+        job.running.memory,
+        landmarks,
+    )
 
 
 def _search(
@@ -137,7 +169,9 @@ def _search(
 ) -> Any:
     groups = {} if rows.groups is None else {"groups": rows.groups}
     scoring: Any = job.metric if metric is None else metric
-    scoring = None if metric is not None and metric.name == "error" else scoring  # the learners' own score is that, and quicker
+    scoring = (
+        None if metric is not None and metric.name == "error" else scoring
+    )  # the learners' own score is that, and quicker
     search = RacingCV(
         recipe.estimator,
         grid,
@@ -159,8 +193,13 @@ def _search(
             return search.fit(rows.X, rows.y, **recipe.weights_of(rows), **groups)
         except OtherQuestion as error:
             remedy = "give another folder with -o, or delete it if no longer wanted"
-            raise UsageError(f"{job.folder} keeps a run on other {', '.join(error.different)}: {remedy}.") from error
-        except (ValueError, AttributeError) as error:  # the latter where a scorer asks for probabilities that are not there
+            raise UsageError(
+                f"{job.folder} keeps a run on other {', '.join(error.different)}: {remedy}."
+            ) from error
+        except (
+            ValueError,
+            AttributeError,
+        ) as error:  # the latter where a scorer asks for probabilities that are not there
             if metric is not None:
                 raise
             raise UsageError(f"--metric {scoring} does not work here: {error}") from error
@@ -169,11 +208,17 @@ def _search(
 def _folds(job: TuneJob, rows: Dataset) -> Any:
     _, counts = np.unique(rows.labels, return_counts=True)
     if counts.max() < job.cv:
-        raise BadData(f"{rows.name}: no class has {job.cv} training rows; give fewer folds (--cv) or more rows.")
+        raise BadData(
+            f"{rows.name}: no class has {job.cv} training rows; give fewer folds (--cv) or more rows."
+        )
     if counts.min() < job.cv:
-        console.say(f"note: the rarest class has {counts.min()} training rows, so it is missing in some of the {job.cv} folds.")
+        console.say(
+            f"note: the rarest class has {counts.min()} training rows, so it is missing in some of the {job.cv} folds."
+        )
     groups = job.cv if rows.groups is None else len(np.unique(rows.groups))
     if groups < job.cv:
-        raise BadData(f"{rows.name}: {groups} groups in the training rows; give at most as many folds (--cv).")
+        raise BadData(
+            f"{rows.name}: {groups} groups in the training rows; give at most as many folds (--cv)."
+        )
     kind = StratifiedKFold if rows.groups is None else StratifiedGroupKFold
     return kind(job.cv, shuffle=True, random_state=job.running.seed)

@@ -43,10 +43,14 @@ def _tune(job: TuneJob) -> TuneRecord:
     begin, begin_clock = time.perf_counter(), time.monotonic()
     outputs.check_folder(job.folder)
     option_values.check(job.models, job.learning, job.running.memory)
-    judging_values.check(job.judging, job.threshold)  # a name that means nothing is refused before anything is read
+    judging_values.check(
+        job.judging, job.threshold
+    )  # a name that means nothing is refused before anything is read
     check_cluster(job.where)
     if job.max_time is not None and not 0 < job.max_time <= MOST_SECONDS:
-        raise UsageError(f"--max-time must be a number of seconds above 0, at most {MOST_SECONDS:g}; got {job.max_time:g}.")
+        raise UsageError(
+            f"--max-time must be a number of seconds above 0, at most {MOST_SECONDS:g}; got {job.max_time:g}."
+        )
     until = None if job.max_time is None else begin_clock + job.max_time
     dataset = load_or_outline(job.data, job.reading, job.running.memory)
     if isinstance(dataset, Outline):
@@ -55,7 +59,11 @@ def _tune(job: TuneJob) -> TuneRecord:
         return tune_large(job, dataset, begin, until)
     split = split_rows(dataset, job.running.test_size, job.running.seed)
     rows = take(dataset, split.train)
-    aim = None if job.threshold is None else judging_values.make_aim(job.threshold, job.judging, rows.labels)
+    aim = (
+        None
+        if job.threshold is None
+        else judging_values.make_aim(job.threshold, job.judging, rows.labels)
+    )
     with cluster_of(job.where) as cluster:
         explored = explore(job, rows, until, cluster)
     search = explored.search
@@ -72,19 +80,32 @@ def _tune(job: TuneJob) -> TuneRecord:
         test_rows=len(split.test),
         split=split.kind,
         scale=chosen_scale(rows, job.learning.scale),
-        decision=decided(job, search, search.refit_rows_, saved, job.refit_all and len(split.test) > 0, split.kind),
+        decision=decided(
+            job,
+            search,
+            search.refit_rows_,
+            saved,
+            job.refit_all and len(split.test) > 0,
+            split.kind,
+        ),
         errors=errors,
         figures={**out_of_fold(search), **figures},
         calibration=calibration,
         threshold=threshold,
     )
-    training.save_model(model, record.model, dataset, split, known, **facts_of_card(record, explored))
+    training.save_model(
+        model, record.model, dataset, split, known, **facts_of_card(record, explored)
+    )
     write_run(record, search, rows, split.train, job)
     return record
 
 
-def decided(job: TuneJob, search: Any, fitted_rows: int, saved_rows: int, all_wanted: bool, split: str) -> Decision:
-    return Decision(search.decided_by_, job.cv, job.max_time, fitted_rows, saved_rows, all_wanted, split)
+def decided(
+    job: TuneJob, search: Any, fitted_rows: int, saved_rows: int, all_wanted: bool, split: str
+) -> Decision:
+    return Decision(
+        search.decided_by_, job.cv, job.max_time, fitted_rows, saved_rows, all_wanted, split
+    )
 
 
 def decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Threshold | None]:
@@ -106,7 +127,9 @@ def decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Thre
         raise UsageError(f"--threshold: {error}") from None
 
 
-def _refit_all(job: TuneJob, search: Any, recipe: Recipe, dataset: Dataset, split: Split, until: float | None) -> tuple[Any, Any]:
+def _refit_all(
+    job: TuneJob, search: Any, recipe: Recipe, dataset: Dataset, split: Split, until: float | None
+) -> tuple[Any, Any]:
     """The model that is kept, and the rows that it knows: all of them, as their errors have been counted; if time allows."""
     everyone = np.sort(np.concatenate([split.train, split.test]))
     if not job.refit_all or not len(split.test) or search.refit_rows_ < len(split.train):
@@ -117,8 +140,13 @@ def _refit_all(job: TuneJob, search: Any, recipe: Recipe, dataset: Dataset, spli
         with limited(until), console.working(f"refitting on all {len(rows)} rows"):
             model.fit(rows.X, rows.y, **recipe.weights_of(rows))
             both = search.best_estimator_, model
-            some = take(dataset, np.sort(np.random.default_rng(0).permutation(split.train)[:SCALE_ROWS]))
-            carry_over(*(anatomy(each, fitted=True).learner for each in both), *(scores_of(each, some) for each in both))
+            some = take(
+                dataset, np.sort(np.random.default_rng(0).permutation(split.train)[:SCALE_ROWS])
+            )
+            carry_over(
+                *(anatomy(each, fitted=True).learner for each in both),
+                *(scores_of(each, some) for each in both),
+            )
             return model, everyone
     except Interrupted:
         return search.best_estimator_, split.train

@@ -54,7 +54,9 @@ def show_learner(facts: LearnerFacts) -> None:
         lines["regularization"] = _lam_with_cost(facts.lam, facts.cost)
     lines[facts.unit] = facts.count
     if facts.support_vectors is not None:
-        lines["support vectors"] = f"{facts.support_vectors}{'' if facts.rows is None else f' of {facts.rows} rows'}"
+        lines["support vectors"] = (
+            f"{facts.support_vectors}{'' if facts.rows is None else f' of {facts.rows} rows'}"
+        )
     if facts.gap is not None:
         lines["certified"] = f"at most {facts.gap:.2g} of the objective above the best possible"
     console.show(*(f"  {name}: {value}" for name, value in lines.items() if value is not None))
@@ -62,7 +64,14 @@ def show_learner(facts: LearnerFacts) -> None:
 
 def show_errors(errors: dict[str, ErrorCount]) -> None:
     rows = [
-        (name, found.rows, found.mistakes, percent(found.error), f"{percent(found.low)} to {percent(found.high)}", _guess(found))
+        (
+            name,
+            found.rows,
+            found.mistakes,
+            percent(found.error),
+            f"{percent(found.low)} to {percent(found.high)}",
+            _guess(found),
+        )
         for name, found in errors.items()
         if found.error is not None and found.low is not None and found.high is not None
     ]
@@ -97,28 +106,41 @@ def show_confusion(found: Confusion) -> None:
     """The matrix where it is small enough to read, else the classes that are confused most."""
     names, counts = found.classes, np.asarray(found.counts)
     if len(names) <= _SHOWN_CLASSES:
-        rows = [(name, *(value or "." for value in row)) for name, row in zip(names, counts, strict=True)]
+        rows = [
+            (name, *(value or "." for value in row))
+            for name, row in zip(names, counts, strict=True)
+        ]
         console.table(("true \\ predicted", *names), rows)
         return
     off = counts.copy()
     np.fill_diagonal(off, 0)
     worst = np.argsort(off, axis=None, kind="stable")[::-1][:10]
-    places = [(names[flat // len(names)], names[flat % len(names)], off.flat[flat]) for flat in worst if off.flat[flat]]
+    places = [
+        (names[flat // len(names)], names[flat % len(names)], off.flat[flat])
+        for flat in worst
+        if off.flat[flat]
+    ]
     console.table(("true", "predicted", "rows"), places, left=2)
 
 
 def show_tune(found: TuneRecord) -> None:
     measure, choice = found.measure, found.figures.get(OUT_OF_FOLD)
     folds = "no fold" if found.decision.by == "look" else count(found.folds, "fold")
-    console.heading(f"{found.data}: {count(len(found.cells), 'setting')}, {folds}, {found.seconds:.1f} s", "")
+    console.heading(
+        f"{found.data}: {count(len(found.cells), 'setting')}, {folds}, {found.seconds:.1f} s", ""
+    )
     leading = found.leading()
     head = ("best of each family", "kernel", "expand", "λ", "C", f"cv {measure.name}", "± folds")
     console.table(head, [_line(cell, found) for cell in leading[:_SHOWN_FAMILIES]], left=2)
     if len(leading) > _SHOWN_FAMILIES:
-        console.show(f"... and {len(leading) - _SHOWN_FAMILIES} more in {Path(found.folder) / 'results.csv'}")
+        console.show(
+            f"... and {len(leading) - _SHOWN_FAMILIES} more in {Path(found.folder) / 'results.csv'}"
+        )
     console.show("", f"choice:  {cell_words(found.choice)}")
     if found.simplest != found.best:
-        console.show(f"simpler: {cell_words(found.cells[found.simplest])}: smoother, and within one standard error")
+        console.show(
+            f"simpler: {cell_words(found.cells[found.simplest])}: smoother, and within one standard error"
+        )
     value = f"{measure.name + ':':<8} {_shown(found.choice.value, measure)} {found.decision.how}, optimistic"
     if measure.name == "error":
         honest = found.honest
@@ -139,7 +161,10 @@ def show_tune(found: TuneRecord) -> None:
         show_figures(found.figures, measure, found.positive)
         console.show()
     show_errors(found.errors)
-    console.show(*probability_words(measure, found.cells), *decision_lines(found.calibration, found.threshold))
+    console.show(
+        *probability_words(measure, found.cells),
+        *decision_lines(found.calibration, found.threshold),
+    )
     for advice in found.advice:
         console.show(f"advice: {advice_words(advice)}")
     known = found.training_rows if found.whole is None else found.decision.fitted_rows
@@ -185,4 +210,6 @@ def advice_words(advice: Advice) -> str:
     option, value = option_flag(advice.parameter), f"{advice.value:g}"
     if advice.change == "more":
         return f"the choice has the largest {option} of the grid, {value}, and more would clearly help: try larger values."
-    return f"the choice has {option} {value}, at the border of the grid: try {advice.change} values."
+    return (
+        f"the choice has {option} {value}, at the border of the grid: try {advice.change} values."
+    )

@@ -33,7 +33,9 @@ def sees(file: PreparedRows) -> bool:
 
 
 @contextmanager
-def passes_on_cluster(client: Client, files: Sequence[PreparedRows], memory: int | None) -> Iterator[ClusterPasses]:
+def passes_on_cluster(
+    client: Client, files: Sequence[PreparedRows], memory: int | None
+) -> Iterator[ClusterPasses]:
     """Passes over all rows. Pieces are kept on the workers if all of them fit into `memory` (None: as much as the workers
     have room for), else read again in every pass.
     """
@@ -49,7 +51,10 @@ def passes_on_cluster(client: Client, files: Sequence[PreparedRows], memory: int
     each = max(1, numbers // max(1, rows))
     size = min(PIECE_NUMBERS // each, max(LEAST_ROWS, -(-rows // (PIECES_A_WORKER * len(workers)))))
     # pieces that cannot be told from others by name: the files of two runs may have the same
-    lazy = [dask.delayed(read_piece, pure=False)(file, span.start, span.stop) for file, span in spans(files, max(1, size))]
+    lazy = [
+        dask.delayed(read_piece, pure=False)(file, span.start, span.stop)
+        for file, span in spans(files, max(1, size))
+    ]
     if memory is None:
         memory = room(workers.values())
     kept = _BYTES * (numbers + 2 * rows) <= memory

@@ -69,7 +69,14 @@ class Words(HashSample):
     def see(self, series: Any) -> None:
         parts, self._parts = self._parts, []
         self.add(
-            np.unique(np.concatenate([*(part[:, 0] for part in parts), series.drop_nulls().unique().hash(seed=0).to_numpy()]))
+            np.unique(
+                np.concatenate(
+                    [
+                        *(part[:, 0] for part in parts),
+                        series.drop_nulls().unique().hash(seed=0).to_numpy(),
+                    ]
+                )
+            )
         )
 
     @property
@@ -86,11 +93,15 @@ class Stream:
         self.sample = Sample(seed, min(QUARTILE_ROWS, max(100, int(SAMPLE_SHARE * budget / width))))
         self.hashes = HashSample(max(1000, int(HASH_SHARE * budget / HASH_BYTES)))
         self.numbers = {column.name: Numbers() for column in columns if column.kind != TEXT}
-        self.words = {column.name: Words(COUNTED_WORDS) for column in columns if column.kind == TEXT}
+        self.words = {
+            column.name: Words(COUNTED_WORDS) for column in columns if column.kind == TEXT
+        }
         self.missing: Counter[str] = Counter()
         self.labels = LabelCounts()
         self.rows = self.rows_with_missing = 0
-        self.pairs = PairSums(len(self.numbers)) if 2 <= len(self.numbers) <= PAIRED_FEATURES else None
+        self.pairs = (
+            PairSums(len(self.numbers)) if 2 <= len(self.numbers) <= PAIRED_FEATURES else None
+        )
         self._shift: tuple[Array, Array] | None = None
 
     def see(self, part: Dataset) -> None:
@@ -121,14 +132,19 @@ class Stream:
         if self._shift is None:
             found = list(self.numbers.values())
             deviations = [math.sqrt(each.squares / max(1, each.present)) for each in found]
-            self._shift = np.array([each.mean for each in found]), np.array([each or 1.0 for each in deviations])
+            self._shift = (
+                np.array([each.mean for each in found]),
+                np.array([each or 1.0 for each in deviations]),
+            )
         self.pairs.add((values - self._shift[0]) / self._shift[1])
 
     def description(self, name: str, outlier: float) -> Description:
         words = len(self.words)
         kinds = f"{len(self.numbers)} columns of numbers, {words} of words"
         dtype = kinds if words or self.missing else "float64"
-        found = Description(name, self.rows, len(self.columns), dtype, False, outlier=float(outlier))
+        found = Description(
+            name, self.rows, len(self.columns), dtype, False, outlier=float(outlier)
+        )
         if self.labels.counts:
             list_classes(found, self.labels.counts)
         rows, _ = self.sample.rows()
@@ -139,16 +155,24 @@ class Stream:
         found.constant = [
             each.name
             for each in found.columns
-            if (each.distinct == 1 and not each.missing if each.kind == TEXT else each.min == each.max)
+            if (
+                each.distinct == 1 and not each.missing
+                if each.kind == TEXT
+                else each.min == each.max
+            )
         ]
         found.missing, found.rows_with_missing = self.missing.total(), self.rows_with_missing
         found.outlier_rows = round(odd.mean() * self.rows)
         if not self.sample.whole:
-            found.notes.append(f"Quartiles and outliers are estimated from a sample of {rows.height} of {self.rows} rows.")
+            found.notes.append(
+                f"Quartiles and outliers are estimated from a sample of {rows.height} of {self.rows} rows."
+            )
         self._correlate(found, rows)
         count_repeats(found, self.hashes)
         if many := [name for name, words in self.words.items() if words.each > 1]:
-            found.notes.append(f"How many different words there are is estimated for {listed(many)}.")
+            found.notes.append(
+                f"How many different words there are is estimated for {listed(many)}."
+            )
         found.advice = list(advise(found, False))
         return found
 
@@ -162,12 +186,20 @@ class Stream:
             return Feature(column.name, column.kind, missing)
         std = math.sqrt(own.squares / own.present) if own.low < own.high else 0.0
         mean = own.mean if own.low < own.high else own.low
-        found = Feature(column.name, column.kind, missing, mean=mean, std=std, min=own.low, max=own.high)
+        found = Feature(
+            column.name, column.kind, missing, mean=mean, std=std, min=own.low, max=own.high
+        )
         values = rows[column.name].to_numpy().astype(np.float64)
         there = ~np.isnan(values)
         if there.any():
-            found.quartile1, found.median, found.quartile3 = np.quantile(values[there], [0.25, 0.5, 0.75]).tolist()
-        flags = there & (np.abs(values - mean) >= outlier * std) if std > 0 else np.zeros(len(values), bool)
+            found.quartile1, found.median, found.quartile3 = np.quantile(
+                values[there], [0.25, 0.5, 0.75]
+            ).tolist()
+        flags = (
+            there & (np.abs(values - mean) >= outlier * std)
+            if std > 0
+            else np.zeros(len(values), bool)
+        )
         odd |= flags
         found.outliers = round(flags.mean() * self.rows)
         return found
@@ -179,7 +211,9 @@ class Stream:
             with single_threaded_blas():
                 correlate(found, rows)
             if not self.sample.whole:
-                found.notes.append(f"Correlations of so many features come from the same sample of {rows.height} rows.")
+                found.notes.append(
+                    f"Correlations of so many features come from the same sample of {rows.height} rows."
+                )
 
 
 def count_repeats(found: Description, sample: HashSample) -> None:
@@ -190,11 +224,18 @@ def count_repeats(found: Description, sample: HashSample) -> None:
     found.contradictions = sample.each * (together - alone)
     if sample.each > 1:
         share = f"one in {sample.each} of the hashes of rows"
-        found.notes.append(f"Repeats are estimated from {share}: memory has no room for all of them.")
+        found.notes.append(
+            f"Repeats are estimated from {share}: memory has no room for all of them."
+        )
 
 
 def describe_stream(
-    name: str, columns: list[Column], parts: Iterable[Dataset], label: str | None, outlier: float, budget: int
+    name: str,
+    columns: list[Column],
+    parts: Iterable[Dataset],
+    label: str | None,
+    outlier: float,
+    budget: int,
 ) -> Description:
     """Describe rows that come by once; `parts` are frames with exactly these columns, and labels if there is a name for them."""
     found = Stream(columns, budget)

@@ -29,7 +29,12 @@ class Cluster:
 
 
 def fit_to_files(
-    learner: SDCA, files: Sequence[PreparedRows], classes: Array, sums: Array, present: int, cluster: Cluster | None = None
+    learner: SDCA,
+    files: Sequence[PreparedRows],
+    classes: Array,
+    sums: Array,
+    present: int,
+    cluster: Cluster | None = None,
 ) -> None:
     """Fit a linear SDCA; `sums` are Σ ω of each class, `present` is the number of rows with ω > 0.
 

@@ -23,14 +23,21 @@ Array = np.ndarray[Any, Any]
 
 
 def fitted_pipeline(
-    survey: Survey, learner: Any, scale: str, expand: int | None, nystroem: Nystroem | None = None, sample: Any = None
+    survey: Survey,
+    learner: Any,
+    scale: str,
+    expand: int | None,
+    nystroem: Nystroem | None = None,
+    sample: Any = None,
 ) -> tuple[Any, int]:
     """The pipeline with every step before the learner fitted, and the number of features that the learner gets.
 
     Landmarks are chosen among the rows of a sample.
     """
     example = _example(survey)
-    recipe = make_recipe(Dataset(survey.file, example, survey.features), learner, scale, expand, None, nystroem)
+    recipe = make_recipe(
+        Dataset(survey.file, example, survey.features), learner, scale, expand, None, nystroem
+    )
     rows, columns = example, _plain_columns(survey)
     for name, step in recipe.estimator.steps[:-1]:
         if step == "passthrough":
@@ -56,18 +63,30 @@ def _example(survey: Survey) -> Any:
     for column in survey.features:
         if column.kind == TEXT:
             words = list(survey.words[column.name]) or [None]
-            series.append(pl.Series(column.name, [words[row % len(words)] for row in range(height)], pl.String))
+            series.append(
+                pl.Series(
+                    column.name, [words[row % len(words)] for row in range(height)], pl.String
+                )
+            )
         else:
             gaps, median = survey.missing(column.name), survey.median(column.name)
             there = None if np.isnan(median) else median
-            series.append(pl.Series(column.name, [None if gaps else there, *[there] * (height - 1)], pl.Float64))
+            series.append(
+                pl.Series(
+                    column.name, [None if gaps else there, *[there] * (height - 1)], pl.Float64
+                )
+            )
     frame = pl.DataFrame(series)
     return frame if survey.needs_frame else frame.to_numpy().astype(np.float64)
 
 
 def _plain_columns(survey: Survey) -> list[Numbers]:
     """What a table holds that needs no encoder."""
-    return [] if survey.sparse else [survey.numbers[column.name] for column in survey.features if column.kind != TEXT]
+    return (
+        []
+        if survey.sparse
+        else [survey.numbers[column.name] for column in survey.features if column.kind != TEXT]
+    )
 
 
 def _encoded_columns(survey: Survey, encoder: Any) -> list[Numbers]:
@@ -83,28 +102,42 @@ def _encoded_columns(survey: Survey, encoder: Any) -> list[Numbers]:
                 whole.add(gaps, median, 0.0)
                 whole.low, whole.high = min(own.low, median), max(own.high, median)
             found.append(whole)
-        found += [_share(survey.missing(name), survey.training) for name in names if survey.missing(name)]
+        found += [
+            _share(survey.missing(name), survey.training) for name in names if survey.missing(name)
+        ]
     words = [column.name for column in survey.features if column.kind == TEXT]
     if words:
-        for name, categories in zip(words, encoder.named_transformers_["words"].categories_, strict=True):
+        for name, categories in zip(
+            words, encoder.named_transformers_["words"].categories_, strict=True
+        ):
             counts = survey.words[name]
-            found += [_share(counts[word if isinstance(word, str) else None], survey.training) for word in categories]
+            found += [
+                _share(counts[word if isinstance(word, str) else None], survey.training)
+                for word in categories
+            ]
     return found
 
 
 def _share(count: int, rows: int) -> Numbers:
     """A column that is 1 in so many rows, and 0 in the others."""
     share = count / rows
-    return Numbers(rows, share, rows * share * (1.0 - share), float(count == rows), float(count > 0))
+    return Numbers(
+        rows, share, rows * share * (1.0 - share), float(count == rows), float(count > 0)
+    )
 
 
 def _teach(scaler: Any, columns: list[Numbers], rows: int) -> None:
     """Give a scaler what it would have computed from all rows."""
     if isinstance(scaler, MinMaxScaler):
-        scaler.fit(np.array([[column.low for column in columns], [column.high for column in columns]]))
+        scaler.fit(
+            np.array([[column.low for column in columns], [column.high for column in columns]])
+        )
     elif isinstance(scaler, StandardScaler):
         _standardize(
-            scaler, np.array([column.mean for column in columns]), np.array([each.squares for each in columns]) / rows, rows
+            scaler,
+            np.array([column.mean for column in columns]),
+            np.array([each.squares for each in columns]) / rows,
+            rows,
         )
     scaler.n_samples_seen_ = rows
 
@@ -119,4 +152,8 @@ def _standardize(scaler: StandardScaler, mean: Array, variance: Array, rows: int
     """A deviation that rounding alone explains is none, as scikit-learn has it: dividing by it would make noise large."""
     precision = np.finfo(np.float64).eps
     constant = variance <= rows * precision * variance + (rows * mean * precision) ** 2
-    scaler.mean_, scaler.var_, scaler.scale_ = mean, variance, np.where(constant, 1.0, np.sqrt(variance))
+    scaler.mean_, scaler.var_, scaler.scale_ = (
+        mean,
+        variance,
+        np.where(constant, 1.0, np.sqrt(variance)),
+    )

@@ -36,7 +36,11 @@ class PreparedRows:
     """Rows of one kind (training or test) in files: features as float32, the code of the class, the weight."""
 
     #: What is kept: endings of files, and types of what is in them.
-    kept: tuple[tuple[str, Any], ...] = (("codes", np.int64), ("weights", np.float64), ("rows", np.float32))
+    kept: tuple[tuple[str, Any], ...] = (
+        ("codes", np.int64),
+        ("weights", np.float64),
+        ("rows", np.float32),
+    )
 
     def __init__(self, folder: Path, name: str, width: int, shift: Array | None = None) -> None:
         self.folder, self.width, self.count, self.numbers = folder, width, 0, 0
@@ -84,7 +88,9 @@ class PreparedRows:
         return self._rows(span), codes, weights
 
     def _rows(self, span: slice) -> Any:
-        return self._numbers(2, span.start * self.width, span.stop * self.width).reshape(-1, self.width)
+        return self._numbers(2, span.start * self.width, span.stop * self.width).reshape(
+            -1, self.width
+        )
 
     def _numbers(self, place: int, start: int, stop: int) -> Array:
         dtype = np.dtype(self.kept[place][1])
@@ -98,7 +104,12 @@ class PreparedRows:
 class SparseRows(PreparedRows):
     """The same for CSR rows: the numbers that are not zero, their columns, and where each row ends."""
 
-    kept = (*PreparedRows.kept[:2], ("ends", np.int64), ("columns", np.int32), ("values", np.float32))
+    kept = (
+        *PreparedRows.kept[:2],
+        ("ends", np.int64),
+        ("columns", np.int32),
+        ("values", np.float32),
+    )
 
     def add(self, X: Any, codes: Array, weights: Array) -> None:
         self._write(codes, weights, self.numbers + X.indptr[1:].astype(np.int64), X.indices, X.data)
@@ -109,7 +120,9 @@ class SparseRows(PreparedRows):
         ends = self._numbers(2, span.start - before, span.stop)
         ends = ends if before else np.concatenate([[0], ends])
         columns, values = (self._numbers(place, int(ends[0]), int(ends[-1])) for place in (3, 4))
-        found = sparse.csr_matrix((values, columns, ends - ends[0]), (span.stop - span.start, self.width))
+        found = sparse.csr_matrix(
+            (values, columns, ends - ends[0]), (span.stop - span.start, self.width)
+        )
         return found if self.shift is None else ShiftedRows(found, self.shift)
 
     @property
@@ -119,14 +132,30 @@ class SparseRows(PreparedRows):
 
 def spans(files: Sequence[PreparedRows], rows: int) -> list[tuple[PreparedRows, slice]]:
     """All rows of some files in pieces of so many; none crosses from one file to the next."""
-    return [(file, slice(k, min(k + rows, file.count))) for file in files for k in range(0, file.count, rows)]
+    return [
+        (file, slice(k, min(k + rows, file.count)))
+        for file in files
+        for k in range(0, file.count, rows)
+    ]
 
 
 def block_rows(files: Sequence[PreparedRows], usual: int) -> int:
     """Rows in a block: of narrow dense ones as usual."""
     if files[0].width <= MOST_FEATURES:
-        return THIN_ROWS if all(isinstance(file, SparseRows) and file.thin for file in files) else usual
-    return int(max(64, WIDE_NUMBERS // (1 + sum(file.numbers for file in files) // max(1, sum(file.count for file in files)))))
+        return (
+            THIN_ROWS
+            if all(isinstance(file, SparseRows) and file.thin for file in files)
+            else usual
+        )
+    return int(
+        max(
+            64,
+            WIDE_NUMBERS
+            // (
+                1 + sum(file.numbers for file in files) // max(1, sum(file.count for file in files))
+            ),
+        )
+    )
 
 
 def bytes_of(files: Sequence[PreparedRows]) -> float:
@@ -175,5 +204,7 @@ def workplace(needed: int) -> Iterator[Path]:
         free = shutil.disk_usage(folder).free
         if needed + _SPARED > free:
             where = f"{plain(folder.parent)} has {size(free)} free"
-            raise NoRoom(f"the prepared rows take {size(needed)} on disk, but {where}; set TMPDIR to a larger place.")
+            raise NoRoom(
+                f"the prepared rows take {size(needed)} on disk, but {where}; set TMPDIR to a larger place."
+            )
         yield folder

@@ -78,4 +78,7 @@ def _joined(parts: list[Any]) -> Any:
 
         return pl.concat(parts)
     width = max(part.shape[1] for part in parts)
-    return sparse.vstack([sparse.csr_matrix((p.data, p.indices, p.indptr), (p.shape[0], width)) for p in parts], format="csr")
+    return sparse.vstack(
+        [sparse.csr_matrix((p.data, p.indices, p.indptr), (p.shape[0], width)) for p in parts],
+        format="csr",
+    )

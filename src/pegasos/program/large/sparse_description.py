@@ -10,12 +10,23 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pegasos.program.large.description import HASH_BYTES, HASH_SHARE, SAMPLE_SHARE, HashSample, count_repeats
+from pegasos.program.large.description import (
+    HASH_BYTES,
+    HASH_SHARE,
+    SAMPLE_SHARE,
+    HashSample,
+    count_repeats,
+)
 from pegasos.program.large.sample import Sample
 from pegasos.program.large.survey import LabelCounts
 from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.program.tables.description import Description, Feature, advise
-from pegasos.program.tables.statistics import QUARTILE_ROWS, describe, feature_and_row_hashes, list_classes
+from pegasos.program.tables.statistics import (
+    QUARTILE_ROWS,
+    describe,
+    feature_and_row_hashes,
+    list_classes,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -27,7 +38,9 @@ class SparseStream:
     """Of each column: numbers that are not zero, their sum, squares and ends; places are the indices in the file."""
 
     def __init__(self, budget: int) -> None:
-        self.sample = Sample(0, min(QUARTILE_ROWS, max(100, int(SAMPLE_SHARE * budget / _ROW_BYTES))))
+        self.sample = Sample(
+            0, min(QUARTILE_ROWS, max(100, int(SAMPLE_SHARE * budget / _ROW_BYTES)))
+        )
         self.hashes = HashSample(max(1000, int(HASH_SHARE * budget / HASH_BYTES)))
         self.labels = LabelCounts()
         self.rows, self.lowest = 0, 1
@@ -41,8 +54,15 @@ class SparseStream:
         self.nonzero, self.sums, self.squares = (
             np.append(each, np.zeros(more)) for each in (self.nonzero, self.sums, self.squares)
         )
-        self.low, self.high = np.append(self.low, np.full(more, np.inf)), np.append(self.high, np.full(more, -np.inf))
-        for total, values in ((self.nonzero, X.data != 0), (self.sums, X.data), (self.squares, X.data**2)):
+        self.low, self.high = (
+            np.append(self.low, np.full(more, np.inf)),
+            np.append(self.high, np.full(more, -np.inf)),
+        )
+        for total, values in (
+            (self.nonzero, X.data != 0),
+            (self.sums, X.data),
+            (self.squares, X.data**2),
+        ):
             total[:width] += np.bincount(X.indices, values, minlength=width)
         np.minimum.at(self.low, X.indices, X.data)
         np.maximum.at(self.high, X.indices, X.data)
@@ -56,19 +76,25 @@ class SparseStream:
     def description(self, name: str, outlier: float) -> Description:
         """The sample's description, with what is known of all rows in its place."""
         X, _ = self.sample.rows()
-        X = sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], len(self.sums)))[:, self.lowest :]
+        X = sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], len(self.sums)))[
+            :, self.lowest :
+        ]
         columns = [Column(f"x{place}") for place in range(self.lowest, len(self.sums))]
         found = describe(Dataset(name, X, columns), outlier)
         seen, found.rows = found.rows, self.rows
         found.density = float(self.nonzero.sum() / (self.rows * len(columns)))
-        found.columns = [self._feature(each, place) for place, each in enumerate(found.columns, self.lowest)]
+        found.columns = [
+            self._feature(each, place) for place, each in enumerate(found.columns, self.lowest)
+        ]
         found.constant = [each.name for each in found.columns if each.min == each.max]
         found.outlier_rows = round(found.outlier_rows / seen * self.rows)
         for each in found.columns:
             each.outliers = round(each.outliers / seen * self.rows)
         list_classes(found, self.labels.counts)
         if not self.sample.whole:
-            found.notes.append(f"Quartiles, outliers and correlations are estimated from a sample of {seen} of {self.rows} rows.")
+            found.notes.append(
+                f"Quartiles, outliers and correlations are estimated from a sample of {seen} of {self.rows} rows."
+            )
         count_repeats(found, self.hashes)
         found.advice = list(advise(found, False))
         return found
@@ -78,11 +104,17 @@ class SparseStream:
         low, high = float(self.low[place]), float(self.high[place])
         if self.nonzero[place] < self.rows:  # all others are zero
             low, high = min(low, 0.0), max(high, 0.0)
-        std = math.sqrt(max(0.0, self.squares[place] / self.rows - mean * mean)) if low < high else 0.0
+        std = (
+            math.sqrt(max(0.0, self.squares[place] / self.rows - mean * mean))
+            if low < high
+            else 0.0
+        )
         return replace(sampled, mean=float(mean) if low < high else low, std=std, min=low, max=high)
 
 
-def describe_sparse_stream(name: str, parts: Iterable[Dataset], outlier: float, budget: int) -> Description:
+def describe_sparse_stream(
+    name: str, parts: Iterable[Dataset], outlier: float, budget: int
+) -> Description:
     """Describe sparse rows that come by once."""
     found = SparseStream(budget)
     for part in parts:

@@ -31,14 +31,19 @@ class SparseSurvey(Survey):
         if X.nnz:
             self.lowest = min(self.lowest, int(X.indices.min()))
         more = max(0, X.shape[1] - len(self.means))
-        self.means, self.squares = (np.append(each, np.zeros(more)) for each in (self.means, self.squares))
+        self.means, self.squares = (
+            np.append(each, np.zeros(more)) for each in (self.means, self.squares)
+        )
         self._add(X[~test])
 
     def _add(self, rows: Any) -> None:
         """Some more training rows, by their own mean and squared deviations from it, as `Numbers.add` has it."""
         count = rows.shape[0]
         if count:
-            mean, variance = (np.append(each, np.zeros(len(self.means) - len(each))) for each in mean_variance_axis(rows, 0))
+            mean, variance = (
+                np.append(each, np.zeros(len(self.means) - len(each)))
+                for each in mean_variance_axis(rows, 0)
+            )
             total, away = self.training + count, mean - self.means
             self.squares += count * variance + away * away * self.training * count / total
             self.means += away * count / total

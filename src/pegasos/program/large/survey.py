@@ -58,7 +58,10 @@ class Numbers:
         if len(values):
             mean = float(values.mean())
             self.add(len(values), mean, float(np.square(values - mean).sum()))
-            self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
+            self.low, self.high = (
+                min(self.low, float(values.min())),
+                max(self.high, float(values.max())),
+            )
 
 
 @dataclass
@@ -74,16 +77,22 @@ class LabelCounts:
         self.kinds.add(y.dtype.kind)
         _count(self.counts, texts)
         if len(self.counts) > MOST_LABELS:
-            raise BadData(f"{file}: more than {MOST_LABELS} different labels; use --label to name the column of classes.")
+            raise BadData(
+                f"{file}: more than {MOST_LABELS} different labels; use --label to name the column of classes."
+            )
         return texts
 
     def check(self, rows: int, column: str) -> None:
         """Refuse labels that are no classes; `column` names file and column."""
-        check_classes("f" in self.kinds and self.kinds <= {"f", "i"}, len(self.counts), rows, column)
+        check_classes(
+            "f" in self.kinds and self.kinds <= {"f", "i"}, len(self.counts), rows, column
+        )
 
 
 def _count(counter: Counter[str], texts: Array) -> None:
-    counter.update(dict(zip(*(each.tolist() for each in np.unique(texts, return_counts=True)), strict=True)))
+    counter.update(
+        dict(zip(*(each.tolist() for each in np.unique(texts, return_counts=True)), strict=True))
+    )
 
 
 @dataclass
@@ -139,7 +148,9 @@ class Survey:
 
     def _keep(self, values: Array) -> None:
         """Rows for medians: every stride-th training row; the stride doubles whenever there are too many."""
-        self._sample.append(values[-self.training % self._stride :: self._stride].copy())  # a view would keep the whole chunk
+        self._sample.append(
+            values[-self.training % self._stride :: self._stride].copy()
+        )  # a view would keep the whole chunk
         while sum(map(len, self._sample)) * values.shape[1] > SAMPLE_NUMBERS:
             self._sample = [np.concatenate(self._sample)[::2].copy()]
             self._stride *= 2
@@ -165,7 +176,9 @@ class Survey:
     @property
     def usual(self) -> Any:
         """The class that most training rows have."""
-        return self.classes[int(np.argmax([self.trained[text] for text in label_texts(self.classes).tolist()]))]
+        return self.classes[
+            int(np.argmax([self.trained[text] for text in label_texts(self.classes).tolist()]))
+        ]
 
     @property
     def features(self) -> list[Column]:
@@ -189,7 +202,9 @@ class Survey:
         self.labels.check(self.rows, f"{self.file}: column {shown(label)}")
         if len(self.trained) < 2:
             only = f"only {shown(next(iter(self.trained), ''))} among the {self.training} training rows"
-            raise BadData(f"{self.file}: column {shown(label)} holds {only}; two classes are needed.")
+            raise BadData(
+                f"{self.file}: column {shown(label)} holds {only}; two classes are needed."
+            )
 
 
 @contextlib.contextmanager
@@ -202,7 +217,13 @@ def telling_of_words() -> Iterator[None]:
         raise BadData(f"{error} {todo}") from error
 
 
-def survey(found: Survey, parts: Iterator[Dataset], draw: Draw, label: str, *others: Callable[[Dataset, Array], None]) -> None:
+def survey(
+    found: Survey,
+    parts: Iterator[Dataset],
+    draw: Draw,
+    label: str,
+    *others: Callable[[Dataset, Array], None],
+) -> None:
     """One pass over the rows, which are frames that begin with the survey's columns, or sparse; `others` see them, too."""
     with telling_of_words():
         for part in parts:

@@ -19,7 +19,11 @@ class WordSteps:
 
     def __init__(self, steps: list[tuple[str, Any]], width: int) -> None:
         named = dict(steps)
-        self._parts = {name: (step, columns) for name, step, columns in named["encode"].transformers_ if name != "remainder"}
+        self._parts = {
+            name: (step, columns)
+            for name, step, columns in named["encode"].transformers_
+            if name != "remainder"
+        }
         words, columns = self._parts["words"]
         self._words = copy.copy(words)
         self._words.sparse_output = True
@@ -37,7 +41,10 @@ class WordSteps:
         found.data = self._factor[self._numbers + found.indices]
         if self._numbers:
             step, columns = self._parts["numbers"]
-            numbers = np.asarray(step.transform(X.select(columns))) * self._factor[: self._numbers] + self._before
+            numbers = (
+                np.asarray(step.transform(X.select(columns))) * self._factor[: self._numbers]
+                + self._before
+            )
             found = sparse.hstack([sparse.csr_matrix(numbers), found], format="csr")
         return found
 
@@ -45,7 +52,10 @@ class WordSteps:
 def word_steps(steps: list[tuple[str, Any]], width: int) -> WordSteps | None:
     """Such steps, if these are, and if there are enough words for them."""
     kinds = [name for name, step in steps if step != "passthrough"]
-    if kinds not in (["encode"], ["encode", "scale"]) or "words" not in dict(steps)["encode"].named_transformers_:
+    if (
+        kinds not in (["encode"], ["encode", "scale"])
+        or "words" not in dict(steps)["encode"].named_transformers_
+    ):
         return None
     found = WordSteps(steps, width)
     return found if THIN * found.stored <= width else None

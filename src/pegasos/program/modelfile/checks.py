@@ -41,7 +41,9 @@ def either(*checks: Check) -> Check:
 
 def list_of(check: Check, length: int | None = None) -> Check:
     """Values of one kind, as a tuple or a list."""
-    return lambda value: isinstance(value, tuple | list) and length in (None, len(value)) and all(map(check, value))
+    return lambda value: (
+        isinstance(value, tuple | list) and length in (None, len(value)) and all(map(check, value))
+    )
 
 
 def places(below: int) -> Check:
@@ -50,4 +52,7 @@ def places(below: int) -> Check:
 
 
 def weights(key: Check) -> Check:
-    return lambda value: isinstance(value, dict) and all(key(name) and number(weight) for name, weight in value.items())
+    return lambda value: (
+        isinstance(value, dict)
+        and all(key(name) and number(weight) for name, weight in value.items())
+    )

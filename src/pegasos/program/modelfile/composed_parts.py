@@ -11,7 +11,17 @@ from sklearn.pipeline import Pipeline
 
 from pegasos.preprocessing import DropOutliers
 from pegasos.program.errors import BadModel, short
-from pegasos.program.modelfile.checks import count, either, flag, list_of, nothing, number, places, text, weights
+from pegasos.program.modelfile.checks import (
+    count,
+    either,
+    flag,
+    list_of,
+    nothing,
+    number,
+    places,
+    text,
+    weights,
+)
 from pegasos.program.modelfile.tree import MOST_FEATURES, Built, Draft, Node, Part, register
 
 _REST = "remainder"
@@ -24,7 +34,9 @@ class Steps(Part):
         steps: list[Any] = []
         for index, (name, step) in enumerate(estimator.steps):
             passing = step is None or isinstance(step, str)
-            steps.append([name, "passthrough" if passing else draft.child(step, index, f"step {name!r}")])
+            steps.append(
+                [name, "passthrough" if passing else draft.child(step, index, f"step {name!r}")]
+            )
         return {"steps": steps}
 
     def build(self, node: Node, width: int | None) -> Built:
@@ -47,17 +59,23 @@ class Columns(Part):
     """ColumnTransformer: which columns go where, by position; by name as well if there were names."""
 
     def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
-        positions = estimator._transformer_to_input_indices  # read only: the one place that knows the rest's columns, too
+        positions = (
+            estimator._transformer_to_input_indices
+        )  # read only: the one place that knows the rest's columns, too
         fitted = {name: part for name, part, _ in estimator.transformers_}
         given = {name: part for name, part, _ in estimator.transformers}
         words = draft.place.words
         if _REST in given:
-            raise BadModel(f"{words} has a transformer named 'remainder', which scikit-learn confuses; rename it.")
+            raise BadModel(
+                f"{words} has a transformer named 'remainder', which scikit-learn confuses; rename it."
+            )
         columns = []
         for index, (name, part) in enumerate({**given, _REST: estimator.remainder}.items()):
             taken = [int(column) for column in positions[name]]
             if isinstance(part, str) or not taken:
-                node: Any = part if isinstance(part, str) else "drop"  # without columns nothing was fitted
+                node: Any = (
+                    part if isinstance(part, str) else "drop"
+                )  # without columns nothing was fitted
             else:
                 node = draft.child(fitted[name], index, f"{words}, columns {name!r}")
             columns.append([name, node, taken])
@@ -74,7 +92,9 @@ class Columns(Part):
                 raise node.bad(f"the columns {short(name)} are {short(columns)}, of {node.inputs}")
             given = len(columns) if part == "passthrough" else 0
             if columns and not isinstance(part, str):
-                child = node.child(part, index, f"{node.place.words}, columns {short(name)}", len(columns))
+                child = node.child(
+                    part, index, f"{node.place.words}, columns {short(name)}", len(columns)
+                )
                 if child.learner:
                     raise node.bad("a learner stands where columns are transformed")
                 built[name], given = child.estimator, child.outputs or 0
@@ -84,24 +104,44 @@ class Columns(Part):
             outputs += given
             used.update(columns if name != _REST else [])
         rest = described[-1][2]
-        complete = places(node.inputs)(rest) and used.isdisjoint(rest) and len(used) + len(rest) == node.inputs
+        complete = (
+            places(node.inputs)(rest)
+            and used.isdisjoint(rest)
+            and len(used) + len(rest) == node.inputs
+        )
         if described[-1][0] != _REST or not complete:
             raise node.bad("the remaining columns are not those that no transformer takes")
         if not outputs:
             raise node.bad("it gives no columns")
         # A twin that passes all columns on learns where they go; then the parts take their places in it.
-        twin = [(name, "passthrough" if name in built else part, columns) for name, part, columns in described]
-        estimator = ColumnTransformer(twin[:-1], remainder=twin[-1][1], **{**node.params, "transformer_weights": None})
+        twin = [
+            (name, "passthrough" if name in built else part, columns)
+            for name, part, columns in described
+        ]
+        estimator = ColumnTransformer(
+            twin[:-1], remainder=twin[-1][1], **{**node.params, "transformer_weights": None}
+        )
         estimator.fit(np.zeros((1, node.inputs)))
-        estimator.transformers_ = [(name, built.get(name, part), columns) for name, part, columns in estimator.transformers_]
+        estimator.transformers_ = [
+            (name, built.get(name, part), columns)
+            for name, part, columns in estimator.transformers_
+        ]
         estimator.sparse_output_, estimator.output_indices_ = sparse, slices
         names = node.names or []
         unfitted: list[tuple[str, Any, Any]] = [
-            (name, clone(built[name]) if name in built else part, [names[i] for i in columns] if name in by_name else columns)
+            (
+                name,
+                clone(built[name]) if name in built else part,
+                [names[i] for i in columns] if name in by_name else columns,
+            )
             for name, part, columns in twin
         ]
         estimator.set_params(transformers=unfitted[:-1], remainder=unfitted[-1][1])
-        return Built(estimator.set_params(transformer_weights=node.params.get("transformer_weights")), node.inputs, outputs)
+        return Built(
+            estimator.set_params(transformer_weights=node.params.get("transformer_weights")),
+            node.inputs,
+            outputs,
+        )
 
 
 class Dropping(Part):
@@ -109,11 +149,17 @@ class Dropping(Part):
 
     def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
         draft.keep("kept_", estimator.kept_)
-        return {"estimator": draft.child(estimator.estimator_, 0, f"{draft.place.words}, the estimator of DropOutliers")}
+        return {
+            "estimator": draft.child(
+                estimator.estimator_, 0, f"{draft.place.words}, the estimator of DropOutliers"
+            )
+        }
 
     def build(self, node: Node, width: int | None) -> Built:
         if any(place >= node.inputs for place in node.params.get("columns") or ()):
-            raise node.bad(f"its columns {short(node.params['columns'])} are not among the {node.inputs} that it gets")
+            raise node.bad(
+                f"its columns {short(node.params['columns'])} are not among the {node.inputs} that it gets"
+            )
         words = f"{node.place.words}, the estimator of DropOutliers"
         inner = node.child(node.state.pop("estimator", None), 0, words, node.inputs)
         if not inner.learner:
@@ -126,7 +172,9 @@ class Dropping(Part):
 
 def _named(node: Node, described: list[Any], length: int) -> list[Any]:
     """Lists that begin with a name each, none twice."""
-    if not described or not all(isinstance(one, list) and len(one) == length and text(one[0]) for one in described):
+    if not described or not all(
+        isinstance(one, list) and len(one) == length and text(one[0]) for one in described
+    ):
         raise node.bad("its parts are missing, or have no names")
     names = [one[0] for one in described]
     if len(set(names)) < len(names) or any("__" in name for name in names):
@@ -136,16 +184,28 @@ def _named(node: Node, described: list[Any], length: int) -> list[Any]:
 
 def _is_plain_format(value: Any) -> bool:
     """A text with the two fields that scikit-learn fills in, and no field that could ask for more than the names."""
-    rest = value.replace("{transformer_name}", "").replace("{feature_name}", "") if isinstance(value, str) else "{"
+    rest = (
+        value.replace("{transformer_name}", "").replace("{feature_name}", "")
+        if isinstance(value, str)
+        else "{"
+    )
     return "{" not in rest and "}" not in rest
 
 
 def _are_names(columns: Any) -> bool:
-    return isinstance(columns, list | tuple | np.ndarray) and len(columns) > 0 and all(isinstance(name, str) for name in columns)
+    return (
+        isinstance(columns, list | tuple | np.ndarray)
+        and len(columns) > 0
+        and all(isinstance(name, str) for name in columns)
+    )
 
 
 _WEIGHTS, _FORMAT = either(nothing, weights(text)), either(flag, _is_plain_format)
-_COLUMNS = {"sparse_threshold": number, "transformer_weights": _WEIGHTS, "verbose_feature_names_out": _FORMAT}
+_COLUMNS = {
+    "sparse_threshold": number,
+    "transformer_weights": _WEIGHTS,
+    "verbose_feature_names_out": _FORMAT,
+}
 _DROPPING = {"threshold": number, "columns": either(nothing, list_of(count))}
 
 register(

@@ -38,7 +38,10 @@ _BEGINNINGS: list[tuple[bytes | tuple[bytes, ...], str]] = [
     ((b"\x80", b"(lp", b"(dp", b"ccopy"), _PICKLE),
     (b"PK", "it is a zip archive (npz, skops, a spreadsheet?), and a model is never one"),
     (b"\x1f\x8b", "it is compressed with gzip (a joblib pickle, or a model to unpack first?)"),
-    (b"x\x9c", "it is compressed with zlib, as joblib does. pegasos never opens pickles; save with pegasos.save"),
+    (
+        b"x\x9c",
+        "it is compressed with zlib, as joblib does. pegasos never opens pickles; save with pegasos.save",
+    ),
     (b"BZh", "it is compressed with bzip2; unpack it first"),
     (b"\xfd7zXZ", "it is compressed with xz; unpack it first"),
     (b"\x93NUMPY", "it is a single NumPy array"),
@@ -68,9 +71,13 @@ class Container:
         header = strictjson.parse(file.read(length), "the header", limit)
         metadata = header.pop("__metadata__", None) if isinstance(header, dict) else None
         if not isinstance(metadata, dict) or not isinstance(metadata.get(KEY), str):
-            raise NotAModel("this is a safetensors file, but not a model of pegasos: the description of the model is missing.")
+            raise NotAModel(
+                "this is a safetensors file, but not a model of pegasos: the description of the model is missing."
+            )
         self._entries = _checked_entries(header, 8 + length, status.st_size)
-        self.head = strictjson.parse(metadata[KEY].encode("utf-8"), "the model's description", limit)
+        self.head = strictjson.parse(
+            metadata[KEY].encode("utf-8"), "the model's description", limit
+        )
 
     def _header_length(self, size: int) -> int:
         beginning = self._file.read(9)
@@ -78,7 +85,9 @@ class Container:
             raise BadModel("the file is empty: it holds no model.")
         length = int.from_bytes(beginning[:8], "little")
         if len(beginning) < 9 or beginning[8:] != b"{" or length < 2:
-            raise NotAModel(f"this is not a model of pegasos: {_kind_of(beginning + self._file.read(500))}.")
+            raise NotAModel(
+                f"this is not a model of pegasos: {_kind_of(beginning + self._file.read(500))}."
+            )
         if length > MOST_HEADER_BYTES or 8 + length > size:
             raise NotAModel(
                 f"the header claims {length:,} bytes, in a file of {size:,}: the file is cut off, damaged or not a model "
@@ -96,10 +105,14 @@ class Container:
             raise BadModel(f"the array {short(name)} is missing: the file is damaged.")
         dtype, shape, begin = self._entries.pop(name)
         if dtype not in dtypes:
-            raise BadModel(f"the array {short(name)} has the dtype {dtype} instead of {' or '.join(dtypes)}.")
+            raise BadModel(
+                f"the array {short(name)} has the dtype {dtype} instead of {' or '.join(dtypes)}."
+            )
         if shapes and not any(_fits(shape, wanted) for wanted in shapes):
             wanted = " or ".join(str(each).replace("None", "any") for each in shapes)
-            raise BadModel(f"the array {short(name)} has the shape {shape} instead of {wanted}: the file is damaged.")
+            raise BadModel(
+                f"the array {short(name)} has the shape {shape} instead of {wanted}: the file is damaged."
+            )
         logical = dtype == "BOOL"  # bytes other than 0 and 1 are not valid booleans
         array = np.empty(shape, dtype=np.uint8 if logical else DTYPES[dtype])
         view: Any = memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
@@ -111,23 +124,33 @@ class Container:
     def check_all_read(self) -> None:
         """Each array belongs to some part of the model."""
         if self._entries:
-            raise BadModel(f"the file holds arrays that no part of the model asks for: {short(sorted(self._entries))}.")
+            raise BadModel(
+                f"the file holds arrays that no part of the model asks for: {short(sorted(self._entries))}."
+            )
 
 
 def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
-    return len(shape) == len(wanted) and all(want in (None, have) for want, have in zip(wanted, shape, strict=True))
+    return len(shape) == len(wanted) and all(
+        want in (None, have) for want, have in zip(wanted, shape, strict=True)
+    )
 
 
-def _checked_entries(header: dict[str, Any], begin: int, size: int) -> dict[str, tuple[str, tuple[int, ...], int]]:
+def _checked_entries(
+    header: dict[str, Any], begin: int, size: int
+) -> dict[str, tuple[str, tuple[int, ...], int]]:
     """Dtype, shape and place of each array; they must fill the rest of the file in the header's order, without gap or overlap."""
     if len(header) > MOST_ARRAYS:
-        raise BadModel(f"the file claims {len(header):,} arrays; a model has at most {MOST_ARRAYS:,}.")
+        raise BadModel(
+            f"the file claims {len(header):,} arrays; a model has at most {MOST_ARRAYS:,}."
+        )
     entries, place = {}, 0
     for name, described in header.items():
         dtype: Any = described.get("dtype") if isinstance(described, dict) else None
         shape: Any = described.get("shape") if isinstance(described, dict) else None
         if not isinstance(dtype, str) or dtype not in DTYPES or not _is_shape(shape):
-            raise BadModel(f"the array {short(name)} has a dtype or a shape that no array of a model has: {short(described)}.")
+            raise BadModel(
+                f"the array {short(name)} has a dtype or a shape that no array of a model has: {short(described)}."
+            )
         end = place + math.prod(shape) * DTYPES[dtype].itemsize
         if described != {"dtype": dtype, "shape": shape, "data_offsets": [place, end]}:
             raise BadModel(
@@ -137,7 +160,9 @@ def _checked_entries(header: dict[str, Any], begin: int, size: int) -> dict[str,
         entries[name] = (dtype, tuple(shape), begin + place)
         place = end
     if begin + place != size:
-        raise BadModel(f"the arrays should fill {place:,} bytes, but the file has {size - begin:,}: it is cut off or damaged.")
+        raise BadModel(
+            f"the arrays should fill {place:,} bytes, but the file has {size - begin:,}: it is cut off or damaged."
+        )
     return entries
 
 
@@ -153,13 +178,21 @@ def _kind_of(beginning: bytes) -> str:
 
 
 def _is_shape(shape: Any) -> bool:
-    if not isinstance(shape, list) or len(shape) > MOST_DIMENSIONS or not all(type(side) is int and side >= 0 for side in shape):
+    if (
+        not isinstance(shape, list)
+        or len(shape) > MOST_DIMENSIONS
+        or not all(type(side) is int and side >= 0 for side in shape)
+    ):
         return False
-    return math.prod(side or 1 for side in shape) < 2**58  # NumPy counts the other sides of an empty array, too
+    return (
+        math.prod(side or 1 for side in shape) < 2**58
+    )  # NumPy counts the other sides of an empty array, too
 
 
 def begins_like_model(path: str | os.PathLike[str]) -> bool:
     """Whether a file begins as a model does: with the length of its header, then the header's JSON."""
     with open(path, "rb") as file:
         beginning = file.read(9)
-    return beginning[8:] == b"{" and 2 <= int.from_bytes(beginning[:8], "little") <= MOST_HEADER_BYTES
+    return (
+        beginning[8:] == b"{" and 2 <= int.from_bytes(beginning[:8], "little") <= MOST_HEADER_BYTES
+    )

@@ -44,12 +44,19 @@ class Learner(Part):
     @property
     def numbers(self) -> dict[str, Check]:
         """The single numbers that are kept, with what each may be."""
-        return _NUMBERS | dict.fromkeys(self.cls.declaration.fitted_numbers, checks.of_type(int, float))
+        return _NUMBERS | dict.fromkeys(
+            self.cls.declaration.fitted_numbers, checks.of_type(int, float)
+        )
 
     def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
         what, linear = draft.place.words, "kernel_" not in vars(estimator)
-        state = {name: encode(getattr(estimator, name, None), f"{what}: {name}") for name in self.numbers}
-        state |= {"classes": _encoded_classes(estimator.classes_, what), "plan": asdict(estimator.plan_)}
+        state = {
+            name: encode(getattr(estimator, name, None), f"{what}: {name}") for name in self.numbers
+        }
+        state |= {
+            "classes": _encoded_classes(estimator.classes_, what),
+            "plan": asdict(estimator.plan_),
+        }
         vectors = ["intercept_", "coef_"] if linear else ["intercept_", "dual_coef_", "support_"]
         stages = ["_stage_vectors", "_stage_bias"] if estimator.checkpoints_ else []
         for name in (*vectors, *stages, *self.cls.declaration.fitted_arrays):
@@ -60,7 +67,9 @@ class Learner(Part):
             state["threshold"] = encode(float(estimator.threshold_), f"{what}: threshold_")
         if estimator.calibration_ is not None:
             state["calibration"] = estimator.calibration_.kind
-            state["calibration_power"] = encode(float(estimator.calibration_.power), f"{what}: calibration_")
+            state["calibration_power"] = encode(
+                float(estimator.calibration_.power), f"{what}: calibration_"
+            )
             for place, column in enumerate(estimator.calibration_.columns):
                 draft.keep(f"calibration_{place}", column)
         if not linear:
@@ -90,14 +99,18 @@ class Learner(Part):
         length = node.inputs if estimator.kernel is None else len(estimator.support_)
         shape = (len(estimator.checkpoints_), columns, length)
         estimator._stage_vectors, estimator._stage_bias = (
-            node.array(name, FLOATS, sides) if shape[0] else np.empty(sides, dtype=estimator.intercept_.dtype)
+            node.array(name, FLOATS, sides)
+            if shape[0]
+            else np.empty(sides, dtype=estimator.intercept_.dtype)
             for name, sides in (("_stage_vectors", shape), ("_stage_bias", shape[:2]))
         )
         for name in self.cls.declaration.fitted_arrays:
             setattr(estimator, name, node.array(name, NUMBERS, finite=False))
         if (course := self.cls.declaration.fitted_course) is not None:
             known = f"{node.place.path}/{course}" in node.file
-            setattr(estimator, course, node.array(course, ("F64",), (None, 3)) if known else no_course())
+            setattr(
+                estimator, course, node.array(course, ("F64",), (None, 3)) if known else no_course()
+            )
         if "threshold" in node.state:
             if columns > 1:
                 raise node.bad("it has a threshold, which only two classes have")
@@ -118,7 +131,13 @@ def _calibration(node: Node, columns: int) -> Calibration:
         if (np.diff(part[:, 0]) <= 0).any() or (np.diff(p) < 0).any() or p.min() < 0 or p.max() > 1:
             raise node.bad("the knots of its calibration are not in order, or are no probabilities")
     least, most = POWERS
-    return Calibration(kind, parts, node.take("calibration_power", lambda value: checks.number(value) and least <= value <= most))
+    return Calibration(
+        kind,
+        parts,
+        node.take(
+            "calibration_power", lambda value: checks.number(value) and least <= value <= most
+        ),
+    )
 
 
 def _encoded_classes(classes: Array, what: str) -> dict[str, Any]:
@@ -126,30 +145,42 @@ def _encoded_classes(classes: Array, what: str) -> dict[str, Any]:
     if classes.dtype == object and all(isinstance(label, str) for label in classes):
         classes = strings(list(classes), f"{what}: classes_")
     if classes.dtype == object:
-        raise BadModel(f"{what} has classes of mixed kinds ({classes!r}); a model file holds numbers, booleans or text.")
+        raise BadModel(
+            f"{what} has classes of mixed kinds ({classes!r}); a model file holds numbers, booleans or text."
+        )
     return encode_labels(classes, f"{what}: classes_")
 
 
 def _checked_classes(node: Node) -> Array:
     classes = decode_labels(node.state.pop("classes", None), f"{node.place.words}: classes")
-    if classes.dtype == object or len(classes) < 2 or not (classes[:-1] < classes[1:]).all():  # nan is below nothing
-        raise node.bad("it has fewer than two classes, or they are of mixed kinds, not finite or not in order")
+    if (
+        classes.dtype == object or len(classes) < 2 or not (classes[:-1] < classes[1:]).all()
+    ):  # nan is below nothing
+        raise node.bad(
+            "it has fewer than two classes, or they are of mixed kinds, not finite or not in order"
+        )
     return classes
 
 
 def _checked_plan(node: Node) -> Plan:
     plan = node.state.pop("plan", None)
-    if not isinstance(plan, dict) or {name: type(value) for name, value in plan.items()} != get_type_hints(Plan):
+    if not isinstance(plan, dict) or {
+        name: type(value) for name, value in plan.items()
+    } != get_type_hints(Plan):
         raise node.bad("the description of the plan is missing or damaged")
     return Plan(**plan)
 
 
 def checked_kernel(node: Node, setting: Any) -> Kernel | str:
     """The kernel with its numbers; it must be of the kind that the settings name."""
-    kernel: Kernel | str = node.take("kernel", either(one_of(PRECOMPUTED), lambda value: isinstance(value, Kernel)))
+    kernel: Kernel | str = node.take(
+        "kernel", either(one_of(PRECOMPUTED), lambda value: isinstance(value, Kernel))
+    )
     named = setting if is_precomputed(setting) else as_kernel(setting)
     if type(kernel) is not type(named) or (isinstance(kernel, Kernel) and kernel.relative):
-        raise node.bad("kernel_ is not the kernel that the settings name, or one of its numbers is missing")
+        raise node.bad(
+            "kernel_ is not the kernel that the settings name, or one of its numbers is missing"
+        )
     return kernel
 
 
@@ -158,14 +189,22 @@ def _support(node: Node, estimator: Any, columns: int) -> dict[str, Any]:
     support = node.array("support_", ("I64",), (None,))
     length, m, inputs = len(support), estimator._m, node.inputs
     if length and (support[0] < 0 or support[-1] >= m or not (support[:-1] < support[1:]).all()):
-        raise node.bad("the numbers of its support vectors are not in order, or beyond its training rows")
+        raise node.bad(
+            "the numbers of its support vectors are not in order, or beyond its training rows"
+        )
     dual = node.array("dual_coef_", FLOATS, (columns, length))
     kind = "F64" if dual.dtype == np.float64 else "F32"
     if estimator.kernel_ == PRECOMPUTED and m != inputs:
-        raise node.bad(f"a precomputed kernel takes as many columns as there were training rows, not {inputs} for {m}")
+        raise node.bad(
+            f"a precomputed kernel takes as many columns as there were training rows, not {inputs} for {m}"
+        )
     dense = 0 if estimator.kernel_ == PRECOMPUTED else length
     rows = read_rows(node, "support", "support_vectors_", kind, dense, length)
-    return {"support_": support.astype(np.intp, copy=False), "dual_coef_": dual, "support_vectors_": rows}
+    return {
+        "support_": support.astype(np.intp, copy=False),
+        "dual_coef_": dual,
+        "support_vectors_": rows,
+    }
 
 
 def keep_rows(draft: Draft, name: str, rows: Any) -> str:
@@ -187,16 +226,25 @@ def read_rows(node: Node, form_name: str, name: str, kind: str, dense: int, leng
     indices = node.array(f"{name}.indices", WHOLES, data.shape)
     indptr = node.array(f"{name}.indptr", WHOLES, (length + 1,))
     # SciPy's compiled code believes these numbers: one that is wrong would read beyond the arrays.
-    if indptr[0] != 0 or indptr[-1] != len(data) or (indptr[:-1] > indptr[1:]).any() or indptr.dtype != indices.dtype:
+    if (
+        indptr[0] != 0
+        or indptr[-1] != len(data)
+        or (indptr[:-1] > indptr[1:]).any()
+        or indptr.dtype != indices.dtype
+    ):
         raise node.bad(f"the rows of its sparse {name.strip('_').replace('_', ' ')} are damaged")
     if len(indices) and (indices.min() < 0 or indices.max() >= inputs):
-        raise node.bad(f"its sparse {name.strip('_').replace('_', ' ')} have columns beyond their width")
+        raise node.bad(
+            f"its sparse {name.strip('_').replace('_', ' ')} have columns beyond their width"
+        )
     return _SPARSE[form]((data, indices, indptr), shape=(length, inputs))
 
 
 #: The settings that `check_parameters` leaves to others; the rest may be any number or word until it has its say.
 _SETTINGS: dict[str, Check] = {
-    "kernel": either(nothing, lambda value: isinstance(value, Kernel), one_of(PRECOMPUTED, *KERNELS, *ALIASES)),
+    "kernel": either(
+        nothing, lambda value: isinstance(value, Kernel), one_of(PRECOMPUTED, *KERNELS, *ALIASES)
+    ),
     "fit_intercept": either(checks.flag, one_of("auto", "augment", "free")),
     "class_weight": either(nothing, one_of("balanced"), checks.weights(scalar)),
     "checkpoints": either(nothing, checks.list_of(count)),
@@ -214,4 +262,10 @@ _NUMBERS: dict[str, Check] = {
 
 for _declaration in DECLARATIONS:
     _cls = learner_class(_declaration)
-    register(Learner(_cls, {name: _SETTINGS.get(name, scalar) for name in _cls._get_param_names()}, most_features=MOST_FEATURES))
+    register(
+        Learner(
+            _cls,
+            {name: _SETTINGS.get(name, scalar) for name in _cls._get_param_names()},
+            most_features=MOST_FEATURES,
+        )
+    )

@@ -64,7 +64,13 @@ class Model:
         return np.asarray(self.estimator.classes_)
 
 
-def save(estimator: Any, path: str | os.PathLike[str], *, card: dict[str, Any] | None = None, rows: Array | None = None) -> None:
+def save(
+    estimator: Any,
+    path: str | os.PathLike[str],
+    *,
+    card: dict[str, Any] | None = None,
+    rows: Array | None = None,
+) -> None:
     """Write a fitted learner, or a pipeline that ends with one, to a file; of a search its best estimator.
 
     `card` is a dict of JSON values that is kept as it is; `rows` are 64-bit hashes of rows (uint64), kept sorted.
@@ -83,18 +89,29 @@ def save(estimator: Any, path: str | os.PathLike[str], *, card: dict[str, Any] |
     if rows is not None:
         rows = np.asarray(rows)
         if rows.dtype != np.uint64 or rows.ndim != 1:
-            raise BadModel(f"rows must be a one-dimensional array of uint64, got {rows.ndim}-D {rows.dtype}.")
+            raise BadModel(
+                f"rows must be a one-dimensional array of uint64, got {rows.ndim}-D {rows.dtype}."
+            )
         draft.arrays[_ROWS] = np.sort(rows)
-    head = strictjson.write({"format": FORMAT, "versions": _versions(), "model": tree, "card": plain_card})
-    if 2 * len(head) > MOST_HEADER_BYTES and len(strictjson.write(head)) > MOST_HEADER_BYTES - 2**20:
-        raise BadModel("the names, categories and the card together are too large for a model file (16 MB of text).")
+    head = strictjson.write(
+        {"format": FORMAT, "versions": _versions(), "model": tree, "card": plain_card}
+    )
+    if (
+        2 * len(head) > MOST_HEADER_BYTES
+        and len(strictjson.write(head)) > MOST_HEADER_BYTES - 2**20
+    ):
+        raise BadModel(
+            "the names, categories and the card together are too large for a model file (16 MB of text)."
+        )
     content = safetensors.numpy.save(draft.arrays, metadata={KEY: head})
     with replacing(path) as unfinished:
         unfinished.write_bytes(content)
         try:  # a file that nobody could open must not take the place of one that can be
             _read(unfinished, max(len(content), 2**30))
         except BadModel as error:
-            raise BadModel(f"the model is not saved, since it could not be read again: {error}") from error
+            raise BadModel(
+                f"the model is not saved, since it could not be read again: {error}"
+            ) from error
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -125,7 +142,14 @@ def _read(path: str | os.PathLike[str], limit: int) -> Model:
             built = build(head["model"], Place(), file, None)
         except BadModel:
             raise
-        except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, MemoryError) as error:
+        except (
+            ValueError,
+            TypeError,
+            ArithmeticError,
+            LookupError,
+            AttributeError,
+            MemoryError,
+        ) as error:
             raise BadModel(
                 f"its parts cannot be put together ({type(error).__name__}: {short(str(error))}). The file is damaged, or "
                 f"scikit-learn {version('scikit-learn')} differs too much from {short(head['versions'].get('scikit-learn'))}, "
@@ -137,21 +161,37 @@ def _read(path: str | os.PathLike[str], limit: int) -> Model:
         file.check_all_read()
     if rows is not None and (rows[:-1] > rows[1:]).any():
         raise BadModel("its rows are not sorted: the file is damaged.")
-    return Model(built.estimator, built.inputs, head["card"], rows, head["format"], head["versions"])
+    return Model(
+        built.estimator, built.inputs, head["card"], rows, head["format"], head["versions"]
+    )
 
 
 def _checked_head(head: Any) -> dict[str, Any]:
     """Our own header: the format comes first, since it decides what else there is."""
     if not isinstance(head, dict) or type(head.get("format")) is not int:
-        raise BadModel("its header has no format: the file is damaged or was not written by pegasos.")
+        raise BadModel(
+            "its header has no format: the file is damaged or was not written by pegasos."
+        )
     if head["format"] != FORMAT:
         newer = head["format"] > FORMAT
-        which, remedy = ("a newer", "upgrade pegasos") if newer else ("an older", "fit the model again and save it")
-        raise BadModel(f"the file was written by {which} pegasos (format {head['format']}; this one reads {FORMAT}): {remedy}.")
+        which, remedy = (
+            ("a newer", "upgrade pegasos")
+            if newer
+            else ("an older", "fit the model again and save it")
+        )
+        raise BadModel(
+            f"the file was written by {which} pegasos (format {head['format']}; this one reads {FORMAT}): {remedy}."
+        )
     if set(head) != {"format", "versions", "model", "card"}:
-        raise BadModel(f"its header holds {short(sorted(head))}: the file is damaged or was not written by pegasos.")
+        raise BadModel(
+            f"its header holds {short(sorted(head))}: the file is damaged or was not written by pegasos."
+        )
     card, versions = head["card"], head["versions"]
-    if not isinstance(card, dict) or not isinstance(versions, dict) or not all(map(text, versions.values())):
+    if (
+        not isinstance(card, dict)
+        or not isinstance(versions, dict)
+        or not all(map(text, versions.values()))
+    ):
         raise BadModel("its card or its versions are missing or damaged.")
     return head
 
@@ -169,7 +209,9 @@ def _described(estimator: Any, draft: Draft) -> dict[str, Any]:
         check_is_fitted(estimator)
         return describe(estimator, draft)
     except NotFittedError:
-        raise BadModel(f"this {type(estimator).__name__} is not fitted yet: there is nothing to save. Call fit first.") from None
+        raise BadModel(
+            f"this {type(estimator).__name__} is not fitted yet: there is nothing to save. Call fit first."
+        ) from None
 
 
 def _found(estimator: Any) -> Any:
@@ -181,10 +223,14 @@ def _found(estimator: Any) -> Any:
         raise BadModel(f"{estimator.__name__} is a class; save a fitted estimator.")
     if isinstance(estimator, BaseSearchCV):
         if "best_estimator_" not in vars(estimator):
-            raise BadModel(f"this {kind} has no best estimator to save: fit it first, with refit=True.")
+            raise BadModel(
+                f"this {kind} has no best estimator to save: fit it first, with refit=True."
+            )
         estimator = estimator.best_estimator_
     if not isinstance(estimator, BaseEstimator):
-        raise BadModel(f"{short(estimator)} is a {kind}, not an estimator; save a fitted learner or pipeline.")
+        raise BadModel(
+            f"{short(estimator)} is a {kind}, not an estimator; save a fitted learner or pipeline."
+        )
     return estimator
 
 

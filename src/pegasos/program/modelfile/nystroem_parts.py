@@ -37,7 +37,9 @@ class Landmarks(Part):
         weights = node.array("weights_", ("F64",), (None, None))
         landmarks, features = weights.shape
         if not 1 <= features <= landmarks <= estimator.landmarks:
-            raise node.bad(f"{features} features of {landmarks} landmarks are not possible with landmarks={estimator.landmarks}")
+            raise node.bad(
+                f"{features} features of {landmarks} landmarks are not possible with landmarks={estimator.landmarks}"
+            )
         values = node.array("eigenvalues_", ("F64",), (features,))
         if not (values > 0).all() or (values[:-1] < values[1:]).any():
             raise node.bad("its eigenvalues are not above 0, or not in order")

@@ -42,7 +42,10 @@ def _standard(scaler: Any) -> Iterator[str]:
 
 
 def _minmax(scaler: Any) -> Iterator[str]:
-    if any(getattr(scaler, name) is None for name in ("min_", "scale_", "data_min_", "data_max_", "data_range_")):
+    if any(
+        getattr(scaler, name) is None
+        for name in ("min_", "scale_", "data_min_", "data_max_", "data_range_")
+    ):
         yield "some of its numbers are missing"
         return
     low, high = scaler.feature_range
@@ -58,14 +61,22 @@ def _minmax(scaler: Any) -> Iterator[str]:
 
 
 def _maxabs(scaler: Any) -> Iterator[str]:
-    if scaler.scale_ is None or scaler.max_abs_ is None or not _agrees(scaler.scale_, scaler.max_abs_, one=True):
+    if (
+        scaler.scale_ is None
+        or scaler.max_abs_ is None
+        or not _agrees(scaler.scale_, scaler.max_abs_, one=True)
+    ):
         yield "its scales are not the largest numbers of its columns"
     yield from _spread(scaler)
 
 
 def _spread(scaler: Any) -> Iterator[str]:
     scale = scaler.scale_
-    smallest = 0.0 if isinstance(scaler, preprocessing.StandardScaler | preprocessing.MinMaxScaler) else _SMALLEST_SPREAD
+    smallest = (
+        0.0
+        if isinstance(scaler, preprocessing.StandardScaler | preprocessing.MinMaxScaler)
+        else _SMALLEST_SPREAD
+    )
     if scale is not None and not (scale > smallest)[~np.isnan(scale)].all():
         yield "a scale is zero, negative or too small"
     columns = scaler.n_features_in_
@@ -87,7 +98,9 @@ def _learner(learner: Any) -> Iterator[str]:
     stages, reach = learner._stage_vectors, learner._reach
     if hasattr(learner, "coef_"):
         largest = np.sqrt(reach or 0.0)
-        sizes = [np.sqrt(np.square(each.astype(np.float64)).sum(axis=-1)) for each in (vectors, stages)]
+        sizes = [
+            np.sqrt(np.square(each.astype(np.float64)).sum(axis=-1)) for each in (vectors, stages)
+        ]
     else:
         support = squared_norms(learner.support_vectors_).max(initial=0)
         if reach is not None and not support <= (1 + _AGREE) * reach:
@@ -115,7 +128,10 @@ def _largest_value(kernel: Kernel, reach: float, dtype: Any) -> float:
 
 def _kernel_fault(kernel: Kernel, reach: float, dtype: Any) -> str | None:
     """Values at both ends of the range must be numbers of the dtype."""
-    values = np.array([-reach, 0.0, reach] if kernel.measure == "inner" else [0.0, 1.0, np.finfo(dtype).max], dtype=dtype)
+    values = np.array(
+        [-reach, 0.0, reach] if kernel.measure == "inner" else [0.0, 1.0, np.finfo(dtype).max],
+        dtype=dtype,
+    )
     kernel.transform(values)
     if np.isfinite(values).all():
         return None

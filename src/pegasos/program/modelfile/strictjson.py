@@ -19,15 +19,27 @@ def parse(text: bytes, what: str, memory: int) -> Any:
     """The value that a text in UTF-8 holds; `what` names the text in messages, `memory` is how many bytes the value may take."""
     most_values = min(_MOST_VALUES, memory // _BYTES_A_VALUE)
     if sum(map(text.count, (b",", b":", b"[", b"{"))) > most_values:
-        raise BadModel(f"{what} holds more than {most_values:,} values: this is not a model, or the memory limit is too low.")
+        raise BadModel(
+            f"{what} holds more than {most_values:,} values: this is not a model, or the memory limit is too low."
+        )
     try:
-        numbers: Any = {"parse_constant": _finite_float, "parse_int": _moderate_int, "parse_float": _finite_float}
+        numbers: Any = {
+            "parse_constant": _finite_float,
+            "parse_int": _moderate_int,
+            "parse_float": _finite_float,
+        }
         value = json.loads(text.decode("utf-8"), object_pairs_hook=_once, **numbers)
-        json.dumps(value, ensure_ascii=False).encode("utf-8")  # half of a surrogate pair could be neither printed nor written
+        json.dumps(value, ensure_ascii=False).encode(
+            "utf-8"
+        )  # half of a surrogate pair could be neither printed nor written
     except RecursionError:
-        raise BadModel(f"{what} is nested too deeply: the file is damaged or was not written by pegasos.") from None
+        raise BadModel(
+            f"{what} is nested too deeply: the file is damaged or was not written by pegasos."
+        ) from None
     except ValueError as error:  # bad UTF-8, too
-        raise BadModel(f"{what} is not JSON ({short(str(error))}): the file is damaged or was not written by pegasos.") from None
+        raise BadModel(
+            f"{what} is not JSON ({short(str(error))}): the file is damaged or was not written by pegasos."
+        ) from None
     return value
 
 
@@ -45,7 +57,10 @@ def plain(value: Any, what: str, depth: int = 0) -> Any:
     if isinstance(value, dict):
         if wrong := [key for key in value if not isinstance(key, str)]:
             raise BadModel(f"{what} has the key {wrong[0]!r}; keys must be text.")
-        return {scalar(key, f"a key of {what}"): plain(item, f"{what}[{key!r}]", depth + 1) for key, item in value.items()}
+        return {
+            scalar(key, f"a key of {what}"): plain(item, f"{what}[{key!r}]", depth + 1)
+            for key, item in value.items()
+        }
     value = scalar(value, what)
     if isinstance(value, float) and not math.isfinite(value):
         raise BadModel(f"{what} is {value}, which JSON cannot hold; write None instead.")
@@ -69,7 +84,9 @@ def scalar(value: Any, what: str) -> bool | int | float | str | None:
     if isinstance(value, int | float):
         return int(value) if isinstance(value, int) else float(value)
     kind = type(value).__name__
-    raise BadModel(f"{what} is {short(value)} ({kind}). A model file holds numbers, text and lists, and nothing that runs.")
+    raise BadModel(
+        f"{what} is {short(value)} ({kind}). A model file holds numbers, text and lists, and nothing that runs."
+    )
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

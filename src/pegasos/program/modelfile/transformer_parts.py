@@ -11,7 +11,16 @@ from sklearn.impute import SimpleImputer
 
 from pegasos.program.errors import BadModel
 from pegasos.program.modelfile import checks
-from pegasos.program.modelfile.checks import Check, either, flag, list_of, nothing, number, one_of, scalar
+from pegasos.program.modelfile.checks import (
+    Check,
+    either,
+    flag,
+    list_of,
+    nothing,
+    number,
+    one_of,
+    scalar,
+)
 from pegasos.program.modelfile.container import NUMBERS
 from pegasos.program.modelfile.tree import MOST_CELLS, SEEN, Built, Draft, Node, Part, register
 from pegasos.program.modelfile.values import NUMBERS as DTYPES
@@ -29,8 +38,12 @@ class Products(Part):
     def build(self, node: Node, width: int | None) -> Built:
         degree = node.params.get("degree", 2)
         lowest, highest = degree if isinstance(degree, tuple | list) else (0, degree)
-        if lowest > highest or not possible_products(node.inputs, highest, node.params.get("interaction_only", False)):
-            raise node.bad(f"degree={degree} for {node.inputs} features makes no table that could be computed")
+        if lowest > highest or not possible_products(
+            node.inputs, highest, node.params.get("interaction_only", False)
+        ):
+            raise node.bad(
+                f"degree={degree} for {node.inputs} features makes no table that could be computed"
+            )
         estimator = self.cls(**node.params).fit(np.zeros((1, node.inputs)))
         return Built(estimator, node.inputs, int(estimator.n_output_features_))
 
@@ -38,13 +51,19 @@ class Products(Part):
 def possible_products(n_features: int, degree: int, interaction_only: bool) -> bool:
     """Whether all products of so many features up to a degree are few enough, found without computing huge numbers.
 
-    >>> possible_products(16, 16, True), possible_products(16, 16, False), possible_products(10**6, 10**9, True)
+    >>> (
+    ...     possible_products(16, 16, True),
+    ...     possible_products(16, 16, False),
+    ...     possible_products(10**6, 10**9, True),
+    ... )
     (True, False, False)
     """
     if interaction_only and n_features <= 24:
         return True  # at most 2**24 subsets
     degree = min(degree, n_features) if interaction_only else degree
-    return min(n_features, degree) <= 24 and math.comb(n_features + degree, degree) <= _MOST_PRODUCTS
+    return (
+        min(n_features, degree) <= 24 and math.comb(n_features + degree, degree) <= _MOST_PRODUCTS
+    )
 
 
 class Imputer(Part):
@@ -54,8 +73,14 @@ class Imputer(Part):
         fills = estimator.statistics_
         table = getattr(estimator, "_fit_dtype", fills.dtype)
         if table.kind != "O" and table.name not in DTYPES:
-            raise BadModel(f"{draft.place.words} was fitted to a table of dtype {table}, which a model file cannot hold.")
-        indicator = [int(column) for column in estimator.indicator_.features_] if estimator.add_indicator else []
+            raise BadModel(
+                f"{draft.place.words} was fitted to a table of dtype {table}, which a model file cannot hold."
+            )
+        indicator = (
+            [int(column) for column in estimator.indicator_.features_]
+            if estimator.add_indicator
+            else []
+        )
         state = {"table": "object" if table.kind == "O" else table.name, "indicator": indicator}
         if fills.dtype == object:
             return {**state, "fills": encode_labels(fills, f"{draft.place.words}: statistics_")}
@@ -96,7 +121,11 @@ class Imputer(Part):
                 written = fills[kept].astype(kind)
         except (ValueError, TypeError, OverflowError):
             raise node.bad(f"a fill does not fit into a table of {kind}") from None
-        if not all(math.isfinite(fill) for fill in [*fills[kept].tolist(), *written.tolist()] if isinstance(fill, int | float)):
+        if not all(
+            math.isfinite(fill)
+            for fill in [*fills[kept].tolist(), *written.tolist()]
+            if isinstance(fill, int | float)
+        ):
             raise node.bad("a fill is not finite")
         return np.flatnonzero(~kept).tolist()
 
@@ -113,7 +142,9 @@ class Encoder(Part):
 
     def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
         what = f"{draft.place.words}: the categories of column"
-        categories = [encode_labels(one, f"{what} {index}") for index, one in enumerate(estimator.categories_)]
+        categories = [
+            encode_labels(one, f"{what} {index}") for index, one in enumerate(estimator.categories_)
+        ]
         return {"categories": categories, "given": not isinstance(estimator.categories, str)}
 
     def build(self, node: Node, width: int | None) -> Built:
@@ -137,12 +168,25 @@ def _flags(names: str, **others: Check) -> dict[str, Check]:
 
 _PAIR = list_of(number, 2)
 _DTYPE = one_of(np.float64, np.float32, np.int64, np.int32)
-_CATEGORIES: dict[str, Check] = {"dtype": _DTYPE, "min_frequency": nothing, "max_categories": nothing}
+_CATEGORIES: dict[str, Check] = {
+    "dtype": _DTYPE,
+    "min_frequency": nothing,
+    "max_categories": nothing,
+}
 _MINMAX = ("min_", "scale_", "data_min_", "data_max_", "data_range_", SEEN)
 _ROBUST = _flags("with_centering with_scaling copy unit_variance", quantile_range=_PAIR)
-_PRODUCTS = _flags("interaction_only include_bias", degree=either(checks.count, list_of(checks.count, 2)), order=one_of("C", "F"))
+_PRODUCTS = _flags(
+    "interaction_only include_bias",
+    degree=either(checks.count, list_of(checks.count, 2)),
+    order=one_of("C", "F"),
+)
 _STRATEGY = one_of("mean", "median", "most_frequent", "constant")
-_IMPUTER = _flags("copy add_indicator keep_empty_features", missing_values=scalar, strategy=_STRATEGY, fill_value=scalar)
+_IMPUTER = _flags(
+    "copy add_indicator keep_empty_features",
+    missing_values=scalar,
+    strategy=_STRATEGY,
+    fill_value=scalar,
+)
 _ONE_HOT = _CATEGORIES | {
     "drop": either(nothing, one_of("first", "if_binary"), list_of(scalar)),
     "sparse_output": flag,
@@ -153,7 +197,11 @@ _ORDINAL = dict.fromkeys(("unknown_value", "encoded_missing_value"), scalar)
 _ORDINAL |= _CATEGORIES | {"handle_unknown": one_of("error", "use_encoded_value")}
 
 register(
-    Part(preprocessing.StandardScaler, _flags("copy with_mean with_std"), ("mean_", "var_", "scale_", SEEN)),
+    Part(
+        preprocessing.StandardScaler,
+        _flags("copy with_mean with_std"),
+        ("mean_", "var_", "scale_", SEEN),
+    ),
     Part(preprocessing.MinMaxScaler, _flags("copy clip", feature_range=_PAIR), _MINMAX),
     Part(preprocessing.MaxAbsScaler, _flags("copy clip"), ("scale_", "max_abs_", SEEN)),
     Part(preprocessing.RobustScaler, _ROBUST, ("center_", "scale_")),

@@ -41,7 +41,9 @@ class Place:
     def child(self, index: int, words: str) -> Place:
         """The place of a part within this one."""
         if self.depth >= _MOST_DEPTH:
-            raise BadModel(f"{words} is nested more than {_MOST_DEPTH} levels deep; a model file does not go that far.")
+            raise BadModel(
+                f"{words} is nested more than {_MOST_DEPTH} levels deep; a model file does not go that far."
+            )
         return Place(f"{self.path}/{index}", words, self.depth + 1)
 
 
@@ -56,7 +58,9 @@ class Draft:
         """Keep an array, in one of the few dtypes that files hold."""
         values = np.asarray(values, order="C")
         if values.dtype not in DTYPES.values():
-            raise BadModel(f"{self.place.words}: {name} has the dtype {values.dtype}, which a model file cannot hold.")
+            raise BadModel(
+                f"{self.place.words}: {name} has the dtype {values.dtype}, which a model file cannot hold."
+            )
         self.arrays[f"{self.place.path}/{name}"] = values
 
     def child(self, estimator: Any, index: int, words: str) -> dict[str, Any]:
@@ -92,7 +96,13 @@ class Node:
             raise self.bad(f"{name} is missing or is not a list")
         return value
 
-    def array(self, name: str, dtypes: tuple[str, ...], *shapes: tuple[int | None, ...], finite: bool = True) -> Array:
+    def array(
+        self,
+        name: str,
+        dtypes: tuple[str, ...],
+        *shapes: tuple[int | None, ...],
+        finite: bool = True,
+    ) -> Array:
         """An array of this part; see `Container.read`."""
         values = self.file.read(f"{self.place.path}/{name}", dtypes, *shapes)
         if finite and not np.isfinite(values).all():
@@ -104,7 +114,9 @@ class Node:
         return build(described, self.place.child(index, words), self.file, width)
 
     def bad(self, why: str) -> BadModel:
-        return BadModel(f"{self.place.words}: {why}. The file is damaged or was not written by pegasos.")
+        return BadModel(
+            f"{self.place.words}: {why}. The file is damaged or was not written by pegasos."
+        )
 
 
 @dataclass(frozen=True)
@@ -147,12 +159,16 @@ class Part:
                 values = values if values.ndim else values[()]
             elif f"{node.place.path}/{name}" in node.file:
                 values = node.array(name, FLOATS, (node.inputs,), finite=False)
-                empty = np.isnan(values) if empty is None else empty  # a column without any value has no numbers at all
+                empty = (
+                    np.isnan(values) if empty is None else empty
+                )  # a column without any value has no numbers at all
                 if not np.array_equal(np.isfinite(values), ~empty):
                     raise node.bad(f"{name} holds numbers that are not finite")
             setattr(estimator, name, values)
         with np.errstate(all="ignore"):
-            return Built(estimator, node.inputs, estimator.transform(np.zeros((1, node.inputs))).shape[1])
+            return Built(
+                estimator, node.inputs, estimator.transform(np.zeros((1, node.inputs))).shape[1]
+            )
 
 
 #: A name in a file means one of these, or nothing. The modules of parts put theirs in.
@@ -169,21 +185,32 @@ def describe(estimator: Any, draft: Draft) -> dict[str, Any]:
     name, words = type(estimator).__name__, draft.place.words
     part = PARTS.get(name)
     if part is None or type(estimator) is not part.cls:
-        raise BadModel(f"{words} is a {name}, which model files do not hold. They hold {', '.join(PARTS)}.")
+        raise BadModel(
+            f"{words} is a {name}, which model files do not hold. They hold {', '.join(PARTS)}."
+        )
     transform = getattr(estimator, "_sklearn_output_config", {}).get("transform", "default")
     if transform != "default":
-        raise BadModel(f"{words} has set_output(transform={transform!r}): set it to 'default', fit again, and save.")
+        raise BadModel(
+            f"{words} has set_output(transform={transform!r}): set it to 'default', fit again, and save."
+        )
     params = {}
     for key, parameter in signature(part.cls).parameters.items():
         value, what = getattr(estimator, key), f"{words}: {name}'s {key}"
         if key == "random_state" and not isinstance(value, int | np.integer | None):
-            value = getattr(estimator, "_seed", None)  # what was drawn from the generator gives the same model again
+            value = getattr(
+                estimator, "_seed", None
+            )  # what was drawn from the generator gives the same model again
         if key in part.settings:
             params[key] = encode(value, what)
             if not part.settings[key](decode(params[key], what)):
                 raise BadModel(f"{what}={short(value)} is not a setting that model files hold.")
-        elif key not in part.left_out and (type(value), value) != (type(parameter.default), parameter.default):
-            raise BadModel(f"{what}={short(value)} cannot be saved: a model file has no place for it.")
+        elif key not in part.left_out and (type(value), value) != (
+            type(parameter.default),
+            parameter.default,
+        ):
+            raise BadModel(
+                f"{what}={short(value)} cannot be saved: a model file has no place for it."
+            )
     state = part.describe(estimator, draft)
     if part.has_columns:
         state |= {"n_features": int(estimator.n_features_in_), "names": _names(estimator, words)}
@@ -193,25 +220,38 @@ def describe(estimator: Any, draft: Draft) -> dict[str, Any]:
 def build(described: Any, place: Place, file: Container, width: int | None) -> Built:
     """Check a node and all below it, and make the estimators; it gets `width` columns (None: it says itself how many)."""
     if not isinstance(described, dict) or set(described) != {"type", "params", "state"}:
-        raise BadModel(f"{place.words} is {short(described)} instead of type, params and state: the file is damaged.")
+        raise BadModel(
+            f"{place.words} is {short(described)} instead of type, params and state: the file is damaged."
+        )
     name, params, state = described["type"], described["params"], described["state"]
     if not isinstance(name, str) or name not in PARTS:
-        raise BadModel(f"{place.words} is of the unknown type {short(name)}. Known are {', '.join(PARTS)}.")
+        raise BadModel(
+            f"{place.words} is of the unknown type {short(name)}. Known are {', '.join(PARTS)}."
+        )
     if not isinstance(params, dict) or not isinstance(state, dict):
         raise BadModel(f"{place.words} has no params or no state: the file is damaged.")
     part = PARTS[name]
-    node, known = Node({}, dict(state), place, file, width or 0), part.settings.keys() & part.cls._get_param_names()
+    node, known = (
+        Node({}, dict(state), place, file, width or 0),
+        part.settings.keys() & part.cls._get_param_names(),
+    )
     for key, value in params.items():
         if key not in known:
-            raise BadModel(f"{place.words}: {name} has no setting {short(key)} in this version of pegasos and scikit-learn.")
+            raise BadModel(
+                f"{place.words}: {name} has no setting {short(key)} in this version of pegasos and scikit-learn."
+            )
         node.params[key] = decode(value, f"{place.words}: {name}'s {key}")
         if not part.settings[key](node.params[key]):
             raise BadModel(f"{place.words}: {name} cannot have {key}={short(node.params[key])}.")
     if part.has_columns:
-        node.inputs = node.take("n_features", lambda value: checks.count(value) and 1 <= value <= part.most_features)
+        node.inputs = node.take(
+            "n_features", lambda value: checks.count(value) and 1 <= value <= part.most_features
+        )
         if width not in (None, node.inputs):
             raise node.bad(f"it takes {node.inputs} features, but gets {width}")
-        node.names = node.take("names", checks.either(checks.nothing, checks.list_of(checks.text, node.inputs)))
+        node.names = node.take(
+            "names", checks.either(checks.nothing, checks.list_of(checks.text, node.inputs))
+        )
         if node.names is not None and len(set(node.names)) < node.inputs:
             raise node.bad("a column name occurs twice")
     built = part.build(node, width)
@@ -232,5 +272,7 @@ def _names(estimator: Any, words: str) -> list[str] | None:
         return None
     names = [encode(name, f"{words}: a column name") for name in estimator.feature_names_in_]
     if len(set(names)) < len(names):
-        raise BadModel(f"{words} was fitted to a table in which column names occur twice; give each its own name.")
+        raise BadModel(
+            f"{words} was fitted to a table in which column names occur twice; give each its own name."
+        )
     return names

@@ -16,7 +16,12 @@ Array = np.ndarray[Any, Any]
 
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 #: Dtypes by name: of classes, categories and encoded columns.
-NUMBERS = {kind.name: kind for kind in map(np.dtype, ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"))}
+NUMBERS = {
+    kind.name: kind
+    for kind in map(
+        np.dtype, ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
+    )
+}
 #: Bytes of one array of strings, which NumPy pads to the longest.
 _MOST_TEXT_BYTES = 2**24
 
@@ -32,10 +37,14 @@ def encode(value: Any, what: str) -> Any:
     if isinstance(value, Kernel):
         if KERNELS.get(value.name) is not type(value):
             known = ", ".join(KERNELS)
-            raise BadModel(f"{what}={short(value)} is a kernel of your own; model files hold {known}, and nothing that runs.")
+            raise BadModel(
+                f"{what}={short(value)} is a kernel of your own; model files hold {known}, and nothing that runs."
+            )
         params = {key: encode(item, f"{what}'s {key}") for key, item in value.get_params().items()}
         return {"kernel": value.name, "params": params}
-    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic | bool | int | float)):
+    if isinstance(value, np.dtype) or (
+        isinstance(value, type) and issubclass(value, np.generic | bool | int | float)
+    ):
         if np.dtype(value).name in NUMBERS:
             return {"dtype": np.dtype(value).name}
     value = strictjson.scalar(value, what)
@@ -62,19 +71,26 @@ def decode(value: Any, what: str, depth: int = 0) -> Any:
             items = decode(content, what, depth + 1)
             if kind == "tuple":
                 return tuple(items)
-            if all(isinstance(pair, list) and len(pair) == 2 and checks.scalar(pair[0]) for pair in items):
+            if all(
+                isinstance(pair, list) and len(pair) == 2 and checks.scalar(pair[0])
+                for pair in items
+            ):
                 return dict(items)
     raise BadModel(f"{what} is {short(value)}, which is not a setting: the file is damaged.")
 
 
 def _decode_kernel(name: Any, params: Any, what: str) -> Kernel:
     if not isinstance(name, str) or name not in KERNELS:
-        raise BadModel(f"{what} is the unknown kernel {short(name)}; known are {', '.join(KERNELS)}.")
+        raise BadModel(
+            f"{what} is the unknown kernel {short(name)}; known are {', '.join(KERNELS)}."
+        )
     try:
         kernel = KERNELS[name](**params)
         kernel.resolve(np.zeros((1, 1)))
     except (TypeError, ValueError, OverflowError) as error:
-        raise BadModel(f"{what}: the kernel {name} cannot have the parameters {short(params)} ({error!s:.200}).") from None
+        raise BadModel(
+            f"{what}: the kernel {name} cannot have the parameters {short(params)} ({error!s:.200})."
+        ) from None
     return kernel
 
 
@@ -82,17 +98,30 @@ def encode_labels(values: Array, what: str) -> dict[str, Any]:
     """Classes, categories or fills: numbers and strings by their dtype, mixtures (with None or nan) as objects."""
     kind = {"O": "object", "U": "str", "T": "str"}.get(values.dtype.kind, values.dtype.name)
     if kind not in ("object", "str", *NUMBERS):
-        raise BadModel(f"{what} has the dtype {values.dtype}, which a model file cannot hold; use numbers or text.")
-    return {"dtype": kind, "values": [encode(strictjson.scalar(item, what), what) for item in values]}
+        raise BadModel(
+            f"{what} has the dtype {values.dtype}, which a model file cannot hold; use numbers or text."
+        )
+    return {
+        "dtype": kind,
+        "values": [encode(strictjson.scalar(item, what), what) for item in values],
+    }
 
 
 def decode_labels(described: Any, what: str) -> Array:
     """The array that `encode_labels` wrote; numbers are strictly increasing (nan may be last)."""
-    if not isinstance(described, dict) or set(described) != {"dtype", "values"} or not isinstance(described["values"], list):
-        raise BadModel(f"{what} is {short(described)} instead of a dtype and values: the file is damaged.")
+    if (
+        not isinstance(described, dict)
+        or set(described) != {"dtype", "values"}
+        or not isinstance(described["values"], list)
+    ):
+        raise BadModel(
+            f"{what} is {short(described)} instead of a dtype and values: the file is damaged."
+        )
     kind, values = described["dtype"], decode(described["values"], what)
     if not all(map(checks.scalar, values)):
-        raise BadModel(f"{what} holds something that is neither a number nor text: the file is damaged.")
+        raise BadModel(
+            f"{what} holds something that is neither a number nor text: the file is damaged."
+        )
     if kind == "object":
         return objects(values)
     if kind == "str":
@@ -107,7 +136,9 @@ def decode_labels(described: Any, what: str) -> Array:
         unchanged = False
     if not unchanged:
         raise BadModel(f"{what} holds values that are not {kind}: the file is damaged.")
-    ordered = array[:-1] if kind.startswith("float") and array.size and np.isnan(array[-1]) else array
+    ordered = (
+        array[:-1] if kind.startswith("float") and array.size and np.isnan(array[-1]) else array
+    )
     if not (ordered[:-1] < ordered[1:]).all() or not np.isfinite(ordered).all():
         raise BadModel(f"{what} is not in increasing order: the file is damaged.")
     return array
@@ -116,7 +147,9 @@ def decode_labels(described: Any, what: str) -> Array:
 def strings(values: list[Any], what: str) -> Array:
     """An array of NumPy's strings; NumPy would cut zeros at their end, and pads all to the longest."""
     if not all(isinstance(item, str) and not item.endswith("\0") for item in values):
-        raise BadModel(f"{what} holds values that are not text, or text that ends with a zero character.")
+        raise BadModel(
+            f"{what} holds values that are not text, or text that ends with a zero character."
+        )
     if 4 * len(values) * max(map(len, values), default=0) > _MOST_TEXT_BYTES:
         raise BadModel(f"{what} holds text that is too long for a model file; use shorter names.")
     return np.array(values, dtype=str)

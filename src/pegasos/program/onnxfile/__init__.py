@@ -5,6 +5,8 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "onnx":
         raise
-    raise ModuleNotFoundError("ONNX files need the package onnx: pip install '.[onnx]' in a clone", name="onnx") from None
+    raise ModuleNotFoundError(
+        "ONNX files need the package onnx: pip install '.[onnx]' in a clone", name="onnx"
+    ) from None
 
 __all__ = ["Exported", "Input", "export_onnx"]

@@ -27,7 +27,9 @@ def _products(graph: Graph, learner: Any, rows: str) -> str:
         return graph.call("MatMul", rows, graph.numbers(np.ascontiguousarray(learner.coef_.T)))
     vectors = np.ascontiguousarray(learner.dual_coef_.T)
     if not len(learner.support_):  # nothing was learned but the intercept
-        return graph.call("MatMul", rows, graph.numbers(np.zeros((learner.n_features_in_, vectors.shape[1]))))
+        return graph.call(
+            "MatMul", rows, graph.numbers(np.zeros((learner.n_features_in_, vectors.shape[1])))
+        )
     if isinstance(learner.kernel_, str) and learner.kernel_ == PRECOMPUTED:
         return graph.call("MatMul", graph.columns(rows, learner.support_), graph.numbers(vectors))
     if isinstance(learner.kernel_, Linear):  # Σ a (x·z) = x·(Σ a z): as small as a linear predictor
@@ -40,7 +42,9 @@ def _products(graph: Graph, learner: Any, rows: str) -> str:
 def labels(graph: Graph, learner: Any, found: str) -> str:
     """The class of each row: the higher score, or of two classes whether the score is above the threshold."""
     if len(learner.classes_) == 2:
-        second = graph.call("Greater", single(graph, found), graph.numbers(float(learner.threshold_)))
+        second = graph.call(
+            "Greater", single(graph, found), graph.numbers(float(learner.threshold_))
+        )
         place = graph.call("Cast", second, to=TensorProto.INT64)
     else:
         place = graph.call("ArgMax", found, axis=1, keepdims=0)
@@ -54,9 +58,13 @@ def plain_classes(classes: Array) -> Array:
     if classes.dtype.kind == "f":
         return classes.astype(np.float64)
     if classes.dtype.kind == "u" and int(classes.max()) > np.iinfo(np.int64).max:
-        raise BadModel(f"the class {classes.max()} is larger than what ONNX files hold as a whole number: make the labels text.")
+        raise BadModel(
+            f"the class {classes.max()} is larger than what ONNX files hold as a whole number: make the labels text."
+        )
     if classes.dtype.kind not in "iu":
-        raise BadModel(f"classes of dtype {classes.dtype} have no form in ONNX: make them numbers or text.")
+        raise BadModel(
+            f"classes of dtype {classes.dtype} have no form in ONNX: make them numbers or text."
+        )
     return classes.astype(np.int64)
 
 
@@ -70,11 +78,15 @@ def probabilities(graph: Graph, learner: Any, found: str) -> str:
     if learner.calibration_ is not None:
         return _calibrated(graph, learner.calibration_, found)
     if len(learner.classes_) == 2:
-        return graph.joined([graph.call("Sigmoid", graph.call("Neg", found)), graph.call("Sigmoid", found)])
+        return graph.joined(
+            [graph.call("Sigmoid", graph.call("Neg", found)), graph.call("Sigmoid", found)]
+        )
     # log σ(s) = min(s, 0) - log(1 + exp(-|s|)): σ of all of a row's scores may be below the smallest number
     tail = graph.call("Exp", graph.call("Neg", graph.call("Abs", found)))
     logs = graph.call(
-        "Sub", graph.call("Min", found, graph.numbers(0.0)), graph.call("Log", graph.call("Add", tail, graph.numbers(1.0)))
+        "Sub",
+        graph.call("Min", found, graph.numbers(0.0)),
+        graph.call("Log", graph.call("Add", tail, graph.numbers(1.0))),
     )
     highest = graph.call("ReduceMax", logs, graph.wholes([1]), keepdims=1)
     return _normalized(graph, graph.call("Exp", graph.call("Sub", logs, highest)))
@@ -87,10 +99,17 @@ def _normalized(graph: Graph, each: str) -> str:
 def _calibrated(graph: Graph, calibration: Calibration, found: str) -> str:
     if calibration.kind == SIGMOID:
         slopes, offsets = np.array(calibration.columns).T
-        each = graph.call("Sigmoid", graph.call("Add", graph.call("Mul", found, graph.numbers(slopes)), graph.numbers(offsets)))
+        each = graph.call(
+            "Sigmoid",
+            graph.call(
+                "Add", graph.call("Mul", found, graph.numbers(slopes)), graph.numbers(offsets)
+            ),
+        )
     else:
         columns = enumerate(calibration.columns)
-        each = graph.joined([_interpolated(graph, graph.columns(found, [place]), knots) for place, knots in columns])
+        each = graph.joined(
+            [_interpolated(graph, graph.columns(found, [place]), knots) for place, knots in columns]
+        )
     if len(calibration.columns) == 1:
         return graph.joined([graph.call("Sub", graph.numbers(1.0), each), each])
     each = graph.call("Pow", each, graph.numbers(float(calibration.power)))
@@ -108,7 +127,11 @@ def _interpolated(graph: Graph, column: str, knots: Array) -> str:
         return graph.call("Add", graph.call("Mul", inside, graph.numbers(0.0)), graph.numbers(p[0]))
     # the number of inner knots that a score has passed is the number of its piece; a knot beyond all is passed by none
     inner = np.append(x[1:-1], np.inf)
-    passed = graph.call("Cast", graph.call("GreaterOrEqual", inside, graph.numbers(inner[None, :])), to=TensorProto.INT64)
+    passed = graph.call(
+        "Cast",
+        graph.call("GreaterOrEqual", inside, graph.numbers(inner[None, :])),
+        to=TensorProto.INT64,
+    )
     piece = graph.call("ReduceSum", passed, graph.wholes([1]), keepdims=1)
 
     def at(values: Array) -> str:

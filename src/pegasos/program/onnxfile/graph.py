@@ -31,7 +31,9 @@ class Graph:
         (name,) = self.call_many(operator, *inputs, **attributes)
         return name
 
-    def call_many(self, operator: str, *inputs: str, outputs: int = 1, **attributes: Any) -> list[str]:
+    def call_many(
+        self, operator: str, *inputs: str, outputs: int = 1, **attributes: Any
+    ) -> list[str]:
         names = [self._name() for _ in range(outputs)]
         self.nodes.append(helper.make_node(operator, inputs, names, **attributes))
         return names
@@ -54,13 +56,19 @@ class Graph:
     def words(self, values: list[str], shape: tuple[int, ...]) -> str:
         """A constant of texts."""
         name = self._name()
-        self.constants.append(helper.make_tensor(name, TensorProto.STRING, shape, [word.encode() for word in values]))
+        self.constants.append(
+            helper.make_tensor(name, TensorProto.STRING, shape, [word.encode() for word in values])
+        )
         self._count_bytes(sum(len(word) for word in values))
         return name
 
     def values(self, values: Array) -> str:
         """A constant of any kind that classes have."""
-        return self.words(values.tolist(), values.shape) if values.dtype.kind == "U" else self._keep(values)
+        return (
+            self.words(values.tolist(), values.shape)
+            if values.dtype.kind == "U"
+            else self._keep(values)
+        )
 
     def as_numbers(self, tensor: str) -> str:
         """0 and 1 for false and true, as float64."""
@@ -81,7 +89,9 @@ class Graph:
     def _keep(self, values: Array) -> str:
         name = self._name()
         self._count_bytes(values.nbytes)
-        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(values).reshape(values.shape), name))
+        self.constants.append(
+            numpy_helper.from_array(np.ascontiguousarray(values).reshape(values.shape), name)
+        )
         return name
 
     def _count_bytes(self, count: int) -> None:
@@ -126,9 +136,15 @@ class Block:
         if self.matrix is not None:
             return self.matrix
         if any(text for _, text in self.parts):
-            raise BadModel(f"{what} gets columns of words, of which no numbers can be made in an ONNX file.")
+            raise BadModel(
+                f"{what} gets columns of words, of which no numbers can be made in an ONNX file."
+            )
         return self.graph.joined([tensor for tensor, _ in self.parts])
 
     def column(self, place: int) -> tuple[str, bool]:
         """One column, and whether it holds words."""
-        return self.parts[place] if self.matrix is None else (self.graph.columns(self.matrix, [place]), False)
+        return (
+            self.parts[place]
+            if self.matrix is None
+            else (self.graph.columns(self.matrix, [place]), False)
+        )

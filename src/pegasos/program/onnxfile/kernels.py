@@ -26,7 +26,9 @@ _EQUAL = 2.0**-46
 def kernel_values(graph: Graph, kernel: Kernel, rows: str, support: Any) -> str:
     """K(x, z) for each row x and support vector z, as rows x support vectors."""
     if type(kernel) not in _MAPS:
-        raise BadModel(f"{kernel!r} has no form in ONNX; its kernels are {', '.join(kind.name for kind in _MAPS)}.")
+        raise BadModel(
+            f"{kernel!r} has no form in ONNX; its kernels are {', '.join(kind.name for kind in _MAPS)}."
+        )
     check_size(support.shape[0] * support.shape[1] * support.dtype.itemsize)
     support = support.toarray() if sparse.issparse(support) else support
     if support.dtype == np.float32:  # the library rounds rows to what the model was fitted to
@@ -43,7 +45,9 @@ def _squared(graph: Graph, rows: str, support: Array) -> str:
     centred = graph.call("Sub", rows, graph.numbers(centre))
     others = graph.call("Sub", graph.numbers(support), graph.numbers(centre))
     lengths = np.square(support - centre).sum(axis=1)
-    both = graph.call("Add", graph.row_sums(graph.call("Mul", centred, centred)), graph.numbers(lengths))
+    both = graph.call(
+        "Add", graph.row_sums(graph.call("Mul", centred, centred)), graph.numbers(lengths)
+    )
     products = graph.call("MatMul", centred, graph.call("Transpose", others, perm=[1, 0]))
     squares = graph.call("Sub", both, graph.call("Mul", products, graph.numbers(2.0)))
     apart = graph.call("Greater", squares, graph.call("Mul", both, graph.numbers(_EQUAL)))
@@ -52,7 +56,9 @@ def _squared(graph: Graph, rows: str, support: Array) -> str:
 
 def _manhattan(graph: Graph, rows: str, support: Array) -> str:
     """Σ_j |x_j - z_j|, one column after the other: all differences at once would be rows x support vectors x columns."""
-    count = graph.call("Concat", graph.call("Shape", rows, start=0, end=1), graph.wholes([len(support)]), axis=0)
+    count = graph.call(
+        "Concat", graph.call("Shape", rows, start=0, end=1), graph.wholes([len(support)]), axis=0
+    )
     zero = helper.make_tensor("zero", TensorProto.DOUBLE, [1], [0.0])
     start = graph.call("ConstantOfShape", count, value=zero)
     columns = graph.call("Transpose", rows, perm=[1, 0])
@@ -68,7 +74,10 @@ def _manhattan(graph: Graph, rows: str, support: Array) -> str:
         "manhattan",
         [kind("sum", number, [None, None]), kind("x", number, [None]), kind("z", number, [None])],
         [kind("new_sum", number, [None, None])],
-        [helper.make_tensor(name, TensorProto.INT64, [1], [axis]) for name, axis in (("first", 0), ("second", 1))],
+        [
+            helper.make_tensor(name, TensorProto.INT64, [1], [axis])
+            for name, axis in (("first", 0), ("second", 1))
+        ],
     )
     others = graph.numbers(np.ascontiguousarray(support.T))
     return graph.call("Scan", start, columns, others, body=body, num_scan_inputs=2)
@@ -92,11 +101,17 @@ def _decay(graph: Graph, values: str, width: float) -> str:
     return graph.call("Exp", graph.call("Div", values, graph.numbers(-float(width))))
 
 
-_MEASURES: dict[str, Callable[[Graph, str, Array], str]] = {"inner": _inner, "squared": _squared, "manhattan": _manhattan}
+_MEASURES: dict[str, Callable[[Graph, str, Array], str]] = {
+    "inner": _inner,
+    "squared": _squared,
+    "manhattan": _manhattan,
+}
 _MAPS: dict[type[Kernel], Callable[[Graph, Any, str], str]] = {
     Linear: _linear,
     Polynomial: _polynomial,
     Gaussian: lambda graph, kernel, values: _decay(graph, values, 2 * kernel.variance),
-    Exponential: lambda graph, kernel, values: _decay(graph, graph.call("Sqrt", values), kernel.scale),
+    Exponential: lambda graph, kernel, values: _decay(
+        graph, graph.call("Sqrt", values), kernel.scale
+    ),
     Laplacian: lambda graph, kernel, values: _decay(graph, values, kernel.scale),
 }

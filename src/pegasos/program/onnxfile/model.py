@@ -23,7 +23,12 @@ from pegasos.search.anatomy import Anatomy, anatomy
 
 #: The input of a file whose columns are all numbers, and the outputs.
 MATRIX, LABEL, SCORES, PROBABILITIES = "X", "label", "scores", "probabilities"
-_KINDS = {"U": TensorProto.STRING, "b": TensorProto.BOOL, "i": TensorProto.INT64, "f": TensorProto.DOUBLE}
+_KINDS = {
+    "U": TensorProto.STRING,
+    "b": TensorProto.BOOL,
+    "i": TensorProto.INT64,
+    "f": TensorProto.DOUBLE,
+}
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,9 @@ def export_onnx(model: Any, path: str | os.PathLike[str], *, float32: bool = Fal
     `scores` (those of `decision_function`) and, where the model has them, `probabilities`. Whatever model files hold can be
     exported; BadModel says what cannot. It needs the package onnx: pip install '.[onnx]' in a clone.
     """
-    saved = read_model(model) if isinstance(model, str | os.PathLike) else Model(fitted_model(model), 0)
+    saved = (
+        read_model(model) if isinstance(model, str | os.PathLike) else Model(fitted_model(model), 0)
+    )
     parts = anatomy(saved.estimator, fitted=True)
     columns = _columns(saved, parts)
     words = word_columns(_first(parts)) if parts.stages else set[int]()
@@ -68,7 +75,9 @@ def export_onnx(model: Any, path: str | os.PathLike[str], *, float32: bool = Fal
     _fill(graph, parts, inputs, outputs, len(columns), float32)
     number = TensorProto.FLOAT if float32 else TensorProto.DOUBLE
     declared = [_declared_input(each, number) for each in inputs]
-    made = helper.make_graph(graph.nodes, "pegasos", declared, _declared_outputs(parts.learner, outputs), graph.constants)
+    made = helper.make_graph(
+        graph.nodes, "pegasos", declared, _declared_outputs(parts.learner, outputs), graph.constants
+    )
     facts = _facts(parts, inputs, outputs, float32)
     file = helper.make_model(
         made,
@@ -83,7 +92,9 @@ def export_onnx(model: Any, path: str | os.PathLike[str], *, float32: bool = Fal
     content = file.SerializeToString()
     write_bytes(path, content)
     classes = decisions.plain_classes(parts.learner.classes_).tolist()
-    return Exported(os.fspath(path), len(content), inputs, outputs, classes, "float32" if float32 else "float64")
+    return Exported(
+        os.fspath(path), len(content), inputs, outputs, classes, "float32" if float32 else "float64"
+    )
 
 
 def _first(parts: Anatomy) -> Any:
@@ -96,10 +107,18 @@ def _columns(saved: Model, parts: Anatomy) -> list[tuple[str, str]]:
     first = _first(parts)
     width = int((parts.learner if first is None else first).n_features_in_)
     listed = saved.card.get("columns")
-    if isinstance(listed, list) and len(listed) == width and all(isinstance(each, dict) for each in listed):
+    if (
+        isinstance(listed, list)
+        and len(listed) == width
+        and all(isinstance(each, dict) for each in listed)
+    ):
         return [(str(each.get("name")), str(each.get("kind"))) for each in listed]
     names = getattr(parts.learner if first is None else first, "feature_names_in_", None)
-    known = [f"x{place + 1}" for place in range(width)] if names is None else [str(name) for name in names]
+    known = (
+        [f"x{place + 1}" for place in range(width)]
+        if names is None
+        else [str(name) for name in names]
+    )
     return [(name, "number") for name in known]
 
 
@@ -113,7 +132,9 @@ def _inputs(parts: Anatomy, columns: list[tuple[str, str]], words: set[int]) -> 
         used = {place for _, _, places in branches(first) for place in places}
     names = [name or f"x{place + 1}" for place, (name, _) in enumerate(columns)]
     if len(set(names)) < len(names):
-        raise BadModel("two columns have the same name: an ONNX file has one input a column, and each needs its own name.")
+        raise BadModel(
+            "two columns have the same name: an ONNX file has one input a column, and each needs its own name."
+        )
     kinds = ["text" if place in words else kind for place, (_, kind) in enumerate(columns)]
     return [Input(names[place], kinds[place], [columns[place][0]], place) for place in sorted(used)]
 
@@ -129,7 +150,14 @@ def _outputs(learner: Any, taken: set[str]) -> dict[str, str]:
     return found
 
 
-def _fill(graph: Graph, parts: Anatomy, inputs: list[Input], outputs: dict[str, str], width: int, float32: bool) -> None:
+def _fill(
+    graph: Graph,
+    parts: Anatomy,
+    inputs: list[Input],
+    outputs: dict[str, str],
+    width: int,
+    float32: bool,
+) -> None:
     """All operators from the inputs to the outputs."""
 
     def read(each: Input) -> str:
@@ -147,7 +175,9 @@ def _fill(graph: Graph, parts: Anatomy, inputs: list[Input], outputs: dict[str, 
     learner: Any = parts.learner
     found = decisions.scores(graph, learner, block.numbers("the learner"))
     graph.rename(decisions.labels(graph, learner, found), outputs[LABEL])
-    graph.rename(decisions.single(graph, found) if len(learner.classes_) == 2 else found, outputs[SCORES])
+    graph.rename(
+        decisions.single(graph, found) if len(learner.classes_) == 2 else found, outputs[SCORES]
+    )
     if PROBABILITIES in outputs:
         graph.rename(decisions.probabilities(graph, learner, found), outputs[PROBABILITIES])
 
@@ -166,20 +196,28 @@ def _declared_outputs(learner: Any, outputs: dict[str, str]) -> list[Any]:
         PROBABILITIES: ["rows", count],
     }
     return [
-        helper.make_tensor_value_info(name, kind if what == LABEL else TensorProto.DOUBLE, shapes[what])
+        helper.make_tensor_value_info(
+            name, kind if what == LABEL else TensorProto.DOUBLE, shapes[what]
+        )
         for what, name in outputs.items()
     ]
 
 
-def _facts(parts: Anatomy, inputs: list[Input], outputs: dict[str, str], float32: bool) -> dict[str, str]:
+def _facts(
+    parts: Anatomy, inputs: list[Input], outputs: dict[str, str], float32: bool
+) -> dict[str, str]:
     """What the file says of itself, in its metadata_props: every value is text, what is not a word is JSON."""
     learner: Any = parts.learner
     found = {
         "model": model_of(learner).name,
         "learner": type(learner).__name__,
         "kernel": "linear" if learner.kernel is None else repr(learner.kernel_),
-        "steps": " -> ".join([*(type(stage.part).__name__ for stage in parts.stages), type(learner).__name__]),
-        "classes": json.dumps(decisions.plain_classes(learner.classes_).tolist(), ensure_ascii=False),
+        "steps": " -> ".join(
+            [*(type(stage.part).__name__ for stage in parts.stages), type(learner).__name__]
+        ),
+        "classes": json.dumps(
+            decisions.plain_classes(learner.classes_).tolist(), ensure_ascii=False
+        ),
         "inputs": json.dumps([asdict(each) for each in inputs], ensure_ascii=False),
         "outputs": json.dumps(outputs, ensure_ascii=False),
         "numbers": "float32" if float32 else "float64",
@@ -191,7 +229,9 @@ def _facts(parts: Anatomy, inputs: list[Input], outputs: dict[str, str], float32
         found["threshold"] = repr(float(learner.threshold_))
     if learner.calibration_ is not None:
         found["calibration"] = learner.calibration_.kind
-    return {f"pegasos.{name}": value for name, value in found.items()} | {"pegasos.version": version("pegasos")}
+    return {f"pegasos.{name}": value for name, value in found.items()} | {
+        "pegasos.version": version("pegasos")
+    }
 
 
 def _description(facts: dict[str, str], columns: bool) -> str:

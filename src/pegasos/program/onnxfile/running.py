@@ -39,7 +39,9 @@ class OnnxModel:
         self.exported = exported
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
-        self._session = onnxruntime.InferenceSession(os.fspath(exported.path), options, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(
+            os.fspath(exported.path), options, providers=["CPUExecutionProvider"]
+        )
 
     def __call__(self, X: Any) -> dict[str, Array]:
         """label, scores and probabilities of rows."""
@@ -51,21 +53,36 @@ class OnnxModel:
         number = np.dtype(self.exported.numbers)
         first = self.exported.inputs[0]
         if first.place is None:
-            X = X.toarray() if hasattr(X, "toarray") else X.to_numpy() if hasattr(X, "to_numpy") else X
+            X = (
+                X.toarray()
+                if hasattr(X, "toarray")
+                else X.to_numpy()
+                if hasattr(X, "to_numpy")
+                else X
+            )
             return {first.name: np.asarray(X, dtype=number)}
         found = {}
         for each in self.exported.inputs:
-            column = np.asarray(X[:, each.place].to_list() if hasattr(X, "get_column") else X[:, each.place], dtype=object)
+            column = np.asarray(
+                X[:, each.place].to_list() if hasattr(X, "get_column") else X[:, each.place],
+                dtype=object,
+            )
             gaps = np.array([value is None or value != value for value in column], dtype=bool)
             column = np.where(gaps, NO_WORD if each.kind == "text" else np.nan, column)
-            found[each.name] = column[:, None] if each.kind == "text" else column.astype(number)[:, None]
+            found[each.name] = (
+                column[:, None] if each.kind == "text" else column.astype(number)[:, None]
+            )
         return found
 
     def agreement(self, learner: Any, X: Any, scores: Array) -> Agreement:
         """How far the file is from the learner that gives these rows these scores."""
         answers = self(X)
         wrong = int((answers[LABEL] != learner.labels_of(scores)).sum())
-        p = _apart(answers[PROBABILITIES], learner.probabilities_of(scores)) if learner.has_probabilities else None
+        p = (
+            _apart(answers[PROBABILITIES], learner.probabilities_of(scores))
+            if learner.has_probabilities
+            else None
+        )
         return Agreement(len(scores), wrong, _apart(answers[SCORES], scores), p)
 
 

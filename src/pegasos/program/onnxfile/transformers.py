@@ -40,7 +40,9 @@ def _matrix(graph: Graph, tensor: str, width: int = 0) -> Block:
 
 def _is_passed(part: Any) -> bool:
     """Whether a part hands columns on as they are; scikit-learn puts a FunctionTransformer where that was asked for."""
-    return part in (None, "passthrough") or (isinstance(part, preprocessing.FunctionTransformer) and part.func is None)
+    return part in (None, "passthrough") or (
+        isinstance(part, preprocessing.FunctionTransformer) and part.func is None
+    )
 
 
 def _steps(part: Pipeline, block: Block) -> Block:
@@ -63,7 +65,9 @@ def _columns(part: ColumnTransformer, block: Block) -> Block:
         taken = block.take(places)
         tensor = (taken if _is_passed(each) else transformed(each, taken)).numbers("the learner")
         weight = (part.transformer_weights or {}).get(name)
-        found.append(tensor if weight is None else graph.call("Mul", tensor, graph.numbers(float(weight))))
+        found.append(
+            tensor if weight is None else graph.call("Mul", tensor, graph.numbers(float(weight)))
+        )
     return _matrix(graph, graph.joined(found))
 
 
@@ -78,7 +82,9 @@ def _robust(graph: Graph, part: Any, rows: str) -> str:
 
 
 def _minmax(graph: Graph, part: Any, rows: str) -> str:
-    rows = graph.call("Add", graph.call("Mul", rows, graph.numbers(part.scale_)), graph.numbers(part.min_))
+    rows = graph.call(
+        "Add", graph.call("Mul", rows, graph.numbers(part.scale_)), graph.numbers(part.min_)
+    )
     return _clipped(graph, rows, *part.feature_range) if part.clip else rows
 
 
@@ -99,7 +105,9 @@ def _normalized(graph: Graph, part: Any, rows: str) -> str:
         norms = graph.row_sums(sizes)
     else:
         norms = graph.call("Sqrt", graph.row_sums(graph.call("Mul", rows, rows)))
-    none = graph.call("Less", norms, graph.numbers(10 * np.finfo(np.float64).eps))  # scikit-learn leaves such rows alone
+    none = graph.call(
+        "Less", norms, graph.numbers(10 * np.finfo(np.float64).eps)
+    )  # scikit-learn leaves such rows alone
     return graph.call("Div", rows, graph.call("Where", none, graph.numbers(1.0), norms))
 
 
@@ -107,13 +115,17 @@ def _products(graph: Graph, part: Any, rows: str) -> str:
     """Products of up to `degree` columns, each gathered from the rows and a column of ones."""
     width, degree = part.n_features_in_, part.degree
     least, most = degree if isinstance(degree, tuple | list) else (1, degree)
-    choose = itertools.combinations if part.interaction_only else itertools.combinations_with_replacement
+    choose = (
+        itertools.combinations if part.interaction_only else itertools.combinations_with_replacement
+    )
     terms = [term for size in range(max(1, least), most + 1) for term in choose(range(width), size)]
     terms = [(), *terms] if part.include_bias else terms
     places = np.full((len(terms), max(most, 1)), width)
     for line, term in zip(places, terms, strict=True):
         line[: len(term)] = term
-    ones = graph.call("Add", graph.call("Mul", graph.columns(rows, [0]), graph.numbers(0.0)), graph.numbers(1.0))
+    ones = graph.call(
+        "Add", graph.call("Mul", graph.columns(rows, [0]), graph.numbers(0.0)), graph.numbers(1.0)
+    )
     both = graph.joined([rows, ones])
     found = graph.columns(both, places[:, 0])
     for factor in places.T[1:]:
@@ -142,9 +154,17 @@ def _filled(part: SimpleImputer, block: Block) -> Block:
     found, marks = [], []
     for place in places:
         tensor, text = block.column(place)
-        gap = _word_gaps(graph, tensor, part.missing_values) if text else _number_gaps(graph, tensor, part.missing_values)
+        gap = (
+            _word_gaps(graph, tensor, part.missing_values)
+            if text
+            else _number_gaps(graph, tensor, part.missing_values)
+        )
         if place in kept:
-            fill = graph.words([_word(fills[place])], (1, 1)) if text else graph.numbers(float(fills[place]))
+            fill = (
+                graph.words([_word(fills[place])], (1, 1))
+                if text
+                else graph.numbers(float(fills[place]))
+            )
             found.append((graph.call("Where", gap, fill, tensor), text))
         if place in shown:
             marks.append((graph.as_numbers(gap), False))
@@ -155,7 +175,9 @@ def _number_gaps(graph: Graph, rows: str, missing: Any) -> str:
     if missing is None or missing != missing:
         return graph.call("IsNaN", rows)
     if not isinstance(missing, int | float):
-        raise BadModel(f"SimpleImputer takes {short(missing)} for missing, which is no number, in columns of numbers.")
+        raise BadModel(
+            f"SimpleImputer takes {short(missing)} for missing, which is no number, in columns of numbers."
+        )
     return graph.call("Equal", rows, graph.numbers(float(missing)))
 
 
@@ -190,12 +212,16 @@ def _ordinal(part: Any, block: Block) -> Block:
     for place, categories in enumerate(part.categories_):
         marks = graph.as_numbers(_equal(graph, *block.column(place), categories))
         gaps = [code for code, each in enumerate(categories) if each is None or each != each]
-        codes = graph.call("MatMul", marks, graph.numbers(np.arange(len(categories), dtype=float)[:, None]))
+        codes = graph.call(
+            "MatMul", marks, graph.numbers(np.arange(len(categories), dtype=float)[:, None])
+        )
         known = graph.call("Greater", graph.row_sums(marks), graph.numbers(0.0))
         column = graph.call("Where", known, codes, graph.numbers(unknown))
         if gaps:
             missing = graph.call("Greater", graph.columns(marks, gaps), graph.numbers(0.0))
-            column = graph.call("Where", missing, graph.numbers(float(part.encoded_missing_value)), column)
+            column = graph.call(
+                "Where", missing, graph.numbers(float(part.encoded_missing_value)), column
+            )
         found.append(column)
     return _matrix(graph, graph.joined(found), len(found))
 
@@ -209,11 +235,19 @@ def _equal(graph: Graph, column: str, text: bool, categories: Array) -> str:
         return graph.call("Equal", column, graph.words(words, (1, len(words))))
     known = [each for each in categories if each is not None and each == each]
     if not all(isinstance(each, int | float | np.number | np.bool_) for each in known):
-        raise BadModel(f"a column has categories of mixed kinds, such as {short(categories.tolist())}.")
+        raise BadModel(
+            f"a column has categories of mixed kinds, such as {short(categories.tolist())}."
+        )
     if len(categories) - len(known) > 1:
         raise BadModel(_TWO_GAPS)
-    found = [graph.call("Equal", column, graph.numbers(np.array(known, dtype=float)[None, :]))] if known else []
-    return graph.joined([*found, *([graph.call("IsNaN", column)] if len(known) < len(categories) else [])])
+    found = (
+        [graph.call("Equal", column, graph.numbers(np.array(known, dtype=float)[None, :]))]
+        if known
+        else []
+    )
+    return graph.joined(
+        [*found, *([graph.call("IsNaN", column)] if len(known) < len(categories) else [])]
+    )
 
 
 def word_columns(part: Any) -> set[int]:
@@ -221,14 +255,29 @@ def word_columns(part: Any) -> set[int]:
     if isinstance(part, ColumnTransformer):
         return {places[each] for _, inner, places in branches(part) for each in word_columns(inner)}
     if isinstance(part, Pipeline):  # imputers keep the places of columns that have values
-        return {each for _, step in part.steps for each in word_columns(step) if isinstance(step, _OF_COLUMNS)}
+        return {
+            each
+            for _, step in part.steps
+            for each in word_columns(step)
+            if isinstance(step, _OF_COLUMNS)
+        }
     if isinstance(part, preprocessing.OneHotEncoder | preprocessing.OrdinalEncoder):
-        return {place for place, known in enumerate(part.categories_) if any(isinstance(each, str) for each in known)}
+        return {
+            place
+            for place, known in enumerate(part.categories_)
+            if any(isinstance(each, str) for each in known)
+        }
     fills = part.statistics_ if isinstance(part, SimpleImputer) else ()
     return {place for place, fill in enumerate(fills) if isinstance(fill, str)}
 
 
-_OF_COLUMNS = (ColumnTransformer, preprocessing.OneHotEncoder, preprocessing.OrdinalEncoder, SimpleImputer, Pipeline)
+_OF_COLUMNS = (
+    ColumnTransformer,
+    preprocessing.OneHotEncoder,
+    preprocessing.OrdinalEncoder,
+    SimpleImputer,
+    Pipeline,
+)
 _MATRICES: dict[type, Callable[[Graph, Any, str], str]] = {
     preprocessing.StandardScaler: _standard,
     preprocessing.MinMaxScaler: _minmax,

@@ -13,7 +13,12 @@ from pegasos.program.pages.run_folders import save_record
 
 if TYPE_CHECKING:
     from pegasos.program.pages.play_page import play
-    from pegasos.program.pages.recording import join_experiments, record_experiment, record_model, record_sweep
+    from pegasos.program.pages.recording import (
+        join_experiments,
+        record_experiment,
+        record_model,
+        record_sweep,
+    )
 
 __all__ = [
     "join_experiments",

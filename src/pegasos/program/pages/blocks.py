@@ -54,7 +54,9 @@ class Facts(Block):
     facts: dict[str, Any]
 
     def __post_init__(self) -> None:
-        self.facts = {name: str(value) for name, value in self.facts.items() if value not in (None, "")}
+        self.facts = {
+            name: str(value) for name, value in self.facts.items() if value not in (None, "")
+        }
 
 
 @dataclass
@@ -79,8 +81,14 @@ class Table(Block):
     folded: bool = False
 
     def __post_init__(self) -> None:
-        self.columns = [each for each in self.columns if any(row.get(each[0]) not in (None, "") for row in self.rows)]
-        self._numbers = {key for key, _, _ in self.columns if any(is_number(row.get(key)) for row in self.rows)}
+        self.columns = [
+            each
+            for each in self.columns
+            if any(row.get(each[0]) not in (None, "") for row in self.rows)
+        ]
+        self._numbers = {
+            key for key, _, _ in self.columns if any(is_number(row.get(key)) for row in self.rows)
+        }
 
     def tables(self) -> list[Table]:
         return [self]
@@ -88,7 +96,9 @@ class Table(Block):
     @property
     def choices(self) -> list[str]:
         """The values of the column by which rows can be picked."""
-        found = list(dict.fromkeys(str(row.get(self.filter_by)) for row in self.rows if self.filter_by))
+        found = list(
+            dict.fromkeys(str(row.get(self.filter_by)) for row in self.rows if self.filter_by)
+        )
         return found if len(found) > 1 else []
 
     @property
@@ -99,7 +109,9 @@ class Table(Block):
     @property
     def is_dense(self) -> bool:
         """Whether its columns stand close to each other: many, or some with many words."""
-        wordy = len(self.columns) > 8 and any(len(text) > 40 for row in self.rows for text, _ in self.cells(row))
+        wordy = len(self.columns) > 8 and any(
+            len(text) > 40 for row in self.rows for text, _ in self.cells(row)
+        )
         return wordy or len(self.columns) > 10
 
     def numeric(self, key: str) -> bool:
@@ -115,20 +127,32 @@ class Table(Block):
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([title for _, title, _ in self.columns])
-        writer.writerows([["" if row.get(key) is None else row[key] for key, _, _ in self.columns] for row in self.rows])
+        writer.writerows(
+            [
+                ["" if row.get(key) is None else row[key] for key, _, _ in self.columns]
+                for row in self.rows
+            ]
+        )
         return file.getvalue()
 
     def as_markdown(self) -> str:
         """Values as the page shows them."""
-        lines = ["| " + " | ".join(_bar(title) for _, title, _ in self.columns) + " |", "|" + "---|" * len(self.columns)]
-        lines += ["| " + " | ".join(_bar(text) for text, _ in self.cells(row)) + " |" for row in self.rows]
+        lines = [
+            "| " + " | ".join(_bar(title) for _, title, _ in self.columns) + " |",
+            "|" + "---|" * len(self.columns),
+        ]
+        lines += [
+            "| " + " | ".join(_bar(text) for text, _ in self.cells(row)) + " |" for row in self.rows
+        ]
         return "\n".join(lines) + "\n"
 
     def as_latex(self) -> str:
         """A tabular that needs no package."""
         aligned = "".join("r" if form != "text" else "l" for _, _, form in self.columns)
         body = [" & ".join(_latex(title) for _, title, _ in self.columns) + r" \\ \hline"]
-        body += [" & ".join(_latex(text) for text, _ in self.cells(row)) + r" \\" for row in self.rows]
+        body += [
+            " & ".join(_latex(text) for text, _ in self.cells(row)) + r" \\" for row in self.rows
+        ]
         return "\n".join([rf"\begin{{tabular}}{{{aligned}}}", *body, r"\end{tabular}"]) + "\n"
 
 
@@ -238,7 +262,14 @@ def _bar(text: str) -> str:
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
-_LATEX = {"\\": r"\textbackslash{}", "λ": r"$\lambda$", "±": r"$\pm$", "×": r"$\times$", "~": r"\textasciitilde{}", "^": r"\^{}"}
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "λ": r"$\lambda$",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "~": r"\textasciitilde{}",
+    "^": r"\^{}",
+}
 _LATEX |= {mark: f"\\{mark}" for mark in "&%$#_{}"}
 
 

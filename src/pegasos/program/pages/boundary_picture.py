@@ -23,10 +23,14 @@ def fields(edge: Boundary) -> tuple[Array, Array]:
 
     side = round(len(edge.scores[0]) ** 0.5)
     parts = [np.asarray(each).reshape(side, side)[::-1] for each in edge.scores]
-    grown = [ndimage.zoom(each, (HEIGHT / side, WIDTH / side), order=3, mode="nearest") for each in parts]
+    grown = [
+        ndimage.zoom(each, (HEIGHT / side, WIDTH / side), order=3, mode="nearest") for each in parts
+    ]
     if len(grown) == 1:
         both = len(edge.codes) > 1
-        return ((grown[0] > 0).astype(int) if both else np.zeros(grown[0].shape, dtype=int)), np.abs(grown[0])
+        return (
+            (grown[0] > 0).astype(int) if both else np.zeros(grown[0].shape, dtype=int)
+        ), np.abs(grown[0])
     stacked = np.sort(np.stack(grown), axis=0)
     return np.argmax(np.stack(grown), axis=0), stacked[-1] - stacked[-2]
 
@@ -34,7 +38,10 @@ def fields(edge: Boundary) -> tuple[Array, Array]:
 def picture(edge: Boundary, colours: list[str]) -> str:
     """The picture as the address of an image; `colours` are those of all classes."""
     best, lead = fields(edge)
-    inks = np.array([[int(colours[code][at : at + 2], 16) for at in (1, 3, 5)] for code in edge.codes], dtype=np.float64)
+    inks = np.array(
+        [[int(colours[code][at : at + 2], 16) for at in (1, 3, 5)] for code in edge.codes],
+        dtype=np.float64,
+    )
     strength = 0.14 + 0.36 * np.tanh(lead / (2 if edge.holding else np.median(lead) + 1e-12))
     alpha = np.round(48 * strength) / 48  # few steps are packed well
     line = _near(lead, 0.0, 1.1)
@@ -42,7 +49,11 @@ def picture(edge: Boundary, colours: list[str]) -> str:
         down, across = np.indices(lead.shape)
         line = np.maximum(line, 0.85 * _near(lead, 1.0, 0.8) * ((across + down) % 12 < 7))
     mixed = line[..., None] * np.array(LINE) + (1 - line[..., None]) * inks[best]
-    pixels = np.concatenate([mixed, 255 * (line + (1 - line) * alpha)[..., None]], axis=2).round().astype(np.uint8)
+    pixels = (
+        np.concatenate([mixed, 255 * (line + (1 - line) * alpha)[..., None]], axis=2)
+        .round()
+        .astype(np.uint8)
+    )
     return "data:image/png;base64," + base64.b64encode(_png(pixels)).decode()
 
 
@@ -54,16 +65,25 @@ def _near(values: Array, level: float, width: float) -> Array:
         before, after = [(0, 0), (0, 0)], [(0, 0), (0, 0)]
         before[axis], after[axis] = (1, 0), (0, 1)
         steep = np.hypot(steep, np.maximum(np.pad(slope, before), np.pad(slope, after)))
-    return np.asarray(np.clip(width + 0.5 - np.abs(values - level) / np.maximum(steep, 1e-12), 0.0, 1.0))
+    return np.asarray(
+        np.clip(width + 0.5 - np.abs(values - level) / np.maximum(steep, 1e-12), 0.0, 1.0)
+    )
 
 
 def _png(pixels: Array) -> bytes:
     """Red, green, blue and alpha as a PNG file."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     height, width, _ = pixels.shape
     lines = b"".join(b"\0" + line.tobytes() for line in pixels)
     header = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines, 9)) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(lines, 9))
+        + chunk(b"IEND", b"")
+    )

@@ -39,13 +39,19 @@ def metric_of(search: Any) -> str:
         return "score"
     if isinstance(search.refit, str):
         return search.refit
-    return next(name for name in search.cv_results_ if name.startswith("mean_test_")).removeprefix("mean_test_")
+    return next(name for name in search.cv_results_ if name.startswith("mean_test_")).removeprefix(
+        "mean_test_"
+    )
 
 
 def best_of(search: Any, metric: str) -> int:
     """The choice; a sweep of several metrics without a refit has not made one."""
     found = getattr(search, "best_index_", None)
-    return int(np.nanargmax(search.cv_results_[f"mean_test_{metric}"])) if found is None else int(found)
+    return (
+        int(np.nanargmax(search.cv_results_[f"mean_test_{metric}"]))
+        if found is None
+        else int(found)
+    )
 
 
 def rates_of(search: Any, threshold: Threshold | None) -> RatesRecord | None:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from pegasos.metrics import METRICS, Measure
-from pegasos.program.pages.blocks import Block, Chart, Facts, Section, Table, Text, Tile, Tiles, columns
+from pegasos.program.pages.blocks import (
+    Block,
+    Chart,
+    Facts,
+    Section,
+    Table,
+    Text,
+    Tile,
+    Tiles,
+    columns,
+)
 from pegasos.program.pages.vega import Spec, chart, either, mark, number, tooltip, word
 from pegasos.program.pages.wording import count, duration, interval, score_text, value_text
 from pegasos.program.records.comparisons import Comparison, Contender
@@ -18,13 +28,24 @@ def build(found: Comparison) -> tuple[str, str, list[Section], dict[str, Any]]:
     sections = [
         Section("summary", "Summary", [Text(found.advice), *_tiles(found), *_left_out(found)]),
         Section(
-            "picture", "Who errs how much" if found.metric == "error" else f"Who has which {found.metric}", [_picture(found)]
+            "picture",
+            "Who errs how much" if found.metric == "error" else f"Who has which {found.metric}",
+            [_picture(found)],
         ),
-        Section("table", "All figures", [_table(found), Text(_REMARK, small=True), *_choices(found)]),
+        Section(
+            "table", "All figures", [_table(found), Text(_REMARK, small=True), *_choices(found)]
+        ),
     ]
-    sizes = ", ".join([count(found.rows, "row"), count(found.features, "feature"), count(found.classes, "class")])
+    sizes = ", ".join(
+        [count(found.rows, "row"), count(found.features, "feature"), count(found.classes, "class")]
+    )
     subtitle = f"{found.data}, {sizes}; {splits_text(found)}, in {duration(found.seconds)}."
-    return f"{found.data}: learners compared", subtitle, sections, {"measure": found.measure.name, "least": found.measure.least}
+    return (
+        f"{found.data}: learners compared",
+        subtitle,
+        sections,
+        {"measure": found.measure.name, "least": found.measure.least},
+    )
 
 
 _REMARK = (
@@ -38,11 +59,21 @@ _REMARK = (
 def _tiles(found: Comparison) -> list[Block]:
     measure, tiles = found.measure, list[Tile]()
     ours = next((each for each in found.contenders if each.ours), None)
-    theirs = next((each for each in found.contenders if not each.ours and each.name != "guess"), None)
+    theirs = next(
+        (each for each in found.contenders if not each.ours and each.name != "guess"), None
+    )
     guess = next((each for each in found.contenders if each.name == "guess"), None)
-    for what, each in (("Best of ours", ours), ("Best of scikit-learn's", theirs), ("Guessing", guess)):
+    for what, each in (
+        ("Best of ours", ours),
+        ("Best of scikit-learn's", theirs),
+        ("Guessing", guess),
+    ):
         if each is not None:
-            told = f"{each.words}; {_range(each, measure)}" if each is not guess else "always the same answer"
+            told = (
+                f"{each.words}; {_range(each, measure)}"
+                if each is not guess
+                else "always the same answer"
+            )
             tiles.append((f"{what}: {measure.name}", score_text(each.value, measure), told, None))
     return [Tiles(tiles)] if tiles else []
 
@@ -71,20 +102,54 @@ def _picture(found: Comparison) -> Chart:
         for order, each in enumerate(drawn)
     ]
     title = f"{measure.name}, {'less' if measure.least else 'more'} is better"
-    across = {"title": title, "scale": {"zero": False}, "axis": {"format": ".0%" if measure.percent else "~g", "tickCount": 5}}
-    hints = tooltip(who="learner", value=(measure.name, form), low=("95 % from", form), high=("to", form), p="p against the best")
+    across = {
+        "title": title,
+        "scale": {"zero": False},
+        "axis": {"format": ".0%" if measure.percent else "~g", "tickCount": 5},
+    }
+    hints = tooltip(
+        who="learner",
+        value=(measure.name, form),
+        low=("95 % from", form),
+        high=("to", form),
+        p="p against the best",
+    )
     place = word("who", "order", title=None, axis={"labelLimit": 150})
     look: Spec = {"y": place, "color": either("datum.ours", _OURS, _THEIRS), "tooltip": hints}
-    bars = mark("rule", {**look, "x": number("low", **across), "x2": {"field": "high"}}, strokeWidth=2.5, opacity=1, aria=False)
-    inside = [{"test": "!datum.near", "value": "transparent"}, {"test": "datum.ours", "value": _OURS}]
+    bars = mark(
+        "rule",
+        {**look, "x": number("low", **across), "x2": {"field": "high"}},
+        strokeWidth=2.5,
+        opacity=1,
+        aria=False,
+    )
+    inside = [
+        {"test": "!datum.near", "value": "transparent"},
+        {"test": "datum.ours", "value": _OURS},
+    ]
     fill = {"condition": inside, "value": _THEIRS}
-    points = mark("point", {**look, "x": number("value", **across), "fill": fill}, size=90, strokeWidth=2, opacity=1)
-    hidden = "" if len(drawn) == len(found.contenders) else " Always guessing is far behind and not drawn."
+    points = mark(
+        "point",
+        {**look, "x": number("value", **across), "fill": fill},
+        size=90,
+        strokeWidth=2,
+        opacity=1,
+    )
+    hidden = (
+        ""
+        if len(drawn) == len(found.contenders)
+        else " Always guessing is far behind and not drawn."
+    )
     caption = (
         "Points are means over splits, bars corrected 95 % intervals; orange are ours, blue scikit-learn's. Filled: the best, "
         f"and who is not behind it by more than noise. Bars may overlap where the paired test tells learners apart.{hidden}"
     )
-    return Chart("comparison", _upper(METRICS[found.metric].words), chart(rows, bars, points, height=28 * len(rows)), caption)
+    return Chart(
+        "comparison",
+        _upper(METRICS[found.metric].words),
+        chart(rows, bars, points, height=28 * len(rows)),
+        caption,
+    )
 
 
 def _upper(text: str) -> str:
@@ -106,7 +171,9 @@ def _table(found: Comparison) -> Table:
     ]
     figures = {"value": found.metric, "low": "95 % from", "high": "to", "behind": "behind the best"}
     costs = {"p": "p", "fit": "fit, s", "predict": "1,000 rows, ms", "size": "size, kB"}
-    listed = columns("percent" if found.measure.percent else "number", **figures) + columns("number", **costs)
+    listed = columns("percent" if found.measure.percent else "number", **figures) + columns(
+        "number", **costs
+    )
     names, notes = columns("text", who="learner", whose="whose"), columns("text", note="note")
     return Table("comparison", "All figures", [*names, *listed, *notes], rows)
 
@@ -117,12 +184,18 @@ def _rounded(value: float) -> float | int:
 
 
 def _choices(found: Comparison) -> list[Block]:
-    chosen = {f"{each.words}: chosen most often": each.choice for each in found.contenders if each.choice}
+    chosen = {
+        f"{each.words}: chosen most often": each.choice for each in found.contenders if each.choice
+    }
     return [Facts(chosen)] if chosen else []
 
 
 def _range(each: Contender, measure: Measure) -> str:
-    return interval(each.low, each.high) if measure.percent else f"{value_text(each.low)} to {value_text(each.high)}"
+    return (
+        interval(each.low, each.high)
+        if measure.percent
+        else f"{value_text(each.low)} to {value_text(each.high)}"
+    )
 
 
 def splits_text(found: Comparison) -> str:
@@ -156,4 +229,10 @@ def size_text(size: int) -> str:
     >>> size_text(900), size_text(52_000), size_text(3_400_000)
     ('900 B', '52 kB', '3.4 MB')
     """
-    return f"{size} B" if size < 1000 else f"{size / 1e3:.3g} kB" if size < 999_500 else f"{size / 1e6:.3g} MB"
+    return (
+        f"{size} B"
+        if size < 1000
+        else f"{size / 1e3:.3g} kB"
+        if size < 999_500
+        else f"{size / 1e6:.3g} MB"
+    )

@@ -17,13 +17,18 @@ _BLUE, _ORANGE = "#0072b2", "#d55e00"
 def decision_blocks(record: PageRecord) -> list[Block]:
     """Probabilities first, then thresholds; nothing where out-of-fold scores were not kept."""
     blocks: list[Block] = [
-        Text(line[0].upper() + line[1:] + ".") for line in decision_lines(record.calibration, record.threshold)
+        Text(line[0].upper() + line[1:] + ".")
+        for line in decision_lines(record.calibration, record.threshold)
     ]
     blocks += [] if record.calibration is None else [_reliability(record.calibration)]
     if record.rates is None:
         return blocks
     model = record.kind == "model"
-    remark = f"Counted on {list(record.errors)[-1]}." if model else "Every row by a model that did not learn from it."
+    remark = (
+        f"Counted on {list(record.errors)[-1]}."
+        if model
+        else "Every row by a model that did not learn from it."
+    )
     return [*blocks, _thresholds(record.rates, remark)]
 
 
@@ -35,30 +40,51 @@ def _reliability(found: CalibrationRecord) -> Chart:
     scale = {"domain": [0, limit], "nice": False}
     places = {
         "x": number("p", title="probability", scale=scale, axis={"format": ".0%", "tickCount": 5}),
-        "y": number("share", title="share that came true", scale=scale, axis={"format": ".0%", "tickCount": 5}),
+        "y": number(
+            "share",
+            title="share that came true",
+            scale=scale,
+            axis={"format": ".0%", "tickCount": 5},
+        ),
     }
     ends: Rows = [{"p": 0, "share": 0}, {"p": limit, "share": limit}]
-    diagonal = {**mark("line", places, strokeDash=[4, 4], color="#888", aria=False), "data": {"values": ends}}
+    diagonal = {
+        **mark("line", places, strokeDash=[4, 4], color="#888", aria=False),
+        "data": {"values": ends},
+    }
     hints = tooltip(p=("probability", ".1%"), share=("came true", ".1%"), rows=("rows", ","))
     dots = mark(
-        "line", {**places, "tooltip": hints}, strokeWidth=2, color=_BLUE, point={"filled": True, "size": 60, "color": _BLUE}
+        "line",
+        {**places, "tooltip": hints},
+        strokeWidth=2,
+        color=_BLUE,
+        point={"filled": True, "size": 60, "color": _BLUE},
     )
     of = "the likeliest class" if found.of is None else found.of
     names = {OWN: "as the model gives them"}
-    briers = "; ".join(f"{names.get(kind, kind)} {value:.4f}" for kind, value in found.briers.items())
+    briers = "; ".join(
+        f"{names.get(kind, kind)} {value:.4f}" for kind, value in found.briers.items()
+    )
     caption = f"Probabilities of {of} in {len(rows)} groups of equally many rows, each from folds that did not hold it. "
     caption += f"On the dashed line they mean what they say. Brier scores: {briers}."
     listed = columns("percent", p="probability", share="came true") + columns("number", rows="rows")
     table = Table("reliability", "Probabilities and shares", listed, rows)
     return Chart(
-        "reliability", "Reliability of probabilities", chart(rows, diagonal, dots, height=300), caption, table, narrow=True
+        "reliability",
+        "Reliability of probabilities",
+        chart(rows, diagonal, dots, height=300),
+        caption,
+        table,
+        narrow=True,
     )
 
 
 def rate_rows(found: RatesRecord) -> Rows:
     """What each threshold gives."""
     rows = []
-    for place, (at, hits, alarms) in enumerate(zip(found.thresholds, found.hits, found.alarms, strict=True)):
+    for place, (at, hits, alarms) in enumerate(
+        zip(found.thresholds, found.hits, found.alarms, strict=True)
+    ):
         above = hits + alarms
         rows.append(
             {
@@ -82,10 +108,22 @@ def rate_charts(found: RatesRecord, rows: Rows) -> dict[str, Spec]:
     kept = [row for row in rows if row["precision"] is not None]
     return {
         "roc": _curve(
-            rows, "fallout", "recall", "false alarms among the others", "found of the positive (recall)", blind, found.chosen
+            rows,
+            "fallout",
+            "recall",
+            "false alarms among the others",
+            "found of the positive (recall)",
+            blind,
+            found.chosen,
         ),
         "precision-recall": _curve(
-            kept, "recall", "precision", "found of the positive (recall)", "right alarms (precision)", flat, found.chosen
+            kept,
+            "recall",
+            "precision",
+            "found of the positive (recall)",
+            "right alarms (precision)",
+            flat,
+            found.chosen,
         ),
     }
 
@@ -96,7 +134,8 @@ def _thresholds(found: RatesRecord, remark: str) -> Thresholds:
     listed += columns("percent", recall="recall", precision="precision")
     table = Table("thresholds", "What thresholds give", listed, rows)
     data: dict[str, Any] = {
-        name: getattr(found, name) for name in ("positive", "others", "positives", "negatives", "chosen", "aim")
+        name: getattr(found, name)
+        for name in ("positive", "others", "positives", "negatives", "chosen", "aim")
     }
     return Thresholds(rate_charts(found, rows), table, {**data, "rows": rows}, remark)
 
@@ -105,11 +144,28 @@ def _curve(rows: Rows, x: str, y: str, across: str, down: str, guess: Rows, chos
     """A curve over all thresholds, what scores without any order give (dashed), and the point of the slider, `at`."""
     scale = {"domain": [0, 1], "nice": False}
     axis = {"format": ".0%", "tickCount": 5}
-    places = {"x": number(x, title=across, scale=scale, axis=axis), "y": number(y, title=down, scale=scale, axis=axis)}
+    places = {
+        "x": number(x, title=across, scale=scale, axis=axis),
+        "y": number(y, title=down, scale=scale, axis=axis),
+    }
     at = {"x": number("x", title=across, scale=scale), "y": number("y", title=down, scale=scale)}
-    dashed = {**mark("line", at, strokeDash=[4, 4], color="#888", aria=False), "data": {"values": guess}}
-    hints = tooltip(threshold=("threshold", ".4~g"), recall=("recall", ".1%"), precision=("precision", ".1%"))
-    line = mark("line", {**places, "order": number("place")}, strokeWidth=2, color=_BLUE, aria=False)
-    dots = mark("point", {**places, "tooltip": hints}, filled=True, size=12, color=_BLUE, aria=False)
-    here = {**mark("point", places, filled=True, size=140, color=_ORANGE), "transform": [{"filter": "datum.place === at"}]}
-    return chart(rows, dashed, line, dots, here, height=280, params=[{"name": "at", "value": chosen}])
+    dashed = {
+        **mark("line", at, strokeDash=[4, 4], color="#888", aria=False),
+        "data": {"values": guess},
+    }
+    hints = tooltip(
+        threshold=("threshold", ".4~g"), recall=("recall", ".1%"), precision=("precision", ".1%")
+    )
+    line = mark(
+        "line", {**places, "order": number("place")}, strokeWidth=2, color=_BLUE, aria=False
+    )
+    dots = mark(
+        "point", {**places, "tooltip": hints}, filled=True, size=12, color=_BLUE, aria=False
+    )
+    here = {
+        **mark("point", places, filled=True, size=140, color=_ORANGE),
+        "transform": [{"filter": "datum.place === at"}],
+    }
+    return chart(
+        rows, dashed, line, dots, here, height=280, params=[{"name": "at", "value": chosen}]
+    )

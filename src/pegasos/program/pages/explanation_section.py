@@ -27,16 +27,35 @@ def explained(
     """The explanation of a page, on labelled rows; None for pictures, whose pixels nobody reads one by one."""
     if dataset.y is None or dataset.image is not None:
         return None
-    known = dict(zip(label_texts(estimator.classes_).tolist(), np.asarray(estimator.classes_).tolist(), strict=True))
+    known = dict(
+        zip(
+            label_texts(estimator.classes_).tolist(),
+            np.asarray(estimator.classes_).tolist(),
+            strict=True,
+        )
+    )
     texts = label_texts(dataset.labels).tolist()
     if not set(texts) <= set(known):
         return None  # a class that the model does not know
     y = np.array([known[text] for text in texts])
-    own = None if training is None else (training[0].X, label_texts(training[0].labels), training[1])
-    with contextlib.suppress(ValueError):  # rows too wide to look at; the rest of the page stands without it
+    own = (
+        None if training is None else (training[0].X, label_texts(training[0].labels), training[1])
+    )
+    with contextlib.suppress(
+        ValueError
+    ):  # rows too wide to look at; the rest of the page stands without it
         names = [column.name for column in dataset.columns]
-        found = explain(estimator, dataset.X if rows is None else rows, y, repeats=_REPEATS, training=own, names=names)
-        return replace(found, dates=[column.name for column in dataset.columns if column.kind in DATES])
+        found = explain(
+            estimator,
+            dataset.X if rows is None else rows,
+            y,
+            repeats=_REPEATS,
+            training=own,
+            names=names,
+        )
+        return replace(
+            found, dates=[column.name for column in dataset.columns if column.kind in DATES]
+        )
     return None
 
 
@@ -45,7 +64,9 @@ def explanation_blocks(found: Explanation | None) -> list[Block]:
     if found is None:
         return []
     blocks: list[Block] = [_importance(found)] if found.importance else []
-    blocks += [_dependence(found, each, place) for place, each in enumerate(found.dependence, start=1)]
+    blocks += [
+        _dependence(found, each, place) for place, each in enumerate(found.dependence, start=1)
+    ]
     return [*blocks, *_effects(found), *_deciding(found)]
 
 
@@ -54,25 +75,53 @@ def _importance(found: Explanation) -> Chart:
     form, form_of_table = (".1%", "percent") if percent else (".3~g", "number")
     drawn = found.importance[:_DRAWN]
     rows = [
-        {"column": each.column, "order": order, "value": each.value, "low": each.low, "high": each.high, "sure": each.sure}
+        {
+            "column": each.column,
+            "order": order,
+            "value": each.value,
+            "low": each.low,
+            "high": each.high,
+            "sure": each.sure,
+        }
         for order, each in enumerate(drawn)
     ]
     places = {"y": word("column", "order", title=None, axis={"labelLimit": 150})}
     axis = {"format": form, "tickCount": 5}
     title = f"{found.metric} worse by, when the column is shuffled"
-    hints = tooltip(column="column", value=("worse by", form), low=("95 % from", form), high=("to", form))
-    ink = {"condition": {"test": "datum.sure", "value": _BLUE}, "value": _GREY}
-    bars = mark("bar", {**places, "x": number("value", title=title, axis=axis), "color": ink, "tooltip": hints})
-    whiskers = mark(
-        "rule", {**places, "x": number("low", title=title), "x2": {"field": "high"}}, strokeWidth=2, color="#d55e00", aria=False
+    hints = tooltip(
+        column="column", value=("worse by", form), low=("95 % from", form), high=("to", form)
     )
-    some = "" if len(drawn) == len(found.importance) else f"The {len(drawn)} leading ones of {len(found.importance)} columns. "
+    ink = {"condition": {"test": "datum.sure", "value": _BLUE}, "value": _GREY}
+    bars = mark(
+        "bar",
+        {**places, "x": number("value", title=title, axis=axis), "color": ink, "tooltip": hints},
+    )
+    whiskers = mark(
+        "rule",
+        {**places, "x": number("low", title=title), "x2": {"field": "high"}},
+        strokeWidth=2,
+        color="#d55e00",
+        aria=False,
+    )
+    some = (
+        ""
+        if len(drawn) == len(found.importance)
+        else f"The {len(drawn)} leading ones of {len(found.importance)} columns. "
+    )
     caption = f"{some}On {found.rows:,} rows; lines are 95 % intervals, grey is within noise. A column that others can replace"
     caption += " loses little when it is shuffled, whatever it means."
-    listed = columns("text", column="column") + columns(form_of_table, value="worse by", low="95 % from", high="to")
-    table = Table("importance", "Importance of columns", listed, [vars(each) for each in found.importance])
+    listed = columns("text", column="column") + columns(
+        form_of_table, value="worse by", low="95 % from", high="to"
+    )
+    table = Table(
+        "importance", "Importance of columns", listed, [vars(each) for each in found.importance]
+    )
     return Chart(
-        "importance", "Which columns the model needs", chart(rows, bars, whiskers, height=20 * len(rows)), caption, table
+        "importance",
+        "Which columns the model needs",
+        chart(rows, bars, whiskers, height=20 * len(rows)),
+        caption,
+        table,
     )
 
 
@@ -99,25 +148,46 @@ def _dependence(explanation: Explanation, found: Dependence, place: int) -> Char
         for at, (value, mean) in enumerate(zip(found.values, means, strict=True))
     ]
     for row in rows if date else ():
-        row["moment"], row["value"] = 86_400_000 * row["value"], _value(explanation, found.column, row["value"])
-    axis = {"tickCount": 5, **({"format": ".2~%"} if found.what == "probability" else {"labelExpr": TICK})}
+        row["moment"], row["value"] = (
+            86_400_000 * row["value"],
+            _value(explanation, found.column, row["value"]),
+        )
+    axis = {
+        "tickCount": 5,
+        **({"format": ".2~%"} if found.what == "probability" else {"labelExpr": TICK}),
+    }
     down = number("mean", title=what, axis=axis, scale={"zero": False})
     counts = found.numeric and not date
-    hints = tooltip(value=(found.column, ".4~g") if counts else found.column, mean=(what, ".3~g"), **{"class": "class"})
+    hints = tooltip(
+        value=(found.column, ".4~g") if counts else found.column,
+        mean=(what, ".3~g"),
+        **{"class": "class"},
+    )
     look: Spec = {"y": down, "tooltip": hints}
     if len(lines) > 1:
         legend = {"title": "class", "labelLimit": 120, "orient": "bottom", "columns": 5}
-        look["color"] = word("class", "order", scale={"range": CLASSES[: len(lines)]}, legend=legend)
+        look["color"] = word(
+            "class", "order", scale={"range": CLASSES[: len(lines)]}, legend=legend
+        )
     title = f"How the answer moves with {found.column}"
     if found.numeric:
-        line = mark("line", {**look, "x": _across(found.column, date)}, strokeWidth=2, point={"size": 20, "filled": True})
+        line = mark(
+            "line",
+            {**look, "x": _across(found.column, date)},
+            strokeWidth=2,
+            point={"size": 20, "filled": True},
+        )
         spec = chart(rows, line, height=220)
     else:
         across = word("value", "at", title=found.column, axis={"labelLimit": 90, "labelAngle": -40})
-        spec = chart(rows, mark("point", {**look, "x": across}, filled=True, size=70, opacity=1), height=220)
+        spec = chart(
+            rows, mark("point", {**look, "x": across}, filled=True, size=70, opacity=1), height=220
+        )
     of = f" of {lines[0][0]}" if len(lines) == 1 else ""
     caption = f"Mean {found.what}{of} when all rows have this value and are otherwise as they are."
-    listed = columns("number" if counts else "text", value=found.column) + columns("text", **{"class": "class"})
+    listed = columns("number" if counts else "text", value=found.column) + columns(
+        "text", **{"class": "class"}
+    )
     table = Table(f"dependence-{place}", title, listed + columns("number", mean=what), rows)
     return Chart(f"dependence-{place}", title, spec, caption, table, half=True)
 
@@ -125,8 +195,19 @@ def _dependence(explanation: Explanation, found: Dependence, place: int) -> Char
 def _across(column: str, date: bool) -> Spec:
     """The axis of a column of numbers, or of dates."""
     if date:
-        return {"field": "moment", "type": "temporal", "title": column, "scale": {"type": "utc"}, "axis": {"tickCount": 5}}
-    return number("value", title=column, scale={"zero": False, "nice": False}, axis={"tickCount": 5, "labelExpr": TICK})
+        return {
+            "field": "moment",
+            "type": "temporal",
+            "title": column,
+            "scale": {"type": "utc"},
+            "axis": {"tickCount": 5},
+        }
+    return number(
+        "value",
+        title=column,
+        scale={"zero": False, "nice": False},
+        axis={"tickCount": 5, "labelExpr": TICK},
+    )
 
 
 def _by_class(found: Explanation, numbers: list[float]) -> dict[str, float]:
@@ -134,7 +215,10 @@ def _by_class(found: Explanation, numbers: list[float]) -> dict[str, float]:
 
 
 def _class_columns(found: Explanation) -> list[tuple[str, str, str]]:
-    return [(f"class {place}", f"for {label}", "number") for place, label in enumerate(found.classes[:_CLASSES])]
+    return [
+        (f"class {place}", f"for {label}", "number")
+        for place, label in enumerate(found.classes[:_CLASSES])
+    ]
 
 
 def _effects(found: Explanation) -> list[Block]:
@@ -150,7 +234,10 @@ def _effects(found: Explanation) -> list[Block]:
     ]
     listed = [*columns("text", column="column", value="value"), *_class_columns(found)]
     text = "What the score gains: per unit of a number, or where a column is this word, against the mean word of the rows."
-    return [Table("effects", "Coefficients in the units of the columns", listed, rows), Text(text, small=True)]
+    return [
+        Table("effects", "Coefficients in the units of the columns", listed, rows),
+        Text(text, small=True),
+    ]
 
 
 def _deciding(found: Explanation) -> list[Block]:
@@ -159,14 +246,29 @@ def _deciding(found: Explanation) -> list[Block]:
     rows: Rows = []
     for each in found.deciding:
         known = dict(zip(found.columns, each.values, strict=False))
-        shown = ", ".join(f"{name} {_value(found, name, value)}" for name, value in list(known.items())[:8] if value is not None)
+        shown = ", ".join(
+            f"{name} {_value(found, name, value)}"
+            for name, value in list(known.items())[:8]
+            if value is not None
+        )
         more = ", ..." if len(known) > 8 else ""
         row = None if each.row is None else each.row + 1
         rows.append(
-            {"number": each.number, "row": row, "label": each.label, **_by_class(found, each.coefficients), "what": shown + more}
+            {
+                "number": each.number,
+                "row": row,
+                "label": each.label,
+                **_by_class(found, each.coefficients),
+                "what": shown + more,
+            }
         )
-    listed = [*columns("text", number="of those learned from", row="row", label="class"), *_class_columns(found)]
-    table = Table("deciding", "The rows that decide", [*listed, *columns("text", what="values")], rows)
+    listed = [
+        *columns("text", number="of those learned from", row="row", label="class"),
+        *_class_columns(found),
+    ]
+    table = Table(
+        "deciding", "The rows that decide", [*listed, *columns("text", what="values")], rows
+    )
     text = "Support vectors with the largest coefficients: rows that are hard to place, often odd or mislabelled. Look at them."
     return [table, Text(text, small=True)]
 

@@ -56,7 +56,10 @@ def curves(learner: Any) -> list[Curve]:
     if course is not None and len(getattr(learner, course)) > 1:
         return _course(getattr(learner, course), len(learner.intercept_))
     recorded, found = learner.declaration.fitted_arrays, []
-    for name, what in (("loss_curve_", "mean loss of the drawn examples"), ("gap_curve_", "largest relative duality gap")):
+    for name, what in (
+        ("loss_curve_", "mean loss of the drawn examples"),
+        ("gap_curve_", "largest relative duality gap"),
+    ):
         values = np.asarray(getattr(learner, name) if name in recorded else [], dtype=np.float64)
         if not len(values):
             continue
@@ -66,7 +69,14 @@ def curves(learner: Any) -> list[Curve]:
         at = np.asarray(learner.loss_curve_steps_) if stepped else np.arange(1, len(line) + 1)
         known = np.flatnonzero(np.isfinite(line))[:: max(1, len(line) // 300)]
         if len(known) > 1:
-            found.append(Curve(what, "step" if stepped else "epoch", at[known].astype(int).tolist(), brief(line[known].tolist())))
+            found.append(
+                Curve(
+                    what,
+                    "step" if stepped else "epoch",
+                    at[known].astype(int).tolist(),
+                    brief(line[known].tolist()),
+                )
+            )
     return found
 
 
@@ -84,10 +94,15 @@ def watched_curves(estimator: Any, X: Any, y: Any) -> list[Curve]:
     if known or stop is None or any(stage.drops for stage in parts.stages):
         return found
     course = []
-    for length in np.unique(np.geomspace(max(1, stop.count / 32), stop.count, 6).round().astype(int)).tolist():
+    for length in np.unique(
+        np.geomspace(max(1, stop.count / 32), stop.count, 6).round().astype(int)
+    ).tolist():
         walked = parts
         if length != stop.count:
-            walked = anatomy(clone(estimator).set_params(**{parts.prefix + stop.parameter: length}).fit(X, y), fitted=True)
+            walked = anatomy(
+                clone(estimator).set_params(**{parts.prefix + stop.parameter: length}).fit(X, y),
+                fitted=True,
+            )
         rows = X
         for stage in walked.stages:
             rows = stage.part.transform(rows)
@@ -97,7 +112,11 @@ def watched_curves(estimator: Any, X: Any, y: Any) -> list[Curve]:
             return found
         course.append([length, certificate.primal.mean(), certificate.dual.mean()])
     unit = "step" if stop.parameter == "n_iter" else "epoch"
-    return [*found, *_course(np.array(course), len(learner.intercept_), unit)] if len(course) > 1 else found
+    return (
+        [*found, *_course(np.array(course), len(learner.intercept_), unit)]
+        if len(course) > 1
+        else found
+    )
 
 
 def _course(course: Any, columns: int, unit: str = "epoch or round") -> list[Curve]:
@@ -124,7 +143,9 @@ def weights(estimator: Any, learner: Any, most: int = 20) -> Weights | None:
     largest = np.sort(np.argsort(-np.abs(W).max(axis=0), kind="stable")[:most])
     labels = label_texts(estimator.classes_).tolist()
     shown = [names[j] for j in largest]
-    return Weights(shown, labels[1:] if len(W) == 1 else labels, brief(W[:, largest].tolist()), W.shape[1])
+    return Weights(
+        shown, labels[1:] if len(W) == 1 else labels, brief(W[:, largest].tolist()), W.shape[1]
+    )
 
 
 def _feature_names(estimator: Any, count: int) -> list[str] | None:
@@ -135,13 +156,28 @@ def _feature_names(estimator: Any, count: int) -> list[str] | None:
         if stage.drops:
             continue
         known = getattr(stage.part, "n_features_in_", None)
-        names = np.array([f"x{j + 1}" for j in range(known)], dtype=object) if names is None and known is not None else names
+        names = (
+            np.array([f"x{j + 1}" for j in range(known)], dtype=object)
+            if names is None and known is not None
+            else names
+        )
         try:
             names = stage.part.get_feature_names_out(names)
-            if isinstance(stage.part, ColumnTransformer):  # after its parts, too: words__city_Nice, numbers__missingindicator_age
-                gaps, plain = _word_gaps(stage.part), [str(name).partition("__")[2] for name in names]
-                names = np.array([gaps.get(name, _plain_name(name)) for name in plain], dtype=object)
-        except (AttributeError, ValueError, NotFittedError):  # a step that makes features without names
+            if isinstance(
+                stage.part, ColumnTransformer
+            ):  # after its parts, too: words__city_Nice, numbers__missingindicator_age
+                gaps, plain = (
+                    _word_gaps(stage.part),
+                    [str(name).partition("__")[2] for name in names],
+                )
+                names = np.array(
+                    [gaps.get(name, _plain_name(name)) for name in plain], dtype=object
+                )
+        except (
+            AttributeError,
+            ValueError,
+            NotFittedError,
+        ):  # a step that makes features without names
             return None
     names = np.array([f"x{j + 1}" for j in range(count)], dtype=object) if names is None else names
     return [str(name) for name in names] if len(names) == count else None
@@ -151,8 +187,16 @@ def _word_gaps(part: ColumnTransformer) -> dict[str, str]:
     """The features that tell where a word is missing, in words: an encoder calls them city_None."""
     found: dict[str, str] = {}
     for _, encoder, _ in part.transformers_:
-        for name, words in zip(getattr(encoder, "feature_names_in_", ()), getattr(encoder, "categories_", ()), strict=False):
-            found |= {f"{name}_{word}": f"{name} missing" for word in words if word is None or word != word}
+        for name, words in zip(
+            getattr(encoder, "feature_names_in_", ()),
+            getattr(encoder, "categories_", ()),
+            strict=False,
+        ):
+            found |= {
+                f"{name}_{word}": f"{name} missing"
+                for word in words
+                if word is None or word != word
+            }
     return found
 
 
@@ -167,5 +211,12 @@ def certificates(estimator: Any, learner: Any) -> list[Certificate]:
     if "dual_objective_" not in learner.declaration.fitted_arrays or not np.isfinite(learner.gap_):
         return []
     labels = label_texts(estimator.classes_).tolist()
-    both = np.column_stack([np.ravel(learner.objective_), np.ravel(learner.dual_objective_)]).astype(float).tolist()
-    return [Certificate(name, *pair) for name, pair in zip(labels[1:] if len(both) == 1 else labels, both, strict=True)]
+    both = (
+        np.column_stack([np.ravel(learner.objective_), np.ravel(learner.dual_objective_)])
+        .astype(float)
+        .tolist()
+    )
+    return [
+        Certificate(name, *pair)
+        for name, pair in zip(labels[1:] if len(both) == 1 else labels, both, strict=True)
+    ]

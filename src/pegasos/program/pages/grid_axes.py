@@ -64,8 +64,17 @@ class Axis:
         scale: dict[str, Any] = {"zero": False, "nice": False}
         if numbers and numbers[0] > 0 and numbers[-1] / numbers[0] > 20:
             scale = {"type": "log", "nice": False}
-        known = {"name": self.name, "title": self.title, "numeric": self.numeric, "labels": self.labels, "part": self.part}
-        values, ticks = self.values if self.numeric else None, numbers if len(numbers) <= 12 else None
+        known = {
+            "name": self.name,
+            "title": self.title,
+            "numeric": self.numeric,
+            "labels": self.labels,
+            "part": self.part,
+        }
+        values, ticks = (
+            self.values if self.numeric else None,
+            numbers if len(numbers) <= 12 else None,
+        )
         long = any(len(line) > 9 for label in self.labels for line in label.split("\n"))
         return {**known, "numbers": values, "scale": scale, "ticks": ticks, "long": long}
 
@@ -90,9 +99,19 @@ def axes_of(points: list[Point]) -> list[Axis]:
             if len(set(labels)) < len(values):
                 labels = [value_text(value, digits) for value in values]
         title = {**titles, **parts}.get(name) or wording.title_of(name)
-        found.append(Axis(name, title, values, labels, name in parts and "kernel" in {n for p in points for n in p.at}))
+        found.append(
+            Axis(
+                name,
+                title,
+                values,
+                labels,
+                name in parts and "kernel" in {n for p in points for n in p.at},
+            )
+        )
     rank = {"lam": 0, COST: 0, "n_iter": 1, "epochs": 2}
-    return sorted(found, key=lambda axis: 4 if axis.part else rank.get(axis.name, 3 if axis.numeric else 5))
+    return sorted(
+        found, key=lambda axis: 4 if axis.part else rank.get(axis.name, 3 if axis.numeric else 5)
+    )
 
 
 def _costs_for_lam(points: list[Point]) -> dict[str, str]:
@@ -102,7 +121,13 @@ def _costs_for_lam(points: list[Point]) -> dict[str, str]:
         return {}
     costs = _gathered(point.freedom for point in known if point.freedom is not None)
     strengths = {point.values["lam"] for point in known}
-    seen = {(tuple((name, v) for name, v in point.values.items() if name != "lam"), costs[point.freedom]) for point in known}  # type: ignore[index]
+    seen = {
+        (
+            tuple((name, v) for name, v in point.values.items() if name != "lam"),
+            costs[point.freedom],
+        )
+        for point in known
+    }  # type: ignore[index]
     if len(set(costs.values())) >= len(strengths) or len(seen) < len(known):
         return {}
     for point in points:
@@ -136,7 +161,12 @@ def _kernel_numbers(points: list[Point]) -> dict[str, str]:
     titles: dict[str, str] = {}
     for name, kernels in named.items():
         numbers = {kernel: _numbers(kernel) for kernel in kernels if isinstance(kernel, Kernel)}
-        varying = {key for one in numbers.values() for key in one if len({each.get(key) for each in numbers.values()}) > 1}
+        varying = {
+            key
+            for one in numbers.values()
+            for key in one
+            if len({each.get(key) for each in numbers.values()}) > 1
+        }
         if len(kernels) < 2 or len(varying) != 1 or len(numbers) < len(kernels):
             continue
         key = varying.pop()
@@ -155,5 +185,8 @@ def _numbers(kernel: Kernel) -> dict[str, Any]:
     """The parameters of a kernel; a width that is relative counts by its factor."""
     params = kernel.get_params()
     if isinstance(kernel, DistanceKernel) and kernel.factor is not None and kernel.main is not None:
-        return {**{name: value for name, value in params.items() if name != kernel.main}, f"{kernel.main} / usual": kernel.factor}
+        return {
+            **{name: value for name, value in params.items() if name != kernel.main},
+            f"{kernel.main} / usual": kernel.factor,
+        }
     return params

@@ -18,13 +18,20 @@ from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain
 
 #: The look of charts in files: black on white, whatever the page's reader prefers.
-_ON_PAPER = {"background": "white", "font": "sans-serif", "view": {"stroke": None}, "axis": {"gridOpacity": 0.4}}
+_ON_PAPER = {
+    "background": "white",
+    "font": "sans-serif",
+    "view": {"stroke": None},
+    "axis": {"gridOpacity": 0.4},
+}
 
 
 class Page(HtmlPage):
     """One report: `html`, `save(path)` for the page alone, `write(folder)` with tables and figures beside it."""
 
-    def __init__(self, title: str, subtitle: str, sections: list[Section], data: dict[str, Any]) -> None:
+    def __init__(
+        self, title: str, subtitle: str, sections: list[Section], data: dict[str, Any]
+    ) -> None:
         super().__init__(title, rendering.render(title, subtitle, sections, data))
         self.sections = sections
 
@@ -39,7 +46,11 @@ class Page(HtmlPage):
         """All charts and tables as files; takes about a second for each chart."""
         written = []
         for table in self.tables():
-            for ending, text in (("csv", table.as_csv()), ("md", table.as_markdown()), ("tex", table.as_latex())):
+            for ending, text in (
+                ("csv", table.as_csv()),
+                ("md", table.as_markdown()),
+                ("tex", table.as_latex()),
+            ):
                 written.append(folder / f"{_slug(table.name)}.{ending}")
                 write_text(written[-1], text)
         for name, spec in self.charts().items():
@@ -79,7 +90,9 @@ def report(thing: Any, X: Any = None, y: Any = None, **facts: Any) -> Page:
         return make_page(_record_fitted(thing, X, y, facts))
     path = Path(thing)
     if not path.exists():
-        raise BadData(f"{path} does not exist: give the folder of a run of tune or study, or a model file.")
+        raise BadData(
+            f"{path} does not exist: give the folder of a run of tune or study, or a model file."
+        )
     if path.is_dir():
         return _read_page(path)
     from pegasos.program.pages.model_files import read_model_file
@@ -94,7 +107,9 @@ def _record_fitted(thing: Any, X: Any, y: Any, facts: dict[str, Any]) -> PageRec
     from pegasos.program.pages.row_samples import as_dataset
     from pegasos.search.sweep import SweepCV
 
-    check_shown(thing, "report shows a SweepCV, a learner of pegasos, a folder of a run or a model file")
+    check_shown(
+        thing, "report shows a SweepCV, a learner of pegasos, a folder of a run or a model file"
+    )
     record = record_sweep if isinstance(thing, SweepCV) else record_model
     return record(thing, as_dataset(X, y, facts), **facts)
 
@@ -107,7 +122,9 @@ def _read_page(folder: Path) -> Page:
         raise
     except Exception as error:
         what = f"{type(error).__name__}: {plain(error)}"
-        raise BadData(f"{folder}: its records do not fit together ({what}). Run the command that wrote them again.") from error
+        raise BadData(
+            f"{folder}: its records do not fit together ({what}). Run the command that wrote them again."
+        ) from error
 
 
 def write_report(folder: str | Path, figures: bool = False) -> Path:
@@ -124,7 +141,9 @@ def _write_chart(path: Path, spec: dict[str, Any]) -> list[Path]:
 
     drawn = {**spec, "width": 480} if spec.get("width") == "container" else spec
     svg, png, pdf = (path.with_name(f"{path.name}.{ending}") for ending in ("svg", "png", "pdf"))
-    picture = vl_convert.vegalite_to_svg(drawn, config=_ON_PAPER)  # drawn once: the other two are made of it
+    picture = vl_convert.vegalite_to_svg(
+        drawn, config=_ON_PAPER
+    )  # drawn once: the other two are made of it
     write_text(svg, picture)
     write_bytes(png, vl_convert.svg_to_png(picture, scale=2))
     write_bytes(pdf, vl_convert.svg_to_pdf(picture))

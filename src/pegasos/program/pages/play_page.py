@@ -33,7 +33,9 @@ def play(X: Any = None, y: Any = None, **facts: Any) -> PlayPage:
     """
     dataset = as_dataset(X, y, facts)
     if facts:
-        raise TypeError(f"play() takes X, y, name, image and columns; got {', '.join(sorted(facts))}.")
+        raise TypeError(
+            f"play() takes X, y, name, image and columns; got {', '.join(sorted(facts))}."
+        )
     title = "pegasos play" if dataset is None else f"pegasos play: {dataset.name}"
     return PlayPage(title, render_play(title, None if dataset is None else points_of(dataset)))
 
@@ -51,10 +53,16 @@ def points_of(dataset: Dataset) -> dict[str, Any]:
         raise BadData(f"{dataset.name}: all rows are of one class; there is nothing to tell apart.")
     found = place(dataset, codes, np.zeros(len(codes), dtype=bool), tsne=False)
     if found is None:
-        raise BadData(f"{dataset.name}: a plane needs at least 3 rows and 2 columns of numbers (sparse rows: at most 2,000).")
+        raise BadData(
+            f"{dataset.name}: a plane needs at least 3 rows and 2 columns of numbers (sparse rows: at most 2,000)."
+        )
     two = found.method == "two features"
     if two:
-        named = [name for name, column in zip(feature_names(dataset), dataset.columns, strict=False) if column.kind == NUMBER]
+        named = [
+            name
+            for name, column in zip(feature_names(dataset), dataset.columns, strict=False)
+            if column.kind == NUMBER
+        ]
         notes.append(f"across: {named[0]}, up: {named[1]}" if len(named) == 2 else "two features")
     else:
         notes.append(f"the first two principal components of {dataset.X.shape[1]} features")
@@ -64,10 +72,18 @@ def points_of(dataset: Dataset) -> dict[str, Any]:
     order = np.random.default_rng(0).permutation(len(places))
     points = [
         {"x": x, "y": y, "c": code}
-        for (x, y), code in zip(places[order].tolist(), codes[found.rows][order].tolist(), strict=True)
+        for (x, y), code in zip(
+            places[order].tolist(), codes[found.rows][order].tolist(), strict=True
+        )
     ]
     names = [str(name) for name in label_texts(classes)]
-    return {"name": dataset.name, "points": points, "classes": names, "n": min(USUAL_POINTS, len(points)), "notes": notes}
+    return {
+        "name": dataset.name,
+        "points": points,
+        "classes": names,
+        "n": min(USUAL_POINTS, len(points)),
+        "notes": notes,
+    }
 
 
 def _in_window(places: Array, apart: bool) -> Array:
@@ -76,4 +92,6 @@ def _in_window(places: Array, apart: bool) -> Array:
     extent = np.quantile(np.abs(centred), 0.98, axis=0)
     if not apart:
         extent = np.full(2, extent.max())
-    return np.asarray((WINDOW * centred / np.where(extent > 0, extent, 1.0)).clip(-9.0, 9.0).round(3))
+    return np.asarray(
+        (WINDOW * centred / np.where(extent > 0, extent, 1.0)).clip(-9.0, 9.0).round(3)
+    )

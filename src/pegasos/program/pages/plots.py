@@ -50,7 +50,9 @@ def boundary(model: Any, X: Any, y: Any) -> LayerChart:
     assert dataset is not None
     classes = np.union1d(estimator.classes_, dataset.labels)
     codes = np.searchsorted(classes, dataset.labels)
-    edge, reason = row_samples.boundary(estimator, dataset, codes, lambda labels: np.searchsorted(classes, labels))
+    edge, reason = row_samples.boundary(
+        estimator, dataset, codes, lambda labels: np.searchsorted(classes, labels)
+    )
     if edge is None:
         raise ValueError(reason)
     return _altair(boundary_chart(edge, label_texts(classes).tolist()))
@@ -79,11 +81,15 @@ def confusion(y: Any, predicted: Any, *, rates: bool = False) -> LayerChart:
     truth, guess = (np.searchsorted(classes, np.asarray(each)) for each in (y, predicted))
     flat = mistakes.confusion(truth, guess, len(classes))
     spec = grid_charts.confusion(flat, label_texts(classes).tolist())
-    spec["params"] = [{**param, "value": rates} if param["name"] == "rates" else param for param in spec["params"]]
+    spec["params"] = [
+        {**param, "value": rates} if param["name"] == "rates" else param for param in spec["params"]
+    ]
     return _altair(spec)
 
 
-def curves(thing: Any, X: Any = None, y: Any = None, *, along: str | None = None) -> Chart | LayerChart | HConcatChart:
+def curves(
+    thing: Any, X: Any = None, y: Any = None, *, along: str | None = None
+) -> Chart | LayerChart | HConcatChart:
     """How it went on: the values of a sweep along a parameter of its grid, or how a model learned.
 
     Of a SweepCV a line for each value of another parameter, with bands of one deviation over folds; `along` names the parameter
@@ -101,7 +107,9 @@ def curves(thing: Any, X: Any = None, y: Any = None, *, along: str | None = None
     if not found:
         method = getattr(getattr(learner, "plan_", None), "method", None)
         how = f" (it was solved by {method})" if method else ""
-        raise ValueError(f"this {type(learner).__name__} recorded no curve{how}: fit it with `checkpoints`, and give rows X, y.")
+        raise ValueError(
+            f"this {type(learner).__name__} recorded no curve{how}: fit it with `checkpoints`, and give rows X, y."
+        )
     if len(found) == 1:
         return _altair(found[0])
     import altair
@@ -140,20 +148,28 @@ def _altair(spec: Spec) -> Any:
 
 def _estimator(model: Any) -> Any:
     """The model itself, or the choice of a sweep."""
-    check_shown(model, "plots show a SweepCV, a learner of pegasos, or a pipeline that ends with one")
+    check_shown(
+        model, "plots show a SweepCV, a learner of pegasos, or a pipeline that ends with one"
+    )
     if not isinstance(model, SweepCV):
         return model
     if not hasattr(model, "best_estimator_"):
-        raise ValueError("this SweepCV has no best estimator, because refit=False: show a model that you fitted yourself.")
+        raise ValueError(
+            "this SweepCV has no best estimator, because refit=False: show a model that you fitted yourself."
+        )
     return model.best_estimator_
 
 
 def _grid(sweep: Any) -> Grid:
     if not isinstance(sweep, SweepCV):
-        raise ValueError(f"a heatmap shows the cells of a SweepCV or RacingCV, not of a {type(sweep).__name__}.")
+        raise ValueError(
+            f"a heatmap shows the cells of a SweepCV or RacingCV, not of a {type(sweep).__name__}."
+        )
     check_shown(sweep, "")
     found = compared(sweep)
-    return Grid(points_of(found.cells, [""] * len(found.cells)), found.measure, found.best, found.simplest)
+    return Grid(
+        points_of(found.cells, [""] * len(found.cells)), found.measure, found.best, found.simplest
+    )
 
 
 def _choice(grid: Grid) -> Point:
@@ -168,14 +184,23 @@ def _known(grid: Grid, wanted: str | None, usual: str) -> str:
     for name in (wanted, wanted.rpartition("__")[2]):
         if name in names:
             return name
-    raise ValueError(f"{wanted!r} is no parameter that varies in this grid; those are {', '.join(map(repr, names)) or 'none'}.")
+    raise ValueError(
+        f"{wanted!r} is no parameter that varies in this grid; those are {', '.join(map(repr, names)) or 'none'}."
+    )
 
 
 def _sweep_curves(grid: Grid, along: str | None) -> Spec:
     choice = _choice(grid)
     first = grid.first_axes(choice)
     numbers = [axis.name for axis in grid.axes if axis.numeric]
-    usual = next((name for name in (*sorted(first, key=lambda name: name != "lam"), *numbers) if name in numbers), "")
+    usual = next(
+        (
+            name
+            for name in (*sorted(first, key=lambda name: name != "lam"), *numbers)
+            if name in numbers
+        ),
+        "",
+    )
     wanted = _known(grid, along, usual)
     spec = grid.lines_of(choice, wanted, next((name for name in first if name != wanted), ""))
     if spec is None:
@@ -208,7 +233,9 @@ def _rates(thing: Any, X: Any, y: Any) -> RatesRecord:
         classes, cut = estimator.classes_, anatomy(estimator, fitted=True).learner.threshold_
         truth = np.asarray(y)
         if not np.isin(truth, classes).all():
-            raise ValueError(f"y has classes that the model does not know: {np.setdiff1d(truth, classes)[:5].tolist()}.")
+            raise ValueError(
+                f"y has classes that the model does not know: {np.setdiff1d(truth, classes)[:5].tolist()}."
+            )
         codes = np.searchsorted(classes, truth)
         return rates_of_model(estimator.decision_function(X), codes, classes, cut)
     if not isinstance(thing, SweepCV):

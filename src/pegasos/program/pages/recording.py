@@ -23,8 +23,23 @@ from pegasos.program.pages.fitted_facts import certificates, curves, made, watch
 from pegasos.program.pages.wording import kernel_text
 from pegasos.program.records.decisions import CalibrationRecord, rates_of_model
 from pegasos.program.records.models import learner_facts
-from pegasos.program.records.pages import Curve, DataRecord, ExperimentRecord, KeptCell, ModelRecord, PageRecord, RowsRecord
-from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, best_of_families, cell_records, out_of_fold
+from pegasos.program.records.pages import (
+    Curve,
+    DataRecord,
+    ExperimentRecord,
+    KeptCell,
+    ModelRecord,
+    PageRecord,
+    RowsRecord,
+)
+from pegasos.program.records.runs import (
+    CellRecord,
+    Decision,
+    ErrorCount,
+    best_of_families,
+    cell_records,
+    out_of_fold,
+)
 from pegasos.program.scoring import scores_of
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.labels import label_texts
@@ -72,7 +87,9 @@ def record_sweep(
     shown, model = compared(search), getattr(search, "best_estimator_", None)
     measure = shown.measure
     if honest is None and measure.name == "error":
-        rounds = int(np.clip(2e7 / search.labels_.shape[1], 50, 1000))  # each round draws all rows anew
+        rounds = int(
+            np.clip(2e7 / search.labels_.shape[1], 50, 1000)
+        )  # each round draws all rows anew
         honest = search.honest_estimate(rounds=rounds)
     took = search.time_ if seconds is None else seconds
     record = PageRecord(
@@ -95,7 +112,9 @@ def record_sweep(
         decision=decision,
         best=shown.best,
         simplest=shown.simplest,
-        advice=[str(each) for each in (getattr(search, "advice_", []) if advice is None else advice)],
+        advice=[
+            str(each) for each in (getattr(search, "advice_", []) if advice is None else advice)
+        ],
         errors=errors or {},
         honest=honest,
     )
@@ -108,11 +127,15 @@ def record_sweep(
     boundary, reason = None, ""
     if model is not None:
         classes = np.unique(dataset.labels)
-        boundary, reason = row_samples.boundary(model, dataset, _codes(dataset), lambda labels: np.searchsorted(classes, labels))
+        boundary, reason = row_samples.boundary(
+            model, dataset, _codes(dataset), lambda labels: np.searchsorted(classes, labels)
+        )
     return replace(record, kept=kept, rows=rows, boundary=boundary, no_boundary=reason)
 
 
-def record_experiment(search: Any, dataset: Dataset, experiment: str, seed: int = 0, learned: Array | None = None) -> PageRecord:
+def record_experiment(
+    search: Any, dataset: Dataset, experiment: str, seed: int = 0, learned: Array | None = None
+) -> PageRecord:
     """Confusions and mistakes of one experiment's sweep (one seed), to stand beside the results.json of its study.
 
     The study lists its cells itself, and finds those of which predictions were kept by their settings. learned: the rows of a
@@ -121,12 +144,20 @@ def record_experiment(search: Any, dataset: Dataset, experiment: str, seed: int 
     metric = metric_of(search)
     cells, best = cell_records(search, len(dataset), metric), best_of(search, metric)
     simplest = getattr(search, "simplest_index_", best)
-    record = PageRecord("study", _data(dataset, None), made(), seed=seed, cells=cells, best=best, simplest=simplest)
+    record = PageRecord(
+        "study", _data(dataset, None), made(), seed=seed, cells=cells, best=best, simplest=simplest
+    )
     kept, rows = _kept(search, record, dataset, None, tsne=False)
     watched: list[Curve] = []
     if learned is not None and len(learned) <= WATCHED_ROWS:
-        with warnings.catch_warnings(action="ignore"):  # the study has its own words on borders and gaps
-            watched = watched_curves(search.cells_[best].estimator, _safe_indexing(dataset.X, learned), dataset.labels[learned])
+        with warnings.catch_warnings(
+            action="ignore"
+        ):  # the study has its own words on borders and gaps
+            watched = watched_curves(
+                search.cells_[best].estimator,
+                _safe_indexing(dataset.X, learned),
+                dataset.labels[learned],
+            )
     found = ExperimentRecord(experiment, list(search.settings_), kept, watched)
     return replace(record, cells=[], rows=rows, experiments=[found])
 
@@ -162,14 +193,27 @@ def record_model(
     kernel = kernel_text(None if learner.kernel is None else learner.kernel_)
     model = ModelRecord(Setting.of(estimator), learner_facts(estimator), kernel)
     seed = learner.random_state if isinstance(learner.random_state, int) else None
-    record = PageRecord("model", _data(dataset, source), made(), command=command, seed=seed, seconds=seconds, model=model)
+    record = PageRecord(
+        "model",
+        _data(dataset, source),
+        made(),
+        command=command,
+        seed=seed,
+        seconds=seconds,
+        model=model,
+    )
     record = replace(record, **_learned(estimator))
     if dataset is None or dataset.y is None:
         return record
     known = label_texts(estimator.classes_).tolist()
-    more = [name for name in known if name not in record.data.classes]  # classes of the model that these rows do not have
+    more = [
+        name for name in known if name not in record.data.classes
+    ]  # classes of the model that these rows do not have
     names = [*record.data.classes, *more]
-    place = {label: names.index(name) for label, name in zip(np.asarray(estimator.classes_).tolist(), known, strict=True)}
+    place = {
+        label: names.index(name)
+        for label, name in zip(np.asarray(estimator.classes_).tolist(), known, strict=True)
+    }
 
     def encode(labels: Array) -> Array:
         return np.array([place[label] for label in labels.tolist()], dtype=int)
@@ -184,7 +228,11 @@ def record_model(
     boundary, reason = row_samples.boundary(estimator, dataset, codes, encode)
     estimate = held_out(wrong)
     guess = float(np.mean(codes != np.bincount(codes).argmax()))
-    errors = {"these rows": ErrorCount(len(codes), int(wrong.sum()), estimate.error, estimate.low, estimate.high, guess)}
+    errors = {
+        "these rows": ErrorCount(
+            len(codes), int(wrong.sum()), estimate.error, estimate.low, estimate.high, guess
+        )
+    }
     kept = {"0": KeptCell(mistakes.confusion(codes, predicted, len(names)), listed)}
     shown = replace(shown, shown={str(each.row): keeper.one(each.row) for each in listed})
     data = replace(record.data, classes=names, counts=[*record.data.counts, *[0] * len(more)])
@@ -192,8 +240,12 @@ def record_model(
     if found.ndim == 1 and len(np.unique(codes)) == 2 and known == names:
         named = None if positive is None else estimator.classes_.tolist()[known.index(positive)]
         rates = rates_of_model(found, codes, estimator.classes_, learner.threshold_, named)
-    explanation = explained(estimator, dataset, rows, training) if explanation is None else explanation
-    record = replace(record, data=data, errors=errors, kept=kept, rows=shown, explanation=explanation)
+    explanation = (
+        explained(estimator, dataset, rows, training) if explanation is None else explanation
+    )
+    record = replace(
+        record, data=data, errors=errors, kept=kept, rows=shown, explanation=explanation
+    )
     return replace(record, boundary=boundary, no_boundary=reason, rates=rates)
 
 
@@ -212,14 +264,24 @@ def _data(dataset: Dataset | None, source: str | None) -> DataRecord:
         return DataRecord("the data", source)
     classes, counts = np.unique([] if dataset.y is None else dataset.y, return_counts=True)
     names = label_texts(classes).tolist()
-    return DataRecord(dataset.name, source, len(dataset), int(dataset.X.shape[1]), list(dataset.notes), names, counts.tolist())
+    return DataRecord(
+        dataset.name,
+        source,
+        len(dataset),
+        int(dataset.X.shape[1]),
+        list(dataset.notes),
+        names,
+        counts.tolist(),
+    )
 
 
 def _codes(dataset: Dataset) -> Array:
     return np.unique(dataset.labels, return_inverse=True)[1].reshape(-1)
 
 
-def _rows(dataset: Dataset, codes: Array, wrong: Array, positions: Any, tsne: bool) -> tuple[RowsRecord, mistakes.RowKeeper]:
+def _rows(
+    dataset: Dataset, codes: Array, wrong: Array, positions: Any, tsne: bool
+) -> tuple[RowsRecord, mistakes.RowKeeper]:
     """Map, statistics, and for pictures each class's mean; and what makes single rows for the page."""
     statistics, order = row_samples.statistics(dataset, codes)
     columns, names = sorted(order[: mistakes.VALUES]), row_samples.feature_names(dataset)
@@ -230,7 +292,9 @@ def _rows(dataset: Dataset, codes: Array, wrong: Array, positions: Any, tsne: bo
     record = RowsRecord(place, statistics, keeper.shape)
     if keeper.shape is None:
         return replace(record, columns=[names[j] for j in columns]), keeper
-    return replace(record, means=[keeper.picture(each) for each in row_samples.class_means(dataset, codes)]), keeper
+    return replace(
+        record, means=[keeper.picture(each) for each in row_samples.class_means(dataset, codes)]
+    ), keeper
 
 
 def _kept(
@@ -238,9 +302,13 @@ def _kept(
 ) -> tuple[dict[str, KeptCell], RowsRecord]:
     """Confusions of as many cells as the page's size allows, the best first, and mistakes of the leading ones."""
     codes, count, least = _codes(dataset), len(record.data.classes), record.measure.least
-    ranked = best_of_families(record.cells, lambda cell: cell.number, lambda cell: cell.value, least)
+    ranked = best_of_families(
+        record.cells, lambda cell: cell.number, lambda cell: cell.value, least
+    )
     leading = _leading(ranked, record, least)
-    wrong = (search.labels_ != codes) & (search.labels_ >= 0)  # rows that were never tested are not mistakes
+    wrong = (search.labels_ != codes) & (
+        search.labels_ >= 0
+    )  # rows that were never tested are not mistakes
     rows, keeper = _rows(dataset, codes, wrong[record.best], positions, tsne)
     hard = wrong[[cell.number for cell in ranked[:50]]].mean(axis=0)
     kept, room = dict[str, KeptCell](), CONFUSION_NUMBERS
@@ -251,7 +319,9 @@ def _kept(
             break
         listed = None
         if number in leading:
-            listed = mistakes.worst(codes, search.labels_[number], _scores(search, number, count), hard)
+            listed = mistakes.worst(
+                codes, search.labels_[number], _scores(search, number, count), hard
+            )
             rows.shown.update({str(each.row): keeper.one(each.row) for each in listed})
         kept[str(number)] = KeptCell(counted, listed)
     return kept, rows
@@ -259,8 +329,17 @@ def _kept(
 
 def _leading(ranked: list[CellRecord], record: PageRecord, least: bool) -> list[int]:
     """The choice, the simplest one, the best of each model and kernel, then the next best."""
-    families = best_of_families(ranked, lambda cell: (cell.setting.model, cell.setting.kernel), lambda cell: cell.value, least)
-    order = [record.best, record.simplest, *(cell.number for cell in (*families[: LEADING - 4], *ranked))]
+    families = best_of_families(
+        ranked,
+        lambda cell: (cell.setting.model, cell.setting.kernel),
+        lambda cell: cell.value,
+        least,
+    )
+    order = [
+        record.best,
+        record.simplest,
+        *(cell.number for cell in (*families[: LEADING - 4], *ranked)),
+    ]
     return list(dict.fromkeys(order))[:LEADING]
 
 
@@ -290,7 +369,9 @@ def _typical(search: Any, X: Any) -> list[float | None]:
             if steps not in prepared:
                 prepared[steps] = _prepared(clone(search.estimator).set_params(**params), some)
             # x·x + 1: the constant feature is part of a linear predictor
-            found[kernel, steps] = float(np.median((kernel or Polynomial(1)).diagonal(prepared[steps]))) or None
+            found[kernel, steps] = (
+                float(np.median((kernel or Polynomial(1)).diagonal(prepared[steps]))) or None
+            )
     return [found[kind] for kind in kinds]
 
 

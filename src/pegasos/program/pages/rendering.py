@@ -65,7 +65,9 @@ def _environment() -> Any:
     from markupsafe import Markup
 
     loader = jinja2.FunctionLoader(asset)
-    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
     environment.filters["unbroken"] = unbroken
     environment.filters["groups"] = _groups
     environment.globals["theme"] = Markup(asset("theme.js"))
@@ -75,18 +77,35 @@ def _environment() -> Any:
 def _groups(blocks: list[Block]) -> list[list[Block]]:
     """Blocks in their order; charts of half the width that follow each other are one group, which stands side by side."""
     halves = itertools.groupby(blocks, key=lambda block: isinstance(block, Chart) and block.half)
-    return [group for half, each in halves for group in ([list(each)] if half else [[block] for block in each])]
+    return [
+        group
+        for half, each in halves
+        for group in ([list(each)] if half else [[block] for block in each])
+    ]
 
 
 def render(title: str, subtitle: str, sections: list[Section], data: dict[str, Any]) -> str:
     """The page; everything in it that came from data is escaped by the template, or is JSON as above."""
     from markupsafe import Markup
 
-    charts = {block.name: block.spec for section in sections for block in section.blocks if isinstance(block, Chart)}
-    for block in (each for section in sections for each in section.blocks if isinstance(each, Thresholds)):
+    charts = {
+        block.name: block.spec
+        for section in sections
+        for block in section.blocks
+        if isinstance(block, Chart)
+    }
+    for block in (
+        each for section in sections for each in section.blocks if isinstance(each, Thresholds)
+    ):
         data = {**data, "thresholds": {**block.data, "charts": block.figures}}
-    safe: dict[str, Any] = {"styles": [Markup(asset("page.css"))], "data": Markup(embedded({**data, "charts": charts}))}
-    safe["scripts"] = [Markup(_alone(script)) for script in (_bundle(), "\n".join(asset(name) for name in _SCRIPTS))]
+    safe: dict[str, Any] = {
+        "styles": [Markup(asset("page.css"))],
+        "data": Markup(embedded({**data, "charts": charts})),
+    }
+    safe["scripts"] = [
+        Markup(_alone(script))
+        for script in (_bundle(), "\n".join(asset(name) for name in _SCRIPTS))
+    ]
     filled = [section for section in sections if section.blocks]
     given = {"title": title, "subtitle": subtitle, "sections": filled, "evaluates": True}
     return str(_environment().get_template("page.html").render(**given, **safe))

@@ -26,19 +26,34 @@ MARGIN_TOLERANCE = 0.01
 
 def as_dataset(X: Any, y: Any, facts: dict[str, Any]) -> Dataset | None:
     """Rows that came as arrays, as a reader would give them; takes the facts that belong to them."""
-    name, image, columns = facts.pop("name", "the data"), facts.pop("image", None), facts.pop("columns", None)
+    name, image, columns = (
+        facts.pop("name", "the data"),
+        facts.pop("image", None),
+        facts.pop("columns", None),
+    )
     if X is None or isinstance(X, Dataset):
         return X
     from sklearn.utils.validation import _get_feature_names
 
     columns = _get_feature_names(X) if columns is None else columns
-    listed, labels = [Column(str(each)) for each in ([] if columns is None else columns)], None if y is None else np.asarray(y)
+    listed, labels = (
+        [Column(str(each)) for each in ([] if columns is None else columns)],
+        None if y is None else np.asarray(y),
+    )
     if hasattr(X, "columns"):
         facts["rows"] = X  # the model takes them as they came
     if hasattr(X, "columns") and (frame := _frame_of(X)) is not None:
         kinds = [TEXT if holds_words(each) else NUMBER for each in frame.get_columns()]
-        return Dataset(str(name), frame, [Column(*each) for each in zip(frame.columns, kinds, strict=True)], labels, image=image)
-    return Dataset(str(name), X if sparse.issparse(X) else np.asarray(X), listed, labels, image=image)
+        return Dataset(
+            str(name),
+            frame,
+            [Column(*each) for each in zip(frame.columns, kinds, strict=True)],
+            labels,
+            image=image,
+        )
+    return Dataset(
+        str(name), X if sparse.issparse(X) else np.asarray(X), listed, labels, image=image
+    )
 
 
 def _frame_of(X: Any) -> Any:
@@ -46,14 +61,26 @@ def _frame_of(X: Any) -> Any:
     import polars as pl
 
     names = [str(name) for name in X.columns]
-    found = [pl.Series(name, np.asarray(X[own]).tolist(), strict=False) for name, own in zip(names, X.columns, strict=True)]
-    found = [each.cast(pl.String) if holds_words(each) else each.cast(pl.Float64).fill_nan(None) for each in found]
-    return pl.DataFrame(found) if any(holds_words(each) or each.null_count() for each in found) else None
+    found = [
+        pl.Series(name, np.asarray(X[own]).tolist(), strict=False)
+        for name, own in zip(names, X.columns, strict=True)
+    ]
+    found = [
+        each.cast(pl.String) if holds_words(each) else each.cast(pl.Float64).fill_nan(None)
+        for each in found
+    ]
+    return (
+        pl.DataFrame(found)
+        if any(holds_words(each) or each.null_count() for each in found)
+        else None
+    )
 
 
 def feature_names(dataset: Dataset) -> list[str]:
     """The names of features, or numbers where they have none."""
-    return [column.name for column in dataset.columns] or [f"x{j + 1}" for j in range(dataset.X.shape[1])]
+    return [column.name for column in dataset.columns] or [
+        f"x{j + 1}" for j in range(dataset.X.shape[1])
+    ]
 
 
 def brief(value: Any, digits: int = 4) -> Any:
@@ -117,16 +144,32 @@ def place(dataset: Dataset, codes: Array, wrong: Array, tsne: bool) -> MapRecord
             from sklearn.manifold import TSNE
             from threadpoolctl import threadpool_limits
 
-            learner = TSNE(init="pca", random_state=0, perplexity=max(5.0, min(30.0, len(rows) / 5)), max_iter=500)
-            with threadpool_limits(1):  # on a busy machine its threads wait for each other, ten times as long
+            learner = TSNE(
+                init="pca",
+                random_state=0,
+                perplexity=max(5.0, min(30.0, len(rows) / 5)),
+                max_iter=500,
+            )
+            with threadpool_limits(
+                1
+            ):  # on a busy machine its threads wait for each other, ten times as long
                 # Thirty components carry the neighbourhoods, at a fraction of the time.
                 places = learner.fit_transform(left[:, :30] * sizes[:30])
             method = "t-SNE"
     places = places if method == "two features" else 100 * places / (np.abs(places).max() or 1.0)
-    return MapRecord(method, len(dataset), rows.tolist(), codes[rows].tolist(), brief(places.tolist()), wrong[rows].tolist())
+    return MapRecord(
+        method,
+        len(dataset),
+        rows.tolist(),
+        codes[rows].tolist(),
+        brief(places.tolist()),
+        wrong[rows].tolist(),
+    )
 
 
-def boundary(estimator: Any, dataset: Dataset, codes: Array, encode: Callable[[Array], Array]) -> tuple[Boundary | None, str]:
+def boundary(
+    estimator: Any, dataset: Dataset, codes: Array, encode: Callable[[Array], Array]
+) -> tuple[Boundary | None, str]:
     """The scores that a model gives on a grid: over the two features, or over the plane of two principal components.
 
     Where there is none, a sentence that says why.
@@ -145,7 +188,11 @@ def boundary(estimator: Any, dataset: Dataset, codes: Array, encode: Callable[[A
     else:
         with single_threaded_blas():
             _, _, directions = np.linalg.svd(Z, full_matrices=False)
-        plane, titles, origin = directions[:2] * std, ["first principal component", "second principal component"], mean
+        plane, titles, origin = (
+            directions[:2] * std,
+            ["first principal component", "second principal component"],
+            mean,
+        )
         flat = Z @ directions[:2].T
     low, high = np.quantile(flat, 0.005, axis=0), np.quantile(flat, 0.995, axis=0)
     margin = 0.08 * np.where(high > low, high - low, 1.0)
@@ -156,7 +203,9 @@ def boundary(estimator: Any, dataset: Dataset, codes: Array, encode: Callable[[A
     grid = np.stack(np.meshgrid(across, down), axis=-1).reshape(-1, 2)
     inside = np.flatnonzero(((flat >= low) & (flat <= high)).all(axis=1))[:POINTS]
     try:
-        scores = estimator.decision_function(_named(estimator, (grid @ plane + origin).astype(dataset.X.dtype)))
+        scores = estimator.decision_function(
+            _named(estimator, (grid @ plane + origin).astype(dataset.X.dtype))
+        )
         own = estimator.decision_function(_named(estimator, X[inside].astype(dataset.X.dtype)))
     except ValueError:  # NotFinite, or what a step says of numbers that are too large for it
         return None, "No decision boundary: between these rows the model's scores are not finite."
@@ -171,7 +220,9 @@ def boundary(estimator: Any, dataset: Dataset, codes: Array, encode: Callable[[A
         winners, scores = known[best].tolist(), scores[:, best]
     ends, answers = (low.round(5).tolist(), high.round(5).tolist()), brief(scores.T.tolist(), 3)
     places = brief(flat[inside].tolist())
-    return Boundary(titles, *ends, winners, answers, places, mine.tolist(), holding, X.shape[1] == 2), ""
+    return Boundary(
+        titles, *ends, winners, answers, places, mine.tolist(), holding, X.shape[1] == 2
+    ), ""
 
 
 def _named(estimator: Any, rows: Array) -> Any:
@@ -190,7 +241,9 @@ def statistics(dataset: Dataset, codes: Array) -> tuple[Statistics, list[int]]:
     part = dataset if len(rows) == len(dataset) else part_of(dataset, rows)
     description = describe(part)
     X, places = numbers(part, sample(len(part), 5000))
-    share = dict(zip(places, between(X, codes[rows][sample(len(part), 5000)]).tolist(), strict=True))
+    share = dict(
+        zip(places, between(X, codes[rows][sample(len(part), 5000)]).tolist(), strict=True)
+    )
     order = sorted(range(len(description.columns)), key=lambda j: -share.get(j, -1.0))
     features = []
     for j in sorted(order[:FEATURES]):
@@ -199,12 +252,18 @@ def statistics(dataset: Dataset, codes: Array) -> tuple[Statistics, list[int]]:
     correlated = sorted(j for j in order[:CORRELATED] if j in share)
     at = [places.index(j) for j in correlated]
     with np.errstate(invalid="ignore", divide="ignore"):
-        matrix = np.nan_to_num(np.atleast_2d(np.corrcoef(X[:, at], rowvar=False))) if len(at) > 1 else np.zeros((0, 0))
+        matrix = (
+            np.nan_to_num(np.atleast_2d(np.corrcoef(X[:, at], rowvar=False)))
+            if len(at) > 1
+            else np.zeros((0, 0))
+        )
     notes = list(description.notes)
     if len(rows) < len(dataset):
         notes.append(f"Statistics come from a sample of {len(rows):,} of {len(dataset):,} rows.")
     if len(order) > FEATURES:
-        notes.append(f"{FEATURES} of {len(order):,} features are shown: those whose means differ most between classes.")
+        notes.append(
+            f"{FEATURES} of {len(order):,} features are shown: those whose means differ most between classes."
+        )
     pairs = [(one, two, round(r, 3)) for one, two, r in description.correlations]
     shown = [description.columns[j].name for j in correlated]
     return Statistics(len(order), features, pairs, shown, matrix.round(2).tolist(), notes), order
@@ -230,4 +289,11 @@ def class_means(dataset: Dataset, codes: Array, most: int = 20) -> list[Array]:
 def part_of(dataset: Dataset, rows: Array) -> Dataset:
     """Some rows with their labels."""
     X = dataset.X[rows.tolist()] if dataset.has_frame else dataset.X[rows]
-    return replace(dataset, X=X, y=None if dataset.y is None else dataset.y[rows], groups=None, weights=None, test=None)
+    return replace(
+        dataset,
+        X=X,
+        y=None if dataset.y is None else dataset.y[rows],
+        groups=None,
+        weights=None,
+        test=None,
+    )

@@ -28,7 +28,9 @@ def read_run(folder: Path) -> tuple[PageRecord | None, StudyRecord | None]:
     if record is None and (folder / "summary.json").is_file():
         record = _of_summary(codec.load(TuneRecord, folder / "summary.json"))
     if record is None:
-        raise BadData(f"{folder} holds no results: a run of tune or study leaves results.json or summary.json in its folder.")
+        raise BadData(
+            f"{folder} holds no results: a run of tune or study leaves results.json or summary.json in its folder."
+        )
     return record, None
 
 

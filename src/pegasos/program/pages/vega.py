@@ -12,9 +12,28 @@ Rows = list[dict[str, Any]]
 
 #: Colours that colour-blind readers can tell apart, on light and on dark (after Okabe and Ito; the last four are
 #: those of many tried that stay furthest from all others for every kind of colour blindness).
-CLASSES = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#976efe", "#6b6c4c", "#a7286e", "#c20a1f"]
+CLASSES = [
+    "#0072b2",
+    "#e69f00",
+    "#009e73",
+    "#cc79a7",
+    "#56b4e9",
+    "#d55e00",
+    "#976efe",
+    "#6b6c4c",
+    "#a7286e",
+    "#c20a1f",
+]
 #: An ordered scale for more classes than that (viridis without its ends, which are too dark or too bright for some papers).
-_MANY = ((71, 44, 122), (59, 81, 139), (44, 113, 142), (33, 144, 141), (39, 173, 129), (92, 200, 99), (170, 210, 50))
+_MANY = (
+    (71, 44, 122),
+    (59, 81, 139),
+    (44, 113, 142),
+    (33, 144, 141),
+    (39, 173, 129),
+    (92, 200, 99),
+    (170, 210, 50),
+)
 
 
 def ticked(value: str) -> str:
@@ -48,7 +67,13 @@ def signed(field: str, most: float) -> Spec:
     """Channels for a number around zero: orange above, blue below, and the nearer to zero the nearer to the paper."""
     shade = [{"calculate": f"abs(datum.{field})", "as": "size"}]
     opacity = number("size", scale={"domain": [0, most], "range": [0.03, 1]}, legend=None)
-    return {"transform": shade, "encoding": {"color": either(f"datum.{field} < 0", "#0072b2", "#d98200"), "opacity": opacity}}
+    return {
+        "transform": shade,
+        "encoding": {
+            "color": either(f"datum.{field} < 0", "#0072b2", "#d98200"),
+            "opacity": opacity,
+        },
+    }
 
 
 def number(field: str, **more: Any) -> Spec:
@@ -70,7 +95,9 @@ def either(test: str, yes: Any, no: Any) -> Spec:
 def tooltip(**titles: str | tuple[str, str]) -> list[Spec]:
     """Fields with their titles; a field of numbers has a title and a format."""
     return [
-        word(field, title=title) if isinstance(title, str) else number(field, title=title[0], format=title[1])
+        word(field, title=title)
+        if isinstance(title, str)
+        else number(field, title=title[0], format=title[1])
         for field, title in titles.items()
     ]
 
@@ -87,10 +114,23 @@ def calculated(**formulas: str) -> list[Spec]:
 
 def grouped(by: str, field: str, **names: str) -> Spec:
     """New fields: sums, least values, ... of a field over the rows that are equal in another."""
-    return {"joinaggregate": [{"op": op, "field": field, "as": name} for op, name in names.items()], "groupby": [by]}
+    return {
+        "joinaggregate": [{"op": op, "field": field, "as": name} for op, name in names.items()],
+        "groupby": [by],
+    }
 
 
-def chart(rows: Rows, *layers: Spec, width: Any = "container", height: Any = None, **more: Any) -> Spec:
+def chart(
+    rows: Rows, *layers: Spec, width: Any = "container", height: Any = None, **more: Any
+) -> Spec:
     """Layers over the same rows; sizes are pixels, those in a list the step of a word axis."""
-    sizes = {name: {"step": size[0]} if isinstance(size, list) else size for name, size in (("width", width), ("height", height))}
-    return {"data": {"values": rows}, **({"layer": list(layers)} if len(layers) > 1 else layers[0]), **sizes, **more}
+    sizes = {
+        name: {"step": size[0]} if isinstance(size, list) else size
+        for name, size in (("width", width), ("height", height))
+    }
+    return {
+        "data": {"values": rows},
+        **({"layer": list(layers)} if len(layers) > 1 else layers[0]),
+        **sizes,
+        **more,
+    }

@@ -33,7 +33,9 @@ def title_of(name: str) -> str:
     return _TITLES.get(name, name)
 
 
-def named_values(settings: list[Setting], mentioned: list[list[str]] | None = None) -> list[dict[str, Any]]:
+def named_values(
+    settings: list[Setting], mentioned: list[list[str]] | None = None
+) -> list[dict[str, Any]]:
     """What people name of each setting: model, kernel, λ, the stop, and whatever else differs between cells of one model.
 
     Instead of these the names that a grid mentions, where they are known.
@@ -42,15 +44,24 @@ def named_values(settings: list[Setting], mentioned: list[list[str]] | None = No
     limits = {setting.stop for setting in settings if _is_limit(setting)}
     every = {name for each in found for name in each}
     seen = {(name, setting.model, setting.get(name)) for setting in settings for name in every}
-    varying = {name for (name, _), values in Counter((name, model) for name, model, _ in seen).items() if values > 1}
+    varying = {
+        name
+        for (name, _), values in Counter((name, model) for name, model, _ in seen).items()
+        if values > 1
+    }
     answer = []
     for at, setting in enumerate(settings):
         stop = setting.stop
         names = {"model", "kernel", "lam", *varying}
-        if stop is not None and not (_is_limit(setting) and len(limits) == 1):  # one limit for all of them says little
+        if stop is not None and not (
+            _is_limit(setting) and len(limits) == 1
+        ):  # one limit for all of them says little
             names.add(stop.name)
         if mentioned is not None:
-            names = {stop.name if stop is not None and name == stop.parameter else name for name in mentioned[at]}
+            names = {
+                stop.name if stop is not None and name == stop.parameter else name
+                for name in mentioned[at]
+            }
         order = [*(name for name in found[at] if name in names), *sorted(names - set(found[at]))]
         answer.append({name: _plain(setting.get(name)) for name in order})
     return answer
@@ -63,7 +74,11 @@ def _is_limit(setting: Setting) -> bool:
 
 def _plain(value: Any) -> Any:
     """An expansion counts by its degree."""
-    return value.get("degree", 2) if isinstance(value, Part) and value.name == "PolynomialFeatures" else value
+    return (
+        value.get("degree", 2)
+        if isinstance(value, Part) and value.name == "PolynomialFeatures"
+        else value
+    )
 
 
 def is_number(value: Any) -> bool:
@@ -82,7 +97,9 @@ def value_text(value: Any, digits: int = 3) -> str:
     if isinstance(value, Kernel):
         return kernel_text(value)
     if isinstance(value, Part):
-        return " ".join([value.name, *(f"{name}={value_text(each)}" for name, each in value.params)])
+        return " ".join(
+            [value.name, *(f"{name}={value_text(each)}" for name, each in value.params)]
+        )
     if isinstance(value, Table):
         return ", ".join(f"{value_text(name)}: {value_text(each)}" for name, each in value.pairs)
     if isinstance(value, tuple):
@@ -105,7 +122,10 @@ def kernel_text(kernel: Any) -> str:
     """A kernel by its name, its first parameter, and others that are not as usual.
 
     >>> from pegasos.kernels import Gaussian, Polynomial
-    >>> [kernel_text(kernel) for kernel in (None, Gaussian(2.0), Polynomial(3), Polynomial(2, coef0=5.0))]
+    >>> [
+    ...     kernel_text(kernel)
+    ...     for kernel in (None, Gaussian(2.0), Polynomial(3), Polynomial(2, coef0=5.0))
+    ... ]
     ['linear', 'gaussian, variance 2', 'polynomial, degree 3', 'polynomial, degree 2, coef0 5']
     >>> kernel_text(Gaussian("0.5 scale"))
     'gaussian, 0.5 × usual variance'
@@ -123,7 +143,9 @@ def kernel_text(kernel: Any) -> str:
     first = f"{kernel.main} {value_text(main, 6)}"
     if isinstance(kernel, DistanceKernel) and kernel.factor is not None:
         first = f"{kernel.factor:g} × usual {kernel.main}"
-    rest = [f"{name} {value_text(value, 6)}" for name, value in params.items() if value != usual[name]]
+    rest = [
+        f"{name} {value_text(value, 6)}" for name, value in params.items() if value != usual[name]
+    ]
     return ", ".join([kernel.name, first, *rest])
 
 
@@ -131,7 +153,9 @@ def order_of(value: Any) -> tuple[int, str, list[float], str]:
     """Where a kernel stands among others: linear first, then by name, then by numbers; what is no kernel of ours comes last."""
     if not isinstance(value, Kernel):
         return (0 if value == "linear" else 2), "", [], value_text(value)
-    factor = [value.factor] if isinstance(value, DistanceKernel) and value.factor is not None else []
+    factor = (
+        [value.factor] if isinstance(value, DistanceKernel) and value.factor is not None else []
+    )
     numbers = [number for number in (*factor, *value.get_params().values()) if is_number(number)]
     return 1, value.name, numbers, kernel_text(value)
 
@@ -147,7 +171,9 @@ def setting_text(values: dict[str, Any], cost: float | None = None) -> str:
     for name, value in sorted(values.items(), key=lambda each: is_number(each[1])):
         if value is not None:
             text = value_text(value) + (cost_text(cost) if name == "lam" else "")
-            parts.append(text if name in ("model", "kernel") else f"{title_of(name).split(' ')[0]} = {text}")
+            parts.append(
+                text if name in ("model", "kernel") else f"{title_of(name).split(' ')[0]} = {text}"
+            )
     return unbroken(", ".join(parts))
 
 
@@ -168,7 +194,9 @@ def ended_text(ended: Ended | None, measure: Measure) -> str | None:
     return f"{values} on {ended.tested:,} rows, learned from {ended.learned:,}"
 
 
-def decision_words(decision: Decision, folds: int, training_rows: int, cells: list[CellRecord]) -> list[str]:
+def decision_words(
+    decision: Decision, folds: int, training_rows: int, cells: list[CellRecord]
+) -> list[str]:
     """What a reader must know of a choice: who ended early, what time did to it, and which rows the kept model knows."""
     lines, ended = [], sum(cell.ended is not None for cell in cells)
     if ended:
@@ -176,18 +204,28 @@ def decision_words(decision: Decision, folds: int, training_rows: int, cells: li
         lines.append(f"{ended} of {len(cells)} settings ended early: {why}.")
     late = "Time was up" if decision.max_time is None else f"Time was up ({decision.max_time:g} s)"
     if decision.by == "look":
-        lines.append(f"{late}: settings were compared by a first look at some of the rows only, without folds.")
+        lines.append(
+            f"{late}: settings were compared by a first look at some of the rows only, without folds."
+        )
     elif folds < decision.asked_folds:
         lines.append(f"{late}: settings were compared on {folds} of {decision.asked_folds} folds.")
     if decision.fitted_rows < training_rows:
-        lines.append(f"{late}: the model learned from {decision.fitted_rows:,} of {training_rows:,} training rows.")
+        lines.append(
+            f"{late}: the model learned from {decision.fitted_rows:,} of {training_rows:,} training rows."
+        )
     if decision.refitted:
         told = "The test error was measured by a model that did not know the test rows"
-        lines.append(f"{told}. The saved model was refitted after that, on all {decision.saved_rows:,} rows.")
+        lines.append(
+            f"{told}. The saved model was refitted after that, on all {decision.saved_rows:,} rows."
+        )
     elif decision.all_wanted:
-        lines.append(f"{late}: the saved model was not refitted on all rows, it knows training rows only.")
+        lines.append(
+            f"{late}: the saved model was not refitted on all rows, it knows training rows only."
+        )
     else:
-        lines.append("The saved model is the one whose errors are told: it knows training rows only.")
+        lines.append(
+            "The saved model is the one whose errors are told: it knows training rows only."
+        )
     return lines
 
 
@@ -195,19 +233,32 @@ def whole_words(whole: WholeRecord | None, training_rows: int) -> list[str]:
     """Of a table beyond memory: on what the settings were compared, and how all rows were learned."""
     if whole is None:
         return []
-    lines = [f"Settings were compared on a sample of {whole.sample:,} of {training_rows:,} training rows, drawn over all files."]
+    lines = [
+        f"Settings were compared on a sample of {whole.sample:,} of {training_rows:,} training rows, drawn over all files."
+    ]
     if whole.how == "sample":
         return [*lines, f"The saved model knows the sample only: {whole.why}."]
-    kernel = "" if whole.landmarks is None else f" Its kernel is made of {count(whole.landmarks, 'landmark')} (Nyström)."
+    kernel = (
+        ""
+        if whole.landmarks is None
+        else f" Its kernel is made of {count(whole.landmarks, 'landmark')} (Nyström)."
+    )
     passes = f"{count(whole.passes or 0, 'pass')}, certified gap {whole.gap or 0.0:.2g}"
     lines.append(
         f"All training rows were learned by {whole.model}: λ = {whole.lam:.3g}{cost_text(whole.cost)}, {passes}.{kernel}"
     )
     if whole.compared:
         measure, rows = measure_of(whole.metric), whole.compared[0].errors.rows
-        values = [(each.lam, each.errors.error if each.value is None else each.value) for each in whole.compared]
-        tried = ", ".join(f"{lam:.3g} ({score_text(value, measure)})" for lam, value in values).replace("\u00a0", " ")
-        lines.append(f"λ was compared again, by its {measure.name} on {rows:,} training rows kept apart: {tried}.")
+        values = [
+            (each.lam, each.errors.error if each.value is None else each.value)
+            for each in whole.compared
+        ]
+        tried = ", ".join(
+            f"{lam:.3g} ({score_text(value, measure)})" for lam, value in values
+        ).replace("\u00a0", " ")
+        lines.append(
+            f"λ was compared again, by its {measure.name} on {rows:,} training rows kept apart: {tried}."
+        )
     return lines
 
 
@@ -219,7 +270,9 @@ def guess_words(figure: Figure, measure: Measure) -> str:
     return f"{how}: {score_text(figure.guess, measure)}"
 
 
-def verdict_words(figure: Figure | None, measure: Measure, test: Figure | None = None) -> str | None:
+def verdict_words(
+    figure: Figure | None, measure: Measure, test: Figure | None = None
+) -> str | None:
     """The sentence that a model deserves which does not beat guessing; None for one that does, or where it is not known.
 
     `test` is the figure on test rows, where `figure` is another: who is not even ahead of guessing there is called that, too.
@@ -238,12 +291,23 @@ def verdict_words(figure: Figure | None, measure: Measure, test: Figure | None =
 def weight_words(setting: Setting) -> str | None:
     """How a setting weighs classes, where it does."""
     weights = setting.get("class_weight")
-    return None if weights is None else "balanced classes" if weights == "balanced" else "weighted classes"
+    return (
+        None
+        if weights is None
+        else "balanced classes"
+        if weights == "balanced"
+        else "weighted classes"
+    )
 
 
 def loses_rare_classes(figure: Figure | None, measure: Measure, test: Figure | None = None) -> bool:
     """Whether errors are no fewer than those of guessing because rare classes are few: then another metric may find them."""
-    rare = measure.name == "error" and figure is not None and figure.guess is not None and figure.guess * (1 + UNBALANCED) <= 1
+    rare = (
+        measure.name == "error"
+        and figure is not None
+        and figure.guess is not None
+        and figure.guess * (1 + UNBALANCED) <= 1
+    )
     return rare and verdict_words(figure, measure, test) is not None
 
 
@@ -257,14 +321,19 @@ def probability_words(measure: Measure, cells: list[CellRecord]) -> list[str]:
     if not without:
         return []
     how = "by a sigmoid of its out-of-fold scores, each row by one that was fitted to other rows"
-    return [f"The {measure.name} of {' and '.join(without)} is that of calibrated probabilities: {how}."]
+    return [
+        f"The {measure.name} of {' and '.join(without)} is that of calibrated probabilities: {how}."
+    ]
 
 
 def decision_lines(calibration: CalibrationRecord | None, threshold: Threshold | None) -> list[str]:
     """How scores became probabilities, and where the threshold is."""
     lines = []
     if calibration is not None:
-        brier, chance = calibration.briers[calibration.kind], f"{calibration.by_chance:.3f} by chance alone"
+        brier, chance = (
+            calibration.briers[calibration.kind],
+            f"{calibration.by_chance:.3f} by chance alone",
+        )
         lines.append(
             f"probabilities: {calibration.words}, Brier score {brier:.4f}; "
             f"on average {calibration.error:.3f} from the shares that came true ({chance})"
@@ -273,13 +342,21 @@ def decision_lines(calibration: CalibrationRecord | None, threshold: Threshold |
     if threshold is not None:
         at = f"score {threshold.value:.6g} (95 %: {threshold.low:.6g} to {threshold.high:.6g}) for {threshold.aim}"
         rates = f"precision {threshold.precision:.3f}, recall {threshold.recall:.3f}"
-        lines.append(f"threshold: {at}; out of fold {100 * threshold.share:.1f} % of rows are above it: {rates}")
+        lines.append(
+            f"threshold: {at}; out of fold {100 * threshold.share:.1f} % of rows are above it: {rates}"
+        )
     return lines
 
 
 def unlike_words(honest: Estimate | None, test: ErrorCount | None, split: str) -> str | None:
     """Where test rows came by themselves, and tell something else than the training rows do."""
-    if honest is None or test is None or test.low is None or test.high is None or "own test group" not in split:
+    if (
+        honest is None
+        or test is None
+        or test.low is None
+        or test.high is None
+        or "own test group" not in split
+    ):
         return None
     if test.low <= honest.high and honest.low <= test.high:
         return None
@@ -316,10 +393,18 @@ def count(number: int, noun: str) -> str:
 
 def duration(seconds: float | None) -> str:
     """Seconds, or minutes where there are many."""
-    return "" if seconds is None else f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+    return (
+        ""
+        if seconds is None
+        else f"{seconds:.1f} s"
+        if seconds < 120
+        else f"{seconds / 60:.1f} min"
+    )
 
 
 def data_text(data: DataRecord) -> str:
     """The data in a few words."""
     sizes = ((data.rows, "row"), (data.features, "feature"), (len(data.classes) or None, "class"))
-    return ", ".join([data.name, *(count(number, noun) for number, noun in sizes if number is not None)])
+    return ", ".join(
+        [data.name, *(count(number, noun) for number, noun in sizes if number is not None)]
+    )

@@ -63,15 +63,32 @@ def statistics(context: Context) -> dict[str, Any]:
     """Every feature's numbers, the rows with an outlier, and the correlated pairs."""
     found = describe(context.dataset)
     names = ("feature", "mean", "deviation", "least", "median", "greatest", "outliers")
-    values = ((each.name, each.mean, each.std, each.min, each.median, each.max, each.outliers) for each in found.columns)
+    values = (
+        (each.name, each.mean, each.std, each.min, each.median, each.max, each.outliers)
+        for each in found.columns
+    )
     rows = [dict(zip(names, each, strict=True)) for each in values]
-    pairs = [{"pair": f"{one}-{other}", "r": round(r, 4)} for one, other, r in found.correlations[:5]]
+    pairs = [
+        {"pair": f"{one}-{other}", "r": round(r, 4)} for one, other, r in found.correlations[:5]
+    ]
     counts = ", ".join(f"{label}: {count}" for label, count in found.classes)
-    lines = [f"Classes: {counts}. {found.outlier_rows} of {found.rows} rows have a feature with |z| >= 3.", "", *table(rows)]
+    lines = [
+        f"Classes: {counts}. {found.outlier_rows} of {found.rows} rows have a feature with |z| >= 3.",
+        "",
+        *table(rows),
+    ]
     lines += ["The pairs with the largest correlation:", "", *table(pairs)]
     if context.real:
-        lines += ["The report names the pairs x2-x5 and x5-x9; it counts from zero. By the header they are x3-x6 and x6-x10.", ""]
-    return {"rows": rows, "pairs": pairs, "outlier_rows": found.outlier_rows, "text": "\n".join(lines)}
+        lines += [
+            "The report names the pairs x2-x5 and x5-x9; it counts from zero. By the header they are x3-x6 and x6-x10.",
+            "",
+        ]
+    return {
+        "rows": rows,
+        "pairs": pairs,
+        "outlier_rows": found.outlier_rows,
+        "text": "\n".join(lines),
+    }
 
 
 def origin(context: Context) -> dict[str, Any]:

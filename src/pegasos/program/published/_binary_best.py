@@ -27,7 +27,11 @@ Array = np.ndarray[Any, Any]
 #: All columns but x3 and x10, the copies of x6.
 WITHOUT_COPIES = [0, 1, 3, 4, 5, 6, 7, 8]
 #: What the nested search chooses from, in the order of its grid.
-CANDIDATES = ("all terms", "the 40 largest terms", "the 15 largest terms, uncentred, without x3 and x10")
+CANDIDATES = (
+    "all terms",
+    "the 40 largest terms",
+    "the 15 largest terms, uncentred, without x3 and x10",
+)
 
 #: Of the models; terms are ranked by one with ten times this λ.
 _SDCA = SDCA(lam=1e-6, max_epochs=100, tol=1e-2, random_state=0)
@@ -36,15 +40,29 @@ _SDCA = SDCA(lam=1e-6, max_epochs=100, tol=1e-2, random_state=0)
 def cubic() -> Pipeline:
     """All monomials up to degree 3, standardized before and after, and a linear SVM at its optimum."""
     terms, again = PolynomialFeatures(3, include_bias=False), StandardScaler()
-    return Pipeline([("columns", "passthrough"), *pipeline(_SDCA, cubic=terms, again=again, select="passthrough").steps])
+    return Pipeline(
+        [
+            ("columns", "passthrough"),
+            *pipeline(_SDCA, cubic=terms, again=again, select="passthrough").steps,
+        ]
+    )
 
 
 def nested() -> SweepCV:
     """Three candidates by 3-fold cross-validation: all terms; the 40 largest; the 15 largest, uncentred, without the copies."""
     ranking = clone(_SDCA).set_params(lam=1e-5)
-    largest, few = ([SelectFromModel(ranking, max_features=count, threshold=-np.inf)] for count in (40, 15))
-    without, uncentred = ColumnTransformer([("kept", "passthrough", WITHOUT_COPIES)]), StandardScaler(with_mean=False)
-    grid = [{"learn__lam": [1e-5]}, {"select": largest}, {"select": few, "columns": [without], "scale": [uncentred]}]
+    largest, few = (
+        [SelectFromModel(ranking, max_features=count, threshold=-np.inf)] for count in (40, 15)
+    )
+    without, uncentred = (
+        ColumnTransformer([("kept", "passthrough", WITHOUT_COPIES)]),
+        StandardScaler(with_mean=False),
+    )
+    grid = [
+        {"learn__lam": [1e-5]},
+        {"select": largest},
+        {"select": few, "columns": [without], "scale": [uncentred]},
+    ]
     return SweepCV(cubic(), grid, cv=StratifiedKFold(3, shuffle=True, random_state=1))
 
 
@@ -69,7 +87,10 @@ def surpass(name: str, best: Any) -> Callable[[Context], list[Better]]:
     """Rows of the last part: the report's best model under this protocol first, then ours, compared with it."""
     models: dict[str, tuple[Any, str]] = {
         name: (best, "the report's settings, five stratified folds"),
-        "cubic SDCA": (cubic(), "all columns, all terms up to degree 3, λ = 1e-6; needs no look at the rows beforehand"),
+        "cubic SDCA": (
+            cubic(),
+            "all columns, all terms up to degree 3, λ = 1e-6; needs no look at the rows beforehand",
+        ),
         "nested choice": (
             nested(),
             "chosen by 3 folds inside each training part: {}. The choice is nested, but that leaving out x3 and x10 and not "
@@ -82,8 +103,14 @@ def surpass(name: str, best: Any) -> Callable[[Context], list[Better]]:
         base: Array | None = None
         for what, (estimator, settings) in models.items():
             context.say(f"{context.study.name}: {what}, five folds")
-            wrong, seconds, chosen = out_of_fold(estimator, context.dataset.X, context.dataset.labels)
-            counts = "; ".join(f"{each} in {chosen.count(each)} of {len(chosen)}" for each in CANDIDATES if each in chosen)
+            wrong, seconds, chosen = out_of_fold(
+                estimator, context.dataset.X, context.dataset.labels
+            )
+            counts = "; ".join(
+                f"{each} in {chosen.count(each)} of {len(chosen)}"
+                for each in CANDIDATES
+                if each in chosen
+            )
             rows.append(better(what, wrong, base, seconds, settings.format(counts)))
             base = wrong if base is None else base
         return rows

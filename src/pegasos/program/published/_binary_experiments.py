@@ -15,14 +15,24 @@ from pegasos.program.studies.study import Experiment
 
 PERCEPTRON, PERCEPTRON_DROPPED = "Perceptron", "Perceptron, outliers dropped"
 PEGASOS, PEGASOS_DROPPED, PEGASOS_TUNING = "Pegasos", "Pegasos, outliers dropped", "Pegasos, tuning"
-KERNEL_PERCEPTRON = {"polynomial": "kernel Perceptron, polynomial", "exponential": "kernel Perceptron, gaussian"}
-KERNEL_PEGASOS = {"polynomial": "kernel Pegasos, polynomial", "exponential": "kernel Pegasos, gaussian"}
+KERNEL_PERCEPTRON = {
+    "polynomial": "kernel Perceptron, polynomial",
+    "exponential": "kernel Perceptron, gaussian",
+}
+KERNEL_PEGASOS = {
+    "polynomial": "kernel Pegasos, polynomial",
+    "exponential": "kernel Pegasos, gaussian",
+}
 KERNEL_WHOLE = "kernel Pegasos, whole training set"
 
 STEPS = 100_000
 MANY_STEPS = 1_000_000
 EPOCHS = (10, 20)
-SCALES: dict[str, Any] = {"none": "passthrough", "normalize": MinMaxScaler(), "standardize": StandardScaler()}
+SCALES: dict[str, Any] = {
+    "none": "passthrough",
+    "normalize": MinMaxScaler(),
+    "standardize": StandardScaler(),
+}
 #: The expansion takes z, or (z, 1), in which linear terms and the constant come twice.
 COLUMNS: dict[str, Any] = {"66 columns": "passthrough", "78 columns": ONE}
 LAMS = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]
@@ -35,7 +45,9 @@ GAUSSIANS: dict[str, Any] = {"as written": Gaussian, "as in its program": Expone
 
 LAST_PERCEPTRON = Perceptron(epochs=20, shuffle=False, average=False, fit_intercept=False)
 LAST_PEGASOS = Pegasos(sampling="uniform", average=False, fit_intercept=False, n_iter=STEPS)
-_PERCEPTRON, _PEGASOS = (pipeline(each, constant=ONE, expand="passthrough") for each in (LAST_PERCEPTRON, LAST_PEGASOS))
+_PERCEPTRON, _PEGASOS = (
+    pipeline(each, constant=ONE, expand="passthrough") for each in (LAST_PERCEPTRON, LAST_PEGASOS)
+)
 
 
 def _squares(**axes: Any) -> dict[str, Any]:
@@ -49,14 +61,20 @@ def _inside(grid: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _linear() -> list[Experiment]:
     steps = [STEPS, MANY_STEPS]
-    perceptron = [{"scale": list(SCALES.values()), **learn(average=[False, True])}, _squares(average=[False])]
+    perceptron = [
+        {"scale": list(SCALES.values()), **learn(average=[False, True])},
+        _squares(average=[False]),
+    ]
     pegasos = [
         {"scale": list(SCALES.values()), **learn(loss=["hinge"], lam=[0.001, 0.1], n_iter=steps)},
         _squares(loss=["hinge"], lam=[0.001], n_iter=steps),
         learn(loss=["logistic"], lam=[1.0], n_iter=steps),
         {"expand": [SQUARES], **learn(loss=["logistic"], lam=LINE_LAMS, n_iter=[STEPS])},
     ]
-    dropped = [learn(loss=["hinge"], lam=[0.1], n_iter=steps), _squares(loss=["hinge"], lam=[0.001], n_iter=steps)]
+    dropped = [
+        learn(loss=["hinge"], lam=[0.1], n_iter=steps),
+        _squares(loss=["hinge"], lam=[0.001], n_iter=steps),
+    ]
     tables = [
         learn(loss=["hinge"], lam=[1e-4, 0.001, 0.01, 0.1, 1.0], n_iter=steps),
         learn(loss=["logistic"], lam=[0.1, 1.0, 10.0, 100.0], n_iter=steps),
@@ -69,13 +87,17 @@ def _linear() -> list[Experiment]:
         Experiment(PERCEPTRON_DROPPED, DropOutliers(_PERCEPTRON), without, testing),
         Experiment(PEGASOS, _PEGASOS, pegasos, testing, training=True),
         Experiment(PEGASOS_DROPPED, DropOutliers(_PEGASOS), _inside(dropped), testing),
-        Experiment(PEGASOS_TUNING, _PEGASOS, tables, tuning, training=True, split_name="validation"),
+        Experiment(
+            PEGASOS_TUNING, _PEGASOS, tables, tuning, training=True, split_name="validation"
+        ),
     ]
 
 
 def _kernels() -> Iterator[Experiment]:
     kernels = {
-        "polynomial": [Polynomial(degree, constant) for constant in CONSTANTS.values() for degree in DEGREES],
+        "polynomial": [
+            Polynomial(degree, constant) for constant in CONSTANTS.values() for degree in DEGREES
+        ],
         "exponential": [kind(width) for kind in GAUSSIANS.values() for width in WIDTHS],
     }
     for family, each in kernels.items():
@@ -85,9 +107,18 @@ def _kernels() -> Iterator[Experiment]:
             (KERNEL_PERCEPTRON, LAST_PERCEPTRON, learn(kernel=each, epochs=list(EPOCHS))),
             (KERNEL_PEGASOS, LAST_PEGASOS, learn(kernel=each, lam=LAMS)),
         ):
-            yield Experiment(name[family], pipeline(learner, **steps), axes, tuning, training=True, split_name="validation")
+            yield Experiment(
+                name[family],
+                pipeline(learner, **steps),
+                axes,
+                tuning,
+                training=True,
+                split_name="validation",
+            )
     cubes = learn(kernel=[Polynomial(3, constant) for constant in CONSTANTS.values()], lam=[0.1])
-    yield Experiment(KERNEL_WHOLE, pipeline(LAST_PEGASOS, single=SINGLE), cubes, testing, training=True)
+    yield Experiment(
+        KERNEL_WHOLE, pipeline(LAST_PEGASOS, single=SINGLE), cubes, testing, training=True
+    )
 
 
 EXPERIMENTS = (*_linear(), *_kernels())

@@ -37,13 +37,18 @@ def _error(values: Array, y: Array) -> float:
 def _counted(scores: Array, y: Array, train: Array, test: Array, **tags: Any) -> list[Row]:
     """Rows that an emulation answers: the errors of scores on the training and on the test rows."""
     parts = {"train": train, "test": test}
-    return [{"split": split, "error": _error(scores[rows], y[rows]), "rows": len(rows), **tags} for split, rows in parts.items()]
+    return [
+        {"split": split, "error": _error(scores[rows], y[rows]), "rows": len(rows), **tags}
+        for split, rows in parts.items()
+    ]
 
 
 # -- overflow ------------------------------------------------------------------------------------------------------------
 
 
-def logistic_walk(X: Array, y: Array, draws: Array, lams: Array, naive: bool) -> tuple[Array, Array]:
+def logistic_walk(
+    X: Array, y: Array, draws: Array, lams: Array, naive: bool
+) -> tuple[Array, Array]:
     """Logistic Pegasos for several λ at once: weights (λ x features) and the largest |y w·x| of each.
 
     `naive`: σ(-u) as exp(-u)/(1 + exp(-u)), which is ∞/∞ once -u is above 709.78; what is not a number stays so.
@@ -85,9 +90,17 @@ def overflow_table(context: Context) -> dict[str, Any]:
                 largest[run] = reached if not naive else largest[run]
         stable, plain = errors.mean(axis=1).tolist()
         overflows, medians = (largest > LARGEST_EXPONENT).sum(axis=0), np.median(largest, axis=0)
-        for lam, median, count, spoiled, right in zip(OVERFLOW_LAMS, medians, overflows, plain, stable, strict=True):
-            exponents = {"largest exponent": round(median), "runs with overflow": f"{count} of {runs}"}
-            means = {"error, plain exponential": round(spoiled, 4), "error, stable": round(right, 4)}
+        for lam, median, count, spoiled, right in zip(
+            OVERFLOW_LAMS, medians, overflows, plain, stable, strict=True
+        ):
+            exponents = {
+                "largest exponent": round(median),
+                "runs with overflow": f"{count} of {runs}",
+            }
+            means = {
+                "error, plain exponential": round(spoiled, 4),
+                "error, stable": round(right, 4),
+            }
             rows.append({"degree": degree, "λ": f"{lam:g}", **exponents, **means})
     text = (
         f"Logistic Pegasos, {OVERFLOW_STEPS} steps, {runs} splits. A double holds exp up to {LARGEST_EXPONENT}; the plain form "
@@ -140,10 +153,20 @@ def free_bias(dataset: Any, seed: int) -> list[Row]:
     X, y = dataset.X, signs(dataset.labels)
     train, test = train_test(0.2)(dataset.labels, seed)[0]
     found = []
-    for expand, steps in (("linear", ()), ("degree 2", (PolynomialFeatures(2, include_bias=False), StandardScaler()))):
+    for expand, steps in (
+        ("linear", ()),
+        ("degree 2", (PolynomialFeatures(2, include_bias=False), StandardScaler())),
+    ):
         Z = prepared(X, train, *steps)
         for reading, (slope, lam, unit, count) in READINGS.items():
             batches = count * (len(train) // BATCH if unit == "passes" else 1)
             draws = np.random.default_rng(seed).choice(train, size=(batches, BATCH))
-            found += _counted(mini_batches(Z, y, lam, draws, slope), y, train, test, reading=reading, expand=expand)
+            found += _counted(
+                mini_batches(Z, y, lam, draws, slope),
+                y,
+                train,
+                test,
+                reading=reading,
+                expand=expand,
+            )
     return found

@@ -39,7 +39,9 @@ _INNER_ROWS = 3000
 _LEARNER = SDCA(tol=0.01, max_epochs=8, finish=False, random_state=0)
 
 
-def surpass(what: str, splits: Splits, experiment: str, copies: bool = False, **cell: Any) -> Callable[[Context], list[Better]]:
+def surpass(
+    what: str, splits: Splits, experiment: str, copies: bool = False, **cell: Any
+) -> Callable[[Context], list[Better]]:
     """The last part of a study: the report's best model is this cell of one of its experiments."""
 
     def make(context: Context) -> list[Better]:
@@ -50,7 +52,9 @@ def surpass(what: str, splits: Splits, experiment: str, copies: bool = False, **
     return make
 
 
-def compared(context: Context, splits: list[Split], theirs: Array, what: str, copies: bool) -> list[Better]:
+def compared(
+    context: Context, splits: list[Split], theirs: Array, what: str, copies: bool
+) -> list[Better]:
     """Rows for the study: the report's best model on these splits, and ours without and with copies.
 
     `theirs` are the labels (codes) of the report's model for the rows that the splits test.
@@ -72,13 +76,31 @@ def compared(context: Context, splits: list[Split], theirs: Array, what: str, co
     picks = Counter(f"{name}, width {width:g}" for name, width, _ in models)
     chosen = "; ".join(f"{pick} ({count} of {len(splits)})" for pick, count in picks.items())
     seconds = time.perf_counter() - begin
-    rows.append(better("SDCA, map and width chosen inside", ours[tested] != codes[tested], base, seconds, chosen))
+    rows.append(
+        better(
+            "SDCA, map and width chosen inside",
+            ours[tested] != codes[tested],
+            base,
+            seconds,
+            chosen,
+        )
+    )
     if copies:
         begin = time.perf_counter()
         for (_, test), (name, width, support) in zip(splits, models, strict=True):
-            ours[test] = _fit_copies(images, codes, support, name, width).predict(features[name][test])
+            ours[test] = _fit_copies(images, codes, support, name, width).predict(
+                features[name][test]
+            )
         seconds = time.perf_counter() - begin
-        rows.append(better("the same with one-pixel shifts", ours[tested] != codes[tested], base, seconds, chosen))
+        rows.append(
+            better(
+                "the same with one-pixel shifts",
+                ours[tested] != codes[tested],
+                base,
+                seconds,
+                chosen,
+            )
+        )
     return rows
 
 
@@ -88,21 +110,36 @@ def _choose(features: dict[str, Array], codes: Array, train: Array) -> tuple[str
     errors: dict[tuple[str, float], float] = {}
     for name, rows in features.items():
         distance = _mean_distance(rows[kept])
-        grid = {"kernel": [Gaussian(width * distance) for width in WIDTHS], "lam": [1 / (_COST * len(kept))]}
+        grid = {
+            "kernel": [Gaussian(width * distance) for width in WIDTHS],
+            "lam": [1 / (_COST * len(kept))],
+        }
         with warnings.catch_warnings(action="ignore"):  # eight epochs are enough to compare
-            search = SweepCV(_LEARNER, grid, cv=folds(3)(codes[kept], 0), refit=False).fit(rows[kept], codes[kept])
-        errors |= {(name, width): 1 - search.cv_results_["mean_test_score"][place] for place, width in enumerate(WIDTHS)}
+            search = SweepCV(_LEARNER, grid, cv=folds(3)(codes[kept], 0), refit=False).fit(
+                rows[kept], codes[kept]
+            )
+        errors |= {
+            (name, width): 1 - search.cv_results_["mean_test_score"][place]
+            for place, width in enumerate(WIDTHS)
+        }
     return min(errors, key=lambda each: errors[each])
 
 
 def _fit(rows: Array, codes: Array, train: Array, width: float, cost: float) -> SDCA:
-    learner = clone(_LEARNER).set_params(kernel=Gaussian(width * _mean_distance(rows[train])), lam=1 / (cost * len(train)))
-    with warnings.catch_warnings(action="ignore"):  # the tolerance is not reached in so few epochs, and need not be
+    learner = clone(_LEARNER).set_params(
+        kernel=Gaussian(width * _mean_distance(rows[train])), lam=1 / (cost * len(train))
+    )
+    with warnings.catch_warnings(
+        action="ignore"
+    ):  # the tolerance is not reached in so few epochs, and need not be
         return learner.fit(rows[train], codes[train])
 
 
 def _fit_copies(images: Array, codes: Array, support: Array, name: str, width: float) -> SDCA:
-    moved = [images[support], *(_images.shifted(images[support], *shift) for shift in _images.SHIFTS)]
+    moved = [
+        images[support],
+        *(_images.shifted(images[support], *shift) for shift in _images.SHIFTS),
+    ]
     rows = np.concatenate([MAPS[name](part) for part in moved])
     labels = np.tile(codes[support], len(moved))
     return _fit(rows, labels, np.arange(len(rows)), width, _COPIES_COST)

@@ -43,9 +43,9 @@ def shifted(images: Array, down: int, across: int) -> Array:
     """
     moved = np.zeros_like(images)
     height, width = images.shape[1:]
-    moved[:, max(0, down) : height + min(0, down), max(0, across) : width + min(0, across)] = images[
-        :, max(0, -down) : height - max(0, down), max(0, -across) : width - max(0, across)
-    ]
+    moved[:, max(0, down) : height + min(0, down), max(0, across) : width + min(0, across)] = (
+        images[:, max(0, -down) : height - max(0, down), max(0, -across) : width - max(0, across)]
+    )
     return moved
 
 

@@ -31,8 +31,13 @@ def printed_rows(name: str) -> list[dict[str, str]]:
 
 def described(name: str) -> dict[str, Any]:
     """Name, title, protocol and findings of a study: the headings and parts of its page in texts/."""
-    parts = re.split(r"\n## (?:Protocol|Findings)\n", _read("texts", f"{name}.md").removeprefix("# "))
-    return {"name": name, **dict(zip(("title", "protocol", "findings"), map(str.strip, parts), strict=True))}
+    parts = re.split(
+        r"\n## (?:Protocol|Findings)\n", _read("texts", f"{name}.md").removeprefix("# ")
+    )
+    return {
+        "name": name,
+        **dict(zip(("title", "protocol", "findings"), map(str.strip, parts), strict=True)),
+    }
 
 
 def readings(key: Key, **axes: dict[str, Any]) -> dict[str, Key]:
@@ -41,8 +46,14 @@ def readings(key: Key, **axes: dict[str, Any]) -> dict[str, Key]:
     >>> readings({"lam": 0.1}, n_iter={"T = 5": 5, "T = 9": 9})
     {'T = 5': {'lam': 0.1, 'n_iter': 5}, 'T = 9': {'lam': 0.1, 'n_iter': 9}}
     """
-    choices = [list(zip(*each, strict=True)) for each in itertools.product(*(values.items() for values in axes.values()))]
-    return {", ".join(names): {**key, **dict(zip(axes, values, strict=True))} for names, values in choices}
+    choices = [
+        list(zip(*each, strict=True))
+        for each in itertools.product(*(values.items() for values in axes.values()))
+    ]
+    return {
+        ", ".join(names): {**key, **dict(zip(axes, values, strict=True))}
+        for names, values in choices
+    }
 
 
 def of_lams(lams: list[float]) -> dict[str, float]:
@@ -62,11 +73,23 @@ def shown(rows: list[dict[str, Any]], text: str = "") -> dict[str, Any]:
     return {"rows": rows, "text": "\n".join([*([text, ""] if text else []), *table(rows)])}
 
 
-def better(what: str, wrong: Array, theirs: Array | None = None, seconds: float = 0.0, settings: str = "") -> Better:
+def better(
+    what: str, wrong: Array, theirs: Array | None = None, seconds: float = 0.0, settings: str = ""
+) -> Better:
     """A model by the rows that it gets wrong, compared with those that the report's best model gets wrong."""
     found = held_out(wrong)
     against, p = "", None
     if theirs is not None:
         lost, won = int((wrong & ~theirs).sum()), int((theirs & ~wrong).sum())
         against, p = f"newly wrong : newly right {lost} : {won}", mcnemar(theirs, wrong)
-    return Better(what, found.error, found.low, found.high, len(wrong), against, p, round(seconds, 1), settings)
+    return Better(
+        what,
+        found.error,
+        found.low,
+        found.high,
+        len(wrong),
+        against,
+        p,
+        round(seconds, 1),
+        settings,
+    )

@@ -9,7 +9,15 @@ from sklearn.base import clone
 from pegasos.engine.kernels import Polynomial
 from pegasos.program.published import _binary_checks as checks
 from pegasos.program.published import _binary_experiments as ladder
-from pegasos.program.published._binary import SQUARES, TEST_ROWS, TRAINING_ROWS, TUNING_ROWS, origin, pipeline, statistics
+from pegasos.program.published._binary import (
+    SQUARES,
+    TEST_ROWS,
+    TRAINING_ROWS,
+    TUNING_ROWS,
+    origin,
+    pipeline,
+    statistics,
+)
 from pegasos.program.published._binary_best import surpass
 from pegasos.program.published._binary_faults import overflow, overflow_table
 from pegasos.program.published._shared import described, of_lams, printed_rows, readings
@@ -33,7 +41,11 @@ def _perceptron(row: Row, split: str) -> Reading:
     name = ladder.PERCEPTRON_DROPPED if row["outliers"] == "dropped" else ladder.PERCEPTRON
     key = {"experiment": name, "split": split, "scale": ladder.SCALES[row["scaling"]]}
     if "degree2" in row["model"]:
-        return "Perceptron, degree 2", readings({**key, "expand": SQUARES, "average": False}, constant=ladder.COLUMNS), NOISY
+        return (
+            "Perceptron, degree 2",
+            readings({**key, "expand": SQUARES, "average": False}, constant=ladder.COLUMNS),
+            NOISY,
+        )
     kinds = {"last vector": False, "averaged vector": True}
     return "Perceptron", readings({**key, "expand": None}, average=kinds), NOISY
 
@@ -42,14 +54,34 @@ def _pegasos(row: Row, split: str) -> Reading:
     model, source = row["model"], row["source"]
     squares, loss = "degree2" in model, "logistic" if "logistic" in model else "hinge"
     dropped = row["outliers"] == "dropped"
-    name = ladder.PEGASOS_DROPPED if dropped else ladder.PEGASOS_TUNING if source == LAMBDAS else ladder.PEGASOS
+    name = (
+        ladder.PEGASOS_DROPPED
+        if dropped
+        else ladder.PEGASOS_TUNING
+        if source == LAMBDAS
+        else ladder.PEGASOS
+    )
     expand = SQUARES if squares else None
-    key: Key = {"experiment": name, "split": split, "loss": loss, "scale": ladder.SCALES[row["scaling"]], "expand": expand}
+    key: Key = {
+        "experiment": name,
+        "split": split,
+        "loss": loss,
+        "scale": ladder.SCALES[row["scaling"]],
+        "expand": expand,
+    }
     if source == SCALING:
-        return "Pegasos, scaling table", readings({**key, "n_iter": ladder.STEPS}, lam=of_lams([0.1, 0.001])), SCALING_NOISE
+        return (
+            "Pegasos, scaling table",
+            readings({**key, "n_iter": ladder.STEPS}, lam=of_lams([0.1, 0.001])),
+            SCALING_NOISE,
+        )
     if model == "logistic+degree2" and source != LAMBDAS:
         overflowing = {"λ = 0.001, overflowing": {"experiment": OVERFLOW, "split": split}}
-        return "Logistic, degree 2, last line", readings(key, lam=of_lams(ladder.LINE_LAMS)) | overflowing, ""
+        return (
+            "Logistic, degree 2, last line",
+            readings(key, lam=of_lams(ladder.LINE_LAMS)) | overflowing,
+            "",
+        )
     # The outlier table has no λ; it is the one that its λ tables chose.
     key["lam"] = float(row["lam"] or (0.001 if squares else 0.1))
     if squares:
@@ -62,15 +94,30 @@ def _kernel(row: Row, split: str) -> Reading:
     family, param = row["kernel"], float(row["param"])
     passes = row["model"] == "kernel perceptron"
     group = (ladder.KERNEL_PERCEPTRON if passes else ladder.KERNEL_PEGASOS)[family]
-    key: Key = {"experiment": ladder.KERNEL_WHOLE if row["source"] == WHOLE else group, "split": split}
+    key: Key = {
+        "experiment": ladder.KERNEL_WHOLE if row["source"] == WHOLE else group,
+        "split": split,
+    }
     if family == "polynomial":
-        kernels: dict[str, Any] = {words: Polynomial(int(param), constant) for words, constant in ladder.CONSTANTS.items()}
+        kernels: dict[str, Any] = {
+            words: Polynomial(int(param), constant) for words, constant in ladder.CONSTANTS.items()
+        }
     else:
         kernels = {words: kind(param) for words, kind in ladder.GAUSSIANS.items()}
     if passes:
-        return group, readings(key, kernel=kernels, epochs={f"{epochs} epochs": epochs for epochs in ladder.EPOCHS}), NOISY
+        return (
+            group,
+            readings(
+                key, kernel=kernels, epochs={f"{epochs} epochs": epochs for epochs in ladder.EPOCHS}
+            ),
+            NOISY,
+        )
     wide = family == "exponential" and param > 1
-    return group, readings({**key, "lam": float(row["lam"])}, kernel=kernels), BALANCE if wide else ""
+    return (
+        group,
+        readings({**key, "lam": float(row["lam"])}, kernel=kernels),
+        BALANCE if wide else "",
+    )
 
 
 def numbers() -> list[Number]:
@@ -78,13 +125,17 @@ def numbers() -> list[Number]:
     found = []
     for row in printed_rows("binary_ladder"):
         split = row["split"]
-        kind = _kernel if row["kernel"] else _perceptron if "perceptron" in row["model"] else _pegasos
+        kind = (
+            _kernel if row["kernel"] else _perceptron if "perceptron" in row["model"] else _pegasos
+        )
         group, keys, reason = kind(row, split)
         tuned = row["source"] in (LAMBDAS, "kernel table")
         rows = (TUNING_ROWS if tuned else TRAINING_ROWS) if split == "train" else TEST_ROWS
         fields = {name: value for name, value in row.items() if name != "error"}
         # Errors are printed with four digits or more.
-        found.append(Number(fields, float(row["error"]), rows, keys, group, half_unit=0.00005, reason=reason))
+        found.append(
+            Number(fields, float(row["error"]), rows, keys, group, half_unit=0.00005, reason=reason)
+        )
     return found
 
 
@@ -98,10 +149,16 @@ STUDY = Study(
     emulations=(Emulation(OVERFLOW, overflow),),
     numbers=numbers,
     checks=(
-        Check("standardizing beats normalizing and no scaling for the Perceptron", checks.perceptron_scaling),
+        Check(
+            "standardizing beats normalizing and no scaling for the Perceptron",
+            checks.perceptron_scaling,
+        ),
         Check("scaling hardly matters for Pegasos", checks.pegasos_scaling),
         Check("dropping outliers does not matter", checks.outliers),
-        Check("(ours) outliers were really dropped for the report's Perceptrons", checks.dropping_reached),
+        Check(
+            "(ours) outliers were really dropped for the report's Perceptrons",
+            checks.dropping_reached,
+        ),
         Check("degree 4 overfits", checks.degree_four),
         Check("degree 3 with λ = 0.1 is the best kernel Pegasos", checks.best_cell),
         Check("the small Gaussian behaves as nearest neighbour", checks.nearest_neighbour),

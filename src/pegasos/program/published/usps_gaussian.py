@@ -39,7 +39,9 @@ def folds(y: Any, seed: int) -> list[Any]:
 
 def _experiment(name: str) -> Experiment:
     learner, grid = clone(LEARNER).set_params(kernel=KERNELS[name]), {"lam": LAMS, "n_iter": STEPS}
-    return Experiment(name, learner, grid, folds, decodings=("first", "argmax"), training=name == CODED)
+    return Experiment(
+        name, learner, grid, folds, decodings=("first", "argmax"), training=name == CODED
+    )
 
 
 def _manhattan_matrix(dataset: Dataset) -> Any:
@@ -51,19 +53,31 @@ def _manhattan_matrix(dataset: Dataset) -> Any:
         np.exp(values, out=values)
 
     if not _MATRIX or _MATRIX[0][0] is not dataset:
-        _MATRIX[:] = [(dataset, fill_gram(Pairs("manhattan", np.asarray(dataset.X, dtype=np.float64)), transform))]
+        _MATRIX[:] = [
+            (
+                dataset,
+                fill_gram(Pairs("manhattan", np.asarray(dataset.X, dtype=np.float64)), transform),
+            )
+        ]
     return _MATRIX[0][1]
 
 
 def _manhattan(dataset: Dataset, seed: int) -> list[dict[str, Any]]:
     """The code taken literally, `ord=1` included, for every λ at the two largest T."""
-    learner, scoring = clone(LEARNER).set_params(kernel="precomputed", random_state=seed), DecodedAccuracy(("first", "argmax"))
+    learner, scoring = (
+        clone(LEARNER).set_params(kernel="precomputed", random_state=seed),
+        DecodedAccuracy(("first", "argmax")),
+    )
     grid, splits = {"lam": LAMS, "n_iter": STEPS[-2:]}, folds(dataset.labels, seed)
-    search = SweepCV(learner, grid, cv=splits, scoring=scoring, refit=False).fit(_manhattan_matrix(dataset), dataset.labels)
+    search = SweepCV(learner, grid, cv=splits, scoring=scoring, refit=False).fit(
+        _manhattan_matrix(dataset), dataset.labels
+    )
     return [
         {"split": "test", "decoding": how, **params, "error": 1 - score, "rows": len(dataset)}
         for how in ("first", "argmax")
-        for params, score in zip(search.cv_results_["params"], search.cv_results_[f"mean_test_{how}"], strict=True)
+        for params, score in zip(
+            search.cv_results_["params"], search.cv_results_[f"mean_test_{how}"], strict=True
+        )
     ]
 
 
@@ -77,7 +91,12 @@ def numbers() -> list[Number]:
 
 
 def _row(context: Context, lam: float, decoding: str = "first") -> list[float]:
-    return [context.results.mean(experiment=CODED, split="test", decoding=decoding, lam=lam, n_iter=steps) for steps in STEPS]
+    return [
+        context.results.mean(
+            experiment=CODED, split="test", decoding=decoding, lam=lam, n_iter=steps
+        )
+        for steps in STEPS
+    ]
 
 
 def _steps_help(context: Context) -> tuple[str, str]:
@@ -87,11 +106,15 @@ def _steps_help(context: Context) -> tuple[str, str]:
         gains = [1 - after / before for before, after in pairwise(errors)]
         holds.append(int(np.argmax(gains)) == 2)
         intervals = zip(STEPS, STEPS[1:], gains, strict=False)
-        texts.append(f"λ = {lam:g}: " + ", ".join(f"{a} to {b} -{gain:.0%}" for a, b, gain in intervals))
+        texts.append(
+            f"λ = {lam:g}: " + ", ".join(f"{a} to {b} -{gain:.0%}" for a, b, gain in intervals)
+        )
     points = _row(context, LAMS[1])
     first, third = points[0] - points[1], points[2] - points[3]
     note = f"in points the first doubling helps {100 * first:.1f}, this interval {100 * third:.1f}"
-    return ("holds relative to the error" if all(holds) else "does not hold"), "; ".join([*texts, note])
+    return ("holds relative to the error" if all(holds) else "does not hold"), "; ".join(
+        [*texts, note]
+    )
 
 
 def _good_region(context: Context) -> tuple[str, str]:
@@ -100,7 +123,9 @@ def _good_region(context: Context) -> tuple[str, str]:
     for lam in LAMS[:3]:
         errors = _row(context, lam)[3:]
         within.append(max(errors) < 2 * best)
-        texts.append(f"λ = {lam:g}: {errors[0]:.4f}, {errors[1]:.4f} (argmax {_row(context, lam, 'argmax')[4]:.4f})")
+        texts.append(
+            f"λ = {lam:g}: {errors[0]:.4f}, {errors[1]:.4f} (argmax {_row(context, lam, 'argmax')[4]:.4f})"
+        )
     verdict = "holds" if all(within) else "holds in part" if any(within) else "does not hold"
     return verdict, "errors at T = 3500, 7438: " + "; ".join(texts) + f"; the best is {best:.4f}"
 
@@ -108,17 +133,27 @@ def _good_region(context: Context) -> tuple[str, str]:
 def _order_one(context: Context) -> tuple[str, str]:
     key = {"split": "test", "decoding": "first", "n_iter": STEPS[-1]}
     programs = {"order 1": MANHATTAN, "Euclidean": CODED}
-    errors = {words: [context.results.mean(experiment=each, **key, lam=lam) for lam in LAMS] for words, each in programs.items()}
+    errors = {
+        words: [context.results.mean(experiment=each, **key, lam=lam) for lam in LAMS]
+        for words, each in programs.items()
+    }
     reacts = max(errors["order 1"]) - min(errors["order 1"]) > 0.01
-    verdict = "undecided" if reacts else "unlikely: it does not react to λ, and the report's grid did"
-    texts = [f"{words} " + " ".join(f"{error:.4f}" for error in row) for words, row in errors.items()]
+    verdict = (
+        "undecided" if reacts else "unlikely: it does not react to λ, and the report's grid did"
+    )
+    texts = [
+        f"{words} " + " ".join(f"{error:.4f}" for error in row) for words, row in errors.items()
+    ]
     return verdict, "errors at T = 7438 over the five λ: " + "; ".join(texts)
 
 
 def _decoding_costs(context: Context) -> tuple[str, str]:
     first, greatest = (_row(context, 1e-5, how)[4] for how in ("first", "argmax"))
     verdict = "shown" if greatest < 0.8 * first else "not seen"
-    return verdict, f"{first:.4f} by the first class that says yes, {greatest:.4f} by the greatest score"
+    return (
+        verdict,
+        f"{first:.4f} by the first class that says yes, {greatest:.4f} by the greatest score",
+    )
 
 
 STUDY = Study(
@@ -141,5 +176,7 @@ STUDY = Study(
             lambda context: _digits.heatmap(context, CODED, "first", LAMS, STEPS),
         ),
     ),
-    surpass=surpass("λ = 1e-5, T = 7438, read by the greatest score", folds, CODED, lam=1e-5, n_iter=STEPS[-1]),
+    surpass=surpass(
+        "λ = 1e-5, T = 7438, read by the greatest score", folds, CODED, lam=1e-5, n_iter=STEPS[-1]
+    ),
 )

@@ -50,7 +50,11 @@ def numbers() -> list[Number]:
     for row in printed_rows("usps_iterations"):
         cell = {"split": "test", "lam": float(row["lam"]), "n_iter": STEPS[row["n_iter"]]}
         gaussian = row["kernel"] == "gaussian"
-        kernels = GAUSSIANS if gaussian else {name: Polynomial(int(row["param"]), c) for name, c in POLYNOMIALS.items()}
+        kernels = (
+            GAUSSIANS
+            if gaussian
+            else {name: Polynomial(int(row["param"]), c) for name, c in POLYNOMIALS.items()}
+        )
         keys = {
             f"{name}, {words}": {"experiment": name, "kernel": kernel, "decoding": how, **cell}
             for name, kernel in kernels.items()
@@ -61,31 +65,50 @@ def numbers() -> list[Number]:
     return found
 
 
-def _error(context: Context, kernel: Any, lam: float, steps: str, decoding: str = "argmax") -> float:
+def _error(
+    context: Context, kernel: Any, lam: float, steps: str, decoding: str = "argmax"
+) -> float:
     experiment = WIDE if isinstance(kernel, Gaussian) else "with constant"
     key = {"experiment": experiment, "kernel": kernel, "decoding": decoding, "split": "test"}
     return context.results.mean(**key, lam=lam, n_iter=STEPS[steps])
 
 
 def _lam_at_polynomials(context: Context) -> tuple[str, str]:
-    errors = {degree: [_error(context, Polynomial(degree), lam, "2m") for lam in LAMS] for degree in DEGREES}
+    errors = {
+        degree: [_error(context, Polynomial(degree), lam, "2m") for lam in LAMS]
+        for degree in DEGREES
+    }
     ranges = {degree: max(row) - min(row) for degree, row in errors.items()}
-    texts = [f"degree {degree}: {100 * width:.2f} points between the best and the worst λ" for degree, width in ranges.items()]
+    texts = [
+        f"degree {degree}: {100 * width:.2f} points between the best and the worst λ"
+        for degree, width in ranges.items()
+    ]
     verdict = "holds" if max(ranges[3], ranges[7]) < 0.003 else "does not hold"
     return verdict, "; ".join(texts) + ", at T = 2m"
 
 
 def _steps_help(context: Context) -> tuple[str, str]:
     kernels = (GAUSSIANS[WIDE], *_polynomials("with constant"))
-    falls = {kernel: [_error(context, kernel, 1e-5, steps) for steps in STEPS] for kernel in kernels}
+    falls = {
+        kernel: [_error(context, kernel, 1e-5, steps) for steps in STEPS] for kernel in kernels
+    }
     holds = all(np.all(np.diff(errors) < 0.002) for errors in falls.values())
-    texts = [f"{kernel!r}: " + " ".join(f"{error:.4f}" for error in errors) for kernel, errors in falls.items()]
-    return ("holds" if holds else "does not hold"), "λ = 1e-5, T = m/10, m/2, m, 2m: " + "; ".join(texts)
+    texts = [
+        f"{kernel!r}: " + " ".join(f"{error:.4f}" for error in errors)
+        for kernel, errors in falls.items()
+    ]
+    return ("holds" if holds else "does not hold"), "λ = 1e-5, T = m/10, m/2, m, 2m: " + "; ".join(
+        texts
+    )
 
 
 def _absolute(context: Context) -> tuple[str, str]:
-    plain, absolute = (_error(context, GAUSSIANS[WIDE], 1e-5, "2m", how) for how in ("argmax", "absolute"))
-    verdict = "the printed numbers cannot have been made so" if absolute > 5 * plain else "undecided"
+    plain, absolute = (
+        _error(context, GAUSSIANS[WIDE], 1e-5, "2m", how) for how in ("argmax", "absolute")
+    )
+    verdict = (
+        "the printed numbers cannot have been made so" if absolute > 5 * plain else "undecided"
+    )
     scores = f"{absolute:.4f} by the greatest absolute score, {plain:.4f} by the greatest score"
     return verdict, f"{scores}: a strong no wins against a weak yes"
 
@@ -97,12 +120,23 @@ def _times(context: Context) -> dict[str, Any]:
     train, test = rotated(y, 0)[0]
     for row in printed_rows("usps_iterations"):
         if row["lam"] == "1e-05":
-            kernel = GAUSSIANS[WIDE] if row["kernel"] == "gaussian" else Polynomial(int(row["param"]))
-            learner = clone(LEARNER).set_params(kernel=kernel, lam=1e-5, n_iter=STEPS[row["n_iter"]], random_state=0)
-            ours = seconds_of(learner.fit, X[train], y[train]) + seconds_of(learner.predict, X[test])
+            kernel = (
+                GAUSSIANS[WIDE] if row["kernel"] == "gaussian" else Polynomial(int(row["param"]))
+            )
+            learner = clone(LEARNER).set_params(
+                kernel=kernel, lam=1e-5, n_iter=STEPS[row["n_iter"]], random_state=0
+            )
+            ours = seconds_of(learner.fit, X[train], y[train]) + seconds_of(
+                learner.predict, X[test]
+            )
             printed = {"T": row["n_iter"], "printed seconds": float(row["seconds_train_and_test"])}
-            rows.append({"kernel": f"{row['kernel']} {row['param']}", **printed, "ours": round(ours, 3)})
-    return shown(rows, "One fold, ten classes, λ = 1e-5. The printed times are from another machine; ours are from this run.")
+            rows.append(
+                {"kernel": f"{row['kernel']} {row['param']}", **printed, "ours": round(ours, 3)}
+            )
+    return shown(
+        rows,
+        "One fold, ten classes, λ = 1e-5. The printed times are from another machine; ours are from this run.",
+    )
 
 
 _BEST: dict[str, Any] = {"kernel": GAUSSIANS[WIDE], "lam": 1e-5, "n_iter": STEPS["2m"]}

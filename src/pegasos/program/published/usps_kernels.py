@@ -12,7 +12,14 @@ from pegasos.engine.kernels import Gaussian, Polynomial
 from pegasos.learners import Pegasos
 from pegasos.program.published import _digits
 from pegasos.program.published._digits_best import compared, surpass
-from pegasos.program.published._shared import described, of_lams, printed_rows, readings, seconds_of, shown
+from pegasos.program.published._shared import (
+    described,
+    of_lams,
+    printed_rows,
+    readings,
+    seconds_of,
+    shown,
+)
 from pegasos.program.records.studies import Better
 from pegasos.program.studies.results import Context
 from pegasos.program.studies.splits import folds
@@ -22,7 +29,10 @@ LAMS = [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]
 STEPS = [1000, 5000, 10_000, 25_000, 50_000]
 DEGREES = (2, 3, 4, 7)
 VARIANCES = (0.25, 0.75, 2.0)
-KERNELS = [*(Polynomial(degree) for degree in DEGREES), *(Gaussian(variance) for variance in VARIANCES)]
+KERNELS = [
+    *(Polynomial(degree) for degree in DEGREES),
+    *(Gaussian(variance) for variance in VARIANCES),
+]
 NAME = "as written"
 TIMED = (Polynomial(3), Gaussian(2.0))
 LEARNER = Pegasos(sampling="uniform", average=False)
@@ -32,28 +42,55 @@ def numbers() -> list[Number]:
     """Four printed errors; where λ is not printed, each λ is a reading."""
     found = []
     for place, row in enumerate(printed_rows("usps_kernels"), start=1):
-        kernel = Polynomial(int(row["param"])) if row["kernel"] == "polynomial" else Gaussian(float(row["param"]))
-        cell = {"experiment": NAME, "split": "test", "decoding": "argmax", "kernel": kernel, "n_iter": int(row["n_iter"])}
+        kernel = (
+            Polynomial(int(row["param"]))
+            if row["kernel"] == "polynomial"
+            else Gaussian(float(row["param"]))
+        )
+        cell = {
+            "experiment": NAME,
+            "split": "test",
+            "decoding": "argmax",
+            "kernel": kernel,
+            "n_iter": int(row["n_iter"]),
+        }
         lams = of_lams([float(row["lam"])] if row["lam"] else LAMS)
         found.append(_digits.number(row, readings(cell, lam=lams), f"number {place}"))
     return found
 
 
 def _errors(context: Context, kernel: Any, lam: float, steps: int) -> Any:
-    return context.results.errors(experiment=NAME, split="test", kernel=kernel, lam=lam, n_iter=steps)
+    return context.results.errors(
+        experiment=NAME, split="test", kernel=kernel, lam=lam, n_iter=steps
+    )
 
 
 def _best(context: Context, kernel: Any, steps: list[int]) -> tuple[float, float, int]:
-    return min((float(_errors(context, kernel, lam, each).mean()), lam, each) for lam in LAMS for each in steps)
+    return min(
+        (float(_errors(context, kernel, lam, each).mean()), lam, each)
+        for lam in LAMS
+        for each in steps
+    )
 
 
 def _ranking(context: Context) -> tuple[str, str]:
-    best = sorted(((*_best(context, kernel, STEPS), kernel) for kernel in KERNELS), key=lambda each: (*each[:3], repr(each[3])))
+    best = sorted(
+        ((*_best(context, kernel, STEPS), kernel) for kernel in KERNELS),
+        key=lambda each: (*each[:3], repr(each[3])),
+    )
     errors = {kernel: _errors(context, kernel, lam, steps) for _, lam, steps, kernel in best}
     behind = errors[Polynomial(3)] - errors[best[0][3]]
     noise = behind.std(ddof=1) / np.sqrt(len(behind)) if len(behind) > 1 else 0.001
-    verdict = "holds" if not behind.any() else "within noise" if behind.mean() < 2 * noise else "does not hold"
-    cells = "; ".join(f"{kernel!r} {error:.4f} (λ = {lam:g}, T = {steps})" for error, lam, steps, kernel in best)
+    verdict = (
+        "holds"
+        if not behind.any()
+        else "within noise"
+        if behind.mean() < 2 * noise
+        else "does not hold"
+    )
+    cells = "; ".join(
+        f"{kernel!r} {error:.4f} (λ = {lam:g}, T = {steps})" for error, lam, steps, kernel in best
+    )
     gap = f"{behind.mean():.4f} ± {noise:.4f} (standard error over seeds)"
     return verdict, f"degree 3 is behind the best by {gap}; best cells: {cells}"
 
@@ -61,9 +98,15 @@ def _ranking(context: Context) -> tuple[str, str]:
 def _degree_seven(context: Context) -> tuple[str, str]:
     seed, different = context.seeds[0], {}
     for degree in (3, 4, 7):
-        labels = [context.labels(NAME, seed, kernel=Polynomial(degree), lam=lam, n_iter=STEPS[-1]) for lam in LAMS]
+        labels = [
+            context.labels(NAME, seed, kernel=Polynomial(degree), lam=lam, n_iter=STEPS[-1])
+            for lam in LAMS
+        ]
         different[degree] = max(int((labels[0] != other).sum()) for other in labels[1:])
-    texts = [f"degree {degree}: {count} of {len(context.dataset)} labels change" for degree, count in different.items()]
+    texts = [
+        f"degree {degree}: {count} of {len(context.dataset)} labels change"
+        for degree, count in different.items()
+    ]
     verdict = "holds exactly" if different[7] == 0 else "does not hold"
     return verdict, "from λ = 1e-5 to any other λ at T = 50,000: " + "; ".join(texts)
 
@@ -73,12 +116,17 @@ def _nearest_neighbour(context: Context) -> tuple[str, str]:
     from sklearn.neighbors import KNeighborsClassifier
 
     seed, codes = context.seeds[0], context.codes
-    nearest = cross_val_predict(KNeighborsClassifier(1), context.dataset.X, codes, cv=folds(5)(context.dataset.labels, seed))
+    nearest = cross_val_predict(
+        KNeighborsClassifier(1), context.dataset.X, codes, cv=folds(5)(context.dataset.labels, seed)
+    )
     shares = {}
     for variance in VARIANCES:
         labels = context.labels(NAME, seed, kernel=Gaussian(variance), lam=1e-5, n_iter=STEPS[-1])
         shares[variance] = float((labels == nearest).mean())
-    texts = [f"γ = {variance:g}: {share:.1%} of the labels are the nearest neighbour's" for variance, share in shares.items()]
+    texts = [
+        f"γ = {variance:g}: {share:.1%} of the labels are the nearest neighbour's"
+        for variance, share in shares.items()
+    ]
     texts.append(f"the nearest neighbour errs on {float((nearest != codes).mean()):.4f}")
     return "holds" if shares[0.25] > 0.99 else "does not hold", "; ".join(texts)
 
@@ -98,7 +146,11 @@ def _times(context: Context) -> dict[str, Any]:
     X, y = context.dataset.X, context.dataset.labels
     train, _ = folds(5)(y, 0)[0]
     rows = [
-        {"kernel": repr(kernel), "T": steps, "seconds": seconds_of(_learner(kernel, 1e-3, steps).fit, X[train], y[train])}
+        {
+            "kernel": repr(kernel),
+            "T": steps,
+            "seconds": seconds_of(_learner(kernel, 1e-3, steps).fit, X[train], y[train]),
+        }
         for kernel in TIMED
         for steps in STEPS
     ]
@@ -111,7 +163,11 @@ def _times_of_rows(context: Context) -> dict[str, Any]:
     order = np.random.default_rng(0).permutation(len(codes))
     samples = [order[: int(share * len(codes))] for share in (1 / 8, 1 / 4, 1 / 2, 4 / 5)]
     rows = [
-        {"kernel": repr(kernel), "m": len(kept), "seconds": seconds_of(_learner(kernel, 1e-3, 10_000).fit, X[kept], codes[kept])}
+        {
+            "kernel": repr(kernel),
+            "m": len(kept),
+            "seconds": seconds_of(_learner(kernel, 1e-3, 10_000).fit, X[kept], codes[kept]),
+        }
         for kernel in TIMED
         for kept in samples
     ]
@@ -122,19 +178,32 @@ def _textbook(X: Any, signs: Any, lam: float, steps: int) -> None:
     """Kernel Pegasos with a Gaussian of variance 2 as a loop over examples."""
     counts = np.zeros(len(X))
     for t, i in enumerate(np.random.default_rng(0).integers(len(X), size=steps), start=1):
-        score = sum(counts[j] * signs[j] * np.exp(-np.sum((X[j] - X[i]) ** 2) / 4.0) for j in np.flatnonzero(counts))
+        score = sum(
+            counts[j] * signs[j] * np.exp(-np.sum((X[j] - X[i]) ** 2) / 4.0)
+            for j in np.flatnonzero(counts)
+        )
         if signs[i] * score < lam * t:
             counts[i] += 1
 
 
 def _naive(context: Context) -> dict[str, Any]:
     """One binary classifier on 1000 rows: a loop over examples as in a textbook, and ours."""
-    X, signs = context.dataset.X[:1000].astype(np.float64), np.where(context.codes[:1000] == 0, 1.0, -1.0)
+    X, signs = (
+        context.dataset.X[:1000].astype(np.float64),
+        np.where(context.codes[:1000] == 0, 1.0, -1.0),
+    )
     rows = []
     for steps in (500, 1000, 2000):
         naive = seconds_of(_textbook, X, signs, 1e-3, steps)
         ours = seconds_of(_learner(Gaussian(2.0), 1e-3, steps).fit, X, signs)
-        rows.append({"T": steps, "naive seconds": round(naive, 2), "ours": ours, "ratio": round(naive / ours)})
+        rows.append(
+            {
+                "T": steps,
+                "naive seconds": round(naive, 2),
+                "ours": ours,
+                "ratio": round(naive / ours),
+            }
+        )
     return shown(rows)
 
 
@@ -147,15 +216,26 @@ def _surpass(context: Context) -> list[Better]:
         return rows
     train, test = np.flatnonzero(~context.dataset.test), np.flatnonzero(context.dataset.test)
     theirs = codes.copy()
-    theirs[test] = _learner(**cell).fit(context.dataset.X[train], codes[train]).predict(context.dataset.X[test])
-    parts = {"folds": rows, "own split": compared(context, [(train, test)], theirs, what, copies=True)}
-    return [replace(row, what=f"{row.what}; {part}") for part, found in parts.items() for row in found]
+    theirs[test] = (
+        _learner(**cell)
+        .fit(context.dataset.X[train], codes[train])
+        .predict(context.dataset.X[test])
+    )
+    parts = {
+        "folds": rows,
+        "own split": compared(context, [(train, test)], theirs, what, copies=True),
+    }
+    return [
+        replace(row, what=f"{row.what}; {part}") for part, found in parts.items() for row in found
+    ]
 
 
 STUDY = Study(
     **described("usps_kernels"),
     **_digits.SET,
-    experiments=(Experiment(NAME, LEARNER, {"kernel": KERNELS, "lam": LAMS, "n_iter": STEPS}, folds(5)),),
+    experiments=(
+        Experiment(NAME, LEARNER, {"kernel": KERNELS, "lam": LAMS, "n_iter": STEPS}, folds(5)),
+    ),
     numbers=numbers,
     checks=(
         Check("degree 3 is the best kernel", _ranking),

@@ -28,7 +28,9 @@ class OtherVersion(BadData):
     """A file of ours that another version wrote."""
 
     def __init__(self, where: str, what: str) -> None:
-        super().__init__(f"{where} was written by another version of pegasos ({what}). Run the command that wrote it again.")
+        super().__init__(
+            f"{where} was written by another version of pegasos ({what}). Run the command that wrote it again."
+        )
         self.where, self.what = where, what
 
 
@@ -69,7 +71,9 @@ def from_json(kind: Any, value: Any, where: str) -> Any:
     if origin is tuple and isinstance(value, list):
         kinds = inner[:1] * len(value) if inner[-1] is Ellipsis else inner
         if len(kinds) == len(value):
-            return tuple(from_json(kind, each, where) for kind, each in zip(kinds, value, strict=True))
+            return tuple(
+                from_json(kind, each, where) for kind, each in zip(kinds, value, strict=True)
+            )
     if origin is dict and isinstance(value, dict):
         return {name: from_json(inner[1], each, where) for name, each in value.items()}
     if kind is Setting and isinstance(value, dict):
@@ -81,7 +85,9 @@ def from_json(kind: Any, value: Any, where: str) -> Any:
             return float(value)
     if origin is None and isinstance(kind, type) and isinstance(value, kind):
         return value
-    raise OtherVersion(where, f"found {type(value).__name__} instead of {getattr(kind, '__name__', kind)}")
+    raise OtherVersion(
+        where, f"found {type(value).__name__} instead of {getattr(kind, '__name__', kind)}"
+    )
 
 
 @functools.cache
@@ -108,7 +114,9 @@ def _setting(value: dict[str, Any], where: str) -> Setting:
 
 def save(path: str | Path, record: Any) -> Path:
     """Write a record to a file, complete or not at all."""
-    text = json.dumps({"version": VERSION, **to_json(record)}, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(
+        {"version": VERSION, **to_json(record)}, ensure_ascii=False, separators=(",", ":")
+    )
     write_text(path, text + "\n")
     return Path(path)
 
@@ -118,7 +126,9 @@ def load(kind: type[T], path: str | Path) -> T:
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
-        raise BadData(f"{where} is damaged: it is not JSON. Run the command that wrote it again.") from None
+        raise BadData(
+            f"{where} is damaged: it is not JSON. Run the command that wrote it again."
+        ) from None
     if not isinstance(found, dict) or found.get("version") != VERSION:
         raise OtherVersion(where, f"this one reads version {VERSION} of its files")
     return typing.cast("T", from_json(kind, found, where))

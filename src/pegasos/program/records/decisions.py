@@ -51,7 +51,9 @@ class RatesRecord:
     others: str = field(default="")
 
 
-def calibration_record(found: Calibrated, codes: Any, classes: Any, positive: Any, doubt: str | None = None) -> CalibrationRecord:
+def calibration_record(
+    found: Calibrated, codes: Any, classes: Any, positive: Any, doubt: str | None = None
+) -> CalibrationRecord:
     """The reliability of probabilities that were had without the rows they are about."""
     p = found.probabilities
     if len(classes) == 2:
@@ -61,18 +63,27 @@ def calibration_record(found: Calibrated, codes: Any, classes: Any, positive: An
         one, true = p.max(axis=1), p.argmax(axis=1) == codes
     bins = reliability(one, true, BINS)
     random = np.random.default_rng(0)
-    chance = [expected_calibration_error(reliability(one, random.random(len(one)) < one, BINS)) for _ in range(ROUNDS)]
+    chance = [
+        expected_calibration_error(reliability(one, random.random(len(one)) < one, BINS))
+        for _ in range(ROUNDS)
+    ]
     of = label_text(positive) if len(classes) == 2 else None
     distance = expected_calibration_error(bins)
-    return CalibrationRecord(found.kind, found.briers, distance, float(np.mean(chance)), bins, of, doubt)
+    return CalibrationRecord(
+        found.kind, found.briers, distance, float(np.mean(chance)), bins, of, doubt
+    )
 
 
-def rates_record(scores: Any, codes: Any, classes: Any, positive: Any, cut: float, aim: str | None) -> RatesRecord:
+def rates_record(
+    scores: Any, codes: Any, classes: Any, positive: Any, cut: float, aim: str | None
+) -> RatesRecord:
     """Thresholds for two classes, spread over the recalls; `cut` is the score of the positive class that is in use."""
     code = list(classes).index(positive)
     rates = Rates.of(scores if code == 1 else -scores, codes == code)
     steps = np.linspace(0, len(rates.thresholds) - 1, MOST_THRESHOLDS)
-    by_recall = np.searchsorted(rates.hits, np.linspace(0, rates.positives, MOST_THRESHOLDS // 2)).clip(max=len(rates.hits) - 1)
+    by_recall = np.searchsorted(
+        rates.hits, np.linspace(0, rates.positives, MOST_THRESHOLDS // 2)
+    ).clip(max=len(rates.hits) - 1)
     used = int(np.abs(rates.thresholds - cut).argmin())
     kept = np.unique(np.concatenate([steps.astype(int), by_recall, [used]]))
     return RatesRecord(
@@ -88,7 +99,11 @@ def rates_record(scores: Any, codes: Any, classes: Any, positive: Any, cut: floa
     )
 
 
-def rates_of_model(scores: Any, codes: Any, classes: Any, threshold: float, positive: Any = None) -> RatesRecord:
+def rates_of_model(
+    scores: Any, codes: Any, classes: Any, threshold: float, positive: Any = None
+) -> RatesRecord:
     """The same for a model with its own threshold, on rows that it is judged on; `positive`: the usual class unless named."""
     seen = Metric("f1", positive).settled(np.asarray(classes)[codes], classes).positive
-    return rates_record(scores, codes, classes, seen, threshold if seen == classes[1] else -threshold, None)
+    return rates_record(
+        scores, codes, classes, seen, threshold if seen == classes[1] else -threshold, None
+    )

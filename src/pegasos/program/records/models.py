@@ -140,7 +140,11 @@ class ModelCard:
     @property
     def learned_rows(self) -> int | None:
         """From how many rows the learner learned, if that is known."""
-        return self.split.learned_rows if self.split is not None and self.split.learned_rows > 0 else None
+        return (
+            self.split.learned_rows
+            if self.split is not None and self.split.learned_rows > 0
+            else None
+        )
 
 
 @dataclass(frozen=True)

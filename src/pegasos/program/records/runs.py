@@ -71,15 +71,23 @@ class Confusion:
 
         truth, known = label_texts(y), label_texts(classes)
         names = [*known, *sorted(set(truth) - set(known))]
-        return cls(rows, [str(name) for name in names], confusion_matrix(truth, label_texts(predicted), labels=names).tolist())
+        return cls(
+            rows,
+            [str(name) for name in names],
+            confusion_matrix(truth, label_texts(predicted), labels=names).tolist(),
+        )
 
     @classmethod
-    def of_codes(cls, y: Any, predicted: Any, names: dict[str, int], known: int, rows: str) -> Confusion:
+    def of_codes(
+        cls, y: Any, predicted: Any, names: dict[str, int], known: int, rows: str
+    ) -> Confusion:
         """The same from numbers of classes, the model's own before all others; `names` are all of them."""
         there = set(np.unique(y).tolist())
         others = sorted(name for name, code in names.items() if code >= known and code in there)
         order = [*itertools.islice(names, known), *others]
-        counts = np.bincount(y.astype(np.int64) * len(names) + predicted, minlength=len(names) ** 2).reshape(-1, len(names))
+        counts = np.bincount(
+            y.astype(np.int64) * len(names) + predicted, minlength=len(names) ** 2
+        ).reshape(-1, len(names))
         places = [names[name] for name in order]
         return cls(rows, order, counts[np.ix_(places, places)].tolist())
 
@@ -241,18 +249,29 @@ def leading_cells(cells: list[CellRecord], least: bool) -> list[CellRecord]:
     found = best_of_families(cells, family, lambda cell: cell.value, least)
     known = {family(cell) for cell in found}
     others = [cell for cell in cells if cell.ended is not None and family(cell) not in known]
-    return found + best_of_families(others, family, lambda cell: None if cell.ended is None else cell.ended.behind)
+    return found + best_of_families(
+        others, family, lambda cell: None if cell.ended is None else cell.ended.behind
+    )
 
 
 def best_of_families(
-    cells: Iterable[T], family: Callable[[T], Any], value: Callable[[T], float | None], least: bool = True
+    cells: Iterable[T],
+    family: Callable[[T], Any],
+    value: Callable[[T], float | None],
+    least: bool = True,
 ) -> list[T]:
     """The best cell of each family, the best of them first; with `least` small values are good, cells without one are left out.
 
-    >>> best_of_families([("a", 3.0), ("b", 2.0), ("a", 1.0), ("c", None)], lambda cell: cell[0], lambda cell: cell[1])
+    >>> best_of_families(
+    ...     [("a", 3.0), ("b", 2.0), ("a", 1.0), ("c", None)],
+    ...     lambda cell: cell[0],
+    ...     lambda cell: cell[1],
+    ... )
     [('a', 1.0), ('b', 2.0)]
     """
-    known = [(found if least else -found, cell) for cell in cells if (found := value(cell)) is not None]
+    known = [
+        (found if least else -found, cell) for cell in cells if (found := value(cell)) is not None
+    ]
     firsts: dict[Any, T] = {}
     for _, cell in sorted(known, key=lambda each: each[0]):
         firsts.setdefault(family(cell), cell)
@@ -261,7 +280,9 @@ def best_of_families(
 
 def out_of_fold(search: Any) -> dict[str, Figure]:
     """The figure of a fitted search's choice; none for scorers of scikit-learn, or where scores were not kept in all folds."""
-    if (search.metric_ is None and search.scoring not in (None, "accuracy")) or not hasattr(search, "best_index_"):
+    if (search.metric_ is None and search.scoring not in (None, "accuracy")) or not hasattr(
+        search, "best_index_"
+    ):
         return {}
     try:
         return {OUT_OF_FOLD: as_text(search.figure())}
@@ -271,10 +292,16 @@ def out_of_fold(search: Any) -> dict[str, Figure]:
 
 def as_text(figure: Figure) -> Figure:
     """The same with the text of the guessed class."""
-    return figure if figure.guessed is None else replace(figure, guessed=str(label_texts([figure.guessed])[0]))
+    return (
+        figure
+        if figure.guessed is None
+        else replace(figure, guessed=str(label_texts([figure.guessed])[0]))
+    )
 
 
-def cell_records(search: Any, rows: int, metric: str = "score", scoring: Any = None) -> list[CellRecord]:
+def cell_records(
+    search: Any, rows: int, metric: str = "score", scoring: Any = None
+) -> list[CellRecord]:
     """The cells of a fitted SweepCV, for a refit on so many rows; `scoring` is what `metric` is, an accuracy where it is None."""
     results, ended = search.cv_results_, getattr(search, "ended_", {})
 

@@ -41,8 +41,15 @@ class JudgedNumber:
         return self.ours - self.printed
 
     def row(self) -> dict[str, Any]:
-        numbers = {"ours": self.ours, "spread": self.spread, "difference": self.difference, "noise": self.noise}
-        rounded = {name: None if value is None else round(value, 6) for name, value in numbers.items()}
+        numbers = {
+            "ours": self.ours,
+            "spread": self.spread,
+            "difference": self.difference,
+            "noise": self.noise,
+        }
+        rounded = {
+            name: None if value is None else round(value, 6) for name, value in numbers.items()
+        }
         words = {"reading": self.reading, "verdict": self.verdict, "why": self.why}
         return {**self.fields, "printed": self.printed, **rounded, **words}
 
@@ -96,17 +103,33 @@ class StudyCell:
 
     def words(self) -> dict[str, Any]:
         """What tells the cell from others, as tables have it: numbers as they are, all else as text."""
-        given = {} if self.setting is None else {name: self._text(self.setting, name) for name in self.names}
+        given = (
+            {}
+            if self.setting is None
+            else {name: self._text(self.setting, name) for name in self.names}
+        )
         return {"experiment": self.experiment, "decoding": self.decoding, **self.tags, **given}
 
     def row(self) -> dict[str, Any]:
-        measured = {"split": self.split, "rows": self.rows, "error": self.error, "spread": self.spread, "seeds": self.seeds}
+        measured = {
+            "split": self.split,
+            "rows": self.rows,
+            "error": self.error,
+            "spread": self.spread,
+            "seeds": self.seeds,
+        }
         return {**self.words(), **measured}
 
     def _text(self, setting: Setting, name: str) -> Any:
         value = setting.get(name)
-        if value is None:  # a parameter of the learner that is not used, or a step of the pipeline that does nothing
-            return None if name in learner_class(setting.declaration)().get_params(deep=False) else "passthrough"
+        if (
+            value is None
+        ):  # a parameter of the learner that is not used, or a step of the pipeline that does nothing
+            return (
+                None
+                if name in learner_class(setting.declaration)().get_params(deep=False)
+                else "passthrough"
+            )
         return value if isinstance(value, bool | int | float | str) else repr(value)
 
 
@@ -128,7 +151,12 @@ class Better:
     @property
     def comparison(self) -> str:
         """The comparison with the report's best in one line."""
-        return ", ".join([*([self.against] if self.against else []), *([] if self.p is None else [f"p = {self.p:.1g}"])])
+        return ", ".join(
+            [
+                *([self.against] if self.against else []),
+                *([] if self.p is None else [f"p = {self.p:.1g}"]),
+            ]
+        )
 
     def row(self) -> dict[str, Any]:
         return asdict(self)

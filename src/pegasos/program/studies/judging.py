@@ -12,7 +12,9 @@ from pegasos.program.studies.study import Number
 REPRODUCED, DIFFERS, UNKNOWN = "reproduced", "differs", "undecided"
 
 
-def judge(numbers: list[Number], results: Results, tolerance: float) -> tuple[list[JudgedNumber], list[ReadingFit]]:
+def judge(
+    numbers: list[Number], results: Results, tolerance: float
+) -> tuple[list[JudgedNumber], list[ReadingFit]]:
     """Every number by the reading that fits its group best, and how well every reading fits."""
     fits: list[ReadingFit] = []
     for group in dict.fromkeys(number.group for number in numbers):
@@ -25,8 +27,14 @@ def judge(numbers: list[Number], results: Results, tolerance: float) -> tuple[li
     return [compare(number, chosen[number.group], results, tolerance) for number in numbers], fits
 
 
-def _fit(group: str, reading: str, members: list[Number], results: Results, tolerance: float) -> ReadingFit:
-    known = [compare(number, reading, results, tolerance) for number in members if reading in number.readings]
+def _fit(
+    group: str, reading: str, members: list[Number], results: Results, tolerance: float
+) -> ReadingFit:
+    known = [
+        compare(number, reading, results, tolerance)
+        for number in members
+        if reading in number.readings
+    ]
     fitting = sum(each.verdict == REPRODUCED for each in known)
     distance = sum(abs(each.difference) / each.noise for each in known) / len(known)
     return ReadingFit(group, reading, len(known), fitting, fitting / len(members), distance)

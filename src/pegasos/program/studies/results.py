@@ -67,7 +67,11 @@ def _meant(name: str, value: Any) -> Any:
 
 def _same(one: Any, other: Any) -> bool:
     """Equal, numbers up to rounding."""
-    if isinstance(one, float | int) and isinstance(other, float | int) and not isinstance(one, bool):
+    if (
+        isinstance(one, float | int)
+        and isinstance(other, float | int)
+        and not isinstance(one, bool)
+    ):
         return math.isclose(one, other, rel_tol=1e-9)
     return bool(one == other)
 
@@ -83,7 +87,9 @@ class Results:
     def find(self, **key: Any) -> list[Result]:
         """All results that fit a key."""
         asked = {name: _meant(name, value) for name, value in key.items()}
-        named = [row for row in self.rows if row.experiment == key.get("experiment", row.experiment)]  # most keys name it
+        named = [
+            row for row in self.rows if row.experiment == key.get("experiment", row.experiment)
+        ]  # most keys name it
         return [row for row in named if row.fits(asked)]
 
     def errors(self, **key: Any) -> Array:
@@ -92,7 +98,9 @@ class Results:
         if not found:
             raise ValueError(f"no experiment gives {key}.")
         if len(found) != len({row.seed for row in found}):
-            raise ValueError(f"{key} picks more than one result a seed, such as {_apart(*found[:2])}: name more fields.")
+            raise ValueError(
+                f"{key} picks more than one result a seed, such as {_apart(*found[:2])}: name more fields."
+            )
         return np.array([row.error for row in found])
 
     def mean(self, **key: Any) -> float:
@@ -103,7 +111,9 @@ class Results:
         """Mean and deviation over seeds of every result."""
         groups: dict[Any, list[Result]] = {}
         for row in self.rows:
-            groups.setdefault((row.experiment, row.cell, row.decoding, row.split, *row.tags.items()), []).append(row)
+            groups.setdefault(
+                (row.experiment, row.cell, row.decoding, row.split, *row.tags.items()), []
+            ).append(row)
         return [_cell(rows[0], np.array([row.error for row in rows])) for rows in groups.values()]
 
 
@@ -111,12 +121,16 @@ def _apart(one: Result, other: Result) -> str:
     """Two results by the fields in which they differ."""
     names = ("experiment", "split", "decoding", "setting", "tags")
     different = [name for name in names if getattr(one, name) != getattr(other, name)]
-    return " and ".join(", ".join(f"{name}={getattr(row, name)!r}" for name in different) for row in (one, other))
+    return " and ".join(
+        ", ".join(f"{name}={getattr(row, name)!r}" for name in different) for row in (one, other)
+    )
 
 
 def _cell(row: Result, errors: Array) -> StudyCell:
     known = (row.experiment, row.setting, list(row.names), row.decoding, row.split, row.rows)
-    return StudyCell(*known, float(errors.mean()), spread(errors), len(errors), row.tags, row.learned)
+    return StudyCell(
+        *known, float(errors.mean()), spread(errors), len(errors), row.tags, row.learned
+    )
 
 
 def spread(errors: Array) -> float | None:

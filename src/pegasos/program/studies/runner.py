@@ -20,7 +20,14 @@ from pegasos.program.pages import join_experiments, record_experiment, save_reco
 from pegasos.program.pages.fitted_facts import made
 from pegasos.program.records import codec
 from pegasos.program.records.pages import PageRecord
-from pegasos.program.records.studies import Better, Claim, ExtraRecord, KeptPart, StudyData, StudyRecord
+from pegasos.program.records.studies import (
+    Better,
+    Claim,
+    ExtraRecord,
+    KeptPart,
+    StudyData,
+    StudyRecord,
+)
 from pegasos.program.studies import writing
 from pegasos.program.studies.decoding import DecodedAccuracy
 from pegasos.program.studies.judging import judge
@@ -55,7 +62,9 @@ class Options:
     source: str = ""
 
 
-def run_study(study: Study, folder: str | Path, options: Options, load: Callable[[str], Dataset] = load_set) -> StudyRecord:
+def run_study(
+    study: Study, folder: str | Path, options: Options, load: Callable[[str], Dataset] = load_set
+) -> StudyRecord:
     """Everything a study declares; writes results.json, results.csv, cells.csv and findings.md, and answers results.json."""
     begin = time.perf_counter()
     dataset, real = _data(study, options, load)
@@ -69,7 +78,11 @@ def run_study(study: Study, folder: str | Path, options: Options, load: Callable
         start = now = time.perf_counter()
         for seed in seeds:
             options.say(f"{study.name}: {part.name}, seed {seed + 1} of {len(seeds)}{left.words()}")
-            results.rows += run.experiment(part, seed) if isinstance(part, Experiment) else run.emulation(part, seed)
+            results.rows += (
+                run.experiment(part, seed)
+                if isinstance(part, Experiment)
+                else run.emulation(part, seed)
+            )
             before, now = now, time.perf_counter()
             left.took(part.name, now - before)
         if isinstance(part, Experiment):
@@ -119,7 +132,10 @@ def _data(study: Study, options: Options, load: Callable[[str], Dataset]) -> tup
     if options.quick and len(dataset) > QUICK_ROWS:
         options.say(f"--quick: {QUICK_ROWS} of {len(dataset)} rows; {MACHINERY}")
         kept = np.sort(np.random.default_rng(0).permutation(len(dataset))[:QUICK_ROWS])
-        parts = {"y": dataset.labels[kept], "test": None if dataset.test is None else dataset.test[kept]}
+        parts = {
+            "y": dataset.labels[kept],
+            "test": None if dataset.test is None else dataset.test[kept],
+        }
         dataset, real = Dataset(**{**vars(dataset), "X": dataset.X[kept], **parts}), False
     return dataset, real
 
@@ -129,15 +145,24 @@ class _Run:
 
     def __init__(self, study: Study, folder: Path, options: Options, dataset: Dataset) -> None:
         self.study, self.folder, self.options, self.dataset = study, folder, options, dataset
-        self.fingerprint = hashlib.sha256(hash_rows(dataset.X, dataset.labels).astype("<u8").tobytes()).hexdigest()[:16]
+        self.fingerprint = hashlib.sha256(
+            hash_rows(dataset.X, dataset.labels).astype("<u8").tobytes()
+        ).hexdigest()[:16]
         self.recorded: list[PageRecord] = []
         self._searches: dict[tuple[str, int], tuple[list[Result], Array]] = {}
 
     def once(self, name: str, make: Callable[[], Any]) -> Any:
         """What an earlier run in this folder has computed for the same data and version, or what `make` answers now, as JSON."""
-        asked = {"data": self.fingerprint, "algorithms": ALGORITHMS, "seeds": self.options.seeds, "pegasos": __version__}
+        asked = {
+            "data": self.fingerprint,
+            "algorithms": ALGORITHMS,
+            "seeds": self.options.seeds,
+            "pegasos": __version__,
+        }
         path = self.folder / "parts" / f"{name}.json"
-        with contextlib.suppress(BadData, FileNotFoundError):  # damaged or of another version: computed again
+        with contextlib.suppress(
+            BadData, FileNotFoundError
+        ):  # damaged or of another version: computed again
             kept = codec.load(KeptPart, path)
             if kept.asked == asked:
                 return kept.answer
@@ -163,22 +188,35 @@ class _Run:
             store=self.folder / "store" / self.fingerprint / f"{_slug(experiment.name)}-{seed}",
             verbose=int(self.options.progress),
         )
-        with warnings.catch_warnings(action="ignore"):  # borders and gaps of a report's grid are its own
+        with warnings.catch_warnings(
+            action="ignore"
+        ):  # borders and gaps of a report's grid are its own
             search.fit(dataset.X, dataset.y)
         learned = round(float(np.mean([len(train) for train, _ in splits])))
         rows = list(_rows(experiment, seed, search, plain, learned))
-        first = [row for row in rows if row.split == experiment.split_name and row.decoding == experiment.decodings[0]]
+        first = [
+            row
+            for row in rows
+            if row.split == experiment.split_name and row.decoding == experiment.decodings[0]
+        ]
         self._searches[experiment.name, seed] = (first, search.labels_)
         if self.options.page and seed == 0:
-            self.recorded.append(record_experiment(search, dataset, experiment.name, learned=splits[0][0]))
+            self.recorded.append(
+                record_experiment(search, dataset, experiment.name, learned=splits[0][0])
+            )
         return rows
 
     def emulation(self, emulation: Emulation, seed: int) -> list[Result]:
         """What a report's own program would have found with this seed."""
-        rows = self.once(f"{_slug(emulation.name)}-{seed}", lambda: emulation.run(self.dataset, seed))
+        rows = self.once(
+            f"{_slug(emulation.name)}-{seed}", lambda: emulation.run(self.dataset, seed)
+        )
         own = ("split", "decoding", "error", "rows")
         known = [{name: row.pop(name) for name in own if name in row} for row in rows]
-        return [Result(emulation.name, seed, **each, tags=row) for each, row in zip(known, rows, strict=True)]
+        return [
+            Result(emulation.name, seed, **each, tags=row)
+            for each, row in zip(known, rows, strict=True)
+        ]
 
     def labels(self, experiment: str, seed: int, **key: Any) -> Array:
         """Out-of-fold codes of one cell."""
@@ -206,7 +244,9 @@ class _Run:
         return list(codec.from_json(list[Better], answer, f"{self.folder}/parts/surpass.json"))
 
 
-def _rows(experiment: Experiment, seed: int, search: Any, plain: bool, learned: int) -> Iterator[Result]:
+def _rows(
+    experiment: Experiment, seed: int, search: Any, plain: bool, learned: int
+) -> Iterator[Result]:
     results = search.cv_results_
     tested = int((search.labels_[0] >= 0).sum())
     parts = {"test": experiment.split_name, **({"train": "train"} if experiment.training else {})}
@@ -229,8 +269,14 @@ def _names(cell: Cell) -> Iterator[str]:
         elif name.startswith(parts.prefix):
             yield name.removeprefix(parts.prefix).partition("__")[0]
         else:
-            filters = (stage.name for stage in parts.stages if stage.drops and last in stage.part.get_params(deep=False))
-            yield next((stage.name for stage in parts.stages if stage.name in above), next(filters, last))
+            filters = (
+                stage.name
+                for stage in parts.stages
+                if stage.drops and last in stage.part.get_params(deep=False)
+            )
+            yield next(
+                (stage.name for stage in parts.stages if stage.name in above), next(filters, last)
+            )
 
 
 def _slug(name: str) -> str:

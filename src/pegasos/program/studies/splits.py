@@ -14,9 +14,13 @@ Splits = Callable[[Array, int], list[tuple[Array, Array]]]
 
 def folds(count: int) -> Splits:
     """So many folds, by class, shuffled by the seed."""
-    return lambda y, seed: list(StratifiedKFold(count, shuffle=True, random_state=seed).split(np.zeros((len(y), 1)), y))
+    return lambda y, seed: list(
+        StratifiedKFold(count, shuffle=True, random_state=seed).split(np.zeros((len(y), 1)), y)
+    )
 
 
 def train_test(share: float) -> Splits:
     """One split, by class: this share of the rows is the test."""
-    return lambda y, seed: [tuple(train_test_split(np.arange(len(y)), test_size=share, stratify=y, random_state=seed))]
+    return lambda y, seed: [
+        tuple(train_test_split(np.arange(len(y)), test_size=share, stratify=y, random_state=seed))
+    ]

@@ -36,10 +36,18 @@ class TimeLeft:
             return ""
         pace = sum(known.values()) / sum(self._cells[name] for name in known)
         each = {name: known.get(name, pace * cells) for name, cells in self._cells.items()}
-        left = sum(seconds * (self._seeds - len(self._taken[name])) for name, seconds in each.items())
+        left = sum(
+            seconds * (self._seeds - len(self._taken[name])) for name, seconds in each.items()
+        )
         return f" (about {duration(left)} left for the experiments)"
 
 
 def time_left(parts: Iterable[Experiment | Emulation], seeds: int) -> TimeLeft:
     """By the cells of each grid; what a report's own program does counts as one."""
-    return TimeLeft({part.name: len(ParameterGrid(part.grid)) if isinstance(part, Experiment) else 1 for part in parts}, seeds)
+    return TimeLeft(
+        {
+            part.name: len(ParameterGrid(part.grid)) if isinstance(part, Experiment) else 1
+            for part in parts
+        },
+        seeds,
+    )

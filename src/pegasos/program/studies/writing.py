@@ -35,7 +35,9 @@ def write(folder: Path, record: StudyRecord) -> None:
 
 def _csv(rows: list[dict[str, Any]]) -> str:
     file = io.StringIO()
-    writer = csv.DictWriter(file, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
+    writer = csv.DictWriter(
+        file, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n"
+    )
     writer.writeheader()
     writer.writerows(rows)
     return file.getvalue()
@@ -64,14 +66,24 @@ def book(records: list[StudyRecord]) -> str:
     rows = []
     for record in records:
         counts = Counter(number.verdict for number in record.numbers)
-        tested = [number.printed for number in record.numbers if number.fields.get("split") != "train"]
+        tested = [
+            number.printed for number in record.numbers if number.fields.get("split") != "train"
+        ]
         best = {"the report's best test error": min(tested, default=None)}
         best["best reached here"] = min((each.error for each in record.better), default=None)
-        anchor = "".join(char for char in record.title.lower().replace(" ", "-") if char.isalnum() or char == "-")
+        anchor = "".join(
+            char for char in record.title.lower().replace(" ", "-") if char.isalnum() or char == "-"
+        )
         row = {"study": f"[{record.study}](#{anchor})", "printed numbers": len(record.numbers)}
         row |= {verdict: counts[verdict] for verdict in (REPRODUCED, DIFFERS, UNKNOWN)}
         rows.append({**row, **best, "seconds": record.total_seconds})
-    head = ["# The studies", "", "Written by `pegasos study all`; every table is the runner's own.", "", *table(rows)]
+    head = [
+        "# The studies",
+        "",
+        "Written by `pegasos study all`; every table is the runner's own.",
+        "",
+        *table(rows),
+    ]
     return "\n".join([*head, *(findings(record, level=2) for record in records)])
 
 
@@ -80,9 +92,17 @@ def findings(record: StudyRecord, level: int = 1) -> str:
     mark, data, seeds = "#" * level, record.data, len(record.seeds)
     warning = [] if record.data.real or not record.numbers else [WARNING, ""]
     lines = [f"{mark} {record.title}", "", *warning, record.protocol, ""]
-    lines += [f"{data.rows} rows of {data.name}, {seeds} seed{'s' * (seeds > 1)}, {record.total_seconds:.0f} s.", ""]
+    lines += [
+        f"{data.rows} rows of {data.name}, {seeds} seed{'s' * (seeds > 1)}, {record.total_seconds:.0f} s.",
+        "",
+    ]
     if record.numbers:
-        lines += [f"{mark}# Printed and ours", "", *_verdicts(record.numbers), *_numbers(record.numbers)]
+        lines += [
+            f"{mark}# Printed and ours",
+            "",
+            *_verdicts(record.numbers),
+            *_numbers(record.numbers),
+        ]
         lines += [f"{mark}# Which reading fits", "", READING, "", *_readings(record.readings)]
     else:
         note = "The best cell of each is chosen by the errors that it shows here, so these are a little too good."
@@ -95,11 +115,20 @@ def findings(record: StudyRecord, level: int = 1) -> str:
     for extra in record.extras:
         lines += [f"{mark}# {extra.title}", "", extra.text, ""]
     if record.better:
-        lines += [f"{mark}# The best that this project reaches", "", *table([each.row() for each in record.better])]
+        lines += [
+            f"{mark}# The best that this project reaches",
+            "",
+            *table([each.row() for each in record.better]),
+        ]
     if record.findings:
         lines += [f"{mark}# Findings", "", record.findings, ""]
     made = ", ".join(f"{name} {value}" for name, value in record.made.items())
-    lines += [f"Made: {made}. Seconds: " + ", ".join(f"{name} {value:g}" for name, value in record.seconds.items()) + ".", ""]
+    lines += [
+        f"Made: {made}. Seconds: "
+        + ", ".join(f"{name} {value:g}" for name, value in record.seconds.items())
+        + ".",
+        "",
+    ]
     return "\n".join(lines)
 
 
@@ -108,7 +137,10 @@ def _verdicts(numbers: list[JudgedNumber]) -> list[str]:
     words = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     explained = sum(number.verdict == DIFFERS and bool(number.why) for number in numbers)
     more = f" ({explained} of them explained)" if explained else ""
-    return [f"{len(numbers)} printed numbers: {words}{more}. Share reproduced: {counts[REPRODUCED] / len(numbers):.0%}.", ""]
+    return [
+        f"{len(numbers)} printed numbers: {words}{more}. Share reproduced: {counts[REPRODUCED] / len(numbers):.0%}.",
+        "",
+    ]
 
 
 def _numbers(numbers: list[JudgedNumber]) -> list[str]:
@@ -122,9 +154,14 @@ def _numbers(numbers: list[JudgedNumber]) -> list[str]:
 def _readings(fits: list[ReadingFit]) -> list[str]:
     rows = []
     for fit in fits:
-        words = {"numbers": fit.group, "reading": f"**{fit.reading}**" if fit.chosen else fit.reading}
+        words = {
+            "numbers": fit.group,
+            "reading": f"**{fit.reading}**" if fit.chosen else fit.reading,
+        }
         fitting = f"{fit.fitting} of {fit.numbers}"
-        rows.append({**words, "fitting": fitting, "mean distance, in standard errors": fit.mean_distance})
+        rows.append(
+            {**words, "fitting": fitting, "mean distance, in standard errors": fit.mean_distance}
+        )
     return table(rows)
 
 
@@ -138,4 +175,8 @@ def _shown_columns(cells: list[dict[str, Any]]) -> list[str]:
     """Fields that tell cells apart, then the errors."""
     names = dict.fromkeys(name for cell in cells for name in cell)
     measures = ("rows", "error", "spread", "seeds")
-    return [name for name in names if name not in measures and len({str(cell.get(name)) for cell in cells}) > 1] + list(measures)
+    return [
+        name
+        for name in names
+        if name not in measures and len({str(cell.get(name)) for cell in cells}) > 1
+    ] + list(measures)

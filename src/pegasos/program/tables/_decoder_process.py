@@ -25,7 +25,12 @@ def _limit(allowed: int, seconds: int) -> None:
         import resource
     except ImportError:
         return
-    for name, bound in {"AS": 3 * 2**30 + 4 * allowed, "DATA": 2**29 + 4 * allowed, "CPU": seconds, "CORE": 0}.items():
+    for name, bound in {
+        "AS": 3 * 2**30 + 4 * allowed,
+        "DATA": 2**29 + 4 * allowed,
+        "CPU": seconds,
+        "CORE": 0,
+    }.items():
         with contextlib.suppress(ValueError, OSError, AttributeError):
             resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (bound, bound))
 
@@ -90,13 +95,21 @@ class Hdf5:
                 self.look(item, f"{path}/", deeper=False)
             elif isinstance(item, self.h5py.Dataset):
                 if item.is_virtual:
-                    raise RefusedError(f"{path} is a virtual dataset, whose values are in other files")
+                    raise RefusedError(
+                        f"{path} is a virtual dataset, whose values are in other files"
+                    )
                 if item.external:
                     raise RefusedError(f"{path} keeps its values in another file")
                 if item.dtype.kind not in "biufS":
-                    raise RefusedError(f"{path} is of type {item.dtype}; only numbers and words of fixed length are read")
+                    raise RefusedError(
+                        f"{path} is of type {item.dtype}; only numbers and words of fixed length are read"
+                    )
                 stored = item.id.get_storage_size()
-                self.arrays[path] = {"shape": list(item.shape or ()), "itemsize": item.dtype.itemsize, "stored": stored}
+                self.arrays[path] = {
+                    "shape": list(item.shape or ()),
+                    "itemsize": item.dtype.itemsize,
+                    "stored": stored,
+                }
 
     def part(self, asked: dict[str, Any], path: str, allowed: int) -> None:
         import numpy as np
@@ -122,7 +135,11 @@ def main() -> None:
             made.part(json.loads(line), target, asked["limit"])
             _say(file=target)
     except BaseException as error:  # panics of decoders are no Exceptions
-        _say(error=str(error)[:500], refused=isinstance(error, RefusedError), missing=isinstance(error, ImportError))
+        _say(
+            error=str(error)[:500],
+            refused=isinstance(error, RefusedError),
+            missing=isinstance(error, ImportError),
+        )
 
 
 if __name__ == "__main__":

@@ -23,7 +23,15 @@ from pegasos.program.tables.shards import REMEDY, Shards
 from pegasos.program.tables.source import Source
 
 #: Names that rows and their labels have, as pairs.
-PAIRS = (("X", "y"), ("x", "y"), ("data", "target"), ("data", "label"), ("data", "labels"), ("X", "labels"), ("data", "y"))
+PAIRS = (
+    ("X", "y"),
+    ("x", "y"),
+    ("data", "target"),
+    ("data", "label"),
+    ("data", "labels"),
+    ("X", "labels"),
+    ("data", "y"),
+)
 
 
 @dataclass(frozen=True)
@@ -86,20 +94,32 @@ class ArrayFile(ABC):
             raise BadData(f"{self.name}: {shown(name)} has rows of shape {shape[1:]}; {TOO_WIDE}")
 
     def feature_names(self) -> list[str] | None:
-        return simplest(self.array("feature_names").ravel()).tolist() if "feature_names" in self.names else None
+        return (
+            simplest(self.array("feature_names").ravel()).tolist()
+            if "feature_names" in self.names
+            else None
+        )
 
 
-def pair(known: Sequence[str], asked: Sequence[str | None], labelled: bool, file: str) -> tuple[str, str | None]:
+def pair(
+    known: Sequence[str], asked: Sequence[str | None], labelled: bool, file: str
+) -> tuple[str, str | None]:
     """Names of the arrays with rows and labels; `asked` are names that labels may have, first the one that must be there."""
     if asked[0] is not None and asked[0] not in known:
-        raise BadData(f"{file} has no array called {shown(asked[0])}; it has {listed(known)}.{near(asked[0], known)}")
+        raise BadData(
+            f"{file} has no array called {shown(asked[0])}; it has {listed(known)}.{near(asked[0], known)}"
+        )
     rows, usual = next((each for each in PAIRS if set(each) <= set(known)), (None, None))
     rows = rows or next((rows for rows, _ in PAIRS if rows in known), None)
     label = next((name for name in asked if name in known and name != rows), usual)
     if rows is None:
-        raise BadData(f"{file} has no arrays called X and y, or data and target; it has {listed(known) or 'none'}.")
+        raise BadData(
+            f"{file} has no arrays called X and y, or data and target; it has {listed(known) or 'none'}."
+        )
     if label is None and labelled:
-        raise BadData(f"{file} has rows ({shown(rows)}), but no labels; add an array called y, or use --label ARRAY.")
+        raise BadData(
+            f"{file} has rows ({shown(rows)}), but no labels; add an array called y, or use --label ARRAY."
+        )
     return rows, label
 
 
@@ -117,7 +137,9 @@ def read(shards: Shards, opener: Opener, options: ReadOptions) -> Dataset:
             names, left = names or file.feature_names(), left - file.used
         if not len(found[-1]) and len(shards.sources) > 1:
             shards.skip(source, NoRows(""))
-    return _checked(_joined(shards, found), names, options, shards.rows_of([len(each) for each in found]))
+    return _checked(
+        _joined(shards, found), names, options, shards.rows_of([len(each) for each in found])
+    )
 
 
 def _joined(shards: Shards, found: list[Dataset]) -> Dataset:
@@ -127,22 +149,34 @@ def _joined(shards: Shards, found: list[Dataset]) -> Dataset:
         return replace(first, name=shards.name)
     for each in found:
         if each.X.shape[1:] != first.X.shape[1:] or type(each.X) is not type(first.X):
-            shapes = f"rows of shape {each.X.shape[1:]}, and {first.name} of shape {first.X.shape[1:]}"
-            raise BadData(f"{each.name} has {shapes} or of another kind; the files of one table have the same columns. {REMEDY}")
+            shapes = (
+                f"rows of shape {each.X.shape[1:]}, and {first.name} of shape {first.X.shape[1:]}"
+            )
+            raise BadData(
+                f"{each.name} has {shapes} or of another kind; the files of one table have the same columns. {REMEDY}"
+            )
         for what in ("y", "groups", "weights"):
             if (getattr(each, what) is None) != (getattr(first, what) is None):
                 lacking, having = (each, first) if getattr(each, what) is None else (first, each)
                 word = "labels" if what == "y" else what
-                raise BadData(f"{lacking.name} has no {word}, and {having.name} has; all files of one table have them. {REMEDY}")
+                raise BadData(
+                    f"{lacking.name} has no {word}, and {having.name} has; all files of one table have them. {REMEDY}"
+                )
 
     def all_of(name: str) -> Array | None:
-        return None if getattr(first, name) is None else np.concatenate([getattr(each, name) for each in found])
+        return (
+            None
+            if getattr(first, name) is None
+            else np.concatenate([getattr(each, name) for each in found])
+        )
 
     rows = [each.X for each in found]
     X = np.concatenate(rows) if isinstance(first.X, np.ndarray) else sparse.vstack(rows, "csr")
     tests = [np.zeros(len(each), bool) if each.test is None else each.test for each in found]
     test = np.concatenate(tests) if any(each.test is not None for each in found) else None
-    return Dataset(shards.name, X, [], all_of("y"), first.label_name, all_of("groups"), all_of("weights"), test)
+    return Dataset(
+        shards.name, X, [], all_of("y"), first.label_name, all_of("groups"), all_of("weights"), test
+    )
 
 
 def _found(file: ArrayFile, options: ReadOptions) -> Dataset:
@@ -150,7 +184,9 @@ def _found(file: ArrayFile, options: ReadOptions) -> Dataset:
     parts = file.parts((options.label,), options.labelled)
     tables, labels = [file.rows(part.rows) for part in parts], []
     if len({rows.shape[1:] for rows in tables}) > 1:
-        raise BadData(f"{file.name}: the rows in {shown(parts[0].rows)} and {shown(parts[1].rows)} are not of the same shape.")
+        raise BadData(
+            f"{file.name}: the rows in {shown(parts[0].rows)} and {shown(parts[1].rows)} are not of the same shape."
+        )
     for part, rows in zip(parts, tables, strict=True):
         if part.labels is not None:
             labels.append(file.array(part.labels))
@@ -165,17 +201,23 @@ def _found(file: ArrayFile, options: ReadOptions) -> Dataset:
 def _extra(file: ArrayFile, asked: str | None, usual: str) -> Array | None:
     """The array with groups or weights, if there is one."""
     if asked is not None and asked not in file.names:
-        raise BadData(f"{file.name} has no array called {shown(asked)}; it has {listed(file.names)}.")
+        raise BadData(
+            f"{file.name} has no array called {shown(asked)}; it has {listed(file.names)}."
+        )
     name = asked or usual
     return file.array(name) if name in file.names else None
 
 
 def _check_length(file: str, rows: int, name: str, values: Array) -> None:
     if values.shape != (rows,):
-        raise BadData(f"{file}: {rows} rows, but {name} of shape {values.shape}; one value a row is needed.")
+        raise BadData(
+            f"{file}: {rows} rows, but {name} of shape {values.shape}; one value a row is needed."
+        )
 
 
-def stream(shards: Shards, opener: Opener, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
+def stream(
+    shards: Shards, opener: Opener, wanted: Wanted, options: ReadOptions
+) -> Iterator[Dataset]:
     """Slices of rows, file by file."""
     for source in shards.sources:
         with opener(source, options.allowed()) as file:
@@ -193,13 +235,17 @@ def _slices(file: ArrayFile, wanted: Wanted, options: ReadOptions) -> Iterator[D
             count = rows.shape[0]
             labels = None if y is None else y[first : first + count]
             if labels is not None and labels.shape != (count,):
-                raise BadData(f"{file.name}: {shown(part.rows)} has more rows than there are labels in {shown(part.labels)}.")
+                raise BadData(
+                    f"{file.name}: {shown(part.rows)} has more rows than there are labels in {shown(part.labels)}."
+                )
             yield _chunk(file.name, rows, labels, names, wanted, part, before + first)
             first += count
         before += first
 
 
-def _checked(found: Dataset, names: list[str] | None, options: ReadOptions, where: Where) -> Dataset:
+def _checked(
+    found: Dataset, names: list[str] | None, options: ReadOptions, where: Where
+) -> Dataset:
     """The dataset of arrays that were read at once; X may be a CSR matrix."""
     file, image = found.name, found.X.shape[1:] if found.X.ndim == 3 else None
     if options.text:
@@ -230,7 +276,12 @@ def _checked(found: Dataset, names: list[str] | None, options: ReadOptions, wher
     if not np.isfinite(X if isinstance(X, np.ndarray) else X.data).all():
         X = _frame(X, names, file, where)
         found.notes += gaps_and_words(X.get_columns(), file, options.strict)
-    found.X, found.columns, found.image, found.where = X, [Column(name) for name in names], image, where
+    found.X, found.columns, found.image, found.where = (
+        X,
+        [Column(name) for name in names],
+        image,
+        where,
+    )
     return found
 
 
@@ -241,7 +292,9 @@ def as_table(X: Any, file: str) -> Any:
     if X.ndim == 3:
         X = X.reshape(X.shape[0], -1)
     if X.ndim != 2:
-        raise BadData(f"{file}: the rows have {X.ndim} dimensions; two are needed: rows and features.")
+        raise BadData(
+            f"{file}: the rows have {X.ndim} dimensions; two are needed: rows and features."
+        )
     return cast(X, np.float32 if X.dtype.kind == "f" and X.dtype.itemsize <= 4 else np.float64)
 
 
@@ -253,7 +306,9 @@ def square(X: Any) -> tuple[int, int] | None:
     low, high = float(X.min()), float(X.max())
     if low < 0 or not high > 0:
         return None
-    levels = high <= 1 or (high <= 255 and bool(np.all(np.rint(X) == X)) and (high > 100 or high == 16))
+    levels = high <= 1 or (
+        high <= 255 and bool(np.all(np.rint(X) == X)) and (high > 100 or high == 16)
+    )
     return (side, side) if levels else None
 
 
@@ -262,11 +317,21 @@ def _frame(X: Any, names: Sequence[str], file: str, where: Where) -> Any:
     if not isinstance(X, np.ndarray):
         raise BadData(f"{file}: the sparse matrix holds numbers that are not finite.")
     for row, column in np.argwhere(np.isinf(X)).tolist():
-        raise BadData(f"{file}, {where(row)}, column {shown(names[column])}: the number is infinite.")
+        raise BadData(
+            f"{file}, {where(row)}, column {shown(names[column])}: the number is infinite."
+        )
     return pl.DataFrame(cast(X, np.float64), schema=list(names)).fill_nan(None)
 
 
-def _chunk(file: str, X: Array, y: Array | None, names: list[str] | None, wanted: Wanted, part: Part, first: int) -> Dataset:
+def _chunk(
+    file: str,
+    X: Array,
+    y: Array | None,
+    names: list[str] | None,
+    wanted: Wanted,
+    part: Part,
+    first: int,
+) -> Dataset:
     """Some rows for a model; `names` are those of the file, if it has any; `first` is the number of rows before these."""
     X = as_table(X, file)
     if names is not None and names != wanted.names and set(wanted.names) <= set(names):

@@ -54,7 +54,9 @@ def load_set(
     data, target, frame = _part(found, ~tested, library)
     if return_X_y:
         return data, target
-    test_data, test_target, _ = _part(found, tested, library) if tested.any() else (None, None, None)
+    test_data, test_target, _ = (
+        _part(found, tested, library) if tested.any() else (None, None, None)
+    )
     pictures = None if found.image is None else found.X[~tested].reshape(-1, *found.image)
     return Bunch(
         data=data,

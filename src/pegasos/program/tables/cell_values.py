@@ -12,7 +12,9 @@ import polars as pl
 #: Ways to write that nothing is known, in small letters.
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
 _COMMA = r"^[+-]?\d+,\d+(?:[eE][+-]?\d+)?$"
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?inf(?:inity)?", re.IGNORECASE | re.ASCII)
+_NUMBER = re.compile(
+    r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?inf(?:inity)?", re.IGNORECASE | re.ASCII
+)
 
 
 def is_missing(cell: str) -> bool:
@@ -55,9 +57,14 @@ def as_numbers(words: pl.Series, commas: bool, values: pl.Series | None = None) 
         if has_commas := bool(fits.any()):
             pieces = pieces.str.replace(",", ".", literal=True).zip_with(fits, pieces)
     parsed = pieces.cast(pl.Float64, strict=False).fill_nan(None)
-    wrong, infinite = (parsed.is_null() & ~missing).to_numpy(), parsed.is_infinite().fill_null(False).to_numpy()
+    wrong, infinite = (
+        (parsed.is_null() & ~missing).to_numpy(),
+        parsed.is_infinite().fill_null(False).to_numpy(),
+    )
     places = unsure.to_numpy().astype(np.int64)
-    return Numbers(values.clone().scatter(places, parsed), places[wrong], places[infinite], has_commas)
+    return Numbers(
+        values.clone().scatter(places, parsed), places[wrong], places[infinite], has_commas
+    )
 
 
 def as_words(words: pl.Series) -> pl.Series:

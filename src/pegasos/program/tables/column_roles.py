@@ -34,7 +34,11 @@ class Roles:
     def needed(self) -> list[int]:
         """All places that must be read, in the order of the file."""
         return sorted(
-            {*self.features, *self.kept, *(place for place in (self.label, self.group, self.weight) if place is not None)}
+            {
+                *self.features,
+                *self.kept,
+                *(place for place in (self.label, self.group, self.weight) if place is not None),
+            }
         )
 
 
@@ -48,7 +52,9 @@ def place(names: Sequence[str], asked: str, what: str, file: str) -> int:
         known = f"its columns are {listed(names)}.{near(asked, names)}"
         raise BadData(f"{file} has no column {shown(asked)} ({what}); {known}") from None
     if not 1 <= abs(position) <= len(names):
-        raise BadData(f"{file} has no column number {position} ({what}): it has {len(names)} columns.")
+        raise BadData(
+            f"{file} has no column number {position} ({what}): it has {len(names)} columns."
+        )
     return position - 1 if position > 0 else len(names) + position
 
 
@@ -66,28 +72,45 @@ def roles(names: Sequence[str], options: ReadOptions, file: str, header: bool = 
         frozenset(place(names, each, f"--{kind}", file) for each in asked)
         for kind, asked in (("text", options.text), ("number", options.number))
     )
-    note = None if label is None else f"label: column {shown(names[label])} ({label + 1} of {len(names)}), {why}"
+    note = (
+        None
+        if label is None
+        else f"label: column {shown(names[label])} ({label + 1} of {len(names)}), {why}"
+    )
     return Roles(features, label, group, weight, text, numbers, note)
 
 
-def outlined(names: Sequence[str], roles: Roles, kinds: dict[int, str], size: float, notes: list[str]) -> Outline:
+def outlined(
+    names: Sequence[str], roles: Roles, kinds: dict[int, str], size: float, notes: list[str]
+) -> Outline:
     """The parts of columns by their names; `kinds` are NUMBER, TEXT or of DATES, `size` is what the whole table would take."""
-    label, weight, group = (None if place is None else names[place] for place in (roles.label, roles.weight, roles.group))
+    label, weight, group = (
+        None if place is None else names[place]
+        for place in (roles.label, roles.weight, roles.group)
+    )
     columns = [Column(names[place], kinds[place]) for place in roles.features]
-    return Outline(columns, label, weight, group, size, [*notes, *([roles.note] if roles.note else [])])
+    return Outline(
+        columns, label, weight, group, size, [*notes, *([roles.note] if roles.note else [])]
+    )
 
 
-def _taken(names: Sequence[str], asked: str | None, what: str, file: str, taken: dict[int, str]) -> int | None:
+def _taken(
+    names: Sequence[str], asked: str | None, what: str, file: str, taken: dict[int, str]
+) -> int | None:
     if asked is None:
         return None
     here = place(names, asked, what, file)
     if here in taken:
-        raise BadData(f"{file}: column {shown(names[here])} is asked for by {what} and by {taken[here]}; it can play one part.")
+        raise BadData(
+            f"{file}: column {shown(names[here])} is asked for by {what} and by {taken[here]}; it can play one part."
+        )
     taken[here] = what
     return here
 
 
-def _label(names: Sequence[str], options: ReadOptions, file: str, header: bool, taken: dict[int, str]) -> tuple[int | None, str]:
+def _label(
+    names: Sequence[str], options: ReadOptions, file: str, header: bool, taken: dict[int, str]
+) -> tuple[int | None, str]:
     if options.label is not None:
         try:
             return _taken(names, options.label, "--label", file, taken), "by --label"
@@ -96,7 +119,11 @@ def _label(names: Sequence[str], options: ReadOptions, file: str, header: bool, 
                 raise
             return None, ""
     free = [here for here in range(len(names)) if here not in taken]
-    if header and (usual := [here for known in LABEL_NAMES for here in free if names[here].strip().lower() == known]):
+    if header and (
+        usual := [
+            here for known in LABEL_NAMES for here in free if names[here].strip().lower() == known
+        ]
+    ):
         return usual[0], "by its name"
     return (free[-1], "as the last column") if free and options.labelled else (None, "")
 
@@ -111,25 +138,45 @@ def places_of(wanted: Sequence[str], names: Sequence[str], file: str) -> list[in
     if missing := [name for name in wanted if name not in where]:
         what = f"{len(missing)} of the model's {len(wanted)} columns: {listed(missing, 20)}"
         raise BadData(f"{file} lacks {what}. It has {listed(names)}.{near(missing[0], names)}")
-    if len(where) < len(names) and (twice := [name for name in wanted if list(names).count(name) > 1]):
-        raise BadData(f"{file} has more than one column called {shown(twice[0])}; keep one of each.")
+    if len(where) < len(names) and (
+        twice := [name for name in wanted if list(names).count(name) > 1]
+    ):
+        raise BadData(
+            f"{file} has more than one column called {shown(twice[0])}; keep one of each."
+        )
     return [where[name] for name in wanted]
 
 
-def matched(names: Sequence[str], header: bool, wanted: Wanted, options: ReadOptions, file: str) -> Roles:
+def matched(
+    names: Sequence[str], header: bool, wanted: Wanted, options: ReadOptions, file: str
+) -> Roles:
     """Where the columns of a model are, in its order; the label, if the file has it; and what is carried along."""
     found = _matched(names, header, wanted, options, file)
-    kept = [place(names, each, "--weight" if each == options.weight else "--keep", file) for each in options.keep]
+    kept = [
+        place(names, each, "--weight" if each == options.weight else "--keep", file)
+        for each in options.keep
+    ]
     return replace(found, kept=tuple(kept))
 
 
-def _matched(names: Sequence[str], header: bool, wanted: Wanted, options: ReadOptions, file: str) -> Roles:
+def _matched(
+    names: Sequence[str], header: bool, wanted: Wanted, options: ReadOptions, file: str
+) -> Roles:
     label = None if options.label is None else place(names, options.label, "--label", file)
-    if label is None and header and wanted.label_name in names and wanted.label_name not in wanted.names:
+    if (
+        label is None
+        and header
+        and wanted.label_name in names
+        and wanted.label_name not in wanted.names
+    ):
         label = list(names).index(str(wanted.label_name))
     rest = [here for here in range(len(names)) if here != label]
-    if header or (len(names) != len(wanted.columns) and {names[here] for here in rest} >= set(wanted.names)):
-        features = [rest[here] for here in places_of(wanted.names, [names[here] for here in rest], file)]
+    if header or (
+        len(names) != len(wanted.columns) and {names[here] for here in rest} >= set(wanted.names)
+    ):
+        features = [
+            rest[here] for here in places_of(wanted.names, [names[here] for here in rest], file)
+        ]
         if not header and label is None and len(names) == len(features) + 1:
             label = next(here for here in range(len(names)) if here not in set(features))
         return Roles(features, label)
@@ -138,5 +185,7 @@ def _matched(names: Sequence[str], header: bool, wanted: Wanted, options: ReadOp
     if len(rest) != len(wanted.columns):
         counts = f"it has {len(names)} columns, and the model has {len(wanted.columns)} (one more is taken as the label)"
         todo = "Add a line with names, or the missing columns"
-        raise BadData(f"{file} has no names of columns, so they are matched by position; but {counts}. {todo}.")
+        raise BadData(
+            f"{file} has no names of columns, so they are matched by position; but {counts}. {todo}."
+        )
     return Roles(rest, label)

@@ -10,7 +10,18 @@ import polars as pl
 
 from pegasos.program.tables.cell_values import as_numbers, as_words
 from pegasos.program.tables.column_roles import Roles
-from pegasos.program.tables.dataset import COMPACT_DATE, DATE, DATES, NUMBER, TEXT, Array, BadData, Column, Dataset, NotNumber
+from pegasos.program.tables.dataset import (
+    COMPACT_DATE,
+    DATE,
+    DATES,
+    NUMBER,
+    TEXT,
+    Array,
+    BadData,
+    Column,
+    Dataset,
+    NotNumber,
+)
 from pegasos.program.tables.dates import EXAMPLES, as_days, date_kind
 from pegasos.program.tables.identifiers import MANY_WORDS, identifiers, told_identifiers
 from pegasos.program.tables.labels import checked_labels, checked_weights, simplest
@@ -40,7 +51,11 @@ class Table:
         """A column as an array; `missing` is what to answer if it has gaps."""
         if series.null_count():
             raise self.bad(int(series.is_null().arg_true()[0]), f": {missing}")
-        return np.asarray(series.to_list(), dtype=str) if series.dtype == pl.String else series.to_numpy()
+        return (
+            np.asarray(series.to_list(), dtype=str)
+            if series.dtype == pl.String
+            else series.to_numpy()
+        )
 
 
 def dataset(table: Table, roles: Roles, options: ReadOptions, notes: list[str]) -> Dataset:
@@ -52,14 +67,22 @@ def dataset(table: Table, roles: Roles, options: ReadOptions, notes: list[str]) 
     def full(part: str, place: int, series: pl.Series) -> Array:
         return table.values(series, f"the {part} (column {shown(names[place])}) is missing.")
 
-    found = Dataset(table.file, None, [], where=table.where, notes=[*notes, *([roles.note] if roles.note else [])])
+    found = Dataset(
+        table.file,
+        None,
+        [],
+        where=table.where,
+        notes=[*notes, *([roles.note] if roles.note else [])],
+    )
     if (place := roles.label) is not None:
         found.label_name, labels = names[place], full("label", place, _labels(table, place))
         found.y = checked_labels(labels, names[place], table.file, table.where)
     if (place := roles.group) is not None:
         found.groups = simplest(full("group", place, columns[place]))
     if (place := roles.weight) is not None:
-        found.weights = checked_weights(full("weight", place, columns[place]), names[place], table.file, table.where)
+        found.weights = checked_weights(
+            full("weight", place, columns[place]), names[place], table.file, table.where
+        )
     series = [columns[place].alias(names[place]) for place in roles.features]
     if empty := [each.name for each in series if each.null_count() == count]:
         found.notes.append(f"columns without any value are left out: {listed(empty)}")
@@ -73,14 +96,19 @@ def dataset(table: Table, roles: Roles, options: ReadOptions, notes: list[str]) 
         series = _without(series, ids)
     if dates:
         found.notes.append(_told_dates(dates))
-        series = [as_days(each, dates[each.name]).alias(each.name) if each.name in dates else each for each in series]
+        series = [
+            as_days(each, dates[each.name]).alias(each.name) if each.name in dates else each
+            for each in series
+        ]
     found.columns = [Column(each.name, dates.get(each.name, _kind(each))) for each in series]
     found.notes += gaps_and_words(series, table.file, options.strict) + _oddities(series, found.y)
     found.X = rows_of(series)
     return found
 
 
-def parts_and_kinds(columns: dict[int, pl.Series], names: list[str], roles: Roles) -> tuple[Roles, dict[int, str], list[str]]:
+def parts_and_kinds(
+    columns: dict[int, pl.Series], names: list[str], roles: Roles
+) -> tuple[Roles, dict[int, str], list[str]]:
     """The same from the first rows of a table: parts without identifiers, the kind of each column, and what to tell."""
     series = [columns[place].alias(names[place]) for place in roles.features]
     asked = {names[place] for place in roles.numbers | roles.text}
@@ -101,7 +129,11 @@ def _kind(series: pl.Series) -> str:
 
 def _dates(series: list[pl.Series], asked: set[str]) -> dict[str, str]:
     """The columns of dates and how they are written, but for those that were asked for as numbers or words."""
-    return {each.name: kind for each in series if each.name not in asked and (kind := date_kind(each)) is not None}
+    return {
+        each.name: kind
+        for each in series
+        if each.name not in asked and (kind := date_kind(each)) is not None
+    }
 
 
 def _left_out(series: list[pl.Series], asked: set[str]) -> list[pl.Series]:
@@ -117,14 +149,23 @@ def _without(series: list[pl.Series], ids: list[pl.Series]) -> list[pl.Series]:
 
 def _told_dates(dates: dict[str, str]) -> str:
     """What a person should know of them: most of all how they were read, where that might be wrong."""
-    how = {name: name if kind == DATE else f"{name} (as {EXAMPLES[kind]})" for name, kind in dates.items()}
+    how = {
+        name: name if kind == DATE else f"{name} (as {EXAMPLES[kind]})"
+        for name, kind in dates.items()
+    }
     return f"dates in {listed(how.values())}: days since 1970 began"
 
 
 def gaps_and_words(series: list[pl.Series], file: str, strict: bool) -> list[str]:
     """Notes about missing numbers and columns of words; errors if `strict`."""
-    missing = {each.name: each.null_count() for each in series if each.dtype != pl.String and each.null_count()}
-    return told_gaps(missing, [each.name for each in series if each.dtype == pl.String], file, strict)
+    missing = {
+        each.name: each.null_count()
+        for each in series
+        if each.dtype != pl.String and each.null_count()
+    }
+    return told_gaps(
+        missing, [each.name for each in series if each.dtype == pl.String], file, strict
+    )
 
 
 def told_gaps(missing: dict[str, int], words: list[str], file: str, strict: bool) -> list[str]:
@@ -132,10 +173,18 @@ def told_gaps(missing: dict[str, int], words: list[str], file: str, strict: bool
     gaps = listed(f"{name} ({count})" for name, count in missing.items())
     columns = f"column{'s' * (len(words) > 1)} {listed(words)}"
     if strict and gaps:
-        raise BadData(f"{file}: missing numbers in {gaps}; --strict allows none. Fill or drop them.")
+        raise BadData(
+            f"{file}: missing numbers in {gaps}; --strict allows none. Fill or drop them."
+        )
     if strict and words:
         raise BadData(f"{file}: text in {columns}; --strict allows only numbers. Drop it.")
-    found = [f"missing numbers in {gaps}: the median takes their place, and an indicator column tells where"] if gaps else []
+    found = (
+        [
+            f"missing numbers in {gaps}: the median takes their place, and an indicator column tells where"
+        ]
+        if gaps
+        else []
+    )
     return [*found, f"text {columns}: one-hot, unseen values allowed"] if words else found
 
 
@@ -143,7 +192,11 @@ def _oddities(series: list[pl.Series], y: Array | None) -> list[str]:
     """What a person should look at before training: constants, words without end, repeated rows."""
     found = []
     # one value only: comparing the ends first spares the count of different values in nearly all columns
-    if constant := [each.name for each in series if len(each) > 1 and each[0] == each[-1] and each.n_unique() == 1]:
+    if constant := [
+        each.name
+        for each in series
+        if len(each) > 1 and each[0] == each[-1] and each.n_unique() == 1
+    ]:
         found.append(f"constant and so of no use: {listed(constant)}")
     for each in series:
         if each.dtype == pl.String:
@@ -157,17 +210,28 @@ def _oddities(series: list[pl.Series], y: Array | None) -> list[str]:
 
 def _repeated(series: list[pl.Series], y: Array | None) -> list[str]:
     """How many rows are there again, and how many have a twin with another label."""
-    hashes = pl.DataFrame([each.alias(str(place)) for place, each in enumerate(series)]).hash_rows(seed=0)
+    hashes = pl.DataFrame([each.alias(str(place)) for place, each in enumerate(series)]).hash_rows(
+        seed=0
+    )
     different = hashes.n_unique()
     if different == len(hashes):
         return []
-    rows = pl.DataFrame({"row": hashes, "label": np.zeros(len(hashes)) if y is None else np.unique(y, return_inverse=True)[1]})
+    rows = pl.DataFrame(
+        {
+            "row": hashes,
+            "label": np.zeros(len(hashes)) if y is None else np.unique(y, return_inverse=True)[1],
+        }
+    )
     found, pairs = [], rows.n_unique()
     if pairs < len(hashes):
-        found.append(f"{len(hashes) - pairs} rows are exact repeats of others: in validation they may be on both sides")
+        found.append(
+            f"{len(hashes) - pairs} rows are exact repeats of others: in validation they may be on both sides"
+        )
     if pairs > different:
         count = rows.filter(pl.col("label").n_unique().over("row") > 1).height
-        found.append(f"{count} rows are equal to others in all features but not in the label: no model can get all of them right")
+        found.append(
+            f"{count} rows are equal to others in all features but not in the label: no model can get all of them right"
+        )
     return found
 
 
@@ -183,7 +247,9 @@ def finite(table: Table, place: int) -> pl.Series:
     """A column of numbers with NaN as missing; infinite ones are refused."""
     series = table.columns[place].fill_nan(None)
     if (infinite := series.is_infinite().arg_true()).len():
-        raise table.bad(int(infinite[0]), f", column {shown(table.names[place])}: the number is infinite.")
+        raise table.bad(
+            int(infinite[0]), f", column {shown(table.names[place])}: the number is infinite."
+        )
     return series
 
 
@@ -201,15 +267,26 @@ def settled(table: Table, place: int, text: bool) -> pl.Series:
 
 def chunk(table: Table, roles: Roles, wanted: Wanted) -> Dataset:
     """Some rows for a model: its columns, in its order and of its kinds, whatever they look like; labels where all have one."""
-    series = [_as_wanted(table, place, column) for place, column in zip(roles.features, wanted.columns, strict=True)]
+    series = [
+        _as_wanted(table, place, column)
+        for place, column in zip(roles.features, wanted.columns, strict=True)
+    ]
     y = label = None
     if roles.label is not None:
         label, labels = table.names[roles.label], _labels(table, roles.label)
         if labels.null_count() < len(labels):
-            y = simplest(table.values(labels, f"the label (column {shown(label)}) is missing, though other rows have one."))
+            y = simplest(
+                table.values(
+                    labels,
+                    f"the label (column {shown(label)}) is missing, though other rows have one.",
+                )
+            )
     for each in series if not wanted.frame else ():
         if each.null_count():
-            table.values(each, f"column {shown(each.name)} has no number; the model was trained without missing values.")
+            table.values(
+                each,
+                f"column {shown(each.name)} has no number; the model was trained without missing values.",
+            )
     kept = {table.names[place]: table.columns[place].to_list() for place in roles.kept}
     X = pl.DataFrame(series) if wanted.frame else rows_of(series)
     return Dataset(table.file, X, wanted.columns, y, label, kept=kept, where=table.where)
@@ -236,9 +313,14 @@ def _as_dates(table: Table, series: pl.Series, column: Column) -> pl.Series:
 def _as_numbers_or_words(table: Table, place: int, column: Column, text: bool) -> pl.Series:
     series = table.columns[place]
     if text or series.dtype != pl.String:
-        return settled(table, place, text).cast(pl.String if text else pl.Float64).alias(column.name)
+        return (
+            settled(table, place, text).cast(pl.String if text else pl.Float64).alias(column.name)
+        )
     found = as_numbers(series, table.commas)
-    for rows, what in ((found.wrong, "a number, as the model needs it"), (found.infinite, "a finite number")):
+    for rows, what in (
+        (found.wrong, "a number, as the model needs it"),
+        (found.infinite, "a finite number"),
+    ):
         if len(rows):
             word = shown(series[int(rows[0])])
             error = table.bad(int(rows[0]), f", column {shown(column.name)}: {word} is not {what}.")

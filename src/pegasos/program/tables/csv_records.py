@@ -48,23 +48,35 @@ class Layout:
 
 def find_layout(file: str, beginning: Chunk, expected: Sequence[str] = ()) -> Layout:
     """The layout, from the beginning of a file; `expected` are names that a header is likely to have."""
-    end = beginning.data.rfind(b"\n", 0, SAMPLE_BYTES) + 1 if len(beginning.data) > SAMPLE_BYTES else 0
-    sample = Chunk(beginning.data[: end or None], beginning.line)  # without a record that the end of the sample cuts
+    end = (
+        beginning.data.rfind(b"\n", 0, SAMPLE_BYTES) + 1
+        if len(beginning.data) > SAMPLE_BYTES
+        else 0
+    )
+    sample = Chunk(
+        beginning.data[: end or None], beginning.line
+    )  # without a record that the end of the sample cuts
     separator = _separator(sample.data)
     rows = [row for _, row in itertools.islice(records(sample, separator), _SAMPLE_RECORDS)]
     if not rows:
         raise BadData(f"{file}, line {sample.line}: all is blank.")
-    width, agreeing = Counter(map(len, rows[1:] or rows)).most_common(1)[0]  # what most rows have, and how many these are
+    width, agreeing = Counter(map(len, rows[1:] or rows)).most_common(1)[
+        0
+    ]  # what most rows have, and how many these are
     if (most := max(width, len(rows[0]))) > MOST_COLUMNS:
         raise BadData(f"{file} has {most} columns; {TOO_WIDE}")
     header, note = _header(rows, expected)
     if not header:
         return Layout(separator, [f"x{place}" for place in range(1, width + 1)], False, note)
     if len(rows[0]) != width and agreeing > 1:
-        raise BadData(f"{file}, line {sample.line}: the names of columns have {len(rows[0])} fields, other lines {width}.")
+        raise BadData(
+            f"{file}, line {sample.line}: the names of columns have {len(rows[0])} fields, other lines {width}."
+        )
     names = [name.strip() or f"x{place}" for place, name in enumerate(rows[0], 1)]
     if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise BadData(f"{file}, line {sample.line}: two columns are called {shown(twice[0])}; give every column its own name.")
+        raise BadData(
+            f"{file}, line {sample.line}: two columns are called {shown(twice[0])}; give every column its own name."
+        )
     return Layout(separator, names, True, note)
 
 
@@ -80,8 +92,14 @@ def _separator(sample: bytes) -> str:
         width, agreeing = Counter(map(len, rows)).most_common(1)[0]
         if width < 2:
             continue
-        cells, others = [cell for row in rows[:50] for cell in row[:200]], {*SEPARATORS[:4]} - {separator}
-        tidy = sum(number(cell, separator != ",") is not None or not any(other in cell for other in others) for cell in cells)
+        cells, others = (
+            [cell for row in rows[:50] for cell in row[:200]],
+            {*SEPARATORS[:4]} - {separator},
+        )
+        tidy = sum(
+            number(cell, separator != ",") is not None or not any(other in cell for other in others)
+            for cell in cells
+        )
         score = (agreeing / len(rows) if agreeing > 1 or len(rows) == 1 else 0.0, tidy / len(cells))
         if score > best:
             best, chosen = score, separator
@@ -94,11 +112,18 @@ def _header(rows: list[list[str]], expected: Sequence[str]) -> tuple[bool, list[
     if expected and set(expected) <= set(first):
         return True, []
     values = [number(cell, False) for cell in first]
-    if len(first) > 2 and values in ([float(n) for n in range(len(first))], [float(n + 1) for n in range(len(first))]):
+    if len(first) > 2 and values in (
+        [float(n) for n in range(len(first))],
+        [float(n + 1) for n in range(len(first))],
+    ):
         return True, ["the first row counts the columns and is taken as their names"]
     below = [[row[place] for row in rows[1:] if place < len(row)] for place in range(len(first))]
-    named = [value is None and not is_missing(cell) for value, cell in zip(values, first, strict=True)]
-    over_numbers = any(word and _all_numbers(cells) for word, cells in zip(named, below, strict=True))
+    named = [
+        value is None and not is_missing(cell) for value, cell in zip(values, first, strict=True)
+    ]
+    over_numbers = any(
+        word and _all_numbers(cells) for word, cells in zip(named, below, strict=True)
+    )
     fractions = any(value is not None and not float(value).is_integer() for value in values)
     if over_numbers and not fractions and sum(named) * 2 >= len(first):
         return True, []
@@ -106,9 +131,14 @@ def _header(rows: list[list[str]], expected: Sequence[str]) -> tuple[bool, list[
         return all(named) and not expected, []
     if any(value is not None for value in values) or len(set(first)) < len(first) or "" in first:
         return False, []
-    fresh = all(cell not in {each.strip() for each in cells} for cell, cells in zip(first, below, strict=True))
+    fresh = all(
+        cell not in {each.strip() for each in cells}
+        for cell, cells in zip(first, below, strict=True)
+    )
     if fresh or any(cell.lower() in LABEL_NAMES for cell in first):
-        return True, [f"all columns are words; the first row is taken as their names: {listed(first)}"]
+        return True, [
+            f"all columns are words; the first row is taken as their names: {listed(first)}"
+        ]
     return False, []
 
 
@@ -117,7 +147,9 @@ def _all_numbers(cells: list[str]) -> bool:
     return bool(present) and all(number(cell, True) is not None for cell in present)
 
 
-def parse(file: str, chunk: Chunk, separator: str, names: list[str], keep: list[int]) -> pl.DataFrame:
+def parse(
+    file: str, chunk: Chunk, separator: str, names: list[str], keep: list[int]
+) -> pl.DataFrame:
     """The columns `keep` of a chunk as words, named by their place "0", "1"; every record must have a field for each name."""
     frame = _fast(chunk, separator, len(names), keep)
     frame = _exact(file, chunk, separator, len(names), keep) if frame is None else frame
@@ -126,12 +158,17 @@ def parse(file: str, chunk: Chunk, separator: str, names: list[str], keep: list[
     return frame
 
 
-def _check_lengths(file: str, chunk: Chunk, separator: str, names: list[str], frame: pl.DataFrame) -> None:
+def _check_lengths(
+    file: str, chunk: Chunk, separator: str, names: list[str], frame: pl.DataFrame
+) -> None:
     """Refuse fields that are too long, in columns that play a part."""
     for place, longest in frame.select(pl.all().str.len_chars().max()).row(0, named=True).items():
         if longest is not None and longest > LONGEST_FIELD:
             row = int((frame[place].str.len_chars() > LONGEST_FIELD).arg_true()[0])
-            line, name = next(itertools.islice(records(chunk, separator), row, None))[0], names[int(place)]
+            line, name = (
+                next(itertools.islice(records(chunk, separator), row, None))[0],
+                names[int(place)],
+            )
             raise BadData(
                 f"{file}, line {line}, column {shown(name)}: {longest:,} characters in a field; {LONGEST_FIELD:,} are the most. "
                 f"Is a quote opened and never closed? If not, shorten it, or leave the column out: --drop {plain(name, 40)}."
@@ -145,17 +182,30 @@ def _fast(chunk: Chunk, separator: str, width: int, keep: list[int]) -> pl.DataF
     if separator == " ":
         data = collapsed(data.decode()).encode()
     # most files are cleared of blank lines by searches that are faster than the expression
-    maybe = data[:1] in b"\r\n \t" or any(sign in data for sign in (b"\n\n", b"\n\r", b"\n ", b"\n\t"))
+    maybe = data[:1] in b"\r\n \t" or any(
+        sign in data for sign in (b"\n\n", b"\n\r", b"\n ", b"\n\t")
+    )
     if maybe and _BLANK.search(data):
         if quoted:
             return None
-        blanks = b" \r" if separator == "\t" else b" \t\r"  # a line of tabs may be a record of missing values
+        blanks = (
+            b" \r" if separator == "\t" else b" \t\r"
+        )  # a line of tabs may be a record of missing values
         data = b"\n".join(line for line in data.split(b"\n") if line.strip(blanks)) + b"\n"
-    if not data.strip() or (quoted and not _tidy(data, mark)) or data.count(b"\r") != data.count(b"\r\n"):
+    if (
+        not data.strip()
+        or (quoted and not _tidy(data, mark))
+        or data.count(b"\r") != data.count(b"\r\n")
+    ):
         return None
     try:
-        columns, schema = sorted({*keep, width - 1}) if quoted else keep, {str(place): pl.String for place in range(width)}
-        frame = pl.read_csv(data, has_header=False, separator=separator, columns=columns, schema=schema)
+        columns, schema = (
+            sorted({*keep, width - 1}) if quoted else keep,
+            {str(place): pl.String for place in range(width)},
+        )
+        frame = pl.read_csv(
+            data, has_header=False, separator=separator, columns=columns, schema=schema
+        )
     except (Exception, pl.exceptions.PanicException):
         return None  # whatever it was, the exact reader says it better
     # Long rows raise; short ones are padded silently. They show as a lack of separators, or where separators may stand in quotes
@@ -178,13 +228,22 @@ def _tidy(data: bytes, separator: bytes) -> bool:
     short = without_quotes(data)
     fields = short.count(b'""')
     opened = short.count(separator + b'""') + short.count(b'\n""') + short.startswith(b'""')
-    closed = short.count(b'""' + separator) + short.count(b'""\n') + short.count(b'""\r\n') + short.endswith(b'""')
+    closed = (
+        short.count(b'""' + separator)
+        + short.count(b'""\n')
+        + short.count(b'""\r\n')
+        + short.endswith(b'""')
+    )
     return short.count(b'"') == 2 * fields and opened == closed == fields
 
 
 def collapsed(text: str) -> str:
     """Runs of blanks and tabs outside quotes as one blank, none at the ends of lines."""
-    text = re.sub(r'("[^"\n]*+")|[ \t]+', lambda match: match[1] or " ", text) if '"' in text else re.sub(r"[ \t]+", " ", text)
+    text = (
+        re.sub(r'("[^"\n]*+")|[ \t]+', lambda match: match[1] or " ", text)
+        if '"' in text
+        else re.sub(r"[ \t]+", " ", text)
+    )
     return re.sub(r"(?m)^ | (?=\r?$)", "", text)
 
 
@@ -197,7 +256,9 @@ def _exact(file: str, chunk: Chunk, separator: str, width: int, keep: list[int])
         for line, row in records(chunk, separator):
             if len(row) != width:
                 fields = f"{len(row)} field{'s' * (len(row) != 1)}"
-                raise BadData(f"{file}, line {line}: {fields} where other lines have {width}.{hint}")
+                raise BadData(
+                    f"{file}, line {line}: {fields} where other lines have {width}.{hint}"
+                )
             if open_quote and row[-1].endswith("\n"):
                 raise BadData(f"{file}, line {line}: a quote is opened and never closed.")
             for place in keep:
@@ -213,7 +274,10 @@ def records(chunk: Chunk, separator: str) -> Iterator[tuple[int, list[str]]]:
     if separator == " ":
         text = collapsed(text)
     ended = io.StringIO(text, newline="\n")  # only a line feed ends a line
-    lines = (line.replace("\r", " ").rstrip(" ") + "\n" if "\r" in line.rstrip("\r\n") else line for line in ended)
+    lines = (
+        line.replace("\r", " ").rstrip(" ") + "\n" if "\r" in line.rstrip("\r\n") else line
+        for line in ended
+    )
     csv.field_size_limit(LONGEST)  # of all of Python: a field has at most the length of a record
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=separator != "\t")
     line = chunk.line

@@ -14,7 +14,12 @@ Array = np.ndarray[Any, Any]
 #: A column of numbers, of words that stand for categories, or of dates, which are numbers of days once they are read: 2024-05-31
 #: or 31.05.2024; 31/05/2024; 05/31/2024; 20240531.
 NUMBER, TEXT = "number", "text"
-DATES = DATE, DAY_FIRST, MONTH_FIRST, COMPACT_DATE = "date", "day-first date", "month-first date", "compact date"
+DATES = DATE, DAY_FIRST, MONTH_FIRST, COMPACT_DATE = (
+    "date",
+    "day-first date",
+    "month-first date",
+    "compact date",
+)
 
 
 class BadData(ValueError):  # noqa: N818 - people read it as "bad data"
@@ -92,7 +97,9 @@ class Dataset:
 
     def at(self, row: int) -> str:
         """Where a row stands, for messages."""
-        with contextlib.suppress(OSError):  # what was read once, such as standard input, may be gone
+        with contextlib.suppress(
+            OSError
+        ):  # what was read once, such as standard input, may be gone
             if self.where is not None:
                 return f"{self.name}, {self.where(row)}"
         return f"{self.name}, row {row + 1}"
@@ -111,7 +118,9 @@ class Dataset:
 def take(dataset: Dataset, rows: Array) -> Dataset:
     """Some rows of a data set, with all that belongs to them."""
     values = {name: getattr(dataset, name) for name in ("X", "y", "groups", "weights")}
-    parts: dict[str, Any] = {name: None if value is None else value[rows] for name, value in values.items()}
+    parts: dict[str, Any] = {
+        name: None if value is None else value[rows] for name, value in values.items()
+    }
     whole = dataset.where
     where = None if whole is None else lambda row: whole(int(rows[row]))
     return replace(dataset, test=None, where=where, **parts)

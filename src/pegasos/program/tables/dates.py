@@ -19,7 +19,12 @@ _COMPACT = (19_000_101, 20_991_231)
 #: Fewer numbers may look like 20240531 by chance.
 _FEW = 10
 #: What a date looks like, for messages.
-EXAMPLES = {DATE: "2024-05-31 or 31.05.2024", DAY_FIRST: "31/05/2024", MONTH_FIRST: "05/31/2024", COMPACT_DATE: "20240531"}
+EXAMPLES = {
+    DATE: "2024-05-31 or 31.05.2024",
+    DAY_FIRST: "31/05/2024",
+    MONTH_FIRST: "05/31/2024",
+    COMPACT_DATE: "20240531",
+}
 
 
 def date_kind(series: pl.Series) -> str | None:
@@ -57,7 +62,9 @@ def as_days(series: pl.Series, kind: str) -> pl.Series:
     if found.null_count() > series.null_count():
         found = found.zip_with(found.is_not_null(), _read(series, _DOTTED, "dmy"))
     if kind != DATE and found.null_count() > series.null_count():
-        found = found.zip_with(found.is_not_null(), _read(series, _SLASHED, "mdy" if kind == MONTH_FIRST else "dmy"))
+        found = found.zip_with(
+            found.is_not_null(), _read(series, _SLASHED, "mdy" if kind == MONTH_FIRST else "dmy")
+        )
     return found
 
 
@@ -75,10 +82,17 @@ def _read(words: pl.Series, pattern: str, order: str) -> pl.Series:
     groups = words.str.extract_groups(pattern).struct.unnest().get_columns()
     date = dict(zip(order, (each.cast(pl.Int64, strict=False) for each in groups[:3]), strict=True))
     hours, minutes, seconds, sign, away_hours, away_minutes = groups[3:]
-    parts = [each.cast(pl.Float64, strict=False).fill_null(0.0) for each in (hours, minutes, seconds, away_hours, away_minutes)]
+    parts = [
+        each.cast(pl.Float64, strict=False).fill_null(0.0)
+        for each in (hours, minutes, seconds, away_hours, away_minutes)
+    ]
     share = parts[0] / 24 + parts[1] / (24 * 60) + parts[2] / (24 * 3600)
     east = (sign == "-").fill_null(False).cast(pl.Float64) * -2.0 + 1.0
-    return _days(date["y"], date["m"], date["d"]) + share - east * (parts[3] / 24 + parts[4] / (24 * 60))
+    return (
+        _days(date["y"], date["m"], date["d"])
+        + share
+        - east * (parts[3] / 24 + parts[4] / (24 * 60))
+    )
 
 
 def _days(year: pl.Series, month: pl.Series, day: pl.Series) -> pl.Series:

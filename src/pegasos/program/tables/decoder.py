@@ -32,17 +32,32 @@ class Decoder(contextlib.AbstractContextManager["Decoder"]):
 
     def __init__(self, source: Source, kind: str, word: str, limit: int) -> None:
         if source.packer is not None:
-            raise BadData(f"{source.name} is a packed {word} file; unpack it first, {word} is packed inside already.")
+            raise BadData(
+                f"{source.name} is a packed {word} file; unpack it first, {word} is packed inside already."
+            )
         self.source, self.word = source, word
         self._stack = contextlib.ExitStack()
         self.folder = self._stack.enter_context(temporary_folder())
         environment = {**os.environ, "POLARS_MAX_THREADS": "2", "HDF5_PLUGIN_PATH": "::"}
-        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
-        self._child = subprocess.Popen([sys.executable, "-P", str(_SCRIPT)], env=environment, **pipes)
+        pipes: dict[str, Any] = {
+            "stdin": subprocess.PIPE,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.DEVNULL,
+            "text": True,
+        }
+        self._child = subprocess.Popen(
+            [sys.executable, "-P", str(_SCRIPT)], env=environment, **pipes
+        )
         self._answers: queue.Queue[str] = queue.Queue()
         threading.Thread(target=self._listen, daemon=True).start()
         path, seconds = str(source.path.resolve()), 60 + source.path.stat().st_size // 2**20
-        self._first = {"format": kind, "path": path, "folder": str(self.folder), "limit": limit, "seconds": seconds}
+        self._first = {
+            "format": kind,
+            "path": path,
+            "folder": str(self.folder),
+            "limit": limit,
+            "seconds": seconds,
+        }
 
     def _listen(self) -> None:
         assert self._child.stdout is not None
@@ -79,13 +94,19 @@ class Decoder(contextlib.AbstractContextManager["Decoder"]):
             return dict(answer)
         reason = plain(answer["error"].strip(), 300)
         if answer["missing"]:
-            raise BadData(f"{self.source.name}: reading {self.word} needs a package ({reason}); pip install '.[all]' in a clone.")
+            raise BadData(
+                f"{self.source.name}: reading {self.word} needs a package ({reason}); pip install '.[all]' in a clone."
+            )
         if not answer["refused"] and shutil.disk_usage(self.folder).free < _ROOM:
-            raise NoSpace(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), self.folder.parent, temporary=True)
+            raise NoSpace(
+                OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), self.folder.parent, temporary=True
+            )
         raise BadData(f"{self.source.name}: {reason}.") if answer["refused"] else self._dead(reason)
 
     def _dead(self, reason: str) -> BadData:
-        return BadData(f"{self.source.name} is damaged: the {self.word} decoder stopped ({plain(reason)}). Write it again.")
+        return BadData(
+            f"{self.source.name} is damaged: the {self.word} decoder stopped ({plain(reason)}). Write it again."
+        )
 
     def __exit__(self, *error: object) -> None:
         self._child.kill()

@@ -83,8 +83,14 @@ def advise(found: Description, image: bool) -> Iterator[str]:
     yield from _advise_oddities(found, image)
     gigabytes = 4 * found.rows**2 / 1e9
     much = f"{gigabytes:.3g} GB" if gigabytes >= 0.1 else f"{1000 * gigabytes:.3g} MB"
-    size = f"Size: the whole kernel matrix, {found.rows} x {found.rows} in float32, would take {much}"
-    yield size + ("." if gigabytes < 1 else "; where memory is short, its rows are computed as they are needed, more slowly.")
+    size = (
+        f"Size: the whole kernel matrix, {found.rows} x {found.rows} in float32, would take {much}"
+    )
+    yield size + (
+        "."
+        if gigabytes < 1
+        else "; where memory is short, its rows are computed as they are needed, more slowly."
+    )
 
 
 def guessing_words(label: str, error: float) -> str:
@@ -104,7 +110,9 @@ def is_unbalanced(counts: Iterable[int]) -> bool:
 
 def fitting_words(classes: int) -> str:
     """What to choose by where classes are unbalanced."""
-    names = "balanced-error, f1 or average-precision" if classes == 2 else "balanced-error or f1-macro"
+    names = (
+        "balanced-error, f1 or average-precision" if classes == 2 else "balanced-error or f1-macro"
+    )
     return f"where rare classes matter choose by --metric {names}, and compare --class-weight none,balanced"
 
 
@@ -119,32 +127,41 @@ def _advise_scaling(found: Description, image: bool) -> str:
     # pixels are many, nearly all from the same lowest value, most of them nearly to the same highest
     reach = sum((f.max or 0.0) - low >= 0.5 * (high - low) for f in numbers)
     begin = sum(f.min == low for f in numbers)
-    if image or (len(numbers) >= 16 and begin >= 0.9 * len(numbers) and reach >= 0.5 * len(numbers)):
+    if image or (
+        len(numbers) >= 16 and begin >= 0.9 * len(numbers) and reach >= 0.5 * len(numbers)
+    ):
         return f"Scaling: none; the {'pixels' if image else 'features'} share one range, {low:g} to {high:g}."
+    default = "Scaling: --scale standardize, which is the default;"
     narrow, wide = (pick(numbers, key=lambda f: f.std or 0.0) for pick in (min, max))
     factor = (wide.std or 0.0) / (narrow.std or 1.0)
     far = max(numbers, key=lambda f: abs(f.mean or 0.0) / (f.std or 1.0))
     if factor >= 2:
         ends = f"{narrow.name} {narrow.std:.3g}, {wide.name} {wide.std:.3g}"
-        return f"Scaling: --scale standardize, which is the default; deviations differ by a factor of {factor:.3g} ({ends})."
+        return f"{default} deviations differ by a factor of {factor:.3g} ({ends})."
     if abs(far.mean or 0.0) >= 3 * (far.std or 0.0):
-        return (
-            f"Scaling: --scale standardize, which is the default; {far.name} lies far from zero ({far.mean:.3g} ± {far.std:.3g})."
-        )
+        return f"{default} {far.name} lies far from zero ({far.mean:.3g} ± {far.std:.3g})."
     return f"Scaling: not needed; deviations differ by a factor of {factor:.3g} only."
 
 
 def _advise_oddities(found: Description, image: bool) -> Iterator[str]:
     if found.outlier_rows:
         each = math.erfc(found.outlier / math.sqrt(2))
-        normal = found.rows * -math.expm1(sum(f.kind != TEXT for f in found.columns) * math.log1p(-each))
+        normal = found.rows * -math.expm1(
+            sum(f.kind != TEXT for f in found.columns) * math.log1p(-each)
+        )
         share = f"{found.outlier_rows} of {found.rows} rows ({found.outlier_rows / found.rows:.2%})"
         advice = f"independent normal features would give about {normal:.0f}. Look at them before --drop-outliers."
         if image or found.sparse:
-            advice = "that means little where most values are the same, as in images and sparse rows."
+            advice = (
+                "that means little where most values are the same, as in images and sparse rows."
+            )
         yield f"Outliers: {share} have a value with |z| >= {found.outlier:g}; {advice}"
     if found.missing:
-        also = " (one more category for words)" if any(f.kind == TEXT and f.missing for f in found.columns) else ""
+        also = (
+            " (one more category for words)"
+            if any(f.kind == TEXT and f.missing for f in found.columns)
+            else ""
+        )
         there = f"{found.missing} values in {found.rows_with_missing} rows"
         yield f"Missing: {there}; train and tune fill them in{also}, and refuse them with --strict."
     if words := [f for f in found.columns if f.kind == TEXT]:
@@ -152,9 +169,13 @@ def _advise_oddities(found: Description, image: bool) -> Iterator[str]:
         yield f"Words: columns of words become one column a word; the most, {widest.distinct}, has {widest.name}."
     if found.constant:
         names = listed(found.constant, 5)
-        what = "feature never changes" if len(found.constant) == 1 else "of the features never change"
+        what = (
+            "feature never changes" if len(found.constant) == 1 else "of the features never change"
+        )
         yield f"Constant: {len(found.constant)} {what} ({names}); --drop leaves such columns out."
-    if not image and (same := [f"{a} and {b} (r = {r:.3f})" for a, b, r in found.correlations if abs(r) >= 0.95]):
+    if not image and (
+        same := [f"{a} and {b} (r = {r:.3f})" for a, b, r in found.correlations if abs(r) >= 0.95]
+    ):
         yield f"Correlations: nearly the same are {listed(same, 3)}."
     if found.duplicates or found.contradictions:
         others = f"{found.contradictions} have the features of an earlier one but another label"

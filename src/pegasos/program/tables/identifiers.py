@@ -28,15 +28,28 @@ MANY_WORDS, _HALF = 1000, 0.5
 def identifiers(series: list[pl.Series]) -> list[pl.Series]:
     """The columns that look like identifiers, whether or not whole rows are there twice.
 
-    >>> [each.name for each in identifiers([pl.Series("customer_id", [17, 4, 9, 30]), pl.Series("calls", [1, 0, 1, 1])])]
+    >>> [
+    ...     each.name
+    ...     for each in identifiers(
+    ...         [pl.Series("customer_id", [17, 4, 9, 30]), pl.Series("calls", [1, 0, 1, 1])]
+    ...     )
+    ... ]
     ['customer_id']
     """
 
     @functools.cache
     def different_rows() -> int:
-        return pl.DataFrame([each.alias(str(place)) for place, each in enumerate(series)]).hash_rows(seed=0).n_unique()
+        return (
+            pl.DataFrame([each.alias(str(place)) for place, each in enumerate(series)])
+            .hash_rows(seed=0)
+            .n_unique()
+        )
 
-    return [each for each in series if (_names_rows(each) if each.dtype == pl.String else _numbers_rows(each, different_rows))]
+    return [
+        each
+        for each in series
+        if (_names_rows(each) if each.dtype == pl.String else _numbers_rows(each, different_rows))
+    ]
 
 
 def told_identifiers(found: list[pl.Series]) -> str:
@@ -59,7 +72,9 @@ def _names_rows(words: pl.Series) -> bool:
     if present < _FEW:
         return False
     different = words.drop_nulls().n_unique()
-    return different > _DIFFERENT * present or (different > MANY_WORDS and different > _HALF * present)
+    return different > _DIFFERENT * present or (
+        different > MANY_WORDS and different > _HALF * present
+    )
 
 
 def _numbers_rows(series: pl.Series, different_rows: Callable[[], int]) -> bool:
@@ -73,7 +88,9 @@ def _numbers_rows(series: pl.Series, different_rows: Callable[[], int]) -> bool:
         return False
     if np.all(np.abs(np.diff(values)) == 1) and abs(values[-1] - values[0]) == len(values) - 1:
         return True
-    by_chance = len(values) ** 2 / (2 * (values.max() - values.min() + 1))  # so many pairs would be equal
+    by_chance = len(values) ** 2 / (
+        2 * (values.max() - values.min() + 1)
+    )  # so many pairs would be equal
     if not named and by_chance < _REPEATS:
         return False
     different = there.n_unique()

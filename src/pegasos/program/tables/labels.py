@@ -25,17 +25,39 @@ def label_text(label: Any) -> str:
 
     A number written in decimals counts by its exact value, so no digits are lost in numbers that are too long for a float:
 
-    >>> [label_text(each) for each in (1, 1.0, np.float32(1), "1", "1.0", "+1", " 01 ", b"1", "10e-1")] == ["1"] * 9
+    >>> [
+    ...     label_text(each)
+    ...     for each in (1, 1.0, np.float32(1), "1", "1.0", "+1", " 01 ", b"1", "10e-1")
+    ... ] == ["1"] * 9
     True
-    >>> label_text(0.1) == label_text(np.float32(0.1)) == label_text("0.10")  # a float counts by its shortest text
+    >>> label_text(0.1) == label_text(np.float32(0.1)) == label_text(
+    ...     "0.10"
+    ... )  # a float counts by its shortest text
     True
-    >>> label_text("9007199254740993"), label_text(2.0**53), label_text(1e23) == label_text("1" + 23 * "0")
+    >>> (
+    ...     label_text("9007199254740993"),
+    ...     label_text(2.0**53),
+    ...     label_text(1e23) == label_text("1" + 23 * "0"),
+    ... )
     ('9007199254740993', '9007199254740992', True)
 
     Everything else is text and stays as it is, apart from blanks around it. Truth values are words, too, and a label that is
     missing is called nan, as NumPy prints it:
 
-    >>> [label_text(each) for each in ("1_0", "1,5", "0x1", " big ", True, None, float("nan"), "NaN", float("inf"))]
+    >>> [
+    ...     label_text(each)
+    ...     for each in (
+    ...         "1_0",
+    ...         "1,5",
+    ...         "0x1",
+    ...         " big ",
+    ...         True,
+    ...         None,
+    ...         float("nan"),
+    ...         "NaN",
+    ...         float("inf"),
+    ...     )
+    ... ]
     ['1_0', '1,5', '0x1', 'big', 'True', 'nan', 'nan', 'NaN', 'inf']
     """
     if label is None:
@@ -87,8 +109,16 @@ def simplest(values: Array) -> Array:
         return values.astype(np.int64)
     if values.dtype.kind == "f":
         values = cast(values, np.float64)
-        return values.astype(np.int64) if np.all((np.abs(values) < 2**53) & (values == np.rint(values))) else values
-    words = np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values.astype(str)
+        return (
+            values.astype(np.int64)
+            if np.all((np.abs(values) < 2**53) & (values == np.rint(values)))
+            else values
+        )
+    words = (
+        np.char.decode(values, "utf-8", "replace")
+        if values.dtype.kind == "S"
+        else values.astype(str)
+    )
     return np.char.strip(words)
 
 
@@ -97,11 +127,15 @@ def checked_labels(values: Array, name: str, file: str, where: Where) -> Array:
     y = simplest(values)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y)))
-        raise BadData(f"{file}, {where(row)}: the label (column {shown(name)}) is missing or infinite.")
+        raise BadData(
+            f"{file}, {where(row)}: the label (column {shown(name)}) is missing or infinite."
+        )
     classes, column = np.unique(y), f"{file}: column {shown(name)}"
     if len(classes) < 2:
         found = f"only {shown(classes[0])}" if len(classes) else "nothing"
-        raise BadData(f"{column} holds {found}; two classes are needed. Use --label if another column is the label.")
+        raise BadData(
+            f"{column} holds {found}; two classes are needed. Use --label if another column is the label."
+        )
     check_classes(y.dtype.kind == "f", len(classes), len(y), column)
     return y
 

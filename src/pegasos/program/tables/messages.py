@@ -20,8 +20,14 @@ def shown(value: object, width: int = 40) -> str:
 def plain(value: object, width: int = 200) -> str:
     """The same without quotes, for names of files."""
     text = str(value)
-    odd = {char for char in text[:width] if unicodedata.category(char)[0] == "C" or char in "\u2028\u2029"}
-    table = {ord(char): char.encode("unicode_escape", "surrogatepass").decode("ascii") for char in odd}
+    odd = {
+        char
+        for char in text[:width]
+        if unicodedata.category(char)[0] == "C" or char in "\u2028\u2029"
+    }
+    table = {
+        ord(char): char.encode("unicode_escape", "surrogatepass").decode("ascii") for char in odd
+    }
     return text[:width].translate(table) + ("…" if len(text) > width else "")
 
 

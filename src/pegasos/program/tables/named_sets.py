@@ -43,12 +43,18 @@ def load_set(name: str, seed: int = 0, rows: int | None = None, fetch: bool = Fa
     m = usual if rows is None else rows
     if name not in _DRAWN:
         if m != usual:
-            raise BadData(f"rows={rows}: the set {name!r} has its {usual} rows, no others; leave rows out.")
+            raise BadData(
+                f"rows={rows}: the set {name!r} has its {usual} rows, no others; leave rows out."
+            )
         return _digits() if name == "digits" else _usps(fetch) if name == "usps" else _binary10()
     if m < FEWEST_ROWS:
-        raise BadData(f"rows={rows} is too few for the set {name!r}; ask for {FEWEST_ROWS} or more.")
+        raise BadData(
+            f"rows={rows} is too few for the set {name!r}; ask for {FEWEST_ROWS} or more."
+        )
     X, y = _DRAWN[name](m, seed)
-    return Dataset(name, X, _numbered(X), y, "y", notes=[f"{name}: generated, {m} rows, seed {seed}."])
+    return Dataset(
+        name, X, _numbered(X), y, "y", notes=[f"{name}: generated, {m} rows, seed {seed}."]
+    )
 
 
 def quadric(m: int = 2000, seed: int = 0) -> tuple[Array, Array]:
@@ -137,12 +143,16 @@ def usps_fingerprint(X: Array, y: Array) -> str:
 def binary10_fingerprint(X: Array, y: Array) -> str:
     """sha256 of numbers and labels. The grid of 0.1 is moved to where none of the 100,000 numbers is within 6e-6 of an edge:
     the numbers in float32, or printed with fewer digits, give the same."""
-    cells = np.floor(np.clip(np.nan_to_num(X.astype(np.float64), nan=-1e6), -1e6, 1e6) * 10 - 0.7131785)
+    cells = np.floor(
+        np.clip(np.nan_to_num(X.astype(np.float64), nan=-1e6), -1e6, 1e6) * 10 - 0.7131785
+    )
     return _sha256(cells.astype("<i4"), y)
 
 
 def _sha256(cells: Array, y: Array) -> str:
-    return hashlib.sha256(np.ascontiguousarray(cells).tobytes() + y.astype("<i4").tobytes()).hexdigest()
+    return hashlib.sha256(
+        np.ascontiguousarray(cells).tobytes() + y.astype("<i4").tobytes()
+    ).hexdigest()
 
 
 def _check(found: str, expected: str, source: object, name: str) -> None:
@@ -157,7 +167,12 @@ def _check(found: str, expected: str, source: object, name: str) -> None:
 def _usps(fetch: bool) -> Dataset:
     path, source = _find("usps.h5"), f"what OpenML sent as data {USPS_ON_OPENML}"
     if path is None and not fetch:
-        raise _missing("usps", "usps.h5", "digits", ", or fetch it once from OpenML (--fetch; in Python fetch=True)")
+        raise _missing(
+            "usps",
+            "usps.h5",
+            "digits",
+            ", or fetch it once from OpenML (--fetch; in Python fetch=True)",
+        )
     X, y = _fetch_usps(source) if path is None else _read_usps(path)
     _check(usps_fingerprint(X, y), USPS_FINGERPRINT, path or source, "usps")
     notes = [f"usps: read from {path}."]
@@ -171,17 +186,24 @@ def _h5py() -> Any:
     try:
         import h5py
     except ImportError:
-        raise BadData("usps.h5 needs the package h5py to be read; install it with: pip install '.[hdf5]' in a clone") from None
+        raise BadData(
+            "usps.h5 needs the package h5py to be read; install it with: pip install '.[hdf5]' in a clone"
+        ) from None
     return h5py
 
 
 def _read_usps(path: Path) -> tuple[Array, Array]:
     try:
         with _h5py().File(path) as file:
-            X, y = (np.concatenate([file[group][name][:] for group in ("train", "test")]) for name in ("data", "target"))
+            X, y = (
+                np.concatenate([file[group][name][:] for group in ("train", "test")])
+                for name in ("data", "target")
+            )
             return X.astype(np.float32), y.astype(np.int64)
     except (OSError, KeyError, TypeError) as error:
-        raise BadData(f"{path} cannot be read as usps.h5, groups train and test with data and target: {error}") from error
+        raise BadData(
+            f"{path} cannot be read as usps.h5, groups train and test with data and target: {error}"
+        ) from error
 
 
 def _fetch_usps(source: str) -> tuple[Array, Array]:
@@ -191,7 +213,9 @@ def _fetch_usps(source: str) -> tuple[Array, Array]:
 
     try:
         raw = fetch_openml(data_id=USPS_ON_OPENML, as_frame=False, parser="liac-arff")
-    except Exception as error:  # whatever stops a download: no network, a server's answer, a full disk
+    except (
+        Exception
+    ) as error:  # whatever stops a download: no network, a server's answer, a full disk
         also = f"; fetching it from OpenML failed ({type(error).__name__}: {error})"
         raise _missing("usps", "usps.h5", "digits", also) from error
     try:
@@ -208,11 +232,16 @@ def _keep_usps(X: Array, y: Array) -> str:
     folder = _own_folder()
     try:
         if folder is None:
-            return "usps: not kept (platformdirs is not installed); the next time it is fetched again."
+            return (
+                "usps: not kept (platformdirs is not installed); the next time it is fetched again."
+            )
         h5py = _h5py()
         folder.mkdir(parents=True, exist_ok=True)
         with replacing(folder / "usps.h5") as unfinished, h5py.File(unfinished, "w") as file:
-            for group, part in (("train", slice(None, USPS_TRAIN)), ("test", slice(USPS_TRAIN, None))):
+            for group, part in (
+                ("train", slice(None, USPS_TRAIN)),
+                ("test", slice(USPS_TRAIN, None)),
+            ):
                 file[f"{group}/data"], file[f"{group}/target"] = X[part], y[part].astype(np.int32)
     except (BadData, OSError) as error:
         return f"usps: not kept ({error}); the next time it is fetched again."
@@ -226,7 +255,9 @@ def _binary10() -> Dataset:
     try:
         table = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
     except (OSError, ValueError) as error:
-        raise BadData(f"{path} cannot be read as ten numbers and a label a line, below one line of names: {error}") from error
+        raise BadData(
+            f"{path} cannot be read as ten numbers and a label a line, below one line of names: {error}"
+        ) from error
     X, y = np.ascontiguousarray(table[:, :-1]), table[:, -1].astype(np.int64)
     _check(binary10_fingerprint(X, y), BINARY10_FINGERPRINT, path, "binary10")
     return Dataset("binary10", X, _numbered(X), y, "y", notes=[f"binary10: read from {path}."])
@@ -234,13 +265,25 @@ def _binary10() -> Dataset:
 
 #: Every set: what it is, in one line, and its number of rows: of those that are generated the usual one.
 SETS: dict[str, tuple[str, int]] = {
-    "digits": ("1797 handwritten digits of 8 x 8 pixels, ten classes; comes with scikit-learn", 1797),
+    "digits": (
+        "1797 handwritten digits of 8 x 8 pixels, ten classes; comes with scikit-learn",
+        1797,
+    ),
     "quadric": ("10 features on different scales, a cubic boundary, two classes; generated", 2000),
     "moons": ("two half circles in the plane, with normal noise of 0.2; generated", 1000),
-    "circles": ("a circle inside a circle of twice its width, with normal noise of 0.1; generated", 1000),
+    "circles": (
+        "a circle inside a circle of twice its width, with normal noise of 0.1; generated",
+        1000,
+    ),
     "xor": ("four squares of two classes, as on a chessboard; generated", 1000),
-    "blobs": ("three classes, normal with deviation 0.8 around corners that no seed moves; generated", 1000),
-    "usps": ("9298 handwritten digits of 16 x 16 pixels, 7291 to train; usps.h5 or from OpenML", USPS_TRAIN + USPS_TEST),
+    "blobs": (
+        "three classes, normal with deviation 0.8 around corners that no seed moves; generated",
+        1000,
+    ),
+    "usps": (
+        "9298 handwritten digits of 16 x 16 pixels, 7291 to train; usps.h5 or from OpenML",
+        USPS_TRAIN + USPS_TEST,
+    ),
     "binary10": ("10,000 rows of 10 features, two classes; binary10.csv", 10_000),
 }
 _DRAWN: dict[str, Callable[[int, int], tuple[Array, Array]]] = {
@@ -248,5 +291,10 @@ _DRAWN: dict[str, Callable[[int, int], tuple[Array, Array]]] = {
     "moons": partial(_scikit_learn, "make_moons", noise=0.2),
     "circles": partial(_scikit_learn, "make_circles", noise=0.1, factor=0.5),
     "xor": xor,
-    "blobs": partial(_scikit_learn, "make_blobs", centers=np.array([[-2.0, -1.0], [2.0, -1.0], [0.0, 2.0]]), cluster_std=0.8),
+    "blobs": partial(
+        _scikit_learn,
+        "make_blobs",
+        centers=np.array([[-2.0, -1.0], [2.0, -1.0], [0.0, 2.0]]),
+        cluster_std=0.8,
+    ),
 }

@@ -47,7 +47,11 @@ def outline(source: str | Path, options: ReadOptions = _DEFAULT) -> Outline | No
     """What the first rows tell about a table of any size; None where the format cannot tell (HDF5, npz)."""
     with _format(source, options, "") as (found, form):
         look = getattr(form, "outline", None)
-        return None if look is None else replace(told := look(found, options), notes=[*found.notes(), *told.notes])
+        return (
+            None
+            if look is None
+            else replace(told := look(found, options), notes=[*found.notes(), *told.notes])
+        )
 
 
 def stream(
@@ -66,7 +70,9 @@ def stream(
     called `label_name`. A chunk comes from about `chunk` bytes. The notes of the first one tell what files are read.
     """
     with _format(source, options, ": a chunk of rows") as (found, form):
-        for number, part in enumerate(form.stream(found, Wanted(columns, frame, label_name, chunk), options)):
+        for number, part in enumerate(
+            form.stream(found, Wanted(columns, frame, label_name, chunk), options)
+        ):
             if number == 0:
                 part.notes[:0] = found.notes()
             yield part

@@ -44,7 +44,9 @@ def hash_rows(X: Any, y: Any = None) -> Array:
     if y.ndim != 1:
         raise ValueError(f"y must hold one label a row, got an array of shape {y.shape}.")
     if len(y) != len(hashes):
-        raise ValueError(f"X has {len(hashes)} rows but y has {len(y)} labels; give one label a row.")
+        raise ValueError(
+            f"X has {len(hashes)} rows but y has {len(y)} labels; give one label a row."
+        )
     texts, places = distinct_texts(y)
     return hashes + _mix(_text_hashes(texts) ^ _LABEL)[places]
 
@@ -64,7 +66,11 @@ def split_known(hashes: Array, known_sorted: Array, order: Array | None = None) 
         raise ValueError("known_sorted must be sorted; give np.sort(known_sorted).")
     if order is not None and len(order) != len(hashes):
         raise ValueError(f"order must hold one value a row: {len(hashes)}, got {len(order)}.")
-    turn = np.argsort(hashes, kind="stable") if order is None else np.lexsort((np.asarray(order), hashes))
+    turn = (
+        np.argsort(hashes, kind="stable")
+        if order is None
+        else np.lexsort((np.asarray(order), hashes))
+    )
     ranked = hashes[turn]
     nth = np.arange(len(ranked)) - np.searchsorted(ranked, ranked, "left")
     copies = np.searchsorted(known, ranked, "right") - np.searchsorted(known, ranked, "left")
@@ -91,8 +97,14 @@ def _keys(n: int) -> Array:
 def _terms(numbers: Array, keys: Array) -> Array:
     """What numbers add to their rows, from their bits as float32: a zero adds nothing, all that is missing has one pattern."""
     with np.errstate(over="ignore", under="ignore"):
-        single = numbers.astype(np.float64, copy=False).astype(np.float32) if numbers.dtype != np.float32 else numbers
-    bits = np.where(single == 0, np.uint32(0), np.ascontiguousarray(single).view(np.uint32)).astype(np.uint64)
+        single = (
+            numbers.astype(np.float64, copy=False).astype(np.float32)
+            if numbers.dtype != np.float32
+            else numbers
+        )
+    bits = np.where(single == 0, np.uint32(0), np.ascontiguousarray(single).view(np.uint32)).astype(
+        np.uint64
+    )
     bits[np.isnan(single)] = _MISSING
     terms = _mix(bits * _GOLDEN ^ keys)
     terms *= bits != 0
@@ -101,12 +113,16 @@ def _terms(numbers: Array, keys: Array) -> Array:
 
 def _dense(X: Array) -> Array:
     if X.ndim != 2 or X.dtype.kind not in "fiub":
-        raise BadData(f"rows are hashed from a table of numbers, got an array of {X.ndim} dimensions and type {X.dtype}.")
+        raise BadData(
+            f"rows are hashed from a table of numbers, got an array of {X.ndim} dimensions and type {X.dtype}."
+        )
     m, n = X.shape
     hashes, keys = np.zeros(m, np.uint64), _keys(n)
     step = max(1, _CHUNK // max(1, n))
     for start in range(0, m, step):
-        hashes[start : start + step] = _terms(X[start : start + step], keys).sum(axis=1, dtype=np.uint64)
+        hashes[start : start + step] = _terms(X[start : start + step], keys).sum(
+            axis=1, dtype=np.uint64
+        )
     return hashes
 
 
@@ -124,7 +140,9 @@ def _sparse(X: Any) -> Array:
         sums = np.zeros(part.stop - part.start + 1, np.uint64)
         np.cumsum(_terms(X.data[part], keys[X.indices[part]]), out=sums[1:])
         ends = indptr[start : stop + 1] - part.start
-        hashes[start:stop] = sums[ends[1:]] - sums[ends[:-1]]  # exact: sums wrap around, and so do differences
+        hashes[start:stop] = (
+            sums[ends[1:]] - sums[ends[:-1]]
+        )  # exact: sums wrap around, and so do differences
         start = stop
     return hashes
 
@@ -144,7 +162,9 @@ def _frame(X: Any) -> Array:
             distinct = words.unique().drop_nulls()
             terms = _mix(_text_hashes(distinct) ^ key)
             missing = int(_terms(np.array([np.nan]), key)[0])
-            hashes += words.replace_strict(distinct, terms, default=missing, return_dtype=polars.UInt64).to_numpy()
+            hashes += words.replace_strict(
+                distinct, terms, default=missing, return_dtype=polars.UInt64
+            ).to_numpy()
     return hashes
 
 

@@ -58,7 +58,11 @@ class Shards:
         if not self.of(first):
             return []
         count = f"{len(self.sources)} files in the order of their names, {plain(first.name)} to {plain(last.name)}"
-        gone = [f"without rows, and passed over: {listed(Path(name).name for name in self.skipped)}"] if self.skipped else []
+        gone = (
+            [f"without rows, and passed over: {listed(Path(name).name for name in self.skipped)}"]
+            if self.skipped
+            else []
+        )
         return [f"{self.name}: {count if len(self.sources) > 1 else plain(first.name)}", *gone]
 
 
@@ -78,13 +82,19 @@ def files_of(source: str | Path) -> list[Path] | None:
         found, wanted = list(path.iterdir()), True
     else:
         return None
-    kept = [path for path in found if path.is_file() and not (wanted and path.name.startswith((".", "_")))]
+    kept = [
+        path
+        for path in found
+        if path.is_file() and not (wanted and path.name.startswith((".", "_")))
+    ]
     return sorted(kept, key=lambda path: ([_natural(part) for part in path.parts], str(path)))
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
     """Words and numbers of a name, to sort part-2 before part-10."""
-    return [(int(piece), "") if piece.isdecimal() else (-1, piece) for piece in re.split(r"(\d+)", name)]
+    return [
+        (int(piece), "") if piece.isdecimal() else (-1, piece) for piece in re.split(r"(\d+)", name)
+    ]
 
 
 @contextlib.contextmanager
@@ -93,7 +103,9 @@ def opened_shards(source: str | Path) -> Iterator[Shards]:
     try:
         files = files_of(source)
     except OSError as error:
-        raise BadData(f"{plain(source)} cannot be read: {plain(error.strerror or error)}.") from error
+        raise BadData(
+            f"{plain(source)} cannot be read: {plain(error.strerror or error)}."
+        ) from error
     except ValueError:  # a name that no file can have: opening says so
         files = None
     if files is None:
@@ -123,7 +135,11 @@ def _nothing(source: str | Path, name: str) -> str:
         if not folder.is_dir():
             return f"{name}: there is no folder {plain(folder)}."
         beside = sorted(each.name for each in folder.iterdir())
-        inside = f"in {plain(folder)} there are {listed(beside)}" if beside else f"{plain(folder)} is empty"
+        inside = (
+            f"in {plain(folder)} there are {listed(beside)}"
+            if beside
+            else f"{plain(folder)} is empty"
+        )
         return f"{name}: no file has such a name; {inside}.{near(path.name, beside)}"
     if any(each.is_dir() for each in path.iterdir()):
         todo = f"a pattern finds the files in them, such as '{plain(path / '**' / '*.csv')}'"
@@ -131,16 +147,27 @@ def _nothing(source: str | Path, name: str) -> str:
     return f"{name} is a folder without files of data; name a file, or a folder with files of one format."
 
 
-def same_columns(first: Sequence[str], names: Sequence[str], file: str, first_file: str) -> list[int]:
+def same_columns(
+    first: Sequence[str], names: Sequence[str], file: str, first_file: str
+) -> list[int]:
     """Where the columns of a table's first file are in another one, in any order; both must have the same."""
     if set(first) == set(names) and len(first) == len(names):
         where = {name: place for place, name in enumerate(names)}
         return [where[name] for name in first]
-    lacking, own = [name for name in first if name not in set(names)], [name for name in names if name not in set(first)]
-    what = [f"lacks {listed(map(shown, lacking))}"] * bool(lacking) + [f"has {listed(map(shown, own))} besides"] * bool(own)
+    lacking, own = (
+        [name for name in first if name not in set(names)],
+        [name for name in names if name not in set(first)],
+    )
+    what = [f"lacks {listed(map(shown, lacking))}"] * bool(lacking) + [
+        f"has {listed(map(shown, own))} besides"
+    ] * bool(own)
     told = " and ".join(what) or f"has {len(names)} columns where {len(first)} are expected"
-    raise BadData(f"{file} {told}, unlike {first_file}: the files of one table have the same columns. {REMEDY}")
+    raise BadData(
+        f"{file} {told}, unlike {first_file}: the files of one table have the same columns. {REMEDY}"
+    )
 
 
 #: The way out where files do not belong together.
-REMEDY = "Mend it, or name the files that belong together by a pattern, such as 'folder/part-*.csv'."
+REMEDY = (
+    "Mend it, or name the files that belong together by a pattern, such as 'folder/part-*.csv'."
+)

@@ -16,7 +16,11 @@ LARGEST = 1e140
 def check_sizes(dataset: Dataset) -> None:
     """Refuse the first number that is too large, with its row and column."""
     if dataset.has_frame:
-        columns = [(place, series) for place, series in enumerate(dataset.X.get_columns()) if not holds_words(series)]
+        columns = [
+            (place, series)
+            for place, series in enumerate(dataset.X.get_columns())
+            if not holds_words(series)
+        ]
         wide = [(place, series) for place, series in columns if _beyond(series.min(), series.max())]
         if wide:
             place, series = wide[0]

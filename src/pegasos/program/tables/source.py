@@ -47,19 +47,25 @@ class Source:
                     piece = stream.read(count)
                 except (EOFError, OSError, zlib.error, lzma.LZMAError, ValueError) as error:
                     what = f"damaged {self.packer} data" if self.packer else "cannot be read"
-                    raise BadData(f"{self.name}: {what} ({plain(error)}); copy or pack it again.") from error
+                    raise BadData(
+                        f"{self.name}: {what} ({plain(error)}); copy or pack it again."
+                    ) from error
                 if not piece:
                     return
                 seen += len(piece)
                 if self.packer and most is not None and seen > most:
-                    raise BadData(f"{self.name} unpacks to more than {size(most)}; give it more memory, or less data.")
+                    raise BadData(
+                        f"{self.name} unpacks to more than {size(most)}; give it more memory, or less data."
+                    )
                 yield piece
 
     @property
     def extension(self) -> str:
         """The last extension that is not one of a packer, in small letters, such as '.csv'."""
         suffixes = [suffix.lower() for suffix in Path(self.name).suffixes]
-        return next((suffix for suffix in reversed(suffixes) if suffix not in (".gz", ".bz2", ".xz")), "")
+        return next(
+            (suffix for suffix in reversed(suffixes) if suffix not in (".gz", ".bz2", ".xz")), ""
+        )
 
 
 @contextlib.contextmanager
@@ -67,7 +73,9 @@ def opened(source: str | Path) -> Iterator[Source]:
     """A source, from a path or "-" for standard input; what cannot be read twice is kept in a temporary file meanwhile."""
     if str(source) == "-":
         if sys.stdin is None:
-            raise BadData("standard input is closed: give the name of a file instead of -, or send data to it.")
+            raise BadData(
+                "standard input is closed: give the name of a file instead of -, or send data to it."
+            )
         with _spooled(sys.stdin.buffer) as path:
             yield _checked(path, "standard input")
         return
@@ -83,7 +91,11 @@ def opened(source: str | Path) -> Iterator[Source]:
     except OSError as error:
         raise BadData(f"{name} cannot be read: {plain(error.strerror or error)}.") from error
     except ValueError as error:
-        raise error if isinstance(error, BadData) else BadData(f"{name} cannot be read: {plain(error)}.") from error
+        raise (
+            error
+            if isinstance(error, BadData)
+            else BadData(f"{name} cannot be read: {plain(error)}.")
+        ) from error
     with stream, contextlib.nullcontext(path) if stat.S_ISREG(mode) else _spooled(stream) as found:
         yield _checked(found, name)
 
@@ -93,7 +105,11 @@ def _checked(path: Path, name: str) -> Source:
         magic = stream.read(6)
     if not magic:
         raise NoRows(f"{name} is empty.")
-    found = Source(path, name, next((packer for begin, (packer, _) in _PACKERS.items() if magic.startswith(begin)), None))
+    found = Source(
+        path,
+        name,
+        next((packer for begin, (packer, _) in _PACKERS.items() if magic.startswith(begin)), None),
+    )
     with contextlib.closing(found.pieces(_HEAD)) as pieces:
         found.head = next(pieces, b"")
     if not found.head:

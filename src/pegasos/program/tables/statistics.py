@@ -40,15 +40,25 @@ def describe(dataset: Dataset, outlier: float = 3.0) -> Description:
     if m == 0 or n == 0:
         raise BadData(f"{dataset.name}: {m} rows and {n} features; there is nothing to describe.")
     if not outlier > 0:
-        raise ValueError(f"outlier must be a positive number of standard deviations, got {outlier!r}.")
+        raise ValueError(
+            f"outlier must be a positive number of standard deviations, got {outlier!r}."
+        )
     names = [column.name for column in dataset.columns] or [f"x{j + 1}" for j in range(n)]
     words = sum(map(holds_words, dataset.X.get_columns())) if dataset.has_frame else 0
-    dtype = f"{n - words} columns of numbers, {words} of words" if dataset.has_frame else str(dataset.X.dtype)
-    found = Description(dataset.name, m, n, dtype, sparse.issparse(dataset.X), outlier=float(outlier))
+    dtype = (
+        f"{n - words} columns of numbers, {words} of words"
+        if dataset.has_frame
+        else str(dataset.X.dtype)
+    )
+    found = Description(
+        dataset.name, m, n, dtype, sparse.issparse(dataset.X), outlier=float(outlier)
+    )
     if found.sparse:
         found.density = dataset.X.count_nonzero() / (m * n)
     _count_classes(found, dataset.y)
-    with single_threaded_blas():  # tall, narrow products gain nothing by threads, and on a busy machine lose much
+    with (
+        single_threaded_blas()
+    ):  # tall, narrow products gain nothing by threads, and on a busy machine lose much
         _describe_columns(found, dataset.X, names)
         for feature, column in zip(found.columns, dataset.columns, strict=False):
             feature.kind = column.kind
@@ -72,7 +82,9 @@ def list_classes(found: Description, counts: Counter[str]) -> None:
     """The balance of classes, from the rows of each."""
     found.classes = counts.most_common(MOST_CLASSES)
     if len(counts) > MOST_CLASSES:
-        found.notes.append(f"{len(counts)} distinct labels; the {MOST_CLASSES} largest classes are listed.")
+        found.notes.append(
+            f"{len(counts)} distinct labels; the {MOST_CLASSES} largest classes are listed."
+        )
     found.largest_share = found.classes[0][1] / counts.total()
     found.guessing_error = 1 - found.largest_share
 
@@ -92,8 +104,13 @@ def _columns(X: Any) -> Iterator[tuple[Array | None, Array | None]]:
             yield None if holds_words(column) else column.cast(float).to_numpy(), None
     else:
         width = max(1, BLOCK // m)
-        for start in range(0, n, width):  # columns of a block lie near each other: read once, not once a column
-            yield from ((column, None) for column in X[:, start : start + width].T.astype(np.float64, order="C"))
+        for start in range(
+            0, n, width
+        ):  # columns of a block lie near each other: read once, not once a column
+            yield from (
+                (column, None)
+                for column in X[:, start : start + width].T.astype(np.float64, order="C")
+            )
 
 
 def _describe_columns(found: Description, X: Any, names: list[str]) -> None:
@@ -129,7 +146,9 @@ def _describe_columns(found: Description, X: Any, names: list[str]) -> None:
         found.notes.append(f"Quartiles come from a sample of {QUARTILE_ROWS} values a feature.")
 
 
-def _statistics(name: str, values: Array, zeros: int, outlier: float) -> tuple[Feature, Array, bool]:
+def _statistics(
+    name: str, values: Array, zeros: int, outlier: float
+) -> tuple[Feature, Array, bool]:
     """A feature from its values and a number of zeros; which values are outliers, and whether the zeros are."""
     count = len(values) + zeros
     if count == 0:
@@ -138,7 +157,10 @@ def _statistics(name: str, values: Array, zeros: int, outlier: float) -> tuple[F
         mean = float(values.sum() / count)
         away = values - mean
         std = math.sqrt((float(np.dot(away, away)) + zeros * mean * mean) / count)
-    low, high = float(values.min(initial=0.0 if zeros else np.inf)), float(values.max(initial=0.0 if zeros else -np.inf))
+    low, high = (
+        float(values.min(initial=0.0 if zeros else np.inf)),
+        float(values.max(initial=0.0 if zeros else -np.inf)),
+    )
     if low == high:  # the mean of equal numbers may differ from them in the last digit
         mean, std, away = low, 0.0, np.zeros(len(values))
     flags = np.abs(away) >= outlier * std if std > 0 else np.zeros(len(values), bool)
@@ -148,19 +170,32 @@ def _statistics(name: str, values: Array, zeros: int, outlier: float) -> tuple[F
     else:
         if count > QUARTILE_ROWS:
             keep = round(len(values) * QUARTILE_ROWS / count)
-            values, zeros = np.random.default_rng(0).choice(values, keep, replace=False), QUARTILE_ROWS - keep
-        quartiles = np.quantile(np.concatenate([values, np.zeros(zeros)]), [0.25, 0.5, 0.75]).tolist()
-    feature = Feature(name, mean=mean, std=std, min=low, max=high, outliers=int(flags.sum()) + zeros_odd * zeros)
+            values, zeros = (
+                np.random.default_rng(0).choice(values, keep, replace=False),
+                QUARTILE_ROWS - keep,
+            )
+        quartiles = np.quantile(
+            np.concatenate([values, np.zeros(zeros)]), [0.25, 0.5, 0.75]
+        ).tolist()
+    feature = Feature(
+        name, mean=mean, std=std, min=low, max=high, outliers=int(flags.sum()) + zeros_odd * zeros
+    )
     feature.quartile1, feature.median, feature.quartile3 = quartiles
     return feature, flags, zeros_odd
 
 
 def correlate(found: Description, X: Any) -> None:
     """The strongest correlations, each from the rows in which both features are there."""
-    chosen = [j for j, feature in enumerate(found.columns) if feature.std and math.isfinite(feature.std)]
+    chosen = [
+        j for j, feature in enumerate(found.columns) if feature.std and math.isfinite(feature.std)
+    ]
     if len(chosen) > CORRELATED_FEATURES:
-        chosen = sorted(sorted(chosen, key=lambda j: -(found.columns[j].std or 0))[:CORRELATED_FEATURES])
-        found.notes.append(f"Correlations are among the {CORRELATED_FEATURES} features with the largest variance.")
+        chosen = sorted(
+            sorted(chosen, key=lambda j: -(found.columns[j].std or 0))[:CORRELATED_FEATURES]
+        )
+        found.notes.append(
+            f"Correlations are among the {CORRELATED_FEATURES} features with the largest variance."
+        )
     if len(chosen) < 2:
         return
     most = max(1000, 2 * BLOCK // len(chosen))
@@ -202,7 +237,9 @@ class PairSums:
         spread = np.maximum(square - mean * mean, 0)
         scale = np.sqrt(spread * spread.T)
         scale[self.count < min(10, self.rows)] = 0  # two rows in common always correlate
-        r = np.where(scale > 1e-9, (self.product / count - mean * mean.T) / np.maximum(scale, 1e-9), 0)
+        r = np.where(
+            scale > 1e-9, (self.product / count - mean * mean.T) / np.maximum(scale, 1e-9), 0
+        )
         return np.clip(r, -1, 1)
 
 

@@ -13,7 +13,11 @@ from pegasos.program.tables.source import Source
 
 #: A record longer than this is no record: a quote that is never closed, or no text at all.
 LONGEST = 64 * 2**20
-_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,9 @@ class Chunk:
 
 def _utf8(source: Source, encoding: str | None, amount: int, most: int | None) -> Iterator[bytes]:
     """The file as UTF-8, about `amount` bytes at a time; `most` bounds what a packed file may unpack to."""
-    encoding = encoding or next((name for mark, name in _MARKS.items() if source.head.startswith(mark)), None)
+    encoding = encoding or next(
+        (name for mark, name in _MARKS.items() if source.head.startswith(mark)), None
+    )
     pieces = source.pieces(amount, most)
     if encoding is None:  # taken for UTF-8, which is only checked
         yield from pieces
@@ -35,7 +41,9 @@ def _utf8(source: Source, encoding: str | None, amount: int, most: int | None) -
         "".encode(encoding)  # refuses names that are unknown, and codecs that are not for text
         decoder = codecs.getincrementaldecoder(encoding)()
     except (LookupError, ValueError) as error:
-        raise BadData(f"{source.name}: there is no encoding called {shown(encoding)}; try utf-8, cp1252 or utf-16.") from error
+        raise BadData(
+            f"{source.name}: there is no encoding called {shown(encoding)}; try utf-8, cp1252 or utf-16."
+        ) from error
     line = 1
     for piece in itertools.chain(pieces, [b""]):
         try:
@@ -43,18 +51,24 @@ def _utf8(source: Source, encoding: str | None, amount: int, most: int | None) -
         except ValueError as error:
             start = error.start if isinstance(error, UnicodeDecodeError) else 0
             where = line + piece[:start].count(b"\n")
-            raise BadData(f"{source.name}, about line {where}: not {encoding}; give the right one as --encoding.") from error
+            raise BadData(
+                f"{source.name}, about line {where}: not {encoding}; give the right one as --encoding."
+            ) from error
         line += piece.count(b"\n")
 
 
-def chunks(source: Source, encoding: str | None, amount: int, most: int | None, quotes: bool = True) -> Iterator[Chunk]:
+def chunks(
+    source: Source, encoding: str | None, amount: int, most: int | None, quotes: bool = True
+) -> Iterator[Chunk]:
     """Pieces cut at the last line end that is outside quotes."""
     longest = LONGEST if most is None else min(LONGEST, max(2**20, most))
     rest: list[bytes] = []  # begun records, joined only when their end has come
     held, odd, line, returns = 0, False, 1, None
     for piece in _utf8(source, encoding, amount, most):
         if returns is None:
-            returns = b"\n" not in piece and b"\r" in piece[:-1]  # lines end as on very old machines
+            returns = (
+                b"\n" not in piece and b"\r" in piece[:-1]
+            )  # lines end as on very old machines
         if returns:
             piece = piece.replace(b"\r", b"\n")
         cut, odd = _cut(piece, odd, quotes)
@@ -68,7 +82,9 @@ def chunks(source: Source, encoding: str | None, amount: int, most: int | None, 
             held += len(piece)
         if held > longest:
             quote = " A quote may have been opened and never closed." if quotes and odd else ""
-            raise BadData(f"{source.name}, line {line}: the record is longer than {size(longest)}.{quote}")
+            raise BadData(
+                f"{source.name}, line {line}: the record is longer than {size(longest)}.{quote}"
+            )
     if held:
         yield _checked(source, Chunk(b"".join(rest), line))
 
@@ -94,8 +110,12 @@ def _checked(source: Source, chunk: Chunk) -> Chunk:
         chunk.data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = chunk.line + chunk.data.count(b"\n", 0, error.start)
-        raise BadData(f"{source.name}, line {line}: the text is not UTF-8; try --encoding cp1252.") from error
+        raise BadData(
+            f"{source.name}, line {line}: the text is not UTF-8; try --encoding cp1252."
+        ) from error
     if (zero := chunk.data.find(b"\0")) >= 0:
         line = chunk.line + chunk.data.count(b"\n", 0, zero)
-        raise BadData(f"{source.name}, line {line}: a zero byte, which no text has. Is it UTF-16? Then use --encoding utf-16.")
+        raise BadData(
+            f"{source.name}, line {line}: a zero byte, which no text has. Is it UTF-16? Then use --encoding utf-16."
+        )
     return chunk

@@ -36,7 +36,9 @@ def _safe(text: object) -> str:
 
 
 def _styled(text: str, code: str, stream: Any) -> str:
-    return f"\x1b[{code}m{text}\x1b[0m" if stream.isatty() and "NO_COLOR" not in os.environ else text
+    return (
+        f"\x1b[{code}m{text}\x1b[0m" if stream.isatty() and "NO_COLOR" not in os.environ else text
+    )
 
 
 def show(*lines: object) -> None:
@@ -56,7 +58,9 @@ def show_json(value: Any) -> None:
 def as_json(value: Any, indent: int | None = None) -> str:
     """JSON with every control character escaped, also those above ASCII, some of which a terminal would obey."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
-    return "".join(char if char == "\n" or char.isprintable() else json.dumps(char)[1:-1] for char in text)
+    return "".join(
+        char if char == "\n" or char.isprintable() else json.dumps(char)[1:-1] for char in text
+    )
 
 
 def say(text: object) -> None:
@@ -76,14 +80,18 @@ def _tell(text: str, end: str = "\n") -> None:
         print(text, end=end, file=sys.stderr, flush=True)
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1, width: int = 60) -> None:
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1, width: int = 60
+) -> None:
     """Columns of text, the first `left` of them aligned to the left, the others to the right; texts are cut at `width`."""
     head = [plain(cell, width) for cell in head]
     cells = [[plain(cell, width) for cell in row] for row in rows]
     widths = [max(len(line[place]) for line in [head, *cells]) for place in range(len(head))]
     for number, line in enumerate([head, *cells]):
         pairs = enumerate(zip(line, widths, strict=True))
-        text = "  ".join(cell.ljust(wide) if place < left else cell.rjust(wide) for place, (cell, wide) in pairs).rstrip()
+        text = "  ".join(
+            cell.ljust(wide) if place < left else cell.rjust(wide) for place, (cell, wide) in pairs
+        ).rstrip()
         print(_styled(text, "1", sys.stdout) if number == 0 else text)
 
 
@@ -154,7 +162,9 @@ def working(what: str, counted: str = "", total: int = 0) -> Iterator[Progress]:
         while not done.wait(0.5):
             seconds = time.monotonic() - begin
             passes = counted.removesuffix("es") if len(heard) == 1 else counted
-            count = f", {len(heard)} {passes}" if counted and heard else progress.line(counted, seconds)
+            count = (
+                f", {len(heard)} {passes}" if counted and heard else progress.line(counted, seconds)
+            )
             line = _line(_safe(what), f" {seconds:.0f} s{count}{gap_line(heard)}")
             _tell(f"\r\x1b[K{line}", end="")
 

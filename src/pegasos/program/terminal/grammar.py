@@ -33,7 +33,9 @@ def parse_numbers(text: str, option: str) -> list[float]:
     if len(parts) == 3:
         low, high, count = (_number(part, text, option) for part in parts)
         if count != int(count) or not 1 <= count <= _MOST:
-            raise _misuse(text, option, f"the count {parts[2]!r} must be a whole number from 1 to {_MOST}")
+            raise _misuse(
+                text, option, f"the count {parts[2]!r} must be a whole number from 1 to {_MOST}"
+            )
         return spread(low, high, int(count), text, option)
     if len(parts) == 1:
         return [_number(part, text, option) for part in text.split(",")]
@@ -73,11 +75,17 @@ def spread(low: float, high: float, count: int, text: str, option: str) -> list[
 def parse_kernels(texts: Sequence[str]) -> list[Kernel | None]:
     """Kernels of all --kernel options; None stands for the linear predictor itself.
 
-    >>> parse_kernels(["linear", "gaussian:2,0.5s", "polynomial:2,3:coef0=0"])  # doctest: +NORMALIZE_WHITESPACE
+    >>> parse_kernels(
+    ...     ["linear", "gaussian:2,0.5s", "polynomial:2,3:coef0=0"]
+    ... )  # doctest: +NORMALIZE_WHITESPACE
     [None, Gaussian(variance=2.0), Gaussian(variance='0.5 scale'), Polynomial(degree=2, coef0=0.0),
      Polynomial(degree=3, coef0=0.0)]
     """
-    return list(dict.fromkeys(kernel for text in texts for each in _listed(text) for kernel in _parse_kernel(each)))
+    return list(
+        dict.fromkeys(
+            kernel for text in texts for each in _listed(text) for kernel in _parse_kernel(each)
+        )
+    )
 
 
 def _listed(text: str) -> list[str]:
@@ -100,13 +108,18 @@ def _parse_kernel(text: str) -> list[Kernel | None]:
 
     name, *parts = text.split(":")
     if name.lower() == "rbf" and parts and "=" not in parts[0]:
-        as_gamma, as_variance = (":".join([each, *parts[1:]]) for each in (f"gaussian:gamma={parts[0]}", f"gaussian:{parts[0]}"))
+        as_gamma, as_variance = (
+            ":".join([each, *parts[1:]])
+            for each in (f"gaussian:gamma={parts[0]}", f"gaussian:{parts[0]}")
+        )
         both = f"{as_gamma} for exp(-γ|x-z|²), as in scikit-learn, or {as_variance} for a variance, exp(-|x-z|²/(2v))"
         raise _misuse(text, "--kernel", f"say which number that is: {both}")
     name = ALIASES.get(name.lower(), name.lower())
     if name not in KERNELS:
         hint = near(name, KERNELS)
-        raise UsageError(f"{text!r} in --kernel: there is no kernel {name!r}; there are {', '.join(KERNELS)}.{hint}")
+        raise UsageError(
+            f"{text!r} in --kernel: there is no kernel {name!r}; there are {', '.join(KERNELS)}.{hint}"
+        )
     kind = KERNELS[name]
     values, given = _sorted_out(parts, kind, text)
     if (values and kind.main is None) or (parts and kind is Linear):
@@ -115,15 +128,24 @@ def _parse_kernel(text: str) -> list[Kernel | None]:
         return [None]
     others = [each.name for each in dataclasses.fields(kind) if each.name != kind.main]
     fixed = {each: _number(given.pop(each), text, "--kernel") for each in others if each in given}
-    made = [kind()] if not values else [kind(**{str(kind.main): value}) for value in _main_values(kind, values, text)]
+    made = (
+        [kind()]
+        if not values
+        else [kind(**{str(kind.main): value}) for value in _main_values(kind, values, text)]
+    )
     for alternative, make in kind.alternatives.items():
         if alternative in given:
             if values:
                 raise _misuse(text, "--kernel", f"give {kind.main}s or {alternative}=..., not both")
-            made = [make(_positive(number, text)) for number in parse_numbers(given.pop(alternative), "--kernel")]
+            made = [
+                make(_positive(number, text))
+                for number in parse_numbers(given.pop(alternative), "--kernel")
+            ]
     for unknown in given:
         known = ", ".join((*others, *kind.alternatives))
-        raise _misuse(text, "--kernel", f"unknown {unknown!r}" + (f"; known is {known}" if known else ""))
+        raise _misuse(
+            text, "--kernel", f"unknown {unknown!r}" + (f"; known is {known}" if known else "")
+        )
     return [kernel.set_params(**fixed) for kernel in made]
 
 
@@ -150,10 +172,16 @@ def _main_values(kind: type[Kernel], values: str, text: str) -> Sequence[float |
     from pegasos.engine.kernel import DistanceKernel
 
     if kind.main not in kind.counts:
-        return _widths(values, text) if issubclass(kind, DistanceKernel) else parse_numbers(values, "--kernel")
+        return (
+            _widths(values, text)
+            if issubclass(kind, DistanceKernel)
+            else parse_numbers(values, "--kernel")
+        )
     counts = parse_counts(values, "--kernel")
     if max(counts) > _HIGHEST_COUNT:
-        raise _misuse(text, "--kernel", f"the {kind.main} {max(counts):g} is above {_HIGHEST_COUNT}")
+        raise _misuse(
+            text, "--kernel", f"the {kind.main} {max(counts):g} is above {_HIGHEST_COUNT}"
+        )
     return counts
 
 
@@ -163,9 +191,13 @@ def _widths(values: str, text: str) -> list[float | str]:
         return [part if part == "scale" else _width(part, text) for part in values.split(",")]
     multiples = [part.endswith("s") for part in values.split(":")]
     if len(multiples) == 3 and any(multiples) and multiples != [True, True, False]:
-        raise _misuse(text, "--kernel", "both ends are multiples of the scale, such as 0.1s:10s:7, or none is")
+        raise _misuse(
+            text, "--kernel", "both ends are multiples of the scale, such as 0.1s:10s:7, or none is"
+        )
     numbers = parse_numbers(values.replace("s:", ":"), "--kernel")
-    return [f"{number:g} scale" if any(multiples) else _positive(number, text) for number in numbers]
+    return [
+        f"{number:g} scale" if any(multiples) else _positive(number, text) for number in numbers
+    ]
 
 
 def _width(part: str, text: str) -> float | str:

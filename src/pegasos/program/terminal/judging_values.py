@@ -18,7 +18,11 @@ from pegasos.program.terminal.options import JudgingOptions
 from pegasos.search.decisions import AIMS, WISHES, Aim
 
 #: Scorers of scikit-learn which are metrics of ours under another name: those have a baseline, and are told for test rows, too.
-_OURS = {kind.in_scikit_learn.removeprefix("1 - ").removeprefix("-"): name for name, kind in METRICS.items() if name != "cost"}
+_OURS = {
+    kind.in_scikit_learn.removeprefix("1 - ").removeprefix("-"): name
+    for name, kind in METRICS.items()
+    if name != "cost"
+}
 
 
 def check(judging: JudgingOptions, threshold: str | None = None) -> str:
@@ -30,25 +34,38 @@ def check(judging: JudgingOptions, threshold: str | None = None) -> str:
     if judging.costs is not None and name != "cost":
         raise UsageError(f"--cost is for the metric cost, not for {name}.")
     if name == "cost" and judging.costs is None:
-        raise UsageError("--metric cost needs --cost 'true>answered:cost,...' or a CSV file of costs.")
+        raise UsageError(
+            "--metric cost needs --cost 'true>answered:cost,...' or a CSV file of costs."
+        )
     if name in METRICS:
         if judging.positive is not None and not METRICS[name].one_class and threshold is None:
             looking = ", ".join(each for each, kind in METRICS.items() if kind.one_class)
-            raise UsageError(f"--positive is for metrics that look at one class, {looking}; {name} looks at all of them.")
+            raise UsageError(
+                f"--positive is for metrics that look at one class, {looking}; {name} looks at all of them."
+            )
         return name
     from sklearn.metrics import get_scorer_names
 
     if name not in get_scorer_names():
         hint = near(name, [*METRICS, *get_scorer_names()])
-        raise UsageError(f"--metric {name!r} is neither one of {', '.join(METRICS)} nor a scorer of scikit-learn.{hint}")
+        raise UsageError(
+            f"--metric {name!r} is neither one of {', '.join(METRICS)} nor a scorer of scikit-learn.{hint}"
+        )
     if judging.positive is not None:
-        raise UsageError(f"--positive has no meaning for scikit-learn's {name}: take f1, roc-auc or average-precision.")
+        raise UsageError(
+            f"--positive has no meaning for scikit-learn's {name}: take f1, roc-auc or average-precision."
+        )
     return name
 
 
-def make_metric(judging: JudgingOptions, classes: Any, threshold: str | None = None) -> Metric | None:
+def make_metric(
+    judging: JudgingOptions, classes: Any, threshold: str | None = None
+) -> Metric | None:
     """The metric for a table with these classes; None for a scorer of scikit-learn."""
-    name, known = check(judging, threshold), dict(zip(label_texts(classes).tolist(), np.asarray(classes).tolist(), strict=True))
+    name, known = (
+        check(judging, threshold),
+        dict(zip(label_texts(classes).tolist(), np.asarray(classes).tolist(), strict=True)),
+    )
     if name not in METRICS:
         return None
 
@@ -56,11 +73,15 @@ def make_metric(judging: JudgingOptions, classes: Any, threshold: str | None = N
         found = label_text(text)
         if found not in known:
             there = ", ".join(itertools.islice(known, 10)) + (" ..." if len(known) > 10 else "")
-            raise UsageError(f"{option}: there is no class {text!r}; there are {there}.{near(found, list(known))}")
+            raise UsageError(
+                f"{option}: there is no class {text!r}; there are {there}.{near(found, list(known))}"
+            )
         return known[found]
 
     listed = [] if judging.costs is None else parse_costs(judging.costs)
-    costs = tuple((label(true, "--cost"), label(answered, "--cost"), cost) for true, answered, cost in listed)
+    costs = tuple(
+        (label(true, "--cost"), label(answered, "--cost"), cost) for true, answered, cost in listed
+    )
     positive = None if judging.positive is None else label(judging.positive, "--positive")
     return Metric(name, positive if METRICS[name].one_class else None, costs)
 
@@ -109,14 +130,18 @@ def parse_costs(text: str) -> list[tuple[str, str, float]]:
         parts = lines[1:] if lines and lines[0][:1] == ["true"] else lines
     else:
         pairs = [part.rpartition(":") for part in text.split(",")]
-        parts = [[*(each.strip() for each in pair.partition(">")[::2]), cost] for pair, _, cost in pairs]
+        parts = [
+            [*(each.strip() for each in pair.partition(">")[::2]), cost] for pair, _, cost in pairs
+        ]
     found = []
     for part in parts:
         if len(part) != 3 or not all(part):
             raise UsageError(f"{','.join(part)!r} in --cost: {form}.")
         found.append((part[0], part[1], parse_numbers(part[2], "--cost")[0]))
         if found[-1][2] < 0 or part[0] == part[1]:
-            raise UsageError(f"{','.join(part)!r} in --cost: costs are not below 0, and right answers cost nothing.")
+            raise UsageError(
+                f"{','.join(part)!r} in --cost: costs are not below 0, and right answers cost nothing."
+            )
     if not found:
         raise UsageError(f"--cost {text!r} lists no costs; {form}.")
     return found

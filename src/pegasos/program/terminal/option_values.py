@@ -40,8 +40,14 @@ def grids(learning: LearningOptions, rows: int, classes: Any = None) -> dict[str
         "tol": lambda gap: [_positive(gap, "--tol")],
     }
     if learning.sampling not in (None, *_SAMPLINGS):
-        raise UsageError(f"--sampling must be {' or '.join(_SAMPLINGS)}, got {learning.sampling!r}.")
-    given = {name: value for name, value in vars(learning).items() if value is not None and value is not False and value != []}
+        raise UsageError(
+            f"--sampling must be {' or '.join(_SAMPLINGS)}, got {learning.sampling!r}."
+        )
+    given = {
+        name: value
+        for name, value in vars(learning).items()
+        if value is not None and value is not False and value != []
+    }
     found = {name: parse(given[name]) for name, parse in parsers.items() if name in given}
     if learning.cost is not None:
         costs = [_positive(value, "--C") for value in parse_numbers(learning.cost, "--C")]
@@ -49,7 +55,9 @@ def grids(learning: LearningOptions, rows: int, classes: Any = None) -> dict[str
     return found
 
 
-def check(models: Sequence[str], learning: LearningOptions, memory: str | None) -> dict[str, list[Any]]:
+def check(
+    models: Sequence[str], learning: LearningOptions, memory: str | None
+) -> dict[str, list[Any]]:
     """Find mistakes of the call before any data are read; answers what was given, C as if there were one row."""
     given = grids(learning, rows=1)
     for model in models:
@@ -60,7 +68,9 @@ def check(models: Sequence[str], learning: LearningOptions, memory: str | None) 
     expand = parse_expand(learning.expand)
     landmarks = parse_landmarks(learning.landmarks)
     if landmarks != [None] and None in given.get("kernel", []):
-        raise UsageError("--landmarks is for a kernel, such as --kernel gaussian: a linear predictor needs none.")
+        raise UsageError(
+            "--landmarks is for a kernel, such as --kernel gaussian: a linear predictor needs none."
+        )
     if learning.scale not in ("auto", "none", "normalize", "standardize"):
         raise UsageError(f"--scale must be none, normalize or standardize, got {learning.scale!r}.")
     if learning.drop_outliers is not None:
@@ -73,7 +83,9 @@ def single(values: dict[str, list[Any]]) -> dict[str, Any]:
     """For train: exactly one value of each."""
     for name, each in values.items():
         if len(each) > 1:
-            raise UsageError(f"{option_flag(name)} has {len(each)} values, and train takes one: `pegasos tune` compares several.")
+            raise UsageError(
+                f"{option_flag(name)} has {len(each)} values, and train takes one: `pegasos tune` compares several."
+            )
     return {name: each[0] for name, each in values.items()}
 
 
@@ -84,10 +96,14 @@ def refuse_unknown(models: Sequence[str], values: dict[str, Any]) -> list[str]:
         without = [model for model in models if name not in MODELS[model][0].options]
         if without and len(without) == len(models):
             having = ", ".join(each for each in MODELS if name in MODELS[each][0].options)
-            raise UsageError(f"{option_flag(name)} means nothing to {', '.join(without)}; it is for {having} (choose with -m).")
+            raise UsageError(
+                f"{option_flag(name)} means nothing to {', '.join(without)}; it is for {having} (choose with -m)."
+            )
         if without:
             having = ", ".join(model for model in models if model not in without)
-            notes.append(f"{option_flag(name)} is for {having}; it means nothing to {', '.join(without)}.")
+            notes.append(
+                f"{option_flag(name)} is for {having}; it means nothing to {', '.join(without)}."
+            )
     return notes
 
 
@@ -95,12 +111,18 @@ def check_memory(memory: str | None) -> None:
     try:
         parse_bytes(1 if memory is None else memory)
     except ValueError:
-        raise UsageError(f"--memory must be a size such as 2GB or 512MiB, got {memory!r}.") from None
+        raise UsageError(
+            f"--memory must be a size such as 2GB or 512MiB, got {memory!r}."
+        ) from None
 
 
 def parse_expand(text: str | None) -> list[int | None]:
     """Degrees of expansion; None where there is none."""
-    return [None] if text is None else [degree if degree > 1 else None for degree in parse_counts(text, "--expand")]
+    return (
+        [None]
+        if text is None
+        else [degree if degree > 1 else None for degree in parse_counts(text, "--expand")]
+    )
 
 
 def parse_landmarks(text: str | None) -> list[int | None]:
@@ -118,8 +140,12 @@ def parse_class_weight(text: str, classes: Any) -> Any:
         name, separator, value = part.rpartition("=")
         if not separator or name not in known:
             there = ", ".join(itertools.islice(known, 10)) + (" ..." if len(known) > 10 else "")
-            raise UsageError(f"{part!r} in --class-weight: write balanced, or CLASS=WEIGHT,... with classes {there}.")
-        weights[known[name]] = _positive(parse_numbers(value, "--class-weight")[0], "--class-weight")
+            raise UsageError(
+                f"{part!r} in --class-weight: write balanced, or CLASS=WEIGHT,... with classes {there}."
+            )
+        weights[known[name]] = _positive(
+            parse_numbers(value, "--class-weight")[0], "--class-weight"
+        )
     return weights
 
 

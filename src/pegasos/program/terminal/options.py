@@ -24,12 +24,20 @@ def option(metavar: str | None, text: str, *names: str, **limits: Any) -> Any:
 
 Data = Annotated[
     str,
-    typer.Argument(metavar="DATA", help="A file, a folder or a quoted pattern of files, - for standard input, or a named set."),
+    typer.Argument(
+        metavar="DATA",
+        help="A file, a folder or a quoted pattern of files, - for standard input, or a named set.",
+    ),
 ]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file that train or tune wrote.")]
-Memory = Annotated[str | None, option("SIZE", "Limit such as 2GB for the model and a chunk of rows.")]
+Memory = Annotated[
+    str | None, option("SIZE", "Limit such as 2GB for the model and a chunk of rows.")
+]
 DataMemory = Annotated[
-    str | None, option("SIZE", "Limit such as 2GB for the data. Default: half of what is free. Larger: one pass.")
+    str | None,
+    option(
+        "SIZE", "Limit such as 2GB for the data. Default: half of what is free. Larger: one pass."
+    ),
 ]
 _Many = list[str]
 MODEL_NAMES = ", ".join(MODELS)
@@ -40,29 +48,46 @@ def _of(setting: str, text: str) -> str:
     return f"{text} ({', '.join(name for name, (declaration, _) in MODELS.items() if setting in declaration.options)})."
 
 
-_CERTIFIED = ", ".join(name for name, (declaration, _) in MODELS.items() if declaration.tolerance is not None)
+_CERTIFIED = ", ".join(
+    name for name, (declaration, _) in MODELS.items() if declaration.tolerance is not None
+)
 
 
 @dataclass(frozen=True)
 class ReadingOptions:
     """How a file is read."""
 
-    label: Annotated[str | None, option("NAME|POSITION", "Label column. Default: y, label, target or class, else the last.")] = (
+    label: Annotated[
+        str | None,
+        option("NAME|POSITION", "Label column. Default: y, label, target or class, else the last."),
+    ] = None
+    drop: Annotated[_Many, option("COLUMN", "Leave a column out; repeatable.")] = field(
+        default_factory=list
+    )
+    group: Annotated[
+        str | None, option("COLUMN", "Rows of one group stay together in every split.")
+    ] = None
+    weight: Annotated[str | None, option("COLUMN", "Weights of rows, >= 0.")] = None
+    text: Annotated[
+        _Many, option("COLUMN", "Read numbers, dates or IDs as categories; repeatable.")
+    ] = field(default_factory=list)
+    number: Annotated[
+        _Many, option("COLUMN", "Use what looks like an ID or a date as numbers; repeatable.")
+    ] = field(default_factory=list)
+    strict: Annotated[
+        bool, option(None, "Refuse missing numbers and text columns.", "--strict")
+    ] = False
+    encoding: Annotated[str | None, option("NAME", "Encoding of a text file. Default: UTF-8.")] = (
         None
     )
-    drop: Annotated[_Many, option("COLUMN", "Leave a column out; repeatable.")] = field(default_factory=list)
-    group: Annotated[str | None, option("COLUMN", "Rows of one group stay together in every split.")] = None
-    weight: Annotated[str | None, option("COLUMN", "Weights of rows, >= 0.")] = None
-    text: Annotated[_Many, option("COLUMN", "Read numbers, dates or IDs as categories; repeatable.")] = field(
-        default_factory=list
-    )
-    number: Annotated[_Many, option("COLUMN", "Use what looks like an ID or a date as numbers; repeatable.")] = field(
-        default_factory=list
-    )
-    strict: Annotated[bool, option(None, "Refuse missing numbers and text columns.", "--strict")] = False
-    encoding: Annotated[str | None, option("NAME", "Encoding of a text file. Default: UTF-8.")] = None
-    format: Annotated[str | None, option("NAME", "csv, parquet, svmlight, hdf5 or npz. Default: found by content.")] = None
-    fetch: Annotated[bool, option(None, "Fetch the set usps from OpenML if it is not here, and keep it.", "--fetch")] = False
+    format: Annotated[
+        str | None,
+        option("NAME", "csv, parquet, svmlight, hdf5 or npz. Default: found by content."),
+    ] = None
+    fetch: Annotated[
+        bool,
+        option(None, "Fetch the set usps from OpenML if it is not here, and keep it.", "--fetch"),
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -70,26 +95,59 @@ class LearningOptions:
     """What is learned, and how; every value may be a grid in `tune`."""
 
     kernel: Annotated[_Many, option("KERNEL", KERNEL_GRAMMAR)] = field(default_factory=list)
-    lam: Annotated[str | None, option("λ", _of("lam", "Strength of regularization; C = 1/(λ m)"), "--lam")] = None
-    cost: Annotated[str | None, option("C", "SVC's C instead: λ = 1/(C m), m training rows.", "--C")] = None
+    lam: Annotated[
+        str | None, option("λ", _of("lam", "Strength of regularization; C = 1/(λ m)"), "--lam")
+    ] = None
+    cost: Annotated[
+        str | None, option("C", "SVC's C instead: λ = 1/(C m), m training rows.", "--C")
+    ] = None
     n_iter: Annotated[str | None, option("T", _of("n_iter", "Steps"))] = None
-    epochs: Annotated[str | None, option("N", f"Passes over the rows; at most so many with {_CERTIFIED}.")] = None
+    epochs: Annotated[
+        str | None, option("N", f"Passes over the rows; at most so many with {_CERTIFIED}.")
+    ] = None
     average: Annotated[
-        str | None, option("no|yes|SHARE", _of("average", "Last vector, mean of all, or of the last share of steps"))
+        str | None,
+        option(
+            "no|yes|SHARE",
+            _of("average", "Last vector, mean of all, or of the last share of steps"),
+        ),
     ] = None
-    batch_size: Annotated[int | None, option("K", _of("batch_size", "Examples per step"), min=1)] = None
-    sampling: Annotated[str | None, option("NAME", _of("sampling", "permutation, fixed-permutation or uniform"))] = None
-    projection: Annotated[bool, option(None, _of("projection", "Keep |w| <= 1/sqrt(λ) after each step"), "--projection")] = False
-    tol: Annotated[float | None, option("GAP", _of("tol", "Relative duality gap at which learning stops"))] = None
-    class_weight: Annotated[str | None, option("none|balanced|A=1,B=5", "Weights of classes; tune compares none,balanced.")] = (
-        None
-    )
-    expand: Annotated[str | None, option("N", "Polynomial expansion of the features, all terms up to degree N.")] = None
+    batch_size: Annotated[
+        int | None, option("K", _of("batch_size", "Examples per step"), min=1)
+    ] = None
+    sampling: Annotated[
+        str | None, option("NAME", _of("sampling", "permutation, fixed-permutation or uniform"))
+    ] = None
+    projection: Annotated[
+        bool,
+        option(None, _of("projection", "Keep |w| <= 1/sqrt(λ) after each step"), "--projection"),
+    ] = False
+    tol: Annotated[
+        float | None, option("GAP", _of("tol", "Relative duality gap at which learning stops"))
+    ] = None
+    class_weight: Annotated[
+        str | None,
+        option("none|balanced|A=1,B=5", "Weights of classes; tune compares none,balanced."),
+    ] = None
+    expand: Annotated[
+        str | None, option("N", "Polynomial expansion of the features, all terms up to degree N.")
+    ] = None
     landmarks: Annotated[
-        str | None, option("N", "Nyström features of the kernel from N rows, then a linear predictor: kernels on very many rows.")
+        str | None,
+        option(
+            "N",
+            "Nyström features of the kernel from N rows, then a linear predictor: kernels on very many rows.",
+        ),
     ] = None
-    scale: Annotated[str, option("none|normalize|standardize", "Default: standardize; none for images and sparse rows.")] = "auto"
-    drop_outliers: Annotated[float | None, option("Z", "Learn without training rows that have a feature with |z| >= Z.")] = None
+    scale: Annotated[
+        str,
+        option(
+            "none|normalize|standardize", "Default: standardize; none for images and sparse rows."
+        ),
+    ] = "auto"
+    drop_outliers: Annotated[
+        float | None, option("Z", "Learn without training rows that have a feature with |z| >= Z.")
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -98,12 +156,20 @@ class RunningOptions:
 
     test_size: Annotated[
         float | None,
-        option("SHARE", "Share of rows set aside. Default: the file's own test group, else 0.2; 0: none.", min=0, max=0.99),
+        option(
+            "SHARE",
+            "Share of rows set aside. Default: the file's own test group, else 0.2; 0: none.",
+            min=0,
+            max=0.99,
+        ),
     ] = None
     seed: Annotated[int, option("N", "Seed of splits and draws.", min=0, max=2**32 - 1)] = 0
     memory: Annotated[
         str | None,
-        option("SIZE", "Limit such as 2GB for data and engine. Default: half of what is free. Larger: passes (see above)."),
+        option(
+            "SIZE",
+            "Limit such as 2GB for data and engine. Default: half of what is free. Larger: passes (see above).",
+        ),
     ] = None
 
 
@@ -112,9 +178,15 @@ class ClusterOptions:
     """Where the work is done, if not in this process."""
 
     cluster: Annotated[
-        str | None, option("ADDRESS", "A running Dask scheduler, such as tcp://host:8786, whose workers do the work.")
+        str | None,
+        option(
+            "ADDRESS",
+            "A running Dask scheduler, such as tcp://host:8786, whose workers do the work.",
+        ),
     ] = None
-    workers: Annotated[int | None, option("N", "Do the work in N processes of this machine (Dask).", min=1)] = None
+    workers: Annotated[
+        int | None, option("N", "Do the work in N processes of this machine (Dask).", min=1)
+    ] = None
 
     @property
     def asked(self) -> bool:
@@ -131,14 +203,27 @@ class JudgingOptions:
 
     metric: Annotated[
         str | None,
-        option("NAME", f"{', '.join(METRICS)}, or a scorer of scikit-learn. Default: error.", "--metric", "--scoring"),
+        option(
+            "NAME",
+            f"{', '.join(METRICS)}, or a scorer of scikit-learn. Default: error.",
+            "--metric",
+            "--scoring",
+        ),
     ] = None
     positive: Annotated[
-        str | None, option("LABEL", "The class that f1, roc-auc and average-precision look at. Default: the rarer one.")
+        str | None,
+        option(
+            "LABEL",
+            "The class that f1, roc-auc and average-precision look at. Default: the rarer one.",
+        ),
     ] = None
     costs: Annotated[
         str | None,
-        option("COSTS", "For the metric cost: 'fraud>ok:20,ok>fraud:1' (true>answered:cost), or a CSV file of these.", "--cost"),
+        option(
+            "COSTS",
+            "For the metric cost: 'fraud>ok:20,ok>fraud:1' (true>answered:cost), or a CSV file of these.",
+            "--cost",
+        ),
     ] = None
 
 
@@ -147,7 +232,9 @@ class OutputOptions:
     """How results are shown."""
 
     as_json: Annotated[bool, option(None, "Result as JSON on stdout.", "--json")] = False
-    quiet: Annotated[bool, option(None, "No messages, only results and errors.", "--quiet", "-q")] = False
+    quiet: Annotated[
+        bool, option(None, "No messages, only results and errors.", "--quiet", "-q")
+    ] = False
     debug: Annotated[bool, option(None, "Show the traceback of an error.", "--debug")] = False
 
     def begin(self) -> None:
@@ -155,7 +242,14 @@ class OutputOptions:
         console.state.debug |= self.debug
 
 
-GROUPS = (ReadingOptions, LearningOptions, RunningOptions, ClusterOptions, JudgingOptions, OutputOptions)
+GROUPS = (
+    ReadingOptions,
+    LearningOptions,
+    RunningOptions,
+    ClusterOptions,
+    JudgingOptions,
+    OutputOptions,
+)
 
 
 def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -165,19 +259,26 @@ def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
     parameters, annotations = [], {}
     for name, parameter in inspect.signature(command).parameters.items():
         if name not in groups:
-            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name]))
+            parameters.append(
+                parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
+            )
             annotations[name] = hints[name]
             continue
         kinds = get_type_hints(groups[name], include_extras=True)
         for each in dataclasses.fields(groups[name]):
             default = each.default if each.default is not dataclasses.MISSING else []
             kind = annotations[each.name] = kinds[each.name]
-            parameters.append(inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+            parameters.append(
+                inspect.Parameter(
+                    each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
+                )
+            )
 
     @functools.wraps(command)
     def run(**values: Any) -> Any:
         given = {
-            name: kind(**{each.name: values.pop(each.name) for each in dataclasses.fields(kind)}) for name, kind in groups.items()
+            name: kind(**{each.name: values.pop(each.name) for each in dataclasses.fields(kind)})
+            for name, kind in groups.items()
         }
         for group in given.values():
             if isinstance(group, OutputOptions):

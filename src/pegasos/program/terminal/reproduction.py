@@ -21,14 +21,19 @@ def option_flag(setting: str) -> str:
     return f"--{setting.replace('_', '-')}"
 
 
-def command_line(setting: Setting, source: str | None, seed: int | None, options: Sequence[str] = ()) -> str | None:
+def command_line(
+    setting: Setting, source: str | None, seed: int | None, options: Sequence[str] = ()
+) -> str | None:
     """The command that trains this setting; None where options cannot say it.
 
     >>> from pegasos.kernels import Gaussian
     >>> command_line(Setting("pegasos", Gaussian("0.5 scale"), 1e-4), "my.csv", 0)
     'pegasos train my.csv -m pegasos --kernel gaussian:0.5s --lam 0.0001 --scale none --seed 0'
     """
-    kernel, names = effective_kernel(setting), {each: name for name, each in setting.declaration.options.items()}
+    kernel, names = (
+        effective_kernel(setting),
+        {each: name for name, each in setting.declaration.options.items()},
+    )
     prepared = _preparation(setting)
     values = {**({} if setting.lam is None else {"lam": setting.lam}), **dict(setting.options)}
     # The limit that a learner with a certificate has anyway need not be asked for.
@@ -39,8 +44,14 @@ def command_line(setting: Setting, source: str | None, seed: int | None, options
     parts = ["pegasos", "train", source or "DATA", "-m", setting.model]
     parts += [] if kernel == "linear" else ["--kernel", kernel]
     for name, value in values.items():
-        parts += [option_flag(names[name])] if value is True and name != "average" else [option_flag(names[name]), _value(value)]
-    return shlex.join([*parts, *prepared, *options, *([] if seed is None else ["--seed", str(seed)])])
+        parts += (
+            [option_flag(names[name])]
+            if value is True and name != "average"
+            else [option_flag(names[name]), _value(value)]
+        )
+    return shlex.join(
+        [*parts, *prepared, *options, *([] if seed is None else ["--seed", str(seed)])]
+    )
 
 
 def next_commands(model: str, source: str | None, again: str | None = None) -> list[str]:
@@ -55,7 +66,12 @@ def next_commands(model: str, source: str | None, again: str | None = None) -> l
     data = shlex.quote("DATA" if source in (None, "-") else str(source))
     file = shlex.quote(model)
     first = [] if again is None else [f"{again} --metric balanced-error"]
-    return [*first, f"pegasos show {file}", f"pegasos run {file} {data}", f"pegasos predict {file} NEW.csv -o labels.csv"]
+    return [
+        *first,
+        f"pegasos show {file}",
+        f"pegasos run {file} {data}",
+        f"pegasos predict {file} NEW.csv -o labels.csv",
+    ]
 
 
 def kernel_option(kernel: Any) -> str | None:
@@ -75,7 +91,12 @@ def kernel_option(kernel: Any) -> str | None:
         relative = isinstance(kernel, DistanceKernel) and kernel.factor is not None
         texts.append(f"{kernel.factor:.12g}s" if relative else _value(params.pop(kernel.main)))  # type: ignore[attr-defined]
         params.pop(kernel.main, None)
-    return ":".join([*texts, *(f"{name}={_value(value)}" for name, value in params.items() if value != fresh[name])])
+    return ":".join(
+        [
+            *texts,
+            *(f"{name}={_value(value)}" for name, value in params.items() if value != fresh[name]),
+        ]
+    )
 
 
 def _value(value: Any) -> str:
@@ -94,11 +115,17 @@ def _preparation(setting: Setting) -> list[str] | None:
             scale = _SCALERS[part.name]
         elif part.name == "PolynomialFeatures" and part.get("include_bias", True) is False:
             rest += ["--expand", str(part.get("degree", 2))]
-        elif part.name == "Nystroem" and {name for name, _ in part.params} <= {"kernel", "landmarks", "random_state"}:
+        elif part.name == "Nystroem" and {name for name, _ in part.params} <= {
+            "kernel",
+            "landmarks",
+            "random_state",
+        }:
             rest += ["--landmarks", str(_of_nystroem(part, "landmarks"))]
         elif part.name == "DropOutliers":
             rest += ["--drop-outliers", _value(part.get("threshold", 3.0))]
-        elif part.name != "ColumnTransformer":  # the program adds it by itself where a table needs it
+        elif (
+            part.name != "ColumnTransformer"
+        ):  # the program adds it by itself where a table needs it
             return None
     return ["--scale", scale, *rest]
 
@@ -118,18 +145,31 @@ def _of_nystroem(part: Part, name: str) -> Any:
 def effective_kernel(setting: Setting) -> str | None:
     """The kernel that is learned with as the option --kernel says it: the learner's, or that of the features it gets."""
     part = landmarks_of(setting)
-    return kernel_option(setting.kernel if part is None else as_kernel(_of_nystroem(part, "kernel")))
+    return kernel_option(
+        setting.kernel if part is None else as_kernel(_of_nystroem(part, "kernel"))
+    )
 
 
 def kernel_words(setting: Setting) -> str | None:
     """The same for people, with the number of landmarks."""
     part, kernel = landmarks_of(setting), effective_kernel(setting)
-    return kernel if part is None or kernel is None else f"{kernel}, {_of_nystroem(part, 'landmarks')} landmarks"
+    return (
+        kernel
+        if part is None or kernel is None
+        else f"{kernel}, {_of_nystroem(part, 'landmarks')} landmarks"
+    )
 
 
 def expansion_degree(setting: Setting) -> int | None:
     """The degree up to which features are multiplied; None where they are taken as they are."""
-    return next((part.get("degree", 2) for _, part in setting.preparation if part.name == "PolynomialFeatures"), None)
+    return next(
+        (
+            part.get("degree", 2)
+            for _, part in setting.preparation
+            if part.name == "PolynomialFeatures"
+        ),
+        None,
+    )
 
 
 def python_lines(setting: Setting, seed: int | None = None) -> str:
@@ -147,16 +187,28 @@ def python_lines(setting: Setting, seed: int | None = None) -> str:
     params |= {} if setting.stop is None else {setting.stop.parameter: setting.stop.count}
     params |= {**dict(setting.options), **({} if seed is None else {"random_state": seed})}
     inner, steps = _call(declaration.learner, list(params.items())), list[str]()
-    homes = {("pegasos", declaration.learner), *_homes(tuple(params.values())), *_homes(setting.preparation)}
+    homes = {
+        ("pegasos", declaration.learner),
+        *_homes(tuple(params.values())),
+        *_homes(setting.preparation),
+    }
     for name, part in reversed(setting.preparation):
         if part.name == "DropOutliers":
-            inner, steps = _call("DropOutliers", [("estimator", _Text(_pipeline(steps, inner))), *part.params]), []
+            inner, steps = (
+                _call(
+                    "DropOutliers", [("estimator", _Text(_pipeline(steps, inner))), *part.params]
+                ),
+                [],
+            )
         else:
             steps.insert(0, f"({name!r}, {_code(part)})")
     if any(part.name != "DropOutliers" for _, part in setting.preparation):
         homes.add(("sklearn.pipeline", "Pipeline"))
     modules = sorted({home for home, _ in homes})
-    lines = [f"from {home} import {', '.join(sorted(name for at, name in homes if at == home))}" for home in modules]
+    lines = [
+        f"from {home} import {', '.join(sorted(name for at, name in homes if at == home))}"
+        for home in modules
+    ]
     return "\n".join([*lines, "", f"model = {_pipeline(steps, inner)}", "model.fit(X, y)"])
 
 
@@ -175,9 +227,18 @@ def python_script(setting: Setting, name: str, seed: int, test_share: float) -> 
     print(1 - model.score(X_test, y_test))
     """
     imports, _, model = python_lines(setting, seed).partition("\n\n")
-    imports += "\nfrom pegasos import load_set\nfrom sklearn.model_selection import train_test_split"
+    imports += (
+        "\nfrom pegasos import load_set\nfrom sklearn.model_selection import train_test_split"
+    )
     split = f"X, X_test, y, y_test = train_test_split(X, y, test_size={test_share:.2g}, stratify=y, random_state={seed})"
-    lines = [imports, "", f"X, y = load_set({name!r}, return_X_y=True)", split, model, "print(1 - model.score(X_test, y_test))"]
+    lines = [
+        imports,
+        "",
+        f"X, y = load_set({name!r}, return_X_y=True)",
+        split,
+        model,
+        "print(1 - model.score(X_test, y_test))",
+    ]
     try:
         compile("\n".join(lines), name, "exec")
     except SyntaxError:
@@ -216,7 +277,9 @@ def _code(value: Any) -> str:
 def _home(value: Opaque) -> tuple[str, str] | None:
     """Where a function or class that has a public name is imported from."""
     module, _, name = value.text.rpartition(".")
-    return (module, name) if name.isidentifier() and hasattr(sys.modules.get(module), name) else None
+    return (
+        (module, name) if name.isidentifier() and hasattr(sys.modules.get(module), name) else None
+    )
 
 
 def _homes(value: Any) -> Iterator[tuple[str, str]]:

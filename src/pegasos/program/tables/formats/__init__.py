@@ -34,13 +34,21 @@ class Format(Protocol):
 @cache
 def formats() -> dict[str, Format]:
     """Every format by name; plain text comes last, as it believes everything."""
-    modules = [cast(Format, import_module(f"{__name__}.{found.name}")) for found in iter_modules(__path__)]
-    return {module.NAME: module for module in sorted(modules, key=lambda module: (module.NAME == "csv", module.NAME))}
+    modules = [
+        cast(Format, import_module(f"{__name__}.{found.name}")) for found in iter_modules(__path__)
+    ]
+    return {
+        module.NAME: module
+        for module in sorted(modules, key=lambda module: (module.NAME == "csv", module.NAME))
+    }
 
 
 def chosen(shards: Shards, asked: str | None = None) -> Format:
     """The one format of all files."""
-    found = [_chosen(source, asked, f" {REMEDY}" if shards.of(source) else "") for source in shards.sources]
+    found = [
+        _chosen(source, asked, f" {REMEDY}" if shards.of(source) else "")
+        for source in shards.sources
+    ]
     for source, form in zip(shards.sources, found, strict=True):
         if form is not found[0]:
             kinds = f"{source.name} is {form.NAME}, and {shards.sources[0].name} is {found[0].NAME}"
@@ -56,10 +64,20 @@ def _chosen(source: Source, asked: str | None, todo: str) -> Format:
             raise BadData(f"there is no format called {shown(asked)}; there are {listed(known)}.")
         return known[asked]
     by_content = next((module for module in known.values() if module.sniff(source.head)), None)
-    by_name = next((module for module in known.values() if source.extension in module.EXTENSIONS), None)
-    if by_content and (by_content.NAME != "csv" or by_name is None or by_name.NAME not in ("svmlight", "csv")):
+    by_name = next(
+        (module for module in known.values() if source.extension in module.EXTENSIONS), None
+    )
+    if by_content and (
+        by_content.NAME != "csv" or by_name is None or by_name.NAME not in ("svmlight", "csv")
+    ):
         return by_content  # text that is called .parquet is still text
     if by_name is not None:
         return by_name
-    hint = " It is a ZIP archive, as spreadsheets are: save the sheet as CSV." if source.head.startswith(b"PK") else ""
-    raise BadData(f"{source.name} is in no format that is known; there are {listed(known)}.{hint}{todo}")
+    hint = (
+        " It is a ZIP archive, as spreadsheets are: save the sheet as CSV."
+        if source.head.startswith(b"PK")
+        else ""
+    )
+    raise BadData(
+        f"{source.name} is in no format that is known; there are {listed(known)}.{hint}{todo}"
+    )

@@ -41,7 +41,9 @@ _ENOUGH_WORDS = 1000
 def sniff(head: bytes) -> bool:
     """Anything without zero bytes and with few control characters may be text."""
     odd = sum(head.count(bytes([code])) for code in range(32) if code not in (9, 10, 12, 13))
-    return head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or (b"\0" not in head and odd <= len(head) // 100)
+    return head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or (
+        b"\0" not in head and odd <= len(head) // 100
+    )
 
 
 def read(shards: Shards, options: ReadOptions) -> Dataset:
@@ -63,10 +65,15 @@ def outline(shards: Shards, options: ReadOptions) -> Outline:
     if not first:
         raise NoRows(f"{shards.name} has names of columns, but no rows.")
     columns, notes = read_columns(found, parts, sys.maxsize, first)
-    text = sum(source.path.stat().st_size * (1 if source.packer is None else PACKED) for source in shards.sources)
+    text = sum(
+        source.path.stat().st_size * (1 if source.packer is None else PACKED)
+        for source in shards.sources
+    )
     swell = sum(series.estimated_size() for series in columns.values()) / len(first[0].chunk.data)
     parts, kinds, more = column_tables.parts_and_kinds(columns, found.layout.names, parts)
-    return outlined(found.layout.names, parts, kinds, swell * text, [*found.layout.notes, *notes, *more])
+    return outlined(
+        found.layout.names, parts, kinds, swell * text, [*found.layout.notes, *notes, *more]
+    )
 
 
 def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
@@ -75,7 +82,11 @@ def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dat
     parts = matched(found.layout.names, found.layout.header, wanted, options, shards.name)
     for piece in found.pieces(parts.needed):
         columns = {place: piece.frame[str(place)] for place in parts.needed}
-        yield column_tables.chunk(Table(shards.name, found.layout.names, columns, piece.where, piece.commas), parts, wanted)
+        yield column_tables.chunk(
+            Table(shards.name, found.layout.names, columns, piece.where, piece.commas),
+            parts,
+            wanted,
+        )
 
 
 @dataclass
@@ -101,8 +112,17 @@ class Piece:
 class TextTable:
     """The table in a file; `pieces` reads it once, and more often only where asked more often."""
 
-    def __init__(self, source: Source, of: str, options: ReadOptions, amount: int, most: int | None) -> None:
-        self.file, self.source, self._of, self._options, self._amount, self._most = source.name, source, of, options, amount, most
+    def __init__(
+        self, source: Source, of: str, options: ReadOptions, amount: int, most: int | None
+    ) -> None:
+        self.file, self.source, self._of, self._options, self._amount, self._most = (
+            source.name,
+            source,
+            of,
+            options,
+            amount,
+            most,
+        )
         self._begun: Iterator[Chunk] | None = None
         self.layout: Layout | None = None
 
@@ -125,7 +145,9 @@ class TextTable:
             if chunk.data.strip():
                 yield chunk
             elif (blank := blank + len(chunk.data)) > _MOST_BLANK:
-                raise BadData(f"{self.file}, line {chunk.line}: more than {size(_MOST_BLANK)} of blank lines; delete them.")
+                raise BadData(
+                    f"{self.file}, line {chunk.line}: more than {size(_MOST_BLANK)} of blank lines; delete them."
+                )
 
     def pieces(self, keep: Iterable[int]) -> Iterator[Piece]:
         """The rows, some at a time, columns `keep` only."""
@@ -133,7 +155,9 @@ class TextTable:
         walk, self._begun, places = self._begun or self._chunks(), None, sorted(keep)
         skipped = int(self.layout.header)
         for chunk in walk:
-            frame = parse(self.file, chunk, self.layout.separator, self.layout.names, places).slice(skipped)
+            frame = parse(self.file, chunk, self.layout.separator, self.layout.names, places).slice(
+                skipped
+            )
             if frame.height:
                 yield Piece(frame, chunk, skipped, self.layout.separator, self._of)
             skipped = 0
@@ -152,7 +176,9 @@ class TextTables:
         expected: Sequence[str] = (),
     ) -> None:
         self.file, self._shards, self.commas = shards.name, shards, False
-        self._tables = [TextTable(source, shards.of(source), options, amount, most) for source in shards.sources]
+        self._tables = [
+            TextTable(source, shards.of(source), options, amount, most) for source in shards.sources
+        ]
         for table in self._tables:
             try:
                 self.layout, self._first = table.find_layout(expected), table.file
@@ -175,7 +201,12 @@ class TextTables:
             empty = True
             for piece in table.pieces(places[place] for place in keep):
                 empty, self.commas = False, self.commas or piece.commas
-                yield replace(piece, frame=piece.frame.select(pl.col(str(places[place])).alias(str(place)) for place in keep))
+                yield replace(
+                    piece,
+                    frame=piece.frame.select(
+                        pl.col(str(places[place])).alias(str(place)) for place in keep
+                    ),
+                )
             if empty and len(self._tables) > 1:
                 self._shards.skip(table.source, NoRows(""))
 
@@ -184,7 +215,9 @@ class TextTables:
         first = self.layout
         layout = table.layout or table.find_layout(first.names if first.header else ())
         if layout.header != first.header:
-            lacking, having = (table.file, self._first) if first.header else (self._first, table.file)
+            lacking, having = (
+                (table.file, self._first) if first.header else (self._first, table.file)
+            )
             what = f"{lacking} begins without the names of its columns, and {having} with them"
             raise BadData(f"{what}; write them into all files of a table, or into none. {REMEDY}")
         return same_columns(first.names, layout.names, table.file, self._first)
@@ -235,32 +268,55 @@ def read_columns(
     table: TextTables, roles: Roles, limit: int, pieces: Iterable[Piece] | None = None
 ) -> tuple[dict[int, pl.Series], list[str]]:
     """All columns that play a part, within a limit of bytes, and notes about them; of the whole table, or of its first piece."""
-    words, used = {*roles.text, roles.label}, 0  # labels stay as they are written until all of them are known
+    words, used = (
+        {*roles.text, roles.label},
+        0,
+    )  # labels stay as they are written until all of them are known
     cells = {place: Cells(turned=0 if place in words else None) for place in roles.needed}
     for piece in table.pieces(cells) if pieces is None else pieces:
         maybe = [str(place) for place, column in cells.items() if column.turned is None]
         plain = piece.frame.select(maybe).cast(pl.Float64, strict=False)
-        clean = dict(zip(maybe, plain.select(pl.all().is_finite().all(ignore_nulls=False)).row(0), strict=True)) if maybe else {}
+        clean = (
+            dict(
+                zip(
+                    maybe,
+                    plain.select(pl.all().is_finite().all(ignore_nulls=False)).row(0),
+                    strict=True,
+                )
+            )
+            if maybe
+            else {}
+        )
         for place, column in cells.items():
             name = str(place)
             if clean.get(name):  # None where something is missing
                 column.numbers += plain.height
                 column.parts.append(plain[name])
             elif place in words:
-                column.parts.append(piece.frame[name] if place == roles.label else as_words(piece.frame[name]))
+                column.parts.append(
+                    piece.frame[name] if place == roles.label else as_words(piece.frame[name])
+                )
             else:
-                column.add(piece.frame[name], plain[name] if name in clean else None, piece.commas, piece)
+                column.add(
+                    piece.frame[name], plain[name] if name in clean else None, piece.commas, piece
+                )
             used += int(column.parts[-1].estimated_size())
         if used > limit:
-            raise TooLarge(f"{table.file} takes more than {size(limit)} once read; give it more memory, or --drop columns.")
+            raise TooLarge(
+                f"{table.file} takes more than {size(limit)} once read; give it more memory, or --drop columns."
+            )
     notes = _judge(table, roles, cells)
     # The words of columns that were read as numbers before their first word came: the beginning of the file once more.
     late = {place: column.turned for place, column in cells.items() if column.turned}
-    for number, piece in enumerate(itertools.islice(table.pieces(late), max(late.values()))) if late else ():
+    for number, piece in (
+        enumerate(itertools.islice(table.pieces(late), max(late.values()))) if late else ()
+    ):
         for place in (place for place, turned in late.items() if number < turned):
             cells[place].parts[number] = as_words(piece.frame[str(place)])
     empty = pl.Series(dtype=pl.Float64)
-    return {place: pl.concat(column.parts) if column.parts else empty for place, column in cells.items()}, notes
+    return {
+        place: pl.concat(column.parts) if column.parts else empty for place, column in cells.items()
+    }, notes
 
 
 def _judge(table: TextTables, roles: Roles, cells: dict[int, Cells]) -> list[str]:
@@ -268,7 +324,11 @@ def _judge(table: TextTables, roles: Roles, cells: dict[int, Cells]) -> list[str
     commas = []
     for place, column in cells.items():
         name, total = table.layout.names[place], column.numbers + column.wrong
-        if column.first_wrong is not None and place in roles.features and column.numbers >= max(20, _MOSTLY * total):
+        if (
+            column.first_wrong is not None
+            and place in roles.features
+            and column.numbers >= max(20, _MOSTLY * total)
+        ):
             line, word = column.first_wrong
             raise BadData(
                 f"{table.file}, {line}, column {shown(name)}: {shown(word)} is not a number, but {column.numbers} of {total} "
@@ -276,7 +336,9 @@ def _judge(table: TextTables, roles: Roles, cells: dict[int, Cells]) -> list[str
             )
         if column.infinite is not None and not column.wrong:
             line, word = column.infinite
-            raise BadData(f"{table.file}, {line}, column {shown(name)}: {shown(word)} is not a finite number.")
+            raise BadData(
+                f"{table.file}, {line}, column {shown(name)}: {shown(word)} is not a finite number."
+            )
         if column.commas and not column.wrong:
             commas.append(name)
     return [f"commas are read as decimal points in {listed(commas)}"] if commas else []

@@ -52,10 +52,16 @@ class File(ArrayFile):
     def parts(self, asked: Sequence[str | None], labelled: bool) -> list[Part]:
         """The groups train and test, or only the file itself."""
         found = []
-        groups = [group for group in ("train/", "test/") if any(path.startswith(group) for path in self.names)]
+        groups = [
+            group
+            for group in ("train/", "test/")
+            if any(path.startswith(group) for path in self.names)
+        ]
         for group in groups if "train/" in groups else [""]:
             inside = [path.removeprefix(group) for path in self.about if path.startswith(group)]
-            rows, labels = pair([name for name in inside if "/" not in name], asked, labelled, self.name)
+            rows, labels = pair(
+                [name for name in inside if "/" not in name], asked, labelled, self.name
+            )
             test = None if group == "" else group == "test/"
             found.append(Part(group + rows, None if labels is None else group + labels, test))
         return found
@@ -70,12 +76,16 @@ class File(ArrayFile):
     def slices(self, name: str, amount: int) -> Iterator[Array]:
         shape, itemsize = self.declared(name)
         if not shape or math.prod(shape) * itemsize > _SWELL * (self.about[name]["stored"] + 2**16):
-            raise BadData(f"{self.name} is damaged: {plain(name)} of shape {shape} is not what is stored for it.")
+            raise BadData(
+                f"{self.name} is damaged: {plain(name)} of shape {shape} is not what is stored for it."
+            )
         step = max(1, amount // max(1, math.prod(shape[1:]) * itemsize))
         for start in range(0, shape[0], step):
             with self.decoder.part(array=name, start=start, count=step) as part:
                 try:
                     found = np.load(part, allow_pickle=False)
                 except (ValueError, EOFError) as error:
-                    raise BadData(f"{self.name} is damaged: {plain(name)} cannot be read.") from error
+                    raise BadData(
+                        f"{self.name} is damaged: {plain(name)} cannot be read."
+                    ) from error
             yield found

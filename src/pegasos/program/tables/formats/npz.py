@@ -65,12 +65,18 @@ class Archive(ArrayFile):
         except BadData:
             raise
         except Exception as error:
-            raise BadData(f"{self.name} is damaged: {plain(error)}; write it again with numpy.savez.") from error
+            raise BadData(
+                f"{self.name} is damaged: {plain(error)}; write it again with numpy.savez."
+            ) from error
 
     def parts(self, asked: Sequence[str | None], labelled: bool) -> list[Part]:
         rows, labels = pair(self.names, asked, labelled, self.name)
         test_labels = f"{labels}_test" if f"{labels}_test" in self.names else None
-        if f"{rows}_test" not in self.names or self._is_sparse or (labelled and test_labels is None):
+        if (
+            f"{rows}_test" not in self.names
+            or self._is_sparse
+            or (labelled and test_labels is None)
+        ):
             return [Part(rows, labels)]
         return [Part(rows, labels, False), Part(f"{rows}_test", test_labels, True)]
 
@@ -79,14 +85,20 @@ class Archive(ArrayFile):
         entry = self._entries[name]
         with self._damage(), self._zip.open(entry) as stream:
             version = npy_format.read_magic(stream)
-            read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+            read = (
+                npy_format.read_array_header_1_0
+                if version == (1, 0)
+                else npy_format.read_array_header_2_0
+            )
             shape, fortran, dtype = read(stream)
             if dtype.hasobject or dtype.kind not in "biufSU":
                 what = f"the array {shown(name)} holds {plain(dtype)}, which is not read: only numbers and words are"
                 raise BadData(f"{self.name}: {what}.")
             needed, stored = math.prod(shape) * dtype.itemsize, entry.file_size - stream.tell()
             if min(shape, default=0) < 0 or not dtype.itemsize or needed != stored:
-                raise ValueError(f"the array {shown(name)} of shape {shape} should take {needed} bytes, but has {stored}")
+                raise ValueError(
+                    f"the array {shown(name)} of shape {shape} should take {needed} bytes, but has {stored}"
+                )
             return shape, fortran, dtype, stream.tell()
 
     def declared(self, name: str) -> tuple[tuple[int, ...], int]:
@@ -96,7 +108,9 @@ class Archive(ArrayFile):
     def load(self, name: str) -> Array:
         with self._damage(), self._zip.open(self._entries[name]) as stream:
             array: Array = npy_format.read_array(stream, allow_pickle=False)
-            if array.dtype.kind == "U" and array.size:  # NumPy notices characters that do not exist only when a word is looked at
+            if (
+                array.dtype.kind == "U" and array.size
+            ):  # NumPy notices characters that do not exist only when a word is looked at
                 codes = np.ascontiguousarray(array).reshape(-1).view(f"{array.dtype.byteorder}u4")
                 if np.any((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))):
                     raise ValueError(f"the words in {shown(name)} are not Unicode")
@@ -109,13 +123,17 @@ class Archive(ArrayFile):
         if self._is_sparse:
             matrix = self._sparse()
             step = max(1, amount // (8 * matrix.shape[1]))
-            yield from (matrix[start : start + step].toarray() for start in range(0, matrix.shape[0], step))
+            yield from (
+                matrix[start : start + step].toarray() for start in range(0, matrix.shape[0], step)
+            )
             return
         shape, fortran, dtype, begin = self._header(name)
         line = math.prod(shape[1:]) * dtype.itemsize
         step = max(1, amount // max(1, line))
         if line > self.limit:
-            raise BadData(f"{self.name}: a row of {shown(name)} takes {size(line)}, and {size(self.limit)} are allowed.")
+            raise BadData(
+                f"{self.name}: a row of {shown(name)} takes {size(line)}, and {size(self.limit)} are allowed."
+            )
         if fortran:  # whole columns, one after the other: there are no rows before the last column
             array = self.array(name)
             yield from (array[start : start + step] for start in range(0, len(array), step))
@@ -132,16 +150,24 @@ class Archive(ArrayFile):
 
         for name in _SPARSE:
             self.spend(name)
-        data, *whole = (self._header(name)[2].kind for name in ("data", "indices", "indptr", "shape"))
+        data, *whole = (
+            self._header(name)[2].kind for name in ("data", "indices", "indptr", "shape")
+        )
         if data not in "iufb" or whole != ["i", "i", "i"]:
-            raise BadData(f"{self.name}: the sparse matrix does not consist of numbers and whole indices.")
+            raise BadData(
+                f"{self.name}: the sparse matrix does not consist of numbers and whole indices."
+            )
         with self._damage():
             kind = self.load("format").item()
             if kind not in ("csr", "csc", b"csr", b"csc"):
-                raise BadData(f"{self.name}: a sparse matrix of kind {shown(kind)}; save it as CSR.")
+                raise BadData(
+                    f"{self.name}: a sparse matrix of kind {shown(kind)}; save it as CSR."
+                )
             found = sparse.load_npz(self._path)
             if not min(found.shape) or max(found.shape) * 8 > self.limit:
-                raise BadData(f"{self.name}: a sparse matrix of shape {found.shape} is not possible here.")
+                raise BadData(
+                    f"{self.name}: a sparse matrix of shape {found.shape} is not possible here."
+                )
             found.check_format(full_check=True)
             found.sum_duplicates()
             return found.tocsr()

@@ -32,7 +32,9 @@ def sniff(head: bytes) -> bool:
 def read(shards: Shards, options: ReadOptions) -> Dataset:
     """The whole table; single precision stays where all columns have it."""
     limit = options.allowed()
-    too_large = TooLarge(f"{shards.name} takes more than {size(limit)} once read; give it more memory, or --drop columns.")
+    too_large = TooLarge(
+        f"{shards.name} takes more than {size(limit)} once read; give it more memory, or --drop columns."
+    )
     frames: list[tuple[Source, pl.DataFrame]] = []
     names: list[str] = []
     counts, total = [], 0.0
@@ -60,13 +62,17 @@ def read(shards: Shards, options: ReadOptions) -> Dataset:
 def _joined(frames: list[tuple[Source, pl.DataFrame]], place: int, name: str) -> pl.Series:
     """A column of all files: words or numbers; where it has no value at all it may be either."""
     parts = [(source, frame[str(place)]) for source, frame in frames]
-    full = [(source, series) for source, series in parts if series.null_count() < len(series)] or parts
+    full = [
+        (source, series) for source, series in parts if series.null_count() < len(series)
+    ] or parts
     first, words = full[0][0], full[0][1].dtype == pl.String
     for source, series in full:
         if (series.dtype == pl.String) != words:
             kinds = ("numbers", "words") if words else ("words", "numbers")
             what = f"column {shown(name)} holds {kinds[0]}, and {kinds[1]} in {first.name}"
-            raise BadData(f"{source.name}: {what}; write it as one of them in all files, or leave it out with --drop {name}.")
+            raise BadData(
+                f"{source.name}: {what}; write it as one of them in all files, or leave it out with --drop {name}."
+            )
     dtype = pl.String if words else pl.Float64
     if len({series.dtype for _, series in parts}) == 1:
         return pl.concat([series for _, series in parts])
@@ -79,12 +85,19 @@ def outline(shards: Shards, options: ReadOptions) -> Outline:
     with Decoder(source, "parquet", "Parquet", options.allowed()) as decoder:
         file = _File(decoder, source)
         parts = roles(file.names, options, shards.name)
-        frames = file.slices({place: place for place in parts.needed}, min(_FIRST_ROWS, options.allowed() // _SWELL))
-        first = next(frames, pl.DataFrame(schema={str(place): file.dtype(place) for place in parts.needed}))
+        frames = file.slices(
+            {place: place for place in parts.needed}, min(_FIRST_ROWS, options.allowed() // _SWELL)
+        )
+        first = next(
+            frames, pl.DataFrame(schema={str(place): file.dtype(place) for place in parts.needed})
+        )
     table = _table(source, file.names, first, parts, 0)
     columns = {place: settled(table, place, place in parts.text) for place in parts.needed}
     parts, kinds, notes = parts_and_kinds(columns, file.names, parts)
-    width = sum(_WORD if file.kinds[place] == "text" else 4 if file.kinds[place] == "single" else 8 for place in parts.needed)
+    width = sum(
+        _WORD if file.kinds[place] == "text" else 4 if file.kinds[place] == "single" else 8
+        for place in parts.needed
+    )
     total = sum(each.path.stat().st_size for each in shards.sources) / source.path.stat().st_size
     return outlined(file.names, parts, kinds, file.rows * width * total, notes)
 
@@ -100,7 +113,9 @@ def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dat
                 first += frame.height
 
 
-def _table(source: Source, names: list[str], frame: pl.DataFrame, parts: Roles, first: int) -> Table:
+def _table(
+    source: Source, names: list[str], frame: pl.DataFrame, parts: Roles, first: int
+) -> Table:
     columns = {place: frame[str(place)] for place in parts.needed}
     return Table(source.name, names, columns, lambda row: f"row {row + first + 1}")
 
@@ -125,7 +140,9 @@ class _File:
             kind, name = self.kinds[place], shown(self.names[place])
             if kind.startswith("?"):
                 what = f"column {name} is of type {shown(kind[1:])}, neither numbers nor words"
-                raise BadData(f"{self._source.name}: {what}; turn it into one of them, or leave it out with --drop {name}.")
+                raise BadData(
+                    f"{self._source.name}: {what}; turn it into one of them, or leave it out with --drop {name}."
+                )
         names = [self.names[place] for place in places.values()]
         step = max(1, amount // (8 * max(1, len(names))))
         for start in range(0, self.rows, step):
@@ -134,5 +151,7 @@ class _File:
                     frame = pl.read_ipc(path.read_bytes())
                     frame.columns = [str(place) for place in places]
                 except (Exception, pl.exceptions.PanicException) as error:
-                    raise BadData(f"{self._source.name} is damaged: its values cannot be read.") from error
+                    raise BadData(
+                        f"{self._source.name} is damaged: its values cannot be read."
+                    ) from error
             yield frame

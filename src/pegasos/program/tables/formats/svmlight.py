@@ -22,7 +22,13 @@ from pegasos.program.tables.text_chunks import Chunk, chunks
 NAME = "svmlight"
 EXTENSIONS = (".svm", ".svmlight", ".libsvm", ".scale")
 _NUMBER = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_LINE = re.compile(rb"\s*+" + _NUMBER + rb"(?:,[^\s:]*)*(?:\s++qid:\d++)?(?:\s++\d++:" + _NUMBER + rb")*+\s*+(?:#.*)?")
+_LINE = re.compile(
+    rb"\s*+"
+    + _NUMBER
+    + rb"(?:,[^\s:]*)*(?:\s++qid:\d++)?(?:\s++\d++:"
+    + _NUMBER
+    + rb")*+\s*+(?:#.*)?"
+)
 _AMOUNT = 4 * 2**20
 _SWELL = 8
 
@@ -34,7 +40,12 @@ def sniff(head: bytes) -> bool:
             continue
         if b":" in line:
             # of a line that is longer than what was read the last word may be cut
-            return _LINE.fullmatch(line if len(line) < len(head) or len(head) < 2**16 else line.rpartition(b" ")[0]) is not None
+            return (
+                _LINE.fullmatch(
+                    line if len(line) < len(head) or len(head) < 2**16 else line.rpartition(b" ")[0]
+                )
+                is not None
+            )
         if not _LINE.fullmatch(line):
             return False
     return False
@@ -47,13 +58,21 @@ def read(shards: Shards, options: ReadOptions) -> Dataset:
     counts = []
     for source in shards.sources:
         counts.append(0)
-        for chunk in chunks(source, options.encoding, min(_AMOUNT, max(2**16, limit // 8)), _SWELL * limit, quotes=False):
+        for chunk in chunks(
+            source,
+            options.encoding,
+            min(_AMOUNT, max(2**16, limit // 8)),
+            _SWELL * limit,
+            quotes=False,
+        ):
             X, y = _parsed(source, chunk, limit)
             if not X.shape[0]:
                 continue
             used += X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + y.nbytes
             if used > limit:
-                raise TooLarge(f"{shards.name} takes more than {size(limit)} once read; give it more memory, or fewer rows.")
+                raise TooLarge(
+                    f"{shards.name} takes more than {size(limit)} once read; give it more memory, or fewer rows."
+                )
             lowest = min(lowest, int(X.indices.min()) if X.nnz else 1)
             if not notes and b"qid:" in chunk.data:
                 notes.append("query ids (qid) are ignored")
@@ -65,7 +84,10 @@ def read(shards: Shards, options: ReadOptions) -> Dataset:
     width = max(part.shape[1] for part in parts)
     if width <= lowest:
         raise BadData(f"{shards.name} has no features: no line holds a pair index:value.")
-    X = sparse.vstack([sparse.csr_matrix((p.data, p.indices, p.indptr), (p.shape[0], width)) for p in parts], format="csr")
+    X = sparse.vstack(
+        [sparse.csr_matrix((p.data, p.indices, p.indptr), (p.shape[0], width)) for p in parts],
+        format="csr",
+    )
     X = X[:, lowest:] if lowest else X
     y, where = simplest(np.concatenate(labels)), shards.rows_of(counts)
     if options.labelled:
@@ -82,10 +104,15 @@ def outline(shards: Shards, options: ReadOptions) -> Outline:
             X, y = _parsed(source, chunk, None)
             if X.shape[0]:
                 held = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + y.nbytes
-                text = sum(each.path.stat().st_size * (1 if each.packer is None else PACKED) for each in shards.sources)
+                text = sum(
+                    each.path.stat().st_size * (1 if each.packer is None else PACKED)
+                    for each in shards.sources
+                )
                 notes = ["query ids (qid) are ignored"] * (b"qid:" in chunk.data)
                 notes.append("label: the number at the beginning of each line")
-                return Outline([], "label", None, None, held / len(chunk.data) * text, notes, sparse=True)
+                return Outline(
+                    [], "label", None, None, held / len(chunk.data) * text, notes, sparse=True
+                )
     raise NoRows(f"{shards.name} has no rows.")
 
 
@@ -96,7 +123,11 @@ def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dat
     """
     width, lowest = len(wanted.columns), int(not wanted.columns or wanted.names[0] != "x0")
     amount = wanted.chunk
-    pairs = ((each, chunk) for each in shards.sources for chunk in chunks(each, options.encoding, amount, None, quotes=False))
+    pairs = (
+        (each, chunk)
+        for each in shards.sources
+        for chunk in chunks(each, options.encoding, amount, None, quotes=False)
+    )
     for source, chunk in pairs:
         X, y = _parsed(source, chunk, None)
         if not X.shape[0]:
@@ -105,9 +136,13 @@ def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dat
             yield Dataset(shards.name, X, [], simplest(y), "label")
             continue
         if lowest and X.nnz and X.indices.min() < lowest:
-            raise BadData(f"{source.name}, from line {chunk.line}: index 0, but the indices of the model begin with 1.")
+            raise BadData(
+                f"{source.name}, from line {chunk.line}: index 0, but the indices of the model begin with 1."
+            )
         wide = max(X.shape[1], width + lowest)
-        X = sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], wide))[:, lowest : lowest + width]
+        X = sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], wide))[
+            :, lowest : lowest + width
+        ]
         X = pl.DataFrame(X.toarray(), schema=wanted.names) if wanted.frame else X
         yield Dataset(shards.name, X, wanted.columns, simplest(y), "label")
 
