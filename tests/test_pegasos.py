@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
 import reference
-from pegasos import Pegasos
+from pegasos import Pegasos, SweepCV
 from pegasos.engine.certificate import Certificate
 from pegasos.engine.draws import Draws
 from pegasos.kernels import Gaussian, Linear, Polynomial
@@ -623,3 +625,107 @@ def test_a_function_is_tried_for_positive_semidefiniteness() -> None:
     assert np.linalg.eigvalsh(np.abs(X @ X.T))[0] < -0.1
     with pytest.raises(ValueError, match="not positive semidefinite"):
         bad.certificate(X, y)
+
+
+# -- explicit draws --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Seeded:
+    """Draws with a repr that states their values."""
+
+    seed: int
+    size: int = 300
+
+    def __call__(self, m: int) -> np.ndarray:
+        return np.random.default_rng(self.seed).integers(m, size=self.size)
+
+
+@pytest.mark.parametrize("kernel", [None, Gaussian(1.0)])
+@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_explicit_draws_equal_the_plain_algorithm(kernel, batch: int, loss: str) -> None:
+    X, y = data(3, 20, 3, 1)
+    drawn = Seeded(7)(20)
+    options = {"kernel": kernel, "batch_size": batch, "average": False, "fit_intercept": False}
+    clf = Pegasos(loss, 0.07, n_iter=50, sampling=drawn, **options).fit(X, y)
+    for number, found in enumerate(learned(clf, 20, 0.0)):
+        run = plain_run(X, y, number, drawn[: 50 * batch], kernel, lam=0.07, loss=loss, batch=batch)
+        np.testing.assert_allclose(found, run.coefficients, rtol=1e-9, atol=1e-12)
+
+
+def test_a_smaller_n_iter_is_a_prefix_and_all_indices_are_the_default() -> None:
+    X, y = data(2, 30, 3, 0)
+    drawn = Seeded(3)(30)
+    whole = Pegasos(sampling=drawn, kernel="gaussian").fit(X, y)
+    assert whole.n_iter_ == 300
+    part = Pegasos(sampling=drawn, kernel="gaussian", n_iter=100).fit(X, y)
+    cut = Pegasos(sampling=drawn[:100], kernel="gaussian").fit(X, y)
+    np.testing.assert_array_equal(part.decision_function(X), cut.decision_function(X))
+    same = Pegasos(sampling=Seeded(3), kernel="gaussian", n_iter=100).fit(X, y)
+    np.testing.assert_array_equal(part.decision_function(X), same.decision_function(X))
+    listed = Pegasos(sampling=drawn.tolist(), kernel="gaussian", n_iter=100).fit(X, y)
+    np.testing.assert_array_equal(part.decision_function(X), listed.decision_function(X))
+
+
+def test_explicit_draws_go_on_after_a_warm_start() -> None:
+    X, y = data(2, 30, 3, 0)
+    drawn = Seeded(3)(30)
+    options = {"sampling": drawn, "average": True, "warm_start": True}
+    twice = Pegasos(n_iter=100, **options).fit(X, y).fit(X, y)
+    once = Pegasos(n_iter=200, **options).fit(X, y)
+    np.testing.assert_allclose(twice.coef_, once.coef_, rtol=1e-12)
+    with pytest.raises(ValueError, match="400 steps with batch_size=1 need 400 row indices"):
+        twice.fit(X, y).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"sampling": [0, 40]},
+            "row index 40, but there are 30 training rows. In cross-validation",
+        ),
+        ({"sampling": [-1, 4]}, "row index -1, but there are 30 training rows"),
+        ({"sampling": [0.5, 1.0]}, "one-dimensional array of row indices"),
+        ({"sampling": []}, "one-dimensional array of row indices"),
+        ({"sampling": [[1, 2]]}, "one-dimensional array of row indices"),
+        ({"sampling": [1, 2], "n_iter": 3}, "3 steps with batch_size=1 need 3 row indices"),
+        ({"sampling": [1, 2], "draws": "independent"}, 'need draws="shared"'),
+        ({"sampling": Seeded(0)}, "a callable `sampling` needs n_iter or epochs"),
+        ({"sampling": lambda m: "abc", "n_iter": 3}, "one-dimensional array of row indices"),
+    ],
+)
+def test_explicit_draws_are_checked(options, message: str) -> None:
+    X, y = data(2, 30, 3, 0)
+    with pytest.raises(ValueError, match=message):
+        Pegasos(**options).fit(X, y)
+
+
+def test_a_sweep_equals_separate_fits_with_explicit_draws() -> None:
+    X, y = data(3, 40, 3, 2)
+    grid = {"lam": [0.01, 0.1], "n_iter": [100, 250], "kernel": [None, Gaussian(1.0)]}
+    learner = Pegasos(sampling=Seeded(5), random_state=0)
+    ours = SweepCV(learner, grid, cv=3, refit=False).fit(X, y)
+    theirs = GridSearchCV(learner, grid, cv=3, refit=False).fit(X, y)
+    np.testing.assert_allclose(
+        ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"]
+    )
+
+
+def test_a_store_refuses_draws_that_it_cannot_tell_apart(tmp_path) -> None:
+    X, y = data(2, 40, 3, 2)
+
+    def closure(m: int) -> np.ndarray:
+        return np.arange(m)
+
+    def sweep(sampling):
+        learner = Pegasos(sampling=sampling, random_state=0, kernel="gaussian")
+        return SweepCV(learner, {"n_iter": [20]}, cv=2, store=tmp_path / "store", refit=False)
+
+    for sampling in (closure, lambda m: np.arange(m)[::-1]):
+        with pytest.raises(ValueError, match="whose repr states its values"):
+            sweep(sampling).fit(X, y)
+    sweeps = [sweep(Seeded(seed)).fit(X, y) for seed in (1, 2, 1)]
+    first, other, again = (search.cv_results_["mean_support_vectors"][0] for search in sweeps)
+    assert first != other and first == again

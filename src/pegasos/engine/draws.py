@@ -1,6 +1,7 @@
-"""Sequences of drawn examples: a pure function of (kind, m, seed, stream, position), so any part can be had at any time.
+"""Sequences of drawn examples: a pure function of (kind, m, seed, stream, position).
 
-Randomness is made in pages, each from its own seed: a longer run, a resumed run and a run in pieces see the same draws.
+Random draws are generated in pages, each from its own seed: a longer run, a resumed run and a run in pieces see
+the same draws. Explicit draws are an array of row indices in the order in which they are visited.
 """
 
 from __future__ import annotations
@@ -21,20 +22,26 @@ class Draws:
     """Examples 0..m-1 in the order in which they are drawn.
 
     uniform: independent draws with replacement; permutation: a new random order each epoch; fixed-permutation: one random
-    order, kept; in-order: 0, 1, ..., m-1 again and again. Streams (one a class, say) are independent of each other.
+    order, kept; in-order: 0, 1, ..., m-1 again and again; an array: these rows, in this order. Streams (one per class,
+    say) are independent of each other.
 
     >>> Draws("permutation", 5, seed=0).take(0, 10)
     array([1, 0, 2, 3, 4, 1, 2, 0, 3, 4])
+    >>> Draws(np.array([4, 4, 0, 2]), 5).take(1, 3)
+    array([4, 0])
     """
 
-    sampling: str
+    sampling: str | Array
     m: int
     seed: int = 0
     stream: int = 0
     _page: tuple[int, Array] | None = field(default=None, repr=False, compare=False)
 
     def take(self, start: int, stop: int) -> Array:
-        """The draws at positions start..stop-1."""
+        """Return the draws at positions start..stop-1."""
+        if isinstance(self.sampling, np.ndarray):
+            # A block is read ahead beyond the last step: there the last index is repeated, and never visited.
+            return self.sampling.take(np.arange(start, stop), mode="clip")
         if self.sampling == "in-order":
             return np.arange(start, stop, dtype=np.int64) % self.m
         length = _UNIFORM_PAGE if self.sampling == "uniform" else self.m

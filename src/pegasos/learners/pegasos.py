@@ -39,7 +39,10 @@ class Pegasos(RegularizedClassifier):
     kernel : None (linear: `coef_`), a kernel object or its name, "precomputed", or a function (X, Z) -> matrix.
     n_iter, epochs : steps in all, or passes (of m/k steps); at most one of them. Neither: 20 epochs.
     batch_size : examples a step, k.
-    sampling : "permutation" (a new order each epoch), "fixed-permutation" (one order, kept) or "uniform" (with replacement).
+    sampling : "permutation" (a new order each epoch), "fixed-permutation" (one order, kept), "uniform" (with replacement),
+        an array of row indices in the order in which they are visited, or a callable m -> indices for cross-validation,
+        where the number m of training rows differs between folds. Each step consumes `batch_size` indices; a smaller
+        n_iter is a prefix. Without n_iter and epochs, all indices of an array are visited.
     draws : "shared" (all classes see the same examples) or "independent" (each class has its own).
     projection : after each step, bring w back into the ball ‖w‖ <= 1/√λ, in which the optimum lies.
     average : False (the last vector), True (the mean of all), or a fraction (the mean of the last part of the steps).
@@ -66,6 +69,7 @@ class Pegasos(RegularizedClassifier):
     """
 
     declaration = PEGASOS
+    accepts_explicit_draws = True
     loss_curve_: Any
     loss_curve_steps_: Any
 
@@ -78,7 +82,7 @@ class Pegasos(RegularizedClassifier):
         epochs: int | None = None,
         *,
         batch_size: int = 1,
-        sampling: str = "permutation",
+        sampling: Any = "permutation",
         draws: str = "shared",
         projection: bool = False,
         average: bool | float = 0.5,
@@ -116,7 +120,7 @@ class Pegasos(RegularizedClassifier):
             self.loss_curve_ = self.loss_curve_steps_ = None
         start = 0 if saved is None else saved[0]["step"]
         stops = check_stops(self.checkpoints, start, start + steps, "steps")
-        walks = self._walks(task, np.array([self.lam_]), self._seed)
+        walks = self._walks(task, np.array([self.lam_]), self._seed, start + steps)
         for walk, state in zip(walks, saved or (), strict=saved is not None):
             resume(walk, state)
         runs = [self._run(walk, start, start + steps, stops, self.average) for walk in walks]
@@ -158,6 +162,10 @@ class Pegasos(RegularizedClassifier):
     def check_parameters(self) -> None:
         super().check_parameters()
         one_of("draws", self.draws, ("shared", "independent"))
+        if not isinstance(self.sampling, str) and self.draws != "shared":
+            raise ValueError('explicit row indices in `sampling` need draws="shared".')
+        if callable(self.sampling) and self.n_iter is None and self.epochs is None:
+            raise ValueError("a callable `sampling` needs n_iter or epochs.")
         whole_number("batch_size", self.batch_size)
         if self.n_iter is not None and self.epochs is not None:
             raise ValueError(
@@ -173,6 +181,8 @@ class Pegasos(RegularizedClassifier):
     def stop(self) -> tuple[str, int]:
         if self.n_iter is not None:
             return "n_iter", whole_number("n_iter", self.n_iter)
+        if self.epochs is None and not isinstance(self.sampling, str):
+            return "n_iter", len(self.sampling) // self.batch_size
         return "epochs", DEFAULT_EPOCHS if self.epochs is None else whole_number(
             "epochs", self.epochs
         )
@@ -215,10 +225,20 @@ class Pegasos(RegularizedClassifier):
             method, draws, lams * self.batch_size, weights, columns, radius=radius, origin=origin
         )
 
-    def _walks(self, task: Task, lams: Array, seed: int, tracking: bool = True) -> list[Walk]:
-        """One walk for all columns, or one a column with draws of its own."""
+    def _walks(
+        self, task: Task, lams: Array, seed: int, stop: int, tracking: bool = True
+    ) -> list[Walk]:
+        """Return one walk for all columns, or one per column where each has draws of its own."""
+        sampling = self.sampling
+        if not isinstance(sampling, str):
+            sampling = explicit_draws(sampling, task.m)
+            if stop * self.batch_size > len(sampling):
+                raise ValueError(
+                    f"{stop} steps with batch_size={self.batch_size} need {stop * self.batch_size} "
+                    f"row indices, `sampling` has {len(sampling)}. Reduce n_iter or give more indices."
+                )
         groups = [
-            (columns, Draws(self.sampling, task.m, seed, stream))
+            (columns, Draws(sampling, task.m, seed, stream))
             for stream, columns in enumerate(self._groups(task))
         ]
         return [
@@ -270,7 +290,7 @@ class Pegasos(RegularizedClassifier):
         self._publish(task, stages, stops)
 
     def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
-        walks = self._walks(task, lams, seed, tracking=False)
+        walks = self._walks(task, lams, seed, max(stops), tracking=False)
         return [PegasosSolver(walk, lams, self.batch_size, self.average, stops) for walk in walks]
 
     # -- going on ----------------------------------------------------------------------------------------------------
@@ -288,6 +308,23 @@ class Pegasos(RegularizedClassifier):
                 "warm_start goes on with the same `draws`; refit with warm_start=False for others."
             )
         return list(self._saved)
+
+
+def explicit_draws(sampling: Any, m: int) -> Array:
+    """Return the row indices that `sampling` lists, or returns for m training rows, as a checked array."""
+    indices = np.asarray(sampling(m) if callable(sampling) else sampling)
+    if indices.ndim != 1 or not np.issubdtype(indices.dtype, np.integer) or not len(indices):
+        raise ValueError(
+            "sampling must be the name of a distribution, a one-dimensional array of row indices, "
+            f"or a callable m -> indices; got {indices!r}."
+        )
+    low, high = indices.min(), indices.max()
+    if low < 0 or high >= m:
+        hint = "" if callable(sampling) else " In cross-validation, pass a callable m -> indices."
+        raise ValueError(
+            f"sampling has the row index {low if low < 0 else high}, but there are {m} training rows.{hint}"
+        )
+    return indices.astype(np.int64)
 
 
 def _joined(saved: list[dict[str, Any]]) -> dict[str, Any]:

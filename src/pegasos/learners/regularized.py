@@ -49,9 +49,13 @@ def has_certificate(kernel: Kernel | str | None, X: Any) -> bool:
 class RegularizedClassifier(OneVsAllClassifier):
     """A learner with the parameters loss, lam and sampling."""
 
+    #: Whether `sampling` may be an array of row indices, or a function that returns one.
+    accepts_explicit_draws = False
+
     def check_parameters(self) -> None:
         one_of("loss", self.loss, self.declaration.losses)
-        one_of("sampling", self.sampling, ("uniform", "permutation", "fixed-permutation"))
+        if isinstance(self.sampling, str) or not self.accepts_explicit_draws:
+            one_of("sampling", self.sampling, ("uniform", "permutation", "fixed-permutation"))
         self.lam_ = resolve_lam(self.lam, self.kernel, self.loss)
 
     @property

@@ -31,6 +31,7 @@ from pegasos.learners.task import (
 )
 from pegasos.search.folds import Prepared, Shared, base_values, make_rows, prepare, resolved_kernel
 from pegasos.search.grid import Group
+from pegasos.search.settings import freeze
 from pegasos.search.units import UnitResult, UnitRun, run_together
 
 Array = np.ndarray[Any, Any]
@@ -228,7 +229,8 @@ class Schedule:
         bundles: dict[Any, list[Unit]] = {}
         for unit in units:
             alone, learner = measured_kernel(unit.group) is None, unit.group.learner
-            kind = (type(learner), *(getattr(learner, name) for name in learner.declaration.draws))
+            draws = (freeze(getattr(learner, name)) for name in learner.declaration.draws)
+            kind = (type(learner), *draws)
             key = (
                 (unit.group.setting,)
                 if alone

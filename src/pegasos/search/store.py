@@ -80,6 +80,19 @@ class StoreFailure(OSError):  # noqa: N818 - what it is
         return f"the store {self.filename}: {self.strerror}{f' ({self.detail})' if self.detail else ''}."
 
 
+def check_storable(learner: Any) -> None:
+    """Refuse draws that a store cannot tell apart: two closures with different seeds have the same text.
+
+    A store finds cells by the text of their parameters, so a callable must have a repr that states its values.
+    """
+    sampling = getattr(learner, "sampling", None)
+    if callable(sampling) and " at 0x" in repr(sampling):
+        raise ValueError(
+            f"a sweep with a store cannot tell {sampling!r} from other functions. Pass a callable whose repr "
+            "states its values, such as an instance of a frozen dataclass with a seed and a __call__ method."
+        )
+
+
 @contextlib.contextmanager
 def failing_clearly(path: Path) -> Iterator[None]:
     """Whatever is wrong with a store, or with what it kept, is a StoreFailure."""

@@ -27,7 +27,13 @@ from pegasos.search.progress import Progress
 from pegasos.search.results import Table
 from pegasos.search.schedule import Schedule, Unit
 from pegasos.search.settings import freeze, thaw
-from pegasos.search.store import ALGORITHMS, Store, failing_clearly, fingerprint
+from pegasos.search.store import (
+    ALGORITHMS,
+    Store,
+    check_storable,
+    failing_clearly,
+    fingerprint,
+)
 from pegasos.search.units import UnitResult
 
 Array = np.ndarray[Any, Any]
@@ -200,6 +206,9 @@ class SweepCV(FinishedSearch):
         splits: list[Any],
     ) -> None:
         """All cells on all folds; what is complete in time is in the table."""
+        if self.store is not None:
+            for group in groups:
+                check_storable(group.learner)
         store = self._open_store(X, y, weights, splits)
         progress = Progress(self.verbose > 0)
         try:

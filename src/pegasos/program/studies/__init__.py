@@ -1,1 +1,0 @@
-"""The framework of studies: what a study declares, how it is run, judged and written."""
