@@ -51,7 +51,7 @@ play: $(STAMP)  ## docs/play.html, the page to play with, after a change of what
 	$(BIN)/pegasos play -o docs/play.html
 
 studies: $(STAMP)  ## all studies with five seeds, and docs/studies.md; needs PEGASOS_DATA, takes a quarter of an hour
-	$(BIN)/pegasos study all --seeds 5 -o runs/studies --page docs/studies.md
+	$(BIN)/python -m studies all --seeds 5 -o runs/studies --page docs/studies.md
 
 docs: $(STAMP)  ## the documentation site in build/docs; examples run, warnings are errors
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'

@@ -22,8 +22,6 @@ from pegasos.kernels import Exponential, Gaussian, Kernel, Polynomial
 from pegasos.metrics import Measure
 from pegasos.program.pages import (
     grid_charts,
-    join_experiments,
-    record_experiment,
     record_model,
     record_sweep,
     report,
@@ -47,20 +45,11 @@ from pegasos.program.records.pages import (
     ShownRow,
 )
 from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, TuneRecord
-from pegasos.program.records.studies import (
-    Better,
-    Claim,
-    ExtraRecord,
-    JudgedNumber,
-    ReadingFit,
-    StudyCell,
-    StudyData,
-    StudyRecord,
-)
 from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.search.advice import Advice
 from pegasos.search.estimates import Estimate
 from pegasos.search.settings import Setting, Stop
+from pegasos.studies import Claim, Figure, StudyResult, judge
 
 pytest.importorskip("vl_convert")
 pytestmark = pytest.mark.xdist_group("charts")  # what draws takes a while to start
@@ -354,7 +343,7 @@ def test_run_folder(tmp_path, recorded):
 
 def test_records_come_back_as_they_were(tmp_path, recorded, sweep, digits):
     model = record_model(sweep.best_estimator_, digits, tsne=False)
-    for record in (recorded, model, record_experiment(sweep, digits, "e"), fake()):
+    for record in (recorded, model, fake()):
         assert codec.to_json(
             codec.load(PageRecord, save_record(tmp_path, record))
         ) == codec.to_json(record)
@@ -443,131 +432,35 @@ def test_records_of_another_version_are_refused(tmp_path, recorded):
 
 
 def study_results():
-    settings = [
-        Setting("pegasos", kernel, lam, Stop("n_iter", steps))
-        for kernel in (Gaussian(2.0), Polynomial(3))
-        for lam in (1e-3, 1e-1)
-        for steps in (100, 1000)
+    """Return the result of a study with every kind of figure."""
+    rows = [{"λ": lam, "T": T, "error": lam + 10 / T} for lam in (0.1, 0.2) for T in (100, 1000)]
+    figures = [
+        Figure("heatmap", "Errors", rows, x="T", y="λ", color="error"),
+        Figure("heatmap", "Errors again", rows, x="T", y="λ", color="error"),
+        Figure("lines", "Curves", rows, x="T", y="error", color="λ", caption="a caption"),
+        Figure("bars", "Bars", rows, x="T", y="error"),
+        Figure("points", "Map", [{"x": 0.0, "y": 1.0, "digit": "3"}], x="x", y="y", color="digit"),
+        Figure("images", "Digits", [{"label": "0", "pixels": [0, 255, 128, 3]}], shape=[2, 2]),
+        Figure("table", "Rows", [{"a": 1, "b": HOSTILE}]),
     ]
-    cells = [
-        study_cell(
-            "as written",
-            each,
-            0.1 * each.lam + 0.01 * (split == "test") + 10 / each.stop.count,
-            split,
-        )
-        for each in settings
-        for split in ("test", "train")
+    numbers = [
+        judge("first", "0.02", 0.021),
+        judge("second", "0.5", [0.1, 0.11, 0.12], reason="a reason of many words " * 8),
     ]
-
-    def number(verdict, why):
-        return JudgedNumber({"kernel": "gaussian"}, 0.02, 0.021, 0.001, 0.002, "r", verdict, why)
-
-    contents = {
-        "gallery": {"images": {"0": [[0, 255, 128, 300]]}, "shape": [2, 2]},
-        "tsne": {"rows": [3, 5], "places": [[0, 1], [2, 3]], "classes": [0, 1]},
-        "times": {"rows": [{"kernel": "a", "T": 10, "seconds": 0.1}]},
-        "classes": {"rows": [{"class": 0, "rows": 5}]},
-        "other": {"rows": [{"x": 1, "y": "b"}]},
-        "words": {},
-    }
-    texts = {"times": "one fold\n\n| a |", "words": "only words"}
-    made = {
-        "study": "mine",
-        "title": "A study",
-        "protocol": "as printed",
-        "data": StudyData("digits", 300, False, "f"),
-    }
-    made |= {
-        "seeds": [0],
-        "quick": False,
-        "numbers": [number("reproduced", ""), number("differs", "w")],
-    }
-    made |= {
-        "readings": [ReadingFit("g", "r", 2, 1, 0.5, 0.5, True)],
-        "claims": [Claim("c", "holds", "e")],
-    }
-    made |= {
-        "extras": [
-            ExtraRecord(name, name, texts.get(name, ""), content)
-            for name, content in contents.items()
-        ]
-    }
-    made |= {
-        "better": [Better("best", 0.01, against="0.02")],
-        "findings": "what was found",
-        "cells": cells,
-    }
-    return StudyRecord(
-        **made,
-        seconds={"as written": 1.0},
-        made={"pegasos": "0"},
-        total_seconds=2.0,
-        folder="runs/mine",
+    result = StudyResult("mine", "A study", "as printed", "digits", 300, 5, numbers)
+    return dataclasses.replace(
+        result, claims=[Claim("c", "holds", "e")], figures=figures, notes=["what was found"]
     )
-
-
-def study_cell(experiment, setting, error, split="test"):
-    names = ["kernel", "lam", "n_iter"]
-    return StudyCell(
-        experiment, setting, names, "argmax", split, rows=300, error=error, spread=None, seeds=1
-    )
-
-
-def save_study(folder, record):
-    codec.save(folder / "results.json", record)
 
 
 def test_study_page(tmp_path):
-    save_study(tmp_path, study_results())
+    codec.save(tmp_path / "results.json", study_results())
     page = report(tmp_path)
-    for words in (
-        "not the report&#39;s data",
-        "what was found",
-        "only words",
-        "reproduced",
-        "pegasos study mine --seeds 1",
-    ):
+    for words in ("as printed", "what was found", "a caption", "a reason of many words"):
         assert words in page.html
-    assert {"extra-tsne", "extra-times", "extra-classes"} <= set(page.charts())
-    grid = data_of(page)["grid"]
-    assert len(grid["cells"]) == 8  # test and training rows of a setting are one cell
-    assert all("train" in cell for cell in grid["cells"])
+    assert {"printed-ours", *(f"figure-{number}" for number in range(1, 6))} <= set(page.charts())
     assert "<option>differs</option>" in page.html
-
-
-def test_study_page_with_what_its_sweep_kept(tmp_path, sweep, digits):
-    errors = 1 - sweep.cv_results_["mean_test_score"]
-    cells = [
-        study_cell(name, setting, error)
-        for name in "ef"
-        for setting, error in zip(sweep.settings_, errors, strict=True)
-    ]
-    save_study(tmp_path, replace(study_results(), cells=cells))
-    save_record(tmp_path, record_experiment(sweep, digits, "e"))
-    data = data_of(report(tmp_path))
-    assert set(data["kept"]) == {str(number) for number in range(18)}
-    assert data["grid"]["cells"][0]["command"].startswith("pegasos train digits -m pegasos")
-    save_record(
-        tmp_path,
-        join_experiments(
-            [record_experiment(sweep, digits, "e"), record_experiment(sweep, digits, "f")]
-        ),
-    )
-    assert set(data_of(report(tmp_path))["kept"]) == {str(number) for number in range(36)}
-
-
-def test_cells_of_a_report_s_own_program_have_no_setting(tmp_path):
-    own = [
-        StudyCell("emulated", None, [], "argmax", "test", 300, 0.2 + lam, None, 1, {"lam": lam})
-        for lam in (0.1, 0.2)
-    ]
-    found = study_results()
-    save_study(tmp_path, replace(found, cells=[*found.cells, *own]))
-    cells = data_of(report(tmp_path))["grid"]["cells"]
-    assert len(cells) == 10
-    assert "command" not in cells[-1]
-    assert cells[-1]["setting"] == "experiment\xa0=\xa0emulated, λ\xa0=\xa00.2"
+    assert HOSTILE not in page.html
 
 
 # -- figures ---------------------------------------------------------------------------------------------------------

@@ -11,20 +11,15 @@ import pytest
 from browsing import open_page, until
 from pegasos.kernels import Gaussian
 from pegasos.metrics import measure_of
-from pegasos.program.pages import report, save_record
 from pegasos.program.pages.page import make_page
 from pegasos.program.records.pages import (
-    Curve,
-    DataRecord,
-    ExperimentRecord,
     KeptCell,
     MapRecord,
-    PageRecord,
     RowsRecord,
     ShownRow,
 )
 from pegasos.search.settings import Opaque
-from test_report import HOSTILE, fake, save_study, study_results
+from test_report import HOSTILE, fake, study_results
 
 pytest.importorskip("vl_convert")
 selenium = pytest.importorskip(
@@ -71,9 +66,7 @@ def pages(tmp_path_factory):
         "sweep": make_page(found).save(folder / "sweep.html"),
         "one": make_page(fake(1, 2)).save(folder / "one.html"),
     }
-    (folder / "study").mkdir()
-    save_study(folder / "study", study_results())
-    written["study"] = report(folder / "study").save(folder / "study.html")
+    written["study"] = make_page(study_results()).save(folder / "study.html")
     opaque = [
         replace(cell, setting=replace(cell.setting, kernel=Opaque("mine")))
         for cell in fake(4).cells
@@ -84,7 +77,10 @@ def pages(tmp_path_factory):
 
 def look(browser, path, width=1280, dark=False):
     open_page(browser, path, width, 900, dark)
-    until(browser, "return document.querySelectorAll('#heat-test path[tabindex]').length > 0")
+    drawn = (
+        "[data-chart=printed-ours] path" if path.stem == "study" else "#heat-test path[tabindex]"
+    )
+    until(browser, f"return document.querySelectorAll('{drawn}').length > 0")
 
 
 def numbers(browser):
@@ -244,12 +240,15 @@ def test_the_switch_of_light_and_dark(browser, pages):
 
 def test_tables_sort_by_click_and_key(browser, pages):
     look(browser, pages["study"])
-    table = "document.querySelector('#section-printed table')"
+    table = "document.querySelector('#section-numbers table')"
     column = f"const t = {table}, at = [...t.tHead.rows[0].cells].findIndex(c => c.textContent === 'ours'); "
     values = f"{column} return [...t.tBodies[0].rows].map(r => parseFloat(r.cells[at].textContent))"
     before = browser.execute_script(values)
     button = browser.execute_script(
         f"{column} return t.tHead.rows[0].cells[at].querySelector('button')"
+    )
+    browser.execute_script(
+        "arguments[0].scrollIntoView({ block: 'center', behavior: 'instant' })", button
     )
     button.click()
     assert browser.execute_script(values) == sorted(before)
@@ -260,7 +259,7 @@ def test_tables_sort_by_click_and_key(browser, pages):
 
 
 def test_what_is_wider_than_a_narrow_screen_shows_it_and_has_the_focus(browser, pages):
-    look(browser, pages["study"], 390)
+    look(browser, pages["sweep"], 390)
     wide = until(
         browser,
         "return [...document.querySelectorAll('.box.wide')].map(b => [b.tabIndex, b.role || b.getAttribute('role')])",
@@ -280,9 +279,9 @@ def test_titles_of_columns_stand_where_their_values_do(browser, pages):
 
 def test_verdicts_pick_rows(browser, pages):
     look(browser, pages["study"])
-    shown = "return [...document.querySelectorAll('#section-printed tbody tr[data-group]')].filter(r => !r.hidden).length"
+    shown = "return [...document.querySelectorAll('#section-numbers tbody tr[data-group]')].filter(r => !r.hidden).length"
     before = browser.execute_script(shown)
-    browser.find_element("css selector", "#section-printed select.filter").send_keys("differs")
+    browser.find_element("css selector", "#section-numbers select.filter").send_keys("differs")
     until(browser, f"return (() => {{ {shown} }})() < {before}")
 
 
@@ -295,7 +294,7 @@ def test_nothing_is_wider_than_the_screen(browser, pages, name, width, dark):
     dark_paper = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert dark_paper == "rgb(18, 22, 28)"
     ink = browser.execute_script(
-        "return getComputedStyle(document.querySelector('#heat-test .role-axis-label text')).fill"
+        "return getComputedStyle(document.querySelector('.role-axis-label text')).fill"
     )
     assert ink == "rgb(230, 234, 240)"
 
@@ -312,11 +311,8 @@ def test_of_scores_the_greatest_is_best(browser, tmp_path):
     )
 
 
-def test_numbers_and_charts_that_stand_side_by_side_begin_at_one_height(browser, tmp_path):
-    found = study_results()
-    save_study(tmp_path, found)
-    path = report(tmp_path).save(tmp_path / "study.html")
-    look(browser, path)
+def test_numbers_and_charts_that_stand_side_by_side_begin_at_one_height(browser, pages):
+    look(browser, pages["study"])
     browser.execute_script(
         "document.querySelector('.tile .name').textContent = 'a name of many words '.repeat(6)"
     )
@@ -325,7 +321,7 @@ def test_numbers_and_charts_that_stand_side_by_side_begin_at_one_height(browser,
     )
     tops = "return [...document.querySelectorAll(arguments[0])].map(each => each.getBoundingClientRect().top)"
     assert len(set(browser.execute_script(tops, ".tile .value"))) == 1
-    charts = browser.execute_script(tops, "#heat-test, #heat-train")
+    charts = browser.execute_script(tops, "[data-chart=figure-1], [data-chart=figure-2]")
     assert len(charts) == 2 and len(set(charts)) == 1
 
 
@@ -337,28 +333,8 @@ def test_the_first_screen_of_a_phone_holds_what_to_do_next(browser, pages):
     assert browser.execute_script(lines) == 1
 
 
-def test_the_number_beside_the_longest_bar_is_whole_on_a_phone(browser, tmp_path):
-    results = study_results()
-    other = [
-        replace(cell, experiment="another way to learn", error=cell.error / 2)
-        for cell in results.cells
-    ]
-    save_study(tmp_path, replace(results, cells=[*results.cells, *other]))
-    path = report(tmp_path).save(tmp_path / "study.html")
-    look(browser, path, width=390)
-    texts = "[...document.querySelectorAll('[data-chart=compared] .mark-text text')]"
-    ends = f"return {texts}.map(each => each.getBoundingClientRect().right)"
-    assert (
-        0
-        < max(browser.execute_script(ends))
-        <= browser.execute_script(
-            "return document.querySelector('[data-chart=compared]').getBoundingClientRect().right"
-        )
-    )
-
-
 def test_a_wide_screen_is_used_to_its_right_edge(browser, pages):
-    look(browser, pages["study"], width=1920)
+    look(browser, pages["sweep"], width=1920)
     right = "document.querySelector(arguments[0]).getBoundingClientRect().right"
     whole = browser.execute_script(f"return {right}", "#explorer .halves")
     ends = browser.execute_script("""return [...document.querySelectorAll('#explorer .halves > figure:not([hidden])')]
@@ -366,20 +342,6 @@ def test_a_wide_screen_is_used_to_its_right_edge(browser, pages):
     assert len(ends) > 2 and ends[1] == pytest.approx(
         whole, abs=2
     )  # two in a row, not two beside an empty place
-
-
-def test_the_names_of_shaded_curves_have_the_colours_of_their_lines(browser, tmp_path):
-    save_study(tmp_path, study_results())
-    curve = Curve("objective", "step", [1, 10], [2.0, 1.0], [0.5, 0.9])
-    experiments = [ExperimentRecord(name, [], {}, [curve]) for name in ("one", "two")]
-    save_record(tmp_path, PageRecord("study", DataRecord("digits"), {}, experiments=experiments))
-    look(browser, report(tmp_path).save(tmp_path / "study.html"))
-    symbols = "[...document.querySelectorAll('[data-chart=curve-1] .role-legend-symbol path')]"
-    found = until(
-        browser,
-        f"const found = {symbols}.map(each => each.getAttribute('opacity')); return found.length && found",
-    )
-    assert len(found) == 2 and set(found) <= {None, "1"}
 
 
 def test_ten_classes_and_whole_options_on_a_phone(browser, tmp_path):

@@ -1,60 +1,42 @@
-"""The work behind `study`: studies by name or file, their list, the template, the run, and the summary for a person."""
+"""Run a study from a file: load it and its data, write its results and its page, and show a summary."""
 
 from __future__ import annotations
 
+import csv
 import dataclasses
-import importlib
 import importlib.util
-import pkgutil
-import time
+import io
 import traceback
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from pegasos.program import published
 from pegasos.program.errors import UsageError
 from pegasos.program.files import resumable, write_text
 from pegasos.program.jobs.datasets import load
+from pegasos.program.pages import write_report
 from pegasos.program.pipelines import make_encoder
-from pegasos.program.records.studies import StudyCell, StudyRecord
-from pegasos.program.studies.runner import Options, run_study
-from pegasos.program.studies.study import Study
-from pegasos.program.studies.template import template
-from pegasos.program.studies.writing import best_of_each, book
+from pegasos.program.records import codec
 from pegasos.program.tables.dataset import Column
-from pegasos.program.tables.messages import near, plain, shown
+from pegasos.program.tables.messages import plain, shown
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions
+from pegasos.studies import Study, StudyResult, run_study
+
+#: The reports that this project reproduces, in the folder studies/ of the repository.
+PUBLISHED = ("binary_ladder", "binary_models", "usps_gaussian", "usps_iterations", "usps_kernels")
 
 
-def study_names() -> list[str]:
-    return sorted(
-        each.name
-        for each in pkgutil.iter_modules(published.__path__)
-        if not each.name.startswith("_")
-    )
-
-
-def known_studies() -> list[Study]:
-    return [
-        _study_of(importlib.import_module(f"{published.__name__}.{name}"), name)
-        for name in study_names()
-    ]
-
-
-def find_study(name: str) -> Study:
-    """The study of this name, or the one in this file, whose Python is run: it is the user's own program."""
-    if name in study_names():
-        return _study_of(importlib.import_module(f"{published.__name__}.{name}"), name)
-    path = Path(name)
-    if path.suffix != ".py":
-        raise ValueError(
-            f"there is no study {shown(name)}.{near(name, study_names())} `pegasos study list` shows all of them."
+def read_study(file: str) -> Study:
+    """Execute a study's file and return its STUDY."""
+    path = Path(file)
+    if file in (*PUBLISHED, "all", "list"):
+        raise UsageError(
+            f"the published studies ({', '.join(PUBLISHED)}) are in the folder studies/ of the repository: "
+            f"in a clone, run `python -m studies {'all' if file == 'list' else file} -o DIR`."
         )
-    if not path.is_file():
-        raise ValueError(
-            f"the file {shown(name)} does not exist. `pegasos study new {name} --data DATA` writes one."
+    if path.suffix != ".py" or not path.is_file():
+        raise UsageError(
+            f"there is no study {shown(file)}. `pegasos study new mine.py --data DATA` writes one to start from."
         )
     spec = importlib.util.spec_from_file_location(f"study_{path.stem}", path)
     assert spec is not None and spec.loader is not None
@@ -64,138 +46,86 @@ def find_study(name: str) -> Study:
     except (KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:  # SystemExit, too
-        lines = [
-            frame.lineno
-            for frame in traceback.extract_tb(error.__traceback__)
-            if frame.filename == spec.origin
-        ]
-        line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
-        where = shown(name) if line is None else f"{shown(name)}, line {line}"
-        raise UsageError(
-            f"{where}: {type(error).__name__}: {plain(error)}. This study is a Python program: mend it."
-        ) from error
-    return _study_of(module, name)
-
-
-def _study_of(module: Any, name: str) -> Study:
+        raise UsageError(f"{_place(file, spec.origin, error)}. Correct this file.") from error
     found = getattr(module, "STUDY", None)
     if not isinstance(found, Study):
-        raise ValueError(
-            f"{shown(name)} has no STUDY: a file of a study ends with STUDY = Study(...)."
+        raise UsageError(
+            f"{shown(file)} has no STUDY: a study's file ends with STUDY = Study(...)."
         )
     return found
 
 
-def show_list(as_json: bool) -> None:
-    rows = [(each.name, each.data, len(each.numbers()), each.title) for each in known_studies()]
-    if as_json:
-        console.show_json([{"name": a, "title": d, "data": b, "numbers": c} for a, b, c, d in rows])
-    else:
-        console.table(("study", "data", "printed numbers", "title"), rows, left=2)
+def _place(file: str, origin: str | None, error: BaseException) -> str:
+    """Describe an error of a study's file with the last line of it that was executed."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == origin]
+    line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+    where = shown(file) if line is None else f"{shown(file)}, line {line}"
+    return f"{where}: {type(error).__name__}: {plain(error)}"
 
 
-def write_new(file: str | None, data: str | None) -> None:
-    """A study of one's own, to be changed."""
-    if file is None or data is None:
-        raise UsageError("write `pegasos study new mine.py --data my.csv`.")
-    path = Path(file)
-    if path.exists():
-        raise UsageError(f"{file} exists already; give another name or remove it first.")
-    write_text(path, template(path.stem, file, data))
-    console.show(f"written: {file}")
-    console.say(
-        f"next:    pegasos study ./{file}"
-        if path.parent == Path()
-        else f"next:    pegasos study {file}"
-    )
-
-
-def run(
-    asked: str | Study, out: str | None, seeds: int, quick: bool, jobs: int | None
-) -> StudyRecord:
-    """Run a study of the package, of a file, or one that is given."""
-    study = find_study(asked) if isinstance(asked, str) else asked
-    source = asked if isinstance(asked, str) else study.name
-    options = Options(
-        seeds, quick, jobs, console.say, progress=not console.state.quiet, page=True, source=source
-    )
-    folder = out if out is not None else f"runs/{study.name}"
+def run_to_folder(study: Study, folder: str, seeds: int, jobs: int | None) -> StudyResult:
+    """Run a study; write results.json, its tables as CSV, and report.html into a folder."""
+    dataset = _load(study.data)
+    facts = {"image": dataset.image}
     with resumable(folder):
-        return run_study(study, folder, options, load=_load)
+        result = run_study(
+            study,
+            dataset.X,
+            dataset.labels,
+            folder=folder,
+            seeds=seeds,
+            jobs=jobs,
+            log=console.say,
+            **facts,
+        )
+        for name, rows in result.files():
+            write_text(Path(folder) / name, as_csv(rows))
+        codec.save(Path(folder) / "results.json", result)
+        write_report(folder)
+    return result
 
 
-def run_all(out: str | None, seeds: int, quick: bool, jobs: int | None, page: str | None) -> None:
-    """Every study of the package, one after the other, and their findings as one page."""
-    begin, records = time.perf_counter(), []
-    for name in study_names():
-        records.append(run(name, f"{out or 'runs'}/{name}", seeds, quick, jobs))
-        show(records[-1])
-        console.show()
-    console.heading(f"{len(records)} studies in {time.perf_counter() - begin:.0f} s")
-    if page is not None:
-        write_text(Path(page), book(records))
-        console.show(f"written: {page}")
+def as_csv(rows: list[dict[str, Any]]) -> str:
+    """Return rows as the text of a CSV file."""
+    file = io.StringIO()
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.DictWriter(file, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
 
 
 def _load(source: str) -> Any:
-    """A named set, or a file whose text columns and gaps are encoded first: studies work on numbers."""
+    """Load a named set or a file; categories and missing values are encoded, because studies take numbers."""
     dataset = load(source, ReadingOptions())
     if not dataset.has_frame:
         return dataset
     encoder = make_encoder(dataset)
     X = encoder.fit_transform(dataset.X)
-    columns = [
-        Column(name.partition("__")[2]) for name in encoder.get_feature_names_out()
-    ]  # behind the part that made it
-    console.say(
-        "note: medians and categories were taken from all rows, before the splits of the study."
-    )
-    return dataclasses.replace(dataset, X=X, columns=columns)
+    names = [name.partition("__")[2] for name in encoder.get_feature_names_out()]
+    console.say("note: medians and categories were taken from all rows, before the study's splits.")
+    return dataclasses.replace(dataset, X=X, columns=[Column(name) for name in names])
 
 
-def _setting(cell: StudyCell) -> str:
-    """What tells a cell from the others of its experiment."""
-    named = {"kernel": "", "lam": "λ = ", "n_iter": "steps = ", "epochs": "epochs = "}
-    given = {named[name]: value for name, value in cell.words().items() if name in named}
-    return ", ".join(
-        f"{name}{value:g}" if isinstance(value, float) else f"{name}{value}"
-        for name, value in given.items()
-    )
-
-
-def show(record: StudyRecord) -> None:
-    """The summary for a person; findings.md has everything."""
-    console.heading(record.title, "")
-    numbers = record.numbers
-    if numbers:
-        counts = Counter(number.verdict for number in numbers)
-        console.show(
-            f"{len(numbers)} printed numbers: "
-            + ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-        )
-        for fit in record.readings:
-            if fit.chosen:
-                distance = f"(mean distance {fit.mean_distance:.2f} standard errors)"
-                console.show(
-                    f"  {fit.group}: {fit.fitting} of {fit.numbers} fit, read {fit.reading} {distance}"
-                )
-        console.show()
-    else:
-        rows = [
-            (cell.experiment, _setting(cell), console.percent(cell.error))
-            for cell in best_of_each(record.cells)
-        ]
-        console.table(("best of each", "setting", "error"), rows, left=2)
-        console.show()
-    for claim in record.claims:
+def show(result: StudyResult, folder: str) -> None:
+    """Print the summary of a study."""
+    console.heading(result.title, "")
+    if result.numbers:
+        counts = ", ".join(f"{many} {verdict}" for verdict, many in result.counts().items() if many)
+        console.show(f"{len(result.numbers)} printed numbers: {counts}")
+    for figure in result.figures:
+        if figure.kind == "table" and figure.rows:
+            console.show("", figure.title)
+            console.table(
+                tuple(figure.rows[0]), [tuple(row.values()) for row in figure.rows], left=2
+            )
+    for claim in result.claims:
         console.show(f"claim: {claim.claim}: {claim.verdict}")
-    if record.better:
-        console.show()
-        rows = [(each.what, console.percent(each.error), each.comparison) for each in record.better]
-        console.table(("the best reached here", "error", "against the report's best"), rows, left=1)
-    if not record.data.real and numbers:
+    for best in result.best:
         console.show(
-            "", "THESE ROWS ARE NOT THE REPORT'S DATA: the verdicts are about the machinery."
+            f"best reached here: {console.percent(best.error)} of {best.rows} rows ({best.what})"
         )
-    files = "report.html, findings.md, results.json, results.csv, cells.csv"
-    console.show("", f"{record.total_seconds:.0f} s; written: {record.folder}/{files}")
+    console.show(
+        "", f"{result.seconds:.0f} s; written: {folder}/report.html, results.json and tables as CSV"
+    )

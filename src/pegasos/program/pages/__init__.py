@@ -13,17 +13,10 @@ from pegasos.program.pages.run_folders import save_record
 
 if TYPE_CHECKING:
     from pegasos.program.pages.play_page import play
-    from pegasos.program.pages.recording import (
-        join_experiments,
-        record_experiment,
-        record_model,
-        record_sweep,
-    )
+    from pegasos.program.pages.recording import record_model, record_sweep
 
 __all__ = [
-    "join_experiments",
     "play",
-    "record_experiment",
     "record_model",
     "record_sweep",
     "report",
@@ -31,7 +24,7 @@ __all__ = [
     "write_report",
 ]
 
-_RECORDING = ("join_experiments", "record_experiment", "record_model", "record_sweep")
+_RECORDING = ("record_model", "record_sweep")
 _HOMES = {"play": f"{__name__}.play_page", **dict.fromkeys(_RECORDING, f"{__name__}.recording")}
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +17,6 @@ from pegasos.program.pages.row_samples import brief
 from pegasos.program.records.pages import Certificate, Curve, Weights
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.anatomy import anatomy
-from pegasos.search.settings import Setting
 from pegasos.search.sweep import SweepCV
 
 
@@ -78,45 +76,6 @@ def curves(learner: Any) -> list[Curve]:
                 )
             )
     return found
-
-
-def watched_curves(estimator: Any, X: Any, y: Any) -> list[Curve]:
-    """What a learner records while it learns from these rows; where it does not record its objective, that of shorter walks too.
-
-    A longer walk of Pegasos begins like a shorter one, so that walks of some lengths show one walk on its way, each certified
-    by itself.
-    """
-    model = clone(estimator).fit(X, y)
-    parts = anatomy(model, fitted=True)
-    found, learner = curves(parts.learner), parts.learner
-    stop = Setting.of(estimator).stop
-    known = learner.declaration.fitted_course is not None or not hasattr(learner, "certificate")
-    if known or stop is None or any(stage.drops for stage in parts.stages):
-        return found
-    course = []
-    for length in np.unique(
-        np.geomspace(max(1, stop.count / 32), stop.count, 6).round().astype(int)
-    ).tolist():
-        walked = parts
-        if length != stop.count:
-            walked = anatomy(
-                clone(estimator).set_params(**{parts.prefix + stop.parameter: length}).fit(X, y),
-                fitted=True,
-            )
-        rows = X
-        for stage in walked.stages:
-            rows = stage.part.transform(rows)
-        try:
-            certificate = walked.learner.certificate(rows, y)
-        except ValueError:  # a kernel whose dual bounds nothing
-            return found
-        course.append([length, certificate.primal.mean(), certificate.dual.mean()])
-    unit = "step" if stop.parameter == "n_iter" else "epoch"
-    return (
-        [*found, *_course(np.array(course), len(learner.intercept_), unit)]
-        if len(course) > 1
-        else found
-    )
 
 
 def _course(course: Any, columns: int, unit: str = "epoch or round") -> list[Curve]:

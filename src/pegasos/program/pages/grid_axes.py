@@ -39,7 +39,6 @@ class Point:
     ended: Ended | None = None
     command: str | None = ""
     #: The lines of Python that train it, where no command line can.
-    python: str | None = None
     #: Its place on the axes; what is given there is what varies, `values` is what people read.
     at: dict[str, Any] = field(default_factory=dict)
 
@@ -127,7 +126,8 @@ def _costs_for_lam(points: list[Point]) -> dict[str, str]:
             costs[point.freedom],
         )
         for point in known
-    }  # type: ignore[index]
+        if point.freedom is not None
+    }
     if len(set(costs.values())) >= len(strengths) or len(seen) < len(known):
         return {}
     for point in points:

@@ -16,8 +16,6 @@ from pegasos.program.records.runs import CellRecord, best_of_families
 
 #: What stands across, and what down, where both vary.
 _ACROSS = ("n_iter", "epochs", "T")
-#: Names of a study's cells that are not worth a word where they are all the same.
-_QUIET = ("experiment", "decoding")
 
 #: What grey cells of a figure are; the page says how many there are.
 _GREY = "grey: ended early, with the value that it had then"
@@ -75,8 +73,7 @@ class Grid:
         }
         self._logarithmic = {part: _is_wide(values) for part, values in parts.items()}
         places = [{value: place for place, value in enumerate(axis.values)} for axis in self.axes]
-        fixed = {name for name in _QUIET if name not in self.words}
-        self._cells = [self._described(point, places, fixed) for point in points]
+        self._cells = [self._described(point, places) for point in points]
         self.described: dict[str, Any] = {
             "axes": [axis.described() for axis in self.axes],
             "cells": self._cells,
@@ -94,10 +91,7 @@ class Grid:
             "lines": self._lines([], NO_AXIS, NO_AXIS),
         }
 
-    def _described(
-        self, point: Point, places: list[dict[Any, int]], fixed: set[str]
-    ) -> dict[str, Any]:
-        values = {name: value for name, value in point.values.items() if name not in fixed}
+    def _described(self, point: Point, places: list[dict[Any, int]]) -> dict[str, Any]:
         mark = (
             self.mark
             if point.number == self.best
@@ -106,7 +100,7 @@ class Grid:
             else ""
         )
         at = [place[point.at.get(axis.name)] for axis, place in zip(self.axes, places, strict=True)]
-        text = wording.setting_text(values, point.cost)
+        text = wording.setting_text(point.values, point.cost)
         cell: dict[str, Any] = {"cell": point.number, "p": at, "setting": text, "mark": mark}
         if (lam := point.values.get("lam")) is not None:
             cell |= {"C": cost_text(point.cost).strip(), "product": (point.cost or 0.0) * lam}
@@ -128,7 +122,6 @@ class Grid:
                 "shown": f"ended early: {told}",
                 "spread": "",
             }
-        cell |= {} if point.python is None else {"python": point.python}
         return cell if point.command == "" else {**cell, "command": point.command}
 
     def _texts(self, part: str, value: float, deviation: float | None) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from pegasos.program.pages.html_page import HtmlPage
 from pegasos.program.pages.run_folders import read_run
 from pegasos.program.records.comparisons import Comparison
 from pegasos.program.records.pages import PageRecord
-from pegasos.program.records.studies import StudyRecord
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain
+from pegasos.studies.results import StudyResult
 
 #: The look of charts in files: black on white, whatever the page's reader prefers.
 _ON_PAPER = {
@@ -69,11 +69,10 @@ class Page(HtmlPage):
         return [block for section in self.sections for block in section.blocks]
 
 
-def make_page(record: PageRecord | None, study: StudyRecord | None = None) -> Page:
-    """The page about what was recorded."""
-    if study is not None:
-        return Page(*study_page.build(study, record))
-    assert record is not None
+def make_page(record: PageRecord | StudyResult) -> Page:
+    """Return the page of a record."""
+    if isinstance(record, StudyResult):
+        return Page(*study_page.build(record))
     return Page(*(sweep_page if record.kind == "tune" else model_page).build(record))
 
 
@@ -117,7 +116,7 @@ def _record_fitted(thing: Any, X: Any, y: Any, facts: dict[str, Any]) -> PageRec
 def _read_page(folder: Path) -> Page:
     """The page of a run folder; what is in it may have been changed since it was written, and need not fit together."""
     try:
-        return make_page(*read_run(folder))
+        return make_page(read_run(folder))
     except (BadData, OSError, MemoryError):
         raise
     except Exception as error:
@@ -129,7 +128,7 @@ def _read_page(folder: Path) -> Page:
 
 def write_report(folder: str | Path, figures: bool = False) -> Path:
     """Write report.html into a run folder that tune or study has filled; answers its path."""
-    return make_page(*read_run(Path(folder))).write(folder, figures=figures)
+    return make_page(read_run(Path(folder))).write(folder, figures=figures)
 
 
 def _slug(name: str) -> str:

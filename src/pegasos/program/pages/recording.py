@@ -1,8 +1,7 @@
-"""What a page needs of a tuning run, an experiment of a study or a model, as records: afterwards no data are needed."""
+"""What a page needs of a tuning run or a model, as records: afterwards no data are needed."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,16 +16,14 @@ from pegasos.engine.kernel import DistanceKernel
 from pegasos.engine.kernels import Polynomial
 from pegasos.explaining import Explanation
 from pegasos.program.pages import mistakes, row_samples
-from pegasos.program.pages.compared import best_of, compared, metric_of, rates_of
+from pegasos.program.pages.compared import compared, rates_of
 from pegasos.program.pages.explanation_section import explained
-from pegasos.program.pages.fitted_facts import certificates, curves, made, watched_curves, weights
+from pegasos.program.pages.fitted_facts import certificates, curves, made, weights
 from pegasos.program.pages.wording import kernel_text
 from pegasos.program.records.decisions import CalibrationRecord, rates_of_model
 from pegasos.program.records.models import learner_facts
 from pegasos.program.records.pages import (
-    Curve,
     DataRecord,
-    ExperimentRecord,
     KeptCell,
     ModelRecord,
     PageRecord,
@@ -37,7 +34,6 @@ from pegasos.program.records.runs import (
     Decision,
     ErrorCount,
     best_of_families,
-    cell_records,
     out_of_fold,
 )
 from pegasos.program.scoring import scores_of
@@ -53,8 +49,6 @@ Array = np.ndarray[Any, Any]
 
 #: Leading cells whose mistakes are kept, and numbers that all confusions together may take.
 LEADING, CONFUSION_NUMBERS = 12, 90_000
-#: Rows up to which the best of an experiment learns once more, to be watched.
-WATCHED_ROWS = 10_000
 
 
 def record_sweep(
@@ -131,42 +125,6 @@ def record_sweep(
             model, dataset, _codes(dataset), lambda labels: np.searchsorted(classes, labels)
         )
     return replace(record, kept=kept, rows=rows, boundary=boundary, no_boundary=reason)
-
-
-def record_experiment(
-    search: Any, dataset: Dataset, experiment: str, seed: int = 0, learned: Array | None = None
-) -> PageRecord:
-    """Confusions and mistakes of one experiment's sweep (one seed), to stand beside the results.json of its study.
-
-    The study lists its cells itself, and finds those of which predictions were kept by their settings. learned: the rows of a
-    split from which its best cell learns once more, to be watched.
-    """
-    metric = metric_of(search)
-    cells, best = cell_records(search, len(dataset), metric), best_of(search, metric)
-    simplest = getattr(search, "simplest_index_", best)
-    record = PageRecord(
-        "study", _data(dataset, None), made(), seed=seed, cells=cells, best=best, simplest=simplest
-    )
-    kept, rows = _kept(search, record, dataset, None, tsne=False)
-    watched: list[Curve] = []
-    if learned is not None and len(learned) <= WATCHED_ROWS:
-        with warnings.catch_warnings(
-            action="ignore"
-        ):  # the study has its own words on borders and gaps
-            watched = watched_curves(
-                search.cells_[best].estimator,
-                _safe_indexing(dataset.X, learned),
-                dataset.labels[learned],
-            )
-    found = ExperimentRecord(experiment, list(search.settings_), kept, watched)
-    return replace(record, cells=[], rows=rows, experiments=[found])
-
-
-def join_experiments(parts: Sequence[PageRecord]) -> PageRecord:
-    """What was recorded of several experiments on the same rows, as one: the map and statistics are the first one's."""
-    shown = {number: row for part in parts for number, row in part.rows.shown.items()}
-    experiments = [each for part in parts for each in part.experiments]
-    return replace(parts[0], rows=replace(parts[0].rows, shown=shown), experiments=experiments)
 
 
 def record_model(

@@ -302,32 +302,6 @@ def _measured(title: str, scale: str) -> Spec:
     )
 
 
-def ranking(rows: Rows) -> Spec:
-    """Errors of models as bars, the best first, with their deviation over seeds."""
-    y = {"y": _names("model", "order", 230)}
-    room = {
-        "domainMax": 1.25 * max(row["high"] for row in rows) or 1.0,
-        "nice": False,
-    }  # for the number beside the longest bar
-    x = number("error", title="error", scale=room, axis={"format": ".3~p", "tickCount": 6})
-    hints = {"tooltip": tooltip(model="model", setting="setting", shown="error")}
-    bars = mark("bar", {**y, "x": x, **hints}, color="#4c78a8", opacity=0.85, height={"band": 0.7})
-    span = mark(
-        "rule",
-        {**y, "x": number("low", title="error"), "x2": {"field": "high"}},
-        strokeWidth=2,
-        aria=False,
-    )
-    text = mark(
-        "text",
-        {**y, "x": number("high", title="error"), "text": word("shown")},
-        align="left",
-        dx=6,
-        aria=False,
-    )
-    return chart(rows, bars, span, text, height=24 * len(rows))
-
-
 def times(rows: Rows, x: str, y: str, line: str) -> Spec:
     """Seconds against T (or rows), a line a kernel, both axes logarithmic."""
     ticks = {

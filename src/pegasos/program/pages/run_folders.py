@@ -7,8 +7,8 @@ from pathlib import Path
 from pegasos.program.records import codec
 from pegasos.program.records.pages import DataRecord, PageRecord
 from pegasos.program.records.runs import TuneRecord
-from pegasos.program.records.studies import StudyRecord
 from pegasos.program.tables.dataset import BadData
+from pegasos.studies.results import StudyResult
 
 NAME = "report.json"
 #: What is read in a run folder.
@@ -20,18 +20,17 @@ def save_record(folder: str | Path, record: PageRecord) -> Path:
     return codec.save(Path(folder) / NAME, record)
 
 
-def read_run(folder: Path) -> tuple[PageRecord | None, StudyRecord | None]:
-    """What a page shows of a run folder; a study has a record of its own, and that of a page where predictions were kept."""
-    record = codec.load(PageRecord, folder / NAME) if (folder / NAME).is_file() else None
+def read_run(folder: Path) -> PageRecord | StudyResult:
+    """Return the record of a run folder that its page shows."""
     if (folder / "results.json").is_file():
-        return record, codec.load(StudyRecord, folder / "results.json")
-    if record is None and (folder / "summary.json").is_file():
-        record = _of_summary(codec.load(TuneRecord, folder / "summary.json"))
-    if record is None:
-        raise BadData(
-            f"{folder} holds no results: a run of tune or study leaves results.json or summary.json in its folder."
-        )
-    return record, None
+        return codec.load(StudyResult, folder / "results.json")
+    if (folder / NAME).is_file():
+        return codec.load(PageRecord, folder / NAME)
+    if (folder / "summary.json").is_file():
+        return _of_summary(codec.load(TuneRecord, folder / "summary.json"))
+    raise BadData(
+        f"{folder} holds no results: a run of tune or study leaves results.json or summary.json in its folder."
+    )
 
 
 def _of_summary(found: TuneRecord) -> PageRecord:

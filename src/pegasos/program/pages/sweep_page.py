@@ -241,9 +241,9 @@ def cell_table(grid: Grid, points: list[Point], name: str, title: str) -> Table:
     return Table(name, title, listed, rows)
 
 
-def confusion_panel(record: PageRecord, best: int | None = None, alone: bool = False) -> Panel:
+def confusion_panel(record: PageRecord, alone: bool = False) -> Panel:
     """The panel of the chosen cell, with the confusion matrix of the best one for files."""
-    kept = record.kept.get(str(record.best if best is None else best))
+    kept = record.kept.get(str(record.best))
     figures = (
         {}
         if kept is None

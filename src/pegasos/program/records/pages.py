@@ -1,4 +1,4 @@
-"""report.json: everything that a page shows of a tuning run, experiments of a study or a model; no rows are needed for it."""
+"""report.json: everything that a page shows of a tuning run or a model; no rows are needed for it."""
 
 from __future__ import annotations
 
@@ -165,20 +165,8 @@ class ModelRecord:
 
 
 @dataclass(frozen=True)
-class ExperimentRecord:
-    """An experiment of a study: the settings of its cells in their order, the predictions of some of them by number, and how its
-    best cell learned.
-    """
-
-    name: str
-    settings: list[Setting]
-    kept: dict[str, KeptCell]
-    curves: list[Curve] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
 class PageRecord:
-    """A tuning run has cells, a page about a model has `model`, a study has experiments; the rest is what they have in common."""
+    """A tuning run has cells, a page about a model has `model`; the rest is what they have in common."""
 
     kind: str
     data: DataRecord
@@ -217,4 +205,3 @@ class PageRecord:
     no_boundary: str = ""
     model: ModelRecord | None = None
     explanation: Explanation | None = None
-    experiments: list[ExperimentRecord] = field(default_factory=list)

@@ -121,7 +121,7 @@ def _own_folder() -> Path | None:
     return Path(user_data_dir("pegasos", appauthor=False))
 
 
-def _find(file: str) -> Path | None:
+def find_data_file(file: str) -> Path | None:
     return next((folder / file for folder in data_folders() if (folder / file).is_file()), None)
 
 
@@ -165,7 +165,7 @@ def _check(found: str, expected: str, source: object, name: str) -> None:
 
 
 def _usps(fetch: bool) -> Dataset:
-    path, source = _find("usps.h5"), f"what OpenML sent as data {USPS_ON_OPENML}"
+    path, source = find_data_file("usps.h5"), f"what OpenML sent as data {USPS_ON_OPENML}"
     if path is None and not fetch:
         raise _missing(
             "usps",
@@ -249,7 +249,7 @@ def _keep_usps(X: Array, y: Array) -> str:
 
 
 def _binary10() -> Dataset:
-    path = _find("binary10.csv")
+    path = find_data_file("binary10.csv")
     if path is None:
         raise _missing("binary10", "binary10.csv", "quadric")
     try:

@@ -212,40 +212,6 @@ def python_lines(setting: Setting, seed: int | None = None) -> str:
     return "\n".join([*lines, "", f"model = {_pipeline(steps, inner)}", "model.fit(X, y)"])
 
 
-def python_script(setting: Setting, name: str, seed: int, test_share: float) -> str | None:
-    """All that trains a setting on a set that `load_set` knows, and tells its error; None where a part of it cannot be written.
-
-    >>> print(python_script(Setting("sdca", lam=0.01), "moons", 0, 0.2))
-    from pegasos import SDCA
-    from pegasos import load_set
-    from sklearn.model_selection import train_test_split
-    <BLANKLINE>
-    X, y = load_set('moons', return_X_y=True)
-    X, X_test, y, y_test = train_test_split(X, y, test_size=0.2, stratify=y, random_state=0)
-    model = SDCA(loss='hinge', lam=0.01, random_state=0)
-    model.fit(X, y)
-    print(1 - model.score(X_test, y_test))
-    """
-    imports, _, model = python_lines(setting, seed).partition("\n\n")
-    imports += (
-        "\nfrom pegasos import load_set\nfrom sklearn.model_selection import train_test_split"
-    )
-    split = f"X, X_test, y, y_test = train_test_split(X, y, test_size={test_share:.2g}, stratify=y, random_state={seed})"
-    lines = [
-        imports,
-        "",
-        f"X, y = load_set({name!r}, return_X_y=True)",
-        split,
-        model,
-        "print(1 - model.score(X_test, y_test))",
-    ]
-    try:
-        compile("\n".join(lines), name, "exec")
-    except SyntaxError:
-        return None
-    return "\n".join(lines)
-
-
 class _Text(str):
     """Python that was written already."""
 

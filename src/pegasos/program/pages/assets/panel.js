@@ -109,10 +109,9 @@ function showCell(number) {
     const select = byId("panel-cell");
     if (![...select.options].some((each) => each.value === String(number))) select.append(option(String(number), cell.setting, false));
     select.value = String(number);
-    const lines = cell.command || cell.python || "", code = byId("panel-command").closest(".code");
+    const lines = cell.command || "", code = byId("panel-command").closest(".code");
     showCode(byId("panel-command"), lines);
     code.hidden = !lines;
-    code.querySelector(".head span").textContent = cell.command ? "Train this cell" : "Train this cell, in Python";
     byId("panel-no-command").hidden = cell.command !== null || Boolean(lines);
   }
   byId("panel-kept").hidden = !kept;

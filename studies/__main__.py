@@ -1,0 +1,48 @@
+"""Run published studies: `python -m studies usps_kernels -o DIR`, or `all` of them."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from pathlib import Path
+
+from pegasos.program.files import write_text
+from pegasos.program.jobs.study_runs import PUBLISHED, as_csv, run_to_folder, show
+from pegasos.studies import StudyResult
+from studies.summary import summarize
+
+#: Our errors and verdicts of the published grid; the published errors themselves stay out of the repository.
+_CELLS = "usps_kernels_cells.csv"
+
+
+def main() -> None:
+    """Run the studies that the command line names."""
+    parser = argparse.ArgumentParser(prog="python -m studies", description=__doc__)
+    parser.add_argument("name", choices=[*PUBLISHED, "all"])
+    parser.add_argument("-o", "--out", required=True, help="folder of the results")
+    parser.add_argument(
+        "--seeds", type=int, default=5, help="seeds of splits and draws (default: 5)"
+    )
+    parser.add_argument("--jobs", type=int, help="threads; they never change a result")
+    parser.add_argument("--page", type=Path, help="with all: write the summary as Markdown")
+    asked = parser.parse_args()
+    names = PUBLISHED if asked.name == "all" else (asked.name,)
+    results = []
+    for name in names:
+        folder = str(Path(asked.out) / name) if asked.name == "all" else asked.out
+        study = import_module(f"studies.{name}").STUDY
+        results.append(run_to_folder(study, folder, asked.seeds, asked.jobs))
+        show(results[-1], folder)
+    if asked.page is not None:
+        _write_page(asked.page, results)
+
+
+def _write_page(page: Path, results: list[StudyResult]) -> None:
+    write_text(page, summarize(results))
+    cells = next(result.numbers for result in results if result.study == "usps_kernels")
+    rows = [{"id": each.id, "ours": each.ours, "verdict": each.verdict} for each in cells]
+    write_text(page.parent / _CELLS, as_csv(rows))
+
+
+if __name__ == "__main__":
+    main()
