@@ -6,32 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from pegasos import Pegasos, Perceptron
-from pegasos.kernels import Exponential, Polynomial
 from pegasos.studies import Run, Study
 from studies import binary
 from studies.binary import describe_values, is_lower
+from studies.binary_ladder_protocol import (
+    KERNEL_LAMS,
+    KERNELS,
+    LAMS,
+    ROWS,
+    TRAIN,
+    TUNE,
+    Data,
+    Key,
+    fit_perceptron,
+    make_pegasos,
+    run_models,
+)
 from studies.printed_numbers import read_printed
 
-Array = np.ndarray[Any, Any]
-Key = tuple[Any, ...]
-
-TRAIN, TUNE, ROWS = 8000, 6000, 10_000
-LINEAR_STEPS, SQUARE_STEPS = 100_000, 1_000_000
-LAMS = {
-    "pegasos": (1e-4, 1e-3, 1e-2, 0.1, 1.0),
-    "logistic": (0.1, 1.0, 10.0, 100.0),
-    "pegasos+degree2": (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0),
-    "logistic+degree2": (1e-3, 0.1, 1.0, 10.0, 100.0, 1000.0),
-}
-#: A run of degree-2 Pegasos with its million steps takes seconds, one of a linear model a tenth of a second.
-RUNS_PER_SEED = {"pegasos": 40, "logistic": 40, "pegasos+degree2": 2, "logistic+degree2": 8}
-KERNEL_LAMS = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0)
-#: The constant feature is part of z, so the printed (1 + z·z')^n is (2 + z·z')^n of the ten features.
-KERNELS: dict[Key, Any] = {
-    ("polynomial", degree): Polynomial(degree, 2.0) for degree in (1, 2, 3, 4)
-}
-KERNELS |= {("exponential", gamma): Exponential(gamma) for gamma in (0.01, 0.1, 1.0, 10.0)}
 UNKNOWN = "no cause known; see how many are expected by chance"
 SAME = "with and without outliers is the same experiment: the filter removes no row"
 
@@ -44,136 +36,18 @@ PROTOCOL = (
 )
 
 
-class Data:
-    """The rows in the report's order, scaled in its three ways, with and without products of features."""
-
-    def __init__(self, run: Run) -> None:
-        order = np.random.RandomState(31415).permutation(ROWS)
-        self.X, self.y = np.asarray(run.X, dtype=np.float64)[order], run.y[order].astype(np.float64)
-        train = self.X[:TRAIN]
-        low, high = train.min(axis=0), train.max(axis=0)
-        self.scaled = {
-            "none": self.X,
-            "normalize": (self.X - low) / (high - low),
-            "standardize": (self.X - train.mean(axis=0)) / train.std(axis=0),
-        }
-        self.test_split = np.arange(TRAIN), np.arange(TRAIN, ROWS)
-        self.tune_split = np.arange(TUNE), np.arange(TUNE, TRAIN)
-
-    def rows(self, scaling: str, squares: bool = False) -> Array:
-        """Return the scaled rows with a constant; with `squares` followed by their 66 products."""
-        with_one = np.column_stack([self.scaled[scaling], np.ones(ROWS)])
-        if not squares:
-            return with_one
-        i, j = np.triu_indices(with_one.shape[1])
-        return np.column_stack([with_one, with_one[:, i] * with_one[:, j]])
-
-
-def fit_perceptron(
-    Z: Array, y: Array, rows: Array, epochs: int = 20, kernel: Any = None
-) -> Perceptron:
-    """Fit the report's Perceptron: rows in their order, the last vector."""
-    learner = Perceptron(
-        epochs=epochs, shuffle=False, average=False, fit_intercept=False, kernel=kernel
-    )
-    return learner.fit(Z[rows], y[rows])
-
-
 def run_study(run: Run) -> None:
     """Run all models, judge the printed numbers and check the claims."""
     data = Data(run)
-    found: dict[Key, Any] = {}
-    _run_perceptrons(run, data, found)
-    _run_kernel_perceptrons(run, data, found)
-    _run_pegasos(run, data, found)
-    _run_kernel_pegasos(run, data, found)
+    found = run_models(run, data)
     _judge_errors(run, found)
     _judge_weights(run, data, found)
     _judge_statistics(run)
-    _check_claims(run, found)
+    _check_claims(run, data, found)
     _drop_outliers(run, data, found)
     _show_kernels(run, found)
     binary.show_statistics(run)
     binary.reach_best(run, "the report's best", 0.043)
-
-
-def _run_perceptrons(run: Run, data: Data, found: dict[Key, Any]) -> None:
-    """Count errors of the Perceptron on scaled rows and on products; keep the vectors."""
-    run.log("Perceptrons")
-    for scaling in data.scaled:
-        for model, squares in (("perceptron", False), ("perceptron+degree2", True)):
-            Z = data.rows(scaling, squares)
-            fitted = fit_perceptron(Z, data.y, data.test_split[0])
-            wrong = fitted.predict(Z) != data.y
-            for split, rows in zip(("train", "test"), data.test_split, strict=True):
-                found[model, scaling, split] = float(wrong[rows].mean())
-            found["weights", model, scaling] = fitted.coef_[0]
-
-
-def _run_kernel_perceptrons(run: Run, data: Data, found: dict[Key, Any]) -> None:
-    run.log("kernel Perceptrons")
-    Z = data.scaled["standardize"]
-    for (family, param), kernel in KERNELS.items():
-        fitted = fit_perceptron(Z, data.y, data.tune_split[0], 10, kernel)
-        for split, rows in zip(("train", "validation"), data.tune_split, strict=True):
-            wrong = fitted.predict(Z[rows]) != data.y[rows]
-            found["kernel perceptron", family, param, split] = float(wrong.mean())
-
-
-def _pegasos(model: str) -> Pegasos:
-    loss = "logistic" if "logistic" in model else "hinge"
-    steps = SQUARE_STEPS if model == "pegasos+degree2" else LINEAR_STEPS
-    return Pegasos(loss, n_iter=steps, sampling="uniform", average=False, fit_intercept=False)
-
-
-def _run_pegasos(run: Run, data: Data, found: dict[Key, Any]) -> None:
-    """Run the λ grid on the tuning rows and on all training rows, with many seeds; choose λ as the report does."""
-    for model, lams in LAMS.items():
-        squares = "degree2" in model
-        count = len(run.seeds) * RUNS_PER_SEED[model]
-        scalings = tuple(data.scaled) if model == "pegasos" else ("standardize",)
-        for scaling in scalings:
-            run.log(f"{model}, {scaling}, {count} seeds")
-            Z, grid = data.rows(scaling, squares), {"lam": list(lams)}
-            parts = {"tune": (data.tune_split, 0), "whole": (data.test_split, count)}
-            for part, (split, first) in parts.items():
-                seeds = range(first, first + count)
-                train, test = binary.repeat(_pegasos(model), grid, Z, data.y, split, seeds)
-                for column, lam in enumerate(lams):
-                    found[model, scaling, part, lam, "train"] = train[:, column]
-                    found[model, scaling, part, lam, "test"] = test[:, column]
-            errors = np.array([found[model, scaling, "tune", lam, "test"] for lam in lams])
-            chosen = errors.argmin(axis=0)
-            final = np.array([found[model, scaling, "whole", lam, "test"] for lam in lams])
-            found[model, scaling, "chosen"] = final[chosen, np.arange(count)]
-
-
-def _run_kernel_pegasos(run: Run, data: Data, found: dict[Key, Any]) -> None:
-    Z = data.scaled["standardize"]  # In float32 a narrow exponential kernel would be 0.
-    grid = {"kernel": list(KERNELS.values()), "lam": list(KERNEL_LAMS)}
-    whole = {"kernel": [KERNELS["polynomial", 3]], "lam": [0.1]}
-    parts = {"tune": (data.tune_split, grid), "whole": (data.test_split, whole)}
-    for part, (split, cells) in parts.items():
-        errors = []
-        for seed in run.seeds:
-            search = run.sweep(
-                f"kernel Pegasos, {part}",
-                _pegasos("pegasos"),
-                cells,
-                [split],
-                seed=seed,
-                X=Z,
-                y=data.y,
-                return_train_score=True,
-            )
-            results = search.cv_results_
-            errors.append([1 - results["mean_train_score"], 1 - results["mean_test_score"]])
-        params = search.cv_results_["params"]
-        names = {repr(kernel): key for key, kernel in KERNELS.items()}
-        for number, each in enumerate(params):
-            key = ("kernel pegasos", part, *names[repr(each["kernel"])], each["lam"])
-            for place, side in enumerate(("train", "test")):
-                found[*key, side] = np.array([error[place][number] for error in errors])
 
 
 def _judge_errors(run: Run, found: dict[Key, Any]) -> None:
@@ -245,7 +119,7 @@ def _judge_statistics(run: Run) -> None:
         run.number(f"{name} of {row['feature']}", row["value"], ours, reason=note)
 
 
-def _check_claims(run: Run, found: dict[Key, Any]) -> None:
+def _check_claims(run: Run, data: Data, found: dict[Key, Any]) -> None:
     perceptron = {
         scaling: found["perceptron", scaling, "test"]
         for scaling in ("none", "normalize", "standardize")
@@ -298,12 +172,11 @@ def _check_claims(run: Run, found: dict[Key, Any]) -> None:
         "does not hold",
         f"test errors over seeds: λ = 0.001 {describe_values(line[1e-3])}, λ = 0.1 {describe_values(line[0.1])}",
     )
-    _check_literature(run, found)
+    _check_literature(run, data)
 
 
-def _check_literature(run: Run, found: dict[Key, Any]) -> None:
+def _check_literature(run: Run, data: Data) -> None:
     """Try what the report cites without trying it: the average, and permutations."""
-    data = Data(run)
     Z, seeds = data.rows("standardize"), range(4 * len(run.seeds))
     texts = {}
     variants: dict[str, dict[str, Any]] = {
@@ -312,7 +185,7 @@ def _check_literature(run: Run, found: dict[Key, Any]) -> None:
         "last, permutation": {"sampling": "permutation"},
     }
     for name, options in variants.items():
-        learner = _pegasos("pegasos").set_params(**options)
+        learner = make_pegasos("pegasos").set_params(**options)
         _, test = binary.repeat(learner, {"lam": [1e-3, 0.1]}, Z, data.y, data.test_split, seeds)
         texts[name] = test
     words = "; ".join(
@@ -351,7 +224,7 @@ def _drop_outliers(run: Run, data: Data, found: dict[Key, Any]) -> None:
         )
     Z, seeds = data.rows("standardize"), range(8 * len(run.seeds))
     _, test = binary.repeat(
-        _pegasos("pegasos"), {"lam": [0.1]}, Z, data.y, (kept, data.test_split[1]), seeds
+        make_pegasos("pegasos"), {"lam": [0.1]}, Z, data.y, (kept, data.test_split[1]), seeds
     )
     before = found["pegasos", "standardize", "whole", 0.1, "test"]
     rows.append(

@@ -446,6 +446,7 @@ def study_results():
     numbers = [
         judge("first", "0.02", 0.021),
         judge("second", "0.5", [0.1, 0.11, 0.12], reason="a reason of many words " * 8),
+        *(judge(f"other {n}", f"0.1{n}", [0.1, 0.11, 0.12]) for n in range(4)),
     ]
     result = StudyResult("mine", "A study", "as printed", "digits", 300, 5, numbers)
     return dataclasses.replace(

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 from sklearn.linear_model import Perceptron as SklearnPerceptron
-from studies import binary_ladder, usps_kernels
+from studies import binary_ladder_protocol, usps_kernels
 from studies.printed_numbers import read_printed
 
 from command_line import call
@@ -190,7 +190,7 @@ def test_the_command_writes_numbers_claims_and_a_page(tmp_path: Path, monkeypatc
     page = report("run")
     for words in ("Moons", "One protocol.", "A note.", "see above", "a reason"):
         assert words in page.html
-    assert {"printed-ours", "figure-1", "figure-2", "figure-3", "figure-4"} <= set(page.charts())
+    assert {"figure-1", "figure-2", "figure-3", "figure-4"} <= set(page.charts())
     as_json = call("study", "mine.py", "-o", "run", "--json")
     assert '"verdict": "differs"' in as_json.out
 
@@ -295,12 +295,15 @@ def test_perceptron_counts_of_binary_ladder_are_exact() -> None:
     class Rows:
         X, y = dataset.X, dataset.labels
 
-    data = binary_ladder.Data(Rows)  # type: ignore[arg-type]
+    data = binary_ladder_protocol.Data(Rows)  # type: ignore[arg-type]
     expected = {("standardize", False): (2581, 652), ("standardize", True): (683, 174)}
     expected |= {("none", False): (None, 1014), ("normalize", False): (None, 964)}
     for (scaling, squares), counts in expected.items():
         Z = data.rows(scaling, squares)
-        wrong = binary_ladder.fit_perceptron(Z, data.y, data.test_split[0]).predict(Z) != data.y
+        wrong = (
+            binary_ladder_protocol.fit_perceptron(Z, data.y, data.test_split[0]).predict(Z)
+            != data.y
+        )
         for rows, count in zip(data.test_split, counts, strict=True):
             assert count is None or int(wrong[rows].sum()) == count
     weights = [
@@ -308,7 +311,9 @@ def test_perceptron_counts_of_binary_ladder_are_exact() -> None:
         for row in read_printed("binary_ladder_weights")
         if row["model"] == "perceptron"
     ]
-    fitted = binary_ladder.fit_perceptron(data.rows("standardize"), data.y, data.test_split[0])
+    fitted = binary_ladder_protocol.fit_perceptron(
+        data.rows("standardize"), data.y, data.test_split[0]
+    )
     np.testing.assert_allclose(fitted.coef_[0], weights, rtol=0, atol=6e-9)
 
 
@@ -317,7 +322,7 @@ def test_the_report_s_perceptron_is_scikit_learn_s() -> None:
     random = np.random.default_rng(2)
     Z = np.column_stack([random.normal(size=(200, 4)), np.ones(200)])
     y = np.where(Z[:, 0] + 0.3 * random.normal(size=200) > 0, 1.0, -1.0)
-    ours = binary_ladder.fit_perceptron(Z, y, np.arange(200), epochs=5)
+    ours = binary_ladder_protocol.fit_perceptron(Z, y, np.arange(200), epochs=5)
     theirs = SklearnPerceptron(fit_intercept=False, shuffle=False, max_iter=5, tol=None).fit(Z, y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_)
 

@@ -99,7 +99,7 @@ class StudyResult:
     def noise_words(self) -> str:
         """Return how many numbers lie outside our distributions, beside the numbers expected by chance."""
         judged = [number for number in self.numbers if number.runs > 1]
-        if not judged:
+        if len(judged) < 20:  # Fewer than one number would be expected outside.
             return ""
         far = sum(number.verdict == DIFFERS for number in judged)
         out = far + sum(number.verdict == UNDECIDED for number in judged)

@@ -59,8 +59,9 @@ def _numbers(study: StudyResult) -> list[Block]:
     table = Table("numbers", "Every printed number", listed, rows, filter_by="verdict")
     errors = [each for each in study.numbers if 0 <= each.printed <= 1 and 0 <= each.ours <= 1]
     caption = f"Vertical lines: the central 95 % of our distribution over seeds. {_VERDICTS}"
-    spec = numbers_chart(errors or study.numbers)
-    return [Chart("printed-ours", "Printed and ours", spec, caption), table]
+    if len(errors) < 5:
+        return [Text(_VERDICTS, small=True), table]
+    return [Chart("printed-ours", "Printed and ours", numbers_chart(errors), caption), table]
 
 
 def _figures(study: StudyResult) -> list[Block]:
