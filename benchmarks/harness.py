@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import mmap
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,6 +77,9 @@ class Row:
     ours_seconds: float | None = None
     theirs_seconds: float | None = None
     note: str = ""
+    #: The most memory that each side took beyond what the process had, in bytes.
+    ours_bytes: int | None = None
+    theirs_bytes: int | None = None
 
     @property
     def reached(self) -> bool | None:
@@ -138,6 +144,28 @@ def quietly(work: Callable[..., Any], *given: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         work(*given)
+
+
+def peak_memory(work: Work) -> int | None:
+    """Return the most memory that a call takes beyond what the process has, in bytes; None where Linux does not tell.
+
+    Free memory of the C library is given back first, so that a call pays for all that it touches.
+    """
+    status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+    if not reset.exists():
+        return None
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    reset.write_text("5")  # VmHWM begins anew
+
+    def read(name: str) -> int:
+        found = re.search(rf"{name}:\s+(\d+)", status.read_text())
+        assert found is not None
+        return 1024 * int(found[1])
+
+    before = read("VmRSS")
+    work()
+    return max(0, read("VmHWM") - before)
 
 
 def touch(memory: int) -> None:

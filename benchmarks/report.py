@@ -74,7 +74,7 @@ def keep(
 
 
 def line(row: dict[str, Any]) -> list[str]:
-    """The cells of a row: case, ours, theirs, figure, target, reached."""
+    """Return the cells of a row: case, times, figure, target, reached, and peak memory of ours and theirs."""
     times = [
         "" if row[key] is None else duration(row[key]) for key in ("ours_seconds", "theirs_seconds")
     ]
@@ -85,7 +85,12 @@ def line(row: dict[str, Any]) -> list[str]:
         f"{number(row['figure'])} {row['unit']}".strip(),
         row["target"],
         reached,
+        _memory(row.get("ours_bytes"), row.get("theirs_bytes")),
     ]
+
+
+def _memory(ours: int | None, theirs: int | None) -> str:
+    return "" if ours is None or theirs is None else f"{ours / 1e6:.0f} / {theirs / 1e6:.0f} MB"
 
 
 def number(value: float) -> str:
@@ -96,7 +101,7 @@ def duration(value: float) -> str:
     return f"{value:.2f} s" if value >= 1 else f"{1000 * value:.1f} ms"
 
 
-HEADS = ["case", "ours", "theirs", "measured", "target", "reached"]
+HEADS = ["case", "ours", "theirs", "measured", "target", "reached", "peak memory"]
 
 
 def page(results: Results) -> str:
