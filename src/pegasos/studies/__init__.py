@@ -6,10 +6,21 @@ A study is a Python file that ends with ``STUDY = Study(...)``. ``pegasos study 
 
 from __future__ import annotations
 
-from pegasos.studies.judging import judge
-from pegasos.studies.results import Claim, Figure, JudgedNumber, StudyResult
-from pegasos.studies.running import Run, run_study
-from pegasos.studies.study import Study
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pegasos.studies.judging import judge
+    from pegasos.studies.results import Claim, Figure, JudgedNumber, StudyResult
+    from pegasos.studies.running import Run, run_study
+    from pegasos.studies.study import Study
+
+_HOMES = {
+    "judging": ("judge",),
+    "results": ("Claim", "Figure", "JudgedNumber", "StudyResult"),
+    "running": ("Run", "run_study"),
+    "study": ("Study",),
+}
 
 __all__ = [
     "Claim",
@@ -21,3 +32,11 @@ __all__ = [
     "judge",
     "run_study",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use: a page of results loads no learner."""
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
