@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pegasos.engine.kernel import DistanceKernel, Kernel
+from pegasos.engine.kernels.base import DistanceKernel, Kernel
 from pegasos.program.pages import wording
 from pegasos.program.pages.wording import is_number, value_text
 from pegasos.search.narrowing import Ended
@@ -124,10 +124,10 @@ def _costs_for_lam(points: list[Point]) -> dict[str, str]:
     seen = {
         (
             tuple((name, v) for name, v in point.values.items() if name != "lam"),
-            costs[point.freedom],
+            costs[point.freedom],  # type: ignore[index]
         )
         for point in known
-    }  # type: ignore[index]
+    }
     if len(set(costs.values())) >= len(strengths) or len(seen) < len(known):
         return {}
     for point in points:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from pegasos import SweepCV
-from pegasos.engine.kernels import Exponential, Polynomial
+from pegasos.engine.kernels.standard import Exponential, Polynomial
 from pegasos.preprocessing import DropOutliers
 from pegasos.program.published import _binary_experiments as ladder
 from pegasos.program.published._binary import ONE, SQUARES, TEST_ROWS, pipeline, testing, tuning

@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from pegasos.engine.kernels import Exponential, Gaussian, Polynomial
+from pegasos.engine.kernels.standard import Exponential, Gaussian, Polynomial
 from pegasos.learners import Pegasos, Perceptron
 from pegasos.preprocessing import DropOutliers
 from pegasos.program.published._binary import ONE, SINGLE, SQUARES, learn, pipeline, testing, tuning

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import clone
 
 from pegasos import SDCA, SweepCV
-from pegasos.engine.kernels import Gaussian
+from pegasos.engine.kernels.standard import Gaussian
 from pegasos.program.published import _images
 from pegasos.program.published._shared import better
 from pegasos.program.records.studies import Better

@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from pegasos.engine.kernels import Polynomial
+from pegasos.engine.kernels.standard import Polynomial
 from pegasos.program.published import _binary_checks as checks
 from pegasos.program.published import _binary_experiments as ladder
 from pegasos.program.published._binary import (

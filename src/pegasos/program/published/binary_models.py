@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from pegasos.engine.kernels import Gaussian, Polynomial
+from pegasos.engine.kernels.standard import Gaussian, Polynomial
 from pegasos.learners import Pegasos, Perceptron
 from pegasos.program.published._binary import (
     SINGLE,

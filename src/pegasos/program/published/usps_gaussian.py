@@ -10,8 +10,8 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from pegasos import SweepCV
-from pegasos.engine.distances import Pairs, fill_gram
-from pegasos.engine.kernels import Gaussian
+from pegasos.engine.kernels.distances import Pairs, fill_gram
+from pegasos.engine.kernels.standard import Gaussian
 from pegasos.learners import Pegasos
 from pegasos.program.published import _digits
 from pegasos.program.published._digits_best import surpass

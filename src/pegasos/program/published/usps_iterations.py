@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from pegasos.engine.kernels import Exponential, Gaussian, Polynomial
+from pegasos.engine.kernels.standard import Exponential, Gaussian, Polynomial
 from pegasos.learners import Pegasos
 from pegasos.program.published import _digits
 from pegasos.program.published._digits_best import surpass

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from pegasos.engine.kernels import Gaussian, Polynomial
+from pegasos.engine.kernels.standard import Gaussian, Polynomial
 from pegasos.learners import Pegasos
 from pegasos.program.published import _digits
 from pegasos.program.published._digits_best import compared, surpass

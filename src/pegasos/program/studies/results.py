@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.kernels import as_kernel
+from pegasos.engine.kernels.standard import as_kernel
 from pegasos.learners.task import is_precomputed
 from pegasos.program.records.studies import StudyCell
 from pegasos.program.studies.study import Study
