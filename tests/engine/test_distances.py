@@ -20,7 +20,7 @@ from pegasos.engine.kernels.distances import (
     self_values,
     squared_norms,
 )
-from pegasos.engine.kernels.transposing import copy_transposed, mirror_upper
+from pegasos.engine.kernels.elementwise import mirror_upper
 from pegasos.engine.runtime.threads import blas_threads, run_blocks, single_threaded_blas
 
 MEASURES = ["inner", "squared", "manhattan"]
@@ -248,21 +248,6 @@ def test_mirror_upper(size, dtype):
     expected = np.triu(matrix) + np.triu(matrix, 1).T
     mirror_upper(matrix)
     np.testing.assert_array_equal(matrix, expected)
-
-
-@dtypes
-@pytest.mark.parametrize("shape", [(0, 3), (16, 16), (17, 33), (40, 7), (7, 40)])
-def test_copy_transposed(shape, dtype):
-    """Whole squares and what is left of them, from and to parts of larger matrices; nothing else is touched."""
-    random = np.random.default_rng(7)
-    source, target = random.normal(size=(50, 60)).astype(dtype), np.zeros((61, 51), dtype=dtype)
-    copy_transposed(
-        source[3 : 3 + shape[0], 5 : 5 + shape[1]], target[2 : 2 + shape[1], 1 : 1 + shape[0]]
-    )
-    np.testing.assert_array_equal(
-        target[2 : 2 + shape[1], 1 : 1 + shape[0]], source[3 : 3 + shape[0], 5 : 5 + shape[1]].T
-    )
-    assert np.count_nonzero(target) == shape[0] * shape[1]
 
 
 def test_unsorted_csr_with_duplicates_is_read_right_and_left_alone():

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import time
 import tracemalloc
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pegasos import SDCA
-from pegasos.engine.runtime import memory, spare_memory
+from pegasos.engine.runtime import memory
 from pegasos.engine.runtime.memory import free_bytes, parse_bytes
-from pegasos.engine.runtime.spare_memory import room_for
 
 GOOD = [
     (1, 1),
@@ -145,45 +140,3 @@ def test_rows_in_a_mapped_file_are_not_copied(loss: str, tmp_path: Path) -> None
     finally:
         tracemalloc.stop()
     assert found.gap_ <= found.tol and peak < (0.9 if loss == "hinge" else 0.7) * X.nbytes
-
-
-@given(st.lists(st.tuples(st.integers(1, 12), st.booleans()), max_size=40))
-@settings(max_examples=50, deadline=None)
-def test_spare_memory_is_nobody_elses_and_not_too_much(turns: list[tuple[int, bool]]) -> None:
-    used: list[np.ndarray[Any, Any]] = []
-    for number, (size, ends) in enumerate(turns):
-        array = room_for((size, 2**18), np.float32)  # 1 to 12 MiB
-        array[:] = number
-        array[0, 0] = -1.0
-        used.append(
-            array.T[1:].view()
-        )  # of which only views are left, as of a matrix in compiled code
-        del array
-        if ends:
-            used.pop(0)
-        assert sum(memory.size for memory in spare_memory._kept) <= spare_memory.MOST_KEPT
-        for left, one in enumerate(used):
-            assert (one == one[0, -1]).all()
-            assert not any(np.may_share_memory(one, other) for other in used[:left])
-
-
-def test_spare_memory_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spare_memory, "_kept", [])
-    first = room_for((1000, 1000), np.float64)
-    where = first.ctypes.data
-    part = first[10:]
-    del first
-    assert room_for((1000, 1000), np.float64).ctypes.data != where
-    del part
-    assert room_for((500, 1000), np.float32).ctypes.data == where
-
-
-def test_threads_do_not_get_the_same_spare_memory() -> None:
-    def work(number: int) -> bool:
-        array = room_for((2**18,), np.float64)
-        array[:] = number
-        time.sleep(0.001)
-        return bool((array == number).all())
-
-    with ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(work, range(200)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from pegasos.engine.runtime.helpers import Helpers
 from pegasos.engine.runtime.interruption import Interrupted, interruptible
 from pegasos.engine.runtime.threads import (
     blas_threads,
@@ -126,30 +124,7 @@ def test_who_waits_for_others_can_be_asked_to_stop() -> None:
         run_repeatedly(work, [0, 1])
 
 
-def test_helpers_do_what_they_are_given_awake_or_asleep_and_end_when_let_go() -> None:
-    before, done, all_done = _thread._count(), [], threading.Semaphore(0)
-
-    def job() -> None:
-        done.append(threading.get_ident())
-        all_done.release()
-
-    helpers = Helpers(2)
-    for pause in (0.0, 0.05, 0.0):  # in the second they have fallen asleep
-        time.sleep(pause)
-        for _ in range(5):
-            helpers.give(job)
-        for _ in range(5):
-            assert all_done.acquire(timeout=5)
-    assert len(done) == 15 and threading.get_ident() not in done
-    helpers.let_go()
-    for _ in range(100):
-        if _thread._count() <= before:
-            break
-        time.sleep(0.01)
-    assert _thread._count() <= before
-
-
-def test_the_same_helpers_serve_a_whole_block_and_survive_errors() -> None:
+def test_threads_of_the_pool_survive_errors() -> None:
     met: set[int] = set()
 
     def work(number: int, meeting: threading.Barrier) -> None:
@@ -163,4 +138,4 @@ def test_the_same_helpers_serve_a_whole_block_and_survive_errors() -> None:
             meeting = threading.Barrier(2)
             with pytest.raises(ValueError, match="number 1"):
                 run_each(lambda number, meeting=meeting: work(number, meeting), range(2))
-    assert len(met) == 2
+    assert len(met) >= 2 and threading.get_ident() in met

@@ -626,7 +626,7 @@ def test_a_spectrum_is_that_of_the_matrix(kernel: Any) -> None:
     np.testing.assert_allclose(found.basis.T @ found.basis, np.eye(len(found.roots)), atol=1e-4)
 
 
-@pytest.mark.parametrize("matrix", [100, 3000], ids=["memory that is kept", "more than that"])
+@pytest.mark.parametrize("matrix", [100, 3000])
 def test_room_for_sets_is_used_again_whole_and_for_both_dtypes(matrix: int) -> None:
     lines = StoredLines(np.eye(3))
     first = lines.square(matrix, np.float32)

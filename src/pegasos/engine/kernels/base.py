@@ -60,11 +60,6 @@ class Kernel(ABC):
         """Turn the measure's values into kernel values, in place and in their dtype."""
 
     @property
-    def decay_width(self) -> float | None:
-        """The w for which `transform` is exp(-values / w), if that is all."""
-        return None
-
-    @property
     def positive_semidefinite(self) -> bool | None:
         """Whether every Gram matrix is positive semidefinite; None means unknown."""
         return True
@@ -109,11 +104,7 @@ class Kernel(ABC):
         """The same for checked rows and a resolved kernel; symmetric where Z is X."""
         assert self.measure is not None
         pairs = Pairs(self.measure, X, Z)
-        return (
-            fill_gram(pairs, self.transform, self.decay_width)
-            if Z is X
-            else fill_matrix(pairs, self.transform)
-        )
+        return fill_gram(pairs, self.transform) if Z is X else fill_matrix(pairs, self.transform)
 
     def diagonal(self, X: Any) -> NDArray[Any]:
         """K(x, x) of each row x of X."""

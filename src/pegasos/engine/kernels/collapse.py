@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from pegasos.engine.kernels.base import DistanceKernel, Kernel
 from pegasos.engine.kernels.distances import Pairs
 from pegasos.engine.kernels.moments import variance_of
 from pegasos.engine.kernels.standard import Polynomial
-from pegasos.engine.runtime.compiling import announced, compiled
 from pegasos.engine.runtime.threads import single_threaded_blas
 
 #: Evenly spaced rows that are looked at, and how many of them at first.
@@ -64,34 +60,10 @@ def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
 def _sees_enough(kernel: Kernel, X: Any) -> bool:
     """Whether so many pairs of a few rows are neither alike nor strangers that the others cannot change the verdict."""
     least, most = ALMOST_NOTHING, 1 - ALMOST_NOTHING
-    if kernel.decay_width is not None and not sparse.issparse(X):
-        with announced("collapse", X.dtype):
-            between = 2 * _pairs_between(
-                X, _spread(X, FIRST_LOOK), -1.0 / kernel.decay_width, least, most
-            )
-    else:
-        with single_threaded_blas():
-            similarities = _similarities(kernel, X[_spread(X, FIRST_LOOK)].astype(np.float64))
-        between = int(np.count_nonzero((similarities >= least) & (similarities <= most)))
+    with single_threaded_blas():
+        similarities = _similarities(kernel, X[_spread(X, FIRST_LOOK)].astype(np.float64))
+    between = np.count_nonzero((similarities >= least) & (similarities <= most))
     return bool(between > FEW_PAIRS * SAMPLE * SAMPLE)
-
-
-@partial(compiled, any_order=True)
-def _pairs_between(
-    X: NDArray[Any], index: NDArray[np.int64], factor: float, least: float, most: float
-) -> int:
-    """Of how many pairs of these rows exp(factor |x - z|²) lies between two numbers."""
-    count = 0
-    for k in range(index.size):
-        row = X[index[k]]
-        for other in index[:k]:
-            square = 0.0
-            for j in range(row.size):
-                difference = float(row[j]) - float(X[other, j])
-                square += difference * difference
-            value = math.exp(factor * square)
-            count += least <= value <= most
-    return count
 
 
 def _spread(X: Any, most: int) -> NDArray[np.int64]:

@@ -6,7 +6,6 @@ b agree, so pairs that lie near each other are computed once more from the diffe
 
 from __future__ import annotations
 
-import copy
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
@@ -15,15 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pegasos.engine.kernels.gram_tiles import tile_filler
-from pegasos.engine.kernels.integer_products import (
-    WORTH_LEAVING_OUT,
-    IntegerSquares,
-    integer_squares,
-)
-from pegasos.engine.kernels.transposing import copy_transposed, mirror_upper
+from pegasos.engine.kernels.elementwise import mirror_upper
 from pegasos.engine.runtime.compiling import announced, compiled
-from pegasos.engine.runtime.spare_memory import room_for
 from pegasos.engine.runtime.threads import run_blocks
 
 Measure = Literal["inner", "squared", "manhattan"]
@@ -42,6 +34,8 @@ CHUNK = 2**18
 ACCURACY = {"float32": 2.0**-11.5, "float64": 2.0**-36}
 # Above this share of near pairs a whole tile at higher precision is cheaper than gathering the rows of each pair.
 MANY = 1 / 16
+# Measured on pictures: below this share of columns that vary, leaving out the others pays for the copy.
+WORTH_LEAVING_OUT = 0.95
 # Measured: the product of densified rows overtakes the sparse one at density 0.03 (300 features) to 0.08 (3000).
 DENSE_ENOUGH = 1 / 16
 
@@ -73,16 +67,11 @@ class Pairs:
         self.edge = self._tile_edge()
         # scikit-learn computes this one case with OpenMP threads of its own.
         self.most_workers = 1 if self._sparse and measure == "manhattan" else None
-        #: Rows of whole numbers, where that is what they are.
-        self.whole: IntegerSquares | None = None
         if measure == "squared":
             self._prepare_squared()
 
     def _prepare_squared(self) -> None:
-        """Whole numbers, or centred copies and squared norms; centring keeps the norms, and so the rounding errors, small."""
-        self.whole = None if self._sparse else integer_squares(self._x, self._z)
-        if self.whole is not None:
-            return
+        """Center the rows and compute squared norms; centering keeps norms and rounding errors small."""
         self._mean = np.zeros(self._x.shape[1])
         self._a, self._b = self._x, self._z
         if not self._sparse and self.shape[0]:
@@ -103,14 +92,6 @@ class Pairs:
         self._bound = self.dtype.type(np.finfo(self.dtype).eps / ACCURACY[self.dtype.name])
         self._a_norms = a_norms.astype(self.dtype)
         self._b_norms = b_norms.astype(self.dtype)
-
-    def rounded(self) -> Pairs | None:
-        """The same in float32, where nothing but the result has to be rounded for that: distances of whole numbers."""
-        if self.measure != "squared" or self.whole is None or not self.whole.fit(np.float32):
-            return None
-        found = copy.copy(self)
-        found.dtype = np.dtype(np.float32)
-        return found
 
     def _leave_out_constants(self) -> None:
         """Columns that are 0 in all centred rows, such as edges of pictures, add nothing: products are shorter without them."""
@@ -162,9 +143,6 @@ class Pairs:
             out[...] = (a @ b.T).toarray()
 
     def _fill_squared(self, rows: Index, columns: Index, out: NDArray[Any]) -> None:
-        if self.whole is not None:
-            self.whole.fill(rows, columns, out)
-            return
         a_norms, b_norms = self._a_norms[rows], self._b_norms[columns]
         self._multiply(self._a[rows], self._b[columns], out)
         near = _complete_squares(out, a_norms, b_norms, self._bound)
@@ -249,10 +227,8 @@ def fill_matrix(pairs: Pairs, transform: Transform) -> NDArray[Any]:
     )
 
 
-def fill_gram(pairs: Pairs, transform: Transform, width: float | None = None) -> NDArray[Any]:
-    """All values between the rows of X, exactly symmetric: each tile above the diagonal is computed once and mirrored.
-
-    A `width` says that the transform is exp(-values / width), for which there may be a shorter way.
+def fill_gram(pairs: Pairs, transform: Transform) -> NDArray[Any]:
+    """Return all values between the rows of X: tiles above the diagonal, and their mirror images.
 
     >>> fill_gram(
     ...     Pairs("inner", np.array([[1.0], [2.0]])), lambda tile: np.sqrt(tile, out=tile)
@@ -264,20 +240,13 @@ def fill_gram(pairs: Pairs, transform: Transform, width: float | None = None) ->
         raise ValueError("a Gram matrix needs Z=None")
     slices = list(_slices(pairs.shape[0], pairs.edge))
     blocks = [(rows, columns) for i, rows in enumerate(slices) for columns in slices[i:]]
-    if pairs.whole is None or width is None:
-        return _fill(pairs, transform, blocks, mirrored=True)
-    result = room_for(pairs.shape, pairs.dtype)
-    with announced("tiles", result.dtype):
-        run_blocks(blocks, tile_filler(pairs.whole, width, result))
-    return result
+    return _fill(pairs, transform, blocks, mirrored=True)
 
 
 def _fill(
     pairs: Pairs, transform: Transform, blocks: list[tuple[slice, slice]], mirrored: bool = False
 ) -> NDArray[Any]:
-    result = (
-        room_for(pairs.shape, pairs.dtype) if mirrored else np.empty(pairs.shape, dtype=pairs.dtype)
-    )
+    result = np.empty(pairs.shape, dtype=pairs.dtype)
     own = threading.local()
 
     def work(rows: slice, columns: slice) -> None:
@@ -293,7 +262,7 @@ def _fill(
             mirror_upper(block)
         result[rows, columns] = block
         if mirrored and rows != columns:
-            copy_transposed(block, result[columns, rows])
+            result[columns, rows] = block.T
 
     run_blocks(blocks, work, most_workers=pairs.most_workers)
     return result

@@ -1,4 +1,4 @@
-"""Rows as kernels take them, and maps of whole arrays in place: what kernels are made of."""
+"""Checked rows, and elementwise maps in place, of which kernels consist."""
 
 from __future__ import annotations
 
@@ -42,3 +42,34 @@ def raise_to_power(values: NDArray[Any], degree: int) -> None:
             strip *= strip
             if bit == "1":
                 strip *= base
+
+
+def decay(values: NDArray[Any], width: float) -> None:
+    """Replace values, which are not negative, by exp(-values / width).
+
+    Results below the normal numbers become 0: subnormal numbers slow down every later product.
+
+    >>> values = np.array([0.0, 1.0, 2000.0])
+    >>> decay(values, 2.0)
+    >>> values.round(4)
+    array([1.    , 0.6065, 0.    ])
+    """
+    limits = np.finfo(values.dtype)
+    # The factor is finite, so that distance 0 stays 0 at a width below the range of the dtype.
+    with np.errstate(over="ignore", under="ignore"):
+        values *= max(-1.0 / width, float(limits.min))
+        np.exp(values, out=values)
+    if values.min(initial=1.0) < limits.tiny:
+        values[values < limits.tiny] = 0.0
+
+
+def mirror_upper(square: NDArray[Any]) -> None:
+    """Copy the upper triangle of a square matrix onto the lower one, in place.
+
+    >>> matrix = np.array([[1, 2], [3, 4]])
+    >>> mirror_upper(matrix)
+    >>> matrix
+    array([[1, 2],
+           [2, 4]])
+    """
+    square[...] = np.triu(square) + np.triu(square, 1).T

@@ -1,4 +1,4 @@
-"""The least, the largest and the variance of all numbers of a table, and the length of its longest row."""
+"""The variance of all numbers of a table, and the squared length of its longest row."""
 
 from __future__ import annotations
 
@@ -10,22 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pegasos.engine.runtime.compiling import announced, compiled
-from pegasos.engine.runtime.float_bits import number_of_ordered, ordered_bits_of
 
 #: Numbers whose squares are there at once.
 SQUARED_AT_ONCE = 2**16
-
-
-@compiled
-def extremes(values: NDArray[Any]) -> tuple[float, float]:
-    """The least and the largest of numbers without NaN, of which there is one at least."""
-    least = largest = ordered_bits_of(values[0])
-    for i in range(values.size):
-        least, largest = (
-            min(least, ordered_bits_of(values[i])),
-            max(largest, ordered_bits_of(values[i])),
-        )
-    return number_of_ordered(least), number_of_ordered(largest)
 
 
 @partial(compiled, any_order=True)

@@ -14,9 +14,7 @@ from scipy import sparse
 
 from pegasos.engine.kernels.base import DistanceKernel, Kernel, is_number, plain, positive
 from pegasos.engine.kernels.distances import Measure
-from pegasos.engine.kernels.elementwise import raise_to_power
-from pegasos.engine.kernels.exponential import decay
-from pegasos.engine.kernels.transposing import mirror_upper
+from pegasos.engine.kernels.elementwise import decay, mirror_upper, raise_to_power
 
 #: What `pegasos.kernels` offers.
 __all__ = ["CustomKernel", "Exponential", "Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial"]
@@ -109,12 +107,8 @@ class Gaussian(DistanceKernel):
         """
         return cls(variance=1 / (2 * positive("gamma", gamma)))
 
-    @property
-    def decay_width(self) -> float:
-        return 2 * positive("variance", self.variance)
-
     def transform(self, values: NDArray[Any]) -> None:
-        decay(values, self.decay_width)
+        decay(values, 2 * positive("variance", self.variance))
 
     @staticmethod
     def suggest(n_features: int, variance: float) -> float:

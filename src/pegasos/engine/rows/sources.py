@@ -22,7 +22,6 @@ from scipy import sparse
 
 from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.distances import Pairs, canonical, fill_gram, squared_norms
-from pegasos.engine.kernels.integer_products import IntegerSquares
 from pegasos.engine.runtime.compiling import compiled
 from pegasos.engine.runtime.threads import run_blocks
 
@@ -306,19 +305,14 @@ class KernelRows(DualRows):
         )
 
     def rounded(self) -> KernelRows:
-        """The same kernel between rows rounded to float32: for distances around their mean, where float32 has most digits."""
-        pairs = None if self._pairs is None else self._pairs.rounded()
-        if (
-            self.kernel.measure in ("squared", "manhattan")
-            and pairs is None
-            and not sparse.issparse(self.X)
-        ):
-            found = KernelRows(self.kernel, (self.X - self.X.mean(axis=0)).astype(np.float32))
-        else:
-            found = KernelRows(self.kernel, self.X.astype(np.float32))
-        if pairs is not None:
-            found._pairs = pairs
-        return found
+        """Return the same kernel between rows rounded to float32.
+
+        For distances rows are centered first, where float32 has most digits.
+        """
+        X = self.X
+        if self.kernel.measure in ("squared", "manhattan") and not sparse.issparse(X):
+            X = X - X.mean(axis=0)
+        return KernelRows(self.kernel, X.astype(np.float32))
 
     def doubled(self) -> KernelRows:
         """The same kernel between the same rows in float64."""
@@ -334,7 +328,7 @@ class KernelRows(DualRows):
         """The kernel between all rows."""
         if self._pairs is None:
             return self.kernel.matrix(self.X, self.X)
-        return fill_gram(self._pairs, self.kernel.transform, self.kernel.decay_width)
+        return fill_gram(self._pairs, self.kernel.transform)
 
     def between(self, rows: Array, columns: Any) -> Array:
         if self._pairs is None:
@@ -342,11 +336,6 @@ class KernelRows(DualRows):
         tile = self._pairs.tile(rows, columns)
         self.kernel.transform(tile)
         return tile
-
-    @property
-    def whole(self) -> IntegerSquares | None:
-        """Their distances in whole numbers, if they have such."""
-        return None if self._pairs is None else self._pairs.whole
 
     def passing(self, rows: Array, columns: slice | Array) -> Array:
         """The same in an array of this thread that the next call overwrites: fresh pages are slow."""

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-from pegasos.engine.runtime.helpers import Helpers
 from pegasos.engine.runtime.interruption import check_interruption
 
 #: How often a thread that waits for others looks whether it is to stop.
 SECONDS_OF_WAITING = 0.1
+#: Threads of the pool at most: no more than `blas_threads` are ever busy for one caller.
+MOST_THREADS = 256
 _lock = threading.Lock()
 _inside = 0
 _before: list[int] = []
-#: Threads that this thread may use although BLAS is held to one (None: as many as BLAS has), and those that are at hand.
+#: Threads that this thread may use although BLAS is held to one (None: as many as BLAS has).
 _ours: ContextVar[int | None] = ContextVar("threads of our own", default=None)
-_helpers: ContextVar[Helpers | None] = ContextVar("helpers at hand", default=None)
 
 
 @functools.cache
@@ -87,25 +88,20 @@ def our_threads(count: int | None = None) -> Iterator[None]:
     threads = count or blas_threads()
     kept = _ours.set(threads)
     try:
-        with single_threaded_blas(), _at_hand(threads - 1):
+        with single_threaded_blas():
             yield
     finally:
         _ours.reset(kept)
 
 
-@contextmanager
-def _at_hand(count: int) -> Iterator[None]:
-    """Inside the block so many helpers wait for work, if there are none at hand anyway."""
-    if count <= 0 or _helpers.get() is not None:
-        yield
-        return
-    helpers = Helpers(count)
-    kept = _helpers.set(helpers)
-    try:
-        yield
-    finally:
-        _helpers.reset(kept)
-        helpers.let_go()
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    """The threads of this process, each started when it is first needed."""
+    return ThreadPoolExecutor(max_workers=MOST_THREADS, thread_name_prefix="pegasos")
+
+
+if hasattr(os, "register_at_fork"):  # a child process has none of the threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _set_threads(numbers: list[int]) -> None:
@@ -166,21 +162,12 @@ def _run_together(
         except BaseException as error:  # raised again below
             errors.append(error)
 
-    ended = threading.Semaphore(0)
-
-    def help_out() -> None:
-        take()
-        ended.release()
-
-    with _at_hand(workers - 1):
-        helpers = _helpers.get()
-        assert helpers is not None
-        for _ in range(workers - 1):
-            helpers.give(help_out)
+    helpers = [_pool().submit(take) for _ in range(workers - 1)]
     take()
     try:
-        for _ in range(workers - 1):
-            while not ended.acquire(timeout=SECONDS_OF_WAITING):
+        for helper in helpers:
+            # One that has not started has nothing left to do.
+            while not helper.cancel() and not wait([helper], SECONDS_OF_WAITING).done:
                 check_interruption()
     except BaseException as error:
         errors.append(error)

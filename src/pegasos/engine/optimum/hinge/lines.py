@@ -13,7 +13,6 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from pegasos.engine.kernels.exponential import SINGLE_ERROR
 from pegasos.engine.optimum.hinge.pair_steps import SetKernel
 from pegasos.engine.optimum.hinge.symmetric import scores_by_symmetry
 from pegasos.engine.rows.sources import (
@@ -28,7 +27,6 @@ from pegasos.engine.rows.sources import (
 )
 from pegasos.engine.runtime.compiling import compiled
 from pegasos.engine.runtime.interruption import check_interruption
-from pegasos.engine.runtime.spare_memory import room_for
 from pegasos.engine.runtime.threads import blas_threads, run_blocks, single_threaded_blas
 
 Array = np.ndarray[Any, Any]
@@ -215,7 +213,7 @@ class StoredLines:
         except IndexError:
             kept = np.empty(0, dtype=kind)
         if kept.nbytes < needed:
-            kept = room_for((size * size,), kind)
+            kept = np.empty(size * size, dtype=kind)
         return kept.view(np.uint8)[:needed].view(kind)
 
     def give_back(self, square: Array) -> None:
@@ -276,7 +274,6 @@ class RoundedMatrix(StoredLines):
 
     def __init__(self, rows: KernelRows) -> None:
         self._exact_rows = rows
-        self.error = _rounding_error(rows)
         super().__init__(rows.rounded().matrix())
 
     def unrounded(self) -> Lines:
@@ -298,7 +295,7 @@ class KeptLines(StoredLines):
     whole = independent = False
 
     def __init__(self, rows: KernelRows, capacity: int, rounded: bool = False) -> None:
-        self.rounded, self.error = rounded, _rounding_error(rows)
+        self.rounded = rounded
         self._exact_rows = rows
         self._rows = rows.rounded() if rounded else rows
         super().__init__(np.empty((min(capacity, rows.count), rows.count), dtype=self._rows.dtype))
@@ -381,13 +378,6 @@ class KeptLines(StoredLines):
 
             tiles = column_tiles(len(missing[part]), self._width, COMPUTED_COLUMNS)
             run_blocks(tiles, work, most_workers=self.most_workers)
-
-
-def _rounding_error(rows: KernelRows) -> float:
-    """How far values in float32 are from the true ones at most; infinite where that is not known."""
-    return (
-        SINGLE_ERROR if rows.whole is not None and rows.kernel.decay_width is not None else math.inf
-    )
 
 
 def _added_to_zero(

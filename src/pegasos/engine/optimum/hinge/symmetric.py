@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.kernels.gram_tiles import decayed_scores
 from pegasos.engine.rows.sources import GATHERED_ROWS, KernelRows
 from pegasos.engine.runtime.interruption import check_interruption
 from pegasos.engine.runtime.threads import run_each, single_threaded_blas
@@ -58,10 +57,7 @@ def scores_by_symmetry(
 
 
 def _few_scores(rows: KernelRows, index: Array, coefficients: Array, places: Array) -> Array:
-    """The same by one thread, and where that is possible in one call."""
-    squares, width = rows.whole, rows.kernel.decay_width
-    if squares is not None and width is not None and rows.dtype == np.float64:
-        return decayed_scores(squares, index, coefficients, places, width)
+    """Return the same scores, computed by one thread."""
     with single_threaded_blas():
         return np.asarray(coefficients @ rows.passing(index, places).astype(np.float64, copy=False))
 

@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.kernels.exponential import RANGES, decay_double
 from pegasos.engine.runtime.compiling import compiled
 from pegasos.engine.walk.losses import LOSSES, dual_term, sigmoid, softplus
 
 Array = np.ndarray[Any, Any]
 
 _LOGISTIC = LOSSES["logistic"].code
-_SMALLEST = float(RANGES[np.dtype(np.float64)][1])
 #: Lines of `out`: weights of the matrix, what a smaller μ adds to the right side; then y a of the new point and of the tangent,
 #: each on one line, or on two (label 1, label -1).
 WEIGHT, RIGHT, FIRST = range(3)
@@ -59,16 +57,13 @@ def corner_values(
 
 
 @partial(compiled, any_order=True)
-def soft_values(
-    bounds: Array, margins: Array, change: Array, scratch: Array, smallest: float, step: float
-) -> float:
+def soft_values(bounds: Array, margins: Array, change: Array, scratch: Array, step: float) -> float:
     """Σ C log(1 + exp(-m)) after a step."""
     total = 0.0
     for i in range(bounds.size):
         ahead = margins[i] + step * change[i]
         total += bounds[i] * max(-ahead, 0.0)
-        scratch[i] = abs(ahead)
-    decay_double(scratch, -1.0, smallest)
+        scratch[i] = math.exp(-abs(ahead))
     for start in range(0, bounds.size, TOGETHER):
         stop, product, alike = min(start + TOGETHER, bounds.size), 1.0, True
         for i in range(start, stop):
@@ -199,6 +194,5 @@ def look_logistic(
             kept[1, :present],
             kept[2, :present],
             kept[3, :present],
-            _SMALLEST,
             steps[k],
         )
