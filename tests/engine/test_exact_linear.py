@@ -28,10 +28,9 @@ from threadpoolctl import threadpool_limits
 
 import reference
 from pegasos import SDCA
-from pegasos.engine.optimum import finishing, sampled_systems
+from pegasos.engine.optimum import finishing
 from pegasos.engine.optimum.hinge import held_rows, interior_point
 from pegasos.engine.optimum.hinge.interior_point import solve_hinge
-from pegasos.engine.optimum.hinge.smoothed_hinge import solve_hinge_smoothed
 from pegasos.engine.optimum.logistic import newton, sparse_newton
 from pegasos.engine.optimum.logistic.newton import solve_logistic
 from pegasos.engine.optimum.logistic.sparse_newton import solve_logistic_sparsely
@@ -318,64 +317,6 @@ def test_tall_logistic_starts_on_a_sample() -> None:
     assert seldom.relative <= 1e-3
 
 
-@pytest.fixture
-def sampling(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Systems are solved by a sample and conjugate gradients on small tables, too."""
-    monkeypatch.setattr(sampled_systems, "WIDTH_FROM", 2)
-    monkeypatch.setattr(sampled_systems, "BLOCK_NUMBERS", 1 << 12)
-
-
-@LOSSES
-@INTERCEPTS
-@pytest.mark.parametrize("form", [np.float64, np.float32, "csr"])
-@pytest.mark.usefixtures("sampling")
-def test_systems_from_a_sample_lead_to_the_same_optimum(
-    loss: str, intercept: Intercept, form: Any
-) -> None:
-    X, y = make_classification(1500, 20, n_informative=8, flip_y=0.1, random_state=3)
-    X = scale(X) * np.linspace(0.1, 3.0, 20)
-    X = sparse.csr_matrix(X) if form == "csr" else X.astype(form)
-    targets = [Target(2.0 * y - 1.0, np.full(1500, C)) for C in (0.01, 10.0)]
-    assert sampled_systems.worth(*X.shape)
-    found = SOLVERS[loss](X, targets, intercept, 1e-4)
-    (alone,) = SOLVERS[loss](X, targets[1:], intercept, 1e-4)
-    assert_array_equal(alone.vector, found[1].vector)
-    with threadpool_limits(1):
-        assert_array_equal(SOLVERS[loss](X, targets, intercept, 1e-4)[1].dual, found[1].dual)
-    dense = X.toarray() if form == "csr" else X
-    for target, optimum in zip(targets, found, strict=True):
-        primal, bound = objectives(loss, dense, target, optimum, intercept)
-        assert_allclose((optimum.primal, optimum.bound), (primal, bound), rtol=1e-7)
-        assert -1e-9 < optimum.relative <= 1e-4
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sampled_systems, "worth", lambda *_: False)
-        exact = SOLVERS[loss](X, targets, intercept, 1e-6)
-    assert_allclose([each.primal for each in found], [each.primal for each in exact], rtol=1.01e-4)
-
-
-@LOSSES
-@pytest.mark.usefixtures("sampling")
-def test_where_a_sample_leads_nowhere_whole_matrices_do(
-    loss: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        sampled_systems, "solve", lambda blocks, systems, rights: [0.0 * right for right in rights]
-    )
-    X, y = make_classification(600, 10, random_state=3)
-    (found,) = SOLVERS[loss](X, [Target(2.0 * y - 1.0, np.ones(600))], Intercept.NONE, 1e-3)
-    assert found.relative <= 1e-3
-
-
-def test_a_sample_has_all_who_weigh_much() -> None:
-    weights = np.concatenate([np.full(5, 1e6), np.zeros(50), np.linspace(0.1, 1.0, 1000)])
-    index, stand_for = sampled_systems._drawn(weights, 100)
-    assert_array_equal(index[:5], range(5))
-    assert_array_equal(stand_for[:5], weights[:5])
-    assert 95 <= len(np.unique(index)) <= 100 and (weights[index] > 0).all()
-    assert_allclose(stand_for[5:].sum(), weights[55:].sum(), rtol=0.02)
-    assert_array_equal(sampled_systems._drawn(weights, 2000)[0], np.flatnonzero(weights))
-
-
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("intercept", [Intercept.NONE, Intercept.AUGMENTED])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
@@ -395,11 +336,6 @@ def test_rows_that_are_decided_before(
         held_rows,
         "solve_hinge",
         lambda X, targets, *given: solved.append(len(given[2])) or solve_hinge(X, targets, *given),
-    )
-    monkeypatch.setattr(
-        held_rows,
-        "solve_hinge_smoothed",
-        lambda blocks, targets, starts, tol: [None] * len(targets),
     )
     (found,) = held_rows.solve_hinge_on_many(form(X), [target], intercept, 1e-5, members)
     assert solved[0] == len(members) // held_rows.ONE_IN < solved[1] < 0.5 * len(members)
@@ -429,7 +365,7 @@ def test_rows_that_a_sample_says_nothing_about_are_all_solved(
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("intercept", [Intercept.NONE, Intercept.AUGMENTED])
 @pytest.mark.parametrize("form", [np.asarray, np.float32, sparse.csr_matrix])
-def test_a_smoothed_loss_leads_to_the_optimum(
+def test_predictors_that_are_solved_together_on_many_rows(
     monkeypatch: pytest.MonkeyPatch, C: float, intercept: Intercept, form: Any
 ) -> None:
     """The same optimum as without, for weighted rows, a part of them, rows that are not there, and two sets of labels at once."""
@@ -445,33 +381,13 @@ def test_a_smoothed_loss_leads_to_the_optimum(
     whole = solve_hinge(X, targets, intercept, 1e-6, members)
     assert_array_equal(found[1].vector, alone[0].vector)
     for target, optimum, other in zip(targets, found, whole, strict=True):
-        assert optimum.smoothed and optimum.relative <= 1e-4
+        assert optimum.relative <= 1e-4
         assert ((optimum.dual >= 0) & (optimum.dual <= target.bounds)).all()
         exact = objectives("hinge", X[members].astype(float), target, optimum, intercept)
         assert_allclose([optimum.primal, optimum.bound], exact, rtol=1e-9)
         assert optimum.bound <= other.primal * (1 + 1e-12) and other.bound <= optimum.primal * (
             1 + 1e-12
         )
-
-
-def test_a_smoothed_loss_is_that_of_its_plain_twin() -> None:
-    X, y = table(1500, 4)
-    bounds = np.full(1500, 0.1)
-    w, a, gap = reference.hinge_by_smoothing(X, y, bounds, np.zeros(4), 1e-4)
-    with RowBlocks(X) as blocks:
-        (found,) = solve_hinge_smoothed(blocks, [Target(y, bounds)], [np.zeros(4)], 1e-4)
-    assert found is not None and gap <= 1e-4 >= found.relative
-    assert_allclose(found.vector, w, atol=0.02 * np.abs(w).max())
-    assert_allclose(found.dual.sum(), a.sum(), rtol=1e-3)
-
-
-def test_a_smoothed_loss_that_leads_nowhere_is_given_up() -> None:
-    """A column that one row has: the band has no row for it, and steps along it are far too long."""
-    X, y = table(2000, 4)
-    X = np.c_[X, np.arange(2000) == 7]
-    target, far = Target(y, np.full(2000, 1e4)), np.array([-30.0, 30.0, -30.0, 30.0, -300.0])
-    with RowBlocks(X) as blocks:
-        assert solve_hinge_smoothed(blocks, [target], [far], 1e-9) == [None]
 
 
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])

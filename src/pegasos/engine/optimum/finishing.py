@@ -1,7 +1,7 @@
 """Which method takes over where coordinate ascent crawls, and when: a choice by the rows, the loss and how fast the gap falls.
 
-    hinge     few features: interior point, on very many rows Newton's method on a smoothed loss; many sparse rows: coordinate
-              ascent that skips rows at rest; else working sets
+    hinge     few features: interior point, on very many rows for those near the margin; many sparse rows: coordinate ascent
+              that skips rows at rest; else working sets
     logistic  few features: Newton's method (if not so few: gradients first); else Newton's method with conjugate gradients,
               for the weights of many sparse rows at once
 
@@ -50,7 +50,6 @@ from pegasos.engine.optimum.logistic.sparse_newton import solve_logistic_sparsel
 from pegasos.engine.optimum.logistic.truncated_newton import solve_logistic_iteratively
 from pegasos.engine.optimum.passes.passes import MOST_FEATURES
 from pegasos.engine.optimum.problem import Intercept, Optimum, Target
-from pegasos.engine.optimum.sampled_systems import worth
 from pegasos.engine.rows.mapped import MappedRows
 from pegasos.engine.rows.sources import ExplicitRows, GramRows, KernelRows
 from pegasos.engine.runtime.threads import our_threads
@@ -60,8 +59,6 @@ Array = np.ndarray[Any, Any]
 
 #: Rows for each feature that make a square matrix of features worth while.
 ROWS_A_FEATURE = 0.5
-#: The same where so many dense rows stand against them that a sample serves for the matrix.
-MOST_SAMPLED = 6000
 #: Features from which gradients alone are tried first for the logistic loss.
 GRADIENTS_FROM = 300
 #: Epochs before the pace of a gap is believed, and how many more make another method worth while: working sets (on explicit
@@ -102,15 +99,9 @@ class Finisher:
         self.warm_path = warm_path and not isinstance(rows, ExplicitRows)
         self._m = rows.count if members is None else len(members)
         self._explicit = isinstance(rows, ExplicitRows)
-        sampled = (
-            worth(self._m, rows.width)
-            and rows.width <= MOST_SAMPLED
-            and self._explicit
-            and not sparse.issparse(rows.X)
-        )
         few = (
             self._explicit
-            and (rows.width <= MOST_FEATURES or sampled)
+            and rows.width <= MOST_FEATURES
             and self._m >= ROWS_A_FEATURE * rows.width
         )
         # bytes of each number that are copied: of members, and of rows near the margin
@@ -139,7 +130,6 @@ class Finisher:
         )
         self._sets: WorkingSets | None = None
         self._factored = False
-        self._smoothed: set[bool] = set()  # who was solved by which of two methods, for their words
 
     @property
     def method(self) -> str:
@@ -152,17 +142,9 @@ class Finisher:
                 if self._factored
                 else "working sets"
             )
-            return self._second_order_method if self.second_order else sets
+            return "an interior point method" if self.second_order else sets
         return (
             "Newton's method" if self.second_order else "Newton's method with conjugate gradients"
-        )
-
-    @property
-    def _second_order_method(self) -> str:
-        ways = {True: "Newton's method on a smoothed loss", False: "an interior point method"}
-        return (
-            " and ".join(ways[smoothed] for smoothed in sorted(self._smoothed, reverse=True))
-            or ways[False]
         )
 
     def solve(
@@ -175,7 +157,7 @@ class Finisher:
         common = (targets, self._intercept, self._tol, self._members)
         if self.second_order:
             return (
-                self._solve_hinge(*common)
+                solve_hinge_on_many(self._rows.X, *common)
                 if self._loss.linear_dual
                 else self._solve_logistic(targets)
             )
@@ -187,11 +169,6 @@ class Finisher:
             return solve_hinge_by_ascent(self._rows.X, *common, start)
         with our_threads():
             return self._solve_by_sets(targets, start, names)
-
-    def _solve_hinge(self, *common: Any) -> list[Optimum]:
-        found = solve_hinge_on_many(self._rows.X, *common)
-        self._smoothed |= {optimum.smoothed for optimum in found}
-        return found
 
     def _solve_by_sets(
         self, targets: list[Target], start: Array | None, names: list[int] | None

@@ -68,7 +68,6 @@ class Optimum:
     rounds  iterations of the method
     course  F and G after each of them, as the method saw them on its way
     scores  those of all rows that the method was given, where it has them anyway
-    smoothed  whether it was Newton's method on a smoothed loss that came here
     """
 
     vector: Array
@@ -79,7 +78,6 @@ class Optimum:
     rounds: int
     course: Course = ()
     scores: Array | None = None
-    smoothed: bool = False
 
     @property
     def relative(self) -> float:

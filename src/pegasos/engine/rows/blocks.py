@@ -6,7 +6,6 @@ wide as the features) leaves it. So a method written this way needs no more to r
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,9 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from pegasos.engine.rows.mapped import MappedRows
 from pegasos.engine.rows.thin import ShiftedRows, is_thin, pairs
-from pegasos.engine.runtime.compiling import compiled
 from pegasos.engine.runtime.interruption import check_interruption
 from pegasos.engine.runtime.threads import blas_threads, in_order, single_threaded_blas
 
@@ -29,8 +26,6 @@ BLOCK_NUMBERS = 1 << 17
 MOST_ROWS = 1 << 13
 #: From this width on the d x d products are what costs: they start in float32.
 WIDE = 128
-#: How many times larger blocks are whose features are computed from kernel values: each is also a product with the map.
-LARGER = 16
 #: Bytes of the d x d matrices of the targets that are solved side by side.
 MATRIX_BYTES = 1 << 26
 #: Bytes of what the blocks keep about the rows for these targets.
@@ -84,17 +79,6 @@ class Block:
         """Chosen rows as they are given."""
         rows = self._rows[index]
         return rows if self.shift is None else ShiftedRows(rows, self.shift)
-
-    def light(self) -> Any:
-        """The rows in their own precision where that is float32: half the time, for what need not be exact."""
-        if isinstance(self._rows, np.ndarray):
-            return self._rows
-        return self._rows.held() if isinstance(self._rows, MappedRows) else self.rows()
-
-    def some(self, index: Array) -> Array:
-        """Chosen rows as float32."""
-        rows = self._rows[index]
-        return np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float32)
 
     def buffer(self, name: str, dtype: Any = np.float64) -> Array:
         """An array for as many rows that this thread uses again and again: fresh memory is slower than the work."""
@@ -172,25 +156,6 @@ class Block:
             out[d, :d] = out[:d, d] = weights @ rows
             out[d, d] = weights.sum()
 
-    def squares_of_some(
-        self, rows: Array | None, weights: Array, out: Array, precise: bool
-    ) -> None:
-        """The same where most weights are zero."""
-        if rows is None:
-            self._thin_squares(weights, out)
-            return
-        scaled, d = (
-            self.buffer("scaled") if precise else self.buffer("scaled32", np.float32),
-            self.width,
-        )
-        roots = np.empty(self.count)
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            some = slice(0, scale_some(rows, weights, scaled, roots))
-            out[:d, :d] = scaled[some].T @ scaled[some]
-        if len(out) > d:
-            out[d, :d] = out[:d, d] = roots[some] @ scaled[some]
-            out[d, d] = weights.sum()
-
     def _thin_squares(self, weights: Array, out: Array) -> None:
         """Σ weights_i (u_i + s)(u_i + s)ᵀ, of which u uᵀ are the stored pairs and the rest is of rank two."""
         d, total = self.width, weights.sum()
@@ -207,20 +172,6 @@ class Block:
             out[d, d] = total
 
 
-@compiled
-def scale_some(rows: Array, weights: Array, scaled: Array, roots: Array) -> int:
-    """The rows with a weight, times its root, one after the other, and these roots; answers how many they are."""
-    count = 0
-    for i in range(weights.size):
-        if weights[i] > 0.0:
-            root = math.sqrt(weights[i])
-            for k in range(rows.shape[1]):
-                scaled[count, k] = root * rows[i, k]
-            roots[count] = root
-            count += 1
-    return count
-
-
 class RowBlocks:
     """Blocks of a fixed number of rows, mapped in threads; inside `with` BLAS is held to one thread, so that bits are the same.
 
@@ -229,18 +180,13 @@ class RowBlocks:
     (array([60., 90.]),)
     """
 
-    def __init__(
-        self, X: Any, members: Array | None = None, size: int | None = None, numbers: int = 0
-    ) -> None:
+    def __init__(self, X: Any, members: Array | None = None, size: int | None = None) -> None:
         if members is not None:
             X = X[members]
         if sparse.issparse(X):
             X = X.tocsr()
-        self.X, self._numbers = X, numbers
+        self.X = X
         self.count, self.width = X.shape
-        if numbers:
-            numbers *= LARGER if isinstance(X, MappedRows) else 1
-            size = min(max(numbers // self.width, 64), MOST_ROWS)
         size = size or _block_rows(self.width)
         memory = threading.local()
         self.blocks = [
@@ -265,9 +211,7 @@ class RowBlocks:
     def sample(self, stride: int) -> RowBlocks:
         """Every stride-th row, mapped in the threads of these blocks."""
         rows = self.X[::stride]
-        few = RowBlocks(
-            rows if sparse.issparse(rows) else np.ascontiguousarray(rows), numbers=self._numbers
-        )
+        few = RowBlocks(rows if sparse.issparse(rows) else np.ascontiguousarray(rows))
         few._pool, few._workers = self._pool, self._workers
         return few
 
@@ -295,15 +239,6 @@ class RowBlocks:
             check_interruption()
         return join(found)
 
-    def each(self, work: Callable[[int], Any], count: int) -> list[Any]:
-        """work(0), work(1), ...: in the threads of the blocks, where a block is no part of the work."""
-        if self._pool is None:
-            return [work(number) for number in range(count)]
-        return [
-            future.result()
-            for future in [self._pool.submit(work, number) for number in range(count)]
-        ]
-
     def _parts(self, work: Callable[..., Any], arguments: Sequence[Any]) -> Iterator[Any]:
         if self._pool is None:
             yield from (work(block, *arguments) for block in self.blocks)
@@ -329,12 +264,10 @@ def _joined(total: Part, part: Part) -> Part:
     return Part(total.sums, np.maximum(total.peaks, part.peaks))
 
 
-def batches(
-    targets: int, rows: int, width: int, lines: int, matrix_bytes: int = MATRIX_BYTES
-) -> list[range]:
+def batches(targets: int, rows: int, width: int, lines: int) -> list[range]:
     """Targets that are solved side by side: their matrices, and so many numbers a row, fit the memory set aside for them."""
     size = max(
-        1, min(matrix_bytes // (8 * (width + 1) ** 2), STATE_BYTES // (8 * lines * max(1, rows)))
+        1, min(MATRIX_BYTES // (8 * (width + 1) ** 2), STATE_BYTES // (8 * lines * max(1, rows)))
     )
     return [range(k, min(k + size, targets)) for k in range(0, targets, size)]
 

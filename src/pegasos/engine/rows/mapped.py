@@ -100,25 +100,6 @@ class MappedRows:
     def __matmul__(self, vectors: Array) -> Array:
         return self.map.products(self.X, vectors)
 
-    def held(self) -> HeldRows:
-        """The rows with their kernel values, for several products."""
-        return HeldRows(self.map, self.map.values(self.X))
-
-
-class HeldRows:
-    """Features as the product of kernel values (landmarks x rows) with W, which is never made."""
-
-    __array_ufunc__ = None  # weights @ rows is for us to say
-
-    def __init__(self, map: FeatureMap, values: Array) -> None:  # noqa: A002 - what it is
-        self.map, self.values, self.dtype = map, values, values.dtype
-
-    def __matmul__(self, vector: Array) -> Array:
-        return np.asarray((self.map.weights @ vector).astype(self.dtype) @ self.values)
-
-    def __rmatmul__(self, weights: Array) -> Array:
-        return np.asarray((weights @ self.values.T).astype(np.float64) @ self.map.weights)
-
 
 class MappedFeatures(ExplicitRows):
     """Such a matrix as rows of a walk."""

@@ -5,8 +5,6 @@ same w, tells on which side all those rows are whose margin is not near 1. The f
 the rest is solved. What was decided wrongly is seen when the margins of all rows are next computed, for the certificate: these
 rows are then solved together with the others; if the new vector is a worse one because of them, only a part of the way to it is
 gone, and only those join that are met on that part. The sample itself is solved the same way, if it is large.
-
-But first Newton's method on a smoothed loss is tried from the sample's vector, which needs a few passes only where it gets there.
 """
 
 from __future__ import annotations
@@ -19,12 +17,9 @@ import numpy as np
 
 from pegasos.engine.optimum.hinge.interior_point import solve_hinge
 from pegasos.engine.optimum.hinge.sample_start import sampled
-from pegasos.engine.optimum.hinge.smoothed_hinge import LINES, solve_hinge_smoothed
 from pegasos.engine.optimum.problem import Held, Intercept, Optimum, Target
-from pegasos.engine.optimum.sampled_systems import worth as sampling_is_worth_it
-from pegasos.engine.rows.blocks import Block, Part, RowBlocks, batches
+from pegasos.engine.rows.blocks import Block, Part, RowBlocks
 from pegasos.engine.rows.mapped import MappedRows
-from pegasos.engine.rows.thin import THIN_ROWS, is_thin
 from pegasos.engine.runtime.compiling import compiled
 from pegasos.engine.runtime.interruption import tell_gap
 from pegasos.engine.runtime.threads import our_threads
@@ -41,19 +36,13 @@ BAND, FIRST_SHARE, LARGEST_SHARE, MOST_TIMES = 3.0, 0.45, 0.5, 12
 #: Steps tried on the way to the vector of the rows that were solved. If the best of them, t, is not the whole one, rows that were
 #: decided wrongly are looked for up to t to this power: too few of them, and there are many more times; all, and most rows join.
 STEPS, FARTHER = np.append(0.5 ** np.arange(20), 0.0), 0.25
-#: Numbers in a block of rows that are smoothed: as few of them take part in a matrix, calls cost more than a full cache.
-SMOOTHED_NUMBERS = 1 << 18
 #: What the rows that are solved may leave of the gap: the rest is for those that were decided wrongly.
 INNER = 0.5
 
 
 def worth(X: Any, rows: int, intercept: Intercept) -> bool:
     """Whether there are so many rows for each feature that most are better decided first."""
-    if (
-        intercept is Intercept.FREE
-        or isinstance(X, MappedRows)
-        or (sampling_is_worth_it(rows, X.shape[1]) and not is_thin(X))
-    ):
+    if intercept is Intercept.FREE or isinstance(X, MappedRows):
         return False
     return rows >= max(MANY_ROWS, ROWS_A_FEATURE * X.shape[1])
 
@@ -72,43 +61,14 @@ def solve_hinge_on_many(
         sample = spread_sample(rows, ONE_IN)
         few = [sampled(target, sample) for target in targets]
         starts = solve_hinge_on_many(X, few, intercept, max(tol, SAMPLE_GAP), sample)
-        return _solve_all(X, targets, starts, intercept, tol)
+        pairs = zip(targets, starts, strict=True)
+        return [_solve(X, target, start, intercept, tol) for target, start in pairs]
 
 
 def spread_sample(count: int, one_in: int) -> Array:
     """One of every so many places, always the same ones, in no step in which labels might repeat."""
     size = count // one_in
     return np.arange(size) * one_in + np.random.default_rng(0).integers(one_in, size=size)
-
-
-def _solve_all(
-    X: Any, targets: list[Target], starts: list[Optimum], intercept: Intercept, tol: float
-) -> list[Optimum]:
-    """From vectors that are nearly the best: all rows smoothed where that leads to the end, else those near the margin."""
-    found = list(starts)
-    first = not worth(X, X.shape[0] // ONE_IN, intercept)  # the sample was too small to be smoothed
-    hopeful = [k for k, start in enumerate(starts) if start.smoothed or first]
-    thin = is_thin(X)
-    with RowBlocks(
-        X, size=THIN_ROWS if thin else None, numbers=0 if thin else SMOOTHED_NUMBERS
-    ) as blocks:
-        for batch in batches(len(hopeful), blocks.count, blocks.width, LINES):
-            names = [hopeful[k] for k in batch]
-            vectors = [with_bias(starts[name], intercept) for name in names]
-            for name, optimum in zip(
-                names,
-                solve_hinge_smoothed(blocks, [targets[k] for k in names], vectors, tol),
-                strict=True,
-            ):
-                found[name] = starts[name] if optimum is None else _after(starts[name], optimum)
-    return [
-        _solve(X, target, start, intercept, tol) if optimum is start else optimum
-        for target, start, optimum in zip(targets, starts, found, strict=True)
-    ]
-
-
-def _after(start: Optimum, optimum: Optimum) -> Optimum:
-    return replace(optimum, rounds=start.rounds + optimum.rounds)
 
 
 def _solve(X: Any, target: Target, start: Optimum, intercept: Intercept, tol: float) -> Optimum:

@@ -6,7 +6,6 @@ d x d matrix I + Σ x_i x_iᵀ/D_i (Ferris and Munson 2002). A free intercept is
 
 An iteration is four passes over the rows: step and matrix; the direction that Mehrotra (1992) predicts; the one that he corrects;
 and one that is centred (Gondzio 1996), which saves a third of the iterations. The start is the central path's point for w = 0.
-On many rows of wide features the systems are solved without their matrix (`sampled_systems.py`), products in float32.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.optimum import sampled_systems
 from pegasos.engine.optimum.hinge import hinge_rows
 from pegasos.engine.optimum.hinge.hinge_rows import BEST, CENTRED, CORRECTED, LINES, PREDICTED, A
 from pegasos.engine.optimum.normal_matrix import NormalMatrix
@@ -49,10 +47,7 @@ def solve_hinge(
     X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None = None
 ) -> list[Optimum]:
     """All targets on the same rows (those that `members` names; None: all), each until its relative gap is at most tol."""
-    rows = X.shape[0] if members is None else len(members)
     thin, far = is_thin(X), are_far_from_zero(X)
-    if sampled_systems.worth(rows, X.shape[1]) and not thin and not far:
-        return _solve_sampled(X, targets, intercept, tol, members)
     answers: list[Optimum] = []
     with (
         RowBlocks(X, members, size=THIN_ROWS if thin else None) as blocks,
@@ -94,28 +89,9 @@ def _gap(target: Target, answer: Optimum) -> float:
     return (answer.primal - answer.bound) / scale if scale > 0.0 else 0.0
 
 
-def _solve_sampled(
-    X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None
-) -> list[Optimum]:
-    """The same with systems that are solved by conjugate gradients; who is stuck that way begins again with whole matrices."""
-    answers: list[Optimum] = []
-    with (
-        RowBlocks(X, members, numbers=sampled_systems.BLOCK_NUMBERS) as blocks,
-        announced("interior-point"),
-    ):
-        for batch in batches(
-            len(targets), blocks.count, blocks.width, LINES, sampled_systems.FACTOR_BYTES
-        ):
-            answers += _solve(blocks, [targets[k] for k in batch], intercept, tol, sampled=True)
-    if any(_gap(target, answer) > tol for target, answer in zip(targets, answers, strict=True)):
-        with RowBlocks(X, members) as blocks:
-            _solve_precisely(blocks, targets, answers, intercept, tol)
-    return answers
-
-
 def workspace_bytes(m: int, width: int, targets: int, itemsize: int) -> int:
     """Memory beside X, at most."""
-    return workspace(targets, m, width, LINES, itemsize) + sampled_systems.workspace(m, width)
+    return workspace(targets, m, width, LINES, itemsize)
 
 
 class _Path:
@@ -168,9 +144,8 @@ class _Path:
         )
         self.missing = missing
         self.precise |= self.noisy or self.idle > 3 or self.relative < 1e-4
-        if len(matrix):
-            matrix.flat[:: len(matrix) + 1] += self.diagonal
-            self.system = NormalMatrix(matrix)
+        matrix.flat[:: len(matrix) + 1] += self.diagonal
+        self.system = NormalMatrix(matrix)
         self.right = right - residual
 
     def _judge(self, primal: float, bound: float, falling: bool) -> None:
@@ -242,7 +217,6 @@ def _solve(
     targets: list[Target],
     intercept: Intercept,
     tol: float,
-    sampled: bool = False,
     precise: bool = False,
 ) -> list[Optimum]:
     answers = [trivial_optimum(target, blocks.width, intercept, 1.0) for target in targets]
@@ -255,7 +229,7 @@ def _solve(
         blocks.map_sum(_open, targets, {path.number: path.mu for path in live})
     while live:
         orders = [(p.number, p.aim, p.stage, p.step, p.precise) for p in live]
-        sums, _ = blocks.map_sum(_advance, orders, len(live[0].vector), sampled)
+        sums, _ = blocks.map_sum(_advance, orders, len(live[0].vector))
         for path, *own in zip(live, *sums, strict=True):
             path.arrive(*own)
         for path in [path for path in live if path.relative <= tol or path.stuck]:
@@ -265,42 +239,29 @@ def _solve(
                 live.remove(path)
         if live:
             tell_gap(max(path.relative for path in live), tol)
-            _directions(blocks, live, sampled)
+            _directions(blocks, live)
     for block in blocks.blocks:
         block.own = None
     return [answer for answer in answers if answer is not None]
 
 
-def _directions(blocks: RowBlocks, live: list[_Path], sampled: bool) -> None:
+def _directions(blocks: RowBlocks, live: list[_Path]) -> None:
     """The three directions, each from one pass, and the step along the best."""
-    systems = (
-        sampled_systems.sampled(blocks, [p.number for p in live], [p.diagonal for p in live])
-        if sampled
-        else []
-    )
 
     def solve() -> None:
-        rights = [path.right for path in live]
-        solved = (
-            sampled_systems.solve(blocks, systems, rights)
-            if sampled
-            else [path.system.solve(path.right) for path in live]
-        )
-        for path, move in zip(live, solved, strict=True):
-            path.move = move
+        for path in live:
+            path.move = path.system.solve(path.right)
 
     solve()
-    sums, peaks = blocks.map_sum(
-        _predict, [(p.number, p.move, p.since == 0) for p in live], sampled
-    )
+    sums, peaks = blocks.map_sum(_predict, [(p.number, p.move, p.since == 0) for p in live])
     for path, peak, *own in zip(live, peaks, *sums, strict=True):
         path.correct(*own, float(peak))
     solve()
-    sums, peaks = blocks.map_sum(_correct, [(p.number, p.move, p.aim) for p in live], sampled)
+    sums, peaks = blocks.map_sum(_correct, [(p.number, p.move, p.aim) for p in live])
     for path, peak, *own in zip(live, peaks, *sums, strict=True):
         path.centre(*own, float(peak))
     solve()
-    _, peaks = blocks.map_sum(_centre, [(p.number, p.move, p.aim) for p in live], sampled)
+    _, peaks = blocks.map_sum(_centre, [(p.number, p.move, p.aim) for p in live])
     for path, peak in zip(live, peaks, strict=True):
         path.choose(float(peak))
 
@@ -328,7 +289,6 @@ class _Own:
         self.labels = target.labels[span]
         self.bounds = target.bounds[span]
         self.state = np.zeros((LINES, span.stop - span.start))
-        self.weights = np.zeros(0)
         hinge_rows.open_rows(self.state, self.bounds, mu)
 
 
@@ -337,30 +297,24 @@ def _open(block: Block, targets: list[Target], starts: dict[int, float]) -> Part
     return Part(())
 
 
-def _advance(
-    block: Block, orders: list[tuple[int, float, int, float, bool]], size: int, sampled: bool
-) -> Part:
-    rows = block.light() if sampled else block.whole()
-    square = 0 if sampled else size
+def _advance(block: Block, orders: list[tuple[int, float, int, float, bool]], size: int) -> Part:
+    rows = block.whole()
     scalars, combinations, matrices = (
         np.zeros((len(orders), 4)),
         np.empty((len(orders), 3, size)),
-        np.empty((len(orders), square, square)),
+        np.empty((len(orders), size, size)),
     )
     out = np.empty((4, block.count))
     for j, (number, aim, stage, step, precise) in enumerate(orders):
         own = block.own[number]
         hinge_rows.advance(own.state, own.labels, own.bounds, aim, stage, step, out, scalars[j])
         block.combine(rows, out[:3], combinations[j])
-        if sampled:
-            own.weights = out[3].copy()
-        else:
-            block.squares(rows, out[3], matrices[j], precise)
+        block.squares(rows, out[3], matrices[j], precise)
     return Part((scalars, combinations, matrices))
 
 
-def _predict(block: Block, orders: list[tuple[int, Array, bool]], sampled: bool) -> Part:
-    rows = block.light() if sampled else block.whole()
+def _predict(block: Block, orders: list[tuple[int, Array, bool]]) -> Part:
+    rows = block.whole()
     scalars, combinations, peaks = (
         np.zeros((len(orders), 2)),
         np.empty((len(orders), 2, len(orders[0][1]))),
@@ -377,8 +331,8 @@ def _predict(block: Block, orders: list[tuple[int, Array, bool]], sampled: bool)
     return Part((scalars, combinations), peaks)
 
 
-def _correct(block: Block, orders: list[tuple[int, Array, float]], sampled: bool) -> Part:
-    rows = block.light() if sampled else block.whole()
+def _correct(block: Block, orders: list[tuple[int, Array, float]]) -> Part:
+    rows = block.whole()
     combinations, peaks = np.empty((len(orders), 1, len(orders[0][1]))), np.empty(len(orders))
     out = np.empty((1, block.count))
     for j, (number, move, aim) in enumerate(orders):
@@ -389,8 +343,8 @@ def _correct(block: Block, orders: list[tuple[int, Array, float]], sampled: bool
     return Part((combinations,), peaks)
 
 
-def _centre(block: Block, orders: list[tuple[int, Array, float]], sampled: bool) -> Part:
-    rows = block.light() if sampled else block.whole()
+def _centre(block: Block, orders: list[tuple[int, Array, float]]) -> Part:
+    rows = block.whole()
     peaks = np.empty(len(orders))
     for j, (number, move, aim) in enumerate(orders):
         own = block.own[number]

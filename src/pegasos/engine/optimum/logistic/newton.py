@@ -2,8 +2,7 @@
 
 An iteration is two passes over the rows: step, gradient and matrix; then the new direction's scores, from which follow the
 objective after the full step, its certificate, and (without products) the objective after any shorter step. Tall data start at
-the optimum of every k-th row, from where one or two iterations are left to do. On many rows of wide features the systems are
-solved without their matrix (`sampled_systems.py`), products in float32.
+the optimum of every k-th row, from where one or two iterations are left to do.
 """
 
 from __future__ import annotations
@@ -12,13 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.optimum import sampled_systems
 from pegasos.engine.optimum.logistic import logistic_rows
 from pegasos.engine.optimum.logistic.logistic_rows import CHANGE, LINES, MARGIN
 from pegasos.engine.optimum.normal_matrix import NormalMatrix
 from pegasos.engine.optimum.problem import Intercept, Optimum, Target, trivial_optimum
 from pegasos.engine.rows.blocks import (
-    MATRIX_BYTES,
     WIDE,
     Block,
     Part,
@@ -37,9 +34,8 @@ PATIENCE = 12
 #: Steps tried where the full one does not lower the objective by this share of what its slope promises.
 STEPS = 0.5 ** np.arange(1, 13)
 PROMISED = 1e-4
-#: A sample takes every 16th row (where systems are sampled, too, as many as that needs, at most every 3rd) if it has this many
-#: rows for each feature left, and of either label at least so many.
-STRIDE, LEAST_STRIDE = 16, 3
+#: A sample takes every 16th row if it has this many rows for each feature left, and of either label at least so many.
+STRIDE = 16
 SAMPLE_ROWS_PER_FEATURE = 20
 SAMPLE_TOL = 1e-3
 #: A score at which the loss is zero: e⁻⁸⁰⁰ is.
@@ -50,34 +46,17 @@ def solve_logistic(
     X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None = None
 ) -> list[Optimum]:
     """All targets on the same rows (those that `members` names; None: all), each until its relative gap is at most tol."""
-    rows = X.shape[0] if members is None else len(members)
-    sampled = sampled_systems.worth(rows, X.shape[1])
-    numbers, matrices = (
-        (sampled_systems.BLOCK_NUMBERS, sampled_systems.FACTOR_BYTES)
-        if sampled
-        else (0, MATRIX_BYTES)
-    )
     answers: list[Optimum] = []
-    with RowBlocks(X, members, numbers=numbers) as blocks, announced("newton"):
-        for batch in batches(len(targets), blocks.count, blocks.width, LINES, matrices):
-            answers += _solve(blocks, [targets[k] for k in batch], intercept, tol, sampled)
-    late = [k for k, answer in enumerate(answers) if answer.relative > tol] if sampled else []
-    if late:  # rounding or a poor sample: once more with whole matrices
-        with RowBlocks(X, members) as blocks:
-            for k in late:
-                (again,) = _solve(blocks, [targets[k]], intercept, tol)
-                answers[k] = min(answers[k], again, key=lambda answer: abs(answer.relative))
+    with RowBlocks(X, members) as blocks, announced("newton"):
+        for batch in batches(len(targets), blocks.count, blocks.width, LINES):
+            answers += _solve(blocks, [targets[k] for k in batch], intercept, tol)
     return answers
 
 
 def workspace_bytes(m: int, width: int, targets: int, itemsize: int) -> int:
     """Memory beside X, at most."""
-    more = sampled_systems.workspace(m, width)
-    return (
-        more
-        + workspace(targets, m, width, LINES, itemsize)
-        + (m // STRIDE + 1) * (width * 8 + 8 * (LINES + 4) * targets)
-    )
+    sample = (m // STRIDE + 1) * (width * 8 + 8 * (LINES + 4) * targets)
+    return workspace(targets, m, width, LINES, itemsize) + sample
 
 
 class _Path:
@@ -109,15 +88,10 @@ class _Path:
         """After a step: the direction of the next one."""
         gradient = self.diagonal * self.vector - combination[0]
         self.value = self.primal(self.vector, float(loss))
-        self.gradient = gradient
-        if len(matrix):
-            matrix.flat[:: len(matrix) + 1] += self.diagonal
-            self.aim_along(NormalMatrix(matrix).solve(-gradient))
+        matrix.flat[:: len(matrix) + 1] += self.diagonal
+        self.move = NormalMatrix(matrix).solve(-gradient)
+        self.slope = float(gradient @ self.move)
         self.rounds += 1
-
-    def aim_along(self, move: Array) -> None:
-        self.move = move
-        self.slope = float(self.gradient @ move)
 
     def look(self, scalars: Array, combination: Array) -> None:
         """What the full step would lead to."""
@@ -159,15 +133,11 @@ class _Path:
 
 
 def _solve(
-    blocks: RowBlocks,
-    targets: list[Target],
-    intercept: Intercept,
-    tol: float,
-    sampled: bool = False,
+    blocks: RowBlocks, targets: list[Target], intercept: Intercept, tol: float
 ) -> list[Optimum]:
     answers = [trivial_optimum(target, blocks.width, intercept, ENOUGH) for target in targets]
     todo = [k for k, answer in enumerate(answers) if answer is None]
-    starts = _starts(blocks, [targets[k] for k in todo], intercept, sampled)
+    starts = _starts(blocks, [targets[k] for k in todo], intercept)
     live = [_Path(k, blocks.width, intercept, start) for k, start in zip(todo, starts, strict=True)]
     if live:
         (losses,), _ = blocks.map_sum(_open, targets, [(path.number, path.vector) for path in live])
@@ -175,21 +145,11 @@ def _solve(
             path.begin(*both)
     while live:
         sums, _ = blocks.map_sum(
-            _advance, [(p.number, p.step, p.precise) for p in live], len(live[0].vector), sampled
+            _advance, [(p.number, p.step, p.precise) for p in live], len(live[0].vector)
         )
         for path, *own in zip(live, *sums, strict=True):
             path.arrive(*own)
-        if sampled:
-            systems = sampled_systems.sampled(
-                blocks, [p.number for p in live], [p.diagonal for p in live]
-            )
-            for path, move in zip(
-                live,
-                sampled_systems.solve(blocks, systems, [-p.gradient for p in live]),
-                strict=True,
-            ):
-                path.aim_along(move)
-        sums, _ = blocks.map_sum(_look, [(p.number, p.move) for p in live], sampled)
+        sums, _ = blocks.map_sum(_look, [(p.number, p.move) for p in live])
         for path, *own in zip(live, *sums, strict=True):
             path.look(*own)
         for path in [path for path in live if path.relative <= tol or path.stuck]:
@@ -211,18 +171,12 @@ def _solve(
     return [answer for answer in answers if answer is not None]
 
 
-def _starts(
-    blocks: RowBlocks, targets: list[Target], intercept: Intercept, sampled: bool
-) -> list[Array | None]:
+def _starts(blocks: RowBlocks, targets: list[Target], intercept: Intercept) -> list[Array | None]:
     """The optimum of a sample of the rows, weighted to stand for all, for targets of which it has rows enough."""
     starts: list[Array | None] = [None] * len(targets)
-    least = SAMPLE_ROWS_PER_FEATURE * blocks.width
-    stride = (
-        blocks.count // max(least, sampled_systems.least_rows(blocks.width)) if sampled else STRIDE
-    )
-    if stride < LEAST_STRIDE or blocks.count < stride * least:
+    if blocks.count < STRIDE * SAMPLE_ROWS_PER_FEATURE * blocks.width:
         return starts
-    parts = [Target(target.labels[::stride], target.bounds[::stride]) for target in targets]
+    parts = [Target(target.labels[::STRIDE], target.bounds[::STRIDE]) for target in targets]
     known = [k for k, target in enumerate(parts) if _fewest(target) >= SAMPLE_ROWS_PER_FEATURE]
     if known:
         scaled = [
@@ -231,7 +185,7 @@ def _starts(
         constant = intercept is not Intercept.NONE
         for k, found in zip(
             known,
-            _solve(blocks.sample(stride), scaled, intercept, SAMPLE_TOL, sampled),
+            _solve(blocks.sample(STRIDE), scaled, intercept, SAMPLE_TOL),
             strict=True,
         ):
             starts[k] = np.append(found.vector, found.bias) if constant else found.vector
@@ -243,8 +197,8 @@ def _fewest(target: Target) -> int:
     return min(int((present > 0.0).sum()), int((present < 0.0).sum()))
 
 
-def _share(target: Target, sampled: Target) -> float:
-    return float(target.bounds.sum() / sampled.bounds.sum())
+def _share(target: Target, sample: Target) -> float:
+    return float(target.bounds.sum() / sample.bounds.sum())
 
 
 def _settle(blocks: RowBlocks, path: _Path) -> Optimum:
@@ -268,7 +222,6 @@ class _Own:
         self.labels = target.labels[span]
         self.bounds = target.bounds[span]
         self.state = np.zeros((LINES, span.stop - span.start))
-        self.weights = np.zeros(0)
 
 
 def _open(block: Block, targets: list[Target], starts: list[tuple[int, Array]]) -> Part:
@@ -283,25 +236,21 @@ def _open(block: Block, targets: list[Target], starts: list[tuple[int, Array]]) 
     return Part((sums,))
 
 
-def _advance(block: Block, orders: list[tuple[int, float, bool]], size: int, sampled: bool) -> Part:
-    rows = block.light() if sampled else block.rows()
-    square = 0 if sampled else size
-    losses, matrices = np.empty(len(orders)), np.empty((len(orders), square, square))
+def _advance(block: Block, orders: list[tuple[int, float, bool]], size: int) -> Part:
+    rows = block.rows()
+    losses, matrices = np.empty(len(orders)), np.empty((len(orders), size, size))
     combinations = np.empty((len(orders), 1, size))
     out = np.empty((2, block.count))
     for j, (number, step, precise) in enumerate(orders):
         own = block.own[number]
         losses[j] = logistic_rows.advance(own.state, own.labels, own.bounds, step, out)
         block.combine(rows, out[:1], combinations[j])
-        if sampled:
-            own.weights = out[1].copy()
-        else:
-            block.squares(rows, out[1], matrices[j], precise)
+        block.squares(rows, out[1], matrices[j], precise)
     return Part((losses, combinations, matrices))
 
 
-def _look(block: Block, orders: list[tuple[int, Array]], sampled: bool) -> Part:
-    rows = block.light() if sampled else block.rows()
+def _look(block: Block, orders: list[tuple[int, Array]]) -> Part:
+    rows = block.rows()
     scalars, combinations = (
         np.zeros((len(orders), 4)),
         np.empty((len(orders), 1, len(orders[0][1]))),
