@@ -36,7 +36,7 @@ layers: $(STAMP)  ## who may import whom (import-linter)
 	$(BIN)/lint-imports
 
 tests: $(STAMP)  ## the tests and the examples in docstrings (pytest), without the slow ones
-	$(BIN)/pytest -n 2 --dist loadgroup -q
+	$(BIN)/pytest -n 2 --dist loadgroup -q --durations=25
 
 slow: $(STAMP)  ## the slow tests
 	$(BIN)/pytest -m slow -q

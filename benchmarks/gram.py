@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.data import usps
 from benchmarks.harness import Benchmark, Row, ratio
-from pegasos.engine.rows import GramRows
+from pegasos.engine.rows.sources import GramRows
 from pegasos.kernels import Gaussian
 
 

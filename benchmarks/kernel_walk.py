@@ -10,12 +10,12 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.data import usps
 from benchmarks.harness import Benchmark, Row, ratio
-from pegasos.engine.draws import Draws
-from pegasos.engine.losses import LOSSES
-from pegasos.engine.method import Method
-from pegasos.engine.rows import GramRows
-from pegasos.engine.rules import PEGASOS
-from pegasos.engine.walk import Walk
+from pegasos.engine.rows.sources import GramRows
+from pegasos.engine.walk.draws import Draws
+from pegasos.engine.walk.losses import LOSSES
+from pegasos.engine.walk.method import Method
+from pegasos.engine.walk.rules import PEGASOS
+from pegasos.engine.walk.walk import Walk
 from pegasos.kernels import Gaussian
 
 Array = np.ndarray[Any, Any]

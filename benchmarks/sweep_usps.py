@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.data import usps
 from benchmarks.harness import Benchmark, Row, seconds
 from pegasos import Pegasos, SweepCV
-from pegasos.engine.draws import Draws
+from pegasos.engine.walk.draws import Draws
 from pegasos.kernels import Gaussian, Kernel, Polynomial
 
 Array = np.ndarray[Any, Any]

@@ -1128,38 +1128,3 @@ def hinge_by_decided_rows(
         if gap <= tol or not wrong.any():
             return w, gap
         solved |= wrong
-
-
-def hinge_by_smoothing(
-    X: Vector, y: Vector, C: Vector, w: Vector, tol: float
-) -> tuple[Vector, Vector, float]:
-    """min ‖w‖²/2 + Σ C_i max(0, 1 - y_i w·x_i): w, a and their relative gap.
-
-    Within δ/2 of 1 the loss is a parabola, so that a_i = C_i (1/2 + (1 - m_i)/δ) there. Newton's steps, halved until they help;
-    δ is halved when w = Σ a_i y_i x_i.
-    """
-
-    def at(w: Vector, band: float) -> tuple[float, Vector, Vector]:
-        u = 1 - y * (X @ w)
-        share = np.clip(0.5 + u / band, 0, 1)
-        return 0.5 * w @ w + C @ (band / 2 * share**2 + np.maximum(0, u - band / 2)), C * share, u
-
-    band = 2.0
-    while True:
-        value, a, u = at(w, band)
-        primal, gradient = 0.5 * w @ w + C @ np.maximum(0, u), w - (a * y) @ X
-        combined = w - gradient
-        gap = (primal - a.sum() + 0.5 * combined @ combined) / primal
-        if gap <= tol:
-            return w, a, gap
-        if 0.5 * gradient @ gradient <= 0.1 * tol * primal:
-            band /= 2
-            continue
-        matrix = np.eye(len(w))
-        for x, bound, distance in zip(X, C, u, strict=True):
-            if abs(distance) < band / 2:
-                matrix += bound / band * np.outer(x, x)
-        step = np.linalg.solve(matrix, -gradient)
-        while at(w + step, band)[0] > value + 1e-4 * gradient @ step:
-            step = step / 2
-        w = w + step

@@ -36,7 +36,7 @@ FIT = """
 import json, sys
 import numpy as np
 from pegasos import SDCA, Pegasos, Perceptron
-from pegasos.engine.compiling import cache_folder
+from pegasos.engine.runtime.compiling import cache_folder
 
 random = np.random.default_rng(0)
 X = random.normal(size=(40, 3))
@@ -62,7 +62,7 @@ print(json.dumps({
     "hits": {name: sum(thing.stats.cache_hits.values()) for name, thing in found.items()},
 }))
 """
-FOLDER = "from pegasos.engine.compiling import cache_folder; print(cache_folder())"
+FOLDER = "from pegasos.engine.runtime.compiling import cache_folder; print(cache_folder())"
 KERNEL = ["pegasos,gaussian,float64"]
 #: Both loops, all learners, both dtypes.
 ALL = [
@@ -119,7 +119,7 @@ def answer(process: Any) -> Any:
 
 def folder_of(engine: Path = PACKAGE / "engine", **variables: str | None) -> Path:
     """The folder that a process with these variables would take for these sources: asked here, where all is imported."""
-    spec = spec_from_file_location("another_compiling", engine / "compiling.py")
+    spec = spec_from_file_location("another_compiling", engine / "runtime" / "compiling.py")
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -221,7 +221,7 @@ def check_compiled_once(cache: str, what: list[str], quick: bool) -> None:
     assert second.stderr == ""
     assert after["folder"] == before["folder"]
     assert after["misses"] == dict.fromkeys(after["misses"], 0), "nothing is compiled again"
-    assert after["hits"]["pegasos.engine.loops.walk_block"] >= 1
+    assert after["hits"]["pegasos.engine.walk.loops.walk_block"] >= 1
     assert after["scores"] == before["scores"], "the same machine code gives the same bits"
 
 
@@ -241,8 +241,8 @@ def test_no_option_compiles_once_more(tmp_path: Path) -> None:
     code = """
 import numpy as np, sys
 from pegasos import Pegasos, Perceptron, SDCA
-from pegasos.engine.loops import walk_block, walk_rows
-from pegasos.engine.rows import add_lines
+from pegasos.engine.walk.loops import walk_block, walk_rows
+from pegasos.engine.rows.sources import add_lines
 X = np.random.default_rng(0).normal(size=(300, 3))
 y = np.arange(300) % 2
 def sizes():
@@ -377,7 +377,7 @@ def test_the_order_of_folders(tmp_path: Path) -> None:
 
 def test_an_unset_home_is_that_of_the_user_data_base() -> None:
     process = run(
-        "from pegasos.engine.compiling import _user_cache; print(_user_cache())",
+        "from pegasos.engine.runtime.compiling import _user_cache; print(_user_cache())",
         HOME=None,
         XDG_CACHE_HOME=None,
     )
@@ -395,7 +395,7 @@ def test_the_folder_is_named_by_the_sources(tmp_path: Path) -> None:
     assert Path(run(FOLDER, site=site, NUMBA_CACHE_DIR=cache).stdout.strip()) == ours, (
         "in a process, too"
     )
-    for source in ("rules.py", "loops.py", "rows.py"):
+    for source in ("walk/rules.py", "rows/sources.py", "optimum/hinge/pair_steps.py"):
         path = engine / source
         before = path.read_text()
         path.write_text(before + "\n# another version\n")
@@ -405,7 +405,7 @@ def test_the_folder_is_named_by_the_sources(tmp_path: Path) -> None:
 
 def test_all_compiled_code_is_in_the_folder_whose_sources_are_hashed() -> None:
     compiled = [path for path in PACKAGE.rglob("*.py") if "import compiled" in path.read_text()]
-    assert compiled and all(path.parent == PACKAGE / "engine" for path in compiled)
+    assert compiled and all(path.is_relative_to(PACKAGE / "engine") for path in compiled)
 
 
 # -- cached code is code ---------------------------------------------------------------------------------------------------

@@ -9,10 +9,10 @@ import pyarrow.parquet  # noqa: F401
 
 import pegasos.dask  # noqa: F401
 from pegasos import SDCA
-from pegasos.engine.losses import LOSSES
-from pegasos.engine.optimum import Intercept
-from pegasos.engine.passes import Column, LabelledBlocks
-from pegasos.engine.streaming import solve_in_passes
+from pegasos.engine.optimum.passes.passes import Column, LabelledBlocks
+from pegasos.engine.optimum.passes.streaming import solve_in_passes
+from pegasos.engine.optimum.problem import Intercept
+from pegasos.engine.walk.losses import LOSSES
 
 for _loss in ("hinge", "logistic"):
     _blocks = LabelledBlocks(np.eye(2), np.arange(2), np.ones(2))

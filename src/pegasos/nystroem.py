@@ -13,14 +13,14 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pegasos.engine.interruption import check_interruption
-from pegasos.engine.kernel import Kernel
-from pegasos.engine.kernels import as_kernel
-from pegasos.engine.landmarks import SELECTIONS, choose
-from pegasos.engine.mapped_rows import FeatureMap, MappedRows
-from pegasos.engine.optimum import Intercept
-from pegasos.engine.plan import budget_bytes
-from pegasos.engine.threads import single_threaded_blas
+from pegasos.engine.kernels.base import Kernel
+from pegasos.engine.kernels.landmarks import SELECTIONS, choose
+from pegasos.engine.kernels.standard import as_kernel
+from pegasos.engine.optimum.problem import Intercept
+from pegasos.engine.rows.mapped import FeatureMap, MappedRows
+from pegasos.engine.rows.plan import budget_bytes
+from pegasos.engine.runtime.interruption import check_interruption
+from pegasos.engine.runtime.threads import single_threaded_blas
 from pegasos.learners.sdca import SDCA
 from pegasos.learners.task import combined_weights, draw_seed, intercept_of, one_of, whole_number
 

@@ -13,9 +13,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from pegasos.engine.courses import no_course
-from pegasos.engine.landmarks import KernelColumns, StoredColumns, pursue
-from pegasos.engine.optimum import Intercept
+from pegasos.engine.kernels.landmarks import KernelColumns, StoredColumns, pursue
+from pegasos.engine.optimum.history import no_course
+from pegasos.engine.optimum.problem import Intercept
 from pegasos.learners.sdca import SDCA
 from pegasos.learners.task import intercept_of, is_precomputed
 from pegasos.nystroem import CUTS, Nystroem, whitening

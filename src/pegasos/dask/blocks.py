@@ -13,11 +13,11 @@ from dask.delayed import Delayed
 from distributed import Future
 from scipy import sparse
 
-from pegasos.engine.moments import largest_square
-from pegasos.engine.passes import LabelledBlocks
-from pegasos.engine.row_blocks import Part
-from pegasos.engine.thin_rows import ShiftedRows
-from pegasos.engine.threads import single_threaded_blas
+from pegasos.engine.kernels.moments import largest_square
+from pegasos.engine.optimum.passes.passes import LabelledBlocks
+from pegasos.engine.rows.blocks import Part
+from pegasos.engine.rows.thin import ShiftedRows
+from pegasos.engine.runtime.threads import single_threaded_blas
 from pegasos.learners.task import is_missing
 
 Array = np.ndarray[Any, Any]

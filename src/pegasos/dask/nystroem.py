@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from pegasos.dask import blocks
 from pegasos.dask.connection import current_client, localized
 from pegasos.dask.prediction import lazily
-from pegasos.engine.landmarks import SAMPLE
+from pegasos.engine.kernels.landmarks import SAMPLE
 from pegasos.learners.cluster_tasks import guarded, results_of
 from pegasos.learners.connected import Connected
 from pegasos.learners.task import draw_seed

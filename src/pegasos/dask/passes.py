@@ -12,8 +12,8 @@ from dask.highlevelgraph import HighLevelGraph
 from distributed import Client, Future
 
 from pegasos.dask import blocks
-from pegasos.engine.plan import budget_bytes
-from pegasos.engine.row_blocks import Part
+from pegasos.engine.rows.blocks import Part
+from pegasos.engine.rows.plan import budget_bytes
 from pegasos.learners.cluster_tasks import ClusterLost, guarded, results_as_done, results_of
 
 __all__ = ["ClusterLost", "ClusterPasses", "guarded"]

@@ -9,7 +9,7 @@ import dask
 import numpy as np
 
 from pegasos.dask import blocks
-from pegasos.engine.threads import single_threaded_blas
+from pegasos.engine.runtime.threads import single_threaded_blas
 
 Array = np.ndarray[Any, Any]
 

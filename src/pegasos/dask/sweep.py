@@ -14,7 +14,7 @@ from pegasos.dask.connection import current_client
 from pegasos.dask.sdca import DaskSDCA
 from pegasos.dask.table import Table, class_weights, open_table, rows_with_weight
 from pegasos.dask.tally import FoldPredictors, Scorer, tally
-from pegasos.engine.passes import Certified, Column
+from pegasos.engine.optimum.passes.passes import Certified, Column
 from pegasos.learners.convergence import CellsNotConverged
 from pegasos.learners.from_passes import predictors, solve
 from pegasos.learners.task import column_codes, draw_seed, whole_number

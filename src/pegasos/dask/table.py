@@ -16,8 +16,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from pegasos.dask import blocks
 from pegasos.dask.blocks import Counted, Described
 from pegasos.dask.passes import ClusterPasses
-from pegasos.engine.memory import parse_bytes
-from pegasos.engine.plan import Plan
+from pegasos.engine.rows.plan import Plan
+from pegasos.engine.runtime.memory import parse_bytes
 from pegasos.learners.cluster_tasks import guarded, results_of
 
 Array = np.ndarray[Any, Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.row_blocks import Block, Part
+from pegasos.engine.rows.blocks import Block, Part
 from pegasos.search.units import LabelAnswers
 
 Array = np.ndarray[Any, Any]

@@ -10,7 +10,7 @@ from distributed import Client, Future, KilledWorker, wait
 from distributed.client import ClosedClientError, FutureCancelledError
 from distributed.comm.core import CommClosedError
 
-from pegasos.engine.interruption import check_interruption
+from pegasos.engine.runtime.interruption import check_interruption
 
 #: Seconds between two looks whether somebody asked to stop.
 LOOK_SECONDS = 0.25

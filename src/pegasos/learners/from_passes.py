@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.certificate import Certificate
-from pegasos.engine.courses import short_course
-from pegasos.engine.cutting_planes import solve_by_cuts
-from pegasos.engine.held_passes import LEAST_PASSES, shares, solve_by_fetched_rows
-from pegasos.engine.losses import LOSSES
-from pegasos.engine.optimum import Intercept
-from pegasos.engine.passes import MOST_FEATURES, NO_FOLD, Certified, Column, Passes
-from pegasos.engine.streaming import solve_in_passes
+from pegasos.engine.optimum.certificate import Certificate
+from pegasos.engine.optimum.history import short_course
+from pegasos.engine.optimum.passes.cutting_planes import solve_by_cuts
+from pegasos.engine.optimum.passes.held_passes import LEAST_PASSES, shares, solve_by_fetched_rows
+from pegasos.engine.optimum.passes.passes import MOST_FEATURES, NO_FOLD, Certified, Column, Passes
+from pegasos.engine.optimum.passes.streaming import solve_in_passes
+from pegasos.engine.optimum.problem import Intercept
+from pegasos.engine.walk.losses import LOSSES
 from pegasos.learners.convergence import NotConverged
 from pegasos.learners.sdca import SDCA
 from pegasos.learners.task import column_codes, intercept_of

@@ -10,13 +10,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pegasos.engine.distances import Pairs, fill_matrix, squared_norms
-from pegasos.engine.kernel import Kernel
-from pegasos.engine.losses import PROBABILISTIC
-from pegasos.engine.mapped_rows import MappedRows
-from pegasos.engine.moments import largest_square
-from pegasos.engine.solvers import Solver
-from pegasos.engine.walk import Walk
+from pegasos.engine.kernels.base import Kernel
+from pegasos.engine.kernels.distances import Pairs, fill_matrix, squared_norms
+from pegasos.engine.kernels.moments import largest_square
+from pegasos.engine.rows.mapped import MappedRows
+from pegasos.engine.walk.losses import PROBABILISTIC
+from pegasos.engine.walk.solvers import Solver
+from pegasos.engine.walk.walk import Walk
 from pegasos.learners.calibration import Calibration
 from pegasos.learners.catalogue import Declaration
 from pegasos.learners.scaling import warn_if_badly_scaled

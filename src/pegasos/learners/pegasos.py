@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from pegasos.engine import rules
-from pegasos.engine.draws import Draws
-from pegasos.engine.losses import LOSSES
-from pegasos.engine.method import Method
-from pegasos.engine.solvers import PegasosSolver, Solver
-from pegasos.engine.walk import Walk
+from pegasos.engine.walk import rules
+from pegasos.engine.walk.draws import Draws
+from pegasos.engine.walk.losses import LOSSES
+from pegasos.engine.walk.method import Method
+from pegasos.engine.walk.solvers import PegasosSolver, Solver
+from pegasos.engine.walk.walk import Walk
 from pegasos.learners.catalogue import PEGASOS
 from pegasos.learners.one_vs_all import OTHER_ROWS, is_linear, resume
 from pegasos.learners.regularized import RegularizedClassifier

@@ -13,11 +13,11 @@ from scipy.linalg import eigvalsh
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from pegasos.engine.certificate import Certificate, box, certificate_of
-from pegasos.engine.kernel import Kernel
-from pegasos.engine.losses import LOSSES, PROBABILISTIC
-from pegasos.engine.optimum import Intercept
-from pegasos.engine.rows import KernelRows
+from pegasos.engine.kernels.base import Kernel
+from pegasos.engine.optimum.certificate import Certificate, box, certificate_of
+from pegasos.engine.optimum.problem import Intercept
+from pegasos.engine.rows.sources import KernelRows
+from pegasos.engine.walk.losses import LOSSES, PROBABILISTIC
 from pegasos.learners.one_vs_all import OneVsAllClassifier
 from pegasos.learners.task import (
     PRECOMPUTED,

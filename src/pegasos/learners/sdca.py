@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from pegasos.engine import rules
-from pegasos.engine.certificate import box
-from pegasos.engine.courses import no_course, short_course
-from pegasos.engine.draws import Draws
-from pegasos.engine.dual_ascent import DualAscent
-from pegasos.engine.finishing import Finisher
-from pegasos.engine.losses import LOSSES
-from pegasos.engine.method import Method
-from pegasos.engine.optimum import Intercept
-from pegasos.engine.solvers import Solver
+from pegasos.engine.optimum.certificate import box
+from pegasos.engine.optimum.dual_ascent import DualAscent
+from pegasos.engine.optimum.finishing import Finisher
+from pegasos.engine.optimum.history import no_course, short_course
+from pegasos.engine.optimum.problem import Intercept
+from pegasos.engine.walk import rules
+from pegasos.engine.walk.draws import Draws
+from pegasos.engine.walk.losses import LOSSES
+from pegasos.engine.walk.method import Method
+from pegasos.engine.walk.solvers import Solver
 from pegasos.learners.catalogue import SDCA as DECLARED
 from pegasos.learners.convergence import NotConverged
 from pegasos.learners.regularized import RegularizedClassifier, has_certificate

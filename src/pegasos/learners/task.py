@@ -15,17 +15,17 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from pegasos.engine.collapse import warn_if_collapsed
-from pegasos.engine.draws import Draws
-from pegasos.engine.kernel import Kernel
-from pegasos.engine.kernels import as_kernel
-from pegasos.engine.losses import LOSSES
-from pegasos.engine.mapped_rows import MappedFeatures, MappedRows
-from pegasos.engine.method import Method
-from pegasos.engine.optimum import Intercept
-from pegasos.engine.plan import Plan, plan_dual, plan_primal
-from pegasos.engine.rows import GramRows, KernelRows, explicit_rows
-from pegasos.engine.walk import Walk
+from pegasos.engine.kernels.base import Kernel
+from pegasos.engine.kernels.collapse import warn_if_collapsed
+from pegasos.engine.kernels.standard import as_kernel
+from pegasos.engine.optimum.problem import Intercept
+from pegasos.engine.rows.mapped import MappedFeatures, MappedRows
+from pegasos.engine.rows.plan import Plan, plan_dual, plan_primal
+from pegasos.engine.rows.sources import GramRows, KernelRows, explicit_rows
+from pegasos.engine.walk.draws import Draws
+from pegasos.engine.walk.losses import LOSSES
+from pegasos.engine.walk.method import Method
+from pegasos.engine.walk.walk import Walk
 
 Array = np.ndarray[Any, Any]
 

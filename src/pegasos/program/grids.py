@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from pegasos.engine.elementwise import as_rows
-from pegasos.engine.kernel import DistanceKernel, Kernel
-from pegasos.engine.kernels import Gaussian, Polynomial
-from pegasos.engine.losses import PROBABILISTIC
+from pegasos.engine.kernels.base import DistanceKernel, Kernel
+from pegasos.engine.kernels.elementwise import as_rows
+from pegasos.engine.kernels.standard import Gaussian, Polynomial
+from pegasos.engine.walk.losses import PROBABILISTIC
 from pegasos.learners.catalogue import MODELS, make_learner
 from pegasos.metrics import LABELS, SCORES, Metric
 from pegasos.program.pipelines import Recipe, expansion

@@ -13,7 +13,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, PolynomialFeatures, StandardScaler
 
-from pegasos.engine.memory import free_bytes
+from pegasos.engine.runtime.memory import free_bytes
 from pegasos.nystroem import Nystroem
 from pegasos.preprocessing import DropOutliers
 from pegasos.program.tables.dataset import TEXT, Dataset

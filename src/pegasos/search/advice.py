@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pegasos.engine.kernel import DistanceKernel
-from pegasos.engine.kernels import Polynomial
+from pegasos.engine.kernels.base import DistanceKernel
+from pegasos.engine.kernels.standard import Polynomial
 
 if TYPE_CHECKING:
     from pegasos.search.grid import Cell

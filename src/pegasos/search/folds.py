@@ -15,11 +15,11 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array
 
-from pegasos.engine.distances import Pairs, fill_gram
-from pegasos.engine.kernel import Kernel
-from pegasos.engine.kernels import as_kernel
-from pegasos.engine.mapped_rows import MappedFeatures, MappedRows
-from pegasos.engine.rows import GramRows, KernelRows, explicit_rows
+from pegasos.engine.kernels.base import Kernel
+from pegasos.engine.kernels.distances import Pairs, fill_gram
+from pegasos.engine.kernels.standard import as_kernel
+from pegasos.engine.rows.mapped import MappedFeatures, MappedRows
+from pegasos.engine.rows.sources import GramRows, KernelRows, explicit_rows
 from pegasos.learners.task import is_precomputed
 from pegasos.search.anatomy import Anatomy
 

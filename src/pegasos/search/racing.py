@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params, _num_samples
 
-from pegasos.engine.interruption import Interrupted, interruptible
+from pegasos.engine.runtime.interruption import Interrupted, interruptible
 from pegasos.search.figures import resamples
 from pegasos.search.grid import Cell, Group
 from pegasos.search.narrowing import (

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pegasos.engine.distances import Pairs
-from pegasos.engine.interruption import interruptible
-from pegasos.engine.kernel import Kernel
-from pegasos.engine.kernels import as_kernel
-from pegasos.engine.plan import DUAL_BLOCK, Plan, budget_bytes, plan_primal
-from pegasos.engine.rows import KernelRows, SharedDistances
-from pegasos.engine.threads import blas_threads, single_threaded_blas
+from pegasos.engine.kernels.base import Kernel
+from pegasos.engine.kernels.distances import Pairs
+from pegasos.engine.kernels.standard import as_kernel
+from pegasos.engine.rows.plan import DUAL_BLOCK, Plan, budget_bytes, plan_primal
+from pegasos.engine.rows.sources import KernelRows, SharedDistances
+from pegasos.engine.runtime.interruption import interruptible
+from pegasos.engine.runtime.threads import blas_threads, single_threaded_blas
 from pegasos.learners.task import (
     Task,
     column_codes,

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.kernel import Kernel
-from pegasos.engine.kernels import KERNELS, as_kernel
+from pegasos.engine.kernels.base import Kernel
+from pegasos.engine.kernels.standard import KERNELS, as_kernel
 from pegasos.learners.catalogue import MODELS, Declaration, learner_class, model_of
 from pegasos.search.anatomy import Anatomy, anatomy
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from pegasos.engine.solvers import advance_together
+from pegasos.engine.walk.solvers import advance_together
 from pegasos.learners.task import Task
 from pegasos.search.grid import Group
 

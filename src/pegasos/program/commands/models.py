@@ -8,7 +8,7 @@ from pegasos.program.terminal import console
 from pegasos.program.terminal.options import OutputOptions
 
 if TYPE_CHECKING:
-    from pegasos.engine.kernel import Kernel
+    from pegasos.engine.kernels.base import Kernel
 
 PLACE = 70
 SHORT = "What can be trained, with formulas."
@@ -31,7 +31,7 @@ def command(talking: OutputOptions) -> None:
       pegasos models
       pegasos models --json
     """
-    from pegasos.engine.kernels import KERNELS
+    from pegasos.engine.kernels.standard import KERNELS
 
     models = [
         {

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from pegasos.engine.interruption import Interrupted, listening
+from pegasos.engine.runtime.interruption import Interrupted, listening
 from pegasos.metrics import PROBABILITIES, SCORES, Answers, Metric, answers
 from pegasos.program.comparing.learners import Learner, Task, folds
 from pegasos.program.pages.wording import count as counted

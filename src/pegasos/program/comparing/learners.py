@@ -17,7 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from sklearn.utils.validation import has_fit_parameter
 
-from pegasos.engine.interruption import Interrupted
+from pegasos.engine.runtime.interruption import Interrupted
 from pegasos.learners.catalogue import make_learner
 from pegasos.metrics import PROBABILITIES, Metric, answers, guesses
 from pegasos.program.grids import GridRequest, default_models, make_grid, weights_to_try

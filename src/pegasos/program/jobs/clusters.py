@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
-from pegasos.engine.memory import parse_bytes
+from pegasos.engine.runtime.memory import parse_bytes
 from pegasos.learners.catalogue import SDCA
 from pegasos.program.errors import UsageError
 from pegasos.program.files import temporary_folder

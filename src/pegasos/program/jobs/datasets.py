@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
-from pegasos.engine.memory import parse_bytes
+from pegasos.engine.runtime.memory import parse_bytes
 from pegasos.program.errors import UsageError
 from pegasos.program.modelfile.container import begins_like_model
 from pegasos.program.tables.column_roles import places_of

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pegasos.engine.plan import budget_bytes
+from pegasos.engine.rows.plan import budget_bytes
 from pegasos.program.jobs.datasets import USUAL_TEST_SIZE, read_options
 from pegasos.program.large.sample import Sample
 from pegasos.program.large.sparse_survey import SparseSurvey

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from pegasos.engine.landmarks import SAMPLE
+from pegasos.engine.kernels.landmarks import SAMPLE
 from pegasos.learners.catalogue import SDCA, make_learner
 from pegasos.nystroem import Nystroem
 from pegasos.program.jobs.clusters import cluster_of

@@ -12,9 +12,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from pegasos.engine.interruption import Interrupted
-from pegasos.engine.kernels import as_kernel
-from pegasos.engine.passes import MOST_FEATURES
+from pegasos.engine.kernels.standard import as_kernel
+from pegasos.engine.optimum.passes.passes import MOST_FEATURES
+from pegasos.engine.runtime.interruption import Interrupted
 from pegasos.learners.catalogue import MODELS, SDCA, make_learner
 from pegasos.metrics import Metric, measure_of
 from pegasos.nystroem import Nystroem

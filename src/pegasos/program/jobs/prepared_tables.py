@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from pegasos.engine.thin_rows import ShiftedRows
+from pegasos.engine.rows.thin import ShiftedRows
 from pegasos.learners.one_vs_all import NotFinite
 from pegasos.metrics import Answers, answers
 from pegasos.program import scoring

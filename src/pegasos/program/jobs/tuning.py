@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from pegasos.engine.interruption import Interrupted
+from pegasos.engine.runtime.interruption import Interrupted
 from pegasos.program.errors import UsageError
 from pegasos.program.files import resumable
 from pegasos.program.jobs import outputs, training

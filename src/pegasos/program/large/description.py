@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.threads import single_threaded_blas
+from pegasos.engine.runtime.threads import single_threaded_blas
 from pegasos.program.large.sample import Sample
 from pegasos.program.large.survey import LabelCounts, Numbers, telling_of_words
 from pegasos.program.tables.dataset import TEXT, BadData, Column, Dataset

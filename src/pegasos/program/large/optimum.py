@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.plan import Plan, budget_bytes
-from pegasos.engine.threads import blas_threads
+from pegasos.engine.rows.plan import Plan, budget_bytes
+from pegasos.engine.runtime.threads import blas_threads
 from pegasos.learners.from_passes import fit_in_passes, warn_if_late
 from pegasos.learners.sdca import SDCA
 from pegasos.program.large.prepared import FileBlocks, PreparedRows, SparseRows

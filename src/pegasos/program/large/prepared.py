@@ -12,10 +12,10 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
-from pegasos.engine.distances import squared_norms
-from pegasos.engine.passes import MOST_FEATURES, WIDE_NUMBERS, LabelledBlocks
-from pegasos.engine.row_blocks import Block
-from pegasos.engine.thin_rows import THIN, THIN_ROWS, ShiftedRows
+from pegasos.engine.kernels.distances import squared_norms
+from pegasos.engine.optimum.passes.passes import MOST_FEATURES, WIDE_NUMBERS, LabelledBlocks
+from pegasos.engine.rows.blocks import Block
+from pegasos.engine.rows.thin import THIN, THIN_ROWS, ShiftedRows
 from pegasos.program.files import temporary_folder
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain, size

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from pegasos.engine.thin_rows import THIN
+from pegasos.engine.rows.thin import THIN
 
 Array = np.ndarray[Any, Any]
 

@@ -8,10 +8,10 @@ from typing import Any, get_type_hints
 import numpy as np
 from scipy import sparse
 
-from pegasos.engine.courses import no_course
-from pegasos.engine.kernel import Kernel
-from pegasos.engine.kernels import ALIASES, KERNELS, as_kernel
-from pegasos.engine.plan import Plan
+from pegasos.engine.kernels.base import Kernel
+from pegasos.engine.kernels.standard import ALIASES, KERNELS, as_kernel
+from pegasos.engine.optimum.history import no_course
+from pegasos.engine.rows.plan import Plan
 from pegasos.learners.calibration import ISOTONIC, POWERS, SIGMOID, Calibration
 from pegasos.learners.catalogue import DECLARATIONS, learner_class
 from pegasos.learners.task import PRECOMPUTED, is_precomputed

@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from pegasos.engine.memory import free_bytes, parse_bytes
+from pegasos.engine.runtime.memory import free_bytes, parse_bytes
 from pegasos.program.errors import BadModel, short
 from pegasos.program.files import replacing
 from pegasos.program.modelfile import (  # noqa: F401 - parts

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.kernel import Kernel
-from pegasos.engine.kernels import ALIASES, KERNELS
-from pegasos.engine.landmarks import SELECTIONS
+from pegasos.engine.kernels.base import Kernel
+from pegasos.engine.kernels.landmarks import SELECTIONS
+from pegasos.engine.kernels.standard import ALIASES, KERNELS
 from pegasos.nystroem import CUTS, Nystroem
 from pegasos.program.modelfile.checks import Check, count, either, nothing, one_of
 from pegasos.program.modelfile.learner_parts import checked_kernel, keep_rows, read_rows

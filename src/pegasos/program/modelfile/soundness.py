@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn import preprocessing
 
-from pegasos.engine.distances import squared_norms
-from pegasos.engine.kernel import Kernel
+from pegasos.engine.kernels.base import Kernel
+from pegasos.engine.kernels.distances import squared_norms
 from pegasos.learners.one_vs_all import OneVsAllClassifier
 from pegasos.nystroem import Nystroem
 

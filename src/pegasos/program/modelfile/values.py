@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.kernel import Kernel
-from pegasos.engine.kernels import KERNELS
+from pegasos.engine.kernels.base import Kernel
+from pegasos.engine.kernels.standard import KERNELS
 from pegasos.program.errors import BadModel, short
 from pegasos.program.modelfile import checks, strictjson
 

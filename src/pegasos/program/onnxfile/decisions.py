@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from pegasos.engine.kernels import Linear
+from pegasos.engine.kernels.standard import Linear
 from pegasos.learners.calibration import SIGMOID, Calibration
 from pegasos.learners.task import PRECOMPUTED
 from pegasos.program.errors import BadModel

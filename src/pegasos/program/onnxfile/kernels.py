@@ -12,8 +12,8 @@ import numpy as np
 from onnx import TensorProto, helper
 from scipy import sparse
 
-from pegasos.engine.kernel import Kernel
-from pegasos.engine.kernels import Exponential, Gaussian, Laplacian, Linear, Polynomial
+from pegasos.engine.kernels.base import Kernel
+from pegasos.engine.kernels.standard import Exponential, Gaussian, Laplacian, Linear, Polynomial
 from pegasos.program.errors import BadModel
 from pegasos.program.onnxfile.graph import Graph, check_size
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pegasos.engine.kernel import DistanceKernel, Kernel
+from pegasos.engine.kernels.base import DistanceKernel, Kernel
 from pegasos.program.pages import wording
 from pegasos.program.pages.wording import is_number, value_text
 from pegasos.search.narrowing import Ended

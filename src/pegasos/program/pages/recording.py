@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from pegasos.engine.elementwise import as_rows
-from pegasos.engine.kernel import DistanceKernel
-from pegasos.engine.kernels import Polynomial
+from pegasos.engine.kernels.base import DistanceKernel
+from pegasos.engine.kernels.elementwise import as_rows
+from pegasos.engine.kernels.standard import Polynomial
 from pegasos.explaining import Explanation
 from pegasos.program.pages import mistakes, row_samples
 from pegasos.program.pages.compared import compared, rates_of

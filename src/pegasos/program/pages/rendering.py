@@ -11,7 +11,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-from pegasos.engine.compiling import cache_folder
+from pegasos.engine.runtime.compiling import cache_folder
 from pegasos.program.files import write_text
 from pegasos.program.pages.blocks import Block, Chart, Section, Thresholds
 from pegasos.program.pages.wording import unbroken

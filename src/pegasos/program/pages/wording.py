@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from typing import Any
 
-from pegasos.engine.kernel import DistanceKernel, Kernel
-from pegasos.engine.kernels import KERNELS
-from pegasos.engine.losses import PROBABILISTIC
+from pegasos.engine.kernels.base import DistanceKernel, Kernel
+from pegasos.engine.kernels.standard import KERNELS
+from pegasos.engine.walk.losses import PROBABILISTIC
 from pegasos.learners.catalogue import MODELS
 from pegasos.metrics import METRICS, PROBABILITIES, Measure, measure_of
 from pegasos.program.records.decisions import CalibrationRecord

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pegasos.engine.memory import free_bytes
+from pegasos.engine.runtime.memory import free_bytes
 from pegasos.program.tables.dataset import Column
 
 #: A table wider than this is refused: such data are nearly always sparse.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pegasos.engine.threads import single_threaded_blas
+from pegasos.engine.runtime.threads import single_threaded_blas
 from pegasos.program.tables.dataset import TEXT, Array, BadData, Dataset, holds_words, is_frame
 from pegasos.program.tables.description import Description, Feature, advise
 from pegasos.program.tables.labels import distinct_texts

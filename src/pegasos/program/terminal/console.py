@@ -150,7 +150,7 @@ def working(what: str, counted: str = "", total: int = 0) -> Iterator[Progress]:
     if state.quiet or not sys.stderr.isatty():
         yield progress
         return
-    from pegasos.engine.interruption import listening
+    from pegasos.engine.runtime.interruption import listening
 
     begin, done = time.monotonic(), threading.Event()
     heard: list[tuple[float, float, float]] = []

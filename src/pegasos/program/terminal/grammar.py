@@ -11,7 +11,7 @@ from pegasos.program.errors import UsageError
 from pegasos.program.tables.messages import near
 
 if TYPE_CHECKING:
-    from pegasos.engine.kernel import Kernel
+    from pegasos.engine.kernels.base import Kernel
 
 #: Values that one option may stand for, and the highest whole number as a parameter of a kernel.
 _MOST = _HIGHEST_COUNT = 1000
@@ -104,7 +104,7 @@ def _listed(text: str) -> list[str]:
 
 
 def _parse_kernel(text: str) -> list[Kernel | None]:
-    from pegasos.engine.kernels import ALIASES, KERNELS, Linear
+    from pegasos.engine.kernels.standard import ALIASES, KERNELS, Linear
 
     name, *parts = text.split(":")
     if name.lower() == "rbf" and parts and "=" not in parts[0]:
@@ -169,7 +169,7 @@ def _sorted_out(parts: list[str], kind: type[Kernel], text: str) -> tuple[str, d
 
 def _main_values(kind: type[Kernel], values: str, text: str) -> Sequence[float | str]:
     """Values of a kernel's main parameter: whole numbers, widths, or just numbers."""
-    from pegasos.engine.kernel import DistanceKernel
+    from pegasos.engine.kernels.base import DistanceKernel
 
     if kind.main not in kind.counts:
         return (

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pegasos.engine.memory import parse_bytes
+from pegasos.engine.runtime.memory import parse_bytes
 from pegasos.learners.catalogue import MODELS
 from pegasos.program.errors import UsageError
 from pegasos.program.tables.messages import near

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pegasos.engine.kernel import DistanceKernel, Kernel
-from pegasos.engine.kernels import KERNELS, as_kernel
+from pegasos.engine.kernels.base import DistanceKernel, Kernel
+from pegasos.engine.kernels.standard import KERNELS, as_kernel
 from pegasos.learners.catalogue import MODELS
 from pegasos.search.settings import Opaque, Part, Setting, Table
 

@@ -1,4 +1,4 @@
-// Which example comes when: a pure function of (sampling, m, seed, position), as in engine/draws.py.
+// Which example comes when: a pure function of (sampling, m, seed, position), as in engine/walk/draws.py.
 
 import { Random } from "./random.js";
 

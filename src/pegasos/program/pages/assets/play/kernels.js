@@ -1,4 +1,4 @@
-// The kernels of points in the plane, as in engine/kernels.py.
+// The kernels of points in the plane, as in engine/kernels/standard.py.
 //
 // `build` gives value(a, b, c, d) of the points (a, b) and (c, d), and, where the kernel is a product of one factor for each
 // coordinate, that factor: then a grid needs no exponential for each of its cells.

@@ -1,4 +1,4 @@
-// The losses: value, slope, dual term and dual step, as in engine/losses.py.
+// The losses: value, slope, dual term and dual step, as in engine/walk/losses.py.
 
 export const sigmoid = (z) => {
   if (z >= 0) return 1 / (1 + Math.exp(-z));

@@ -1,4 +1,4 @@
-// The rules: at one drawn example a learner reads a score and answers one change of one coefficient, as in engine/rules.py.
+// The rules: at one drawn example a learner reads a score and answers one change of one coefficient, as in engine/walk/rules.py.
 //
 //   perceptron   param 1             change  -y ℓ'(y s)
 //   pegasos      param λ k           change  -y ℓ'(y s/(λ k t))

@@ -1,0 +1,1 @@
+"""Kernel classes, distances between rows, and landmarks."""

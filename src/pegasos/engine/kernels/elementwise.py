@@ -1,0 +1,75 @@
+"""Checked rows, and elementwise maps in place, of which kernels consist."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+
+def as_rows(X: Any) -> Any:
+    """X as a finite C-contiguous matrix or CSR, float32 or float64; other numbers become float64.
+
+    >>> as_rows([[1, 2]])
+    array([[1., 2.]])
+    """
+    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"expected a 2-D array of rows, got {X.ndim}-D")
+    if X.dtype.kind == "c":
+        raise ValueError("complex numbers are not supported")
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    entries = X.data if sparse.issparse(X) else X
+    # NaN and infinity survive a sum, so one number tells in almost all cases, without an array of booleans.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = entries.sum(dtype=np.float64)
+    if not np.isfinite(total) and not np.isfinite(entries).all():
+        raise ValueError("X contains NaN or infinity")
+    return X if sparse.issparse(X) else np.ascontiguousarray(X)
+
+
+def raise_to_power(values: NDArray[Any], degree: int) -> None:
+    """values^degree in place by squaring and multiplying; strips keep the copy of the base in the cache."""
+    binary = bin(degree)[3:]
+    step = max(1, 2**16 * len(values) // max(1, values.size))
+    for start in range(0, len(values), step):
+        strip = values[start : start + step]
+        base = strip.copy() if "1" in binary else strip
+        for bit in binary:
+            strip *= strip
+            if bit == "1":
+                strip *= base
+
+
+def decay(values: NDArray[Any], width: float) -> None:
+    """Replace values, which are not negative, by exp(-values / width).
+
+    Results below the normal numbers become 0: subnormal numbers slow down every later product.
+
+    >>> values = np.array([0.0, 1.0, 2000.0])
+    >>> decay(values, 2.0)
+    >>> values.round(4)
+    array([1.    , 0.6065, 0.    ])
+    """
+    limits = np.finfo(values.dtype)
+    # The factor is finite, so that distance 0 stays 0 at a width below the range of the dtype.
+    with np.errstate(over="ignore", under="ignore"):
+        values *= max(-1.0 / width, float(limits.min))
+        np.exp(values, out=values)
+    if values.min(initial=1.0) < limits.tiny:
+        values[values < limits.tiny] = 0.0
+
+
+def mirror_upper(square: NDArray[Any]) -> None:
+    """Copy the upper triangle of a square matrix onto the lower one, in place.
+
+    >>> matrix = np.array([[1, 2], [3, 4]])
+    >>> mirror_upper(matrix)
+    >>> matrix
+    array([[1, 2],
+           [2, 4]])
+    """
+    square[...] = np.triu(square) + np.triu(square, 1).T

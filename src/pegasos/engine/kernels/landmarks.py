@@ -1,0 +1,159 @@
+"""Rows that stand for all rows of a kernel: chosen one after the other, so that the first k of a larger choice are a choice of k.
+
+uniform   without replacement, all alike
+kmeans++  the next row with probability in proportion to its squared distance, in the kernel's space, to the nearest row chosen
+          (Arthur and Vassilvitskii 2007), in rounds of a few rows that do not see each other
+leverage  without replacement in proportion to approximate ridge leverage scores l = diag(K (K + ε n I)⁻¹) (Alaoui and Mahoney
+          2015), K replaced by its Nyström approximation from a few uniform rows
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import linalg
+
+from pegasos.engine.kernels.base import Kernel
+from pegasos.engine.kernels.distances import Pairs
+from pegasos.engine.runtime.interruption import check_interruption
+from pegasos.engine.runtime.threads import single_threaded_blas
+
+Array = np.ndarray[Any, Any]
+
+SELECTIONS = ("kmeans++", "leverage", "uniform")
+#: Rows from which landmarks are chosen, and rows of a round of kmeans++.
+SAMPLE, ROUND = 20_000, 8
+#: Rows behind the leverage scores, and ε.
+PILOT, RIDGE = 500, 1e-3
+#: A row of which less than this share is beyond those chosen adds nothing but rounding.
+_NOTHING_NEW = 1e-9
+
+
+def choose(kernel: Kernel, X: Any, count: int, selection: str, seed: int) -> Array:
+    """Positions of min(count, rows) landmarks among the rows of X, by a resolved kernel."""
+    generator = np.random.default_rng(seed)
+    sample = generator.permutation(X.shape[0])[: max(SAMPLE, count)]
+    if selection == "uniform" or count >= len(sample):
+        return sample[:count]
+    with single_threaded_blas():
+        columns = KernelColumns(kernel, X[sample])
+        order = (
+            _spread(columns, count, generator)
+            if selection == "kmeans++"
+            else _by_leverage(columns, count, generator)
+        )
+    return np.asarray(sample[order])
+
+
+class Columns(Protocol):
+    """A matrix of inner products, of which some rows are asked for at a time."""
+
+    count: int
+    diagonal: Array
+
+    def __call__(self, index: Array) -> Array:
+        """Chosen rows of the matrix, in float64."""
+
+
+class StoredColumns:
+    """Those of a matrix that is there."""
+
+    def __init__(self, matrix: Array) -> None:
+        self._matrix, self.count, self.diagonal = matrix, len(matrix), matrix.diagonal()
+
+    def __call__(self, index: Array) -> Array:
+        return np.asarray(self._matrix[index])
+
+
+class KernelColumns:
+    """The kernel between all rows and some of them."""
+
+    def __init__(self, kernel: Kernel, X: Any) -> None:
+        self.kernel, self.X, self.count = kernel, X, X.shape[0]
+        self._pairs = None if kernel.measure is None else Pairs(kernel.measure, X)
+        self.diagonal = kernel.diagonal(X).astype(np.float64)
+
+    def __call__(self, index: Array) -> Array:
+        """K(chosen, all)."""
+        if self._pairs is None:
+            return np.asarray(self.kernel.matrix(self.X[index], self.X), dtype=np.float64)
+        values = self._pairs.tile(index, slice(0, self.count))
+        self.kernel.transform(values)
+        return values.astype(np.float64)
+
+
+def _spread(columns: Columns, count: int, generator: np.random.Generator) -> Array:
+    chosen = [int(generator.integers(columns.count))]
+    nearest = np.full(columns.count, np.inf)
+    new = np.array(chosen)
+    while len(chosen) < count:
+        check_interruption()
+        away = columns.diagonal[new][:, None] + columns.diagonal - 2.0 * columns(new)
+        nearest = np.minimum(nearest, np.maximum(away, 0.0).min(axis=0))
+        nearest[new] = 0.0
+        total = np.cumsum(nearest)
+        if total[-1] > 0.0:
+            new = np.unique(
+                np.searchsorted(total, total[-1] * generator.random(ROUND), side="right")
+            )
+            new = generator.permutation(np.minimum(new, columns.count - 1))
+        else:  # all that is left equals a row chosen already
+            new = np.setdiff1d(np.arange(columns.count), chosen)[: count - len(chosen)]
+        chosen += new.tolist()
+    return np.array(chosen[:count])
+
+
+def _by_leverage(columns: Columns, count: int, generator: np.random.Generator) -> Array:
+    pilot = np.arange(min(PILOT, columns.count))
+    block = columns(pilot)
+    values, vectors = linalg.eigh(block[:, pilot])
+    kept = values > 1e-10 * values[-1]
+    features = (vectors[:, kept] / np.sqrt(values[kept])).T @ block
+    ridge = RIDGE * columns.count
+    inverse = linalg.inv(features @ features.T + ridge * np.eye(len(features)))
+    # l = K (K + εn)⁻¹ on the diagonal; what the pilot does not see of a row, K_ii - |features|², counts as if it stood alone
+    seen = np.einsum("ij,ij->j", features, inverse @ features)
+    unseen = np.maximum(columns.diagonal - np.einsum("ij,ij->j", features, features), 0.0)
+    scores = np.maximum(seen + unseen / (unseen + ridge), np.finfo(float).tiny)
+    return np.argsort(generator.exponential(size=columns.count) / scores, kind="stable")[:count]
+
+
+def pursue(columns: Columns, coefficients: Array, count: int) -> Array:
+    """Rows that carry the functions f_c = Σ_i c_i K(x_i, ·) best, one after the other: orthogonal least squares.
+
+    The next row takes most of what is left of all functions together: Σ_c r_c(x_i)²/d_i, where r_c = f_c minus its projection
+    onto the rows chosen, and d_i is the squared length of what K(x_i, ·) has beyond them. Fewer than `count` where the rows that
+    are left add nothing. Time in proportion to rows x count², and rows² once.
+    """
+    left = _values(columns, coefficients)
+    beyond, chosen = columns.diagonal.copy(), list[int]()
+    free = beyond > 0.0
+    basis = np.zeros((columns.count, min(count, columns.count)))
+    with single_threaded_blas():
+        for place in range(basis.shape[1]):
+            check_interruption()
+            free &= beyond > _NOTHING_NEW * columns.diagonal
+            if not free.any():
+                break
+            gains = np.divide(
+                np.square(left).sum(axis=1), beyond, out=np.full(columns.count, -1.0), where=free
+            )
+            best = int(gains.argmax())
+            column = columns(np.array([best]))[0] - basis[:, :place] @ basis[best, :place]
+            column /= np.sqrt(beyond[best])
+            left -= np.outer(column, left[best] / column[best])
+            beyond -= np.square(column)
+            basis[:, place], free[best] = column, False
+            chosen.append(best)
+    return np.array(chosen, dtype=np.intp)
+
+
+def _values(columns: Columns, coefficients: Array) -> Array:
+    """f_c(x_i) for all rows and functions: rows x functions."""
+    found = np.empty((columns.count, len(coefficients)))
+    for start in range(0, columns.count, 512):
+        check_interruption()
+        part = np.arange(start, min(start + 512, columns.count))
+        found[part] = columns(part) @ coefficients.T.astype(np.float64)
+    return found

@@ -1,0 +1,243 @@
+"""The kernels, and what a user may mean by one. What all of them share is in `kernel`."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from pegasos.engine.kernels.base import DistanceKernel, Kernel, is_number, plain, positive
+from pegasos.engine.kernels.distances import Measure
+from pegasos.engine.kernels.elementwise import decay, mirror_upper, raise_to_power
+
+#: What `pegasos.kernels` offers.
+__all__ = ["CustomKernel", "Exponential", "Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial"]
+
+#: A number, "scale", or a multiple of it as text: "0.5 scale".
+Width = float | str
+
+
+@dataclass(repr=False, unsafe_hash=True)
+class Polynomial(Kernel):
+    """The polynomial kernel (coef0 + x.z)^degree, degree a whole number >= 1.
+
+    With coef0 < 0 it is not positive semidefinite.
+
+    >>> Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[144.]])
+    """
+
+    measure: ClassVar[Measure | None] = "inner"
+    name = "polynomial"
+    formula = "(coef0 + x·z)^degree"
+    in_scikit_learn = "SVC(kernel='poly', degree=d, gamma=1, coef0=1)"
+    main = "degree"
+    counts = ("degree",)
+    degree: int = 3
+    coef0: float = 1.0
+
+    def transform(self, values: NDArray[Any]) -> None:
+        values += float(self.coef0)
+        raise_to_power(values, int(self.degree))
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        return self.coef0 >= 0
+
+    def rank(self, width: int) -> int:
+        return math.comb(width + self.degree, self.degree)
+
+    def resolve(self, X: Any) -> Self:
+        if not is_number(self.degree) or self.degree < 1 or self.degree != int(self.degree):
+            raise ValueError(f"degree must be a whole number >= 1, got {self.degree!r}")
+        if not is_number(self.coef0):
+            raise ValueError(f"coef0 must be a finite number, got {self.coef0!r}")
+        return dataclasses.replace(self, degree=int(self.degree), coef0=plain(self.coef0))
+
+
+@dataclass(repr=False, unsafe_hash=True)
+class Linear(Kernel):
+    """The linear kernel x.z.
+
+    >>> Linear()([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[11.]])
+    """
+
+    measure: ClassVar[Measure | None] = "inner"
+    name = "linear"
+    formula = "x·z"
+    in_scikit_learn = "SVC(kernel='linear')"
+
+    def transform(self, values: NDArray[Any]) -> None:
+        """Inner products are the kernel's values already."""
+
+    def rank(self, width: int) -> int:
+        return width
+
+
+@dataclass(repr=False, unsafe_hash=True)
+class Gaussian(DistanceKernel):
+    """The Gaussian kernel exp(-||x - z||^2 / (2 variance)), variance > 0.
+
+    "scale" is n_features X.var() / 2, scikit-learn's gamma="scale" (0.5, its gamma 1, where X is constant).
+
+    >>> Gaussian(variance=8)([[0.0, 0.0]], [[0.0, 4.0]]).round(4)
+    array([[0.3679]])
+    """
+
+    measure: ClassVar[Measure | None] = "squared"
+    name = "gaussian"
+    formula = "exp(-|x-z|²/(2 variance))"
+    in_scikit_learn = "SVC(kernel='rbf', gamma=1/(2 v)); gaussian:gamma=g is gamma=g; gaussian alone is gamma='scale'"
+    main = "variance"
+    variance: Width = "scale"
+
+    @classmethod
+    def from_gamma(cls, gamma: float) -> Self:
+        """The kernel exp(-gamma ||x - z||^2), gamma > 0 as in scikit-learn.
+
+        >>> Gaussian.from_gamma(0.25)
+        Gaussian(variance=2.0)
+        """
+        return cls(variance=1 / (2 * positive("gamma", gamma)))
+
+    def transform(self, values: NDArray[Any]) -> None:
+        decay(values, 2 * positive("variance", self.variance))
+
+    @staticmethod
+    def suggest(n_features: int, variance: float) -> float:
+        return n_features * variance / 2 if variance > 0 else 0.5
+
+
+@dataclass(repr=False, unsafe_hash=True)
+class Exponential(DistanceKernel):
+    """The exponential kernel exp(-||x - z|| / scale), scale > 0.
+
+    "scale" is sqrt(n_features X.var()), or 1 where X is constant.
+
+    >>> Exponential(scale=5)([[0.0, 0.0]], [[3.0, 4.0]]).round(4)
+    array([[0.3679]])
+    """
+
+    measure: ClassVar[Measure | None] = "squared"
+    name = "exponential"
+    formula = "exp(-|x-z|/scale)"
+    main = "scale"
+    scale: Width = "scale"
+
+    def transform(self, values: NDArray[Any]) -> None:
+        np.sqrt(values, out=values)
+        decay(values, positive("scale", self.scale))
+
+    @staticmethod
+    def suggest(n_features: int, variance: float) -> float:
+        return math.sqrt(n_features * variance) if variance > 0 else 1.0
+
+
+@dataclass(repr=False, unsafe_hash=True)
+class Laplacian(DistanceKernel):
+    """The Laplacian kernel exp(-||x - z||_1 / scale), scale > 0.
+
+    "scale" is n_features sqrt(X.var()), or 1 where X is constant.
+
+    >>> Laplacian(scale=7)([[0.0, 0.0]], [[3.0, 4.0]]).round(4)
+    array([[0.3679]])
+    """
+
+    measure: ClassVar[Measure | None] = "manhattan"
+    name = "laplacian"
+    formula = "exp(-|x-z|₁/scale)"
+    in_scikit_learn = "metrics.pairwise.laplacian_kernel(gamma=1/s)"
+    main = "scale"
+    scale: Width = "scale"
+
+    def transform(self, values: NDArray[Any]) -> None:
+        decay(values, positive("scale", self.scale))
+
+    @staticmethod
+    def suggest(n_features: int, variance: float) -> float:
+        return n_features * math.sqrt(variance) if variance > 0 else 1.0
+
+
+@dataclass(repr=False, unsafe_hash=True)
+class CustomKernel(Kernel):
+    """A kernel given by a function (X, Z) -> matrix of shape (rows of X, rows of Z), finite numbers.
+
+    >>> CustomKernel(lambda X, Z: np.minimum(X, Z.T))([[1.0], [2.0]])
+    array([[1., 1.],
+           [1., 2.]])
+    """
+
+    function: Callable[[Any, Any], Any]
+
+    @property
+    def positive_semidefinite(self) -> None:
+        return None
+
+    def resolve(self, X: Any) -> Self:
+        if not callable(self.function):
+            raise TypeError(f"a custom kernel needs a function of X and Z, got {self.function!r}")
+        return dataclasses.replace(self)
+
+    def transform(self, values: NDArray[Any]) -> None:
+        raise TypeError(
+            "a custom kernel is not a map of inner products or distances; call it with rows"
+        )
+
+    def lengths(self, X: Any) -> NDArray[Any]:
+        values = np.empty(X.shape[0], dtype=X.dtype)
+        for start in range(0, len(values), 64):
+            part = X[start : start + 64]
+            values[start : start + 64] = self.matrix(part, part).diagonal()
+        return values
+
+    def matrix(self, X: Any, Z: Any) -> NDArray[Any]:
+        result = self.function(X, Z)
+        with np.errstate(over="ignore"):
+            # A copy: the function may have handed out an array of its own, which mirroring would change.
+            matrix = np.array(
+                result.toarray() if sparse.issparse(result) else result, dtype=X.dtype, order="C"
+            )
+        shape = (X.shape[0], Z.shape[0])
+        if matrix.shape != shape:
+            raise ValueError(f"{self!r} must return shape {shape}, got {matrix.shape}")
+        if not np.isfinite(matrix).all():
+            raise ValueError(f"{self!r} returned values that are not finite in {X.dtype}")
+        if Z is X:
+            mirror_upper(matrix)
+        return matrix
+
+
+Gaussian.alternatives = {"gamma": Gaussian.from_gamma}
+
+KERNELS: dict[str, type[Kernel]] = {
+    kind.name: kind for kind in (Linear, Polynomial, Gaussian, Exponential, Laplacian)
+}
+ALIASES = {"poly": "polynomial", "rbf": "gaussian"}
+
+
+def as_kernel(spec: Any) -> Kernel | None:
+    """The kernel that a user means: None, a kernel, a name from KERNELS or ALIASES, or a function of X and Z.
+
+    >>> as_kernel("rbf")
+    Gaussian(variance='scale')
+    """
+    if spec is None or isinstance(spec, Kernel):
+        return spec
+    if isinstance(spec, str) and spec == "precomputed":
+        raise ValueError("'precomputed' is handled by the learners: it is not a kernel of rows")
+    if isinstance(spec, str) and ALIASES.get(spec, spec) in KERNELS:
+        return KERNELS[ALIASES.get(spec, spec)]()
+    # A class can be called too, but Gaussian(X, Z) is not what the user of Gaussian instead of Gaussian() means.
+    if callable(spec) and not isinstance(spec, type):
+        return CustomKernel(spec)
+    names = ", ".join(map(repr, [*KERNELS, *ALIASES]))
+    raise ValueError(
+        f"kernel must be None, a kernel object, a function of X and Z or one of {names}; got {spec!r}"
+    )

@@ -1,0 +1,367 @@
+"""Dual ascent with certificates: epochs of SDCA; each (class, λ) stops by itself, one that crawls is solved by another method."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pegasos.engine.optimum.certificate import Certificate, box, certificate_of, halvings, stretched
+from pegasos.engine.optimum.finishing import Finisher
+from pegasos.engine.optimum.problem import Optimum, Target
+from pegasos.engine.runtime.interruption import tell_gap
+from pegasos.engine.walk.solvers import EpochSolver
+from pegasos.engine.walk.walk import Walk
+
+Array = np.ndarray[Any, Any]
+
+
+class DualAscent(EpochSolver):
+    """The state of all predictors (classes x λ): who has reached tol, and with which gap.
+
+    `codes` and `weights` (ω) are those of the training rows, in the order of the walk's members. A predictor that the finisher
+    solves is kept aside: the walk itself does not know of it, and its column rests unless others need it.
+    """
+
+    def __init__(
+        self,
+        walk: Walk,
+        lams: Array,
+        weights: Array,
+        codes: Array,
+        tol: float,
+        finisher: Finisher | None = None,
+    ) -> None:
+        self.rows = np.arange(walk.rows.count) if walk.members is None else walk.members
+        super().__init__(walk, len(self.rows))
+        self.weights, self.codes, self.tol, self.finisher = weights, codes, tol, finisher
+        self.lams = np.asarray(lams, dtype=np.float64)
+        shape = (len(walk.classes), len(self.lams))
+        self.labels = np.where(self.codes[None, :] == walk.classes[:, None], 1.0, -1.0)
+        self._member_lams = np.tile(self.lams, len(self.labels))
+        self.done = np.zeros(shape, dtype=bool)
+        self.relative = np.full(shape, np.inf)
+        self.history: list[Array] = []
+        self._pairs: list[
+            Array
+        ] = []  # P and D of who walked, after each epoch (2 x members, nan for others)
+        self._verified = self._prepared = False
+        self._kept: dict[int, tuple[Array, float, Array]] = {}
+        self.solved: dict[int, Optimum] = {}
+        self._passing: set[int] = set()  # solved for those who read now; their columns walk on
+        self.untouched_until = (
+            0  # an epoch: until then all walk, for those who want to see every stage
+        )
+
+    @property
+    def finished(self) -> bool:  # type: ignore[override]
+        """Whether all members have reached tol, by exact scores."""
+        return bool(self.done.all()) and self.verify()
+
+    @property
+    def gaps(self) -> Array:
+        return self.relative.reshape(-1)
+
+    def prepare(self) -> None:
+        """Solve at once those for which no epoch is worth while; who was solved only to be read goes on."""
+        if self._passing:
+            self._resume_passing()
+        if self._prepared:
+            return
+        self._prepared = True
+        if self.finisher is not None and not self.done.all() and not self.untouched_until:
+            late = np.flatnonzero(~self.done.reshape(-1))
+            straight = late[self.finisher.straight([self._target(int(member)) for member in late])]
+            self._solve(straight)
+            if len(straight) == self.done.size:
+                self.history.append(self.relative.copy())
+            self._rest()
+
+    def walk_epoch(self) -> None:
+        """One more epoch, and a look at all gaps; who would need many more is solved now."""
+        self.epoch += 1
+        self.walk.advance(self.epoch * self.m)
+        state, walking = self.certificate(), ~self.done.reshape(-1)
+        self.relative = np.where(self.done, self.relative, state.relative.reshape(self.done.shape))
+        self._finish_members(self.relative <= self.tol)
+        if self.finisher is not None and self.epoch > self.untouched_until:
+            self._stretch(state)
+            walked = [*self.history[-2:], self.relative.copy()]
+            self._solve(np.flatnonzero((self.finisher.worth(walked) & ~self.done).reshape(-1)))
+        self.history.append(self.relative.copy())
+        self._pairs.append(np.where(walking, (state.primal, state.dual), np.nan))
+        tell_gap(float(self.relative.max()), self.tol)
+        self._rest()
+
+    def complete(self) -> None:
+        """Solve all that have not arrived; who walks on takes no notice."""
+        if self.finisher is None or self.finished:
+            return
+        late = np.flatnonzero(~self.done.reshape(-1))
+        self._solve(late)
+        self._passing = set(late.tolist())
+
+    @property
+    def gap_curve(self) -> list[Array]:
+        """The relative gaps (classes x λ) after each epoch, and at the end of what came after the last one."""
+        return [*self.history, self.relative.copy()] if self._passing else self.history
+
+    def courses(self) -> list[Array]:
+        """P and D of each member (steps x 2): after each epoch that it walked, then after each round of what solved it."""
+        found = []
+        for member in range(self.done.size):
+            rounds = np.array(self.solved[member].course if member in self.solved else ()).reshape(
+                -1, 2
+            )
+            found.append(self._member_lams[member] * rounds)
+        if self._pairs:
+            walked = np.array(self._pairs).transpose(2, 0, 1)
+            found = [
+                np.concatenate([own[~np.isnan(own[:, 0])], after])
+                for own, after in zip(walked, found, strict=True)
+            ]
+        return found
+
+    def certificate(self) -> Certificate:
+        """P and D of each member (class by class), from the walk's own scores and coefficients, or as it was solved."""
+        if (
+            len(self.solved) == self.done.size
+        ):  # nobody walks: the scores of all rows would be of no use
+            state = Certificate(np.empty(self.done.size), np.empty(self.done.size))
+        else:
+            scores, bias = self.walk.settled_scores()
+            signs = np.repeat(self.labels, len(self.lams), axis=0)
+            values = (self._member_lams, self.weights, signs, scores, self.walk.coefficients())
+            state = certificate_of(
+                self.walk.method.loss,
+                *values,
+                bias=bias,
+                columns=self.member_columns(),
+                rows=self.rows,
+            )
+        for member, optimum in self.solved.items():
+            lam = self._member_lams[member]
+            state.primal[member], state.dual[member] = lam * optimum.primal, lam * optimum.bound
+        return state
+
+    def verify(self) -> bool:
+        """Whether all are done by scores free of the walk's rounding; those that are not go on."""
+        if self._verified:
+            return True
+        if len(self.solved) < self.done.size:
+            self.refresh()
+            relative = self.certificate().relative
+            kept = [
+                *self._kept,
+                *self.solved,
+            ]  # their columns went on for others: their own gap is the one they had
+            relative[kept] = self.relative.reshape(-1)[kept]
+            self.relative = relative.reshape(self.done.shape)
+            self.done = self.relative <= self.tol
+            self.done.reshape(-1)[list(self.solved)] = True  # no method gets further
+            for member in np.flatnonzero(~self.done.reshape(-1)):
+                self._kept.pop(int(member), None)
+        self._rest()
+        self._verified = bool(self.done.all())
+        return self._verified
+
+    def refresh(self) -> None:
+        """Scores free of the walk's rounding, for those who were not solved."""
+        if len(self.solved) < self.done.size:
+            walking = np.setdiff1d(np.arange(self.done.size), list(self.solved))
+            self.walk.refresh(np.unique(self.member_columns()[walking]))
+
+    def predictors(self) -> tuple[Array, Array]:
+        """The dual coefficients (or weights) of each member, as they were when it was done."""
+        if len(self.solved) == self.done.size:  # nobody walks
+            found = [self.solved[member] for member in range(self.done.size)]
+            vectors = np.stack([self._all_rows(optimum.vector) for optimum in found]).astype(
+                self.walk.rows.dtype, copy=False
+            )
+            return vectors, np.array([optimum.bias for optimum in found])
+        vectors, bias = self.walk.vectors()
+        columns = self.member_columns()
+        vectors, bias = vectors[columns], bias[columns]
+        for member, (kept, kept_bias, _) in self._kept.items():
+            vectors[member], bias[member] = kept, kept_bias
+        for member, optimum in self.solved.items():
+            vectors[member], bias[member] = self._all_rows(optimum.vector), optimum.bias
+        return vectors, bias
+
+    def support(self) -> Array:
+        return self.predictors()[0] != 0
+
+    def scores(self, index: Array) -> Array:
+        scores = self.walk.scores(index)[self.member_columns()]
+        for member, (_, _, kept) in self._kept.items():
+            scores[member] = kept[index]
+        for member, optimum in self.solved.items():
+            if optimum.scores is not None:
+                scores[member] = optimum.scores[index]
+        members = [member for member, optimum in self.solved.items() if optimum.scores is None]
+        if members:
+            vectors = np.stack([self._all_rows(self.solved[member].vector) for member in members])
+            bias = np.array([self.solved[member].bias for member in members])
+            scores[members] = self.walk.rows.evaluate(index, vectors.astype(scores.dtype)) + bias[
+                :, None
+            ].astype(scores.dtype)
+        return scores
+
+    def save(self) -> dict[str, Any]:
+        """What a later fit needs to go on; of those that were solved the dual coefficients."""
+        for member, optimum in self.solved.items():
+            row, number = divmod(member, len(self.lams))
+            self.walk.separate(row, number)
+            coefficients = np.zeros(self.walk.rows.count)
+            coefficients[self.rows] = self.labels[row] * optimum.dual
+            self.walk.adopt(int(self.walk.column_of()[row, number]), coefficients)
+        return self.walk.save()
+
+    # -- who walks, who rests, who is solved ---------------------------------------------------------------------------
+
+    @cached_property
+    def _bounds(self) -> Array:
+        """The box of each λ."""
+        return box(self.lams, self.weights)
+
+    def _target(self, member: int) -> Target:
+        row, number = divmod(member, len(self.lams))
+        return Target(self.labels[row], self._bounds[number])
+
+    def _solve(self, members: Array) -> None:
+        """Solve these for good, from where the walk has brought them."""
+        if not len(members):
+            return
+        assert self.finisher is not None
+        start = None
+        if self.epoch:
+            columns = self.member_columns()[members]
+            start = self.walk.coefficients()[columns][:, self.rows].astype(np.float64)
+        targets = [self._target(int(member)) for member in members]
+        if self.finisher.warm_path or (not self.epoch and self.finisher.path_pays):
+            found = self.finisher.solve_path(
+                targets, [divmod(int(member), len(self.lams))[0] for member in members]
+            )
+        else:
+            found = self.finisher.solve(targets, start)
+        for member, optimum in zip(members, found, strict=True):
+            self.solved[int(member)] = optimum
+            self.relative.reshape(-1)[member] = optimum.relative
+        self.done.reshape(-1)[members] = True
+
+    def _stretch(self, state: Certificate) -> None:
+        """The gaps of those who have not arrived, at the best length of w; who arrives so is kept at that length."""
+        if not self.walk.method.loss.linear_dual:
+            return
+        scores, bias = self.walk.settled_scores()
+        columns, gaps = self.member_columns(), self.relative.reshape(-1)
+        bounds = state.dual / self._member_lams
+        lengths: dict[int, tuple[float, float]] = {}
+        for member in np.flatnonzero(~self.done.reshape(-1)).tolist():
+            column = columns[member]
+            lengths[member] = self._best_length(
+                member, column, scores[column][self.rows] + bias[column]
+            )
+        near = [
+            member
+            for member, (_, primal) in lengths.items()
+            if primal - bounds[member] <= self.tol * primal
+        ]
+        exact = dict(zip(near, self._exact_scores(columns[near]), strict=True))
+        for member, own in exact.items():  # free of the walk's rounding
+            lengths[member] = self._best_length(member, columns[member], own[self.rows])
+        for member, (factor, primal) in lengths.items():
+            bound = bounds[member]
+            gap = (primal - bound) / primal if primal > 0 else 0.0
+            gaps[member] = min(gap, gaps[member])
+            state.primal[member] = min(self._member_lams[member] * primal, state.primal[member])
+            if gap <= self.tol and member in exact:
+                found = self._stretched(member, columns[member], factor, primal, bound)
+                self.solved[member] = replace(found, scores=factor * exact[member])
+                self.done.reshape(-1)[member] = True
+
+    def _best_length(self, member: int, column: int, scores: Array) -> tuple[float, float]:
+        target, scores = self._target(member), scores.astype(np.float64)
+        squared = float(self._own_coefficients(column) @ scores)
+        factor, primal = stretched(
+            target.labels, target.bounds, scores, 0.0, squared, halvings(self.tol)
+        )
+        return float(factor), float(primal)
+
+    def _stretched(
+        self, member: int, column: int, factor: float, primal: float, bound: float
+    ) -> Optimum:
+        target, c = self._target(member), self._own_coefficients(column)
+        vectors, bias = self.walk.vectors()
+        vector = c if self.walk.rows.dual else vectors[column].astype(np.float64)
+        dual = np.clip(target.labels * c, 0.0, target.bounds)
+        return Optimum(
+            factor * vector,
+            factor * self.walk.method.constant * bias[column],
+            dual,
+            primal,
+            bound,
+            0,
+        )
+
+    def _own_coefficients(self, column: int) -> Array:
+        """Those of the training rows in a column, as the walk has them now."""
+        return np.asarray(self.walk.coefficients()[column][self.rows].astype(np.float64))
+
+    def _exact_scores(self, columns: Array) -> Array:
+        """All rows' scores in some columns, computed anew."""
+        walk = self.walk
+        if not walk.rows.dual or not len(columns):
+            return walk.scores()[columns].astype(np.float64)
+        coefficients = np.ascontiguousarray(walk.coefficients()[columns])
+        scores = np.empty((len(columns), walk.rows.count), dtype=walk.rows.dtype)
+        walk.rows.products(coefficients, out=scores)
+        return np.asarray(
+            scores + walk.method.constant * coefficients.sum(axis=1, dtype=np.float64)[:, None]
+        )
+
+    def _resume_passing(self) -> None:
+        """As if nothing had happened."""
+        for member in self._passing:
+            del self.solved[member]
+        self.done.reshape(-1)[list(self._passing)] = False
+        self._passing = set()
+        self._verified = False
+        self._rest()
+
+    def _all_rows(self, vector: Array) -> Array:
+        """Coefficients of the training rows among those of all rows; weights of features stay as they are."""
+        if not self.walk.rows.dual or len(vector) == self.walk.rows.count:
+            return vector
+        spread = np.zeros(self.walk.rows.count)
+        spread[self.rows] = vector
+        return spread
+
+    def _finish_members(self, reached: Array) -> None:
+        """Note who has reached tol; a member whose column goes on for others keeps what it has now."""
+        new = reached & ~self.done
+        self.done |= reached
+        if not new.any():
+            return
+        columns = self.walk.column_of()
+        vectors = scores = None
+        for row, number in np.argwhere(new):
+            column = columns[row, number]
+            if not self.done[columns == column].all():
+                if vectors is None or scores is None:
+                    (vectors, bias), scores = self.walk.vectors(), self.walk.scores()
+                member = row * len(self.lams) + number
+                self._kept[int(member)] = (
+                    vectors[column].copy(),
+                    float(bias[column]),
+                    scores[column].copy(),
+                )
+
+    def _rest(self) -> None:
+        """A column walks as long as one of its λ is not done."""
+        resting = np.ones(self.walk.active, dtype=bool)
+        if not self.done.all():
+            resting[self.walk.column_of()[~self.done]] = False
+        self.walk.rest(resting)

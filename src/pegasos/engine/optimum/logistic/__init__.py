@@ -1,0 +1,1 @@
+"""Methods for the logistic loss."""

@@ -1,0 +1,1 @@
+"""Linear optima in passes over rows that are not in memory."""

@@ -1,0 +1,198 @@
+"""What a pass of `streaming.py` does with single rows: compiled loops over one block of one predictor.
+
+A row is described by its margin alone. On the central path of the hinge loss a s = μ, (C - a) ξ = μ and s - ξ = m - 1, of which
+a, s and ξ follow (h = 2μ/C, r = √((m - 1)² + h²), s + ξ = h + r): nothing about a row has to be kept between passes.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pegasos.engine.runtime.compiling import compiled
+from pegasos.engine.walk.losses import LOSSES, dual_term, sigmoid, softplus
+
+Array = np.ndarray[Any, Any]
+
+_LOGISTIC = LOSSES["logistic"].code
+#: Lines of `out`: weights of the matrix, what a smaller μ adds to the right side; then y a of the new point and of the tangent,
+#: each on one line, or on two (label 1, label -1).
+WEIGHT, RIGHT, FIRST = range(3)
+#: Numbers of `sums`: the loss; then Σ a and Σ d(a) by label, of the new point and of the tangent.
+LOSS, NEW, TANGENT = 0, 1, 5
+SUMS = 9
+#: Numbers whose logarithms are taken together, as that of their product, and how far from 1 a product may be.
+TOGETHER, LEAST, MOST = 16, 1e-250, 1e250
+
+
+@partial(compiled, any_order=True)
+def corner_values(
+    bounds: Array, below: Array, change: Array, corner: Array, aim: float, step: float
+) -> float:
+    """Σ (C ξ - μ log(s + ξ)) after a step, up to a constant; below: 1 - m before it, corner: 2 μ/C."""
+    total = 0.0
+    for i in range(bounds.size):
+        missing = below[i] - step * change[i]
+        total += bounds[i] * (
+            corner[i] + missing + math.sqrt(missing * missing + corner[i] * corner[i])
+        )
+    logarithms = 0.0
+    for start in range(0, bounds.size, TOGETHER):
+        stop, product = min(start + TOGETHER, bounds.size), 1.0
+        for i in range(start, stop):
+            missing = below[i] - step * change[i]
+            product *= corner[i] + math.sqrt(missing * missing + corner[i] * corner[i])
+        if LEAST < product < MOST:
+            logarithms += math.log(product)
+        else:
+            for i in range(start, stop):
+                missing = below[i] - step * change[i]
+                logarithms += math.log(
+                    corner[i] + math.sqrt(missing * missing + corner[i] * corner[i])
+                )
+    return 0.5 * total - aim * logarithms
+
+
+@partial(compiled, any_order=True)
+def soft_values(bounds: Array, margins: Array, change: Array, scratch: Array, step: float) -> float:
+    """Σ C log(1 + exp(-m)) after a step."""
+    total = 0.0
+    for i in range(bounds.size):
+        ahead = margins[i] + step * change[i]
+        total += bounds[i] * max(-ahead, 0.0)
+        scratch[i] = math.exp(-abs(ahead))
+    for start in range(0, bounds.size, TOGETHER):
+        stop, product, alike = min(start + TOGETHER, bounds.size), 1.0, True
+        for i in range(start, stop):
+            product *= 1.0 + scratch[i]
+            alike &= bounds[i] == bounds[start]
+        if alike:
+            total += bounds[start] * math.log(product)
+        else:
+            for i in range(start, stop):
+                total += bounds[i] * math.log1p(scratch[i])
+    return total
+
+
+@compiled
+def central_point(margin: float, bound: float, mu: float) -> tuple[float, float, float, float]:
+    """(a, C - a, s, ξ) without cancellation."""
+    above, h = margin - 1.0, 2.0 * mu / bound
+    r = math.sqrt(above * above + h * h)
+    larger, smaller = 0.5 * (abs(above) + h + r), 0.5 * h * (1.0 + h / (abs(above) + r))
+    if above >= 0.0:
+        a = mu / larger
+        return a, bound - a, larger, smaller
+    t = mu / larger
+    return bound - t, t, smaller, larger
+
+
+@compiled
+def look_hinge(
+    code: int,
+    unit: float,
+    codes: Array,
+    weights: Array,
+    scores: Array,
+    mu: float,
+    aim: float,
+    steps: Array,
+    sides: int,
+    out: Array,
+    sums: Array,
+    values: Array,
+) -> None:
+    """scores: of the vector, of its change and of the new point. At the new point everything is told for μ = aim.
+
+    The tangent is where a full step would bring a: for that one Σ a y x is the vector itself, and the gap is smaller by orders.
+    values[k] += Σ (C ξ - μ log(s + ξ)) after the step steps[k]: up to a constant what is minimized.
+    """
+    out[:] = 0.0
+    present, kept = 0, np.empty((4, codes.size))
+    for i in range(codes.size):
+        bound = unit * weights[i]
+        if bound <= 0.0:
+            continue
+        y, side = (1.0, 0) if codes[i] == code else (-1.0, 1)
+        line = FIRST + (side if sides == 2 else 0)
+        margin, change, ahead = y * scores[0, i], y * scores[1, i], y * scores[2, i]
+        a, t, s, xi = central_point(margin, bound, mu)
+        a = min(max(a + ((aim - mu) * (t - a) - change * a * t) / (s * t + xi * a), 0.0), bound)
+        sums[TANGENT + side] += a
+        sums[TANGENT + 2 + side] += a
+        out[line + sides, i] = y * a
+        a, t, s, xi = central_point(ahead, bound, aim)
+        sums[NEW + side] += a
+        sums[NEW + 2 + side] += a
+        sums[LOSS] += bound * max(0.0, 1.0 - ahead)
+        out[line, i] = y * a
+        out[WEIGHT, i] = a * t / (s * t + xi * a)
+        out[RIGHT, i] = y * (t - a) / (s * t + xi * a)
+        kept[0, present], kept[1, present], kept[2, present], kept[3, present] = (
+            bound,
+            1.0 - margin,
+            change,
+            2.0 * aim / bound,
+        )
+        present += 1
+    for k in range(steps.size):
+        values[k] += corner_values(
+            kept[0, :present],
+            kept[1, :present],
+            kept[2, :present],
+            kept[3, :present],
+            aim,
+            steps[k],
+        )
+
+
+@compiled
+def look_logistic(
+    code: int,
+    unit: float,
+    codes: Array,
+    weights: Array,
+    scores: Array,
+    mu: float,
+    aim: float,
+    steps: Array,
+    sides: int,
+    out: Array,
+    sums: Array,
+    values: Array,
+) -> None:
+    """The same for the logistic loss, which is smooth: a = C σ(-m), and μ plays no part."""
+    out[:] = 0.0
+    present, kept = 0, np.empty((4, codes.size))
+    for i in range(codes.size):
+        bound = unit * weights[i]
+        if bound <= 0.0:
+            continue
+        y, side = (1.0, 0) if codes[i] == code else (-1.0, 1)
+        line = FIRST + (side if sides == 2 else 0)
+        margin, change, ahead = y * scores[0, i], y * scores[1, i], y * scores[2, i]
+        share = sigmoid(-margin)
+        a = bound * min(max(share - share * sigmoid(margin) * change, 0.0), 1.0)
+        sums[TANGENT + side] += a
+        sums[TANGENT + 2 + side] += dual_term(_LOGISTIC, a, bound)
+        out[line + sides, i] = y * a
+        share = sigmoid(-ahead)
+        a = bound * share
+        sums[NEW + side] += a
+        sums[NEW + 2 + side] += dual_term(_LOGISTIC, a, bound)
+        sums[LOSS] += bound * softplus(-ahead)
+        out[line, i] = y * a
+        out[WEIGHT, i] = a * sigmoid(ahead)
+        kept[0, present], kept[1, present], kept[2, present] = bound, margin, change
+        present += 1
+    for k in range(steps.size):
+        values[k] += soft_values(
+            kept[0, :present],
+            kept[1, :present],
+            kept[2, :present],
+            kept[3, :present],
+            steps[k],
+        )

@@ -1,0 +1,96 @@
+"""What a method that solves one predictor to its optimum is given, and what it answers: the seam between all such methods.
+
+With C_i = ω_i/(λ Σω) the problem is, in units of λ: minimize F(w, b) = ‖w‖²/2 [+ b²/2] + Σ C_i ℓ(y_i (w·x_i + b)). Its dual:
+maximize G(a) = Σ d(a_i, C_i) - ‖Σ a_i y_i x_i‖²/2 [- (Σ a_i y_i)²/2] over 0 <= a_i <= u(C_i). The terms in brackets are there for
+an intercept that is a constant feature; a free one has neither of them, and asks for Σ a_i y_i = 0 instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+#: F and G, again and again.
+Course = tuple[tuple[float, float], ...]
+
+
+class Intercept(Enum):
+    """What is added to the scores: nothing, the weight of a constant feature, or a number that no term of F pulls to zero."""
+
+    NONE = "none"
+    AUGMENTED = "augment"
+    FREE = "free"
+
+
+@dataclass(frozen=True)
+class Held:
+    """Rows of the hinge loss that are held at a_i = C_i and whose loss is taken as C_i (1 - m_i), whatever their margin m_i.
+
+    vector  Σ C_i y_i x_i, with Σ C_i y_i last if there is a constant feature;  total  Σ C_i
+    scale   F at a known point: gaps are shares of it, as what is left of F here may be less than nothing
+    """
+
+    vector: Array
+    total: float
+    scale: float
+
+
+@dataclass(frozen=True)
+class Target:
+    """One predictor to be solved: labels ±1 and C_i of the m training rows (float64; C_i = 0: the row is not there).
+
+    held  other rows that are decided already (for methods that take them; not with a free intercept)
+    """
+
+    labels: Array
+    bounds: Array
+    held: Held | None = None
+
+    @cached_property
+    def kind(self) -> int:
+        """The same number for targets with the same labels."""
+        return hash(self.labels.tobytes())
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """A predictor and its certificate.
+
+    vector  w (explicit features), or coefficients c with w = Σ c_i φ(x_i) over the m training rows (kernels); float64
+    bias    b, 0 without an intercept
+    dual    a, feasible: inside its box, and Σ a_i y_i = 0 for a free intercept
+    primal  F(w, b), exact for this very vector and bias;  bound  G(a) <= min F, exact for this very a
+    rounds  iterations of the method
+    course  F and G after each of them, as the method saw them on its way
+    scores  those of all rows that the method was given, where it has them anyway
+    """
+
+    vector: Array
+    bias: float
+    dual: Array
+    primal: float
+    bound: float
+    rounds: int
+    course: Course = ()
+    scores: Array | None = None
+
+    @property
+    def relative(self) -> float:
+        """(F - G)/F, 0 where F is 0."""
+        return (self.primal - self.bound) / self.primal if self.primal > 0 else 0.0
+
+
+def trivial_optimum(
+    target: Target, width: int, intercept: Intercept, margin: float
+) -> Optimum | None:
+    """The answer where there is nothing to solve: no rows, or one label and a free intercept: this margin is without loss."""
+    present = target.labels[target.bounds > 0.0]
+    if len(present) and not (intercept is Intercept.FREE and abs(present.sum()) == len(present)):
+        return None
+    bias = margin * float(present[0]) if len(present) else 0.0
+    return Optimum(np.zeros(width), bias, np.zeros(len(target.labels)), 0.0, 0.0, 0)

@@ -1,0 +1,281 @@
+"""Rows of explicit features in blocks: a method maps a function over the blocks and sees only the sums, in a fixed order.
+
+What belongs to a row (labels, bounds, coefficients, margins) stays with its block, and nothing but sums (vectors and matrices as
+wide as the features) leaves it. So a method written this way needs no more to run where each block lives on another machine.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+
+from pegasos.engine.rows.thin import ShiftedRows, is_thin, pairs
+from pegasos.engine.runtime.interruption import check_interruption
+from pegasos.engine.runtime.threads import blas_threads, in_order, single_threaded_blas
+
+Array = np.ndarray[Any, Any]
+
+#: Numbers in a block of float64 rows: it stays in a core's cache while all targets use it.
+BLOCK_NUMBERS = 1 << 17
+MOST_ROWS = 1 << 13
+#: From this width on the d x d products are what costs: they start in float32.
+WIDE = 128
+#: Bytes of the d x d matrices of the targets that are solved side by side.
+MATRIX_BYTES = 1 << 26
+#: Bytes of what the blocks keep about the rows for these targets.
+STATE_BYTES = 1 << 29
+
+
+class Part(NamedTuple):
+    """What a function says about a block: arrays that are added over the blocks, and one whose largest elements are taken."""
+
+    sums: tuple[Array, ...]
+    peaks: Array = np.zeros(0)
+
+
+class Block:
+    """Some rows, and in `own` whatever a method keeps about them."""
+
+    def __init__(self, X: Any, span: slice, memory: threading.local) -> None:
+        self.span = span
+        self.count = span.stop - span.start
+        self.width = X.shape[1]
+        self.own: Any = None
+        rows = X[span]
+        #: What is added to every stored row, if anything is.
+        self.shift: Array | None = rows.shift if isinstance(rows, ShiftedRows) else None
+        self._rows = rows.rows if isinstance(rows, ShiftedRows) else rows
+        self._memory = memory
+
+    @property
+    def thin(self) -> bool:
+        """Whether products of stored numbers cost less than those of whole rows."""
+        return is_thin(self._rows)
+
+    def rows(self) -> Array:
+        """The rows as float64, to be read before this thread asks another block for its rows."""
+        if isinstance(self._rows, np.ndarray) and self._rows.dtype == np.float64:
+            return self._rows
+        out = self.buffer("rows")
+        if sparse.issparse(self._rows):
+            self._rows.astype(np.float64).toarray(out=out)
+            if self.shift is not None:
+                out += self.shift
+        else:
+            out[:] = self._rows
+        return out
+
+    def whole(self) -> Array | None:
+        """The rows as float64; None where they are thin: then what is stored of them is multiplied."""
+        return None if self.thin else self.rows()
+
+    def take(self, index: Array) -> Any:
+        """Chosen rows as they are given."""
+        rows = self._rows[index]
+        return rows if self.shift is None else ShiftedRows(rows, self.shift)
+
+    def buffer(self, name: str, dtype: Any = np.float64) -> Array:
+        """An array for as many rows that this thread uses again and again: fresh memory is slower than the work."""
+        kept: Array | None = getattr(self._memory, name, None)
+        if kept is None or kept.shape[0] < self.count:
+            kept = np.empty((self.count, self.width), dtype=dtype)
+            setattr(self._memory, name, kept)
+        return kept[: self.count]
+
+    def scores(self, rows: Any, vector: Array) -> Array:
+        """vector·x, to which the last element of a vector that is longer than the rows is added; without `rows` as `products`."""
+        if rows is None:
+            return np.asarray(self.products(vector[None])[0])
+        scores: Array = (rows @ vector[: self.width].astype(rows.dtype, copy=False)).astype(
+            np.float64, copy=False
+        )
+        if len(vector) > self.width:
+            scores += vector[-1]
+        return scores
+
+    def products(self, vectors: Array, rows: Array | None = None) -> Array:
+        """vectors·x (vectors x rows), to which the last elements of vectors that are longer than the rows are added.
+
+        Without `rows` CSR rows are multiplied as they are.
+        """
+        given = self._given() if rows is None else rows
+        # a product with dense rows is contiguous along the rows, as compiled loops want it
+        columns = vectors[:, : self.width]
+        scores = (
+            np.ascontiguousarray((given @ columns.T).T)
+            if sparse.issparse(given)
+            else columns @ given.T
+        )
+        if self.shift is not None and rows is None:
+            scores += (columns @ self.shift)[:, None]
+        if vectors.shape[1] > self.width:
+            scores += vectors[:, -1:]
+        return scores
+
+    def combine(self, rows: Any, weights: Array, out: Array) -> None:
+        """out[k] = Σ weights[k, i] x_i, with Σ weights[k, i] last if out is wider than the rows.
+
+        Without `rows` CSR rows are multiplied as they are.
+        """
+        given = self._given() if rows is None else rows
+        if sparse.issparse(given):
+            out[:, : self.width] = (given.T @ np.ascontiguousarray(weights.T)).T
+            if self.shift is not None:
+                out[:, : self.width] += weights.sum(axis=1)[:, None] * self.shift
+        elif given.dtype == np.float64:
+            np.matmul(weights, given, out=out[:, : self.width])
+        else:
+            out[:, : self.width] = weights.astype(given.dtype) @ given
+        if out.shape[1] > self.width:
+            out[:, -1] = weights.sum(axis=1)
+
+    def _given(self) -> Any:
+        return self._rows if sparse.issparse(self._rows) else self.rows()
+
+    def squares(self, rows: Array | None, weights: Array, out: Array, precise: bool) -> None:
+        """out[...] = Σ weights_i x_i x_iᵀ (weights >= 0), with a constant feature if out is wider than the rows.
+
+        Not precise: products in float32, twice as fast, which serves for a direction as long as its steps are good.
+        Without `rows` pairs of stored numbers of CSR rows are multiplied.
+        """
+        if rows is None:
+            self._thin_squares(weights, out)
+            return
+        scaled = self.buffer("scaled") if precise else self.buffer("scaled32", np.float32)
+        d = self.width
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            np.multiply(rows, np.sqrt(weights)[:, None], out=scaled, casting="same_kind")
+            out[:d, :d] = scaled.T @ scaled
+        if len(out) > d:
+            out[d, :d] = out[:d, d] = weights @ rows
+            out[d, d] = weights.sum()
+
+    def _thin_squares(self, weights: Array, out: Array) -> None:
+        """Σ weights_i (u_i + s)(u_i + s)ᵀ, of which u uᵀ are the stored pairs and the rest is of rank two."""
+        d, total = self.width, weights.sum()
+        inner = out if len(out) == d else np.empty((d, d))
+        sums = pairs(self._rows, weights, inner)
+        if self.shift is not None:
+            cross = np.multiply.outer(sums + 0.5 * total * self.shift, self.shift)
+            inner += cross
+            inner += cross.T
+            sums = sums + total * self.shift
+        if len(out) > d:
+            out[:d, :d] = inner
+            out[d, :d] = out[:d, d] = sums
+            out[d, d] = total
+
+
+class RowBlocks:
+    """Blocks of a fixed number of rows, mapped in threads; inside `with` BLAS is held to one thread, so that bits are the same.
+
+    >>> with RowBlocks(np.arange(6.0).reshape(3, 2)) as blocks:
+    ...     blocks.map_sum(lambda block, by: Part((by * block.rows().sum(axis=0),)), 10.0).sums
+    (array([60., 90.]),)
+    """
+
+    def __init__(self, X: Any, members: Array | None = None, size: int | None = None) -> None:
+        if members is not None:
+            X = X[members]
+        if sparse.issparse(X):
+            X = X.tocsr()
+        self.X = X
+        self.count, self.width = X.shape
+        size = size or _block_rows(self.width)
+        memory = threading.local()
+        self.blocks = [
+            Block(X, slice(k, min(k + size, self.count)), memory)
+            for k in range(0, self.count, size)
+        ]
+        self._pool: ThreadPoolExecutor | None = None
+        self._workers = 1
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._workers = min(blas_threads(), len(self.blocks))
+        self._stack.enter_context(single_threaded_blas())
+        if self._workers > 1:
+            self._pool = ThreadPoolExecutor(self._workers)
+            self._stack.callback(self._pool.shutdown, wait=True, cancel_futures=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def sample(self, stride: int) -> RowBlocks:
+        """Every stride-th row, mapped in the threads of these blocks."""
+        rows = self.X[::stride]
+        few = RowBlocks(rows if sparse.issparse(rows) else np.ascontiguousarray(rows))
+        few._pool, few._workers = self._pool, self._workers
+        return few
+
+    def map_sum(self, work: Callable[..., Part], *arguments: Any) -> Part:
+        """work(block, *arguments) for all blocks, and the sums (and peaks) over them, always taken in the same order."""
+        total: Part | None = None
+        for part in self._parts(work, arguments):
+            total = part if total is None else _joined(total, part)
+            check_interruption()
+        if total is None:
+            raise ValueError("no rows")
+        return total
+
+    def map_rows(self, work: Callable[..., Array], *arguments: Any) -> Array:
+        """work(block, *arguments), an array whose last axis is the block's rows, for all blocks: one array for all rows."""
+        return np.concatenate(list(self._parts(work, arguments)), axis=-1)
+
+    def map_join(
+        self, work: Callable[..., Any], join: Callable[[list[Any]], Any], *arguments: Any
+    ) -> Any:
+        """join of work(block, *arguments) for all blocks, in their order."""
+        found = []
+        for part in self._parts(work, arguments):
+            found.append(part)
+            check_interruption()
+        return join(found)
+
+    def _parts(self, work: Callable[..., Any], arguments: Sequence[Any]) -> Iterator[Any]:
+        if self._pool is None:
+            yield from (work(block, *arguments) for block in self.blocks)
+            return
+        # Few are done before their turn: matrices that wait for it take memory.
+        yield from in_order(
+            lambda number: work(self.blocks[number], *arguments),
+            len(self.blocks),
+            self._pool,
+            self._workers - 1,
+            self._workers,
+        )
+
+
+def _block_rows(width: int) -> int:
+    # a block of wide rows has at least twice as many rows as features: its d x d product costs more than adding it does
+    return max(min(BLOCK_NUMBERS // max(1, width), MOST_ROWS), 2 * width)
+
+
+def _joined(total: Part, part: Part) -> Part:
+    for mine, other in zip(total.sums, part.sums, strict=True):
+        mine += other
+    return Part(total.sums, np.maximum(total.peaks, part.peaks))
+
+
+def batches(targets: int, rows: int, width: int, lines: int) -> list[range]:
+    """Targets that are solved side by side: their matrices, and so many numbers a row, fit the memory set aside for them."""
+    size = max(
+        1, min(MATRIX_BYTES // (8 * (width + 1) ** 2), STATE_BYTES // (8 * lines * max(1, rows)))
+    )
+    return [range(k, min(k + size, targets)) for k in range(0, targets, size)]
+
+
+def workspace(targets: int, rows: int, width: int, lines: int, itemsize: int) -> int:
+    """Bytes beside X that a method takes at most: rows gathered for `members`, numbers a row, matrices, and the duals."""
+    together = len(batches(targets, rows, width, lines)[0]) if targets else 0
+    waiting = blas_threads() + 6
+    matrices = 8 * (width + 1) ** 2 * (together * waiting + 8)
+    blocks = 8 * (3 * width + 16) * _block_rows(width) * blas_threads()
+    return rows * width * itemsize + 8 * rows * (lines * together + targets) + matrices + blocks

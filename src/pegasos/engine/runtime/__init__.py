@@ -1,0 +1,1 @@
+"""Compilation, threads, memory and interruption."""

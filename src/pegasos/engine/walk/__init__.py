@@ -1,0 +1,1 @@
+"""Stochastic updates: rules, losses, draws, compiled loops and their driver."""

@@ -1,0 +1,426 @@
+"""The compiled loops: one walks a block of examples whose scores are known, one walks rows of explicit features.
+
+Both are the textbook loop: read the score, ask the rule, change one coefficient, let later examples see it. A *column* is one
+predictor, or several (one class, neighbouring λ) that have decided alike so far; it is split at the first different answer.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pegasos.engine.runtime.compiling import compiled, prefetch
+from pegasos.engine.walk.arrays import Block, Columns, Matrices, Mode, Problem, State
+from pegasos.engine.walk.rules import change, drawn_loss, tick
+
+Array = np.ndarray[Any, Any]
+
+#: Drawn rows are asked for this many examples before they are walked: random rows of a large X lie in no cache.
+AHEAD = 8
+CACHE_LINE = 64
+
+
+@partial(compiled, any_order=True)
+def dense_dot(x: Array, w: Array) -> Any:
+    """x·w, summed in any order."""
+    total = x.dtype.type(0)
+    for k in range(x.size):
+        total += x[k] * w[k]
+    return total
+
+
+@partial(compiled, any_order=True)
+def sparse_dot(data: Array, indices: Array, start: int, stop: int, w: Array) -> Any:
+    """Σ data·w[indices] over one CSR row, summed in any order."""
+    total = w.dtype.type(0)
+    for k in range(
+        np.uint64(start), np.uint64(stop)
+    ):  # unsigned: Numba need not look for indices from the end
+        total += data[k] * w[np.uint64(indices[k])]
+    return total
+
+
+@compiled
+def add_dense(u: Any, x: Array, vector: Array) -> None:
+    """vector += u x."""
+    for k in range(vector.size):
+        vector[k] += u * x[k]
+
+
+@compiled
+def add_sparse(u: Any, data: Array, indices: Array, start: int, stop: int, vector: Array) -> None:
+    """vector += u x, x one CSR row."""
+    for k in range(np.uint64(start), np.uint64(stop)):
+        vector[np.uint64(indices[k])] += u * data[k]
+
+
+@compiled
+def fetch(array: Array, start: int, stop: int) -> None:
+    """Ask for the cache lines of array[start:stop], and do not wait for them."""
+    for k in range(start, stop, CACHE_LINE // array.itemsize):
+        prefetch(array, k)
+
+
+# Rows are copied, scaled and added by plain loops: array expressions take Numba seconds to compile.
+
+
+@compiled
+def copy_row(array: Array, source: int, target: int) -> None:
+    for k in range(array.shape[1]):
+        array[target, k] = array[source, k]
+
+
+@compiled
+def scale_row(factor: float, array: Array, j: int) -> None:
+    for k in range(array.shape[1]):
+        array[j, k] *= factor
+
+
+@compiled
+def add_row(factor: float, source: Array, target: Array, j: int) -> None:
+    for k in range(target.shape[1]):
+        target[j, k] += factor * source[j, k]
+
+
+@compiled
+def split(j: int, at: int, columns: Columns, state: State, block: Block) -> None:
+    """Give params[at:high[j]] a column of their own, with all that column j has been through."""
+    new = columns.active[0]
+    columns.active[0] = new + 1
+    columns.classes[new] = columns.classes[j]
+    columns.low[new] = at
+    columns.high[new] = columns.high[j]
+    columns.frozen[new] = columns.frozen[j]
+    columns.high[j] = at
+    copy_row(state.weights, j, new)
+    state.bias[new] = state.bias[j]
+    copy_row(state.coefficients, j, new)
+    copy_row(state.sums, j, new)
+    state.sum_bias[new] = state.sum_bias[j]
+    state.scale[new] = state.scale[j]
+    state.norm[new] = state.norm[j]
+    state.clock[new] = state.clock[j]
+    state.loss[new] = state.loss[j]
+    state.mistakes[new] = state.mistakes[j]
+    copy_row(block.scores, j, new)
+    copy_row(block.changes, j, new)
+    copy_row(block.clocked, j, new)
+
+
+@compiled
+def first_different(
+    rule: int,
+    loss: int,
+    s: float,
+    y: float,
+    own: float,
+    kii: float,
+    t: float,
+    params: Array,
+    low: int,
+    high: int,
+    weight: float,
+) -> int:
+    """Where in params[low:high] the rule's answer changes first (`high` if nowhere); the two ends settle a sorted set."""
+    u = change(rule, loss, s, y, own, kii, t, params[low], weight)
+    if change(rule, loss, s, y, own, kii, t, params[high - 1], weight) == u:
+        return high
+    at = low + 1
+    while change(rule, loss, s, y, own, kii, t, params[at], weight) == u:
+        at += 1
+    return at
+
+
+@compiled
+def tick_clocks(share: float, active: Array, frozen: Array, clock: Array) -> None:
+    """The clocks of averages after a step without projection."""
+    for j in range(active[0]):
+        if not frozen[j]:
+            clock[j] += share
+
+
+@compiled
+def finish_step(t: float, mode: Mode, columns: Columns, state: State, block: Block) -> None:
+    """After a step: project on the ball (norm is up to date), and let the clock of averages tick."""
+    for j in range(columns.active[0]):
+        if mode.projecting:
+            limit = columns.radius[columns.low[j]] * t
+            if state.norm[j] > limit * limit:
+                state.scale[j] *= limit / np.sqrt(state.norm[j])
+                state.norm[j] = limit * limit
+                if state.scale[j] < 1e-4:
+                    renormalize(j, mode, state, block)
+        if mode.averaging and not columns.frozen[j]:
+            state.clock[j] += tick(mode.rule, state.scale[j], t)
+
+
+@compiled
+def renormalize(j: int, mode: Mode, state: State, block: Block) -> None:
+    """Multiply the scale into the vector before it underflows; the averages' past goes into the sums: B - clock V, clock 0."""
+    scale, clock = state.scale[j], state.clock[j]
+    if mode.averaging:
+        if mode.dual:
+            add_row(-clock, state.coefficients, state.sums, j)
+        else:
+            add_row(-clock, state.weights, state.sums, j)
+            add_row(-clock, block.changes, block.clocked, j)
+        state.sum_bias[j] -= clock * state.bias[j]
+        state.clock[j] = 0.0
+    scale_row(scale, state.weights, j)
+    scale_row(scale, state.coefficients, j)
+    scale_row(scale, block.scores, j)
+    scale_row(scale, block.changes, j)
+    state.bias[j] *= scale
+    state.scale[j] = 1.0
+
+
+@compiled
+def walk_block(
+    first: int,
+    last: int,
+    step: int,
+    mode: Mode,
+    cross: Array,
+    stored: bool,
+    problem: Problem,
+    columns: Columns,
+    state: State,
+    block: Block,
+) -> None:
+    """Walk examples first..last of the block (whole steps; `step` is the number of the first).
+
+    `cross` holds the kernel between the block's examples, or, if `stored`, between all rows.
+    """
+    index, scores, touched, line = block.drawn, block.scores, block.touched, block.line
+    codes, weights, diagonal = problem.codes, problem.weight, problem.diagonal
+    classes, low, high, frozen, params = (
+        columns.classes,
+        columns.low,
+        columns.high,
+        columns.frozen,
+        columns.params,
+    )
+    active, scale, coefficients, losses = (
+        columns.active,
+        state.scale,
+        state.coefficients,
+        state.loss,
+    )
+    sums, clock, mistakes, bias, sum_bias = (
+        state.sums,
+        state.clock,
+        state.mistakes,
+        state.bias,
+        state.sum_bias,
+    )
+    changes, clocked = block.changes, block.clocked
+    keeps = coefficients.shape[1] > 0
+    rule, loss, reads_own = mode.rule, mode.loss, mode.reads_own
+    size = index.size
+    for start in range(first, last, mode.batch):
+        stop = start + mode.batch
+        t = float(step)
+        step += 1
+        for r in range(start, stop):
+            i = index[r]
+            code, weight, kii = codes[i], weights[i], diagonal[i]
+            touched[r] = False
+            j = 0
+            while j < active[0]:
+                if not frozen[j]:
+                    s = scale[j] * float(scores[j, r])
+                    y = 1.0 if code == classes[j] else -1.0
+                    own = y * float(coefficients[j, i]) if reads_own else 0.0
+                    if high[j] - low[j] > 1:
+                        at = first_different(
+                            rule, loss, s, y, own, kii, t, params, low[j], high[j], weight
+                        )
+                        if at < high[j]:
+                            split(j, at, columns, state, block)
+                    if mode.tracking:
+                        losses[j] += weight * drawn_loss(rule, loss, s, y, t, params[low[j]])
+                    u = change(rule, loss, s, y, own, kii, t, params[low[j]], weight)
+                    if u != 0.0:
+                        touched[r] = True
+                        u /= scale[j]
+                        changes[j, r] = u
+                        mistakes[j] += 1
+                        if keeps:
+                            coefficients[j, i] += u
+                        if mode.averaging and mode.dual:
+                            sums[j, i] += u * clock[j]
+                        elif mode.averaging:
+                            clocked[j, r] = u * clock[j]
+                j += 1
+        for r in range(start, stop):
+            if touched[r]:
+                begin = start if mode.projecting else stop
+                fill_line(r, begin, cross, stored, mode.constant, block)
+                for j in range(active[0]):
+                    u = changes[j, r]
+                    if u != 0.0:
+                        bias[j] += mode.constant * u
+                        sum_bias[j] += mode.constant * u * clock[j]
+                        for q in range(stop, size):
+                            scores[j, q] += u * line[q]
+                        if mode.projecting:
+                            grow_norm(j, r, start, stop, state, block)
+        if mode.projecting:
+            finish_step(t, mode, columns, state, block)
+        elif mode.averaging:
+            tick_clocks(tick(rule, 1.0, t), active, frozen, clock)
+
+
+@compiled
+def fill_line(
+    r: int, begin: int, cross: Array, stored: bool, constant: float, block: Block
+) -> None:
+    """The kernel of example r with the block's examples from `begin` on."""
+    extra = block.line.dtype.type(constant)
+    if stored:
+        row = cross[block.drawn[r]]
+        for q in range(begin, block.drawn.size):
+            block.line[q] = row[block.drawn[q]] + extra
+    else:
+        for q in range(begin, block.drawn.size):
+            block.line[q] = cross[r, q] + extra
+
+
+@compiled
+def grow_norm(j: int, r: int, start: int, stop: int, state: State, block: Block) -> None:
+    """Add example r's share of ‖V + Σ u_q x_q‖² - ‖V‖² over the step's examples q = start..stop."""
+    u = state.scale[j] * float(block.changes[j, r])
+    share = 2.0 * state.scale[j] * float(block.scores[j, r])
+    for q in range(start, stop):
+        share += state.scale[j] * float(block.changes[j, q]) * float(block.line[q])
+    state.norm[j] += u * share
+
+
+@compiled
+def walk_rows(
+    step: int,
+    mode: Mode,
+    matrices: Matrices,
+    problem: Problem,
+    columns: Columns,
+    state: State,
+    block: Block,
+) -> None:
+    """Walk all of block.drawn over rows of explicit features."""
+    drawn, touched = block.drawn, block.touched
+    codes, weights, diagonal = problem.codes, problem.weight, problem.diagonal
+    classes, low, high, frozen, params = (
+        columns.classes,
+        columns.low,
+        columns.high,
+        columns.frozen,
+        columns.params,
+    )
+    active, scale, coefficients, losses = (
+        columns.active,
+        state.scale,
+        state.coefficients,
+        state.loss,
+    )
+    sums, clock, mistakes, bias, sum_bias = (
+        state.sums,
+        state.clock,
+        state.mistakes,
+        state.bias,
+        state.sum_bias,
+    )
+    changes, clocked = block.changes, block.clocked
+    keeps = coefficients.shape[1] > 0
+    vectors, norm = state.weights, state.norm
+    reads_diagonal = mode.reads_own or mode.projecting
+    dense, data, indices, indptr = matrices.dense, matrices.data, matrices.indices, matrices.indptr
+    sparse = dense.shape[1] == 0
+    rule, loss, reads_own = mode.rule, mode.loss, mode.reads_own
+    for start in range(0, drawn.size, mode.batch):
+        stop = start + mode.batch
+        t = float(step)
+        step += 1
+        for r in range(start, stop):
+            i = drawn[r]
+            if r + 2 * AHEAD < drawn.size:
+                later = drawn[r + 2 * AHEAD]
+                prefetch(codes, later)
+                prefetch(weights, later)
+                if sparse:
+                    prefetch(indptr, later)
+            if r + AHEAD < drawn.size:
+                soon = drawn[r + AHEAD]
+                if sparse:
+                    fetch(data, indptr[soon], indptr[soon + 1])
+                    fetch(indices, indptr[soon], indptr[soon + 1])
+                else:
+                    fetch(dense[soon], 0, dense.shape[1])
+            code, weight = codes[i], weights[i]
+            kii = diagonal[i] if reads_diagonal else 0.0
+            touched[r] = False
+            j = 0
+            while j < active[0]:
+                if not frozen[j]:
+                    if sparse:
+                        dot = sparse_dot(data, indices, indptr[i], indptr[i + 1], vectors[j])
+                    else:
+                        dot = dense_dot(dense[i], vectors[j])
+                    s = scale[j] * (float(dot) + mode.constant * bias[j])
+                    y = 1.0 if code == classes[j] else -1.0
+                    own = y * float(coefficients[j, i]) if reads_own else 0.0
+                    if high[j] - low[j] > 1:
+                        at = first_different(
+                            rule, loss, s, y, own, kii, t, params, low[j], high[j], weight
+                        )
+                        if at < high[j]:
+                            split(j, at, columns, state, block)
+                    if mode.tracking:
+                        losses[j] += weight * drawn_loss(rule, loss, s, y, t, params[low[j]])
+                    u = change(rule, loss, s, y, own, kii, t, params[low[j]], weight)
+                    if u != 0.0:
+                        touched[r] = True
+                        u /= scale[j]
+                        changes[j, r] = u
+                        mistakes[j] += 1
+                        if keeps:
+                            coefficients[j, i] += u
+                        if mode.averaging and mode.dual:
+                            sums[j, i] += u * clock[j]
+                        elif mode.averaging:
+                            clocked[j, r] = u * clock[j]
+                        if mode.projecting and mode.batch == 1:
+                            u *= scale[j]
+                            norm[j] += u * (2.0 * s + u * kii)
+                j += 1
+        for r in range(start, stop):
+            if touched[r]:
+                i = drawn[r]
+                for j in range(active[0]):
+                    u = changes[j, r]
+                    if u != 0.0:
+                        changes[j, r] = 0.0
+                        bias[j] += mode.constant * u
+                        sum_bias[j] += mode.constant * u * clock[j]
+                        if sparse:
+                            add_sparse(u, data, indices, indptr[i], indptr[i + 1], vectors[j])
+                        else:
+                            add_dense(u, dense[i], vectors[j])
+                        if mode.averaging:
+                            share = clocked[j, r]
+                            clocked[j, r] = 0.0
+                            if sparse:
+                                add_sparse(share, data, indices, indptr[i], indptr[i + 1], sums[j])
+                            else:
+                                add_dense(share, dense[i], sums[j])
+        if mode.projecting:
+            if mode.batch > 1:
+                for j in range(columns.active[0]):
+                    length = (
+                        float(dense_dot(state.weights[j], state.weights[j])) + state.bias[j] ** 2
+                    )
+                    state.norm[j] = state.scale[j] ** 2 * length
+            finish_step(t, mode, columns, state, block)
+        elif mode.averaging:  # not `finish_step`: handing it all arrays costs more than the step
+            tick_clocks(tick(rule, 1.0, t), active, frozen, clock)

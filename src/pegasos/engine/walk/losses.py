@@ -1,0 +1,188 @@
+"""The losses: each is defined here and nowhere else.
+
+P(w) = λ/2 ‖w‖² + Σ ω_i ℓ(y_i w·x_i)/Σω is at least D(a) = λ (Σ_i d(a_i, C_i) - ‖Σ a_i y_i x_i‖²/2) for all 0 <= a_i <= u(C_i),
+C_i = ω_i/(λ Σω). A loss is a line of `LOSSES` and a branch in each of the compiled functions below, which all else calls:
+
+    value        ℓ(m)
+    slope        ℓ'(m) at m = ys/scale (of a kink the side that the rules take; a comparison needs no division)
+    dual_term    d(a, C), the smallest C ℓ(m) + a m of all m
+    dual_upper   u(C), the largest a for which d is finite
+    dual_step    the z in 0..u(C) that maximizes d(z, C) - kii (z - own)²/2 - ys (z - own)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pegasos.engine.runtime.compiling import compiled
+
+Array = np.ndarray[Any, Any]
+
+_HINGE, _LOGISTIC, _PERCEPTRON = range(3)
+_UNKNOWN = "no formula for this loss"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What is known of a loss beside its formulas.
+
+    default_kernel_lam  "auto" for λ with a kernel; None: the loss is never regularized (it has no dual here)
+    has_probabilities   σ(score) is the probability of the class
+    mergeable           few different answers, and those for a sorted set of λ are settled by its two ends: predictors that have
+                        decided alike may stay one column
+    linear_dual         d(a, C) = a: a candidate can be shrunk to its best length, a slow column finished by working sets
+
+    >>> LOSSES["hinge"].slopes(np.array([-1.0, 1.0, 2.0]))
+    array([-1.,  0.,  0.])
+    """
+
+    name: str
+    code: int
+    formula: str
+    default_kernel_lam: float | None
+    has_probabilities: bool = False
+    mergeable: bool = False
+    linear_dual: bool = False
+
+    def slopes(self, margins: Array) -> Array:
+        """The slope at each margin."""
+        out = np.empty(margins.shape, dtype=margins.dtype)
+        _fill_slopes(self.code, margins.ravel(), out.reshape(-1))
+        return out
+
+    def upper(self, bounds: Array) -> Array:
+        """The largest dual coefficient for each bound C."""
+        out = np.empty(bounds.shape, dtype=bounds.dtype)
+        _fill_upper(self.code, bounds.ravel(), out.reshape(-1))
+        return out
+
+
+LOSSES = {
+    loss.name: loss
+    for loss in (
+        Loss("hinge", _HINGE, "max(0, 1 - m)", 1e-4, mergeable=True, linear_dual=True),
+        Loss("logistic", _LOGISTIC, "log(1 + exp(-m))", 1e-5, has_probabilities=True),
+        Loss("perceptron", _PERCEPTRON, "max(0, -m)", None),
+    )
+}
+
+#: The losses with a dual, for Pegasos and SDCA; and those whose scores are the logits of probabilities.
+REGULARIZED = tuple(loss.name for loss in LOSSES.values() if loss.default_kernel_lam is not None)
+PROBABILISTIC = tuple(loss.name for loss in LOSSES.values() if loss.has_probabilities)
+
+
+@compiled
+def sigmoid(z: float) -> float:
+    """1/(1 + exp(-z)), without overflow."""
+    if z >= 0.0:
+        return 1.0 / (1.0 + math.exp(-z))
+    e = math.exp(z)
+    return e / (1.0 + e)
+
+
+@compiled
+def softplus(z: float) -> float:
+    """ln(1 + exp(z)), without overflow."""
+    return max(z, 0.0) + math.log1p(math.exp(-abs(z)))
+
+
+@compiled
+def value(loss: int, margin: float) -> float:
+    if loss == _HINGE:
+        return max(0.0, 1.0 - margin)
+    if loss == _LOGISTIC:
+        return softplus(-margin)
+    if loss == _PERCEPTRON:
+        return max(0.0, -margin)
+    raise ValueError(_UNKNOWN)
+
+
+@compiled
+def slope(loss: int, ys: float, scale: float) -> float:
+    if loss == _HINGE:
+        return -1.0 if ys < scale else 0.0
+    if loss == _LOGISTIC:
+        return -sigmoid(-ys / scale)
+    if loss == _PERCEPTRON:
+        return -1.0 if ys <= 0.0 else 0.0
+    raise ValueError(_UNKNOWN)
+
+
+@compiled
+def dual_term(loss: int, a: float, bound: float) -> float:
+    if loss == _HINGE:
+        return a
+    if loss == _LOGISTIC:
+        if not 0.0 < a < bound:
+            return 0.0
+        share = a / bound
+        return -(bound * (share * math.log(share) + (1.0 - share) * math.log1p(-share)))
+    raise ValueError(_UNKNOWN)
+
+
+@compiled
+def dual_upper(loss: int, bound: float) -> float:
+    if loss == _HINGE or loss == _LOGISTIC:
+        return bound
+    raise ValueError(_UNKNOWN)
+
+
+@compiled
+def dual_step(loss: int, ys: float, own: float, kii: float, bound: float) -> float:
+    if loss == _HINGE:
+        if kii > 0.0:
+            return min(max(own + (1.0 - ys) / kii, 0.0), bound)
+        return bound if ys < 1.0 else 0.0
+    if loss == _LOGISTIC:
+        return _logistic_step(ys, own, kii, bound) if bound > 0.0 else own
+    raise ValueError(_UNKNOWN)
+
+
+@compiled
+def _logistic_step(ys: float, own: float, kii: float, bound: float) -> float:
+    """z = C σ(θ) by Newton on the logit θ, kept inside a bracket.
+
+    h(θ) = θ + kii (C σ(θ) - own) + y s is increasing, with slope 1 + kii C σ(θ) σ(-θ) >= 1.
+    """
+    low = -ys - kii * (bound - own)
+    high = -ys + kii * own
+    theta = (
+        min(max(math.log(own) - math.log(bound - own), low), high)
+        if 0.0 < own < bound
+        else 0.5 * (low + high)
+    )
+    last = high - low
+    for _ in range(200):
+        p = sigmoid(theta)
+        h = theta + kii * (bound * p - own) + ys
+        if h > 0.0:
+            high = theta
+        else:
+            low = theta
+        step = h / (1.0 + kii * bound * p * sigmoid(-theta))
+        new = theta - step
+        if (
+            not low < new < high or abs(step) > 0.5 * last
+        ):  # Newton leaves the bracket, or does not halve it: bisect
+            new = 0.5 * (low + high)
+        last = abs(new - theta)
+        theta = new
+        if last <= 1e-15 * max(1.0, abs(theta)):
+            break
+    return bound * sigmoid(theta)
+
+
+@compiled
+def _fill_slopes(loss: int, margins: Array, out: Array) -> None:
+    for k in range(margins.size):
+        out[k] = slope(loss, float(margins[k]), 1.0)
+
+
+@compiled
+def _fill_upper(loss: int, bounds: Array, out: Array) -> None:
+    for k in range(bounds.size):
+        out[k] = dual_upper(loss, float(bounds[k]))

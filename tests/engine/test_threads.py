@@ -1,0 +1,141 @@
+"""Threads: pieces of work in the order of their numbers, whoever does them; who may use how many."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from pegasos.engine.runtime.interruption import Interrupted, interruptible
+from pegasos.engine.runtime.threads import (
+    blas_threads,
+    in_order,
+    our_threads,
+    run_each,
+    run_repeatedly,
+    single_threaded_blas,
+)
+
+
+@pytest.mark.parametrize(("count", "helpers"), [(1, 1), (2, 1), (40, 1), (40, 3)])
+def test_results_come_in_order_and_few_of_them_early(count: int, helpers: int) -> None:
+    ahead, found, taken = 2, [], []
+
+    def work(number: int) -> int:
+        taken.append((number, len(found)))
+        time.sleep(0.003 * (number % 3))
+        return number
+
+    with ThreadPoolExecutor(helpers) as pool:
+        found.extend(in_order(work, count, pool, helpers, ahead))
+    assert found == list(range(count))
+    assert sorted(number for number, _ in taken) == list(range(count))
+    assert all(number <= ended + ahead for number, ended in taken)
+
+
+@pytest.mark.parametrize("bad", [0, 7, 19])
+def test_an_error_reaches_who_reads_whoever_made_it(bad: int) -> None:
+    def work(number: int) -> int:
+        time.sleep(0.001)
+        if number == bad:
+            raise ValueError(f"piece {bad}")
+        return number
+
+    found: list[int] = []
+    with ThreadPoolExecutor(2) as pool, pytest.raises(ValueError, match=f"piece {bad}"):
+        found.extend(in_order(work, 20, pool, 2, 3))
+    assert found == list(range(len(found)))
+    assert len(found) <= bad
+
+
+def test_who_stops_reading_stops_the_work() -> None:
+    taken: list[int] = []
+    with ThreadPoolExecutor(1) as pool:
+        results = in_order(taken.append, 1000, pool, 1, 2)
+        next(results)
+        results.close()
+    assert len(taken) <= 10
+
+
+def test_blas_is_held_to_one_thread_while_our_own_work() -> None:
+    def seen() -> tuple[int, int]:
+        return blas_threads(), min(
+            library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+        )
+
+    inside: list[tuple[int, int]] = []
+    with threadpool_limits(2, user_api="blas"):
+        with our_threads():
+            assert seen() == (2, 1)
+            run_each(lambda _: inside.append(seen()), range(4))
+            with our_threads():
+                assert seen() == (2, 1)
+        assert seen() == (2, 2)
+    assert inside == [(1, 1)] * 4  # work in blocks starts no more threads
+    with threadpool_limits(2, user_api="blas"), single_threaded_blas(), our_threads():
+        assert seen() == (1, 1)
+
+
+def test_a_number_stays_with_its_thread_until_its_work_is_done() -> None:
+    turns: dict[int, list[int]] = {number: [] for number in range(6)}
+
+    def work(number: int) -> bool:
+        turns[number].append(threading.get_ident())
+        return len(turns[number]) <= number
+
+    with our_threads(2):
+        run_repeatedly(work, range(6))
+    for number, threads in turns.items():
+        assert len(threads) == number + 1
+        assert len(set(threads)) == 1
+
+
+@pytest.mark.parametrize("bad", [0, 1])
+def test_an_error_ends_the_turns_of_all(bad: int) -> None:
+    """Also of one that would never end by itself."""
+
+    def work(number: int) -> bool:
+        if number == bad:
+            raise ValueError("bad")
+        time.sleep(0.001)
+        return True
+
+    with our_threads(2), pytest.raises(ValueError, match="bad"):
+        run_repeatedly(work, [0, 1])
+
+
+def test_who_waits_for_others_can_be_asked_to_stop() -> None:
+    halt, mine = threading.Event(), threading.get_ident()
+    under_way = threading.Event()
+
+    def work(number: int) -> bool:
+        if threading.get_ident() == mine:
+            under_way.wait(10)  # the other thread has the other number
+            return False
+        under_way.set()
+        halt.set()
+        time.sleep(0.001)
+        return True
+
+    with our_threads(2), interruptible(halt), pytest.raises(Interrupted):
+        run_repeatedly(work, [0, 1])
+
+
+def test_threads_of_the_pool_survive_errors() -> None:
+    met: set[int] = set()
+
+    def work(number: int, meeting: threading.Barrier) -> None:
+        meeting.wait(5)  # so each number has its own thread
+        met.add(threading.get_ident())
+        if number == 1:
+            raise ValueError("number 1")
+
+    with our_threads(2):
+        for _ in range(4):
+            meeting = threading.Barrier(2)
+            with pytest.raises(ValueError, match="number 1"):
+                run_each(lambda number, meeting=meeting: work(number, meeting), range(2))
+    assert len(met) >= 2 and threading.get_ident() in met

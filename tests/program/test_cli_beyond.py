@@ -1,0 +1,579 @@
+"""Tables beyond memory in describe and tune, sparse rows and landmarks: what is exact is exact, what is a sample says so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
+from sklearn.preprocessing import StandardScaler
+
+import pegasos
+from command_line import call, fine, messy, numbers
+from pegasos import SDCA
+from pegasos.engine.runtime.interruption import Interrupted
+from pegasos.program.jobs import large_tuning
+from pegasos.program.jobs.datasets import load_or_outline
+from pegasos.program.jobs.large_tables import LargeTable
+from pegasos.program.jobs.prepared_tables import count_errors, prepared
+from pegasos.program.large import description as streams
+from pegasos.program.large.description import HashSample, Stream, Words
+from pegasos.program.large.optimum import fit_to_files
+from pegasos.program.large.preparation import fitted_pipeline
+from pegasos.program.large.sample import Sample
+from pegasos.program.large.sparse_survey import SparseSurvey
+from pegasos.program.large.survey import Draw
+from pegasos.program.records.codec import load as load_record
+from pegasos.program.records.codec import to_json
+from pegasos.program.records.runs import TuneRecord
+from pegasos.program.tables.dataset import Dataset
+from pegasos.program.tables.read_options import Outline, ReadOptions
+from pegasos.program.tables.reading import read
+from pegasos.program.tables.statistics import describe
+from pegasos.program.terminal.options import ReadingOptions, RunningOptions
+
+#: A grid that takes no time.
+QUICK = ("--cv", 2, "--lam", "1e-3,1e-1")
+
+
+def shards(frame: pl.DataFrame, count: int = 3) -> Path:
+    folder = Path("shards")
+    folder.mkdir()
+    step = -(-frame.height // count)
+    for part in range(count):
+        frame[part * step : (part + 1) * step].write_csv(folder / f"{part}.csv")
+    return folder
+
+
+# Samples --------------------------------------------------------------------------------------------------------------
+
+
+def drawn(seed: int, cuts: list[int], most: int, rows: Any) -> tuple[Any, np.ndarray]:
+    sample, wanted = Sample(seed, most), np.arange(1000) % 5 > 0
+    for start, stop in zip([0, *cuts], [*cuts, 1000], strict=True):
+        sample.see(rows[start:stop], wanted[start:stop])
+    return sample.rows()
+
+
+@pytest.mark.parametrize("kind", ["array", "csr", "frame"])
+def test_a_sample_is_the_same_in_any_parts_and_fair(kind: str) -> None:
+    values = np.arange(1, 1001.0)[:, None]
+    rows = {
+        "array": values,
+        "csr": sparse.csr_matrix(values),
+        "frame": pl.DataFrame({"a": values[:, 0]}),
+    }[kind]
+    found, places = drawn(3, [1, 40, 41, 700], 50, rows)
+    again, _ = drawn(3, [500], 50, rows)
+    plain = [np.asarray(each.toarray() if kind == "csr" else each)[:, 0] for each in (found, again)]
+    np.testing.assert_array_equal(*plain)
+    np.testing.assert_array_equal(plain[0], places + 1)
+    assert len(places) == 50 and (places % 5 > 0).all()
+    counts = np.zeros(1000)
+    for seed in range(200):
+        counts[drawn(seed, [600], 50, rows)[1]] += 1
+    halves = counts[:500].sum() / counts.sum()
+    assert abs(halves - 0.5) < 0.02 and counts[::5].sum() == 0
+
+
+def test_repeats_and_words_beyond_the_room_for_them() -> None:
+    """10,000 different rows three times each, in any order; a share of the hashes is kept, with all their repeats."""
+    random = np.random.default_rng(0)
+    hashes = np.repeat(random.integers(0, 2**63, 10_000).astype(np.uint64), 3)
+    random.shuffle(hashes)
+    sample = HashSample(2000)
+    for part in np.split(hashes, 30):
+        sample.add(part, part)
+    kept = sample.rows()
+    assert sample.each >= 16 and len(kept) <= 2000
+    different = len(np.unique(kept[:, 0]))
+    assert len(kept) == 3 * different and abs(sample.each * different - 10_000) < 1500
+    words = Words(1000)
+    for start in range(0, 9000, 1000):
+        words.see(pl.Series([f"word {k}" for k in range(start, start + 2000)]))
+    assert words.each > 1 and abs(words.distinct - 10_000) < 1500
+    few = Words(1000)
+    few.see(pl.Series(["a", "b", None, "a"]))
+    assert few.distinct == 2
+
+
+# Describe -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [numbers(900), messy(900), messy(900).drop("species")],
+    ids=["numbers", "messy", "no labels"],
+)
+def test_a_stream_with_room_for_all_rows_describes_as_memory_does(
+    frame: pl.DataFrame, place: Path
+) -> None:
+    frame = pl.concat([frame, frame[:30]])
+    whole = read(
+        shards(frame), ReadOptions(labelled="species" in frame.columns or "y" in frame.columns)
+    )
+    exact = describe(whole)
+    rows = (
+        whole.X
+        if whole.has_frame
+        else pl.DataFrame(whole.X, schema=[column.name for column in whole.columns])
+    )
+    stream = Stream(whole.columns, 10**8)
+    for start in (0, 7, 300):
+        some = slice(start, {0: 7, 7: 300, 300: None}[start])
+        y = None if whole.y is None else whole.y[some]
+        stream.see(type(whole)(whole.name, rows[some], whole.columns, y))
+    found = stream.description(whole.name, 3.0)
+    one, other = (to_json(each) for each in (found, exact))
+    assert one["duplicates"] >= 30
+    for name in one:
+        if name == "columns":
+            for mine, theirs in zip(one[name], other[name], strict=True):
+                values = {key for key, value in theirs.items() if isinstance(value, float)}
+                assert {key: mine[key] for key in mine.keys() - values} == {
+                    key: theirs[key] for key in theirs.keys() - values
+                }
+                assert [mine[key] for key in values] == pytest.approx(
+                    [theirs[key] for key in values], rel=1e-9, abs=1e-12
+                )
+        elif name == "correlations":
+            assert [pair[:2] for pair in one[name]] == [pair[:2] for pair in other[name]]
+            np.testing.assert_allclose(
+                [pair[2] for pair in one[name]], [pair[2] for pair in other[name]], atol=1e-9
+            )
+        else:
+            assert one[name] == other[name], name
+
+
+def test_describe_says_what_is_a_sample(place: Path) -> None:
+    folder = shards(messy(3000))
+    exact, answer = (
+        fine("describe", folder, "--json"),
+        fine("describe", folder, "--memory", "15kB", "--json"),
+    )
+    assert "described in one pass" in answer.err
+    exact, found = exact.json, answer.json
+    same = (
+        "rows",
+        "features",
+        "classes",
+        "missing",
+        "rows_with_missing",
+        "constant",
+        "guessing_error",
+    )
+    assert {name: found[name] for name in same} == {name: exact[name] for name in same}
+    for mine, theirs in zip(found["columns"], exact["columns"], strict=True):
+        assert [mine[name] for name in ("name", "kind", "missing", "distinct")] == [
+            theirs[name] for name in ("name", "kind", "missing", "distinct")
+        ]
+        for name in ("mean", "std", "min", "max") if theirs["distinct"] is None else ():
+            assert mine[name] == pytest.approx(theirs[name], rel=1e-9), name
+        if mine["median"] is not None:
+            assert abs(mine["median"] - theirs["median"]) < theirs["std"]
+    assert "estimated from a sample of 100 of 3000 rows" in " ".join(found["notes"])
+    assert re.search(
+        "Repeats are estimated from one in [48] of the hashes", " ".join(found["notes"])
+    )
+    assert abs(found["duplicates"] - exact["duplicates"]) <= 0.2 * 3000
+    shown = fine("describe", folder, "--memory", "15kB").out
+    assert "- Quartiles and outliers are estimated" in shown and "kind 2" in shown
+
+
+def test_describe_without_labels_and_in_wide_tables(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last column is a measurement: then it is a feature."""
+    folder = shards(
+        numbers(900).drop("y").with_columns(pl.int_range(pl.len()).alias("last") * 0.37)
+    )
+    answer = fine("describe", folder, "--memory", "10kB", "--json")
+    assert (
+        "no labels:" in answer.err and answer.json["features"] == 4 and not answer.json["classes"]
+    )
+    assert call("describe", folder, "--memory", "10kB", "--label", "last").code == 3
+    assert call("describe", folder, "--memory", "none").code == 2
+    monkeypatch.setattr(streams, "PAIRED_FEATURES", 2)
+    wide = fine("describe", folder, "--memory", "10kB", "--json").json
+    assert "Correlations of so many features come from the same sample" in " ".join(wide["notes"])
+    assert len(wide["correlations"]) == len(answer.json["correlations"]) == 6
+
+
+# Tune -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("metric", "best"), [("roc-auc", max), ("brier", min)])
+def test_tune_compares_lambda_on_many_rows_by_its_metric(
+    place: Path, metric: str, best: Callable[..., float]
+) -> None:
+    options = (
+        "--memory",
+        "60kB",
+        "--sample",
+        250,
+        "--kernel",
+        "linear",
+        "-m",
+        "sdca",
+        *QUICK,
+        "--metric",
+        metric,
+    )
+    answer = fine(
+        "tune", shards(numbers(3000)), *options, "-o", "run", "--no-page", "--no-refit-all"
+    )
+    assert f"λ was compared again, by its {metric} on " in answer.out
+    whole = load_record(TuneRecord, "run/summary.json").whole
+    values = {each.lam: each.value for each in whole.compared}
+    assert len(values) == 3 and values[whole.lam] == best(values.values())
+    assert all(0 < value < 1 for value in values.values())
+
+
+def test_tune_searches_a_sample_and_learns_from_all_rows(place: Path) -> None:
+    frame = numbers(3000)
+    folder = shards(frame)
+    options = ("--memory", "60kB", "--sample", 250, "--kernel", "linear", *QUICK, "--seed", 4)
+    answer = fine("tune", folder, *options, "-o", "run", "--no-refit-all", "--json")
+    record = answer.json
+    assert "sample: 250 of 2403 training rows, drawn over all files by --seed 4" in answer.err
+    assert not list((place / "temporary").iterdir())
+    test = Draw(4, 0.2).test(3000)
+    assert (record["training_rows"], record["test_rows"]) == (int((~test).sum()), int(test.sum()))
+    model, X, y = (
+        pegasos.load("run/best.model"),
+        frame.select("a", "b", "c").to_numpy(),
+        frame["y"].to_numpy(),
+    )
+    for name, rows in (("training", ~test), ("test", test)):
+        told = record["errors"][name]
+        assert (told["rows"], told["mistakes"]) == (
+            int(rows.sum()),
+            int((model.predict(X[rows]) != y[rows]).sum()),
+        )
+    whole = record["whole"]
+    assert (whole["how"], whole["sample"], whole["model"]) == (
+        "passes",
+        250,
+        "sdca",
+    ) and 0 <= whole["gap"] <= 1e-3
+    compared = {each["lam"]: each["errors"]["mistakes"] for each in whole["compared"]}
+    assert len(compared) == 3 and compared[whole["lam"]] == min(compared.values())
+    # the optimum on all training rows, for the λ that is told
+    learner = model.steps[-1][1]
+    assert learner.lam == whole["lam"]
+    rows = model[:-1].transform(X[~test])
+    alone = pegasos.SDCA(lam=whole["lam"], tol=1e-4).fit(rows, y[~test])
+    assert learner.certificate(rows, y[~test]).primal[0] <= alone.objective_[0] * (1 + 1.2e-3)
+    page = Path("run/report.html").read_text(encoding="utf-8")
+    assert "Settings were compared on a sample of 250 of 2,403 training rows" in page
+    assert load_record(TuneRecord, "run/summary.json").whole is not None
+    refitted = fine("tune", folder, *options, "-o", "run", "--no-page")
+    assert "The saved model was refitted after that, on all 3,000 rows" in refitted.out
+    assert "All training rows were learned by sdca: λ = " in refitted.out
+    card = fine("show", "run/best.model", "--json").json["card"]
+    assert card["refitted_rows"] == 3000 and card["split"]["train_rows"] == 2403
+
+
+def test_tune_chooses_a_threshold_on_the_sample(place: Path) -> None:
+    """Scores of a model of all rows have another scale than those on the sample: what was chosen there is carried over."""
+    random = np.random.default_rng(1)
+    frame = numbers(3000).with_columns(
+        pl.Series("y", np.where(random.random(3000) < 0.2, "yes", "no"))
+    )
+    frame = frame.with_columns(a=pl.col("a") + 1.5 * (pl.col("y") == "yes"))
+    options = (
+        "-m",
+        "sdca-logistic",
+        "--memory",
+        "60kB",
+        "--kernel",
+        "linear",
+        *QUICK,
+        "--no-page",
+        "--no-refit-all",
+        "--json",
+    )
+    record = fine(
+        "tune",
+        shards(frame),
+        *options,
+        "--threshold",
+        "recall=0.8",
+        "--positive",
+        "yes",
+        "-o",
+        "run",
+    ).json
+    assert record["threshold"] is not None and record["calibration"] is not None
+    model, test = pegasos.load("run/best.model"), Draw(0, 0.2).test(3000)
+    X, y = frame.select("a", "b", "c").to_numpy()[test], frame["y"].to_numpy()[test]
+    said = model.predict(X)
+    assert record["errors"]["test"]["mistakes"] == int((said != y).sum())
+    assert model.steps[-1][1].threshold_ != 0.0 and record["threshold"]["recall"] >= 0.8
+    assert abs(np.mean(said[y == "yes"] == "yes") - record["threshold"]["recall"]) < 0.1
+    assert abs(model.predict_proba(X)[:, 1].mean() - 0.2) < 0.05
+
+
+def test_tune_ends_in_time_also_where_the_samples_model_is_kept(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if time was up after the search: test rows of a sample judge its model, no further pass over the table."""
+    stream_errors = large_tuning._stream_errors
+    monkeypatch.setattr(large_tuning, "JUDGED_ROWS", 120)
+
+    def no_time(self: object, model: str) -> None:
+        raise Interrupted
+
+    monkeypatch.setattr(large_tuning._Whole, "_in_passes", no_time)
+    given = (
+        "tune",
+        shards(numbers(2500)),
+        "--memory",
+        "50kB",
+        "--kernel",
+        "linear",
+        *QUICK,
+        "--no-page",
+        "--json",
+    )
+    early = fine(*given, "-o", "early", "--max-time", 60).json
+    assert early["errors"]["test"]["rows"] == early["test_rows"]  # there was time for that
+    monkeypatch.setattr(
+        large_tuning, "_stream_errors", lambda *given: stream_errors(*given[:-1], 0.0)
+    )
+    answer = fine(*given, "-o", "late", "--max-time", 60)
+    late = answer.json
+    assert late["errors"]["test"]["rows"] == 120 and late["errors"]["test"]["guess"] is not None
+    assert "its error is that on 120 of them" in late["whole"]["why"]
+
+
+@pytest.mark.slow
+def test_tune_learns_a_kernel_through_landmarks(place: Path) -> None:
+    options = (
+        "--memory",
+        "60kB",
+        "--kernel",
+        "gaussian:1s",
+        *QUICK,
+        "--no-page",
+        "-o",
+        "run",
+        "--json",
+    )
+    answer = fine("tune", shards(messy(2500)), *options)
+    whole = answer.json["whole"]
+    assert (
+        whole["how"] == "landmarks"
+        and whole["landmarks"] == whole["sample"] == 156
+        and whole["gap"] <= 1e-3
+    )
+    assert "a kernel won: all rows are learned through 156 landmarks" in answer.err
+    model = pegasos.load("run/best.model")
+    assert [name for name, _ in model.steps] == ["encode", "scale", "expand", "nystroem", "learner"]
+    assert answer.json["errors"]["test"]["error"] < 0.2
+
+
+@pytest.mark.slow
+def test_tune_keeps_the_sample_where_there_is_no_other_way(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = shards(numbers(2500))
+    given = ("--memory", "50kB", "--no-page", "--cv", 2, "--kernel", "linear")
+    answer = fine(
+        "tune", folder, "-m", "perceptron", "--epochs", 3, *given, "-o", "one", "--json"
+    ).json
+    assert (
+        answer["whole"]["how"] == "sample"
+        and "perceptron does not learn in passes" in answer["whole"]["why"]
+    )
+    test = Draw(0, 0.2).test(2500)
+    frame = numbers(2500).filter(test)
+    wrong = (
+        pegasos.load("one/best.model").predict(frame.select("a", "b", "c").to_numpy())
+        != frame["y"].to_numpy()
+    )
+    assert (answer["errors"]["test"]["rows"], answer["errors"]["test"]["mistakes"]) == (
+        len(wrong),
+        int(wrong.sum()),
+    )
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("usage", (), {"free": 10**8}))
+    answer = fine("tune", folder, "--lam", "1e-3", *given, "-o", "two")
+    assert "The saved model knows the sample only: the prepared rows take" in answer.out
+    assert call("tune", folder, "--drop-outliers", 3, *given, "-o", "three").code == 3
+
+
+@pytest.mark.slow
+def test_words_that_fit_until_each_has_a_column(place: Path) -> None:
+    """A table of 40 kB that would take 2 MB once its words are columns."""
+    frame = numbers(900).with_columns(
+        ("word " + (pl.int_range(pl.len()) % 300).cast(pl.String)).alias("c")
+    )
+    answer = fine("train", shards(frame), "--memory", "200kB", "-o", "large.model", "--json")
+    assert (
+        "takes about 2.17 MB in memory, and 200 kB are allowed: it is learned in passes"
+        in answer.err
+    )
+    assert fine("describe", "shards", "--memory", "200kB", "--json").json["notes"] == []
+    assert "passes" not in fine("train", "shards", "--memory", "3MB", "-o", "small.model").err
+
+
+# Landmarks and sparse rows --------------------------------------------------------------------------------------------
+
+
+def test_train_through_landmarks(place: Path) -> None:
+    answer = fine(
+        "train",
+        shards(messy(2500)),
+        "--memory",
+        "60kB",
+        "--landmarks",
+        40,
+        "--kernel",
+        "gaussian",
+        "--json",
+        "-o",
+        "m",
+    )
+    assert (
+        "40 landmarks" in answer.json["learner"]["kernel"] and answer.json["learner"]["gap"] <= 1e-3
+    )
+    assert answer.json["errors"]["test"]["error"] < 0.2
+
+
+@pytest.mark.parametrize(
+    ("width", "options"),
+    [
+        (40, ()),
+        (2500, ("--lam", 0.01)),
+        (2500, ("-m", "sdca-logistic")),
+        (40, ("--scale", "standardize", "--class-weight", "balanced")),
+    ],
+)
+def test_sparse_rows_have_the_same_optimum_as_in_memory(
+    width: int, options: tuple[object, ...], place: Path
+) -> None:
+    random = np.random.default_rng(0)
+    X = sparse.random(
+        900,
+        width,
+        0.05 if width < 100 else 0.01,
+        "csr",
+        random_state=0,
+        data_rvs=lambda n: np.round(random.normal(size=n), 3),
+    )
+    y = np.where(X @ random.normal(size=width) + 0.3 * random.normal(size=900) > 0, 1, -1)
+    folder = Path("shards")
+    folder.mkdir()
+    for part in range(3):
+        rows = slice(300 * part, 300 * part + 300)
+        dump_svmlight_file(X[rows], y[rows], str(folder / f"{part}.svm"), zero_based=False)
+    answer = fine(
+        "train",
+        folder,
+        "--memory",
+        "15kB",
+        "-o",
+        "large.model",
+        "--tol",
+        1e-4,
+        "--json",
+        "--test-size",
+        0.1,
+        *options,
+    )
+    assert "passes over a file" in answer.err and not list((place / "temporary").iterdir())
+    large, test = pegasos.load("large.model"), Draw(0, 0.1).test(900)
+    whole = read(folder)
+    rows, labels = large[:-1].transform(whole.X[~test]), whole.labels[~test]
+    learner = large.steps[-1][1]
+    alone = pegasos.SDCA(
+        learner.loss, learner.lam, tol=1e-4, class_weight=learner.class_weight
+    ).fit(rows, labels)
+    np.testing.assert_allclose(
+        learner.certificate(rows, labels).primal, alone.objective_, rtol=2.1e-4
+    )
+    told = answer.json["errors"]["test"]
+    assert (told["rows"], told["mistakes"]) == (
+        int(test.sum()),
+        int((large.predict(whole.X[test]) != whole.labels[test]).sum()),
+    )
+    if "--scale" in options:
+        deviations = np.asarray(whole.X[~test].toarray()).std(axis=0)
+        np.testing.assert_allclose(large.steps[0][1].scale_, deviations, rtol=1e-9)
+
+
+def test_sparse_columns_that_never_change_are_not_divided_by_rounding() -> None:
+    """Mean and deviation of parts are those of all rows, also where a deviation is small beside the mean, or none."""
+    random = np.random.default_rng(0)
+    columns = [
+        np.zeros(900),
+        np.full(900, 0.1),
+        1e4 + 1e-3 * random.normal(size=900),
+        random.normal(size=900) * (random.random(900) > 0.9),
+    ]
+    X, found = (
+        sparse.csr_matrix(np.column_stack([*columns, np.zeros(900)])),
+        SparseSurvey("rows", []),
+    )
+    for start in range(0, 900, 100):
+        part = X[start : start + 100]
+        width = 3 if start < 300 else 4  # later parts have a column more
+        found.see(
+            Dataset("rows", part[:, :width], [], np.arange(100) % 2), np.arange(100) % 10 == 3
+        )
+    found.check("y")
+    pipeline, width = fitted_pipeline(found, SDCA(), "standardize", None)
+    known = X[np.arange(900) % 10 != 3][:, 1:4]
+    known = sparse.csr_matrix(
+        known.toarray() * np.where(np.arange(810)[:, None] < 3 * 90, [1, 1, 0], 1)
+    )
+    expected = StandardScaler(with_mean=False).fit(known)
+    assert width == 3 and pipeline[0].scale_[0] == 1.0
+    np.testing.assert_allclose(pipeline[0].scale_, expected.scale_, rtol=1e-5)
+
+
+def test_a_class_that_only_test_rows_have_is_not_learned(place: Path) -> None:
+    """Its rows are mistakes where errors are counted, and nobody's examples in the refit on all rows."""
+    frame, test = numbers(900), Draw(0, 0.2).test(900)
+    other = test & (frame["y"] == "yes").to_numpy()
+    frame = frame.with_columns(y=pl.Series(np.where(other, "other", frame["y"].to_numpy())))
+    frame.write_csv("rows.csv")
+    reading, running = ReadingOptions(), RunningOptions(memory="15kB")
+    outline = load_or_outline("rows.csv", reading, running.memory)
+    assert isinstance(outline, Outline)
+    table = LargeTable("rows.csv", reading, running, outline)
+    found, learner = table.look(), SDCA(lam=0.01, tol=1e-6)
+    estimator, width = fitted_pipeline(found, learner, "none", None)
+    with prepared(table, found, estimator, width) as files:
+        fit_to_files(learner, *files.learned(0, 2))
+        assert count_errors(files, learner, test=[files.test])["test"].mistakes >= other.sum()
+    X, y = frame.select("a", "b", "c").to_numpy(), frame["y"].to_numpy()
+    alone = SDCA(lam=0.01, tol=1e-6).fit(X[~other], y[~other])
+    np.testing.assert_allclose(learner.objective_, alone.objective_, rtol=1e-4)
+    np.testing.assert_allclose(learner.coef_, alone.coef_, atol=1e-2)
+
+
+def test_sparse_rows_are_described_in_one_pass(place: Path) -> None:
+    X, y = np.round(sparse.random(3000, 20, 0.3, random_state=0).toarray(), 3), np.arange(3000) % 3
+    X[:, 4] = 0.5  # constant
+    dump_svmlight_file(sparse.csr_matrix(X), y, "rows.svm", zero_based=False)
+    exact, answer = (
+        fine("describe", "rows.svm", "--json").json,
+        fine("describe", "rows.svm", "--memory", "20kB", "--json"),
+    )
+    found = answer.json
+    assert "described in one pass" in answer.err and "a sample of 100 of 3000 rows" in " ".join(
+        found["notes"]
+    )
+    same = ("rows", "features", "sparse", "density", "classes", "constant")
+    assert {name: found[name] for name in same} == {name: exact[name] for name in same}
+    for mine, theirs in zip(found["columns"], exact["columns"], strict=True):
+        for name in ("mean", "std", "min", "max"):
+            assert mine[name] == pytest.approx(theirs[name], rel=1e-9), name
+        assert abs(mine["median"] - theirs["median"]) <= 0.2

@@ -1,0 +1,30 @@
+"""A few hundred damaged files; `python -m tests.fuzz_data` runs as many as one likes, and the files made to hurt."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("resource")
+
+
+def _fuzz(*arguments: str) -> None:
+    """In a process of its own, whose memory is measured."""
+    command = [sys.executable, "-m", "tests.fuzz_data", *arguments]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False
+    )
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]
+    assert "0 failures" in done.stdout
+
+
+def test_damaged_files() -> None:
+    _fuzz("--count", "150", "--hostile", "none", "--children", "0.04")
+
+
+@pytest.mark.slow
+def test_hostile_files() -> None:
+    _fuzz("--count", "1000", "--seed", "1")

@@ -1,0 +1,362 @@
+"""The report in a real browser: headless Chromium, opened from disk. Skipped where Chromium or its driver is not installed."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+
+import pytest
+from test_report import HOSTILE, fake, study_results
+
+from browsing import open_page, until
+from pegasos.kernels import Gaussian
+from pegasos.metrics import measure_of
+from pegasos.program.pages.page import make_page
+from pegasos.program.records.pages import (
+    KeptCell,
+    MapRecord,
+    RowsRecord,
+    ShownRow,
+)
+from pegasos.search.settings import Opaque
+
+pytest.importorskip("vl_convert")
+selenium = pytest.importorskip(
+    "selenium", reason="the browser tests need selenium: pip install selenium"
+)
+
+from selenium.webdriver import Keys  # noqa: E402
+
+NAMES = [HOSTILE, "</script>", "<img src=x onerror=alert(3)>"]
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """A sweep with two kernels and hostile labels, a single cell, and a study."""
+    folder = tmp_path_factory.mktemp("pages")
+    found = fake(8, 3, NAMES)
+    half, cells = found.cells[:4], []
+    for cell in half:
+        value = cell.value + 0.4
+        other = replace(cell.setting, kernel=Gaussian(2.0))
+        cells.append(
+            replace(cell, number=cell.number + 4, setting=other, value=value, train=value / 2)
+        )
+    found = replace(
+        found,
+        cells=[*half, *cells],
+        simplest=1,
+        data=replace(found.data, name=HOSTILE),
+        kept={**found.kept, "1": KeptCell([0, 0, 5, 0, 2, 7])},
+        rows=RowsRecord(
+            columns=[HOSTILE, "b"],
+            shown={"1": ShownRow(2, values=[1.5, HOSTILE])},
+            map=MapRecord(
+                "PCA",
+                3,
+                [0, 1, 2],
+                [0, 1, 2],
+                [[0.0, 0.0], [1.0, 1.0], [2.0, 0.0]],
+                [False, True, False],
+            ),
+        ),
+    )
+    written = {
+        "sweep": make_page(found).save(folder / "sweep.html"),
+        "one": make_page(fake(1, 2)).save(folder / "one.html"),
+    }
+    written["study"] = make_page(study_results()).save(folder / "study.html")
+    opaque = [
+        replace(cell, setting=replace(cell.setting, kernel=Opaque("mine")))
+        for cell in fake(4).cells
+    ]
+    written["own"] = make_page(replace(fake(4), cells=opaque)).save(folder / "own.html")
+    return written
+
+
+def look(browser, path, width=1280, dark=False):
+    open_page(browser, path, width, 900, dark)
+    drawn = (
+        "[data-chart=printed-ours] path" if path.stem == "study" else "#heat-test path[tabindex]"
+    )
+    until(browser, f"return document.querySelectorAll('{drawn}').length > 0")
+
+
+def numbers(browser):
+    return browser.execute_script(
+        "return [...document.querySelectorAll('#heat-test .mark-text.role-mark text')].map(t => t.textContent)"
+    )
+
+
+def confusion(browser):
+    return browser.execute_script("return document.getElementById('confusion-table').textContent")
+
+
+@pytest.mark.parametrize("name", ["sweep", "one", "study"])
+def test_opens_from_disk_without_errors_or_requests(browser, pages, name):
+    look(browser, pages[name])
+    time.sleep(0.3)
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    # Chromium's own first tab asks for its icons; what counts is what our page asks for.
+    asked = [each["request"]["url"] for each in sent if each["documentURL"] == pages[name].as_uri()]
+    assert asked
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    charts = browser.execute_script(
+        "return [...document.querySelectorAll('.chart')].filter(c => c.offsetParent).map(c => !!c.querySelector('svg'))"
+    )
+    assert all(charts)
+
+
+def test_picker_changes_the_heatmap(browser, pages):
+    look(browser, pages["sweep"])
+    before = numbers(browser)
+    select = browser.find_element("id", "pick-kernel")
+    assert browser.execute_script("return document.getElementById('train-figure').hidden")
+    select.send_keys("gaussian")
+    until(browser, "return document.querySelector('#heat-train svg') !== null")
+    after = numbers(browser)
+    assert len(after) == len(before) == 4
+    assert after != before
+    browser.find_element("id", "pick-across").send_keys("kernel")
+    until(
+        browser,
+        "return [...document.querySelectorAll('#heat-test text')].some(t => t.textContent === 'gaussian, variance 2')",
+    )
+
+
+def test_colours_by_column(browser, pages):
+    look(browser, pages["sweep"])
+    fills = "return [...document.querySelectorAll('#heat-test path[tabindex]')].map(p => p.getAttribute('fill')).join()"
+    before = browser.execute_script(fills)
+    browser.find_element("id", "pick-colour").send_keys("by column")
+    until(browser, f"return (() => {{ {fills} }})() !== {json.dumps(before)}")
+
+
+def test_click_and_enter_choose_a_cell(browser, pages):
+    look(browser, pages["sweep"])
+    first = confusion(browser)
+    # The cells of the choice, of another kept cell, and of one that was not kept.
+    path = "return [...document.querySelectorAll('#heat-test path[tabindex]')].find(p => p.__data__.datum.cell === {})"
+    browser.execute_script(
+        path.format(1).replace("return", "const p =")
+        + "; p.scrollIntoView({block: 'center', behavior: 'instant'})"
+    )
+    item = browser.execute_script(path.format(1))
+    selenium.webdriver.ActionChains(browser).move_to_element(item).click().perform()
+    until(
+        browser,
+        f"return document.getElementById('confusion-table').textContent !== {json.dumps(first)}",
+    )
+    assert (
+        "rows were kept for leading cells only"
+        in browser.find_element("id", "mistakes-remark").text
+    )
+    other = browser.execute_script(path.format(2))
+    browser.execute_script("arguments[0].focus()", other)
+    other.send_keys(Keys.ENTER)
+    until(browser, "return document.getElementById('panel-kept').hidden")
+    assert "were not kept" in browser.find_element("id", "panel-setting").text
+    assert "pegasos train" in browser.find_element("id", "panel-command").text
+    other.send_keys(Keys.ARROW_DOWN)
+    moved = browser.switch_to.active_element
+    assert moved.tag_name == "path" and moved != other
+    moved.send_keys(Keys.ENTER)
+    until(browser, "return !document.getElementById('panel-kept').hidden")
+    assert (
+        browser.execute_script("return document.querySelectorAll('#heat-test path.picked').length")
+        == 1
+    )
+
+
+def test_what_no_command_line_can_express(browser, pages):
+    hidden = "return ['panel-no-command', 'panel-command'].map(id => document.getElementById(id).offsetParent === null)"
+    look(browser, pages["own"])
+    assert browser.execute_script(hidden) == [False, True]
+    look(browser, pages["sweep"])
+    assert browser.execute_script(hidden) == [True, False]
+
+
+def test_numbers_and_lines_of_a_heatmap(browser, pages):
+    look(browser, pages["sweep"])
+    assert sorted(numbers(browser)) == ["10.0", "16.2", "22.5", "28.7"]
+    legend = "return [...document.querySelectorAll('#heat-test .role-legend-label text')].map(t => t.textContent)"
+    assert browser.execute_script(legend) == ["10%", "17%", "28.7%"]
+    titles = "return ['x', 'y'].map(n => document.getElementById(`lines-${n}-title`).textContent)"
+    assert browser.execute_script(titles) == ["Error against steps (T)", "Error against λ"]
+
+
+def test_rates_instead_of_counts(browser, pages):
+    look(browser, pages["sweep"])
+    texts = "return [...document.querySelectorAll('#confusion .mark-text.role-mark text')].map(t => t.textContent).join()"
+    before = until(browser, texts)
+    browser.find_element("id", "panel-numbers").send_keys("rates")
+    until(browser, f"return (() => {{ {texts} }})() !== {json.dumps(before)}")
+
+
+def test_hostile_labels_stay_text(browser, pages):
+    look(browser, pages["sweep"])
+    assert HOSTILE in browser.execute_script("return document.querySelector('h1').textContent")
+    labels = browser.execute_script(
+        "return [...document.querySelectorAll('#confusion text')].map(t => t.textContent)"
+    )
+    assert any(label.startswith("<script>") for label in labels)
+    assert HOSTILE in browser.execute_script(
+        "return document.getElementById('mistakes').textContent"
+    )
+    assert browser.execute_script("return document.querySelectorAll('script').length") == 4
+    assert browser.execute_script("return document.querySelectorAll('img').length") == 0
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+@pytest.mark.parametrize(("paper", "theme"), [("#fff", "light"), ("#111", "dark")])
+def test_in_a_notebook_the_page_has_a_frame_of_its_own_and_the_notebook_s_theme(
+    browser, tmp_path, paper, theme
+):
+    frame = make_page(fake(4, 3))._repr_html_()
+    text = f"<!doctype html><title>notebook</title><body style='background: {paper}'><div>{frame}</div>"
+    (tmp_path / "notebook.html").write_text(text, encoding="utf-8")
+    open_page(
+        browser, tmp_path / "notebook.html", dark=theme == "light"
+    )  # the system prefers the other one
+    browser.switch_to.frame(0)
+    until(browser, "return document.querySelectorAll('#heat-test path[tabindex]').length === 4")
+    until(browser, f"return document.documentElement.dataset.theme === '{theme}'")
+    browser.switch_to.default_content()
+
+
+def test_the_switch_of_light_and_dark(browser, pages):
+    look(browser, pages["sweep"], dark=True)
+    paper = "return getComputedStyle(document.body).backgroundColor"
+    assert browser.execute_script(paper) == "rgb(18, 22, 28)"
+    switch = browser.find_element("id", "theme-switch")
+    assert switch.text == "Light"
+    switch.send_keys(Keys.ENTER)
+    assert browser.execute_script(paper) == "rgb(255, 255, 255)"
+    assert switch.text == "Dark"
+
+
+def test_tables_sort_by_click_and_key(browser, pages):
+    look(browser, pages["study"])
+    table = "document.querySelector('#section-numbers table')"
+    column = f"const t = {table}, at = [...t.tHead.rows[0].cells].findIndex(c => c.textContent === 'ours'); "
+    values = f"{column} return [...t.tBodies[0].rows].map(r => parseFloat(r.cells[at].textContent))"
+    before = browser.execute_script(values)
+    button = browser.execute_script(
+        f"{column} return t.tHead.rows[0].cells[at].querySelector('button')"
+    )
+    browser.execute_script(
+        "arguments[0].scrollIntoView({ block: 'center', behavior: 'instant' })", button
+    )
+    button.click()
+    assert browser.execute_script(values) == sorted(before)
+    button.send_keys(Keys.ENTER)
+    assert browser.execute_script(values) == sorted(before, reverse=True)
+    sorts = f"return [...{table}.tHead.rows[0].cells].map(c => c.getAttribute('aria-sort')).filter(s => s)"
+    assert browser.execute_script(sorts) == ["descending"]
+
+
+def test_what_is_wider_than_a_narrow_screen_shows_it_and_has_the_focus(browser, pages):
+    look(browser, pages["sweep"], 390)
+    wide = until(
+        browser,
+        "return [...document.querySelectorAll('.box.wide')].map(b => [b.tabIndex, b.role || b.getAttribute('role')])",
+    )
+    assert all(each == [0, "region"] for each in wide)
+    hidden = "b => b.checkVisibility() && b.scrollWidth > b.clientWidth + 1 && !b.matches('.wide')"
+    until(browser, f"return [...document.querySelectorAll('.box')].filter({hidden}).length === 0")
+
+
+def test_titles_of_columns_stand_where_their_values_do(browser, pages):
+    look(browser, pages["sweep"])
+    crooked = """return [...document.querySelectorAll('table')].flatMap(t => t.tHead && t.tBodies[0] && t.tBodies[0].rows.length ?
+      [...t.tHead.rows[0].cells].map((h, k) => [h.textContent, getComputedStyle(h).textAlign, t.tBodies[0].rows[0].cells[k]])
+        .filter(([, align, cell]) => cell && getComputedStyle(cell).textAlign !== align).map(([text]) => text) : [])"""
+    assert browser.execute_script(crooked) == []
+
+
+def test_verdicts_pick_rows(browser, pages):
+    look(browser, pages["study"])
+    shown = "return [...document.querySelectorAll('#section-numbers tbody tr[data-group]')].filter(r => !r.hidden).length"
+    before = browser.execute_script(shown)
+    browser.find_element("css selector", "#section-numbers select.filter").send_keys("differs")
+    until(browser, f"return (() => {{ {shown} }})() < {before}")
+
+
+@pytest.mark.parametrize("name", ["sweep", "study"])
+@pytest.mark.parametrize(("width", "dark"), [(390, True), (1280, True)])
+def test_nothing_is_wider_than_the_screen(browser, pages, name, width, dark):
+    look(browser, pages[name], width, dark)
+    time.sleep(0.3)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    dark_paper = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert dark_paper == "rgb(18, 22, 28)"
+    ink = browser.execute_script(
+        "return getComputedStyle(document.querySelector('.role-axis-label text')).fill"
+    )
+    assert ink == "rgb(230, 234, 240)"
+
+
+def test_of_scores_the_greatest_is_best(browser, tmp_path):
+    page = make_page(replace(fake(4), measure=measure_of("f1_macro"), best=3))
+    look(browser, page.save(tmp_path / "score.html"))
+    legend = "return [...document.querySelectorAll('#heat-test .role-legend-label text')].map(t => t.textContent)"
+    assert browser.execute_script(legend) == ["0.475", "0.287", "0.1"]
+    data = "[...document.querySelectorAll('#heat-test path[tabindex]')].map(path => path.__data__.datum)"
+    shades = f"return {data}.map(datum => [datum.cell, datum.shade])"
+    assert dict(browser.execute_script(shades)) == pytest.approx(
+        {0: 1.0, 1: 2 / 3, 2: 1 / 3, 3: 0.0}
+    )
+
+
+def test_numbers_and_charts_that_stand_side_by_side_begin_at_one_height(browser, pages):
+    look(browser, pages["study"])
+    browser.execute_script(
+        "document.querySelector('.tile .name').textContent = 'a name of many words '.repeat(6)"
+    )
+    browser.execute_script(
+        "document.querySelector('.halves figcaption').append('many words '.repeat(40))"
+    )
+    tops = "return [...document.querySelectorAll(arguments[0])].map(each => each.getBoundingClientRect().top)"
+    assert len(set(browser.execute_script(tops, ".tile .value"))) == 1
+    charts = browser.execute_script(tops, "[data-chart=figure-1], [data-chart=figure-2]")
+    assert len(charts) == 2 and len(set(charts)) == 1
+
+
+def test_the_first_screen_of_a_phone_holds_what_to_do_next(browser, pages):
+    look(browser, pages["sweep"], width=390)
+    tops = "return [...document.querySelectorAll('#section-summary :is(.tile, .code)')].map(e => e.getBoundingClientRect().top)"
+    assert max(browser.execute_script(tops)) < 844
+    lines = "return new Set([...document.querySelectorAll('nav a')].map(each => each.getBoundingClientRect().top)).size"
+    assert browser.execute_script(lines) == 1
+
+
+def test_a_wide_screen_is_used_to_its_right_edge(browser, pages):
+    look(browser, pages["sweep"], width=1920)
+    right = "document.querySelector(arguments[0]).getBoundingClientRect().right"
+    whole = browser.execute_script(f"return {right}", "#explorer .halves")
+    ends = browser.execute_script("""return [...document.querySelectorAll('#explorer .halves > figure:not([hidden])')]
+        .map(each => each.getBoundingClientRect().right)""")
+    assert len(ends) > 2 and ends[1] == pytest.approx(
+        whole, abs=2
+    )  # two in a row, not two beside an empty place
+
+
+def test_ten_classes_and_whole_options_on_a_phone(browser, tmp_path):
+    path = make_page(fake(2, 10, list("0123456789"))).save(tmp_path / "ten.html")
+    look(browser, path, width=390)
+    until(browser, "return document.querySelector('#confusion svg')")
+    assert browser.execute_script(
+        "const box = document.querySelector('#confusion').parentElement; return box.scrollWidth <= box.clientWidth"
+    )
+    options = "[...document.querySelectorAll('.code pre .whole')]"
+    assert set(
+        browser.execute_script(f"return {options}.map(each => each.getClientRects().length)")
+    ) == {1}
+    texts = browser.execute_script(f"return {options}.map(each => each.textContent)")
+    assert "-m" in texts and all(text.startswith("-") for text in texts)
+    assert "±\u00a0" in browser.execute_script(
+        "return document.getElementById('panel-setting').textContent"
+    )
