@@ -20,7 +20,7 @@ from pegasos.engine.compiling import compiled
 from pegasos.engine.interruption import check_interruption
 from pegasos.engine.mapped_rows import MappedRows
 from pegasos.engine.optimum import Intercept, Optimum, Target
-from pegasos.engine.thin_rows import ShiftedRows, is_thin, pairs
+from pegasos.engine.thin_rows import is_thin, pairs
 from pegasos.engine.threads import blas_threads, in_order, single_threaded_blas
 
 Array = np.ndarray[Any, Any]
@@ -53,10 +53,7 @@ class Block:
         self.count = span.stop - span.start
         self.width = X.shape[1]
         self.own: Any = None
-        rows = X[span]
-        #: What is added to every stored row, if anything is.
-        self.shift: Array | None = rows.shift if isinstance(rows, ShiftedRows) else None
-        self._rows = rows.rows if isinstance(rows, ShiftedRows) else rows
+        self._rows = X[span]
         self._memory = memory
 
     @property
@@ -71,8 +68,6 @@ class Block:
         out = self.buffer("rows")
         if sparse.issparse(self._rows):
             self._rows.astype(np.float64).toarray(out=out)
-            if self.shift is not None:
-                out += self.shift
         else:
             out[:] = self._rows
         return out
@@ -83,8 +78,7 @@ class Block:
 
     def take(self, index: Array) -> Any:
         """Chosen rows as they are given."""
-        rows = self._rows[index]
-        return rows if self.shift is None else ShiftedRows(rows, self.shift)
+        return self._rows[index]
 
     def light(self) -> Any:
         """The rows in their own precision where that is float32: half the time, for what need not be exact."""
@@ -129,8 +123,6 @@ class Block:
             if sparse.issparse(given)
             else columns @ given.T
         )
-        if self.shift is not None and rows is None:
-            scores += (columns @ self.shift)[:, None]
         if vectors.shape[1] > self.width:
             scores += vectors[:, -1:]
         return scores
@@ -143,8 +135,6 @@ class Block:
         given = self._given() if rows is None else rows
         if sparse.issparse(given):
             out[:, : self.width] = (given.T @ np.ascontiguousarray(weights.T)).T
-            if self.shift is not None:
-                out[:, : self.width] += weights.sum(axis=1)[:, None] * self.shift
         elif given.dtype == np.float64:
             np.matmul(weights, given, out=out[:, : self.width])
         else:
@@ -193,19 +183,14 @@ class Block:
             out[d, d] = weights.sum()
 
     def _thin_squares(self, weights: Array, out: Array) -> None:
-        """Σ weights_i (u_i + s)(u_i + s)ᵀ, of which u uᵀ are the stored pairs and the rest is of rank two."""
-        d, total = self.width, weights.sum()
+        """Compute Σ weights_i x_i x_iᵀ from the pairs of stored numbers of CSR rows."""
+        d = self.width
         inner = out if len(out) == d else np.empty((d, d))
         sums = pairs(self._rows, weights, inner)
-        if self.shift is not None:
-            cross = np.multiply.outer(sums + 0.5 * total * self.shift, self.shift)
-            inner += cross
-            inner += cross.T
-            sums = sums + total * self.shift
         if len(out) > d:
             out[:d, :d] = inner
             out[d, :d] = out[:d, d] = sums
-            out[d, d] = total
+            out[d, d] = weights.sum()
 
 
 @compiled
