@@ -15,7 +15,7 @@ from pegasos.engine.optimum.hinge.interior_point import solve_hinge
 from pegasos.engine.optimum.passes.held_passes import Shares, shares, solve_by_fetched_rows, stacked
 from pegasos.engine.optimum.passes.passes import Certified, Column, LabelledBlocks
 from pegasos.engine.optimum.problem import Intercept, Target
-from pegasos.engine.rows.thin import ShiftedRows, is_thin
+from pegasos.engine.rows.thin import is_thin
 from pegasos.learners import from_passes
 from pegasos.learners.sdca import SDCA
 
@@ -91,12 +91,10 @@ def test_the_optimum_of_all_rows(C: float, intercept: Intercept) -> None:
 
 
 @INTERCEPTS
-@pytest.mark.parametrize("shifted", [False, True])
-def test_thin_rows_have_the_optimum_of_whole_ones(intercept: Intercept, shifted: bool) -> None:
+def test_thin_rows_have_the_optimum_of_whole_ones(intercept: Intercept) -> None:
     random = np.random.default_rng(0)
-    rows = sparse.random(5000, 15, 0.2, "csr", random_state=0)
-    X = ShiftedRows(rows, random.normal(size=15)) if shifted else rows
-    codes = (rows @ random.normal(size=15) + 0.3 * random.normal(size=5000) > 0).astype(np.int64)
+    X = sparse.random(5000, 15, 0.2, "csr", random_state=0)
+    codes = (X @ random.normal(size=15) + 0.3 * random.normal(size=5000) > 0).astype(np.int64)
     assert is_thin(X)
     columns = columns_of(codes, np.ones(5000), 1.0)[1:]
     (thin,), (whole,) = (
@@ -163,8 +161,6 @@ def test_rows_below_each_other_stay_what_they_are() -> None:
     dense, rows = np.arange(6.0).reshape(3, 2), sparse.csr_matrix(np.eye(3))
     assert_array_equal(stacked([dense[:1], dense[1:]]), dense)
     assert_array_equal(stacked([rows[:1], rows[1:]]).toarray(), np.eye(3))
-    both = stacked([ShiftedRows(rows[:2], np.arange(3.0)), ShiftedRows(rows[2:], np.arange(3.0))])
-    assert_array_equal(both.toarray(), np.eye(3) + np.arange(3.0))
 
 
 def test_equals_the_twin() -> None:

@@ -21,7 +21,7 @@ from pegasos.engine.optimum.passes.passes import Certified, Column, LabelledBloc
 from pegasos.engine.optimum.passes.streaming import solve_in_passes
 from pegasos.engine.optimum.passes.streaming_rows import central_point, corner_values, soft_values
 from pegasos.engine.optimum.problem import Intercept
-from pegasos.engine.rows.thin import ShiftedRows, is_thin, pairs
+from pegasos.engine.rows.thin import is_thin, pairs
 from pegasos.engine.walk.losses import LOSSES
 
 Array = np.ndarray[Any, Any]
@@ -312,8 +312,8 @@ def test_rows_of_a_fold_have_no_weight_and_classes_have_theirs(loss: str) -> Non
 # Thin rows ------------------------------------------------------------------------------------------------------------
 
 
-def thin_table(shifted: bool) -> tuple[Any, Array, Array]:
-    """Two numbers and two words of 20 each, 700 rows: as they are stored, whole, and class codes."""
+def thin_table() -> tuple[Any, Array, Array]:
+    """Return 700 rows of two numbers and two one-hot columns of 20 words as CSR, the same rows dense, and class codes."""
     random = np.random.default_rng(5)
     words = random.integers(20, size=(700, 2))
     numbers = random.normal(size=(700, 2))
@@ -321,20 +321,14 @@ def thin_table(shifted: bool) -> tuple[Any, Array, Array]:
         np.hstack([numbers, np.eye(20)[words[:, 0]], np.eye(20)[words[:, 1]]])
     )
     codes = (numbers[:, 0] + (words[:, 0] % 3 - 1) + random.normal(size=700) > 0).astype(np.int64)
-    if not shifted:
-        return stored, stored.toarray(), codes
-    shift = np.concatenate([[0.0, 0.0], -stored.toarray()[:, 2:].mean(axis=0)])
-    return ShiftedRows(stored, shift), stored.toarray() + shift, codes
+    return stored, stored.toarray(), codes
 
 
-@pytest.mark.parametrize("shifted", [False, True])
 @INTERCEPTS
 @BOTH
-def test_thin_rows_have_the_optimum_of_whole_ones(
-    loss: str, intercept: Intercept, shifted: bool
-) -> None:
+def test_thin_rows_have_the_optimum_of_whole_ones(loss: str, intercept: Intercept) -> None:
     """Pairs of stored numbers are another sum of the same products: objectives differ by no more than the gaps."""
-    stored, whole, codes = thin_table(shifted)
+    stored, whole, codes = thin_table()
     weights = np.random.default_rng(6).uniform(0.5, 2.0, 700)
     [thin], [dense] = (
         solve(loss, X, codes, weights, 0.05, intercept, 1e-6) for X in (stored, whole)
@@ -347,9 +341,8 @@ def test_thin_rows_have_the_optimum_of_whole_ones(
     )
 
 
-@pytest.mark.parametrize("shifted", [False, True])
-def test_products_of_thin_rows_are_those_of_whole_ones(shifted: bool) -> None:
-    stored, whole, _ = thin_table(shifted)
+def test_products_of_thin_rows_are_those_of_whole_ones() -> None:
+    stored, whole, _ = thin_table()
     random = np.random.default_rng(7)
     vectors, weights = random.normal(size=(3, 43)), random.uniform(size=(2, 700))
     with_constant = np.hstack([whole, np.ones((700, 1))])

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from command_line import messy, numbers
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV
@@ -23,7 +23,9 @@ from pegasos.program.grids import GridRequest, default_models, make_grid
 from pegasos.program.modelfile import load, read_model, save
 from pegasos.program.pipelines import check_expansion, chosen_scale, learned_rows, make_recipe
 from pegasos.program.tables.dataset import NUMBER, TEXT, Column, Dataset
+from pegasos.program.terminal.reproduction import command_line
 from pegasos.search.anatomy import anatomy
+from pegasos.search.settings import Setting
 
 
 def frame_data() -> Dataset:
@@ -114,6 +116,26 @@ def test_scales():
         .fit_transform(array_data().X)
     )
     assert (scaled.min(), scaled.max()) == (0, 1)
+
+
+@pytest.mark.parametrize("scale", ["standardize", "normalize", "none"])
+def test_only_numbers_are_scaled(scale):
+    """The 0/1 columns of words and gaps are not scaled; a table of words needs no scaler, one of numbers a plain one."""
+    data = frame_data()
+    recipe = make_recipe(data, Perceptron(), scale)
+    prepared = recipe.estimator[:-1].fit_transform(data.X)
+    lengths, marks = prepared[:, :2], prepared[:, 2:]
+    plain = recipe.estimator["encode"].transform(data.X)
+    np.testing.assert_array_equal(marks, plain[:, 2:])
+    assert set(np.unique(marks)) == {0.0, 1.0}
+    scaler = {"standardize": StandardScaler(), "normalize": MinMaxScaler()}.get(scale)
+    expected = plain[:, :2] if scaler is None else scaler.fit_transform(plain[:, :2])
+    np.testing.assert_allclose(lengths, expected, atol=1e-12)
+    assert f"--scale {scale} " in str(command_line(Setting.of(recipe.estimator), "my.csv", 0))
+    words = Dataset("words", data.X.select("city"), data.columns[2:], data.y)
+    assert make_recipe(words, Perceptron(), scale).estimator["scale"] == "passthrough"
+    step = make_recipe(array_data(), Perceptron(), scale).estimator["scale"]
+    assert step == "passthrough" if scaler is None else type(step) is type(scaler)
 
 
 def test_rare_words_are_no_outliers():

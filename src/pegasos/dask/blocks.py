@@ -16,7 +16,6 @@ from scipy import sparse
 from pegasos.engine.kernels.moments import largest_square
 from pegasos.engine.optimum.passes.passes import LabelledBlocks
 from pegasos.engine.rows.blocks import Part
-from pegasos.engine.rows.thin import ShiftedRows
 from pegasos.engine.runtime.threads import single_threaded_blas
 from pegasos.learners.task import is_missing
 
@@ -359,8 +358,6 @@ def aligned(values: Any) -> Any:
     """The same where numbers begin at multiples of their size. What came over the network need not: then NumPy multiplies without
     BLAS, several times slower and with other bits, and Numba compiles once more.
     """
-    if isinstance(values, ShiftedRows):
-        return ShiftedRows(aligned(values.rows), aligned(values.shift))
     if sparse.issparse(values):
         parts = values.data, values.indices, values.indptr
         return (

@@ -74,7 +74,7 @@ def learned_rows(dataset: Dataset, drop_outliers: float | None = None) -> int:
 
 
 def _numbers(dataset: Dataset) -> tuple[int, ...] | None:
-    """Where the numbers stand in encoded rows; None where all columns are numbers, and none is encoded."""
+    """Return the positions of numeric columns in encoded rows; None where all columns are numeric and none is encoded."""
     return (
         tuple(range(sum(column.kind != TEXT for column in dataset.columns)))
         if dataset.has_frame
@@ -110,7 +110,7 @@ def make_encoder(dataset: Dataset) -> ColumnTransformer:
 
 
 def chosen_scale(dataset: Dataset, scale: str = "auto") -> str:
-    """What "auto" means for these rows: images and sparse rows stay as they are, all else is standardized."""
+    """Resolve "auto": images and sparse rows stay as they are, numeric columns of other tables are standardized."""
     if scale != "auto":
         return scale
     return "none" if dataset.image is not None or _is_sparse(dataset) else "standardize"
@@ -121,6 +121,7 @@ def _is_sparse(dataset: Dataset) -> bool:
 
 
 def _scaler(dataset: Dataset, scale: str) -> Any:
+    """Return the step that scales numeric columns; one-hot columns and missing-value indicators stay 0/1."""
     chosen = chosen_scale(dataset, scale)
     if chosen not in ("none", "normalize", "standardize"):
         raise ValueError(f"scale must be none, normalize or standardize, got {scale!r}.")
@@ -128,11 +129,22 @@ def _scaler(dataset: Dataset, scale: str) -> Any:
         raise ValueError(
             "normalizing would fill a sparse table with numbers: use standardize (deviation only) or none."
         )
-    scalers = {
-        "normalize": MinMaxScaler(),
-        "standardize": StandardScaler(with_mean=not _is_sparse(dataset)),
-    }
-    return scalers.get(chosen, "passthrough")
+    numbers = _numbers(dataset)
+    if chosen == "none" or numbers == ():
+        return "passthrough"
+    scaler = (
+        MinMaxScaler()
+        if chosen == "normalize"
+        else StandardScaler(with_mean=not _is_sparse(dataset))
+    )
+    if numbers is None:
+        return scaler
+    return ColumnTransformer([("numbers", scaler, list(numbers))], remainder="passthrough")
+
+
+def scaler_of(step: Any) -> Any:
+    """Return the scaler of the numeric columns from a fitted step `scale`."""
+    return step.named_transformers_["numbers"] if isinstance(step, ColumnTransformer) else step
 
 
 def expansion(degree: int | None) -> Any:

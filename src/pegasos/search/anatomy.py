@@ -17,6 +17,13 @@ class Stage:
     part: Any
 
     @property
+    def label(self) -> str:
+        """Class name of the step, followed by those of its transformers if it treats columns differently."""
+        name, parts = type(self.part).__name__, getattr(self.part, "transformers_", ())
+        inner = [type(each).__name__ for key, each, _ in parts if key != "remainder"]
+        return f"{name}({', '.join(inner)})" if inner else name
+
+    @property
     def drops(self) -> bool:
         """Whether it drops training rows instead of transforming all of them."""
         from pegasos.preprocessing import DropOutliers

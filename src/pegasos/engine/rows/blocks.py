@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from pegasos.engine.rows.thin import ShiftedRows, is_thin, pairs
+from pegasos.engine.rows.thin import is_thin, pairs
 from pegasos.engine.runtime.interruption import check_interruption
 from pegasos.engine.runtime.threads import blas_threads, in_order, single_threaded_blas
 
@@ -47,10 +47,7 @@ class Block:
         self.count = span.stop - span.start
         self.width = X.shape[1]
         self.own: Any = None
-        rows = X[span]
-        #: What is added to every stored row, if anything is.
-        self.shift: Array | None = rows.shift if isinstance(rows, ShiftedRows) else None
-        self._rows = rows.rows if isinstance(rows, ShiftedRows) else rows
+        self._rows = X[span]
         self._memory = memory
 
     @property
@@ -65,8 +62,6 @@ class Block:
         out = self.buffer("rows")
         if sparse.issparse(self._rows):
             self._rows.astype(np.float64).toarray(out=out)
-            if self.shift is not None:
-                out += self.shift
         else:
             out[:] = self._rows
         return out
@@ -77,8 +72,7 @@ class Block:
 
     def take(self, index: Array) -> Any:
         """Chosen rows as they are given."""
-        rows = self._rows[index]
-        return rows if self.shift is None else ShiftedRows(rows, self.shift)
+        return self._rows[index]
 
     def buffer(self, name: str, dtype: Any = np.float64) -> Array:
         """An array for as many rows that this thread uses again and again: fresh memory is slower than the work."""
@@ -112,8 +106,6 @@ class Block:
             if sparse.issparse(given)
             else columns @ given.T
         )
-        if self.shift is not None and rows is None:
-            scores += (columns @ self.shift)[:, None]
         if vectors.shape[1] > self.width:
             scores += vectors[:, -1:]
         return scores
@@ -126,8 +118,6 @@ class Block:
         given = self._given() if rows is None else rows
         if sparse.issparse(given):
             out[:, : self.width] = (given.T @ np.ascontiguousarray(weights.T)).T
-            if self.shift is not None:
-                out[:, : self.width] += weights.sum(axis=1)[:, None] * self.shift
         elif given.dtype == np.float64:
             np.matmul(weights, given, out=out[:, : self.width])
         else:
@@ -157,19 +147,14 @@ class Block:
             out[d, d] = weights.sum()
 
     def _thin_squares(self, weights: Array, out: Array) -> None:
-        """Σ weights_i (u_i + s)(u_i + s)ᵀ, of which u uᵀ are the stored pairs and the rest is of rank two."""
-        d, total = self.width, weights.sum()
+        """Compute Σ weights_i x_i x_iᵀ from the pairs of stored numbers of CSR rows."""
+        d = self.width
         inner = out if len(out) == d else np.empty((d, d))
         sums = pairs(self._rows, weights, inner)
-        if self.shift is not None:
-            cross = np.multiply.outer(sums + 0.5 * total * self.shift, self.shift)
-            inner += cross
-            inner += cross.T
-            sums = sums + total * self.shift
         if len(out) > d:
             out[:d, :d] = inner
             out[d, :d] = out[:d, d] = sums
-            out[d, d] = total
+            out[d, d] = weights.sum()
 
 
 class RowBlocks:

@@ -1,8 +1,7 @@
-"""Rows of which few numbers are stored: CSR, and CSR rows that stand for shifted ones; products that touch only what is there."""
+"""CSR rows with few stored numbers, and products over pairs of stored numbers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,32 +17,9 @@ THIN = 3
 THIN_ROWS = 1 << 16
 
 
-@dataclass(frozen=True)
-class ShiftedRows:
-    """CSR rows u that stand for u + shift: centred columns of words, of which each row has one, without a number for each."""
-
-    rows: Any
-    shift: Array
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.rows.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.rows.dtype
-
-    def __getitem__(self, part: slice) -> ShiftedRows:
-        return ShiftedRows(self.rows[part], self.shift)
-
-    def toarray(self) -> Array:
-        return np.asarray(self.rows.toarray() + self.shift)
-
-
 def is_thin(X: Any) -> bool:
     """Whether these rows are sparse, and enough so."""
-    stored = X.rows if isinstance(X, ShiftedRows) else X
-    return bool(sparse.issparse(stored)) and THIN * stored.nnz <= stored.shape[0] * stored.shape[1]
+    return bool(sparse.issparse(X)) and THIN * X.nnz <= X.shape[0] * X.shape[1]
 
 
 def pairs(rows: Any, weights: Array, out: Array) -> Array:

@@ -53,7 +53,7 @@ def command(
       pegasos compare my.csv --max-time 60
 
     Ours are tuned within each training part, as tune does it; scikit-learn's have their default settings, and tuning might help
-    them, too. All get the same numbers: gaps imputed, words one-hot, columns standardized. Intervals and p are those of the
+    them, too. All get the same numbers: gaps imputed, words one-hot, numbers standardized. Intervals and p are those of the
     corrected resampled t test (Nadeau and Bengio), for training parts overlap; p is against the best, corrected for the number
     of tests (Holm). Times are medians by the clock with one thread, a fit with all its tuning; sizes are those of pickles.
     """

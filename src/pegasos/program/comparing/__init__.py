@@ -44,7 +44,7 @@ def compare(
     """Our linear and kernel models beside scikit-learn's learners, on the same splits.
 
     Ours are tuned within every training part, as `pegasos tune` would; scikit-learn's have their default settings. All get the
-    same numbers: gaps of a frame are imputed, words are one-hot, columns are standardized, fitted to training rows only.
+    same numbers: gaps of a frame are imputed, words are one-hot, numbers are standardized, fitted to training rows only.
 
     models    some of "guess", "logistic", "neighbours", "svc", "forest", "linear", "kernel", "boosting"; none: all.
     cv, repeats  stratified folds (whole `groups`), and how often they are drawn anew.

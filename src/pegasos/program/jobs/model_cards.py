@@ -212,8 +212,5 @@ def steps_of(estimator: Any) -> list[str]:
     """The steps of a pipeline from rows to learner, by their names."""
     parts = anatomy(estimator, fitted=True)
     details = [f"({stage.part.threshold:g})" if stage.drops else "" for stage in parts.stages]
-    steps = [
-        type(stage.part).__name__ + detail
-        for stage, detail in zip(parts.stages, details, strict=True)
-    ]
+    steps = [stage.label + detail for stage, detail in zip(parts.stages, details, strict=True)]
     return [*steps, type(parts.learner).__name__]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import datetime
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,6 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from pegasos.engine.rows.thin import ShiftedRows
 from pegasos.learners.one_vs_all import NotFinite
 from pegasos.metrics import Answers, answers
 from pegasos.program import scoring
@@ -62,10 +60,9 @@ class PreparedTable:
         self.classes, self._compared = found.classes, compared
         thin = word_steps(estimator.steps[:-1], width)
         self.steps = Pipeline(estimator.steps[:-1]) if thin is None else thin
-        shift = None if thin is None else thin.shift
         kind = PreparedRows if stored_numbers(found, estimator, width) is None else SparseRows
         self.train, self.compare, self.test = (
-            kind(folder, name, width, shift) for name in ("training", "comparison", "test")
+            kind(folder, name, width) for name in ("training", "comparison", "test")
         )
         self.files = (self.train, self.compare, self.test)
         self.texts = label_texts(self.classes)
@@ -139,7 +136,7 @@ class PreparedTable:
     def scores(self, learner: Any, X: Any) -> Array:
         """Scores of prepared rows; where one has none the table is read once more, to tell which row of which file it is."""
         try:
-            return _scores(learner, X)
+            return np.asarray(learner.decision_function(X))
         except NotFinite as error:
             whole = Pipeline([*self.estimator.steps[:-1], ("learner", learner)])
             for part in self.table.parts(self.found.features, self.found.needs_frame):
@@ -238,14 +235,6 @@ def answers_of(table: PreparedTable, learner: Any, file: PreparedRows) -> Answer
         else calibrated_in_fold(scores, codes, everyone)
     )
     return answers(table.classes, table.classes[codes], learner.labels_of(scores), scores, p)
-
-
-def _scores(learner: Any, X: Any) -> Array:
-    if not isinstance(X, ShiftedRows):
-        return np.asarray(learner.decision_function(X))
-    there = copy.copy(learner)
-    there.intercept_ = learner.intercept_ + learner.coef_ @ X.shift
-    return np.asarray(there.decision_function(X.rows))
 
 
 @dataclass(frozen=True)

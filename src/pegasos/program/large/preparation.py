@@ -1,11 +1,12 @@
 """The steps before a learner, fitted to what a survey found instead of to rows: equal to those that all rows would give.
 
 The encoder sees a few rows of its own making, in which every word is there once, every column of numbers holds its median, and
-gaps are where gaps were. What a scaler needs (mean, deviation, ends) follows from the survey for all columns that it makes.
+gaps are where gaps were. The survey holds what a scaler needs: mean, deviation, minimum and maximum of each numeric column.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from pegasos.nystroem import Nystroem
 from pegasos.program.large.sparse_survey import SparseSurvey
 from pegasos.program.large.survey import Numbers, Survey
-from pegasos.program.pipelines import make_recipe
+from pegasos.program.pipelines import make_recipe, scaler_of
 from pegasos.program.tables.dataset import TEXT, Dataset
 
 Array = np.ndarray[Any, Any]
@@ -38,17 +39,15 @@ def fitted_pipeline(
     recipe = make_recipe(
         Dataset(survey.file, example, survey.features), learner, scale, expand, None, nystroem
     )
-    rows, columns = example, _plain_columns(survey)
+    rows = example
     for name, step in recipe.estimator.steps[:-1]:
         if step == "passthrough":
             continue
         step.fit(sample if name == "nystroem" else rows)
-        if name == "encode":
-            columns = _encoded_columns(survey, step)
-        elif name == "scale" and isinstance(survey, SparseSurvey):
+        if name == "scale" and isinstance(survey, SparseSurvey):
             _teach_sparse(step, survey)
         elif name == "scale":
-            _teach(step, columns, survey.training)
+            _teach(scaler_of(step), _imputed_columns(survey), survey.training)
         rows = step.transform(rows)
         sample = None if sample is None else step.transform(sample)
     return recipe.estimator, int(rows.shape[1])
@@ -80,50 +79,18 @@ def _example(survey: Survey) -> Any:
     return frame if survey.needs_frame else frame.to_numpy().astype(np.float64)
 
 
-def _plain_columns(survey: Survey) -> list[Numbers]:
-    """What a table holds that needs no encoder."""
-    return (
-        []
-        if survey.sparse
-        else [survey.numbers[column.name] for column in survey.features if column.kind != TEXT]
-    )
-
-
-def _encoded_columns(survey: Survey, encoder: Any) -> list[Numbers]:
-    """What the columns hold that an encoder makes, in its order: numbers with gaps filled, where gaps were, words."""
+def _imputed_columns(survey: Survey) -> list[Numbers]:
+    """Return the statistics of the numeric columns after missing values were replaced by the median."""
     found = []
-    names = [column.name for column in survey.features if column.kind != TEXT]
-    if names:
-        filled = np.nan_to_num(encoder.named_transformers_["numbers"].statistics_)
-        for name, median in zip(names, filled.tolist(), strict=True):
-            own, gaps = survey.numbers[name], survey.missing(name)
-            whole = Numbers(own.present, own.mean, own.squares, own.low, own.high)
-            if gaps:
-                whole.add(gaps, median, 0.0)
-                whole.low, whole.high = min(own.low, median), max(own.high, median)
-            found.append(whole)
-        found += [
-            _share(survey.missing(name), survey.training) for name in names if survey.missing(name)
-        ]
-    words = [column.name for column in survey.features if column.kind == TEXT]
-    if words:
-        for name, categories in zip(
-            words, encoder.named_transformers_["words"].categories_, strict=True
-        ):
-            counts = survey.words[name]
-            found += [
-                _share(counts[word if isinstance(word, str) else None], survey.training)
-                for word in categories
-            ]
+    for name in (column.name for column in survey.features if column.kind != TEXT):
+        own, gaps = survey.numbers[name], survey.missing(name)
+        whole = replace(own)
+        if gaps:
+            median = float(np.nan_to_num(survey.median(name)))
+            whole.add(gaps, median, 0.0)
+            whole.low, whole.high = min(own.low, median), max(own.high, median)
+        found.append(whole)
     return found
-
-
-def _share(count: int, rows: int) -> Numbers:
-    """A column that is 1 in so many rows, and 0 in the others."""
-    share = count / rows
-    return Numbers(
-        rows, share, rows * share * (1.0 - share), float(count == rows), float(count > 0)
-    )
 
 
 def _teach(scaler: Any, columns: list[Numbers], rows: int) -> None:

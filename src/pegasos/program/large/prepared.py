@@ -15,7 +15,7 @@ from scipy import sparse
 from pegasos.engine.kernels.distances import squared_norms
 from pegasos.engine.optimum.passes.passes import MOST_FEATURES, WIDE_NUMBERS, LabelledBlocks
 from pegasos.engine.rows.blocks import Block
-from pegasos.engine.rows.thin import THIN, THIN_ROWS, ShiftedRows
+from pegasos.engine.rows.thin import THIN, THIN_ROWS
 from pegasos.program.files import temporary_folder
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain, size
@@ -42,10 +42,8 @@ class PreparedRows:
         ("rows", np.float32),
     )
 
-    def __init__(self, folder: Path, name: str, width: int, shift: Array | None = None) -> None:
+    def __init__(self, folder: Path, name: str, width: int) -> None:
         self.folder, self.width, self.count, self.numbers = folder, width, 0, 0
-        #: What every stored row must be added to, if anything; then rows are `ShiftedRows`.
-        self.shift = shift
         #: The largest x·x so far.
         self.reach = 0.0
         self._paths = [folder / f"{name}.{ending}" for ending, _ in self.kept]
@@ -57,10 +55,7 @@ class PreparedRows:
 
     def _count(self, X: Any, codes: Array) -> None:
         self.count, self.numbers = self.count + len(codes), self.numbers + X.size
-        squared = squared_norms(X)
-        if self.shift is not None:
-            squared = squared + 2.0 * (X @ self.shift) + self.shift @ self.shift
-        self.reach = max(self.reach, float(squared.max(initial=0)))
+        self.reach = max(self.reach, float(squared_norms(X).max(initial=0)))
 
     def _write(self, *values: Any) -> None:
         for file, each, (_, dtype) in zip(self._files, values, self.kept, strict=True):
@@ -120,10 +115,9 @@ class SparseRows(PreparedRows):
         ends = self._numbers(2, span.start - before, span.stop)
         ends = ends if before else np.concatenate([[0], ends])
         columns, values = (self._numbers(place, int(ends[0]), int(ends[-1])) for place in (3, 4))
-        found = sparse.csr_matrix(
+        return sparse.csr_matrix(
             (values, columns, ends - ends[0]), (span.stop - span.start, self.width)
         )
-        return found if self.shift is None else ShiftedRows(found, self.shift)
 
     @property
     def thin(self) -> bool:

@@ -1,4 +1,4 @@
-"""Numbers and words through an encoder and a scaler without the zeros: one stored number for a word, however many there are."""
+"""Encode and scale a table as CSR rows, which store one number per word column instead of one per one-hot column."""
 
 from __future__ import annotations
 
@@ -7,64 +7,45 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from pegasos.engine.rows.thin import THIN
-
-Array = np.ndarray[Any, Any]
+from pegasos.program.pipelines import scaler_of
 
 
 class WordSteps:
-    """The fitted steps `encode` and `scale` of a pipeline: CSR rows; with `shift` added they are what the steps make of rows."""
+    """The fitted steps `encode` and `scale` of a pipeline, with CSR rows as their result."""
 
-    def __init__(self, steps: list[tuple[str, Any]], width: int) -> None:
+    def __init__(self, steps: list[tuple[str, Any]]) -> None:
         named = dict(steps)
-        self._parts = {
-            name: (step, columns)
-            for name, step, columns in named["encode"].transformers_
-            if name != "remainder"
-        }
-        words, columns = self._parts["words"]
+        parts = {name: (part, columns) for name, part, columns in named["encode"].transformers_}
+        words, self._word_names = parts["words"]
         self._words = copy.copy(words)
         self._words.sparse_output = True
-        self._names = columns
-        self._numbers = width - sum(map(len, words.categories_))
-        self._factor, shift = _affine(named.get("scale"), width)
-        self._before = shift[: self._numbers]
-        self.shift = np.concatenate([np.zeros(self._numbers), shift[self._numbers :]])
-        #: Stored numbers of a row.
-        self.stored = self._numbers + len(columns)
+        self._imputer, self._number_names = parts.get("numbers", (None, []))
+        self._scaler = scaler_of(named.get("scale", "passthrough"))
+        indicators = 0 if self._imputer is None else len(self._imputer.indicator_.features_)
+        #: Upper bound of the numbers stored per row.
+        self.stored = len(self._number_names) + indicators + len(self._word_names)
 
     def transform(self, X: Any) -> Any:
-        """Some rows of a frame."""
-        found = self._words.transform(X.select(self._names)).tocsr()
-        found.data = self._factor[self._numbers + found.indices]
-        if self._numbers:
-            step, columns = self._parts["numbers"]
-            numbers = (
-                np.asarray(step.transform(X.select(columns))) * self._factor[: self._numbers]
-                + self._before
-            )
-            found = sparse.hstack([sparse.csr_matrix(numbers), found], format="csr")
-        return found
+        """Return the rows of a frame as CSR."""
+        words = self._words.transform(X.select(self._word_names))
+        if self._imputer is None:
+            return words.tocsr()
+        numbers = np.asarray(self._imputer.transform(X.select(self._number_names)))
+        if self._scaler != "passthrough":
+            scaled = slice(len(self._number_names))
+            numbers[:, scaled] = self._scaler.transform(numbers[:, scaled])
+        return sparse.hstack([sparse.csr_matrix(numbers), words], format="csr")
 
 
 def word_steps(steps: list[tuple[str, Any]], width: int) -> WordSteps | None:
-    """Such steps, if these are, and if there are enough words for them."""
+    """Return these steps with CSR rows as their result, if they only encode and scale and the rows are sparse enough."""
     kinds = [name for name, step in steps if step != "passthrough"]
     if (
         kinds not in (["encode"], ["encode", "scale"])
         or "words" not in dict(steps)["encode"].named_transformers_
     ):
         return None
-    found = WordSteps(steps, width)
+    found = WordSteps(steps)
     return found if THIN * found.stored <= width else None
-
-
-def _affine(scaler: Any, width: int) -> tuple[Array, Array]:
-    """What a scaler multiplies columns by, and then adds."""
-    if isinstance(scaler, StandardScaler):
-        return 1.0 / scaler.scale_, -scaler.mean_ / scaler.scale_
-    if isinstance(scaler, MinMaxScaler):
-        return scaler.scale_, scaler.min_
-    return np.ones(width), np.zeros(width)

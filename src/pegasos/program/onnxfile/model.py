@@ -212,9 +212,7 @@ def _facts(
         "model": model_of(learner).name,
         "learner": type(learner).__name__,
         "kernel": "linear" if learner.kernel is None else repr(learner.kernel_),
-        "steps": " -> ".join(
-            [*(type(stage.part).__name__ for stage in parts.stages), type(learner).__name__]
-        ),
+        "steps": " -> ".join([*(stage.label for stage in parts.stages), type(learner).__name__]),
         "classes": json.dumps(
             decisions.plain_classes(learner.classes_).tolist(), ensure_ascii=False
         ),

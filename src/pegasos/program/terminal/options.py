@@ -142,7 +142,8 @@ class LearningOptions:
     scale: Annotated[
         str,
         option(
-            "none|normalize|standardize", "Default: standardize; none for images and sparse rows."
+            "none|normalize|standardize",
+            "Scale numeric columns. Default: standardize; none for images and sparse rows.",
         ),
     ] = "auto"
     drop_outliers: Annotated[

@@ -111,7 +111,10 @@ def _preparation(setting: Setting) -> list[str] | None:
     """Scaling, expansion and outliers as options; None for another step, or one with settings that no option has."""
     scale, rest = "none", []
     for _, part in setting.preparation:
-        if part.name in _SCALERS:
+        if part.name == "ColumnTransformer":  # encodes words and gaps, or scales numeric columns
+            inner = (getattr(each, "name", "") for _, each, *_ in part.get("transformers", ()))
+            scale = next((_SCALERS[name] for name in inner if name in _SCALERS), scale)
+        elif part.name in _SCALERS:
             scale = _SCALERS[part.name]
         elif part.name == "PolynomialFeatures" and part.get("include_bias", True) is False:
             rest += ["--expand", str(part.get("degree", 2))]
@@ -123,9 +126,7 @@ def _preparation(setting: Setting) -> list[str] | None:
             rest += ["--landmarks", str(_of_nystroem(part, "landmarks"))]
         elif part.name == "DropOutliers":
             rest += ["--drop-outliers", _value(part.get("threshold", 3.0))]
-        elif (
-            part.name != "ColumnTransformer"
-        ):  # the program adds it by itself where a table needs it
+        else:
             return None
     return ["--scale", scale, *rest]
 

@@ -25,7 +25,6 @@ from pegasos.engine.optimum.hinge.sample_start import sample_of
 from pegasos.engine.optimum.passes.passes import Certified, Column, Passes
 from pegasos.engine.optimum.problem import Held, Intercept, Target
 from pegasos.engine.rows.blocks import Block
-from pegasos.engine.rows.thin import ShiftedRows
 from pegasos.engine.runtime.interruption import tell_gap
 
 Array = np.ndarray[Any, Any]
@@ -111,10 +110,6 @@ def _joined_samples(parts: Sequence[Sample]) -> Sample:
 
 def stacked(parts: Sequence[Any]) -> Any:
     """Rows of several blocks, one below the other, as they are given."""
-    if isinstance(parts[0], ShiftedRows):
-        return ShiftedRows(
-            sparse.vstack([part.rows for part in parts], format="csr"), parts[0].shift
-        )
     return (
         sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
     )

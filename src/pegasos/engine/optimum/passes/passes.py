@@ -15,7 +15,7 @@ from scipy import sparse
 
 from pegasos.engine.optimum.problem import Course
 from pegasos.engine.rows.blocks import Part, RowBlocks
-from pegasos.engine.rows.thin import THIN_ROWS, ShiftedRows, is_thin
+from pegasos.engine.rows.thin import THIN_ROWS, is_thin
 from pegasos.engine.runtime.interruption import tell_gap
 
 Array = np.ndarray[Any, Any]
@@ -55,7 +55,7 @@ class LabelledBlocks(RowBlocks):
     def __init__(self, X: Any, codes: Array, weights: Array, folds: Array | None = None) -> None:
         wide = X.shape[1] > MOST_FEATURES
         size = THIN_ROWS if is_thin(X) and not wide else None
-        if wide and not isinstance(X, ShiftedRows) and not sparse.issparse(X):
+        if wide and not sparse.issparse(X):
             size = max(1, WIDE_NUMBERS // X.shape[1])
         super().__init__(X, size=size)
         own = (codes, weights) if folds is None else (codes, weights, folds)
