@@ -225,6 +225,7 @@ def choice_problems() -> list[Problem]:
             Problem(loss, 1e4, rows=300, **wide),
             Problem(loss, 1.0, rows=4500, **wide),
             Problem(loss, 10.0, rows=4500, **wide),
+            Problem(loss, 1e3, rows=4500, **wide),
             Problem(loss, 1.0, rows=4500, intercept="free", **wide),
             Problem(loss, 1.0, rows=4500, storage="csr", features=200_000, density=1e-5),
         ]

@@ -25,7 +25,7 @@ from scipy import sparse
 Array = np.ndarray[Any, Any]
 
 #: Raised by hand whenever the same seed gives another result.
-ALGORITHMS = 9
+ALGORITHMS = 10
 _FILE = "sweep.sqlite"
 #: Seconds to wait for another process that writes to the same store.
 _PATIENCE = 60.0

@@ -31,19 +31,18 @@ from pegasos.engine.optimum.hinge.factored import (
 )
 from pegasos.engine.optimum.hinge.held_rows import LARGEST_SHARE, solve_hinge_on_many
 from pegasos.engine.optimum.hinge.interior_point import workspace_bytes
-from pegasos.engine.optimum.hinge.lines import (
+from pegasos.engine.optimum.hinge.kernel_sources import (
     ROWS_AT_ONCE,
-    Lines,
-    RoundedMatrix,
-    StoredLines,
-    lines_of,
+    SMALL_MATRIX_BYTES,
+    CachedKernel,
+    KernelSource,
+    RoundedKernel,
+    StoredKernel,
+    kernel_source,
 )
-from pegasos.engine.optimum.hinge.pilot import SAMPLE, Pilot
 from pegasos.engine.optimum.hinge.resting_rows import solve_hinge_by_ascent
-from pegasos.engine.optimum.hinge.sample_start import TOO_FEW, foretold, sample_of
-from pegasos.engine.optimum.hinge.set_predictor import Limit
-from pegasos.engine.optimum.hinge.set_rounds import LARGEST_SET
-from pegasos.engine.optimum.hinge.working_sets import WorkingSets
+from pegasos.engine.optimum.hinge.sample_start import TOO_FEW, predict_coefficients
+from pegasos.engine.optimum.hinge.working_set import LARGEST_SET, Limit, WorkingSetSolver
 from pegasos.engine.optimum.logistic.limited_memory import solve_logistic_by_gradients
 from pegasos.engine.optimum.logistic.newton import solve_logistic
 from pegasos.engine.optimum.logistic.sparse_newton import solve_logistic_sparsely
@@ -71,14 +70,16 @@ EPOCHS_WORTH_RESTING = 4.0
 #: Rows up to which a factor of the whole kernel matrix is made, and how long working sets go on before one is thought of: rounds,
 #: and steps times rows, at most as many as the matrix of a known rank has products.
 FACTORED_ROWS, BEFORE_FACTOR = 1500, Limit(40, 3e9)
-#: Gaps that one epoch on a sample leaves: where epochs will crawl, up to which a sample foretells coefficients, and up to which
-#: it foretells all but a few.
-CRAWLING_GAP, FORETOLD_GAP, FORETOLD_WELL = 0.1, 0.95, 1e-3
+#: Mean of C_i K_ii above which epochs crawl: one epoch leaves a relative gap above 0.1 from there on
+#: (measured on USPS, digits and generated rows with Gaussian and polynomial kernels, all C); and up
+#: to which a sample predicts coefficients: there one epoch leaves a gap of 0.9.
+CRAWLING_COST, PREDICTED_COST = 0.1, 10.0
 #: Rows up to which epochs are walked on a kernel matrix; the smallest tolerance for which it may be rounded at first.
 SMALL_MATRIX, LEAST_ROUNDED_GAP = 1500, 1e-7
-#: What makes a whole matrix worth while: so few bytes, so many predictors, or so large a share of rows that need a line (a line
-#: takes a row of the matrix, of which only one half is computed).
-LARGEST_MATRIX, PREDICTORS_WORTH_MATRIX, SHARE_WORTH_MATRIX = 2**26, 3, 0.15
+#: A matrix instead of a cache of rows: for so many predictors, or if the start has so large a share
+#: of nonzero coefficients (a row of the cache is computed whole, of the matrix one half only); and
+#: bytes of either at most: fresh memory may cost seconds per GB.
+PREDICTORS_WORTH_MATRIX, SHARE_WORTH_MATRIX, MOST_KERNEL_BYTES = 3, 0.15, 2**30
 
 
 class Finisher:
@@ -128,7 +129,7 @@ class Finisher:
         self._sparse &= (
             self._m > LARGEST_SET and not self.second_order and intercept is not Intercept.FREE
         )
-        self._sets: WorkingSets | None = None
+        self._sets: WorkingSetSolver | None = None
         self._factored = False
 
     @property
@@ -166,20 +167,36 @@ class Finisher:
         if not self._loss.linear_dual:
             return solve_logistic_iteratively(self._rows, *common, start)
         if self._resting:
-            return solve_hinge_by_ascent(self._rows.X, *common, start)
+            return self._solve_by_ascent(targets, start)
         with our_threads():
             return self._solve_by_sets(targets, start, names)
+
+    def _solve_by_ascent(self, targets: list[Target], start: Array | None) -> list[Optimum]:
+        """Solve by coordinate ascent; predictors that stall go on by working sets."""
+        common = (targets, self._intercept, self._tol, self._members)
+        found = solve_hinge_by_ascent(self._rows.X, *common, start)
+        for place in self._late(found):
+            target = targets[place]
+            with our_threads():
+                (again,) = self._solve_by_sets(
+                    [target], (target.labels * found[place].dual)[None], None
+                )
+            if again.relative < found[place].relative:
+                found[place] = _after(found[place], again)
+        return found
 
     def _solve_by_sets(
         self, targets: list[Target], start: Array | None, names: list[int] | None
     ) -> list[Optimum]:
-        by_lines = self._by_lines  # before the matrix is made
+        if start is None and self._by_rows and self._m > TOO_FEW:
+            start = self._predict_coefficients(targets)
         if self._sets is None or names is None:
-            self._sets = WorkingSets(
-                self._make_lines(targets), self._rows.diagonal, self._intercept, self._members
+            self._sets = WorkingSetSolver(
+                self._make_kernel(targets, start),
+                self._rows.diagonal,
+                self._intercept,
+                self._members,
             )
-        if start is None and by_lines and self._m > TOO_FEW:
-            start = self._foretold(targets)
         if self._explicit:
             return [
                 self._with_weights(optimum)
@@ -338,49 +355,33 @@ class Finisher:
             return np.ones(len(targets), dtype=bool)
         if self.second_order or self._explicit or not self._loss.linear_dual:
             return np.full(len(targets), self.second_order or self._sparse)
-        return (
-            np.ones(len(targets), dtype=bool)
-            if self._by_lines
-            else self._pilot_gaps(targets) > CRAWLING_GAP
-        )
+        return np.array([self._by_rows or self._cost(each) > CRAWLING_COST for each in targets])
+
+    def _cost(self, target: Target) -> float:
+        """Return the mean of C_i K_ii, which tells how fast coordinate ascent converges."""
+        diagonal = self._rows.diagonal
+        own = diagonal if self._members is None else diagonal[self._members]
+        constant = 1.0 if self._intercept is Intercept.AUGMENTED else 0.0
+        return float(target.bounds @ (own + constant)) / self._m
 
     @property
-    def _by_lines(self) -> bool:
-        """Many rows without a matrix: lines of K are computed for those rows only that need one, and no epoch is walked."""
+    def _by_rows(self) -> bool:
+        """Whether there are many rows and no matrix yet: then no epoch is walked."""
         if self._explicit or not self._loss.linear_dual or self._m <= SMALL_MATRIX:
             return False
         return self._rows.pending if isinstance(self._rows, GramRows) else not self._rows.shared
 
-    @cached_property
-    def _pilot(self) -> Pilot:
-        sample = sample_of(self._m, SAMPLE)
-        index = self._of_all(sample)
-        if self._by_lines:
-            few = (self._rows.flying if isinstance(self._rows, GramRows) else self._rows).some(
-                index
-            )
-            K = (few.rounded() if few.can_be_rounded else few).matrix()
-        else:
-            K = self._rows.between(index, index)
-        return Pilot(sample, self._m, K, 1.0 if self._intercept is Intercept.AUGMENTED else 0.0)
-
-    def _pilot_gaps(self, targets: list[Target]) -> Array:
-        """The gaps that one epoch on a sample leaves."""
-        return np.array([self._pilot.gap(target) for target in targets])
-
-    def _foretold(self, targets: list[Target]) -> Array | None:
-        """Coefficients that a sample foretells: most of them are right unless C is so large that zero is better."""
-        easy = np.flatnonzero(self._pilot_gaps(targets) <= FORETOLD_GAP)
-        if self._intercept is Intercept.FREE or not len(easy):
+    def _predict_coefficients(self, targets: list[Target]) -> Array | None:
+        """Return coefficients that a sample predicts: most are right unless C is large."""
+        easy = [k for k, target in enumerate(targets) if self._cost(target) <= PREDICTED_COST]
+        if self._intercept is Intercept.FREE or not easy:
             return None
-        assert self._sets is not None
-        rows = self._sets.lines.rows
-        if self._members is not None:
-            rows = rows.some(self._members)
+        rows = self._rows.flying if isinstance(self._rows, GramRows) else self._rows
+        rows = rows.rounded() if self._may_round and rows.can_be_rounded else rows
+        rows = rows if self._members is None else rows.some(self._members)
         start = np.zeros((len(targets), self._m))
-        start[easy] = foretold(
-            rows, [targets[place] for place in easy], self._intercept, self._memory
-        )
+        given = ([targets[k] for k in easy], self._intercept, self._memory)
+        start[easy] = predict_coefficients(rows, *given)
         return start
 
     def worth(self, gaps: list[Array]) -> Array:
@@ -412,27 +413,24 @@ class Finisher:
         index = self._of_all(sample)
         return np.ascontiguousarray(self._rows.between(index, index))
 
-    def _make_lines(self, targets: list[Target]) -> Lines:
-        """Of a large matrix that is planned but not there yet only the lines that are needed are computed, if they are few."""
-        # few rows are not worth it: so they give the same model whether their matrix fits the memory or not
-        rows, rounding = self._rows, self._tol >= LEAST_ROUNDED_GAP and self._m > SMALL_MATRIX
-        if not isinstance(rows, GramRows) or not self._by_lines:
-            return lines_of(rows, self._memory, rounding)
-        flying = rows.flying
-        rounded = rounding and flying.can_be_rounded
-        numbers = rows.count * rows.count
-        if numbers * (
-            4 if rounded else rows.dtype.itemsize
-        ) <= LARGEST_MATRIX or self._needs_many_lines(targets):
-            return RoundedMatrix(flying) if rounded else StoredLines(rows.K)
-        return lines_of(flying, numbers * rows.dtype.itemsize, rounding)
+    @property
+    def _may_round(self) -> bool:
+        # Few rows give the same model whether their matrix fits the memory or not.
+        return self._tol >= LEAST_ROUNDED_GAP and self._m > SMALL_MATRIX
 
-    def _needs_many_lines(self, targets: list[Target]) -> bool:
-        if len(targets) >= PREDICTORS_WORTH_MATRIX:
-            return True
-        if self._pilot_gaps(targets).max() <= FORETOLD_WELL:
-            return False
-        return sum(self._pilot.support(target) for target in targets) >= SHARE_WORTH_MATRIX
+    def _make_kernel(self, targets: list[Target], start: Array | None) -> KernelSource:
+        """Return a matrix where most of it is needed, else a cache of kernel rows."""
+        rows = self._rows
+        if not isinstance(rows, GramRows) or not self._by_rows:
+            return kernel_source(rows, self._memory, self._may_round)
+        flying = rows.flying
+        rounded = self._may_round and flying.can_be_rounded
+        row_bytes = rows.count * (4 if rounded else rows.dtype.itemsize)
+        share = 0.0 if start is None else np.count_nonzero(start.any(axis=0)) / self._m
+        wanted = len(targets) >= PREDICTORS_WORTH_MATRIX or share >= SHARE_WORTH_MATRIX
+        if rows.count * row_bytes <= (MOST_KERNEL_BYTES if wanted else SMALL_MATRIX_BYTES):
+            return RoundedKernel(flying) if rounded else StoredKernel(rows.K)
+        return CachedKernel(flying, MOST_KERNEL_BYTES // row_bytes, rounded)
 
 
 def _after(before: Optimum, optimum: Optimum) -> Optimum:

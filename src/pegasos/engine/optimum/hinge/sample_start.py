@@ -1,8 +1,9 @@
-"""Where to start many rows from: coefficients of the hinge loss that the optimum on a few of the rows foretells.
+"""Coefficients to start from on many rows, which the optimum on a sample of them predicts.
 
-On a sample with the same λ nearly the same function is optimal. At the optimum a row whose margin is below 1 has a_i = C_i, and
-one above has a_i = 0: so the sample's margins tell most coefficients of all rows, and w = Σ a_i y_i x_i is a sum of so many
-that it hardly feels the few that are told wrong. The sample itself starts from a smaller one.
+On a sample with the same λ nearly the same function is optimal. At the optimum a row whose margin is
+below 1 has a_i = C_i, and one above has a_i = 0: so the sample's margins predict most coefficients of
+all rows, and w = Σ a_i y_i x_i, a sum of so many, hardly changes with the few that are wrong. The
+sample itself starts from a smaller one.
 """
 
 from __future__ import annotations
@@ -11,38 +12,36 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.optimum.hinge.lines import lines_of
-from pegasos.engine.optimum.hinge.set_predictor import Limit
-from pegasos.engine.optimum.hinge.working_sets import WorkingSets
+from pegasos.engine.optimum.hinge.kernel_sources import kernel_source
+from pegasos.engine.optimum.hinge.working_set import Limit, WorkingSetSolver
 from pegasos.engine.optimum.problem import Intercept, Target
 from pegasos.engine.rows.sources import GramRows, KernelRows
 
 Array = np.ndarray[Any, Any]
 
-#: One row in so many makes a sample, of so many rows at least; so few rows are solved as soon as a sample of them.
+#: One row in five is sampled, at least 1,000; up to 2,000 rows are solved as soon as a sample of them.
 ONE_IN, LEAST_SAMPLE, TOO_FEW = 5, 1000, 2000
-#: The gap, and rounds at most, to which a sample is solved: it foretells no more than that.
+#: Gap and rounds to which a sample is solved: what it predicts is not more exact than that.
 SAMPLE_GAP, SAMPLE_ROUNDS = 0.02, 20
 
 
 def sample_of(count: int, size: int) -> Array:
-    """Some of `count` places, always the same ones, in no step in which labels might repeat."""
+    """Return the same `size` of `count` places each time, spread without a period."""
     return np.sort(np.random.default_rng(0).permutation(count)[:size])
 
 
-def foretold(
+def predict_coefficients(
     rows: GramRows | KernelRows, targets: list[Target], intercept: Intercept, memory: int
 ) -> Array:
-    """Coefficients y·a to begin with, targets x rows."""
+    """Return coefficients y·a to start from (targets x rows)."""
     sample = sample_of(rows.count, max(LEAST_SAMPLE, rows.count // ONE_IN))
     few = rows.some(sample)
     samples = [sampled(target, sample) for target in targets]
-    start = foretold(few, samples, intercept, memory) if few.count > TOO_FEW else None
-    sets = WorkingSets(lines_of(few, memory), few.diagonal, intercept)
-    found = sets.solve(samples, SAMPLE_GAP, start, limit=Limit(SAMPLE_ROUNDS))
-    scores = np.array([[optimum.bias] for optimum in found], dtype=rows.dtype).repeat(
-        rows.count, axis=1
-    )
+    start = predict_coefficients(few, samples, intercept, memory) if few.count > TOO_FEW else None
+    solver = WorkingSetSolver(kernel_source(few, memory), few.diagonal, intercept)
+    found = solver.solve(samples, SAMPLE_GAP, start, limit=Limit(SAMPLE_ROUNDS))
+    bias = np.array([[optimum.bias] for optimum in found], dtype=rows.dtype)
+    scores = bias.repeat(rows.count, axis=1)
     rows.add(sample, np.array([optimum.vector for optimum in found], dtype=rows.dtype), scores)
     return np.stack(
         [
@@ -53,10 +52,8 @@ def foretold(
 
 
 def sampled(target: Target, sample: Array) -> Target:
-    """The same λ: the sum of all C_i stays what it was."""
+    """Return the target on a sample with the same λ: the sum of all C_i stays what it was."""
     bounds = target.bounds[sample]
     total = float(bounds.sum())
-    return Target(
-        target.labels[sample],
-        bounds * (float(target.bounds.sum()) / total) if total > 0.0 else bounds,
-    )
+    factor = float(target.bounds.sum()) / total if total > 0.0 else 1.0
+    return Target(target.labels[sample], factor * bounds)

@@ -16,21 +16,17 @@ import reference
 from pegasos import SDCA
 from pegasos.engine.optimum import finishing
 from pegasos.engine.optimum.function_space import FunctionSpace
-from pegasos.engine.optimum.hinge import working_sets
 from pegasos.engine.optimum.hinge.factored import low_rank_spectrum
-from pegasos.engine.optimum.hinge.followers import Followers
-from pegasos.engine.optimum.hinge.lines import (
-    KeptLines,
-    Lines,
-    RoundedMatrix,
-    StoredLines,
-    lines_of,
+from pegasos.engine.optimum.hinge.kernel_sources import (
+    CachedKernel,
+    KernelSource,
+    RoundedKernel,
+    StoredKernel,
+    kernel_source,
 )
-from pegasos.engine.optimum.hinge.sample_start import foretold
-from pegasos.engine.optimum.hinge.set_choice import classes_of, mark_largest
-from pegasos.engine.optimum.hinge.set_predictor import Limit
+from pegasos.engine.optimum.hinge.sample_start import predict_coefficients
 from pegasos.engine.optimum.hinge.symmetric import scores_by_symmetry
-from pegasos.engine.optimum.hinge.working_sets import WorkingSets
+from pegasos.engine.optimum.hinge.working_set import Limit, WorkingSetSolver, _choose_largest
 from pegasos.engine.optimum.problem import Intercept, Optimum, Target
 from pegasos.engine.rows.sources import DenseRows, GramRows, KernelRows, SparseRows
 from pegasos.engine.runtime.interruption import Interrupted, interruptible, listening
@@ -68,7 +64,7 @@ def test_against_the_plainest_form(intercept: Intercept, C: float) -> None:
     X, y = table(40)
     K = Gaussian(2.0)(X)
     target = Target(y, C * np.random.default_rng(1).uniform(0.2, 2, len(y)))
-    (found,) = WorkingSets(StoredLines(K), K.diagonal(), intercept).solve([target], 1e-8)
+    (found,) = WorkingSetSolver(StoredKernel(K), K.diagonal(), intercept).solve([target], 1e-8)
     assert found.relative <= 1e-8
     np.testing.assert_allclose(
         [found.primal, found.bound], objectives(K, target, found, intercept), rtol=1e-10
@@ -89,16 +85,20 @@ def test_all_rows_give_the_same(intercept: Intercept) -> None:
     members = np.sort(np.random.default_rng(2).permutation(300)[:240])
     target = Target(y[members], np.full(240, 5.0))
     K, kernel = X @ X.T, Linear()
-    kept = KeptLines(KernelRows(kernel, X), 64)
+    kept = CachedKernel(KernelRows(kernel, X), 64)
     all_lines = [
-        StoredLines(K),
+        StoredKernel(K),
         kept,
-        lines_of(DenseRows(X), 0),
-        lines_of(SparseRows(sparse.csr_array(X)), 0),
+        kernel_source(DenseRows(X), 0),
+        kernel_source(SparseRows(sparse.csr_array(X)), 0),
     ]
     flying = KernelRows(kernel, X)
-    for lines in [*all_lines, lines_of(flying, 10**9), lines_of(flying, 10**9, rounding=True)]:
-        (found,) = WorkingSets(lines, K.diagonal(), intercept, members).solve([target], 1e-6)
+    for lines in [
+        *all_lines,
+        kernel_source(flying, 10**9),
+        kernel_source(flying, 10**9, rounding=True),
+    ]:
+        (found,) = WorkingSetSolver(lines, K.diagonal(), intercept, members).solve([target], 1e-6)
         assert found.relative <= 1e-6
         inner = K[np.ix_(members, members)]
         np.testing.assert_allclose(
@@ -112,10 +112,10 @@ def test_many_predictors_go_in_step_and_along_a_path() -> None:
     targets = [
         Target(sign * y, np.full(200, C)) for sign in (1.0, -1.0) for C in (0.1, 1.0, 10.0, 100.0)
     ]
-    together = WorkingSets(StoredLines(K), K.diagonal().astype(float), Intercept.NONE).solve(
+    together = WorkingSetSolver(StoredKernel(K), K.diagonal().astype(float), Intercept.NONE).solve(
         targets, 1e-4
     )
-    path = WorkingSets(StoredLines(K), K.diagonal().astype(float), Intercept.NONE)
+    path = WorkingSetSolver(StoredKernel(K), K.diagonal().astype(float), Intercept.NONE)
     start = None
     for target, one in zip(targets[:4], together[:4], strict=True):
         (warm,) = path.solve([target], 1e-4, start, names=[7])
@@ -136,7 +136,9 @@ def test_bits_do_not_depend_on_threads(intercept: Intercept, signs: tuple[float,
         with threadpool_limits(threads):
             rows = GramRows.of(Gaussian(1.0), X)
             found.append(
-                WorkingSets(lines_of(rows, 0), rows.diagonal, intercept).solve(targets, 1e-6)
+                WorkingSetSolver(kernel_source(rows, 0), rows.diagonal, intercept).solve(
+                    targets, 1e-6
+                )
             )
     for one, two in zip(*found, strict=True):
         np.testing.assert_array_equal(one.vector, two.vector)
@@ -145,7 +147,7 @@ def test_bits_do_not_depend_on_threads(intercept: Intercept, signs: tuple[float,
 def test_it_can_be_stopped_and_tells_how_far_it_is() -> None:
     X, y = table(200)
     K = Gaussian(1.0)(X)
-    sets = WorkingSets(StoredLines(K), K.diagonal(), Intercept.NONE)
+    sets = WorkingSetSolver(StoredKernel(K), K.diagonal(), Intercept.NONE)
     told: list[float] = []
     with listening(lambda gap, tol: told.append(gap)):
         sets.solve([Target(y, np.full(200, 100.0))], 1e-6)
@@ -158,18 +160,20 @@ def test_it_can_be_stopped_and_tells_how_far_it_is() -> None:
 
 def test_lines_for_which_there_is_hardly_room_serve_many_predictors() -> None:
     X, y = table(300, 4)
-    lines = KeptLines(KernelRows(Gaussian(2.0), X), 80)
+    lines = CachedKernel(KernelRows(Gaussian(2.0), X), 80)
     targets = [Target(sign * y, np.full(300, C)) for sign in (1.0, -1.0) for C in (0.5, 5.0)]
     for target, found in zip(
-        targets, WorkingSets(lines, np.ones(300), Intercept.NONE).solve(targets, 1e-5), strict=True
+        targets,
+        WorkingSetSolver(lines, np.ones(300), Intercept.NONE).solve(targets, 1e-5),
+        strict=True,
     ):
         assert found.relative <= 1e-5
         exact = objectives(Gaussian(2.0)(X), target, found, Intercept.NONE)
         np.testing.assert_allclose([found.primal, found.bound], exact, rtol=1e-9)
 
 
-class RoughLines(StoredLines):
-    """Lines that are far from the kernel, which exact scores alone know."""
+class RoughKernel(StoredKernel):
+    """A kernel matrix with errors, whose exact values only exact scores use."""
 
     rounded = True
 
@@ -179,15 +183,12 @@ class RoughLines(StoredLines):
         self._exact = K
         self.asked: list[int] = []
 
-    def unrounded(self) -> Lines:
-        return StoredLines(self._exact)
+    def unrounded(self) -> KernelSource:
+        return StoredKernel(self._exact)
 
-    def scores_of(
-        self, index: Array, coefficients: Array, places: Array | None = None, rounded: bool = False
-    ) -> Array:
-        found = np.asarray(coefficients @ self._exact[index])
-        self.asked.append(found.shape[1] if places is None else len(places))
-        return found if places is None else found[:, places]
+    def exact_scores(self, index: Array, coefficients: Array, places: Array) -> Array:
+        self.asked.append(len(places))
+        return np.asarray(coefficients @ self._exact[np.ix_(index, places)])
 
 
 @INTERCEPTS
@@ -199,8 +200,8 @@ def test_a_certificate_rests_on_exact_scores_of_the_rows_that_it_depends_on(
     X, y = table(300)
     X[:100] += 4.0 * np.where(y[:100] > 0, 1.0, -1.0)[:, None]
     K = Gaussian(2.0)(X)
-    lines, target = RoughLines(K, wrong), Target(y, np.full(300, 3.0))
-    (found,) = WorkingSets(lines, K.diagonal(), intercept).solve([target], 1e-2)
+    lines, target = RoughKernel(K, wrong), Target(y, np.full(300, 3.0))
+    (found,) = WorkingSetSolver(lines, K.diagonal(), intercept).solve([target], 1e-2)
     np.testing.assert_allclose(
         [found.primal, found.bound], objectives(K, target, found, intercept), rtol=1e-9
     )
@@ -215,23 +216,25 @@ def test_lines_that_lead_astray_again_and_again_are_computed_in_full_precision(
     """With a large C small errors of K are large ones of scores: rounds by such lines never arrive."""
     X, y = table(300)
     K = Gaussian(2.0)(X)
-    target, lines = Target(y, np.full(300, 1e3)), RoughLines(K, 0.01)
-    sets = WorkingSets(lines, K.diagonal(), intercept)
+    target, lines = Target(y, np.full(300, 1e3)), RoughKernel(K, 0.01)
+    sets = WorkingSetSolver(lines, K.diagonal(), intercept)
     (found,) = sets.solve([target], 1e-4, limit=Limit(1000))
     assert found.relative <= 1e-4
-    assert lines.asked and not sets.lines.rounded
+    assert lines.asked and not sets.kernel.rounded
     np.testing.assert_allclose(
         [found.primal, found.bound], objectives(K, target, found, intercept), rtol=1e-9
     )
 
 
 @pytest.mark.parametrize(
-    "make", [RoundedMatrix, lambda rows: KeptLines(rows, 200, rounded=True)], ids=["matrix", "kept"]
+    "make",
+    [RoundedKernel, lambda rows: CachedKernel(rows, 200, rounded=True)],
+    ids=["matrix", "kept"],
 )
 def test_lines_without_rounding_are_those_of_the_kernel(make: Any) -> None:
     X, _ = table(200)
-    rows, changes = KernelRows(Gaussian(2.0), X), np.random.default_rng(0).normal(size=(2, 200))
-    lines, scores = make(rows).unrounded(), np.zeros((2, 200))
+    rows, changes = KernelRows(Gaussian(2.0), X), np.random.default_rng(0).normal(size=200)
+    lines, scores = make(rows).unrounded(), np.zeros(200)
     lines.add(np.arange(200), changes, scores)
     assert not lines.rounded
     np.testing.assert_allclose(scores, changes @ Gaussian(2.0)(X), rtol=1e-12, atol=1e-12)
@@ -252,7 +255,7 @@ def test_a_free_intercept_arrives_where_more_rows_than_a_set_has_are_inside_thei
     X = random.normal(size=(2000, 60))
     y = np.where(X @ random.normal(size=60) + 20 * random.normal(size=2000) > 0, 1.0, -1.0)
     K, target = Gaussian(30.0)(X), Target(y, np.full(2000, 600.0))
-    (found,) = WorkingSets(StoredLines(K), K.diagonal(), Intercept.FREE).solve(
+    (found,) = WorkingSetSolver(StoredKernel(K), K.diagonal(), Intercept.FREE).solve(
         [target], 1e-3, limit=Limit(100)
     )
     assert np.count_nonzero((found.dual > 0) & (found.dual < 600)) > 1400
@@ -271,12 +274,12 @@ def test_classes_on_their_own_ways_give_the_same_bits_for_any_number_of_threads(
     found = []
     for threads in (1, 2):
         with threadpool_limits(threads):
-            lines = RoundedMatrix(rows) if rounded else StoredLines(rows.matrix())
-            found.append(WorkingSets(lines, np.ones(600), Intercept.NONE).solve(targets, 1e-4))
+            lines = RoundedKernel(rows) if rounded else StoredKernel(rows.matrix())
+            found.append(WorkingSetSolver(lines, np.ones(600), Intercept.NONE).solve(targets, 1e-4))
     for target, one, two in zip(targets, *found, strict=True):
         assert one.relative <= 1e-4
         np.testing.assert_array_equal(one.vector, two.vector)
-        (alone,) = WorkingSets(lines_of(rows, 10**8), np.ones(600), Intercept.NONE).solve(
+        (alone,) = WorkingSetSolver(kernel_source(rows, 10**8), np.ones(600), Intercept.NONE).solve(
             [target], 1e-4
         )
         assert one.primal == pytest.approx(alone.primal, rel=2e-4)
@@ -284,41 +287,17 @@ def test_classes_on_their_own_ways_give_the_same_bits_for_any_number_of_threads(
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 400), st.integers(0, 400))
 @settings(max_examples=100, deadline=None)
-def test_the_largest_are_chosen_up_to_a_sixteenth(seed: int, rows: int, count: int) -> None:
+def test_the_largest_able_rows_are_chosen(seed: int, rows: int, count: int) -> None:
     random = np.random.default_rng(seed)
-    values = (
-        random.choice([-1.0, 1.0], rows)
-        * 10.0 ** random.uniform(-20, 20, rows)
-        * (random.random(rows) < 0.9)
-    )
+    values = random.normal(size=rows) * (random.random(rows) < 0.9)
     able, before = random.random(rows) < 0.8, random.random(rows) < 0.2
     chosen = before.copy()
-    marked = mark_largest(classes_of(values), able, count, chosen)
+    _choose_largest(values, able, count, chosen)
     new, left = chosen & ~before, able & ~chosen
-    assert marked == new.sum() == min(count, (able & ~before).sum())
+    assert new.sum() == min(count, (able & ~before).sum())
     assert not (new & ~able).any() and (chosen >= before).all()
     if new.any() and left.any():
-        least, most = values[new].min(), values[left].max()
-        assert least >= most - abs(most) / 16 - 1e-30
-
-
-def test_where_all_are_equal_rows_from_everywhere_are_chosen() -> None:
-    chosen = np.zeros(1000, dtype=bool)
-    mark_largest(classes_of(np.ones(1000)), np.ones(1000, dtype=bool), 100, chosen)
-    assert (chosen.reshape(100, 10).sum(axis=1) == 1).all()
-
-
-@pytest.mark.parametrize("count", [1, 40_000, 70_000, 99_999])
-def test_rows_beyond_16_bits_are_counted(count: int) -> None:
-    values = np.random.default_rng(0).normal(size=100_000)
-    chosen = np.zeros(len(values), dtype=bool)
-    assert (
-        mark_largest(classes_of(values), np.ones(len(values), dtype=bool), count, chosen)
-        == count
-        == chosen.sum()
-    )
-    least, most = values[chosen].min(), values[~chosen].max()
-    assert least >= most - abs(most) / 16
+        assert values[new].min() >= values[left].max()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -345,11 +324,13 @@ def test_members_may_be_all_rows_in_another_order() -> None:
     X, y = table(200)
     K, members = Gaussian(1.0)(X), np.random.default_rng(0).permutation(200)
     target = Target(y[members], np.full(200, 100.0))
-    (found,) = WorkingSets(StoredLines(K), K.diagonal(), Intercept.NONE, members).solve(
+    (found,) = WorkingSetSolver(StoredKernel(K), K.diagonal(), Intercept.NONE, members).solve(
         [target], 1e-6
     )
     ordered = np.ascontiguousarray(K[np.ix_(members, members)])
-    (same,) = WorkingSets(StoredLines(ordered), K.diagonal(), Intercept.NONE).solve([target], 1e-6)
+    (same,) = WorkingSetSolver(StoredKernel(ordered), K.diagonal(), Intercept.NONE).solve(
+        [target], 1e-6
+    )
     assert found.relative <= 1e-6 and found.course == same.course
     np.testing.assert_array_equal(found.vector, same.vector)
 
@@ -358,7 +339,7 @@ def test_an_optimum_has_the_scores_of_all_rows() -> None:
     """Those that are not learned from, too."""
     X, y = table(200)
     members, K = np.arange(0, 200, 2), Gaussian(1.0)(X)
-    (found,) = WorkingSets(StoredLines(K), K.diagonal(), Intercept.AUGMENTED, members).solve(
+    (found,) = WorkingSetSolver(StoredKernel(K), K.diagonal(), Intercept.AUGMENTED, members).solve(
         [Target(y[members], np.full(100, 100.0))], 1e-3
     )
     assert found.scores is not None
@@ -394,11 +375,13 @@ def test_a_sample_foretells_most_coefficients() -> None:
     X, y = X[order], y[order]
     rows, K = KernelRows(Gaussian(2.0), X), Gaussian(2.0)(X)
     target = Target(y, 0.05 * np.random.default_rng(1).uniform(0.5, 1.5, 2600))
-    start = foretold(rows, [target], Intercept.AUGMENTED, 10**9)
-    (best,) = WorkingSets(StoredLines(K), np.ones(2600), Intercept.AUGMENTED).solve([target], 1e-4)
+    start = predict_coefficients(rows, [target], Intercept.AUGMENTED, 10**9)
+    (best,) = WorkingSetSolver(StoredKernel(K), np.ones(2600), Intercept.AUGMENTED).solve(
+        [target], 1e-4
+    )
     assert np.mean(np.abs(start[0] - y * best.dual) < 1e-3 * target.bounds) > 0.9
-    (found,) = WorkingSets(
-        lines_of(rows, 10**9, rounding=True), np.ones(2600), Intercept.AUGMENTED
+    (found,) = WorkingSetSolver(
+        kernel_source(rows, 10**9, rounding=True), np.ones(2600), Intercept.AUGMENTED
     ).solve([target], 1e-4, start)
     assert found.rounds < best.rounds
     assert found.relative <= 1e-4
@@ -430,8 +413,8 @@ def test_many_rows_walk_no_epoch(monkeypatch: pytest.MonkeyPatch, bytes_of_matri
     The same optimum, whatever C and the rows' precision.
     """
     X, y = table(2100, 4)
-    sets = WorkingSets(StoredLines(Gaussian(2.0)(X)), np.ones(2100), Intercept.AUGMENTED)
-    monkeypatch.setattr(finishing, "LARGEST_MATRIX", bytes_of_matrix)
+    sets = WorkingSetSolver(StoredKernel(Gaussian(2.0)(X)), np.ones(2100), Intercept.AUGMENTED)
+    monkeypatch.setattr(finishing, "SMALL_MATRIX_BYTES", bytes_of_matrix)
     monkeypatch.setattr(finishing, "SHARE_WORTH_MATRIX", 1.1)
     matrix, made = GramRows.K.fget, []
     monkeypatch.setattr(
@@ -457,106 +440,6 @@ def test_many_rows_walk_no_epoch(monkeypatch: pytest.MonkeyPatch, bytes_of_matri
                 <= model.objective_[0] * (1 + 1e-6)
                 <= best.primal * model.lam * (1 + 2 * tol)
             )
-
-
-def apart(m: int = 120) -> tuple[Array, Array]:
-    """Two classes that a Gaussian kernel tells apart: from some C on no coefficient is at its bound."""
-    X = np.random.default_rng(3).normal(size=(m, 2))
-    return X, np.where(X[:, 0] + X[:, 1] ** 2 > 0.3, 1.0, -1.0)
-
-
-@INTERCEPTS
-@pytest.mark.parametrize("kind", ["stored", "lines", "rounded"])
-def test_a_smaller_bound_that_is_nowhere_met_needs_no_round_of_its_own(
-    intercept: Intercept, kind: str
-) -> None:
-    X, y = apart()
-    K, flying = Gaussian(0.5)(X), KernelRows(Gaussian(0.5), X)
-    lines = (
-        StoredLines(K) if kind == "stored" else lines_of(flying, 10**9, rounding=kind == "rounded")
-    )
-    targets = [Target(y, np.full(len(y), C)) for C in (0.5, 1e4, 3e4, 1e5)]
-    tight, *wide = WorkingSets(lines, K.diagonal(), intercept).solve(targets, 1e-6)
-    assert wide[2].dual.max() < 1e4
-    assert [found.rounds for found in wide[:2]] == [0, 0]
-    assert tight.rounds > 0
-    for target, found in zip(targets, [tight, *wide], strict=True):
-        assert found.relative <= 1e-6
-        np.testing.assert_allclose(
-            [found.primal, found.bound], objectives(K, target, found, intercept), rtol=1e-8
-        )
-    alone = WorkingSets(lines, K.diagonal(), intercept).solve(targets[1:2], 1e-6)[0]
-    assert wide[0].primal == pytest.approx(alone.primal, rel=2e-6)
-
-
-def test_who_meets_its_bound_too_often_is_solved_as_if_it_were_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(working_sets, "MOST_BEYOND", 0.05)
-    X, y = table(200)
-    K = Gaussian(1.0)(X)
-    targets = [Target(y, np.full(200, C)) for C in (0.1, 1.0, 10.0)]
-    start = np.stack([0.5 * target.labels * target.bounds for target in targets])
-    for begin in (None, start):
-        found = WorkingSets(StoredLines(K), K.diagonal(), Intercept.NONE).solve(
-            targets, 1e-4, begin
-        )
-        for place, (target, optimum) in enumerate(zip(targets, found, strict=True)):
-            own = None if begin is None else begin[place : place + 1]
-            (alone,) = WorkingSets(StoredLines(K), K.diagonal(), Intercept.NONE).solve(
-                [target], 1e-4, own
-            )
-            np.testing.assert_array_equal(optimum.dual, alone.dual)
-
-
-def test_only_those_of_the_same_labels_and_no_larger_bounds_follow() -> None:
-    y = np.array([1.0, -1.0, 1.0])
-    targets = [
-        Target(y, np.array([1.0, 2.0, 3.0])),
-        Target(-y, np.full(3, 9.0)),
-        Target(y, np.array([2.0, 2.0, 2.9])),
-    ]
-    targets += [Target(y, np.full(3, 4.0)), Target(-y, np.full(3, 8.0))]
-    followers = Followers(targets, 0.0)
-    assert followers.leaders == {0: 3, 2: 3, 4: 1}
-    assert followers.others(5) == [1, 3]
-    nothing = np.zeros(3)
-    assert followers.released(
-        [nothing, nothing, nothing, np.array([0.0, -2.0, 2.95]), nothing]
-    ) == [2]
-    assert followers.led([1]) == {0: 3}
-    assert followers.led([]) == {4: 1}
-    assert followers.others(5) == [0, 1, 2, 3, 4]
-    patient = Followers(targets, 0.5)
-    assert (
-        patient.released([nothing, nothing, nothing, np.array([0.0, -2.0, 2.95]), np.full(3, 9.0)])
-        == []
-    )
-    assert patient.released([nothing, nothing, nothing, np.array([0.0, -2.1, 3.5]), nothing]) == [
-        0,
-        2,
-    ]
-
-
-@pytest.mark.parametrize("rounding", [False, True])
-@pytest.mark.parametrize(("bound", "least", "most"), [(5.0, 0.001, 0.05), (1.0, 0.1, 0.9)])
-def test_an_optimum_with_coefficients_beyond_a_bound_is_a_start(
-    rounding: bool, bound: float, least: float, most: float
-) -> None:
-    X, y = apart(200)
-    y[::100] *= -1  # two labels are wrong: coefficients near them are large
-    K = Gaussian(0.05)(X)
-    targets = [Target(y, np.full(len(y), C)) for C in (bound, 1e5)]
-    lines = lines_of(KernelRows(Gaussian(0.05), X), 10**9, rounding)
-    tight, wide = WorkingSets(lines, K.diagonal(), Intercept.NONE).solve(targets, 1e-5)
-    share = np.count_nonzero(wide.dual > bound) / np.count_nonzero(wide.dual)
-    assert least <= share <= most
-    for target, found in zip(targets, (tight, wide), strict=True):
-        assert found.relative <= 1e-5
-        np.testing.assert_allclose(
-            [found.primal, found.bound], objectives(K, target, found, Intercept.NONE), rtol=1e-8
-        )
-    assert tight.dual.max() <= bound
 
 
 @pytest.mark.parametrize("members", [False, True])
@@ -624,22 +507,3 @@ def test_a_spectrum_is_that_of_the_matrix(kernel: Any) -> None:
         (found.basis * found.roots**2) @ found.basis.T, K, atol=1e-9 * K.max() * 400
     )
     np.testing.assert_allclose(found.basis.T @ found.basis, np.eye(len(found.roots)), atol=1e-4)
-
-
-@pytest.mark.parametrize("matrix", [100, 3000])
-def test_room_for_sets_is_used_again_whole_and_for_both_dtypes(matrix: int) -> None:
-    lines = StoredLines(np.eye(3))
-    first = lines.square(matrix, np.float32)
-    where = first.ctypes.data
-    lines.give_back(first)
-    smaller = lines.within(np.arange(2), 0.0, 1.0, np.float64)
-    assert (
-        smaller.K.shape == (2, 2)
-        and smaller.K.dtype == np.float64
-        and smaller.K.ctypes.data == where
-    )
-    lines.done_with(smaller)
-    again = lines.square(matrix, np.float32)
-    assert again.ctypes.data == where and again.size == matrix**2
-    other = lines.square(matrix, np.float32)
-    assert not np.may_share_memory(again, other)

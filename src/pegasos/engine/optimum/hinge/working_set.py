@@ -1,0 +1,446 @@
+"""Working-set method for the dual of the hinge loss, on any rows.
+
+Each round selects the rows that violate optimality most, solves the problem restricted to them by
+pair steps, and updates the scores of all rows with the kernel rows of the changed coefficients.
+Everything is in terms of c_i = y_i a_i and of the gradient v_i = y_i - s_i.
+
+References
+----------
+Joachims (1999), Making large-scale SVM learning practical.
+Fan, Chen, Lin (2005), Working set selection using second order information for training SVMs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pegasos.engine.optimum.certificate import halvings, stretched
+from pegasos.engine.optimum.hinge.kernel_sources import KernelSource
+from pegasos.engine.optimum.hinge.pair_steps import (
+    SetKernel,
+    solve_balanced_pairs,
+    solve_pairs,
+)
+from pegasos.engine.optimum.problem import Intercept, Optimum, Target
+from pegasos.engine.runtime.compiling import announced
+from pegasos.engine.runtime.interruption import check_interruption, tell_gap
+from pegasos.engine.runtime.threads import run_repeatedly
+
+Array = np.ndarray[Any, Any]
+
+#: Rows of the first set, and of the first set of more than FEW_ROWS rows.
+FIRST_SET, FIRST_LARGE_SET, FEW_ROWS = 400, 1000, 4096
+#: Rows of a set at most; and where so many rounds did not suffice, because more rows than that are
+#: inside their box and must move together.
+LARGEST_SET, MANY_ROUNDS, LAST_SET = 4000, 25, 10_000
+USUAL_SET = 1400
+#: A set has at most so many times the rows that have a coefficient, but at least this many.
+TIMES_SUPPORT, SMALLEST_SET = 3, 128
+#: A step is taken if it gains this share of the gap, spread over the set, or of the largest gain.
+SHARE_OF_GAP, SHARE_OF_GAIN = 3e-4, 0.03
+#: From this multiple of the tolerance on a round may be the last.
+LAST_ROUND, DEEPER = 30.0, 0.03
+#: Pair steps times the rows of their set between two checks for an interruption (about 0.1 s), and
+#: steps in a round at most, for each row of the set.
+EFFORT_AT_ONCE, STEPS_PER_ROW = 4 * 10**8, 100
+#: Rounds in double precision that may gain nothing, and rounds at most.
+PATIENCE, MOST_ROUNDS = 3, 10_000
+#: Times that exact scores may send predictors back before the kernel is computed in full precision.
+MOST_RETURNS = 1
+#: Relative errors of scores for which exact ones are computed at first, and multiple of the largest
+#: error seen then for which the others are trusted.
+FIRST_ERROR, TIMES_SEEN = 0.01, 8.0
+
+
+class Limit(NamedTuple):
+    """Rounds of a predictor at most, and pair steps times the rows of their sets."""
+
+    rounds: int = MOST_ROUNDS
+    effort: float = math.inf
+
+
+NO_LIMIT = Limit()
+
+
+class WorkingSetSolver:
+    """Solver for several predictors (classes x λ) on the same rows.
+
+    Coefficients and scores are kept from one call to the next, for a path along λ.
+
+    Parameters
+    ----------
+    kernel : values of K between all rows.
+    diagonal : K_ii of all rows, without the constant feature.
+    intercept : none, a constant feature, or free (then Σ c_i = 0).
+    members : the training rows; None means all.
+    """
+
+    def __init__(
+        self,
+        kernel: KernelSource,
+        diagonal: Array,
+        intercept: Intercept,
+        members: Array | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self._count = len(diagonal)
+        self._rows = np.arange(self._count) if members is None else members
+        self._constant = 1.0 if intercept is Intercept.AUGMENTED else 0.0
+        self._free = intercept is Intercept.FREE
+        self._diagonal = diagonal[self._rows] + self._constant
+        # Kernel values of a set are at most 1, so that the range of float32 suffices.
+        self._factor = 1.0 / (float(self._diagonal.max(initial=0.0)) or 1.0)
+        self._known: dict[int, tuple[Array, Array]] = {}
+
+    def solve(
+        self,
+        targets: list[Target],
+        tol: float,
+        start: Array | None = None,
+        names: list[int] | None = None,
+        limit: Limit = NO_LIMIT,
+    ) -> list[Optimum]:
+        """Return the optimum of each target, certified to a relative gap of tol.
+
+        Rounding or the limit may leave a larger gap, which the optimum then states.
+
+        Parameters
+        ----------
+        start : coefficients y·a (targets x members) to start from; with a free intercept they sum
+            to 0. None means zero.
+        names : under which scores are kept, for a call that starts near the end of the last one.
+        """
+        names = list(range(len(targets))) if names is None else names
+        scores = np.zeros((len(targets), self._count))
+        predictors = [
+            Predictor(target, self._diagonal, self._constant, self._free, own, self._rows)
+            for target, own in zip(targets, scores, strict=True)
+        ]
+        with announced("sets"):
+            if start is not None:
+                self._start(predictors, scores, start, names)
+            self._solve(predictors, scores, tol, limit)
+        self._known |= {name: (p.c, p.products) for name, p in zip(names, predictors, strict=True)}
+        return [predictor.optimum(not self.kernel.rounded) for predictor in predictors]
+
+    def _start(
+        self, predictors: list[Predictor], scores: Array, start: Array, names: list[int]
+    ) -> None:
+        changes = np.array(start, dtype=np.float64)
+        for predictor, own, change, name in zip(predictors, scores, changes, names, strict=True):
+            predictor.c[:] = change
+            if name in self._known:
+                before, own[:] = self._known[name]
+                change -= before
+        used = np.flatnonzero(changes.any(axis=0))
+        if len(used):
+            scores += self.kernel.scores(self._rows[used], np.ascontiguousarray(changes[:, used]))
+
+    def _solve(self, predictors: list[Predictor], scores: Array, tol: float, limit: Limit) -> None:
+        for predictor in predictors:
+            predictor.certify(tol)
+        returns = 0
+        while True:
+            self._run_rounds([p for p in predictors if p.goes_on(tol, limit)], tol, limit)
+            if not self.kernel.rounded:
+                return
+            self._make_scores_exact([p for p in predictors if not p.exact], tol)
+            late = [p for p in predictors if p.relative > tol and not p.has_reached(limit)]
+            if not late:
+                return
+            returns += 1
+            if returns > MOST_RETURNS or any(predictor.is_stuck for predictor in late):
+                self._end_rounding(predictors, scores, tol)
+
+    def _run_rounds(self, late: list[Predictor], tol: float, limit: Limit) -> None:
+        """Run rounds to convergence, in threads where predictors can read a stored matrix."""
+
+        def run_round(number: int) -> bool:
+            check_interruption()
+            predictor = late[number]
+            index = predictor.select()
+            rows = self._rows[index]
+            kernel = self.kernel.within(rows, self._constant, self._factor, predictor.dtype)
+            changes = predictor.improve(index, kernel, tol)
+            self.kernel.add(rows, changes, predictor.products)
+            predictor.certify(tol)
+            tell_gap((each.relative for each in late), tol)
+            return predictor.goes_on(tol, limit)
+
+        if self.kernel.stored:
+            run_repeatedly(run_round, range(len(late)))
+            return
+        for number in range(len(late)):
+            while run_round(number):
+                pass
+
+    def _make_scores_exact(self, predictors: list[Predictor], tol: float) -> None:
+        """Compute the scores anew that certificates depend on.
+
+        ‖w‖² depends on the scores of support vectors, the loss on those of rows whose margin is not
+        clearly beyond 1. How wrong scores are is seen at the rows that are computed.
+        """
+        wanted = [predictor.depends_on(FIRST_ERROR) for predictor in predictors]
+        error = self._replace_scores(predictors, wanted)
+        for predictor in predictors:
+            predictor.certify(tol, exact=True)
+        again = [
+            predictor
+            for predictor, known in zip(predictors, wanted, strict=True)
+            if (predictor.depends_on(TIMES_SEEN * error) & ~known).any()
+        ]
+        self._replace_scores(again, [np.ones(len(self._rows), dtype=bool)] * len(again))
+        for predictor in again:
+            predictor.certify(tol, exact=True)
+
+    def _replace_scores(self, predictors: list[Predictor], wanted: list[Array]) -> float:
+        """Replace the wanted scores by exact ones; return their largest relative change.
+
+        Predictors are computed together if their rows overlap so much that this is less work.
+        """
+        if not predictors:
+            return 0.0
+        used = [predictor.c != 0.0 for predictor in predictors]
+        all_used, all_wanted = np.logical_or.reduce(used), np.logical_or.reduce(wanted)
+        alone = sum(_work(*each) for each in zip(used, wanted, strict=True))
+        if len(predictors) > 1 and _work(all_used, all_wanted) > alone:
+            pairs = zip(predictors, wanted, strict=True)
+            return max(self._replace_scores([predictor], [own]) for predictor, own in pairs)
+        index, places = self._rows[all_used], self._rows[all_wanted]
+        coefficients = np.stack([predictor.c[all_used] for predictor in predictors])
+        error = 0.0
+        exact_scores = self.kernel.exact_scores(index, coefficients, places)
+        for predictor, exact in zip(predictors, exact_scores, strict=True):
+            change = np.abs(exact - predictor.products[places]) / (1.0 + np.abs(exact))
+            error = max(error, float(change.max(initial=0.0)))
+            predictor.products[places] = exact
+        return error
+
+    def _end_rounding(self, predictors: list[Predictor], scores: Array, tol: float) -> None:
+        """Go on with kernel values, and scores, in the precision of the rows."""
+        self.kernel = self.kernel.unrounded()
+        self._known.clear()
+        coefficients = np.stack([predictor.c for predictor in predictors])
+        scores[:] = self.kernel.scores(self._rows, coefficients)
+        for predictor in predictors:
+            predictor.reset_stall_count()
+            predictor.certify(tol, exact=True)
+
+
+def _work(used: Array, wanted: Array) -> float:
+    """Kernel values between used rows, each once, and between these and the other wanted ones."""
+    count = np.count_nonzero(used)
+    return count * (np.count_nonzero(wanted) - 0.5 * count)
+
+
+class Predictor:
+    """One target on its way to the optimum: coefficients, scores, certificate, and the next set.
+
+    Parameters
+    ----------
+    diagonal : K_ii of the training rows, with the constant feature.
+    products : scores of all rows without the intercept; `rows` are the training rows among them.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        diagonal: Array,
+        constant: float,
+        free: bool,
+        products: Array,
+        rows: Array,
+    ) -> None:
+        self.products = products
+        self._rows = rows
+        self._labels, self._bounds = target.labels, target.bounds
+        self._lower = np.minimum(0.0, target.labels * target.bounds)
+        self._upper = np.maximum(0.0, target.labels * target.bounds)
+        self._diagonal = np.maximum(diagonal, np.finfo(float).tiny)
+        self._constant, self._free = constant, free
+        self.c = np.zeros(len(diagonal))
+        self.rounds, self.effort = 0, 0.0
+        self._size = FIRST_SET if len(diagonal) <= FEW_ROWS else FIRST_LARGE_SET
+        self._primal, self._bound = math.inf, -math.inf
+        self._history: list[tuple[float, float]] = []
+        self.exact = False
+        self._precise, self._stalls = False, 0
+
+    @property
+    def relative(self) -> float:
+        """The relative duality gap."""
+        return (self._primal - self._bound) / self._primal if self._primal > 0 else 0.0
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the kernel within a set."""
+        return np.float64 if self._precise else np.float32
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether rounding leaves nothing to gain."""
+        return self._stalls > PATIENCE
+
+    def reset_stall_count(self) -> None:
+        """Forget that rounds gained nothing: scores are more precise now."""
+        self._stalls = 0
+
+    def goes_on(self, tol: float, limit: Limit) -> bool:
+        """Whether another round is needed and may help."""
+        return self.relative > tol and not self.has_reached(limit) and not self.is_stuck
+
+    def has_reached(self, limit: Limit) -> bool:
+        """Whether no further round is allowed."""
+        return self.rounds >= limit.rounds or self.effort >= limit.effort
+
+    def certify(self, tol: float, exact: bool = False) -> None:
+        """Compute gradient, gains and certificate from the scores; `exact` says that they are."""
+        own = self.products[self._rows]
+        self._bias = self._best_bias(own) if self._free else self._constant * float(self.c.sum())
+        scores = own + self._bias
+        squared = float(self.c @ (own if self._free else scores))
+        before, gap = self._bound, self.relative
+        self._bound = float(self._labels @ self.c) - 0.5 * squared
+        given = (self._labels, self._bounds, scores, 0.0, squared)
+        self._factor, self._primal = stretched(*given, 0)
+        if self.relative > tol and (squared > 0.0 or self._bias != 0.0):
+            self._factor, self._primal = stretched(*given, halvings(tol))
+        self._scores, self._gradient = scores, self._labels - scores
+        step = np.clip(self._gradient / self._diagonal, self._lower - self.c, self._upper - self.c)
+        self._gains = step * (self._gradient - 0.5 * self._diagonal * step)
+        self._history[self.rounds :] = [(self._primal, self._bound)]
+        gained = self._bound > before or self.relative < gap
+        if self.rounds and not exact and not gained:
+            # Rounding ate the gain of the round: go on in double precision.
+            self._stalls += self._precise
+            self._precise = True
+        self.exact = exact
+
+    def _best_bias(self, products: Array) -> float:
+        """Return the free intercept of least loss: Σ C_i max(0, y_i (v_i - b)) has kinks at v_i."""
+        v = self._labels - products
+        order = np.argsort(v, kind="stable")
+        order = order[self._bounds[order] > 0.0]
+        passed = np.cumsum(self._bounds[order])
+        positive = self._bounds[self._labels > 0.0].sum()
+        place = int(np.searchsorted(passed, positive * (1 - 1e-12)))
+        return float(v[order[min(place, len(order) - 1)]])
+
+    def depends_on(self, error: float) -> Array:
+        """Return for which rows the certificate depends on the score, if scores have this error.
+
+        These are support vectors, and rows that may have a loss; errors are shares of 1 + |score|.
+        """
+        margins = self._labels * self._scores
+        safe = self._factor * (margins - error * (1.0 + np.abs(margins))) >= 1.0
+        return np.asarray((self.c != 0.0) | ((self._bounds > 0.0) & ~safe))
+
+    def select(self) -> Array:
+        """Return the rows of the next set.
+
+        Half of it are those that would go furthest, as many up as down (else the mean score swings
+        from round to round), then rows inside their box, then others, both by their gains.
+        """
+        size = min(len(self.c), self._size)
+        if self.rounds >= 2:  # most rows that need a coefficient have one: few others will move
+            support = int(np.count_nonzero(self.c))
+            size = min(size, max(SMALLEST_SET, TIMES_SUPPORT * support))
+        chosen = np.zeros(len(self.c), dtype=bool)
+        can_rise, can_fall = self.c < self._upper, self.c > self._lower
+        quarter = max(1, size // 4)
+        _choose_largest(self._gradient, can_rise, quarter, chosen)
+        _choose_largest(-self._gradient, can_fall, quarter, chosen)
+        inside = can_rise & can_fall
+        _choose_largest(self._gains, inside, size - int(np.count_nonzero(chosen)), chosen)
+        _choose_largest(
+            self._gains, self._gains > 0.0, size - int(np.count_nonzero(chosen)), chosen
+        )
+        return np.flatnonzero(chosen)
+
+    def improve(self, index: Array, kernel: SetKernel, tol: float) -> Array:
+        """Take pair steps on the rows of a set and return the changes of their coefficients."""
+        count, dtype, scale = len(index), kernel.K.dtype, 1.0 / kernel.factor
+        tiny = 1e-6 if dtype == np.float32 else 1e-12
+        before, lower, upper = self.c[index], self._lower[index], self._upper[index]
+        v = self._gradient[index].astype(dtype)
+        diagonal = np.maximum(self._diagonal[index] / scale, tiny**2).astype(dtype)
+        low = ((lower - before) * scale).astype(dtype)
+        high = ((upper - before) * scale).astype(dtype)
+        gains = np.empty_like(v)
+        bits = gains.view(np.int32 if dtype == np.float32 else np.int64)
+        solve = solve_balanced_pairs if self._free else solve_pairs
+        least = scale * self._least_gain(count, tol)
+        change, taken, at_once = np.zeros(count), 0, EFFORT_AT_ONCE // count
+        while taken < STEPS_PER_ROW * count:
+            check_interruption()
+            part = np.zeros_like(v)
+            steps = solve(kernel, diagonal, v, low, high, tiny, least, at_once, gains, bits, part)
+            change += part
+            taken += steps
+            if steps < at_once:
+                break
+        after = np.clip(before + change * kernel.factor, lower, upper)
+        after = np.where(low >= 0.0, lower, np.where(high <= 0.0, upper, after))
+        if self._free:
+            after = rebalanced(after, lower, upper, float(before.sum()))
+        self.c[index] = after
+        self.rounds += 1
+        self.effort += taken * count
+        self._grow(taken, count, int(np.count_nonzero(np.abs(after) >= self._bounds[index])))
+        return np.asarray(after - before)
+
+    def _least_gain(self, count: int, tol: float) -> float:
+        """Return the gain from which on a step is taken, in a set of so many rows."""
+        gap = self._primal - self._bound
+        share = SHARE_OF_GAP * (DEEPER if gap <= LAST_ROUND * tol * self._primal else 1.0)
+        return min(share * gap / count, SHARE_OF_GAIN * float(self._gains.max(initial=0.0)))
+
+    def _grow(self, steps: int, count: int, at_bound: int) -> None:
+        """Set the size of the next set: larger if rows must move together, or go to their bound."""
+        if self.rounds % 2 and 2 * at_bound <= count:
+            return
+        most = LARGEST_SET if steps > count else USUAL_SET
+        if self.rounds > MANY_ROUNDS:
+            inside = int(np.count_nonzero((self.c != 0.0) & (np.abs(self.c) < self._bounds)))
+            most = max(most, min(2 * inside, LAST_SET))
+        self._size = max(self._size, min(2 * self._size, most))
+
+    def optimum(self, exact: bool) -> Optimum:
+        """Return the present point; scores of all rows belong to it if they are `exact`."""
+        scores = self._factor * (self.products + self._bias) if exact else None
+        return Optimum(
+            self._factor * self.c,
+            self._factor * self._bias,
+            self._labels * self.c,
+            self._primal,
+            self._bound,
+            self.rounds,
+            tuple(self._history),
+            scores,
+        )
+
+
+def _choose_largest(values: Array, able: Array, count: int, chosen: Array) -> None:
+    """Mark `count` more of the able rows, those of the largest values."""
+    index = np.flatnonzero(able & ~chosen)
+    left_out = len(index) - max(count, 0)
+    if left_out >= len(index):
+        return
+    if left_out > 0:
+        index = index[np.argpartition(values[index], left_out)[left_out:]]
+    chosen[index] = True
+
+
+def rebalanced(c: Array, low: Array, high: Array, total: float) -> Array:
+    """Return c moved within its box until it sums to `total`: rounding of steps must not add up."""
+    for _ in range(4):
+        missing = total - math.fsum(c)
+        room = np.where((c > low) & (c < high), (high if missing > 0 else low) - c, 0.0)
+        available = math.fsum(room)
+        if missing == 0 or available == 0:
+            break
+        c = np.clip(c + room * min(1.0, missing / available), low, high)
+    return c
