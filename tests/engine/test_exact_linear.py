@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 
 import reference
 from pegasos import SDCA
-from pegasos.engine.optimum import finishing
+from pegasos.engine.optimum import choice
 from pegasos.engine.optimum.hinge import held_rows, interior_point
 from pegasos.engine.optimum.hinge.interior_point import solve_hinge
 from pegasos.engine.optimum.logistic import newton, sparse_newton
@@ -484,23 +484,22 @@ def test_who_does_not_arrive_by_weights_goes_on_from_its_own_coefficients(
 ) -> None:
     """After epochs that somebody wanted to see, with several classes: each has a start of its own."""
     monkeypatch.setattr(sparse_newton, "MOST_STEPS", 0)
-    monkeypatch.setattr(finishing, "LARGEST_SET", 100)
-    monkeypatch.setattr(finishing, "MOST_FEATURES", 10)
-    solve, seen = finishing.solve_logistic_iteratively, []
+    method = choice.find_method("Newton-CG for the weights")
+    monkeypatch.setattr(choice, "choose_method", lambda problem: method)
+    solve, seen = choice.solve_logistic_iteratively, []
 
     def watched(rows: Any, targets: list[Target], *given: Any) -> list[Optimum]:
-        seen.append((targets[0].labels, given[-1]))
+        seen.extend(
+            (target.labels, start) for target, start in zip(targets, given[-1], strict=True)
+        )
         return solve(rows, targets, *given)
 
-    monkeypatch.setattr(finishing, "solve_logistic_iteratively", watched)
+    monkeypatch.setattr(choice, "solve_logistic_iteratively", watched)
     X = sparse.random(600, 200, 0.05, "csr", random_state=0)
     y = np.argmax(X[:, :3].toarray() + 0.1 * np.random.default_rng(0).random((600, 3)), axis=1)
     model = SDCA("logistic", 1e-4, checkpoints=[2], random_state=0).fit(X, y)
     assert model.gap_ <= model.tol
     assert len(seen) == 3
     for labels, start in seen:  # y·a
-        assert (
-            start.shape == (1, 600)
-            and (labels * start[0] > 0).any()
-            and (labels * start[0] >= 0).all()
-        )
+        assert start.shape == (600,)
+        assert (labels * start > 0).any() and (labels * start >= 0).all()

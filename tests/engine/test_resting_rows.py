@@ -11,7 +11,7 @@ from scipy import sparse
 
 import reference
 from pegasos import SDCA
-from pegasos.engine.optimum import finishing
+from pegasos.engine.optimum import choice
 from pegasos.engine.optimum.hinge import resting_rows
 from pegasos.engine.optimum.hinge.interior_point import solve_hinge
 from pegasos.engine.optimum.hinge.resting_rows import solve_hinge_by_ascent
@@ -92,12 +92,13 @@ def test_it_starts_from_given_coefficients() -> None:
 
 
 def test_a_fit_that_crawls_goes_on_this_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finishing, "LARGEST_SET", 300)
+    method = choice.find_method("coordinate ascent with shrinking")
+    monkeypatch.setattr(choice, "choose_method", lambda problem: method)
     X, y = rows_and_labels(600, 1300, seed=5, stored=0.02)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = SDCA(lam=1 / (100 * 600), fit_intercept="augment", random_state=0).fit(X, y)
-    assert "coordinate ascent without the rows at rest" in model.plan_.method
+    assert method.name in model.plan_.method
     assert model.gap_ <= 1e-3
     (best,) = solve_hinge(X, [Target(y, np.full(600, 100.0))], Intercept.AUGMENTED, 1e-7)
     assert model.objective_[0] == pytest.approx(model.lam * best.primal, rel=1e-3)

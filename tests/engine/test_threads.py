@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -29,8 +28,7 @@ def test_results_come_in_order_and_few_of_them_early(count: int, helpers: int) -
         time.sleep(0.003 * (number % 3))
         return number
 
-    with ThreadPoolExecutor(helpers) as pool:
-        found.extend(in_order(work, count, pool, helpers, ahead))
+    found.extend(in_order(work, count, helpers, ahead))
     assert found == list(range(count))
     assert sorted(number for number, _ in taken) == list(range(count))
     assert all(number <= ended + ahead for number, ended in taken)
@@ -45,18 +43,17 @@ def test_an_error_reaches_who_reads_whoever_made_it(bad: int) -> None:
         return number
 
     found: list[int] = []
-    with ThreadPoolExecutor(2) as pool, pytest.raises(ValueError, match=f"piece {bad}"):
-        found.extend(in_order(work, 20, pool, 2, 3))
+    with pytest.raises(ValueError, match=f"piece {bad}"):
+        found.extend(in_order(work, 20, 2, 3))
     assert found == list(range(len(found)))
     assert len(found) <= bad
 
 
 def test_who_stops_reading_stops_the_work() -> None:
     taken: list[int] = []
-    with ThreadPoolExecutor(1) as pool:
-        results = in_order(taken.append, 1000, pool, 1, 2)
-        next(results)
-        results.close()
+    results = in_order(taken.append, 1000, 1, 2)
+    next(results)
+    results.close()
     assert len(taken) <= 10
 
 

@@ -14,8 +14,9 @@ from threadpoolctl import threadpool_limits
 
 import reference
 from pegasos import SDCA
-from pegasos.engine.optimum import finishing
+from pegasos.engine.optimum.choice import ExactSolver
 from pegasos.engine.optimum.function_space import FunctionSpace
+from pegasos.engine.optimum.hinge import kernel_working_sets
 from pegasos.engine.optimum.hinge.factored import low_rank_spectrum
 from pegasos.engine.optimum.hinge.kernel_sources import (
     CachedKernel,
@@ -27,7 +28,7 @@ from pegasos.engine.optimum.hinge.kernel_sources import (
 from pegasos.engine.optimum.hinge.sample_start import predict_coefficients
 from pegasos.engine.optimum.hinge.symmetric import scores_by_symmetry
 from pegasos.engine.optimum.hinge.working_set import Limit, WorkingSetSolver, _choose_largest
-from pegasos.engine.optimum.problem import Intercept, Optimum, Target
+from pegasos.engine.optimum.problem import Intercept, Optimum, Problem, Target
 from pegasos.engine.rows.sources import DenseRows, GramRows, KernelRows, SparseRows
 from pegasos.engine.runtime.interruption import Interrupted, interruptible, listening
 from pegasos.engine.walk.losses import LOSSES
@@ -414,8 +415,8 @@ def test_many_rows_walk_no_epoch(monkeypatch: pytest.MonkeyPatch, bytes_of_matri
     """
     X, y = table(2100, 4)
     sets = WorkingSetSolver(StoredKernel(Gaussian(2.0)(X)), np.ones(2100), Intercept.AUGMENTED)
-    monkeypatch.setattr(finishing, "SMALL_MATRIX_BYTES", bytes_of_matrix)
-    monkeypatch.setattr(finishing, "SHARE_WORTH_MATRIX", 1.1)
+    monkeypatch.setattr(kernel_working_sets, "SMALL_MATRIX_BYTES", bytes_of_matrix)
+    monkeypatch.setattr(kernel_working_sets, "SHARE_WORTH_MATRIX", 1.1)
     matrix, made = GramRows.K.fget, []
     monkeypatch.setattr(
         GramRows, "K", property(lambda self: made.append(self.pending) or matrix(self))
@@ -447,8 +448,8 @@ def test_a_kernel_of_low_rank_at_a_large_c_arrives_by_a_factor(
     monkeypatch: pytest.MonkeyPatch, members: bool
 ) -> None:
     """Cubic polynomials of two features have ten products: pair steps crawl, at any number of rows."""
-    monkeypatch.setattr(finishing, "FACTORED_ROWS", 50)
-    monkeypatch.setattr(finishing, "BEFORE_FACTOR", Limit(3))
+    monkeypatch.setattr(kernel_working_sets, "FACTORED_ROWS", 50)
+    monkeypatch.setattr(kernel_working_sets, "BEFORE_FACTOR", Limit(3))
     X, y = table(300, 3)
     kernel, target = Polynomial(3), Target(y, np.full(300, 1e4))
     K = kernel(X)
@@ -456,25 +457,25 @@ def test_a_kernel_of_low_rank_at_a_large_c_arrives_by_a_factor(
     index = np.sort(np.random.default_rng(0).permutation(300)[:250]) if members else None
     if index is not None:
         K, target = K[np.ix_(index, index)], Target(y[index], np.full(250, 1e4))
-    finisher = finishing.Finisher(rows, LOSSES["hinge"], Intercept.NONE, 1e-4, index, 10**9)
-    (found,) = finisher.solve([target], np.zeros((1, len(target.labels))))
+    solver = ExactSolver(Problem(rows, LOSSES["hinge"], Intercept.NONE, 1e-4, index, 10**9))
+    (found,) = solver.solve([target], np.zeros((1, len(target.labels))))
     assert found.relative <= 1e-4
-    assert "factor" in finisher.method
+    assert "factor" in found.method
     np.testing.assert_allclose(
         [found.primal, found.bound], objectives(K, target, found, Intercept.NONE), rtol=1e-6
     )
 
 
 def test_where_there_is_no_low_rank_sets_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finishing, "FACTORED_ROWS", 50)
-    monkeypatch.setattr(finishing, "BEFORE_FACTOR", Limit(1))
+    monkeypatch.setattr(kernel_working_sets, "FACTORED_ROWS", 50)
+    monkeypatch.setattr(kernel_working_sets, "BEFORE_FACTOR", Limit(1))
     X, y = table(600, 3)
     rows, target = KernelRows(Gaussian(0.05), X), Target(y, np.full(600, 100.0))
     assert low_rank_spectrum(FunctionSpace(rows, None, 0.0), 10**9) is None
-    finisher = finishing.Finisher(rows, LOSSES["hinge"], Intercept.NONE, 1e-4, None, 10**9)
-    (found,) = finisher.solve([target], np.zeros((1, 600)))
+    solver = ExactSolver(Problem(rows, LOSSES["hinge"], Intercept.NONE, 1e-4, None, 10**9))
+    (found,) = solver.solve([target], np.zeros((1, 600)))
     assert found.relative <= 1e-4
-    assert finisher.method == "working sets"
+    assert found.method == "working sets"
     assert found.rounds > 1
 
 
@@ -484,12 +485,11 @@ def test_a_kernel_of_known_rank_has_its_factor_soon(dtype: type) -> None:
     X, y = table(1600, 3)
     X = X.astype(dtype)
     target, K = Target(y, np.full(1600, 1e3)), Polynomial(3)(X.astype(np.float64))
-    finisher = finishing.Finisher(
-        GramRows.of(Polynomial(3), X), LOSSES["hinge"], Intercept.NONE, 1e-4, None, 10**9
-    )
-    (found,) = finisher.solve([target], None)
+    rows = GramRows.of(Polynomial(3), X)
+    solver = ExactSolver(Problem(rows, LOSSES["hinge"], Intercept.NONE, 1e-4, None, 10**9))
+    (found,) = solver.solve([target], None)
     assert found.relative <= 1e-4
-    assert "factor" in finisher.method
+    assert "factor" in found.method
     np.testing.assert_allclose(
         [found.primal, found.bound], objectives(K, target, found, Intercept.NONE), rtol=1e-6
     )

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from pegasos.engine.optimum.certificate import box
+from pegasos.engine.optimum.choice import ExactSolver
 from pegasos.engine.optimum.dual_ascent import DualAscent
-from pegasos.engine.optimum.finishing import Finisher
 from pegasos.engine.optimum.history import no_course, short_course
-from pegasos.engine.optimum.problem import Intercept
+from pegasos.engine.optimum.problem import Intercept, Problem
 from pegasos.engine.walk import rules
 from pegasos.engine.walk.draws import Draws
 from pegasos.engine.walk.losses import LOSSES
@@ -149,12 +149,12 @@ class SDCA(RegularizedClassifier):
         walk = task.walk(method, draws, 1.0 / (lams * weights.sum()), task.weights)
         if not certified:  # nothing tells when to stop, or whom to finish
             return DualAscent(walk, lams, weights, task.training(task.codes), -np.inf)
-        finisher = None
+        exact = None
         if self.finish:
             memory = max(0, task.plan.budget - task.plan.bytes)
-            given = (intercept_of(self), float(self.tol), task.members, memory, task.warm_path)
-            finisher = Finisher(task.rows, method.loss, *given)
-        return DualAscent(walk, lams, weights, task.training(task.codes), float(self.tol), finisher)
+            given = (intercept_of(self), float(self.tol), task.members, memory)
+            exact = ExactSolver(Problem(task.rows, method.loss, *given), task.warm_path)
+        return DualAscent(walk, lams, weights, task.training(task.codes), float(self.tol), exact)
 
     def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
         return [self._ascent(task, lams, seed, has_certificate(task.kernel, task.X))]
@@ -196,13 +196,15 @@ class SDCA(RegularizedClassifier):
 
     @staticmethod
     def _method(solver: DualAscent) -> str:
-        """What was done, in words."""
+        """Return the epochs walked and the methods that solved the other columns."""
         walked = f"coordinate ascent, {solver.epoch} epochs" if solver.epoch else ""
-        if not solver.solved or solver.finisher is None:
+        names = dict.fromkeys(each.method for each in solver.solved.values() if each.method)
+        if not names:
             return walked
         rounds = max(optimum.rounds for optimum in solver.solved.values())
         share = f"{len(solver.solved)} of {solver.done.size} columns by " if walked else ""
-        return f"{walked}{', then ' if walked else ''}{share}{solver.finisher.method}, up to {rounds} rounds"
+        solved = f"{share}{' and '.join(names)}, up to {rounds} rounds"
+        return f"{walked}, then {solved}" if walked else solved
 
     def _resumable(self, task: Task) -> dict[str, Any] | None:
         """What the last fit left, brought into the box of the present lam and weights."""

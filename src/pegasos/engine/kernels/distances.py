@@ -6,7 +6,6 @@ b agree, so pairs that lie near each other are computed once more from the diffe
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pegasos.engine.kernels.elementwise import mirror_upper
+from pegasos.engine.runtime.buffers import Buffers
 from pegasos.engine.runtime.compiling import announced, compiled
 from pegasos.engine.runtime.threads import run_blocks
 
@@ -247,15 +247,12 @@ def _fill(
     pairs: Pairs, transform: Transform, blocks: list[tuple[slice, slice]], mirrored: bool = False
 ) -> NDArray[Any]:
     result = np.empty(pairs.shape, dtype=pairs.dtype)
-    own = threading.local()
+    buffers = Buffers()
 
     def work(rows: slice, columns: slice) -> None:
         # In an array of its own a tile stays in the cache; the long rows of the result do not.
         shape = rows.stop - rows.start, columns.stop - columns.start
-        size = shape[0] * shape[1]
-        if getattr(own, "size", 0) < size:
-            own.numbers, own.size = np.empty(size, dtype=pairs.dtype), size
-        block = own.numbers[:size].reshape(shape)
+        block = buffers.take("tile", shape, pairs.dtype)
         pairs.tile(rows, columns, out=block)
         transform(block)
         if mirrored and rows == columns:

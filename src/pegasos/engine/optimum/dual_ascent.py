@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.engine.optimum.certificate import Certificate, box, certificate_of, halvings, stretched
-from pegasos.engine.optimum.finishing import Finisher
+from pegasos.engine.optimum.choice import ExactSolver
 from pegasos.engine.optimum.problem import Optimum, Target
 from pegasos.engine.runtime.interruption import tell_gap
 from pegasos.engine.walk.solvers import EpochSolver
@@ -21,8 +21,8 @@ Array = np.ndarray[Any, Any]
 class DualAscent(EpochSolver):
     """The state of all predictors (classes x λ): who has reached tol, and with which gap.
 
-    `codes` and `weights` (ω) are those of the training rows, in the order of the walk's members. A predictor that the finisher
-    solves is kept aside: the walk itself does not know of it, and its column rests unless others need it.
+    `codes` and `weights` (ω) are those of the training rows, in the order of the walk's members. A predictor that the exact
+    solver solves is kept aside: the walk itself does not know of it, and its column rests unless others need it.
     """
 
     def __init__(
@@ -32,11 +32,11 @@ class DualAscent(EpochSolver):
         weights: Array,
         codes: Array,
         tol: float,
-        finisher: Finisher | None = None,
+        exact: ExactSolver | None = None,
     ) -> None:
         self.rows = np.arange(walk.rows.count) if walk.members is None else walk.members
         super().__init__(walk, len(self.rows))
-        self.weights, self.codes, self.tol, self.finisher = weights, codes, tol, finisher
+        self.weights, self.codes, self.tol, self.exact = weights, codes, tol, exact
         self.lams = np.asarray(lams, dtype=np.float64)
         shape = (len(walk.classes), len(self.lams))
         self.labels = np.where(self.codes[None, :] == walk.classes[:, None], 1.0, -1.0)
@@ -71,11 +71,11 @@ class DualAscent(EpochSolver):
         if self._prepared:
             return
         self._prepared = True
-        if self.finisher is not None and not self.done.all() and not self.untouched_until:
+        if self.exact is not None and not self.done.all() and not self.untouched_until:
             late = np.flatnonzero(~self.done.reshape(-1))
-            straight = late[self.finisher.straight([self._target(int(member)) for member in late])]
-            self._solve(straight)
-            if len(straight) == self.done.size:
+            skipping = late[self.exact.skips_epochs([self._target(int(member)) for member in late])]
+            self._solve(skipping)
+            if len(skipping) == self.done.size:
                 self.history.append(self.relative.copy())
             self._rest()
 
@@ -86,10 +86,10 @@ class DualAscent(EpochSolver):
         state, walking = self.certificate(), ~self.done.reshape(-1)
         self.relative = np.where(self.done, self.relative, state.relative.reshape(self.done.shape))
         self._finish_members(self.relative <= self.tol)
-        if self.finisher is not None and self.epoch > self.untouched_until:
+        if self.exact is not None and self.epoch > self.untouched_until:
             self._stretch(state)
             walked = [*self.history[-2:], self.relative.copy()]
-            self._solve(np.flatnonzero((self.finisher.worth(walked) & ~self.done).reshape(-1)))
+            self._solve(np.flatnonzero((self.exact.should_switch(walked) & ~self.done).reshape(-1)))
         self.history.append(self.relative.copy())
         self._pairs.append(np.where(walking, (state.primal, state.dual), np.nan))
         tell_gap(float(self.relative.max()), self.tol)
@@ -97,7 +97,7 @@ class DualAscent(EpochSolver):
 
     def complete(self) -> None:
         """Solve all that have not arrived; who walks on takes no notice."""
-        if self.finisher is None or self.finished:
+        if self.exact is None or self.finished:
             return
         late = np.flatnonzero(~self.done.reshape(-1))
         self._solve(late)
@@ -234,18 +234,18 @@ class DualAscent(EpochSolver):
         """Solve these for good, from where the walk has brought them."""
         if not len(members):
             return
-        assert self.finisher is not None
+        assert self.exact is not None
         start = None
         if self.epoch:
             columns = self.member_columns()[members]
             start = self.walk.coefficients()[columns][:, self.rows].astype(np.float64)
         targets = [self._target(int(member)) for member in members]
-        if self.finisher.warm_path or (not self.epoch and self.finisher.path_pays):
-            found = self.finisher.solve_path(
+        if self.exact.warm_path or (not self.epoch and self.exact.follows_path):
+            found = self.exact.solve_path(
                 targets, [divmod(int(member), len(self.lams))[0] for member in members]
             )
         else:
-            found = self.finisher.solve(targets, start)
+            found = self.exact.solve(targets, start)
         for member, optimum in zip(members, found, strict=True):
             self.solved[int(member)] = optimum
             self.relative.reshape(-1)[member] = optimum.relative

@@ -13,6 +13,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+
+from pegasos.engine.rows.mapped import MappedRows
+from pegasos.engine.rows.sources import ExplicitRows
+from pegasos.engine.walk.losses import Loss
 
 Array = np.ndarray[Any, Any]
 #: F and G, again and again.
@@ -68,6 +73,7 @@ class Optimum:
     rounds  iterations of the method
     course  F and G after each of them, as the method saw them on its way
     scores  those of all rows that the method was given, where it has them anyway
+    method  the name of the method that succeeded
     """
 
     vector: Array
@@ -78,6 +84,7 @@ class Optimum:
     rounds: int
     course: Course = ()
     scores: Array | None = None
+    method: str = ""
 
     @property
     def relative(self) -> float:
@@ -94,3 +101,49 @@ def trivial_optimum(
         return None
     bias = margin * float(present[0]) if len(present) else 0.0
     return Optimum(np.zeros(width), bias, np.zeros(len(target.labels)), 0.0, 0.0, 0)
+
+
+class Problem:
+    """Rows, loss and intercept that several targets share, as the choice of a method reads them.
+
+    Parameters
+    ----------
+    rows : row source, explicit features or a kernel.
+    members : the training rows; None means all.
+    memory : bytes that a solver may use.
+    """
+
+    def __init__(
+        self,
+        rows: Any,
+        loss: Loss,
+        intercept: Intercept,
+        tol: float,
+        members: Array | None,
+        memory: int,
+    ) -> None:
+        self.rows, self.loss, self.intercept, self.tol = rows, loss, intercept, tol
+        self.members, self.memory = members, memory
+        self.m = rows.count if members is None else len(members)
+
+    @property
+    def is_explicit(self) -> bool:
+        """Whether rows are explicit features."""
+        return isinstance(self.rows, ExplicitRows)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether rows are CSR features."""
+        return self.is_explicit and sparse.issparse(self.rows.X)
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether features are computed from a kernel in every pass."""
+        return self.is_explicit and isinstance(self.rows.X, MappedRows)
+
+    def mean_cost(self, target: Target) -> float:
+        """Return the mean of C_i K_ii, which tells how fast coordinate ascent converges."""
+        diagonal = self.rows.diagonal
+        own = diagonal if self.members is None else diagonal[self.members]
+        constant = 1.0 if self.intercept is Intercept.AUGMENTED else 0.0
+        return float(target.bounds @ (own + constant)) / self.m

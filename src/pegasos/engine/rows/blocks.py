@@ -6,9 +6,7 @@ wide as the features) leaves it. So a method written this way needs no more to r
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any, NamedTuple, Self
 
@@ -16,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from pegasos.engine.rows.thin import is_thin, pairs
+from pegasos.engine.runtime.buffers import Buffers
 from pegasos.engine.runtime.interruption import check_interruption
 from pegasos.engine.runtime.threads import blas_threads, in_order, single_threaded_blas
 
@@ -42,13 +41,13 @@ class Part(NamedTuple):
 class Block:
     """Some rows, and in `own` whatever a method keeps about them."""
 
-    def __init__(self, X: Any, span: slice, memory: threading.local) -> None:
+    def __init__(self, X: Any, span: slice, buffers: Buffers) -> None:
         self.span = span
         self.count = span.stop - span.start
         self.width = X.shape[1]
         self.own: Any = None
         self._rows = X[span]
-        self._memory = memory
+        self._buffers = buffers
 
     @property
     def thin(self) -> bool:
@@ -75,12 +74,8 @@ class Block:
         return self._rows[index]
 
     def buffer(self, name: str, dtype: Any = np.float64) -> Array:
-        """An array for as many rows that this thread uses again and again: fresh memory is slower than the work."""
-        kept: Array | None = getattr(self._memory, name, None)
-        if kept is None or kept.shape[0] < self.count:
-            kept = np.empty((self.count, self.width), dtype=dtype)
-            setattr(self._memory, name, kept)
-        return kept[: self.count]
+        """Return a scratch array for as many rows."""
+        return self._buffers.take(name, (self.count, self.width), dtype)
 
     def scores(self, rows: Any, vector: Array) -> Array:
         """vector·x, to which the last element of a vector that is longer than the rows is added; without `rows` as `products`."""
@@ -173,21 +168,17 @@ class RowBlocks:
         self.X = X
         self.count, self.width = X.shape
         size = size or _block_rows(self.width)
-        memory = threading.local()
+        buffers = Buffers()
         self.blocks = [
-            Block(X, slice(k, min(k + size, self.count)), memory)
+            Block(X, slice(k, min(k + size, self.count)), buffers)
             for k in range(0, self.count, size)
         ]
-        self._pool: ThreadPoolExecutor | None = None
         self._workers = 1
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         self._workers = min(blas_threads(), len(self.blocks))
         self._stack.enter_context(single_threaded_blas())
-        if self._workers > 1:
-            self._pool = ThreadPoolExecutor(self._workers)
-            self._stack.callback(self._pool.shutdown, wait=True, cancel_futures=True)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -197,7 +188,7 @@ class RowBlocks:
         """Every stride-th row, mapped in the threads of these blocks."""
         rows = self.X[::stride]
         few = RowBlocks(rows if sparse.issparse(rows) else np.ascontiguousarray(rows))
-        few._pool, few._workers = self._pool, self._workers
+        few._workers = self._workers
         return few
 
     def map_sum(self, work: Callable[..., Part], *arguments: Any) -> Part:
@@ -225,14 +216,13 @@ class RowBlocks:
         return join(found)
 
     def _parts(self, work: Callable[..., Any], arguments: Sequence[Any]) -> Iterator[Any]:
-        if self._pool is None:
+        if self._workers == 1:
             yield from (work(block, *arguments) for block in self.blocks)
             return
         # Few are done before their turn: matrices that wait for it take memory.
         yield from in_order(
             lambda number: work(self.blocks[number], *arguments),
             len(self.blocks),
-            self._pool,
             self._workers - 1,
             self._workers,
         )

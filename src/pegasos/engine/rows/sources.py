@@ -13,7 +13,6 @@ In the primal the weights are the vectors V (columns x features). In the dual th
 
 from __future__ import annotations
 
-import threading
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +21,7 @@ from scipy import sparse
 
 from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.distances import Pairs, canonical, fill_gram, squared_norms
+from pegasos.engine.runtime.buffers import Buffers
 from pegasos.engine.runtime.compiling import compiled
 from pegasos.engine.runtime.threads import run_blocks
 
@@ -140,7 +140,7 @@ class GramRows(DualRows):
         given = X if K is None else K
         self.dtype = given.dtype
         self.count = self.width = given.shape[0]
-        self._thread = threading.local()
+        self._buffers = Buffers()
 
     @classmethod
     def of(cls, kernel: Kernel, X: Any) -> GramRows:
@@ -206,7 +206,8 @@ class GramRows(DualRows):
     def _add_product(self, index: Array, changes: Array, weights: Array, columns: Array) -> None:
         used = np.flatnonzero(changes.any(axis=0))
         chosen = slice(None) if len(columns) == len(weights) else columns
-        gathered, product = self._buffers(len(columns))
+        gathered = self._buffers.take("gathered", (GATHERED_ROWS, self.width), self.dtype)
+        product = self._buffers.take("product", (len(columns), TILE_COLUMNS), self.dtype)
         for start in range(0, len(used), GATHERED_ROWS):
             part = used[start : start + GATHERED_ROWS]
             lines = gathered[: len(part)]
@@ -219,16 +220,6 @@ class GramRows(DualRows):
                 added = product[:, : tile.shape[1]]
                 np.matmul(values, tile, out=added)
                 weights[chosen, c : c + TILE_COLUMNS] += added
-
-    def _buffers(self, columns: int) -> tuple[Array, Array]:
-        """Arrays of this thread that are used again and again: fresh pages for each block would cost as much as the work."""
-        own = self._thread
-        if not hasattr(own, "gathered"):
-            own.gathered = np.empty((GATHERED_ROWS, self.width), dtype=self.dtype)
-            own.product = np.empty((0, TILE_COLUMNS), dtype=self.dtype)
-        if len(own.product) < columns:
-            own.product = np.empty((columns, TILE_COLUMNS), dtype=self.dtype)
-        return own.gathered, own.product[:columns]
 
 
 class SharedDistances:
@@ -275,7 +266,7 @@ class KernelRows(DualRows):
         self.dtype = X.dtype
         self.count = self.width = X.shape[0]
         self.shared = bank is not None
-        self._thread = threading.local()
+        self._buffers = Buffers()
 
     @cached_property
     def _pairs(self) -> Pairs | None:
@@ -342,10 +333,7 @@ class KernelRows(DualRows):
         if self._pairs is None:
             return self.between(rows, columns)
         width = columns.stop - columns.start if isinstance(columns, slice) else len(columns)
-        own, size = self._thread, len(rows) * width
-        if getattr(own, "size", 0) < size:
-            own.numbers, own.size = np.empty(size, dtype=self.dtype), size
-        tile: Array = own.numbers[:size].reshape(len(rows), width)
+        tile = self._buffers.take("tile", (len(rows), width), self.dtype)
         self._pairs.tile(rows, columns, out=tile)
         self.kernel.transform(tile)
         return tile

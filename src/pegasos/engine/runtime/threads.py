@@ -6,7 +6,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -220,20 +220,16 @@ def run_repeatedly(
         failed.set()
 
 
-def in_order(
-    work: Callable[[int], Any], count: int, pool: Executor, helpers: int, ahead: int
-) -> Iterator[Any]:
-    """work(0), work(1), ... in this order, done by this thread and helpers from the pool, at most `ahead` before their turn.
+def in_order(work: Callable[[int], Any], count: int, helpers: int, ahead: int) -> Iterator[Any]:
+    """Yield work(0), work(1), ... in this order, done by this thread and helpers, at most `ahead` before their turn.
 
     A helper is woken once for all of the work: waking one for each piece takes as long as a piece of few thousand rows.
 
-    >>> from concurrent.futures import ThreadPoolExecutor
-    >>> with ThreadPoolExecutor(1) as pool:
-    ...     list(in_order(lambda number: 10 * number, 3, pool, helpers=1, ahead=2))
+    >>> list(in_order(lambda number: 10 * number, 3, helpers=1, ahead=2))
     [0, 10, 20]
     """
     turns = _Turns(work, count, ahead)
-    under_way = [pool.submit(turns.help) for _ in range(min(helpers, count - 1))]
+    under_way = [_pool().submit(turns.help) for _ in range(min(helpers, count - 1))]
     try:
         for number in range(count):
             yield turns.result(number)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -16,6 +15,7 @@ from pegasos.engine.kernels.distances import squared_norms
 from pegasos.engine.optimum.passes.passes import MOST_FEATURES, WIDE_NUMBERS, LabelledBlocks
 from pegasos.engine.rows.blocks import Block
 from pegasos.engine.rows.thin import THIN, THIN_ROWS
+from pegasos.engine.runtime.buffers import Buffers
 from pegasos.program.files import temporary_folder
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain, size
@@ -168,7 +168,7 @@ class FileBlocks(LabelledBlocks):
         nothing = np.broadcast_to(np.float32(0), (count, width))
         super().__init__(nothing, np.broadcast_to(np.int64(0), count), np.broadcast_to(0.0, count))
         rows = block_rows(files, self.blocks[0].count)
-        self._buffers = threading.local()
+        self._buffers = Buffers()
         self.blocks = []
         for file, span in spans(files, rows):
             block = Block(nothing, slice(0, span.stop - span.start), self._buffers)

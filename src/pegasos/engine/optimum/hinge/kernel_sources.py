@@ -7,7 +7,6 @@ explicit features.
 
 from __future__ import annotations
 
-import threading
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +23,7 @@ from pegasos.engine.rows.sources import (
     column_tiles,
     read_only,
 )
+from pegasos.engine.runtime.buffers import Buffers
 from pegasos.engine.runtime.compiling import compiled
 from pegasos.engine.runtime.interruption import check_interruption
 from pegasos.engine.runtime.threads import run_blocks, single_threaded_blas
@@ -85,20 +85,6 @@ def add_rows(
             target[i] += change * row[i]
 
 
-class _SetMemory:
-    """Memory for the kernel of a working set, one per thread: fresh pages are slower than the work."""
-
-    def __init__(self) -> None:
-        self._thread = threading.local()
-
-    def square(self, size: int, dtype: Any) -> Array:
-        needed = size * size * np.dtype(dtype).itemsize
-        kept: Array = getattr(self._thread, "bytes", np.empty(0, dtype=np.uint8))
-        if len(kept) < needed:
-            kept = self._thread.bytes = np.empty(needed, dtype=np.uint8)
-        return kept[:needed].view(dtype).reshape(size, size)
-
-
 class ExplicitKernel:
     """Inner products of explicit features: scores follow from the vector that changes add up to."""
 
@@ -141,10 +127,10 @@ class StoredKernel:
 
     def __init__(self, values: Array) -> None:
         self._values = read_only(values)
-        self._memory = _SetMemory()
+        self._buffers = Buffers()
 
     def within(self, index: Array, constant: float, factor: float, dtype: Any) -> SetKernel:
-        K = self._memory.square(len(index), dtype)
+        K = self._buffers.take("set", (len(index), len(index)), dtype)
         line, gathered = np.full(len(index), -1), np.zeros(1, dtype=np.int64)
         return SetKernel(K, line, gathered, self._values, index, index, constant, factor)
 
@@ -196,12 +182,15 @@ class CachedKernel:
         self._row_in = np.full(self._capacity, -1, dtype=np.int64)
         self._last_use = np.full(self._capacity, -1, dtype=np.int64)
         self._time = 0
-        self._memory = _SetMemory()
+        self._buffers = Buffers()
 
     def within(self, index: Array, constant: float, factor: float, dtype: Any) -> SetKernel:
         """Compute the set's part of rows that are not cached: most of them will not change."""
         slots = self._slot_of[index]
-        K, missing = self._memory.square(len(index), dtype), np.flatnonzero(slots < 0)
+        K, missing = (
+            self._buffers.take("set", (len(index), len(index)), dtype),
+            np.flatnonzero(slots < 0),
+        )
 
         def work(part: slice, _: slice) -> None:
             tile = self._rows.passing(index[missing[part]], index)

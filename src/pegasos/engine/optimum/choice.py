@@ -1,0 +1,386 @@
+"""Choose the solver for a problem: the first method of the table that applies, then its fallback.
+
+SDCA walks epochs of coordinate ascent where these are worth while; the table says which method takes
+over from them, and when. Every choice is made for one predictor by itself, so that it is the same in
+a fit as in a sweep over many. `plan_.method` names the row, and docs/architecture.md shows the table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pegasos.engine.optimum.hinge.held_rows import (
+    LARGEST_SHARE,
+    MANY_ROWS,
+    ROWS_A_FEATURE,
+    solve_hinge_on_many,
+)
+from pegasos.engine.optimum.hinge.interior_point import solve_hinge, workspace_bytes
+from pegasos.engine.optimum.hinge.kernel_sources import ROWS_AT_ONCE, ExplicitKernel
+from pegasos.engine.optimum.hinge.kernel_working_sets import (
+    SMALL_MATRIX,
+    KernelWorkingSets,
+    computes_rows,
+    continued,
+)
+from pegasos.engine.optimum.hinge.resting_rows import solve_hinge_by_ascent
+from pegasos.engine.optimum.hinge.working_set import LARGEST_SET, WorkingSetSolver
+from pegasos.engine.optimum.logistic.limited_memory import solve_logistic_by_gradients
+from pegasos.engine.optimum.logistic.newton import solve_logistic
+from pegasos.engine.optimum.logistic.sparse_newton import solve_logistic_sparsely
+from pegasos.engine.optimum.logistic.truncated_newton import solve_logistic_iteratively
+from pegasos.engine.optimum.passes.passes import MOST_FEATURES
+from pegasos.engine.optimum.problem import Intercept, Optimum, Problem, Target
+from pegasos.engine.runtime.threads import our_threads
+
+Array = np.ndarray[Any, Any]
+#: Problem, targets, and coefficients y·a to start from -> optima; None for targets left to the fallback.
+Solve = Callable[[Problem, list[Target], Array | None], list[Optimum | None]]
+
+#: Epochs before the pace of a gap is believed: the first two depend on the order of the rows.
+WALKED_EPOCHS = 3
+#: Mean of C_i K_ii above which epochs crawl: one epoch leaves a relative gap above 0.1 from there on
+#: (measured on USPS, digits and generated rows with Gaussian and polynomial kernels, all C).
+CRAWLING_COST = 0.1
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on a problem, with its text; conditions are joined by `&`."""
+
+    text: str
+    holds: Callable[[Problem], bool]
+
+    def __and__(self, other: Condition) -> Condition:
+        def both(problem: Problem) -> bool:
+            return self.holds(problem) and other.holds(problem)
+
+        return Condition(f"{self.text}, {other.text}", both)
+
+
+@dataclass(frozen=True)
+class Epochs:
+    """Epochs of coordinate ascent before a method takes over.
+
+    `patience` is the number of epochs that must still be needed, `are_skipped` tells for which
+    targets not one epoch is walked.
+    """
+
+    text: str
+    patience: float = 0.0
+    are_skipped: Callable[[Problem, Target], bool] = lambda problem, target: False
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of the table."""
+
+    name: str
+    applies_to: Condition
+    solve: Solve
+    epochs: Epochs
+    fallback: str | None = None
+
+
+# -- conditions ------------------------------------------------------------------------------------
+
+
+def _has_few_features(problem: Problem) -> bool:
+    """Tell whether a matrix of features x features is cheap and fits the memory."""
+    rows = problem.rows
+    if not problem.is_explicit or rows.width > MOST_FEATURES or problem.m < 0.5 * rows.width:
+        return False
+    # Bytes of each number that are copied: of members, and of rows near the margin.
+    near_margin = LARGEST_SHARE if problem.loss.linear_dual else 0.0
+    copied = 1.0 if problem.members is not None else near_margin
+    gathered = math.ceil(copied * rows.dtype.itemsize)
+    return bool(workspace_bytes(problem.m, rows.width, 1, gathered) <= problem.memory)
+
+
+def rows_above(count: int) -> Condition:
+    """Return the condition that there are more training rows than this."""
+    return Condition(f"more than {count:,} rows", lambda p: p.m > count)
+
+
+hinge = Condition("hinge", lambda p: p.loss.name == "hinge")
+logistic = Condition("logistic", lambda p: p.loss.name == "logistic")
+explicit = Condition("explicit features", lambda p: p.is_explicit)
+csr = Condition("CSR features", lambda p: p.is_sparse)
+few_features = Condition(
+    f"at most {MOST_FEATURES:,} features and 2 per row, workspace within memory", _has_few_features
+)
+stored = Condition("stored features", lambda p: not p.is_mapped)
+regularized = Condition("no free intercept", lambda p: p.intercept is not Intercept.FREE)
+#: With these, 200,000 x 50 rows take a ninth to an eleventh of the interior point method's time.
+many_rows = Condition(
+    f"at least {MANY_ROWS:,} rows and {ROWS_A_FEATURE} per feature",
+    lambda p: p.is_explicit and p.m >= max(MANY_ROWS, ROWS_A_FEATURE * p.rows.width),
+)
+#: L-BFGS instead of Newton: 2.6 to 4.3 times faster on wide rows, slower on narrow ones.
+wide = Condition("at least 300 features", lambda p: p.is_explicit and p.rows.width >= 300)
+#: Newton-CG for the weights: 5 to 31 times faster on CSR rows, unless weights outnumber stored values.
+dense_enough = Condition(
+    "a stored number per feature", lambda p: p.is_sparse and p.rows.X.nnz >= p.rows.width
+)
+
+
+# -- solvers behind one signature ------------------------------------------------------------------
+
+
+def on_features(solve: Callable[..., list[Optimum]], starts: bool = False) -> Solve:
+    """Return a solver of explicit features behind the common signature."""
+
+    def run(problem: Problem, targets: list[Target], start: Array | None) -> list[Optimum | None]:
+        given = (targets, problem.intercept, problem.tol, problem.members)
+        return [*solve(problem.rows.X, *given, *([start] if starts else []))]
+
+    return run
+
+
+def _explicit_working_sets(
+    problem: Problem, targets: list[Target], start: Any
+) -> list[Optimum | None]:
+    """Solve by working sets, and return weights of features instead of coefficients of rows."""
+    kernel, diagonal = ExplicitKernel(problem.rows), problem.rows.diagonal
+    with our_threads():
+        sets = WorkingSetSolver(kernel, diagonal, problem.intercept, problem.members)
+        found = sets.solve(targets, problem.tol, start)
+    return [replace(optimum, vector=_weights(problem, optimum.vector)) for optimum in found]
+
+
+def _weights(problem: Problem, coefficients: Array) -> Array:
+    weights, used = np.zeros(problem.rows.width), np.flatnonzero(coefficients)
+    for first in range(0, len(used), ROWS_AT_ONCE):
+        part = used[first : first + ROWS_AT_ONCE]
+        block = problem.rows.X[part if problem.members is None else problem.members[part]]
+        weights += block.T.astype(np.float64) @ coefficients[part]
+    return weights
+
+
+def _lbfgs(problem: Problem, targets: list[Target], start: Any) -> list[Optimum | None]:
+    """Solve one target after the other until gradients fail for one."""
+    given = (problem.intercept, problem.tol, problem.members)
+    found: list[Optimum | None] = []
+    for target in targets:
+        optimum = solve_logistic_by_gradients(problem.rows.X, target, *given)
+        if optimum is None:
+            break
+        found.append(optimum)
+    return found + [None] * (len(targets) - len(found))
+
+
+def _newton_cg(problem: Problem, targets: list[Target], start: Any) -> list[Optimum | None]:
+    given = (problem.intercept, problem.tol, problem.members)
+    return [*solve_logistic_iteratively(problem.rows, targets, *given, start)]
+
+
+def _kernel_working_sets(
+    problem: Problem, targets: list[Target], start: Any
+) -> list[Optimum | None]:
+    return [*KernelWorkingSets(problem).solve(targets, start)]
+
+
+# -- the table -------------------------------------------------------------------------------------
+
+
+def _epochs_crawl(problem: Problem, target: Target) -> bool:
+    return computes_rows(problem) or problem.mean_cost(target) > CRAWLING_COST
+
+
+NO_EPOCHS = Epochs("none", are_skipped=lambda problem, target: True)
+#: A method takes over if its time is less than that of the epochs still needed: 4 for working sets,
+#: shrinking, and Newton-CG on features (an epoch takes the time of some twenty products), 30 for
+#: Newton-CG on a kernel.
+FOUR, THIRTY = (Epochs(f"while at most {n} more are needed", n) for n in (4.0, 30.0))
+ALL_EPOCHS = Epochs("all", math.inf)
+CHEAP_EPOCHS = Epochs(
+    f"up to {SMALL_MATRIX:,} rows and C K_ii = {CRAWLING_COST}, while at most 4 more are needed",
+    4.0,
+    _epochs_crawl,
+)
+
+#: Up to LARGEST_SET rows a working set holds the whole problem; on more, epochs are faster.
+METHODS = (
+    Method(
+        "rows near the margin",
+        hinge & few_features & many_rows & regularized & stored,
+        on_features(solve_hinge_on_many),
+        NO_EPOCHS,
+        "interior point",
+    ),
+    Method("interior point", hinge & few_features, on_features(solve_hinge), NO_EPOCHS),
+    Method(
+        "coordinate ascent with shrinking",
+        hinge & csr & rows_above(LARGEST_SET) & regularized,
+        on_features(solve_hinge_by_ascent, starts=True),
+        FOUR,
+        "working sets on features",
+    ),
+    Method(
+        "working sets after the last epoch",
+        hinge & explicit & rows_above(LARGEST_SET),
+        _explicit_working_sets,
+        ALL_EPOCHS,
+    ),
+    Method("working sets on features", hinge & explicit, _explicit_working_sets, FOUR),
+    Method("working sets", hinge, _kernel_working_sets, CHEAP_EPOCHS),
+    Method(
+        "L-BFGS",
+        logistic & few_features & wide & regularized & stored,
+        _lbfgs,
+        NO_EPOCHS,
+        "Newton",
+    ),
+    Method("Newton", logistic & few_features, on_features(solve_logistic), NO_EPOCHS),
+    Method(
+        "Newton-CG for the weights",
+        logistic & csr & rows_above(LARGEST_SET) & dense_enough & regularized,
+        on_features(solve_logistic_sparsely),
+        NO_EPOCHS,
+        "Newton-CG",
+    ),
+    Method("Newton-CG on features", logistic & explicit, _newton_cg, FOUR),
+    Method("Newton-CG", logistic, _newton_cg, THIRTY),
+)
+
+
+def choose_method(problem: Problem) -> Method:
+    """Return the first method of the table that applies."""
+    for method in METHODS:
+        if method.applies_to.holds(problem):
+            return method
+    raise ValueError(f"no method solves the loss {problem.loss.name!r} to its optimum.")
+
+
+def find_method(name: str) -> Method:
+    """Return the method of this name."""
+    return next(method for method in METHODS if method.name == name)
+
+
+def describe_methods() -> str:
+    """Return the table in Markdown."""
+    head = ["method", "applies to", "epochs of coordinate ascent first", "fallback"]
+    rows = [[m.name, m.applies_to.text, m.epochs.text, m.fallback or ""] for m in METHODS]
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+class ExactSolver:
+    """The chosen method of a problem: when it takes over from epochs, and its solutions.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows, the loss and the tolerance.
+    warm_path : bool
+        Whether the predictors of a kernel are solved along λ, without epochs.
+    """
+
+    def __init__(self, problem: Problem, warm_path: bool = False) -> None:
+        self.problem, self.method = problem, choose_method(problem)
+        self.warm_path = warm_path and not problem.is_explicit
+        self._kernel_sets: KernelWorkingSets | None = None
+
+    def skips_epochs(self, targets: list[Target]) -> Array:
+        """Tell for which targets not one epoch is worth while."""
+        if self.problem.intercept is Intercept.FREE or self.warm_path:
+            return np.ones(len(targets), dtype=bool)
+        are_skipped = self.method.epochs.are_skipped
+        return np.array([are_skipped(self.problem, target) for target in targets], dtype=bool)
+
+    def should_switch(self, gaps: list[Array]) -> Array:
+        """Tell for which predictors, by their gaps after the last epochs, the method is faster."""
+        if len(gaps) < WALKED_EPOCHS:
+            return np.zeros(gaps[-1].shape, dtype=bool)
+        past, now, tol = gaps[-3], gaps[-1], self.problem.tol
+        with np.errstate(divide="ignore", invalid="ignore"):
+            pace = np.log(now / past) / 2
+            needed = np.where(pace < 0, np.log(tol / now) / pace, np.inf)
+        return np.asarray((now > tol) & (needed > self.method.epochs.patience))
+
+    def solve(
+        self, targets: list[Target], start: Array | None, names: list[int] | None = None
+    ) -> list[Optimum]:
+        """Solve all targets; `start` are coefficients y·a (targets x members).
+
+        With `names` a later call that starts near the end of this one, under the same names, is
+        cheaper on a kernel.
+        """
+        if names is not None and self.method.name == "working sets":
+            if self._kernel_sets is None:
+                self._kernel_sets = KernelWorkingSets(self.problem)
+            found = self._kernel_sets.solve(targets, start, names)
+            return [_named(optimum, self.method.name) for optimum in found]
+        return self._solve(self.method, targets, start)
+
+    def _solve(self, method: Method, targets: list[Target], start: Array | None) -> list[Optimum]:
+        found = method.solve(self.problem, targets, start)
+        found = [None if each is None else _named(each, method.name) for each in found]
+        late = [
+            k for k, each in enumerate(found) if each is None or each.relative > self.problem.tol
+        ]
+        if late and method.fallback is not None:
+            own = [targets[k] for k in late]
+            starts = self._starts(own, [found[k] for k in late], start, late)
+            again = self._solve(find_method(method.fallback), own, starts)
+            for k, optimum in zip(late, again, strict=True):
+                before = found[k]
+                if before is None or optimum.relative < before.relative:
+                    found[k] = optimum if before is None else continued(before, optimum)
+        return [each for each in found if each is not None]
+
+    @staticmethod
+    def _starts(
+        targets: list[Target], found: list[Optimum | None], start: Array | None, late: list[int]
+    ) -> Array | None:
+        """Return the coefficients from which a fallback starts: those found, if they gained anything."""
+        if any(each is None or each.bound <= 0.0 for each in found):
+            return None if start is None else start[late]
+        pairs = zip(targets, found, strict=True)
+        return np.stack([target.labels * each.dual for target, each in pairs if each is not None])
+
+    @property
+    def follows_path(self) -> bool:
+        """Whether predictors without epochs are better solved one λ after the other.
+
+        On few rows cells of a sweep do not depend on others.
+        """
+        return self.method.name == "working sets" and self.problem.m > SMALL_MATRIX
+
+    def solve_path(self, targets: list[Target], classes: list[int]) -> list[Optimum]:
+        """Solve the predictors of each class along λ, each from the optimum of the one before."""
+        turns: dict[int, list[int]] = {}
+        for place in np.argsort([target.bounds.sum() for target in targets], kind="stable"):
+            turns.setdefault(classes[place], []).append(int(place))
+        found: dict[int, Optimum] = {}
+        for step in range(max(map(len, turns.values()))):
+            names = [name for name, places in turns.items() if step < len(places)]
+            now = [turns[name][step] for name in names]
+            start = None
+            if step:
+                pairs = [(turns[name][step], turns[name][step - 1]) for name in names]
+                start = np.stack([self._scaled_start(targets, found, *pair) for pair in pairs])
+            solved = self.solve([targets[place] for place in now], start, names)
+            found |= zip(now, solved, strict=True)
+        return [found[place] for place in range(len(targets))]
+
+    def _scaled_start(
+        self, targets: list[Target], found: dict[int, Optimum], place: int, before: int
+    ) -> Array:
+        """Return the coefficients at the smaller C; those at the bound go to the new bound.
+
+        With a free intercept they stay, because their sum must.
+        """
+        a, old, new = found[before].dual, targets[before].bounds, targets[place].bounds
+        if self.problem.intercept is not Intercept.FREE and self.problem.loss.linear_dual:
+            a = np.where(a >= old, new, np.minimum(a, new))
+        return np.asarray(targets[place].labels * a)
+
+
+def _named(optimum: Optimum, name: str) -> Optimum:
+    return optimum if optimum.method else replace(optimum, method=name)

@@ -1,0 +1,188 @@
+"""Working sets on a kernel: how kernel values are stored, where to start, and when to factor K.
+
+Above 1,500 rows the optimum of a sample predicts most coefficients, unless C is large. Where rounds
+do not converge and K has a low rank, an interior point method on a factor of K takes over; predictors
+that still have not converged go on with working sets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pegasos.engine.optimum.function_space import FunctionSpace
+from pegasos.engine.optimum.hinge.factored import (
+    LARGEST_RANK,
+    Spectrum,
+    low_rank_spectrum,
+    solve_by_factor,
+    spectrum_of,
+)
+from pegasos.engine.optimum.hinge.kernel_sources import (
+    SMALL_MATRIX_BYTES,
+    CachedKernel,
+    KernelSource,
+    RoundedKernel,
+    StoredKernel,
+    kernel_source,
+)
+from pegasos.engine.optimum.hinge.sample_start import TOO_FEW, predict_coefficients
+from pegasos.engine.optimum.hinge.working_set import Limit, WorkingSetSolver
+from pegasos.engine.optimum.problem import Intercept, Optimum, Problem, Target
+from pegasos.engine.rows.sources import GramRows, KernelRows
+from pegasos.engine.runtime.threads import our_threads
+
+Array = np.ndarray[Any, Any]
+
+FACTOR = "interior point on a low-rank factor"
+#: Rows up to which a factor of the whole kernel matrix is computed; and how long working sets go on
+#: before a factor is tried: rounds, and pair steps times rows, at most as many as the matrix of a
+#: known rank has products.
+FACTORED_ROWS, BEFORE_FACTOR = 1500, Limit(40, 3e9)
+#: Rows up to which epochs are walked on a kernel matrix, and the smallest tolerance for which the
+#: matrix of more rows may be rounded to float32 at first.
+SMALL_MATRIX, LEAST_ROUNDED_GAP = 1500, 1e-7
+#: Mean of C_i K_ii up to which a sample predicts coefficients: one epoch leaves a gap of 0.9 there.
+PREDICTED_COST = 10.0
+#: A matrix instead of a cache of rows: for so many predictors, or if the start has so large a share
+#: of nonzero coefficients (a row of the cache is computed whole, of the matrix one half only); and
+#: bytes of either at most: fresh memory may cost seconds per GB.
+PREDICTORS_WORTH_MATRIX, SHARE_WORTH_MATRIX, MOST_KERNEL_BYTES = 3, 0.15, 2**30
+
+
+def computes_rows(problem: Problem) -> bool:
+    """Tell whether there are many rows and no kernel matrix yet: then no epoch is walked."""
+    rows = problem.rows
+    if problem.is_explicit or problem.m <= SMALL_MATRIX:
+        return False
+    return rows.pending if isinstance(rows, GramRows) else not rows.shared
+
+
+class KernelWorkingSets:
+    """Solver of one problem on a kernel; scores are kept from one call to the next."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._sets: WorkingSetSolver | None = None
+
+    def solve(
+        self, targets: list[Target], start: Array | None, names: list[int] | None = None
+    ) -> list[Optimum]:
+        """Solve all targets from coefficients y·a; with `names` a later call reuses their scores."""
+        problem = self._problem
+        with our_threads():
+            if start is None and computes_rows(problem) and problem.m > TOO_FEW:
+                start = self._predict_coefficients(targets)
+            if self._sets is None or names is None:
+                kernel = self._make_kernel(targets, start)
+                diagonal, given = problem.rows.diagonal, (problem.intercept, problem.members)
+                self._sets = WorkingSetSolver(kernel, diagonal, *given)
+            limit = BEFORE_FACTOR
+            if self._rank is not None:
+                limit = limit._replace(effort=min(limit.effort, float(problem.m * self._rank**2)))
+            found = self._sets.solve(targets, problem.tol, start, names, limit)
+            self._solve_by_factor(targets, found)
+            if problem.m > FACTORED_ROWS:
+                self._go_on(targets, found, list(range(len(targets))) if names is None else names)
+            return found
+
+    def _solve_by_factor(self, targets: list[Target], found: list[Optimum]) -> None:
+        late = self._late(found)
+        spectrum = self._spectrum if late else None
+        if spectrum is None:
+            return
+        given = (self._problem.intercept, self._problem.tol)
+        solved = solve_by_factor(spectrum, self._space, [targets[k] for k in late], *given)
+        for k, optimum in zip(late, solved, strict=True):
+            if abs(optimum.relative) < found[k].relative:
+                found[k] = replace(continued(found[k], optimum), method=FACTOR)
+
+    def _go_on(self, targets: list[Target], found: list[Optimum], names: list[int]) -> None:
+        late = self._late(found)
+        if not late:
+            return
+        assert self._sets is not None
+        start = np.stack([targets[k].labels * found[k].dual for k in late])
+        own = [targets[k] for k in late]
+        solved = self._sets.solve(own, self._problem.tol, start, [names[k] for k in late])
+        for k, optimum in zip(late, solved, strict=True):
+            if optimum.relative < found[k].relative:
+                found[k] = continued(found[k], optimum)
+
+    def _late(self, found: list[Optimum]) -> list[int]:
+        return [k for k, optimum in enumerate(found) if optimum.relative > self._problem.tol]
+
+    @property
+    def _kernel_rows(self) -> KernelRows | None:
+        """The rows that compute their kernel; None for a matrix alone."""
+        rows = self._problem.rows
+        if isinstance(rows, GramRows):
+            return rows.flying if rows.has_rows else None
+        return rows if isinstance(rows, KernelRows) else None
+
+    @cached_property
+    def _space(self) -> FunctionSpace:
+        rows = self._kernel_rows  # in float64: rounding of float32 has no low rank
+        source = self._problem.rows if rows is None else rows.doubled()
+        return FunctionSpace(source, self._problem.members, 0.0)
+
+    @cached_property
+    def _rank(self) -> int | None:
+        """The rank of the kernel matrix, if it is known and low."""
+        rows = self._kernel_rows
+        rank = None if rows is None else rows.kernel.rank(rows.X.shape[1])
+        low = rank is not None and 2 * rank <= self._problem.m and rank <= LARGEST_RANK
+        return rank if low else None
+
+    @cached_property
+    def _spectrum(self) -> Spectrum | None:
+        """The spectrum of K: of few rows always, of many if their rank is low."""
+        if self._problem.m <= FACTORED_ROWS:
+            members = self._problem.members
+            index = np.arange(self._problem.m) if members is None else members
+            return spectrum_of(np.ascontiguousarray(self._problem.rows.between(index, index)))
+        if self._space.rows.dtype != np.float64:
+            return None
+        return low_rank_spectrum(self._space, self._problem.memory, self._rank)
+
+    @property
+    def _may_round(self) -> bool:
+        # Few rows give the same model whether their matrix fits the memory or not.
+        return self._problem.tol >= LEAST_ROUNDED_GAP and self._problem.m > SMALL_MATRIX
+
+    def _predict_coefficients(self, targets: list[Target]) -> Array | None:
+        """Return coefficients that a sample predicts: most are right unless C is large."""
+        problem = self._problem
+        easy = [k for k, each in enumerate(targets) if problem.mean_cost(each) <= PREDICTED_COST]
+        if problem.intercept is Intercept.FREE or not easy:
+            return None
+        rows = problem.rows.flying if isinstance(problem.rows, GramRows) else problem.rows
+        rows = rows.rounded() if self._may_round and rows.can_be_rounded else rows
+        rows = rows if problem.members is None else rows.some(problem.members)
+        start = np.zeros((len(targets), problem.m))
+        given = ([targets[k] for k in easy], problem.intercept, problem.memory)
+        start[easy] = predict_coefficients(rows, *given)
+        return start
+
+    def _make_kernel(self, targets: list[Target], start: Array | None) -> KernelSource:
+        """Return a matrix where most of it is needed, else a cache of kernel rows."""
+        problem, rows = self._problem, self._problem.rows
+        if not isinstance(rows, GramRows) or not computes_rows(problem):
+            return kernel_source(rows, problem.memory, self._may_round)
+        flying = rows.flying
+        rounded = self._may_round and flying.can_be_rounded
+        row_bytes = rows.count * (4 if rounded else rows.dtype.itemsize)
+        share = 0.0 if start is None else np.count_nonzero(start.any(axis=0)) / problem.m
+        wanted = len(targets) >= PREDICTORS_WORTH_MATRIX or share >= SHARE_WORTH_MATRIX
+        if rows.count * row_bytes <= (MOST_KERNEL_BYTES if wanted else SMALL_MATRIX_BYTES):
+            return RoundedKernel(flying) if rounded else StoredKernel(rows.K)
+        return CachedKernel(flying, MOST_KERNEL_BYTES // row_bytes, rounded)
+
+
+def continued(before: Optimum, optimum: Optimum) -> Optimum:
+    """Return an optimum with the rounds and the history of the method that came before."""
+    rounds, course = before.rounds + optimum.rounds, before.course + optimum.course
+    return replace(optimum, rounds=rounds, course=course)
