@@ -42,7 +42,7 @@ from pegasos.engine.optimum.hinge.kernel_sources import (
 )
 from pegasos.engine.optimum.hinge.resting_rows import solve_hinge_by_ascent
 from pegasos.engine.optimum.hinge.sample_start import TOO_FEW, predict_coefficients
-from pegasos.engine.optimum.hinge.working_set import LARGEST_SET, Limit, WorkingSetSolver
+from pegasos.engine.optimum.hinge.working_set import Limit, WorkingSetSolver
 from pegasos.engine.optimum.logistic.limited_memory import solve_logistic_by_gradients
 from pegasos.engine.optimum.logistic.newton import solve_logistic
 from pegasos.engine.optimum.logistic.sparse_newton import solve_logistic_sparsely
@@ -58,6 +58,9 @@ Array = np.ndarray[Any, Any]
 
 #: Rows for each feature that make a square matrix of features worth while.
 ROWS_A_FEATURE = 0.5
+#: Explicit rows of many features up to which working sets follow epochs: on more rows a set holds
+#: too small a part of them.
+FEW_ROWS = 4000
 #: Features from which gradients alone are tried first for the logistic loss.
 GRADIENTS_FROM = 300
 #: Epochs before the pace of a gap is believed, and how many more make another method worth while: working sets (on explicit
@@ -113,10 +116,7 @@ class Finisher:
         )
         # steps of dense rows cost less than to skip them, and one by one coefficients cannot keep their sum
         self._resting = (
-            loss.linear_dual
-            and self._explicit
-            and sparse.issparse(rows.X)
-            and self._m > LARGEST_SET
+            loss.linear_dual and self._explicit and sparse.issparse(rows.X) and self._m > FEW_ROWS
         )
         self._resting &= not self.second_order and intercept is not Intercept.FREE
         # products with all rows are faster than as many steps with single ones, unless there are few or their weights are many
@@ -127,7 +127,7 @@ class Finisher:
             and rows.X.nnz >= rows.width
         )
         self._sparse &= (
-            self._m > LARGEST_SET and not self.second_order and intercept is not Intercept.FREE
+            self._m > FEW_ROWS and not self.second_order and intercept is not Intercept.FREE
         )
         self._sets: WorkingSetSolver | None = None
         self._factored = False
@@ -401,7 +401,7 @@ class Finisher:
             return EPOCHS_WORTH_PRODUCTS if self._explicit else EPOCHS_WORTH_ITERATING
         if self._resting:
             return EPOCHS_WORTH_RESTING
-        return np.inf if self._explicit and self._m > LARGEST_SET else EPOCHS_WORTH_SETS
+        return np.inf if self._explicit and self._m > FEW_ROWS else EPOCHS_WORTH_SETS
 
     # -- a sample of the rows ------------------------------------------------------------------------------------------
 
