@@ -484,7 +484,7 @@ def test_who_does_not_arrive_by_weights_goes_on_from_its_own_coefficients(
 ) -> None:
     """After epochs that somebody wanted to see, with several classes: each has a start of its own."""
     monkeypatch.setattr(sparse_newton, "MOST_STEPS", 0)
-    monkeypatch.setattr(finishing, "LARGEST_SET", 100)
+    monkeypatch.setattr(finishing, "FEW_ROWS", 100)
     monkeypatch.setattr(finishing, "MOST_FEATURES", 10)
     solve, seen = finishing.solve_logistic_iteratively, []
 

@@ -92,7 +92,7 @@ def test_it_starts_from_given_coefficients() -> None:
 
 
 def test_a_fit_that_crawls_goes_on_this_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finishing, "LARGEST_SET", 300)
+    monkeypatch.setattr(finishing, "FEW_ROWS", 300)
     X, y = rows_and_labels(600, 1300, seed=5, stored=0.02)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
