@@ -29,7 +29,7 @@ from pegasos.engine.optimum.hinge.kernel_working_sets import (
     continued,
 )
 from pegasos.engine.optimum.hinge.resting_rows import solve_hinge_by_ascent
-from pegasos.engine.optimum.hinge.working_set import LARGEST_SET, WorkingSetSolver
+from pegasos.engine.optimum.hinge.working_set import WorkingSetSolver
 from pegasos.engine.optimum.logistic.limited_memory import solve_logistic_by_gradients
 from pegasos.engine.optimum.logistic.newton import solve_logistic
 from pegasos.engine.optimum.logistic.sparse_newton import solve_logistic_sparsely
@@ -44,6 +44,9 @@ Solve = Callable[[Problem, list[Target], Array | None], list[Optimum | None]]
 
 #: Epochs before the pace of a gap is believed: the first two depend on the order of the rows.
 WALKED_EPOCHS = 3
+#: Explicit rows of many features up to which working sets follow epochs: on more rows a set holds too
+#: small a part of them.
+FEW_ROWS = 4000
 #: Mean of C_i K_ii above which epochs crawl: one epoch leaves a relative gap above 0.1 from there on
 #: (measured on USPS, digits and generated rows with Gaussian and polynomial kernels, all C).
 CRAWLING_COST = 0.1
@@ -204,7 +207,6 @@ CHEAP_EPOCHS = Epochs(
     _epochs_crawl,
 )
 
-#: Up to LARGEST_SET rows a working set holds the whole problem; on more, epochs are faster.
 METHODS = (
     Method(
         "rows near the margin",
@@ -216,14 +218,14 @@ METHODS = (
     Method("interior point", hinge & few_features, on_features(solve_hinge), NO_EPOCHS),
     Method(
         "coordinate ascent with shrinking",
-        hinge & csr & rows_above(LARGEST_SET) & regularized,
+        hinge & csr & rows_above(FEW_ROWS) & regularized,
         on_features(solve_hinge_by_ascent, starts=True),
         FOUR,
         "working sets on features",
     ),
     Method(
         "working sets after the last epoch",
-        hinge & explicit & rows_above(LARGEST_SET),
+        hinge & explicit & rows_above(FEW_ROWS),
         _explicit_working_sets,
         ALL_EPOCHS,
     ),
@@ -239,7 +241,7 @@ METHODS = (
     Method("Newton", logistic & few_features, on_features(solve_logistic), NO_EPOCHS),
     Method(
         "Newton-CG for the weights",
-        logistic & csr & rows_above(LARGEST_SET) & dense_enough & regularized,
+        logistic & csr & rows_above(FEW_ROWS) & dense_enough & regularized,
         on_features(solve_logistic_sparsely),
         NO_EPOCHS,
         "Newton-CG",
