@@ -26,8 +26,9 @@ from pegasos.engine.optimum.hinge.kernel_sources import (
     kernel_source,
 )
 from pegasos.engine.optimum.hinge.sample_start import predict_coefficients
+from pegasos.engine.optimum.hinge.set_predictor import Limit, _choose_largest
 from pegasos.engine.optimum.hinge.symmetric import scores_by_symmetry
-from pegasos.engine.optimum.hinge.working_set import Limit, WorkingSetSolver, _choose_largest
+from pegasos.engine.optimum.hinge.working_set import WorkingSetSolver
 from pegasos.engine.optimum.problem import Intercept, Optimum, Problem, Target
 from pegasos.engine.rows.sources import DenseRows, GramRows, KernelRows, SparseRows
 from pegasos.engine.runtime.interruption import Interrupted, interruptible, listening

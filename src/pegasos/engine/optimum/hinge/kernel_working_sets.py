@@ -30,7 +30,8 @@ from pegasos.engine.optimum.hinge.kernel_sources import (
     kernel_source,
 )
 from pegasos.engine.optimum.hinge.sample_start import TOO_FEW, predict_coefficients
-from pegasos.engine.optimum.hinge.working_set import Limit, WorkingSetSolver
+from pegasos.engine.optimum.hinge.set_predictor import Limit
+from pegasos.engine.optimum.hinge.working_set import WorkingSetSolver
 from pegasos.engine.optimum.problem import Intercept, Optimum, Problem, Target
 from pegasos.engine.rows.sources import GramRows, KernelRows
 from pegasos.engine.runtime.threads import our_threads

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from pegasos.engine.optimum.hinge.kernel_sources import kernel_source
-from pegasos.engine.optimum.hinge.working_set import Limit, WorkingSetSolver
+from pegasos.engine.optimum.hinge.set_predictor import Limit
+from pegasos.engine.optimum.hinge.working_set import WorkingSetSolver
 from pegasos.engine.optimum.problem import Intercept, Target
 from pegasos.engine.rows.sources import GramRows, KernelRows
 
