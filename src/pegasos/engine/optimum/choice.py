@@ -23,12 +23,14 @@ from pegasos.engine.optimum.hinge.held_rows import (
 from pegasos.engine.optimum.hinge.interior_point import solve_hinge, workspace_bytes
 from pegasos.engine.optimum.hinge.kernel_sources import ROWS_AT_ONCE, ExplicitKernel
 from pegasos.engine.optimum.hinge.kernel_working_sets import (
+    BEFORE_FACTOR,
     SMALL_MATRIX,
     KernelWorkingSets,
     computes_rows,
     continued,
 )
 from pegasos.engine.optimum.hinge.resting_rows import solve_hinge_by_ascent
+from pegasos.engine.optimum.hinge.set_predictor import NO_LIMIT
 from pegasos.engine.optimum.hinge.working_set import WorkingSetSolver
 from pegasos.engine.optimum.logistic.limited_memory import solve_logistic_by_gradients
 from pegasos.engine.optimum.logistic.newton import solve_logistic
@@ -96,7 +98,7 @@ class Method:
 def _has_few_features(problem: Problem) -> bool:
     """Tell whether a matrix of features x features is cheap and fits the memory."""
     rows = problem.rows
-    if not problem.is_explicit or rows.width > MOST_FEATURES or problem.m < 0.5 * rows.width:
+    if not problem.is_explicit or rows.width > MOST_FEATURES:
         return False
     # Bytes of each number that are copied: of members, and of rows near the margin.
     near_margin = LARGEST_SHARE if problem.loss.linear_dual else 0.0
@@ -115,8 +117,9 @@ logistic = Condition("logistic", lambda p: p.loss.name == "logistic")
 explicit = Condition("explicit features", lambda p: p.is_explicit)
 csr = Condition("CSR features", lambda p: p.is_sparse)
 few_features = Condition(
-    f"at most {MOST_FEATURES:,} features and 2 per row, workspace within memory", _has_few_features
+    f"at most {MOST_FEATURES:,} features, workspace within memory", _has_few_features
 )
+tall = Condition("at most 2 features per row", lambda p: p.is_explicit and 2 * p.m >= p.rows.width)
 stored = Condition("stored features", lambda p: not p.is_mapped)
 regularized = Condition("no free intercept", lambda p: p.intercept is not Intercept.FREE)
 #: With these, 200,000 x 50 rows take a ninth to an eleventh of the interior point method's time.
@@ -152,7 +155,8 @@ def _explicit_working_sets(
     kernel, diagonal = ExplicitKernel(problem.rows), problem.rows.diagonal
     with our_threads():
         sets = WorkingSetSolver(kernel, diagonal, problem.intercept, problem.members)
-        found = sets.solve(targets, problem.tol, start)
+        limit = BEFORE_FACTOR if _has_few_features(problem) else NO_LIMIT
+        found = sets.solve(targets, problem.tol, start, limit=limit)
     return [replace(optimum, vector=_weights(problem, optimum.vector)) for optimum in found]
 
 
@@ -215,7 +219,7 @@ METHODS = (
         NO_EPOCHS,
         "interior point",
     ),
-    Method("interior point", hinge & few_features, on_features(solve_hinge), NO_EPOCHS),
+    Method("interior point", hinge & few_features & tall, on_features(solve_hinge), NO_EPOCHS),
     Method(
         "coordinate ascent with shrinking",
         hinge & csr & rows_above(FEW_ROWS) & regularized,
@@ -229,16 +233,25 @@ METHODS = (
         _explicit_working_sets,
         ALL_EPOCHS,
     ),
-    Method("working sets on features", hinge & explicit, _explicit_working_sets, FOUR),
+    Method(
+        "working sets on features",
+        hinge & explicit,
+        _explicit_working_sets,
+        FOUR,
+        "interior point on wide rows",
+    ),
+    Method(
+        "interior point on wide rows", hinge & few_features, on_features(solve_hinge), NO_EPOCHS
+    ),
     Method("working sets", hinge, _kernel_working_sets, CHEAP_EPOCHS),
     Method(
         "L-BFGS",
-        logistic & few_features & wide & regularized & stored,
+        logistic & few_features & tall & wide & regularized & stored,
         _lbfgs,
         NO_EPOCHS,
         "Newton",
     ),
-    Method("Newton", logistic & few_features, on_features(solve_logistic), NO_EPOCHS),
+    Method("Newton", logistic & few_features & tall, on_features(solve_logistic), NO_EPOCHS),
     Method(
         "Newton-CG for the weights",
         logistic & csr & rows_above(FEW_ROWS) & dense_enough & regularized,
@@ -246,7 +259,8 @@ METHODS = (
         NO_EPOCHS,
         "Newton-CG",
     ),
-    Method("Newton-CG on features", logistic & explicit, _newton_cg, FOUR),
+    Method("Newton-CG on features", logistic & explicit, _newton_cg, FOUR, "Newton on wide rows"),
+    Method("Newton on wide rows", logistic & few_features, on_features(solve_logistic), NO_EPOCHS),
     Method("Newton-CG", logistic, _newton_cg, THIRTY),
 )
 
@@ -326,10 +340,11 @@ class ExactSolver:
         late = [
             k for k, each in enumerate(found) if each is None or each.relative > self.problem.tol
         ]
-        if late and method.fallback is not None:
+        fallback = None if method.fallback is None else find_method(method.fallback)
+        if late and fallback is not None and fallback.applies_to.holds(self.problem):
             own = [targets[k] for k in late]
             starts = self._starts(own, [found[k] for k in late], start, late)
-            again = self._solve(find_method(method.fallback), own, starts)
+            again = self._solve(fallback, own, starts)
             for k, optimum in zip(late, again, strict=True):
                 before = found[k]
                 if before is None or optimum.relative < before.relative:
