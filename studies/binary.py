@@ -102,5 +102,7 @@ def describe_values(values: Sequence[float] | Array) -> str:
 
 def is_lower(values: Array, others: Array) -> bool:
     """Tell whether the mean of some errors is lower than that of others by two standard errors."""
+    if min(len(values), len(others)) < 2:
+        return False
     noise = np.sqrt(values.var(ddof=1) / len(values) + others.var(ddof=1) / len(others))
     return bool(others.mean() - values.mean() > 2 * noise)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pegasos.studies import StudyResult
-from pegasos.studies.results import VERDICTS
+from pegasos.studies.results import DIFFERS, VERDICTS
+
+#: Numbers shown for each reason of a difference.
+SHOWN = 3
 
 _HEAD = """# The five studies
 
 Five published reports, run again by `make studies` with their own data. Each printed number gets a verdict: *exact*
 (all printed digits agree), *within noise* (inside the central 95 % of our distribution over seeds), *undecided* (between
 95 % and 99 %, or no distribution), or *differs* (outside 99 %). The pages with all numbers and figures are written to
-`runs/studies`; the code is in `studies/`.
+`runs/studies`; `claims.csv` there has the whole evidence of each claim, of which this page shows the first part. The code
+is in `studies/`.
 """
 
 
@@ -39,17 +43,12 @@ def _section(result: StudyResult) -> str:
     ]
     for note in result.notes:
         lines += [note, ""]
-    differing = [each for each in result.numbers if each.verdict == VERDICTS[-1]]
-    if differing:
-        rows = [
-            [each.id, f"{each.printed:g}", f"{each.ours:.4f}", each.reason] for each in differing
-        ]
-        lines += ["Numbers that differ:", "", _table(["number", "printed", "ours", "reason"], rows)]
+    lines += _differences(result)
     rows = [
         [
             claim.claim if claim.source == "report" else f"(ours) {claim.claim}",
             claim.verdict,
-            claim.evidence,
+            claim.evidence.split("; ")[0],
         ]
         for claim in result.claims
     ]
@@ -60,6 +59,25 @@ def _section(result: StudyResult) -> str:
             "",
         ]
     return "\n".join(lines)
+
+
+def _differences(result: StudyResult) -> list[str]:
+    """Return a table of the numbers that differ, one row per reason."""
+    reasons: dict[str, list[str]] = {}
+    for number in result.numbers:
+        if number.verdict == DIFFERS:
+            reasons.setdefault(number.reason, []).append(f"{number.printed:g} / {number.ours:.4g}")
+    if not reasons:
+        return []
+    rows = [
+        [
+            reason,
+            str(len(found)),
+            ", ".join(found[:SHOWN]) + (", ..." if len(found) > SHOWN else ""),
+        ]
+        for reason, found in reasons.items()
+    ]
+    return ["Numbers that differ:", "", _table(["reason", "count", "printed / ours"], rows)]
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:

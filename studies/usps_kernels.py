@@ -6,7 +6,7 @@ import csv
 import itertools
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from pegasos import Pegasos
 from pegasos.kernels import Gaussian, Polynomial
 from pegasos.program.tables.named_sets import find_data_file
 from pegasos.studies import Run, Study, judge
-from pegasos.studies.results import EXACT
+from pegasos.studies.results import EXACT, JudgedNumber
 from studies import usps
 from studies.printed_numbers import FOLDER, read_printed
 
@@ -30,6 +30,8 @@ KERNELS = {**POLYNOMIALS, **GAUSSIANS}
 #: The standard error of an error of 2.7 % counted on 9298 rows; smaller differences are called small.
 SMALL = 0.0017
 CPU_HOURS = 6.7
+#: Rows by which rounding alone may move a cell.
+ROUNDED_ROWS = 3
 
 PROTOCOL = (
     "Kernel Pegasos, one-vs-rest by argmax. The report's five stratified folds and its draws "
@@ -106,10 +108,11 @@ def run_study(run: Run) -> None:
     for kernel in KERNELS:
         errors = {(lam, T): cells[kernel, lam, T] for lam in LAMS for T in STEPS}
         usps.add_heatmap(run, f"Error, {kernel}", errors)
-    run.note(f"The grid took {seconds:.0f} s of processor time, the report's {CPU_HOURS} h.")
+    if seconds > 1:  # else the cells were stored by an earlier run
+        run.note(f"The grid took {seconds:.0f} s of processor time, the report's {CPU_HOURS} h.")
     _check_claims(run, cells)
     _measure_times(run)
-    _try_wishes(run, cells)
+    _try_future_work(run, cells)
     usps.show_digits(run)
     usps.show_map(run)
     usps.reach_best(run, read_folds())
@@ -136,16 +139,22 @@ def _judge_cells(run: Run, cells: dict[Cell, float]) -> None:
         if judge(name, printed, cells[cell]).verdict == EXACT:
             run.number(name, printed, cells[cell])
             continue
-        alone = {kernel: KERNELS[kernel]}
-        single = compute_cells(run, alone, [lam], dtype=np.float32)[cell]
-        others = [compute_cells(run, alone, [lam], seed=seed)[cell] for seed in run.seeds]
-        rows = round(abs(error - cells[cell]) * usps.ROWS)
-        note = f"{rows} of {usps.ROWS} rows apart: ours with the report's draws is {cells[cell]:.5f} in float64"
-        if judge(name, printed, single).verdict == EXACT:
-            note += (
-                ", and exact in float32, the report's precision: a decision lies within rounding"
-            )
-        run.number(name, printed, others, note=note)
+        run.result.numbers.append(_judge_mismatch(run, name, cell, printed, cells[cell]))
+
+
+def _judge_mismatch(run: Run, name: str, cell: Cell, printed: str, ours: float) -> JudgedNumber:
+    """Judge a cell that differs: up to three rows may be rounding, placed in the distribution over other draws."""
+    kernel, lam, _ = cell
+    rows = round(abs(float(printed) - ours) * usps.ROWS)
+    if rows > ROUNDED_ROWS:
+        return judge(name, printed, ours, reason=f"{rows} of {usps.ROWS} rows apart")
+    alone = {kernel: KERNELS[kernel]}
+    single = compute_cells(run, alone, [lam], dtype=np.float32)[cell]
+    others = [compute_cells(run, alone, [lam], seed=seed)[cell] for seed in run.seeds]
+    note = f"{rows} of {usps.ROWS} rows apart in float64"
+    if judge(name, printed, single).verdict == EXACT:
+        note += ", and exact in float32, the report's precision: a decision lies within rounding"
+    return replace(judge(name, printed, others, note=note), ours=ours)
 
 
 def _best(cells: dict[Cell, float], kernels: Any, steps: Any = STEPS) -> tuple[float, Cell]:
@@ -221,7 +230,8 @@ def _measure_times(run: Run) -> None:
     run.log("run times")
     train, _ = read_folds()[0]
     X, y = run.X[train], run.y[train]
-    make_learner().set_params(kernel=Gaussian(2.0), n_iter=300).fit(X[:300], y[:300])  # compiles
+    for kernel in (Gaussian(2.0), Polynomial(3)):  # compiles
+        make_learner().set_params(kernel=kernel, n_iter=300).fit(X[:300], y[:300])
     seconds: dict[str, list[float]] = {"polynomial 3": [], "gaussian 2": []}
     for name, steps in itertools.product(seconds, STEPS):
         model = make_learner().set_params(kernel=KERNELS[name], lam=1e-3, n_iter=steps)
@@ -247,7 +257,7 @@ def _measure_times(run: Run) -> None:
     growth = (poly[-1] - poly[0]) / poly[0]
     run.claim(
         "run time grows slowly, about linearly, with T",
-        "holds",
+        "holds" if growth < 25 else "does not hold",
         f"degree 3: {poly[0]:.1f} s at T = 1000, {poly[-1]:.1f} s at T = 50,000 ({growth:+.0%} for 50 times the steps): "
         "the kernel matrix is the fixed part",
     )
@@ -289,7 +299,7 @@ def _seconds(function: Any, *arguments: Any) -> float:
     return round(time.perf_counter() - begin, 3)
 
 
-def _try_wishes(run: Run, cells: dict[Cell, float]) -> None:
+def _try_future_work(run: Run, cells: dict[Cell, float]) -> None:
     """Try what the report leaves for later: lower λ and higher γ."""
     lower = compute_cells(run, {"gaussian 2": KERNELS["gaussian 2"]}, [1e-8, 1e-7, 1e-6])
     wider = compute_cells(run, {"gaussian 4": Gaussian(4.0), "gaussian 8": Gaussian(8.0)})

@@ -35,8 +35,11 @@ def test_the_documents_show_the_table() -> None:
 def test_every_fallback_is_a_method_of_another_name() -> None:
     assert len({method.name for method in METHODS}) == len(METHODS)
     for method in METHODS:
-        if method.fallback is not None:
-            assert find_method(method.fallback).name != method.name
+        seen = [method.name]
+        while method.fallback is not None:
+            method = find_method(method.fallback)
+            assert method.name not in seen
+            seen.append(method.name)
 
 
 def test_a_loss_without_a_method_is_refused() -> None:
@@ -60,3 +63,19 @@ def test_a_fallback_solves_what_a_method_leaves(loss: str, monkeypatch: pytest.M
     found = ExactSolver(problem).solve(targets, None)
     assert [optimum.method for optimum in found] == [last.name] * 2
     assert all(optimum.relative <= 1e-3 for optimum in found)
+    # A method that solves one target keeps it; the other goes to the fallback.
+    (first, _) = found
+    halfway = replace(failing, solve=lambda *given: [replace(first, method=""), None])
+    monkeypatch.setattr("pegasos.engine.optimum.choice.choose_method", lambda problem: halfway)
+    again = ExactSolver(problem).solve(targets, None)
+    assert [optimum.method for optimum in again] == ["fails", last.name]
+    # A fallback that is worse than what was found is not taken.
+    rough = replace(first, bound=0.5 * first.primal, method="")
+    worse = replace(
+        last, solve=lambda p, t, s: [replace(first, bound=0.1 * first.primal, method="")]
+    )
+    monkeypatch.setattr("pegasos.engine.optimum.choice.find_method", lambda name: worse)
+    poor = replace(failing, solve=lambda *given: [rough])
+    monkeypatch.setattr("pegasos.engine.optimum.choice.choose_method", lambda problem: poor)
+    (kept,) = ExactSolver(problem).solve(targets[:1], None)
+    assert kept.method == "fails" and kept.bound == rough.bound

@@ -689,6 +689,8 @@ def test_explicit_draws_go_on_after_a_warm_start() -> None:
         ({"sampling": [-1, 4]}, "row index -1, but there are 30 training rows"),
         ({"sampling": [0.5, 1.0]}, "one-dimensional array of row indices"),
         ({"sampling": []}, "one-dimensional array of row indices"),
+        ({"sampling": [1, 2, 3], "batch_size": 4}, "at least batch_size=4 of them"),
+        ({"sampling": None}, "one-dimensional array of row indices"),
         ({"sampling": [[1, 2]]}, "one-dimensional array of row indices"),
         ({"sampling": [1, 2], "n_iter": 3}, "3 steps with batch_size=1 need 3 row indices"),
         ({"sampling": [1, 2], "draws": "independent"}, 'need draws="shared"'),
@@ -723,7 +725,7 @@ def test_a_store_refuses_draws_that_it_cannot_tell_apart(tmp_path) -> None:
         learner = Pegasos(sampling=sampling, random_state=0, kernel="gaussian")
         return SweepCV(learner, {"n_iter": [20]}, cv=2, store=tmp_path / "store", refit=False)
 
-    for sampling in (closure, lambda m: np.arange(m)[::-1]):
+    for sampling in (closure, lambda m: np.arange(m)[::-1], Seeded(1).__call__):
         with pytest.raises(ValueError, match="whose repr states its values"):
             sweep(sampling).fit(X, y)
     sweeps = [sweep(Seeded(seed)).fit(X, y) for seed in (1, 2, 1)]

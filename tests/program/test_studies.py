@@ -21,7 +21,7 @@ from pegasos.kernels import Gaussian, Polynomial
 from pegasos.program.pages import report
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.named_sets import load_set
-from pegasos.studies import Study, judge, run_study
+from pegasos.studies import Figure, Study, judge, run_study
 from pegasos.studies.judging import central_interval, tail_probability
 
 
@@ -80,6 +80,12 @@ def test_impossible_numbers_are_flagged_and_reasons_belong_to_differences() -> N
     assert judge("a", "0.2805", values, rows=2000, reason="why").reason == ""
     found = judge("a", "0.9", values, rows=2000, reason="why", note="also")
     assert (found.verdict, found.reason) == ("differs", "also; why")
+
+
+def test_one_run_decides_nothing_and_unknown_figures_are_refused() -> None:
+    assert judge("a", "0.043", [0.0432]).verdict == "undecided"
+    with pytest.raises(ValueError, match="kind must be one of table"):
+        Figure("intervals", "title", [])
 
 
 def test_runs_that_all_agree_are_exact() -> None:
@@ -169,7 +175,12 @@ def write_study(folder: Path) -> Path:
     """Write a study's file that uses the moons study."""
     path = folder / "mine.py"
     path.write_text(
-        "from test_studies import moons_study\n\nSTUDY = moons_study([])\n", encoding="utf-8"
+        "from __future__ import annotations\n"
+        "from dataclasses import dataclass\n"
+        "from test_studies import moons_study\n\n"
+        "@dataclass\nclass Options:\n    seed: int = 0\n\n"
+        "STUDY = moons_study([])\n",
+        encoding="utf-8",
     )
     return path
 

@@ -133,6 +133,8 @@ class Pegasos(RegularizedClassifier):
     ) -> Pegasos:
         """Walk once over these rows, in their order, from where the last call ended; weights count as they are.
 
+        Rows are visited in their order, whatever `sampling` is.
+
         `classes` must name all classes at the first call. A step takes `batch_size` rows; the last is filled up from the first.
         How many rows will come is not known, so a fraction for `average` means the mean of all steps here.
         """
@@ -162,10 +164,6 @@ class Pegasos(RegularizedClassifier):
     def check_parameters(self) -> None:
         super().check_parameters()
         one_of("draws", self.draws, ("shared", "independent"))
-        if not isinstance(self.sampling, str) and self.draws != "shared":
-            raise ValueError('explicit row indices in `sampling` need draws="shared".')
-        if callable(self.sampling) and self.n_iter is None and self.epochs is None:
-            raise ValueError("a callable `sampling` needs n_iter or epochs.")
         whole_number("batch_size", self.batch_size)
         if self.n_iter is not None and self.epochs is not None:
             raise ValueError(
@@ -176,6 +174,21 @@ class Pegasos(RegularizedClassifier):
                 raise ValueError(
                     f"average must be False, True or a fraction in (0, 1], got {self.average!r}."
                 )
+        if not isinstance(self.sampling, str):
+            self._check_explicit_draws()
+
+    def _check_explicit_draws(self) -> None:
+        if self.draws != "shared":
+            raise ValueError('explicit row indices in `sampling` need draws="shared".')
+        if self.n_iter is not None or self.epochs is not None:
+            return
+        if callable(self.sampling):
+            raise ValueError("a callable `sampling` needs n_iter or epochs.")
+        if np.ndim(self.sampling) != 1 or len(self.sampling) < self.batch_size:
+            raise ValueError(
+                "sampling must be a distribution's name or a one-dimensional array of row indices, at least "
+                f"batch_size={self.batch_size} of them; got {self.sampling!r}."
+            )
 
     @property
     def stop(self) -> tuple[str, int]:
@@ -235,7 +248,7 @@ class Pegasos(RegularizedClassifier):
             if stop * self.batch_size > len(sampling):
                 raise ValueError(
                     f"{stop} steps with batch_size={self.batch_size} need {stop * self.batch_size} "
-                    f"row indices, `sampling` has {len(sampling)}. Reduce n_iter or give more indices."
+                    f"row indices, `sampling` has {len(sampling)}. Take fewer steps or give more indices."
                 )
         groups = [
             (columns, Draws(sampling, task.m, seed, stream))

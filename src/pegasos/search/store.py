@@ -86,7 +86,10 @@ def check_storable(learner: Any) -> None:
     A store finds cells by the text of their parameters, so a callable must have a repr that states its values.
     """
     sampling = getattr(learner, "sampling", None)
-    if callable(sampling) and " at 0x" in repr(sampling):
+    text = repr(sampling)
+    if callable(sampling) and (
+        hasattr(sampling, "__qualname__") or " at 0x" in text or "..." in text
+    ):
         raise ValueError(
             f"a sweep with a store cannot tell {sampling!r} from other functions. Pass a callable whose repr "
             "states its values, such as an instance of a frozen dataclass with a seed and a __call__ method."

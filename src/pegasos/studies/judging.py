@@ -59,11 +59,13 @@ def judge(
     mean = float(values.mean())
     if rows is not None and not _is_possible(value, unit, rows):
         note = _joined(f"impossible: {printed} is no multiple of 1/{rows}", note)
-    is_same = np.ptp(values) == 0 and _same_digits(value, mean, unit)
+    is_single_run = np.ndim(ours) > 0 and len(values) == 1
+    is_same = np.ptp(values) == 0 and _same_digits(value, mean, unit) and not is_single_run
     if is_same or len(values) == 1:
-        verdict = EXACT if is_same else DIFFERS if np.ndim(ours) == 0 else UNDECIDED
+        verdict = EXACT if is_same else UNDECIDED if is_single_run else DIFFERS
         kept = "" if verdict == EXACT else reason
-        return JudgedNumber(name, value, mean, None, verdict, _joined(note, kept))
+        joined = _joined(note, kept)
+        return JudgedNumber(name, value, mean, None, verdict, joined, runs=len(values))
     probability = tail_probability(value, values, unit / 2)
     verdict = WITHIN_NOISE if probability >= 0.05 else UNDECIDED if probability >= 0.01 else DIFFERS
     kept = "" if verdict == WITHIN_NOISE else reason

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 EXACT, WITHIN_NOISE, UNDECIDED, DIFFERS = "exact", "within noise", "undecided", "differs"
+FIGURES = ("table", "heatmap", "lines", "bars", "points", "images")
 VERDICTS = (EXACT, WITHIN_NOISE, UNDECIDED, DIFFERS)
 
 
@@ -50,8 +51,7 @@ class Figure:
     """A table or chart of a study's page.
 
     `kind` is "table", "heatmap" (color over x and y), "lines" (y over x, one line per color), "bars" (y over x),
-    "points" (a scatter plot colored by class), "intervals" (y with low, high and printed, one row per x) or "images"
-    (rows with `label` and `pixels`, of the given shape).
+    "points" (a scatter plot colored by class) or "images" (rows with `label` and `pixels`, of the given shape).
     """
 
     kind: str
@@ -62,6 +62,10 @@ class Figure:
     y: str = ""
     color: str = ""
     shape: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.kind not in FIGURES:
+            raise ValueError(f"kind must be one of {', '.join(FIGURES)}, got {self.kind!r}.")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
@@ -32,7 +33,6 @@ def run_study(
     seeds: int = 5,
     jobs: int | None = None,
     log: Callable[[str], None] = lambda text: None,
-    **facts: Any,
 ) -> StudyResult:
     """Run a study on rows X with labels y and return what it found.
 
@@ -50,10 +50,8 @@ def run_study(
         Number of threads; it never changes a result.
     log : callable, optional
         Receives one line per part.
-    **facts
-        More about the data, such as `image` (height, width); the study finds them in `run.facts`.
     """
-    run = Run(study, X, y, Path(folder), seeds, jobs, log, facts)
+    run = Run(study, X, y, Path(folder), seeds, jobs, log)
     begin = time.perf_counter()
     study.run(run)
     if words := run.result.noise_words():
@@ -74,10 +72,10 @@ class Run:
         seeds: int,
         jobs: int | None,
         log: Callable[[str], None],
-        facts: dict[str, Any],
     ) -> None:
-        self.X, self.y, self.folder = X, np.asarray(y), folder
-        self.seeds, self.jobs, self.facts = range(seeds), jobs, facts
+        self.X = X if sparse.issparse(X) else np.asarray(X)
+        self.y, self.folder = np.asarray(y), folder
+        self.seeds, self.jobs = range(seeds), jobs
         self.result = StudyResult(
             study.name, study.title, study.protocol, study.data, len(self.y), seeds
         )
@@ -155,21 +153,22 @@ class Run:
         Returns
         -------
         list of dict
-            One row per model, the lowest cross-validated error first: the setting chosen with the first seed and the
-            mean errors over seeds. Also added as a table and a chart.
+            One row per model, the lowest cross-validated error first: the setting chosen with the first seed, the mean
+            errors over seeds, and in "test errors" those of each seed. Also added as a table and a chart.
         """
-        rows = [
+        found = [
             self._tuned(name, estimator, grid, test_size, folds)
             for name, (estimator, grid) in models.items()
         ]
-        rows.sort(key=lambda row: row["cross-validated error"])
+        found.sort(key=lambda row: row["cross-validated error"])
+        rows = [{key: row[key] for key in row if key != "test errors"} for row in found]
         caption = (
             f"Mean errors over {len(self.seeds)} seeds. Settings are chosen by {folds}-fold cross-validation on the "
             f"training rows; the test rows ({test_size:.0%}) take no part in a choice."
         )
         self.figure("table", "Models", rows, caption=caption)
         self.figure("bars", "Test error", rows, x="model", y="test error", caption=caption)
-        return rows
+        return found
 
     def _tuned(
         self, name: str, estimator: Any, grid: Any, test_size: float, folds: int
@@ -200,4 +199,5 @@ class Run:
             "training error": round(float(train_error), 5),
             "test error": round(float(test_error), 5),
             "± over seeds": None if spread is None else round(spread, 5),
+            "test errors": [row[2] for row in found],
         }

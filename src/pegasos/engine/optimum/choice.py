@@ -203,7 +203,7 @@ NO_EPOCHS = Epochs("none", are_skipped=lambda problem, target: True)
 #: A method takes over if its time is less than that of the epochs still needed: 4 for working sets,
 #: shrinking, and Newton-CG on features (an epoch takes the time of some twenty products), 30 for
 #: Newton-CG on a kernel.
-FOUR, THIRTY = (Epochs(f"while at most {n} more are needed", n) for n in (4.0, 30.0))
+FOUR, THIRTY = (Epochs(f"while at most {n:g} more are needed", n) for n in (4.0, 30.0))
 ALL_EPOCHS = Epochs("all", math.inf)
 CHEAP_EPOCHS = Epochs(
     f"up to {SMALL_MATRIX:,} rows and C K_ii = {CRAWLING_COST}, while at most 4 more are needed",
@@ -257,7 +257,7 @@ METHODS = (
         logistic & csr & rows_above(FEW_ROWS) & dense_enough & regularized,
         on_features(solve_logistic_sparsely),
         NO_EPOCHS,
-        "Newton-CG",
+        "Newton-CG on features",
     ),
     Method("Newton-CG on features", logistic & explicit, _newton_cg, FOUR, "Newton on wide rows"),
     Method("Newton on wide rows", logistic & few_features, on_features(solve_logistic), NO_EPOCHS),
@@ -303,7 +303,7 @@ class ExactSolver:
         self._kernel_sets: KernelWorkingSets | None = None
 
     def skips_epochs(self, targets: list[Target]) -> Array:
-        """Tell for which targets not one epoch is worth while."""
+        """Tell for which targets epochs are skipped."""
         if self.problem.intercept is Intercept.FREE or self.warm_path:
             return np.ones(len(targets), dtype=bool)
         are_skipped = self.method.epochs.are_skipped
@@ -337,29 +337,28 @@ class ExactSolver:
     def _solve(self, method: Method, targets: list[Target], start: Array | None) -> list[Optimum]:
         found = method.solve(self.problem, targets, start)
         found = [None if each is None else _named(each, method.name) for each in found]
-        late = [
-            k for k, each in enumerate(found) if each is None or each.relative > self.problem.tol
-        ]
+        tol = self.problem.tol
+        late = [k for k, each in enumerate(found) if each is None or not each.relative <= tol]
         fallback = None if method.fallback is None else find_method(method.fallback)
         if late and fallback is not None and fallback.applies_to.holds(self.problem):
+            starts = np.zeros((len(late), self.problem.m))
+            for row, k in enumerate(late):
+                before = found[k]
+                if before is not None and before.bound > 0.0:
+                    starts[row] = targets[k].labels * before.dual
+                elif start is not None:
+                    starts[row] = start[k]
             own = [targets[k] for k in late]
-            starts = self._starts(own, [found[k] for k in late], start, late)
-            again = self._solve(fallback, own, starts)
+            again = self._solve(fallback, own, starts if starts.any() else None)
             for k, optimum in zip(late, again, strict=True):
                 before = found[k]
-                if before is None or optimum.relative < before.relative:
-                    found[k] = optimum if before is None else continued(before, optimum)
-        return [each for each in found if each is not None]
-
-    @staticmethod
-    def _starts(
-        targets: list[Target], found: list[Optimum | None], start: Array | None, late: list[int]
-    ) -> Array | None:
-        """Return the coefficients from which a fallback starts: those found, if they gained anything."""
-        if any(each is None or each.bound <= 0.0 for each in found):
-            return None if start is None else start[late]
-        pairs = zip(targets, found, strict=True)
-        return np.stack([target.labels * each.dual for target, each in pairs if each is not None])
+                if before is None:
+                    found[k] = optimum
+                elif abs(optimum.relative) < before.relative:
+                    found[k] = continued(before, optimum)
+        solved = [each for each in found if each is not None]
+        assert len(solved) == len(targets)
+        return solved
 
     @property
     def follows_path(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a method that solves one predictor to its optimum is given, and what it answers: the seam between all such methods.
+"""Interface between problems and exact solvers.
 
 With C_i = ω_i/(λ Σω) the problem is, in units of λ: minimize F(w, b) = ‖w‖²/2 [+ b²/2] + Σ C_i ℓ(y_i (w·x_i + b)). Its dual:
 maximize G(a) = Σ d(a_i, C_i) - ‖Σ a_i y_i x_i‖²/2 [- (Σ a_i y_i)²/2] over 0 <= a_i <= u(C_i). The terms in brackets are there for
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from pegasos.engine.rows.sources import ExplicitRows
 from pegasos.engine.walk.losses import Loss
 
 Array = np.ndarray[Any, Any]
-#: F and G, again and again.
+#: Primal and dual objective after each round.
 Course = tuple[tuple[float, float], ...]
 
 
@@ -47,7 +46,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Target:
-    """One predictor to be solved: labels ±1 and C_i of the m training rows (float64; C_i = 0: the row is not there).
+    """One predictor to be solved: labels ±1 and C_i of the m training rows (float64; C_i = 0: the row is ignored).
 
     held  other rows that are decided already (for methods that take them; not with a free intercept)
     """
@@ -55,11 +54,6 @@ class Target:
     labels: Array
     bounds: Array
     held: Held | None = None
-
-    @cached_property
-    def kind(self) -> int:
-        """The same number for targets with the same labels."""
-        return hash(self.labels.tobytes())
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def our_threads(count: int | None = None) -> Iterator[None]:
     """Hold BLAS to one thread inside the block, while `run_blocks` uses `count` threads (None: as many as BLAS had).
 
     After a product the threads of BLAS wait for the next one on a busy core, for some ten milliseconds: on few cores they are in
-    the way of everybody else. (Measured: kernel fits of 2,000 rows take 20 to 30 % less time, and half the processor time.)
+    the way of other threads. (Measured: kernel fits of 2,000 rows take 20 to 30 % less time, and half the processor time.)
 
     >>> before = blas_threads()
     >>> with our_threads():
@@ -236,11 +236,12 @@ def in_order(work: Callable[[int], Any], count: int, helpers: int, ahead: int) -
     finally:
         turns.stop()
         for helper in under_way:
-            helper.result()
+            if not helper.cancel():  # one that has not started has nothing left to do
+                helper.result()
 
 
 class _Turns:
-    """Who takes which piece of work, and what has come of those whose turn has not come."""
+    """Assign work items to threads, and keep results until their turn."""
 
     def __init__(self, work: Callable[[int], Any], count: int, ahead: int) -> None:
         self._work, self._count, self._ahead = work, count, ahead
@@ -271,7 +272,7 @@ class _Turns:
                 self._found[number] = found
 
     def help(self) -> None:
-        """Piece after piece, as long as there are some."""
+        """Process items until none are left."""
         try:
             while True:
                 with self._changed:
@@ -289,7 +290,7 @@ class _Turns:
                 self._changed.notify_all()
 
     def stop(self) -> None:
-        """No more pieces are taken."""
+        """Stop assigning items."""
         with self._changed:
             self._next = self._count
             self._changed.notify_all()

@@ -17,7 +17,7 @@ SAMPLINGS = ("uniform", "permutation", "fixed-permutation", "in-order")
 _UNIFORM_PAGE = 1 << 16
 
 
-@dataclass
+@dataclass(eq=False)
 class Draws:
     """Examples 0..m-1 in the order in which they are drawn.
 

@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import importlib.util
 import io
+import sys
 import traceback
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ def read_study(file: str) -> Study:
     spec = importlib.util.spec_from_file_location(f"study_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and pickle look their module up there
     try:
         spec.loader.exec_module(module)
     except (KeyboardInterrupt, MemoryError):
@@ -67,7 +69,6 @@ def _place(file: str, origin: str | None, error: BaseException) -> str:
 def run_to_folder(study: Study, folder: str, seeds: int, jobs: int | None) -> StudyResult:
     """Run a study; write results.json, its tables as CSV, and report.html into a folder."""
     dataset = _load(study.data)
-    facts = {"image": dataset.image}
     with resumable(folder):
         result = run_study(
             study,
@@ -77,7 +78,6 @@ def run_to_folder(study: Study, folder: str, seeds: int, jobs: int | None) -> St
             seeds=seeds,
             jobs=jobs,
             log=console.say,
-            **facts,
         )
         for name, rows in result.files():
             write_text(Path(folder) / name, as_csv(rows))

@@ -35,6 +35,8 @@ SET_ROWS = 64
 #: Bytes up to which a kernel matrix is stored: one half of it is computed, which takes 15 ms for
 #: 4,000 rows of 10 features in float32.
 SMALL_MATRIX_BYTES = 2**26
+#: Bytes of a kernel matrix or a cache of kernel rows at most: fresh memory may cost seconds per GB.
+MOST_KERNEL_BYTES = 2**30
 #: Explicit rows that are converted to float64 at once: 16 MB for 128 features.
 ROWS_AT_ONCE = 16384
 
@@ -278,4 +280,5 @@ def kernel_source(rows: Any, memory: int, rounding: bool = False) -> KernelSourc
     row_bytes = rows.count * (4 if rounded else rows.dtype.itemsize)
     if rows.count * row_bytes <= min(memory, SMALL_MATRIX_BYTES):
         return RoundedKernel(rows) if rounded else StoredKernel(rows.matrix())
-    return CachedKernel(rows, max(GATHERED_ROWS, memory // row_bytes), rounded)
+    capacity = min(memory, MOST_KERNEL_BYTES) // row_bytes
+    return CachedKernel(rows, max(GATHERED_ROWS, capacity), rounded)

@@ -22,6 +22,7 @@ from pegasos.engine.optimum.hinge.factored import (
     spectrum_of,
 )
 from pegasos.engine.optimum.hinge.kernel_sources import (
+    MOST_KERNEL_BYTES,
     SMALL_MATRIX_BYTES,
     CachedKernel,
     KernelSource,
@@ -49,9 +50,8 @@ SMALL_MATRIX, LEAST_ROUNDED_GAP = 1500, 1e-7
 #: Mean of C_i K_ii up to which a sample predicts coefficients: one epoch leaves a gap of 0.9 there.
 PREDICTED_COST = 10.0
 #: A matrix instead of a cache of rows: for so many predictors, or if the start has so large a share
-#: of nonzero coefficients (a row of the cache is computed whole, of the matrix one half only); and
-#: bytes of either at most: fresh memory may cost seconds per GB.
-PREDICTORS_WORTH_MATRIX, SHARE_WORTH_MATRIX, MOST_KERNEL_BYTES = 3, 0.15, 2**30
+#: of nonzero coefficients (a row of the cache is computed whole, of the matrix one half only).
+PREDICTORS_WORTH_MATRIX, SHARE_WORTH_MATRIX = 3, 0.15
 
 
 def computes_rows(problem: Problem) -> bool:
@@ -110,7 +110,7 @@ class KernelWorkingSets:
         own = [targets[k] for k in late]
         solved = self._sets.solve(own, self._problem.tol, start, [names[k] for k in late])
         for k, optimum in zip(late, solved, strict=True):
-            if optimum.relative < found[k].relative:
+            if abs(optimum.relative) < found[k].relative:
                 found[k] = continued(found[k], optimum)
 
     def _late(self, found: list[Optimum]) -> list[int]:

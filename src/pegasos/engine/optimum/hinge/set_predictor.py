@@ -126,7 +126,7 @@ class Predictor:
         self._history[self.rounds :] = [(self._primal, self._bound)]
         gained = self._bound > before or self.relative < gap
         if self.rounds and not exact and not gained:
-            # Rounding ate the gain of the round: go on in double precision.
+            # Rounding errors exceed the gain of the round: go on in double precision.
             self._stalls += self._precise
             self._precise = True
         self.exact = exact
@@ -136,6 +136,8 @@ class Predictor:
         v = self._labels - products
         order = np.argsort(v, kind="stable")
         order = order[self._bounds[order] > 0.0]
+        if not len(order):
+            return 0.0
         passed = np.cumsum(self._bounds[order])
         positive = self._bounds[self._labels > 0.0].sum()
         place = int(np.searchsorted(passed, positive * (1 - 1e-12)))

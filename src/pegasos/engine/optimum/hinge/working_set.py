@@ -190,7 +190,9 @@ class WorkingSetSolver:
         self.kernel = self.kernel.unrounded()
         self._known.clear()
         coefficients = np.stack([predictor.c for predictor in predictors])
-        scores[:] = self.kernel.scores(self._rows, coefficients)
+        used = np.flatnonzero(coefficients.any(axis=0))
+        own = np.ascontiguousarray(coefficients[:, used])
+        scores[:] = self.kernel.scores(self._rows[used], own)
         for predictor in predictors:
             predictor.reset_stall_count()
             predictor.certify(tol, exact=True)
