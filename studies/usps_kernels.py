@@ -35,7 +35,7 @@ ROUNDED_ROWS = 3
 
 PROTOCOL = (
     "Kernel Pegasos, one-vs-rest by argmax. The report's five stratified folds and its draws "
-    "`default_rng(42).integers(m, size=T)` are known, the same for every fold, class and setting, so each of the 245 "
+    "default_rng(42).integers(m, size=T) are known, the same for every fold, class and setting, so each of the 245 "
     "cells can be compared digit by digit. Ours are computed in float64, in one sweep; the report's program used float32."
 )
 
