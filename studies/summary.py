@@ -7,6 +7,8 @@ from pegasos.studies.results import DIFFERS, VERDICTS
 
 #: Numbers shown for each reason of a difference.
 SHOWN = 3
+#: Words of the evidence that are shown for each claim.
+WORDS = 20
 
 _HEAD = """# The five studies
 
@@ -48,7 +50,7 @@ def _section(result: StudyResult) -> str:
         [
             claim.claim if claim.source == "report" else f"(ours) {claim.claim}",
             claim.verdict,
-            claim.evidence.split("; ")[0],
+            _first_words(claim.evidence),
         ]
         for claim in result.claims
     ]
@@ -59,6 +61,12 @@ def _section(result: StudyResult) -> str:
             "",
         ]
     return "\n".join(lines)
+
+
+def _first_words(evidence: str) -> str:
+    """Return the first part of the evidence of a claim."""
+    words = evidence.split("; ")[0].split()
+    return " ".join(words[:WORDS]) + (" ..." if len(words) > WORDS else "")
 
 
 def _differences(result: StudyResult) -> list[str]:
@@ -82,9 +90,5 @@ def _differences(result: StudyResult) -> list[str]:
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
-    return (
-        "\n".join(
-            "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
-        )
-        + "\n"
-    )
+    cells = ([cell.replace("|", "\\|") for cell in line] for line in lines)
+    return "\n".join(f"|{'|'.join(line)}|" for line in cells) + "\n"
