@@ -117,9 +117,8 @@ def show(result: StudyResult, folder: str) -> None:
     for figure in result.figures:
         if figure.kind == "table" and figure.rows:
             console.show("", figure.title)
-            console.table(
-                tuple(figure.rows[0]), [tuple(row.values()) for row in figure.rows], left=2
-            )
+            rows = [["" if cell is None else cell for cell in row.values()] for row in figure.rows]
+            console.table(tuple(figure.rows[0]), rows, left=2)
     for claim in result.claims:
         console.show(f"claim: {claim.claim}: {claim.verdict}")
     for best in result.best:
