@@ -251,7 +251,7 @@ def _explain(run: Run) -> None:
     slip = "logistic with the slip y - σ(s)"
     run.claim(
         "the logistic accuracies near chance (0.5485, degree 2 0.607) are a fault of the program, not of the method",
-        "a slip explains both"
+        "consistent with a slip"
         if fits(slip, 0.5485, 0.607)
         else "the method is better; no slip found explains them",
         f"50 batches with y - σ(s), the gradient for labels 0 and 1, and labels -1 and +1 give {texts[slip, 1]} and "
