@@ -1,4 +1,4 @@
-"""What pages show of models and studies besides the grid: boundaries, weights, certificates, thresholds, comparisons."""
+"""Parts of pages besides the grid: boundaries, weights, certificates, thresholds, comparisons."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ many_rows = Condition(
     f"at least {MANY_ROWS:,} rows and {ROWS_A_FEATURE} per feature",
     lambda p: p.is_explicit and p.m >= max(MANY_ROWS, ROWS_A_FEATURE * p.rows.width),
 )
-#: L-BFGS instead of Newton: 2.6 to 4.3 times faster on wide rows, slower on narrow ones.
+#: L-BFGS instead of Newton: 2.6 to 4.3 times faster on wide rows.
 wide = Condition("at least 300 features", lambda p: p.is_explicit and p.rows.width >= 300)
 #: Newton-CG for the weights: 5 to 31 times faster on CSR rows, unless weights outnumber stored values.
 dense_enough = Condition(

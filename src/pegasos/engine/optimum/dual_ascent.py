@@ -128,7 +128,7 @@ class DualAscent(EpochSolver):
         """P and D of each member (class by class), from the walk's own scores and coefficients, or as it was solved."""
         if (
             len(self.solved) == self.done.size
-        ):  # nobody walks: the scores of all rows would be of no use
+        ):  # all columns are solved: scores of the walk are not needed
             state = Certificate(np.empty(self.done.size), np.empty(self.done.size))
         else:
             scores, bias = self.walk.settled_scores()
@@ -175,7 +175,7 @@ class DualAscent(EpochSolver):
 
     def predictors(self) -> tuple[Array, Array]:
         """The dual coefficients (or weights) of each member, as they were when it was done."""
-        if len(self.solved) == self.done.size:  # nobody walks
+        if len(self.solved) == self.done.size:  # all columns are solved
             found = [self.solved[member] for member in range(self.done.size)]
             vectors = np.stack([self._all_rows(optimum.vector) for optimum in found]).astype(
                 self.walk.rows.dtype, copy=False

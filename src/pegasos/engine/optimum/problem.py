@@ -24,7 +24,7 @@ Course = tuple[tuple[float, float], ...]
 
 
 class Intercept(Enum):
-    """What is added to the scores: nothing, the weight of a constant feature, or a number that no term of F pulls to zero."""
+    """Kind of intercept: none, the weight of a constant feature (regularized), or free (not regularized)."""
 
     NONE = "none"
     AUGMENTED = "augment"

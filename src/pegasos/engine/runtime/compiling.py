@@ -102,7 +102,7 @@ def compiled(function: Function, any_order: bool = False) -> Function:
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(
         cache_folder()
-    )  # read when the decorator runs, so nobody else's functions are moved
+    )  # read when the decorator runs, so that other packages' functions are not moved
     try:
         fastmath = {"reassoc", "contract"} if any_order else False
         return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)

@@ -1,4 +1,4 @@
-"""What a page needs of a tuning run or a model, as records: afterwards no data are needed."""
+"""Record everything that the page of a tuning run or a model shows; pages are made without the data."""
 
 from __future__ import annotations
 
