@@ -13,7 +13,7 @@ from typing import Any
 import dask
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, Event, LocalCluster
 from numpy.testing import assert_array_equal
 
 import pegasos
@@ -125,23 +125,31 @@ def test_a_wish_to_stop_cancels_the_tasks(rows: Any, client: Client) -> None:
     assert idle(client, 20.0)
 
 
-def slowly(values: Array) -> Array:
+def slowly(values: Array, started: str) -> Array:
+    Event(started).set()
     time.sleep(0.5)
     return values
 
 
+def interrupt_after(started: Event) -> None:
+    """Press Ctrl-C in the middle of the first task: before it, imports and finalizers may swallow the signal."""
+    started.wait(60)
+    time.sleep(0.2)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
 @pytest.mark.parametrize("search", [False, True], ids=["fit", "sweep"])
 def test_ctrl_c_cancels_the_tasks(search: bool, rows: Any, client: Client) -> None:
-    """Sixty blocks of half a second each for three workers: in the middle of the first of them somebody has enough."""
+    """Sixty blocks of half a second each for three workers, interrupted during the first."""
     X, y = rows
+    started = Event(f"started {search}", client=client)
     parts = [slice(start, start + 10) for start in range(0, 600, 10)]
     lazy = (
-        [dask.delayed(slowly, pure=False)(X[part]) for part in parts],
+        [dask.delayed(slowly, pure=False)(X[part], started.name) for part in parts],
         [dask.delayed(y[part]) for part in parts],
     )
     learner = DaskSDCA(client=client)
-    asked = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
-    asked.start()
+    threading.Thread(target=interrupt_after, args=(started,), daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
         (DaskSweepCV(learner, {"lam": [0.1]}, cv=2) if search else learner).fit(*lazy)
     assert idle(client)
