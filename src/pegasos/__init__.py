@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from pegasos.explaining import explain
     from pegasos.learners import SDCA, Pegasos, Perceptron
     from pegasos.nystroem import Nystroem, full_kernel_bound
-    from pegasos.program.comparing import compare
     from pegasos.program.modelfile import load, save
     from pegasos.program.onnxfile import export_onnx
     from pegasos.program.pages import play, report
@@ -26,7 +25,6 @@ __all__ = [
     "Perceptron",
     "RacingCV",
     "SweepCV",
-    "compare",
     "explain",
     "export_onnx",
     "full_kernel_bound",
@@ -46,7 +44,6 @@ _HOMES = {
     "SDCA": "pegasos.learners",
     "RacingCV": "pegasos.search",
     "SweepCV": "pegasos.search",
-    "compare": "pegasos.program.comparing",
     "explain": "pegasos.explaining",
     "export_onnx": "pegasos.program.onnxfile",
     "full_kernel_bound": "pegasos.nystroem",

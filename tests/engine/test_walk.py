@@ -43,7 +43,7 @@ def test_the_walk_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     assert len(CODE) == 1
     exec(CODE[0], {})
-    described, of_commas, tuned, compared, explained, exported, predicted, judged = [
+    described, of_commas, tuned, explained, exported, predicted, judged = [
         _taken(command) for command in COMMANDS
     ]
     for said in (described.err, of_commas.err, tuned.err):
@@ -59,7 +59,6 @@ def test_the_walk_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
         and "no better than guessing" not in tuned.out
     )
     assert "probabilities: " in tuned.out and "for recall >= 0.6" in tuned.out
-    assert "advice: Take logistic regression" in compared.out
     table = explained.out.partition("shuffled")[2].splitlines()[1:8]
     assert {line.split()[0] for line in table[:4]} == TELLING
     assert "checked: 20000 rows, 0 labels differ" in exported.out
@@ -116,7 +115,8 @@ def _check_notebook(notebook) -> None:
     brier, guessing, recall = _numbers(shown["brier, guessing, recall"])
     assert brier < 0.95 * guessing
     assert recall == pytest.approx(0.6, abs=0.08)
-    assert "Take logistic regression" in shown["compared.advice"]
+    ours, boosting = _numbers(shown["ours, boosting"])
+    assert ours > boosting
     names = re.findall(r"'(\w+)':", shown["importance"])
     assert set(names[:4]) == TELLING
     assert _numbers(shown["other_process"]) == [0.0]

@@ -1,4 +1,4 @@
-"""Parts of pages besides the grid: boundaries, weights, certificates, thresholds, comparisons."""
+"""Parts of pages besides the grid: boundaries, weights, certificates, thresholds."""
 
 from __future__ import annotations
 

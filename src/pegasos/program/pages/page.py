@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from pegasos.program.files import write_bytes, write_text
-from pegasos.program.pages import comparison_page, model_page, rendering, study_page, sweep_page
+from pegasos.program.pages import model_page, rendering, study_page, sweep_page
 from pegasos.program.pages.blocks import Block, Section, Table
 from pegasos.program.pages.html_page import HtmlPage
 from pegasos.program.pages.run_folders import read_run
-from pegasos.program.records.comparisons import Comparison
 from pegasos.program.records.pages import PageRecord
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain
@@ -77,14 +76,12 @@ def make_page(record: PageRecord | StudyResult) -> Page:
 
 
 def report(thing: Any, X: Any = None, y: Any = None, **facts: Any) -> Page:
-    """A page about a fitted SweepCV, a fitted learner or pipeline, a comparison, a folder of a run, or a model file.
+    """A page about a fitted SweepCV, a fitted learner or pipeline, a folder of a run, or a model file.
 
     X, y: the rows that a sweep was fitted to, or rows on which a model is looked at: with them the page has confusions,
     mistakes, a map and statistics of features. `facts` are put into the page's text: name (of the data), source (a file or a
     named set, for command lines), columns (names of features), image (height, width), seconds, command.
     """
-    if isinstance(thing, Comparison):
-        return Page(*comparison_page.build(thing))
     if not isinstance(thing, str | Path):
         return make_page(_record_fitted(thing, X, y, facts))
     path = Path(thing)
