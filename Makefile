@@ -47,7 +47,8 @@ bench: $(STAMP)  ## the benchmarks
 demo: $(STAMP)  ## a short tour: tune, save and run models on two small sets
 	$(BIN)/pegasos demo -o runs/demo
 
-play: $(STAMP)  ## docs/play.html, the page to play with, after a change of what it is made of
+play: $(STAMP)  ## build the page of `pegasos play` from web/play, and docs/play.html
+	$(BIN)/python web/build.py
 	$(BIN)/pegasos play -o docs/play.html
 
 studies: $(STAMP)  ## all studies with five seeds, and docs/studies.md; needs PEGASOS_DATA, takes a quarter of an hour

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from web.build import BUILT, build, join_modules
 
 import pegasos
 from browsing import open_page, until
@@ -17,7 +18,6 @@ from command_line import fine
 from pegasos.engine.walk.draws import SAMPLINGS, Draws
 from pegasos.kernels import Exponential, Gaussian, Laplacian, Linear, Polynomial
 from pegasos.program.pages.play_page import play
-from pegasos.program.pages.rendering import joined_modules
 from pegasos.program.tables.dataset import BadData
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -560,7 +560,7 @@ def test_in_a_notebook_the_page_has_a_frame_of_its_own(browser, tmp_path):
 
 
 def test_modules_are_joined_each_once_and_after_what_they_need():
-    script = joined_modules("play/main.js")
+    script = join_modules()
     assert "\nimport " not in script and "\nexport " not in script
     assert script.count("class Random") == 1
     assert (
@@ -569,6 +569,10 @@ def test_modules_are_joined_each_once_and_after_what_they_need():
         < script.index("class Walk")
         < script.index("class App")
     )
+
+
+def test_the_package_ships_the_page_built_from_its_sources():
+    assert BUILT.read_text(encoding="utf-8") == build(), "run `make play`"
 
 
 def test_the_page_in_the_documents_is_the_present_one():

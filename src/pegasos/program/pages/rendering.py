@@ -6,7 +6,6 @@ import contextlib
 import functools
 import itertools
 import json
-import re
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
@@ -17,8 +16,6 @@ from pegasos.program.pages.blocks import Block, Chart, Section, Thresholds
 from pegasos.program.pages.wording import unbroken
 from pegasos.program.records.codec import to_json
 
-_IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w.]+)";\n', flags=re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=const|function|class)", flags=re.MULTILINE)
 _SCRIPTS = ("base.js", "pictures.js", "tables.js", "explorer.js", "panel.js", "thresholds.js")
 
 
@@ -111,35 +108,9 @@ def render(title: str, subtitle: str, sections: list[Section], data: dict[str, A
     return str(_environment().get_template("page.html").render(**given, **safe))
 
 
-def joined_modules(start: str) -> str:
-    """A JavaScript module and all that it imports, each once and after what it needs, as one script without imports.
-
-    The modules share one scope, so their names must differ; an import is one line, without new names.
-    """
-    texts: dict[str, str] = {}
-
-    def add(name: str) -> None:
-        if name in texts:
-            return
-        text = asset(name)
-        texts[name] = ""
-        folder = name.rpartition("/")[0]
-        for needed in _IMPORT.findall(text):
-            add(f"{folder}/{needed}")
-        del texts[name]  # a dictionary keeps the order in which its keys came
-        texts[name] = _EXPORT.sub("", _IMPORT.sub("", text))
-
-    add(start)
-    return "\n".join(texts.values())
-
-
 def render_play(title: str, data: Any) -> str:
-    """The page on which one sees the algorithms work."""
+    """Return the page of `pegasos play`, which `web/build.py` builds from `web/play`."""
     from markupsafe import Markup
 
-    safe = {
-        "styles": [Markup(asset(name)) for name in ("page.css", "play/play.css")],
-        "data": Markup(embedded(data)),
-        "script": Markup(_alone('"use strict";\n' + joined_modules("play/main.js"))),
-    }
-    return str(_environment().get_template("play/play.html").render(title=title, **safe))
+    safe = {"styles": [Markup(asset("page.css"))], "data": Markup(embedded(data))}
+    return str(_environment().get_template("play.html").render(title=title, **safe))
