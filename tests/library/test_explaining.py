@@ -236,7 +236,7 @@ def test_explain_on_the_command_line(place):
     written(messy(300), Path("t.csv"))
     fine("train", "t.csv", "--kernel", "gaussian", "--lam", "1e-3", "-o", "t.model")
     told = fine("explain", "t.model", "t.csv", "-o", "t.html")
-    assert "t.model on 60 rows of t.csv that it does not know: error " in told.out
+    assert "t.model on 60 rows of t.csv outside its training rows: error " in told.out
     assert told.out.index("city") < told.out.index("length") < told.out.index("deciding row")
     page = Path("t.html").read_text(encoding="utf-8")
     for part in (

@@ -197,7 +197,7 @@ def test_shrink_on_the_command_line(place):
     fine("train", "t.csv", "--kernel", "gaussian", "--lam", "1e-3", "-o", "t.model")
     before = sorted(Path().iterdir())
     told = fine("shrink", "t.model")
-    assert "error on 80 rows of t.csv that the model does not know" in told.out
+    assert "error on 80 rows of t.csv that are not training rows" in told.out
     assert "Nothing was written; --keep N writes a model of that size." in told.out
     assert sorted(Path().iterdir()) == before
     answer = fine("shrink", "t.model", "t.csv", "--keep", "12", "--json").json
@@ -262,7 +262,8 @@ def test_a_model_that_knows_all_rows_and_prices_that_are_too_high(place):
         "t.model",
     )
     assert (
-        "60 rows of t.csv set aside, the model fitted without them" in fine("shrink", "t.model").out
+        "60 rows of t.csv set aside; the model was fitted without them"
+        in fine("shrink", "t.model").out
     )
     refused = call("shrink", "t.model", "--keep", "1", "--at-most", "0.001")
     assert refused.code == 2
@@ -276,11 +277,11 @@ def test_what_shrink_needs_is_said(place):
     assert "a linear model has no support vectors" in call("shrink", "linear.model").err
     fine("train", "t.csv", "--kernel", "gaussian", "-o", "t.model")
     assert "--keep must be between 1 and" in call("shrink", "t.model", "--keep", "1000").err
-    assert "say with --keep" in call("shrink", "t.model", "-o", "a.model").err
+    assert "need --keep N" in call("shrink", "t.model", "-o", "a.model").err
     written(messy(100, seed=5), Path("other.csv"))
     assert "was not trained on rows of other.csv" in call("shrink", "t.model", "other.csv").err
     pl.read_csv("t.csv")[:90].write_csv("t.csv")
-    assert "is not what it was" in call("shrink", "t.model").err
+    assert "has changed since" in call("shrink", "t.model").err
     Path("t.csv").unlink()
     assert "t.csv is not here: give them as DATA" in call("shrink", "t.model").err
 

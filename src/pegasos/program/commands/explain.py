@@ -1,7 +1,12 @@
+"""Explain a saved model on labelled rows that were not used in training."""
+
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from pegasos.program.errors import UsageError
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
     Data,
@@ -14,13 +19,27 @@ from pegasos.program.terminal.options import (
 
 if TYPE_CHECKING:
     from pegasos.explaining import Explanation
-    from pegasos.program.jobs.explaining import ExplainRecord
+    from pegasos.metrics import Metric
+    from pegasos.program.jobs.model_cards import SavedModel
 
 PLACE = 61
-SHORT = "Which columns and rows a model rests on."
+SHORT = "Explain a model: feature importance, effects, support vectors."
 
-#: Lines of a table, points of a curve, and classes beside each other in the terminal.
+#: Lines of a table, points of a curve, and columns of classes in the terminal.
 _LINES, _POINTS, _CLASSES = 20, 8, 6
+#: With fewer new rows than this all rows are used, and a note says so.
+_FEW_ROWS = 20
+
+
+@dataclass(frozen=True)
+class ExplainRecord:
+    """Result of `explain`; `new_rows` tells whether no training rows were used."""
+
+    model: str
+    data: str
+    new_rows: bool
+    explanation: Explanation
+    page: str | None = None
 
 
 def command(
@@ -38,57 +57,123 @@ def command(
     ] = None,
     seed: Annotated[int, option("N", "Seed of the shuffles.", min=0, max=2**32 - 1)] = 0,
 ) -> None:
-    """What a model looks at: columns that it needs, how its answer moves with them, coefficients, and the rows that decide.
+    """Explain a model: permutation importance, partial dependence, coefficients, and support vectors.
 
     \b
     Examples:
       pegasos explain my.model my.csv
       pegasos explain my.model my.csv --metric average-precision -o explained.html
 
-    A column is shuffled among rows that the model does not know, as it comes in, with all that encoding makes of it; told is how
-    much worse the metric gets, with a 95 % interval. Coefficients of linear models are in the units of the columns. The rows that
-    decide are the support vectors with the largest coefficients.
+    Importance: each input column is shuffled among rows that are not training rows; shown is how much worse the metric gets, with
+    a 95 % interval. Coefficients of linear models are in the units of the columns. The rows shown last are the support vectors
+    with the largest coefficients.
     """
-    from pegasos.program.jobs.explaining import explain_model
     from pegasos.program.jobs.views import give
 
     found = explain_model(model, data, out, repeats, features, seed, reading, judging)
     give(found, talking.as_json, lambda: _show(found))
 
 
+def explain_model(
+    path: str,
+    data: str,
+    out: str | None,
+    repeats: int,
+    features: int,
+    seed: int,
+    reading: ReadingOptions,
+    judging: JudgingOptions,
+) -> ExplainRecord:
+    """Explain the model of file `path` on `data`; with `out` write its page with the explanation."""
+    import numpy as np
+
+    from pegasos.explaining import explain
+    from pegasos.program.jobs import outputs
+    from pegasos.program.jobs.model_cards import SavedModel
+    from pegasos.program.pages import report
+    from pegasos.program.tables.dataset import DATES, take
+    from pegasos.program.terminal import judging_values
+
+    judging_values.check(judging)
+    if out is not None:
+        outputs.check_file(out, path, data, what="a page")
+    saved = SavedModel.open(path)
+    metric = _metric(saved, judging)
+    dataset = saved.labelled_rows(data, reading)
+    y, known = saved.classes_of(dataset), saved.known_rows(dataset)
+    new = np.arange(len(y)) if known is None else np.flatnonzero(~known)
+    fresh = known is not None and len(new) >= _FEW_ROWS
+    if known is not None and not fresh:
+        console.say("note: nearly all of these rows were used in training: the importances show")
+        console.say("      what the model uses, not what helps it on new rows.")
+        new = np.arange(len(y))
+    training: Any = None
+    if known is not None and known.any():
+        own = np.flatnonzero(known)
+        training = take(dataset, own).X, y[own], own
+    with console.working(f"shuffling {len(dataset.columns)} columns"):
+        found = explain(
+            saved.model.estimator,
+            take(dataset, new).X,
+            y[new],
+            metric=metric,
+            repeats=repeats,
+            features=features,
+            training=training,
+            names=[column.name for column in dataset.columns],
+            random_state=seed,
+        )
+    found = replace(
+        found, dates=[column.name for column in dataset.columns if column.kind in DATES]
+    )
+    if out is not None:
+        with console.working(f"writing {out}"):
+            page = report(path, dataset, source=data, explanation=found)
+            page.write(Path(out).parent, name=Path(out).name)
+    return ExplainRecord(path, data, fresh, found, out)
+
+
+def _metric(saved: SavedModel, judging: JudgingOptions) -> Metric:
+    from pegasos.program.jobs.evaluation import metric_of
+
+    try:
+        return metric_of(saved, judging)
+    except UsageError as error:
+        raise UsageError(str(error).replace("run knows", "explain knows")) from None
+
+
 def _show(found: ExplainRecord) -> None:
     from pegasos.program.pages.explanation_section import metric_loss
 
-    told = found.explanation
-    kind = "that it does not know" if found.new_rows else "of which it may know some"
-    console.heading(
-        f"{found.model} on {told.rows} rows of {found.data} {kind}: {told.metric} {metric_loss(told, told.figure.value)}",
-        "",
-    )
+    explanation = found.explanation
+    kind = "outside its training rows" if found.new_rows else "that may include training rows"
+    value = metric_loss(explanation, explanation.figure.value)
+    rows_used = f"{explanation.rows} rows of {found.data} {kind}"
+    console.heading(f"{found.model} on {rows_used}: {explanation.metric} {value}", "")
     rows = [
         (
             each.column,
-            metric_loss(told, each.value),
-            f"{metric_loss(told, each.low)} to {metric_loss(told, each.high)}",
+            metric_loss(explanation, each.value),
+            f"{metric_loss(explanation, each.low)} to {metric_loss(explanation, each.high)}",
         )
-        for each in told.importance[:_LINES]
+        for each in explanation.importance[:_LINES]
     ]
-    console.table(("shuffled", f"{told.metric} worse by", "95 % interval"), rows)
-    if len(told.importance) > _LINES:
-        console.show(f"... and {len(told.importance) - _LINES} more columns in --json")
-    _show_curves(told)
-    _show_effects(told)
-    _show_rows(told)
+    console.table(("shuffled", f"{explanation.metric} worse by", "95 % interval"), rows)
+    if len(explanation.importance) > _LINES:
+        console.show(f"... and {len(explanation.importance) - _LINES} more columns in --json")
+    _show_curves(explanation)
+    _show_effects(explanation)
+    _show_rows(explanation)
     if found.page is not None:
         console.show("", f"written: {found.page}")
 
 
-def _show_curves(told: Explanation) -> None:
-    for each in told.dependence:
+def _show_curves(explanation: Explanation) -> None:
+    for each in explanation.dependence:
         step = max(1, -(-len(each.values) // _POINTS))
         values, shown = each.values[::step], [means[::step] for means in each.means[:_CLASSES]]
         console.show()
-        head = (each.column, *(_shown(told, each.column, value) for value in values))
+        head = (each.column, *(_shown(explanation, each.column, value) for value in values))
         console.table(
             head,
             [
@@ -98,28 +183,28 @@ def _show_curves(told: Explanation) -> None:
         )
 
 
-def _show_effects(told: Explanation) -> None:
+def _show_effects(explanation: Explanation) -> None:
     from pegasos.program.pages.explanation_section import unit
 
-    if told.effects:
+    if explanation.effects:
         console.show()
         rows = [
             (
                 each.column,
-                unit(told, each.column) if each.value is None else each.value,
+                unit(explanation, each.column) if each.value is None else each.value,
                 *map(_short, each.gains[:_CLASSES]),
             )
-            for each in told.effects[: 2 * _LINES]
+            for each in explanation.effects[: 2 * _LINES]
         ]
         console.table(
-            ("score gains", "", *(f"for {label}" for label in told.classes[:_CLASSES])),
+            ("score gains", "", *(f"for {label}" for label in explanation.classes[:_CLASSES])),
             rows,
             left=2,
         )
 
 
-def _show_rows(told: Explanation) -> None:
-    if told.deciding:
+def _show_rows(explanation: Explanation) -> None:
+    if explanation.deciding:
         console.show()
         rows = [
             (
@@ -127,27 +212,27 @@ def _show_rows(told: Explanation) -> None:
                 "" if each.label is None else each.label,
                 *map(_short, each.coefficients[:_CLASSES]),
                 ", ".join(
-                    f"{name} {_shown(told, name, value)}"
-                    for name, value in zip(told.columns[:6], each.values, strict=False)
+                    f"{name} {_shown(explanation, name, value)}"
+                    for name, value in zip(explanation.columns[:6], each.values, strict=False)
                     if value is not None
                 ),
             )
-            for each in told.deciding
+            for each in explanation.deciding
         ]
         head = (
             "deciding row",
             "class",
-            *(f"for {label}" for label in told.classes[:_CLASSES]),
+            *(f"for {label}" for label in explanation.classes[:_CLASSES]),
             "values",
         )
         console.table(head, rows, left=2)
 
 
-def _shown(told: Explanation, column: str, value: Any) -> str:
+def _shown(explanation: Explanation, column: str, value: Any) -> str:
     """A value of a column."""
     from pegasos.program.tables.dates import day
 
-    return day(value) if column in told.dates and value is not None else _short(value)
+    return day(value) if column in explanation.dates and value is not None else _short(value)
 
 
 def _short(value: Any) -> str:

@@ -1,17 +1,40 @@
+"""Write a model as an ONNX file, and compare the two row by row."""
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pegasos.program.errors import UsageError
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ModelFile, OutputOptions, ReadingOptions, option
 
 if TYPE_CHECKING:
-    from pegasos.program.jobs.exporting import ExportRecord
+    from pegasos.program.jobs.model_cards import SavedModel
+    from pegasos.program.onnxfile import Exported, Input
+    from pegasos.program.onnxfile.running import Agreement
 
 PLACE = 64
-SHORT = "A model as an ONNX file, for other programs."
+SHORT = "Write a model as an ONNX file, for other programs."
+
+#: Rows per call: an ONNX file holds the kernel between all rows of a call and all support vectors.
+_ROWS_PER_CALL = 1000
+
+
+@dataclass(frozen=True)
+class ExportRecord:
+    """Result of `export`; `checked` is None without --check."""
+
+    model: str
+    onnx: str
+    bytes: int
+    inputs: list[Input]
+    outputs: dict[str, str]
+    classes: list[Any]
+    numbers: str
+    checked: Agreement | None = None
 
 
 def command(
@@ -32,23 +55,67 @@ def command(
         bool, option(None, "Numbers go in as float32; inside they are float64.", "--float32")
     ] = False,
 ) -> None:
-    """A model as an ONNX file: every step from columns to labels, scores and probabilities, for programs without Python.
+    """Write a model as an ONNX file: every step from columns to labels, scores and probabilities, for programs without Python.
 
     \b
     Examples:
       pegasos export my.model my.onnx
       pegasos export my.model my.onnx --check my.csv
 
-    Columns of numbers are one input X, rows x columns. Where some hold words, each column is an input of its own under its name,
-    rows x 1: words as text, "" where one is missing; numbers with NaN; dates as days since 1970 began. Outputs: label, scores
-    and, where the model has them, probabilities. The file's metadata_props name them all. It needs onnx: pip install
-    '.[onnx]' in a clone.
+    Numeric columns form one input X, rows x columns. If some columns hold text, each column is an input of its own, rows x 1:
+    text with "" for a missing value, numbers with NaN, dates as days since 1970-01-01. Outputs: label, scores and, if the model
+    has them, probabilities. The file's metadata_props name them all. Requires onnx: pip install '.[onnx]' in a clone.
     """
-    from pegasos.program.jobs.exporting import export
     from pegasos.program.jobs.views import give
 
     found = export(model, out, float32, check, reading)
     give(found, talking.as_json, lambda: _show(found))
+
+
+def export(
+    path: str, out: str, float32: bool, check: str | None, reading: ReadingOptions
+) -> ExportRecord:
+    """Write the model of file `path` as ONNX to `out`, and compare both on the rows of `check`."""
+    from pegasos.program.jobs import outputs
+    from pegasos.program.jobs.model_cards import SavedModel
+    from pegasos.program.onnxfile import export_onnx
+
+    outputs.check_file(out, path, *([] if check is None else [check]), what="a model")
+    saved = SavedModel.open(path)
+    if check is None and reading != ReadingOptions():
+        raise UsageError("options for reading apply to the rows of --check, which is missing.")
+    exported = export_onnx(path, out, float32=float32)
+    return ExportRecord(
+        model=path,
+        onnx=out,
+        bytes=exported.bytes,
+        inputs=exported.inputs,
+        outputs=exported.outputs,
+        classes=exported.classes,
+        numbers=exported.numbers,
+        checked=None if check is None else _compare(saved, exported, check, reading),
+    )
+
+
+def _compare(
+    saved: SavedModel, exported: Exported, data: str, reading: ReadingOptions
+) -> Agreement:
+    import numpy as np
+
+    from pegasos.program.onnxfile.running import Agreement, OnnxModel
+    from pegasos.program.scoring import scores_of
+    from pegasos.program.tables.dataset import take
+    from pegasos.search.anatomy import anatomy
+
+    model, found = OnnxModel(exported), Agreement()
+    estimator = saved.model.estimator
+    learner = anatomy(estimator, fitted=True).learner
+    with console.working(f"comparing on {data}"):
+        for part in saved.rows(data, reading):
+            for start in range(0, len(part), _ROWS_PER_CALL):
+                some = take(part, np.arange(start, min(start + _ROWS_PER_CALL, len(part))))
+                found += model.agreement(learner, some.X, scores_of(estimator, some, saved.name))
+    return found
 
 
 def _show(found: ExportRecord) -> None:
@@ -61,12 +128,7 @@ def _show(found: ExportRecord) -> None:
     )
     console.show("", f"outputs: {', '.join(found.outputs.values())}")
     if (checked := found.checked) is not None:
-        told = f"checked: {checked.rows} rows, {checked.labels} labels differ, scores by at most {checked.scores:.2g}"
-        console.show(
-            told
-            + (
-                ""
-                if checked.probabilities is None
-                else f", probabilities by at most {checked.probabilities:.2g}"
-            )
-        )
+        text = f"checked: {checked.rows} rows, {checked.labels} labels differ, scores by at most {checked.scores:.2g}"
+        if checked.probabilities is not None:
+            text += f", probabilities by at most {checked.probabilities:.2g}"
+        console.show(text)
