@@ -1,6 +1,6 @@
 """Of `solvers`: linear fits, hinge loss against LinearSVC and logistic loss against the solvers of LogisticRegression.
 
-The same objective on both sides: SDCA with fit_intercept="augment", the peers with a constant column and without an intercept.
+The same objective on both sides: SDCA with fit_intercept=True, the peers with a constant column and without an intercept.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def peers(loss: str, table: Table, classes: int, C: float) -> dict[str, Any]:
 def compare(table: Table, X: Any, y: Array, loss: str, C: float, repeats: int) -> Row:
     """Ours against the fastest peer of those that come as near to the optimum as any (1e-3 of the objective)."""
     wide, lam = with_constant(X), 1 / (C * len(y))
-    ours = Fit(SDCA(loss, lam, fit_intercept="augment", random_state=0), X, y)
+    ours = Fit(SDCA(loss, lam, fit_intercept=True, random_state=0), X, y)
     others = peers(loss, table, len(np.unique(y)), C)
     works = {
         "ours": ours,

@@ -107,7 +107,13 @@ def reach_best(run: Run, splits: Iterable[tuple[Array, Array]]) -> None:
         blur, width = _choose(maps, run.y, train)
         rows = maps[blur]
         kernel = Gaussian(width * _mean_distance(rows[train]))
-        model = SDCA(kernel=kernel, lam=1 / (COST * len(train)), tol=0.01, random_state=0)
+        model = SDCA(
+            kernel=kernel,
+            lam=1 / (COST * len(train)),
+            tol=0.01,
+            fit_intercept=False,
+            random_state=0,
+        )
         with warnings.catch_warnings(action="ignore"):
             model.fit(rows[train], run.y[train])
         wrong += int((model.predict(rows[test]) != run.y[test]).sum())
@@ -123,7 +129,7 @@ def _choose(maps: dict[float, Array], y: Array, train: Array) -> tuple[float, fl
     for blur, rows in maps.items():
         distance = _mean_distance(rows[kept])
         grid = {"kernel": [Gaussian(width * distance) for width in WIDTHS]}
-        model = SDCA(lam=1 / (COST * len(kept)), tol=0.01, random_state=0)
+        model = SDCA(lam=1 / (COST * len(kept)), tol=0.01, fit_intercept=False, random_state=0)
         folds = StratifiedKFold(3, shuffle=True, random_state=0)
         with warnings.catch_warnings(action="ignore"):
             search = SweepCV(model, grid, cv=folds, refit=False).fit(rows[kept], y[kept])

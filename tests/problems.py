@@ -52,7 +52,7 @@ class Problem:
     loss: str
     C: float
     kernel: str = ""
-    intercept: str = "auto"
+    intercept: str = "True"
     rows: int = 200
     features: int = 4
     classes: int = 2
@@ -130,7 +130,7 @@ class Problem:
     def fit(self, tol: float = 1e-3) -> SDCA:
         """Return the SDCA fitted to this problem."""
         X, y, weights = self.make_rows()
-        intercept: Any = False if self.intercept == "False" else self.intercept
+        intercept: Any = {"True": True, "False": False}.get(self.intercept, self.intercept)
         clf = SDCA(
             self.loss,
             lam=1.0 / (self.C * len(y)),
@@ -169,7 +169,7 @@ def optimum_problems() -> list[Problem]:
         loss = ("hinge", "logistic")[number % 3 == 2]
         kernel = str(random.choice(kernels))
         C = 10.0 ** (number % 11 - 4)
-        intercept = str(random.choice(["auto", "augment", "free", "False"]))
+        intercept = str(random.choice([str(kernel == ""), "True", "free", "False"]))
         storage = "csr" if kernel != "precomputed" and random.random() < 0.3 else "dense"
         # Logistic loss, free intercept, large C and columns of all scales: not solved today.
         scaled = kernel == "" and random.random() < 0.5

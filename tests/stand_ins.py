@@ -48,7 +48,12 @@ class StandIn(ClassifierMixin, BaseEstimator):
 
     used: ClassVar[list[str]] = []
     #: Parameters with the same name and meaning.
-    same: ClassVar[tuple[str, ...]] = ("class_weight", "warm_start", "random_state")
+    same: ClassVar[tuple[str, ...]] = (
+        "fit_intercept",
+        "class_weight",
+        "warm_start",
+        "random_state",
+    )
 
     def _keep(self, given: dict[str, Any]) -> None:
         """Set parameters as they came, which is all that __init__ may do."""
@@ -70,9 +75,6 @@ class StandIn(ClassifierMixin, BaseEstimator):
             ):
                 pytest.skip(f"{name}={value!r}: {reason}")
         return {name: given[name] for name in self.same if name in given}
-
-    def _intercept(self, free: str) -> Any:
-        return free if self.fit_intercept is True else self.fit_intercept
 
     def fit(
         self,
@@ -182,10 +184,8 @@ class SGDClassifier(_InParts):
                 "shuffle=False: Pegasos draws at random, only Perceptron can take rows in their own order"
             )
         loss = "hinge" if self.loss == "hinge" else "logistic"
-        epochs, intercept = min(self.max_iter, 200), self._intercept("augment")
-        return pegasos.Pegasos(
-            loss, self.alpha, epochs=epochs, average=self.average, fit_intercept=intercept, **same
-        )
+        same["epochs"] = min(self.max_iter, 200)
+        return pegasos.Pegasos(loss, self.alpha, average=self.average, **same)
 
 
 class Perceptron(_InParts):
@@ -219,18 +219,14 @@ class Perceptron(_InParts):
         given = {
             name: value for name, value in self.get_params(deep=False).items() if name in self.same
         }
-        options = {
-            "shuffle": self.shuffle,
-            "learning_rate": self.eta0,
-            "fit_intercept": self._intercept("augment"),
-        }
+        options = {"shuffle": self.shuffle, "learning_rate": self.eta0}
         return pegasos.Perceptron(epochs=self.max_iter, average=False, **options, **given)
 
 
 class _Exact(StandIn):
     """SDCA with the intercept and the C of scikit-learn: a row of weight w costs C w times its loss."""
 
-    same: ClassVar[tuple[str, ...]] = ("class_weight", "random_state")
+    same: ClassVar[tuple[str, ...]] = ("fit_intercept", "class_weight", "random_state")
 
     def _lam(self, X: Any, y: Any, weights: Any) -> float:
         each = compute_sample_weight(self.class_weight, y) * (
@@ -264,8 +260,7 @@ class LinearSVC(_Exact):
         same = self._known()
         if self.loss != "hinge":
             pytest.skip(f"loss={self.loss!r}: the losses are hinge and logistic")
-        lam, intercept = self._lam(X, y, weights), self._intercept("augment")
-        return pegasos.SDCA(lam=lam, tol=self.tol, fit_intercept=intercept, **same)
+        return pegasos.SDCA(lam=self._lam(X, y, weights), tol=self.tol, **same)
 
 
 class LogisticRegression(_Exact):
@@ -292,10 +287,9 @@ class LogisticRegression(_Exact):
         self._keep(locals())
 
     def _learner(self, X: Any, y: Any, weights: Any) -> Any:
-        same, intercept = self._known(), self._intercept("free")
-        return pegasos.SDCA(
-            "logistic", self._lam(X, y, weights), tol=self.tol, fit_intercept=intercept, **same
-        )
+        same = self._known()
+        same["fit_intercept"] = "free" if self.fit_intercept is True else self.fit_intercept
+        return pegasos.SDCA("logistic", self._lam(X, y, weights), tol=self.tol, **same)
 
 
 class SVC(_Exact):

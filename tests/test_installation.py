@@ -252,7 +252,7 @@ for kernel in (None, "gaussian"):
 before = sizes()
 for kernel in (None, "gaussian"):
     for options in ({"batch_size": 256}, {"batch_size": 300}, {"projection": True}, {"average": False}, {"loss": "logistic"},
-                    {"draws": "independent"}, {"fit_intercept": "augment"}, {"batch_size": 256, "projection": True}):
+                    {"draws": "independent"}, {"fit_intercept": True}, {"batch_size": 256, "projection": True}):
         Pegasos(kernel=kernel, n_iter=3, random_state=0, **options).fit(X, y, np.ones(300))
     Perceptron(kernel=kernel, epochs=2).fit(X, y)
     SDCA(kernel=kernel, tol=0.5).fit(X, y)

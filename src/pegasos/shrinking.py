@@ -15,9 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from pegasos.engine.kernels.landmarks import KernelColumns, StoredColumns, pursue
 from pegasos.engine.optimum.history import no_course
-from pegasos.engine.optimum.problem import Intercept
 from pegasos.learners.sdca import SDCA
-from pegasos.learners.task import intercept_of, is_precomputed
+from pegasos.learners.task import is_precomputed
 from pegasos.nystroem import CUTS, Nystroem, whitening
 from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import carry_over
@@ -33,11 +32,6 @@ _FEWEST = 8
 _NUMBERS = 40_000_000
 #: More support vectors than these are chosen in the kernel's space alone: their products on rows would take too long.
 _MOST_VECTORS = 8_000
-_INTERCEPTS: dict[Intercept, str | bool] = {
-    Intercept.NONE: False,
-    Intercept.AUGMENTED: "augment",
-    Intercept.FREE: "free",
-}
 
 
 @dataclass(frozen=True)
@@ -249,7 +243,7 @@ class Shrinking:
             learner.loss,
             lam=learner.lam_,
             class_weight=learner.class_weight,
-            fit_intercept=_INTERCEPTS[intercept_of(learner)],
+            fit_intercept=learner.fit_intercept,
             memory=learner.memory,
             random_state=0,
         ).fit(mapped.transform(self._rows), self._y, self._weights)

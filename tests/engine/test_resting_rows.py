@@ -97,12 +97,12 @@ def test_a_fit_that_crawls_goes_on_this_way(monkeypatch: pytest.MonkeyPatch) -> 
     X, y = rows_and_labels(600, 1300, seed=5, stored=0.02)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = SDCA(lam=1 / (100 * 600), fit_intercept="augment", random_state=0).fit(X, y)
+        model = SDCA(lam=1 / (100 * 600), fit_intercept=True, random_state=0).fit(X, y)
     assert method.name in model.plan_.method
     assert model.gap_ <= 1e-3
     (best,) = solve_hinge(X, [Target(y, np.full(600, 100.0))], Intercept.AUGMENTED, 1e-7)
     assert model.objective_[0] == pytest.approx(model.lam * best.primal, rel=1e-3)
-    several = SDCA(lam=1 / (100 * 600), fit_intercept="augment", random_state=0).fit(
+    several = SDCA(lam=1 / (100 * 600), fit_intercept=True, random_state=0).fit(
         X, np.arange(600) % 3
     )
     assert several.gap_ <= 1e-3

@@ -186,9 +186,7 @@ def gram(kernel: str, X: Array) -> Array:
 def problems(clf: SDCA, X: Array, kernel: str, y: Array, weights: Array | None) -> list[Problem]:
     """The problem of each column, from the parameters of the learner and the rows."""
     omega = np.ones(len(y)) if weights is None else weights
-    augmented = clf.fit_intercept == "augment" or (
-        clf.fit_intercept == "auto" and clf.kernel is None
-    )
+    augmented = clf.fit_intercept is True
     features = np.c_[X, np.full(len(X), float(augmented))] if kernel == "linear" else None
     columns = clf.classes_[1:] if len(clf.classes_) == 2 else clf.classes_
     common = (omega / (clf.lam * omega.sum()), clf.fit_intercept == "free")
@@ -285,7 +283,7 @@ TABLES = st.builds(
     seed=st.integers(0, 10**6),
 )
 COST = st.sampled_from([10.0**power for power in range(-4, 6)])
-INTERCEPT = st.sampled_from(["auto", "augment", "free", False])
+INTERCEPT = st.sampled_from([True, "free", False])
 LOSS = st.sampled_from(["hinge", "logistic"])
 
 
@@ -311,7 +309,7 @@ LOSS = st.sampled_from(["hinge", "logistic"])
     Table(57, 4, 3, constant=True, weighted=True, seed=699),
     "hinge",
     "cubic",
-    "auto",
+    False,
     1e4,
     1e-3,
     False,
@@ -399,7 +397,7 @@ def test_columns_of_any_scale(
 
 
 @LOSSES
-@pytest.mark.parametrize("intercept", ["augment", "free"])
+@pytest.mark.parametrize("intercept", [True, "free"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_rows_with_many_features(loss: str, intercept: str, dtype: Any) -> None:
     """More features than a square matrix is made of: the predictor is a vector of weights all the same."""
@@ -428,7 +426,7 @@ def test_logistic_with_a_free_intercept_and_columns_of_all_scales() -> None:
 
 @LOSSES
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("intercept", ["augment", "free"])
+@pytest.mark.parametrize("intercept", [True, "free"])
 def test_the_optimum_is_that_of_other_solvers(loss: str, kernel: str, intercept: str) -> None:
     """Where both are exact to 1e-6 the optimum itself is compared."""
     X, y, weights = Table(50, 3, 3, weighted=True).make()
@@ -483,7 +481,7 @@ def test_sets_that_everybody_knows(loss: str, load: Any, standardized: bool) -> 
     if standardized:
         X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
     for kernel, C, intercept in (
-        (None, 1.0, "augment"),
+        (None, 1.0, True),
         (None, 1000.0, "free"),
         ("gaussian", 100.0, "free"),
     ):

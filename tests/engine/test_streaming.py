@@ -137,7 +137,7 @@ def test_any_table_is_certified(
         loss,
         lam=1 / (C * weights.sum()),
         tol=1e-6,
-        fit_intercept=False if intercept is Intercept.NONE else intercept.value,
+        fit_intercept="free" if intercept is Intercept.FREE else intercept is Intercept.AUGMENTED,
     )
     best = (
         float(local.fit(X, codes, weights).objective_[0]) / local.lam_
@@ -212,7 +212,7 @@ def test_wide_rows_are_certified_dense_and_sparse(loss: str, intercept: Intercep
         loss,
         lam=1 / (0.5 * weights.sum()),
         tol=1e-4,
-        fit_intercept=False if intercept is Intercept.NONE else "augment",
+        fit_intercept=intercept is not Intercept.NONE,
     )
     best = local.fit(X, codes, weights).objective_ / local.lam_
     for code, (each, other) in enumerate(zip(found, dense, strict=True)):

@@ -428,7 +428,7 @@ def test_many_rows_walk_no_epoch(monkeypatch: pytest.MonkeyPatch, bytes_of_matri
                 kernel=Gaussian(2.0),
                 lam=1 / (C * 2100),
                 tol=tol,
-                fit_intercept="augment",
+                fit_intercept=True,
                 random_state=0,
             )
             model.fit(X.astype(dtype), y)

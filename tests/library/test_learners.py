@@ -86,7 +86,7 @@ def assert_same(one: Array, other: Array, tolerance: float = 1e-9) -> None:
 
 @EVERY
 @pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("intercept", ["auto", "augment"])
+@pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize(
     "kernel",
     [Linear(), Polynomial(2), Gaussian(2.0), Gaussian(), Exponential(1.5), Laplacian()],
@@ -109,7 +109,7 @@ def test_kernel_scores_are_kernel_times_coefficients(
     scores = clf.decision_function(new)
     assert scores.shape == ((17,) if classes == 2 else (17, classes))
     assert_same(scores.reshape(17, -1), expected, 1e-11)
-    if intercept != "augment":
+    if not intercept:
         assert not clf.intercept_.any()
     best = (expected[:, 0] > 0).astype(int) if classes == 2 else expected.argmax(axis=1)
     np.testing.assert_array_equal(clf.predict(new), best)
@@ -117,7 +117,7 @@ def test_kernel_scores_are_kernel_times_coefficients(
 
 @EVERY
 @pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("intercept", ["auto", "augment", False])
+@pytest.mark.parametrize("intercept", [True, False])
 def test_linear_scores_are_rows_times_vectors(name: str, classes: int, intercept: Any) -> None:
     X, y = data(classes)
     new = np.random.default_rng(1).normal(size=(17, 3))
@@ -209,9 +209,9 @@ def test_not_fitted(name: str) -> None:
 
 
 @EVERY
-@pytest.mark.parametrize("intercept", ["auto", "augment"])
+@pytest.mark.parametrize("intercept", [True, False])
 def test_a_kernel_may_be_an_object_a_name_a_function_or_its_matrix(
-    name: str, intercept: str
+    name: str, intercept: bool
 ) -> None:
     X, y = data(3)
     new = np.random.default_rng(1).normal(size=(9, 3))
@@ -238,7 +238,7 @@ def test_a_kernel_may_be_an_object_a_name_a_function_or_its_matrix(
 @EVERY
 def test_a_linear_kernel_is_the_linear_learner(name: str) -> None:
     X, y = data(3)
-    for intercept in ("augment", False):
+    for intercept in (True, False):
         linear = make(name, fit_intercept=intercept).fit(X, y)
         kernel = make(name, kernel="linear", fit_intercept=intercept).fit(X, y)
         assert_same(kernel.dual_coef_ @ kernel.support_vectors_, linear.coef_)
@@ -435,7 +435,7 @@ def test_a_kernel_matrix_is_not_written_to(name: str) -> None:
     X, y = data(3)
     K = Gaussian(2.0)(X)
     K.flags.writeable = False
-    make(name, kernel="precomputed", fit_intercept="augment").fit(K, y)
+    make(name, kernel="precomputed").fit(K, y)
     crooked = Gaussian(2.0)(X)
     crooked[0, 1] += 1e-9
     before = crooked.copy()
@@ -555,7 +555,7 @@ CONTINUED = [
 
 @pytest.mark.parametrize(("name", "options"), CONTINUED, ids=str)
 @LINEAR_AND_KERNEL
-@pytest.mark.parametrize("intercept", ["augment", False])
+@pytest.mark.parametrize("intercept", [True, False])
 def test_warm_start_goes_on(
     name: str, options: dict[str, Any], kernel: Any, intercept: Any
 ) -> None:
@@ -666,55 +666,39 @@ def test_without_warm_start_a_fit_begins_anew(name: str) -> None:
 
 
 @EVERY
-def test_augment_is_a_constant_feature(name: str) -> None:
+def test_an_intercept_is_a_constant_feature(name: str) -> None:
     X, y = data(3)
     ones = np.column_stack([X, np.ones(len(X))])
     explicit = make(name, fit_intercept=False).fit(ones, y)
-    augmented = make(name, fit_intercept="augment").fit(X, y)
+    augmented = make(name).fit(X, y)
     assert_same(np.column_stack([augmented.coef_, augmented.intercept_]), explicit.coef_)
-    automatic = make(name).fit(X, y)
-    assert_same(vectors(automatic), vectors(augmented), 0)
-    sparse_rows = make(name, fit_intercept="augment").fit(sparse.csr_array(X), y)
+    sparse_rows = make(name).fit(sparse.csr_array(X), y)
     assert_same(vectors(sparse_rows), explicit.coef_)
 
 
 @EVERY
-def test_augment_with_a_kernel_is_that_kernel_plus_one(name: str) -> None:
+def test_an_intercept_with_a_kernel_is_that_kernel_plus_one(name: str) -> None:
     X, y = data(3)
     new = np.random.default_rng(1).normal(size=(9, 3))
     kernel = Gaussian(2.0)
     explicit = make(name, kernel="precomputed", fit_intercept=False).fit(kernel(X) + 1, y)
     for clf, rows in (
-        (make(name, kernel=kernel, fit_intercept="augment").fit(X, y), new),
-        (
-            make(name, kernel="precomputed", fit_intercept="augment").fit(kernel(X), y),
-            kernel(new, X),
-        ),
+        (make(name, kernel=kernel).fit(X, y), new),
+        (make(name, kernel="precomputed").fit(kernel(X), y), kernel(new, X)),
     ):
         assert_same(clf.dual_coef_, explicit.dual_coef_)
         np.testing.assert_allclose(
             clf.intercept_, clf.dual_coef_.sum(axis=1), atol=1e-9 * np.abs(clf.dual_coef_).max()
         )
         assert_same(clf.decision_function(rows), explicit.decision_function(kernel(new, X) + 1))
-    automatic = make(name, kernel=kernel).fit(X, y)
-    assert_same(
-        vectors(automatic), vectors(make(name, kernel=kernel, fit_intercept=False).fit(X, y)), 0
-    )
 
 
 @EVERY
 @LINEAR_AND_KERNEL
-def test_a_free_intercept(name: str, kernel: Any) -> None:
-    """Refused where it has no honest meaning; the Perceptron regularizes nothing: there it is "augment"; SDCA must finish."""
+def test_a_free_intercept_is_for_sdca_that_may_finish(name: str, kernel: Any) -> None:
     X, y = data(3)
     clf = make(name, kernel=kernel, fit_intercept="free")
-    if name == "perceptron":
-        assert_same(
-            vectors(clf.fit(X, y)),
-            vectors(make(name, kernel=kernel, fit_intercept="augment").fit(X, y)),
-            0,
-        )
-    elif name.startswith("sdca"):
+    if name.startswith("sdca"):
         with pytest.raises(ValueError, match="fit_intercept='free' needs finish=True"):
             clf.fit(X, y)
         with pytest.raises(ValueError, match="checkpoints are epochs of coordinate ascent"):
@@ -722,7 +706,7 @@ def test_a_free_intercept(name: str, kernel: Any) -> None:
     else:
         with pytest.raises(
             ValueError,
-            match=r"Pegasos has no honest way .* not regularized: .* Use fit_intercept='augment'",
+            match="must be True or False, got 'free'; only SDCA has 'free'",
         ):
             clf.fit(X, y)
 
@@ -916,21 +900,10 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], list[str], str]] = [
     ({"kernel": 3}, NAMES, "kernel must be None, a kernel object"),
     ({"kernel": Gaussian(-1.0)}, NAMES, "variance must be a finite number > 0"),
     ({"kernel": Polynomial(0)}, NAMES, "degree must be a whole number >= 1"),
-    (
-        {"fit_intercept": "yes"},
-        NAMES,
-        "fit_intercept must be 'auto', 'augment', 'free' or False, got 'yes'",
-    ),
-    (
-        {"fit_intercept": True},
-        NAMES,
-        "fit_intercept must be 'auto', 'augment', 'free' or False, got True",
-    ),
-    (
-        {"fit_intercept": 0},
-        NAMES,
-        "fit_intercept must be 'auto', 'augment', 'free' or False, got 0",
-    ),
+    *[
+        ({"fit_intercept": bad}, NAMES, "fit_intercept .*must be True.* False.*, got ")
+        for bad in ("yes", "augment", "auto", 0, None)
+    ],
     *[
         ({"n_iter": bad}, NAMES[:2], "n_iter must be a whole number >= 1")
         for bad in (0, -5, 1.5, "10", True, np.nan)

@@ -126,7 +126,7 @@ def test_with_all_rows_as_landmarks_the_optimum_is_the_kernels(loss: str) -> Non
     exact = SDCA(loss, lam=0.01, kernel=Gaussian(1.0), tol=1e-5, random_state=0).fit(X, y)
     mapped = make_pipeline(
         Nystroem(Gaussian(1.0), 100, dtype="float64"),
-        SDCA(loss, lam=0.01, fit_intercept=False, tol=1e-5, random_state=0),
+        SDCA(loss, lam=0.01, tol=1e-5, random_state=0),
     ).fit(X, y)
     np.testing.assert_allclose(mapped[-1].objective_, exact.objective_, rtol=2e-5)
     assert (mapped.decision_function(X) - exact.decision_function(X)).std() < 0.01
@@ -165,7 +165,7 @@ def test_other_estimators_take_such_features_as_numbers() -> None:
     np.testing.assert_array_equal(lazy.predict(X), fits.predict(X))
 
 
-@pytest.mark.parametrize("intercept", [False, "augment", "free"])
+@pytest.mark.parametrize("intercept", [False, True, "free"])
 @pytest.mark.parametrize(("loss", "classes"), [("hinge", 3), ("logistic", 2)])
 def test_the_full_kernels_optimum_is_between_its_bounds(
     loss: str, classes: int, intercept: Any, monkeypatch: pytest.MonkeyPatch

@@ -67,7 +67,7 @@ OPTIONS = st.fixed_dictionaries(
         "draws": st.sampled_from(["shared", "independent"]),
         "projection": st.booleans(),
         "average": st.sampled_from([False, True, 0.3, 0.5, 1.0]),
-        "fit_intercept": st.sampled_from(["augment", False]),
+        "fit_intercept": st.booleans(),
         "class_weight": st.sampled_from([None, "balanced", {0: 3.0}]),
         "random_state": st.integers(0, 1000),
     }
@@ -94,7 +94,7 @@ OPTIONS = st.fixed_dictionaries(
         "draws": "shared",
         "projection": False,
         "average": False,
-        "fit_intercept": "augment",
+        "fit_intercept": True,
         "class_weight": "balanced",
         "random_state": 908,
     },
@@ -318,7 +318,7 @@ def test_partial_fit_in_chunks_is_one_walk_in_order(
         np.random.default_rng(seed).integers(1, 4, m).astype(float) if weighted else np.ones(m)
     )
     weights *= m / weights.sum()  # they count as they are; the reference makes their mean 1
-    intercept: Any = "augment" if constant else False
+    intercept = bool(constant)
     options: dict[str, Any] = {
         "lam": 0.05,
         "average": average,
@@ -484,7 +484,7 @@ def best_objective(
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 @pytest.mark.parametrize("kernel", [None, Gaussian(1.5)], ids=["linear", "gaussian"])
-@pytest.mark.parametrize("intercept", ["augment", False])
+@pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("average", [False, 0.5])
 @pytest.mark.parametrize("steps", [3, 400, 4000])
 def test_the_optimum_lies_between_dual_and_primal(
@@ -547,7 +547,7 @@ def test_a_bias_that_happens_to_be_zero_is_still_a_bias() -> None:
     lam = 0.1
     for kernel in (None, "linear"):
         clf = Pegasos(
-            lam=lam, kernel=kernel, n_iter=2, average=False, fit_intercept="augment", random_state=0
+            lam=lam, kernel=kernel, n_iter=2, average=False, fit_intercept=True, random_state=0
         )
         for seed in range(100):
             if clf.set_params(random_state=seed).fit(X, y).intercept_[0] == 0:
@@ -722,7 +722,7 @@ def test_a_store_refuses_draws_that_it_cannot_tell_apart(tmp_path) -> None:
         return np.arange(m)
 
     def sweep(sampling):
-        learner = Pegasos(sampling=sampling, random_state=0, kernel="gaussian")
+        learner = Pegasos(sampling=sampling, fit_intercept=False, kernel="gaussian")
         return SweepCV(learner, {"n_iter": [20]}, cv=2, store=tmp_path / "store", refit=False)
 
     for sampling in (closure, lambda m: np.arange(m)[::-1], Seeded(1).__call__):

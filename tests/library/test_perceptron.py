@@ -59,7 +59,7 @@ def learned(clf: Perceptron, m: int, constant: float) -> Array:
     eta=st.sampled_from([1.0, 0.3]),
     shuffle=st.booleans(),
     average=st.booleans(),
-    intercept=st.sampled_from(["augment", "free", False]),
+    intercept=st.booleans(),
     class_weight=st.sampled_from([None, "balanced", {0: 3.0}]),
     weighted=st.booleans(),
     csr=st.booleans(),
@@ -216,7 +216,7 @@ def test_partial_fit_in_chunks_is_one_walk_in_order(
         np.random.default_rng(seed).integers(1, 4, m).astype(float) if weighted else np.ones(m)
     )
     weights *= m / weights.sum()
-    intercept: Any = "augment" if constant else False
+    intercept = bool(constant)
     streamed = Perceptron(average=average, fit_intercept=intercept)
     at_once = Perceptron(average=average, fit_intercept=intercept)
     for number, part in enumerate(chunks(m, sizes)):

@@ -97,7 +97,10 @@ def test_the_refit_is_the_optimum_among_predictors_of_the_kept_rows(loss):
     X, y = rows(100, classes=2)
     model = SDCA(loss, kernel=Gaussian(2.0), lam=0.02, random_state=0).fit(X, y)
     small = Shrinking(model, X, y, 10).model(10)
-    K, B = small.kernel_(X, small.support_vectors_), small.kernel_(small.support_vectors_)
+    K, B = np.ones((100, 11)), np.eye(11)  # the constant feature comes last
+    K[:, :10] = small.kernel_(X, small.support_vectors_)
+    B[:10, :10] = small.kernel_(small.support_vectors_)
+    b = np.append(small.dual_coef_[0], small.intercept_[0])
     signs = np.where(y == 1, 1.0, -1.0)
 
     def objective(b):
@@ -105,17 +108,17 @@ def test_the_refit_is_the_optimum_among_predictors_of_the_kept_rows(loss):
         losses = np.maximum(0, 1 - margins) if loss == "hinge" else np.logaddexp(0, -margins)
         return 0.01 * b @ B @ b + losses.mean()
 
-    best = objective(small.dual_coef_[0])
+    best = objective(b)
     assert best == pytest.approx(small.objective_[0], rel=1e-6)
     random = np.random.default_rng(0)
-    size = np.abs(small.dual_coef_[0]).mean()
+    size = np.abs(b).mean()
     nearby = [
-        objective(small.dual_coef_[0] + random.normal(size=10) * size * step)
+        objective(b + random.normal(size=11) * size * step)
         for step in (1e-3, 1e-2, 0.1)
         for _ in range(50)
     ]
     assert min(nearby) > best * (1 - 1.1e-3)
-    assert best < objective(np.zeros(10))
+    assert best < objective(np.zeros(11))
 
 
 def test_every_learner_and_what_stands_before_it(tmp_path):

@@ -26,10 +26,6 @@ _DRAWS = (
 _STEPS = (
     "the check sets n_iter=100 and means passes; here these are steps, two passes over its 50 rows"
 )
-_NARROW = (
-    "to a Gaussian of variance 1 rows some 20 apart are similar to themselves only (a CollapsedKernelWarning says so); with a "
-    "kernel there is no intercept by default, so a new row gets the class of the nearest row, nearly whatever the weights"
-)
 
 
 def expected_failures(estimator: Any) -> dict[str, str]:
@@ -71,13 +67,6 @@ def test_scikit_learn_accepts_the_others(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
-@pytest.mark.parametrize("learner", learners(kernel=Gaussian(1.0)), ids=repr)
-@pytest.mark.filterwarnings("ignore:.*similar only to itself")
-@pytest.mark.xfail(raises=AssertionError, reason=_NARROW)
-def test_class_weights_cannot_rule_a_kernel_that_sees_nothing(learner: Any) -> None:
-    check_class_weight_classifiers(type(learner).__name__, learner)
-
-
 class CountsPasses(Pegasos):
     """Takes n_iter as check_class_weight_classifiers means it."""
 
@@ -94,12 +83,8 @@ def test_class_weights_rule_when_steps_are_passes(loss: str) -> None:
     check_class_weight_classifiers("Pegasos", CountsPasses(loss))
 
 
-@pytest.mark.parametrize(
-    "learner", learners(kernel=Gaussian(1.0), fit_intercept="augment"), ids=repr
-)
+@pytest.mark.parametrize("learner", learners(kernel=Gaussian(1.0)), ids=repr)
 @pytest.mark.filterwarnings("ignore:.*similar only to itself")
-def test_class_weights_rule_a_kernel_that_sees_nothing_if_there_is_an_intercept(
-    learner: Any,
-) -> None:
-    """The reason for the other is the true one: nothing but an intercept can answer there, as SVC's does."""
+def test_class_weights_rule_a_kernel_that_sees_nothing(learner: Any) -> None:
+    """Rows some 20 apart are similar to themselves only: the intercept alone classifies a new row, as in SVC."""
     check_class_weight_classifiers(type(learner).__name__, learner)

@@ -101,8 +101,8 @@ def test_every_cell_equals_its_estimator_alone(name: str) -> None:
     assert_same_scores(estimator, grid, X, y)
 
 
-@pytest.mark.parametrize("intercept", ["auto", "free"])
-def test_a_warm_path_keeps_its_certificates(intercept: str, tmp_path: Any) -> None:
+@pytest.mark.parametrize("intercept", [True, "free"])
+def test_a_warm_path_keeps_its_certificates(intercept: bool | str, tmp_path: Any) -> None:
     """Not the bits of separate fits, but their gaps, so nearly their scores; and the store does not mix the two up."""
     grid = {"kernel": [Gaussian(2.0), Gaussian(20.0)], "lam": np.geomspace(1e-6, 1e-1, 6)}
     learner = SDCA(tol=1e-4, max_epochs=5, fit_intercept=intercept, random_state=0)

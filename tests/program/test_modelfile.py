@@ -86,8 +86,24 @@ def learners(kernel: Any) -> list[Any]:
         Pegasos(loss="logistic", n_iter=40, class_weight="balanced", projection=True, **some),
         Perceptron(epochs=6, **some),
         SDCA(loss="hinge", max_epochs=8, **some),
-        SDCA(loss="logistic", max_epochs=8, fit_intercept="augment", **some),
+        SDCA(loss="logistic", max_epochs=8, fit_intercept=False, **some),
     ]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "former", "now"),
+    [(None, "auto", True), ("gaussian", "auto", False), ("gaussian", "augment", True)],
+)
+def test_former_intercepts_are_read(kernel: Any, former: str, now: bool, tmp_path: Path) -> None:
+    X, y = data(2)
+    learner = SDCA(kernel=kernel, fit_intercept=now, random_state=0).fit(X, y)
+    save(learner, tmp_path / "a.model")
+    header, head, arrays = apart((tmp_path / "a.model").read_bytes())
+    head["model"]["params"]["fit_intercept"] = former
+    (tmp_path / "a.model").write_bytes(together(header, head, arrays))
+    found = load(tmp_path / "a.model")
+    assert found.fit_intercept is now
+    same_answers(learner, found, X)
 
 
 def _cases() -> list[tuple[Any, ...]]:

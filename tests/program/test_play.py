@@ -112,8 +112,7 @@ def learner_of(spec, seed, explicit=False):
         "laplacian": Laplacian(spec["scale"]),
     }
     common = {"kernel": None if explicit else kernels[spec["kernel"]], "random_state": seed}
-    if spec["kernel"] == "linear":
-        common["fit_intercept"] = "augment"
+    common["fit_intercept"] = spec["kernel"] == "linear"
     if spec["model"] == "perceptron":
         shuffle = spec["sampling"] == "permutation"
         return pegasos.Perceptron(

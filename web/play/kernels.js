@@ -18,7 +18,7 @@ export const KERNELS = {
     title: "Linear",
     formula: "x·z + 1",
     parameters: [],
-    constant: 1, // the augmented intercept, which the library has by default where it is linear
+    constant: 1, // the constant feature; the other kernels are those of fit_intercept=False
     build: () => ({ value: (a, b, c, d) => a * c + b * d }),
   },
   polynomial: {

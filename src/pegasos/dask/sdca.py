@@ -66,7 +66,7 @@ class DaskSDCA(Connected, SDCA):
         *,
         sampling: str = "permutation",
         finish: bool = True,
-        fit_intercept: str | bool = "auto",
+        fit_intercept: bool | str = True,
         class_weight: Any = None,
         checkpoints: Any = None,
         warm_start: bool = False,

@@ -45,8 +45,8 @@ class Declaration:
     usual_limit: int | None = None
     #: Whether the rule reads its own dual coefficient, so that they are kept for linear predictors too.
     keeps_coefficients: bool = False
-    #: What fit_intercept="free" means: the same as "augment" (nothing is regularized), "free" itself, or nothing (None).
-    free_intercept: str | None = None
+    #: Whether fit_intercept may be "free", an intercept that is not regularized.
+    free_intercept: bool = False
     #: Epochs, or numbers of passes, that a search tries where nothing is asked for.
     usual_epochs: tuple[int, ...] = ()
     fitted_numbers: tuple[str, ...] = ()
@@ -82,7 +82,6 @@ PERCEPTRON = Declaration(
     stops=("epochs",),
     unit="epochs",
     draws=("shuffle",),
-    free_intercept="augment",
     usual_epochs=(1, 3, 10, 30, 100),
     fitted_arrays=("loss_curve_", "mistakes_"),
 )
@@ -143,7 +142,7 @@ SDCA = Declaration(
     tolerance="tol",
     usual_limit=1000,
     keeps_coefficients=True,
-    free_intercept="free",
+    free_intercept=True,
     fitted_numbers=("lam_", "gap_"),
     fitted_arrays=("gap_curve_", "objective_", "dual_objective_"),
     fitted_course="objective_curve_",

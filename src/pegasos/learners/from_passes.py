@@ -87,7 +87,7 @@ def solve(
     if intercept is Intercept.FREE:
         raise ValueError(
             f"fit_intercept='free' with {blocks.width:,} features: in passes there is a way for at most {MOST_FEATURES:,}. "
-            "Use fit_intercept='augment' (a constant feature), or centre the features."
+            "Use fit_intercept=True (a regularized constant), or center the features."
         )
     if loss.linear_dual:
         return "cutting planes", solve_by_cuts(blocks, chains, *given)

@@ -46,7 +46,7 @@ class Pegasos(RegularizedClassifier):
     draws : "shared" (all classes see the same examples) or "independent" (each class has its own).
     projection : after each step, bring w back into the ball ‖w‖ <= 1/√λ, in which the optimum lies.
     average : False (the last vector), True (the mean of all), or a fraction (the mean of the last part of the steps).
-    fit_intercept : "auto" ("augment" when linear, else none), "augment" (a constant feature, regularized), or False.
+    fit_intercept : True (a constant feature, regularized: K + 1 with a kernel) or False.
     class_weight : None, "balanced" or {class: weight}; multiplies sample_weight.
     checkpoints : steps at which to keep the predictor for `staged_decision_function`.
     warm_start : go on from the last fit: T1 steps and then T2 steps equal T1 + T2 steps.
@@ -86,7 +86,7 @@ class Pegasos(RegularizedClassifier):
         draws: str = "shared",
         projection: bool = False,
         average: bool | float = 0.5,
-        fit_intercept: str | bool = "auto",
+        fit_intercept: bool = True,
         class_weight: Any = None,
         checkpoints: Any = None,
         warm_start: bool = False,

@@ -32,7 +32,7 @@ class Perceptron(OneVsAllClassifier):
     learning_rate : η > 0; it scales the vector and its intercept, and changes no decision.
     shuffle : a new random order in each epoch; False: the rows' own order.
     average : True (the mean of the vectors after all steps: far steadier) or False (the last vector).
-    fit_intercept : "auto" ("augment" when linear, else none), "augment" or "free" (the same here: nothing is regularized), False.
+    fit_intercept : True (a constant feature; K + 1 with a kernel) or False.
     class_weight, checkpoints (in epochs), warm_start, memory, random_state : as in `Pegasos`.
 
     Attributes
@@ -62,7 +62,7 @@ class Perceptron(OneVsAllClassifier):
         learning_rate: float = 1.0,
         shuffle: bool = True,
         average: bool = True,
-        fit_intercept: str | bool = "auto",
+        fit_intercept: bool = True,
         class_weight: Any = None,
         checkpoints: Any = None,
         warm_start: bool = False,

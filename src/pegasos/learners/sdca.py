@@ -43,7 +43,8 @@ class SDCA(RegularizedClassifier):
     max_epochs : passes of coordinate ascent at most; what has not arrived then is finished.
     sampling : "permutation" (a new order each epoch), "fixed-permutation" or "uniform".
     finish : whether other methods than coordinate ascent may be used; without them a ConvergenceWarning may come.
-    fit_intercept : as in `Pegasos`, or "free": an intercept that is not regularized, as SVC has it (needs `finish`).
+    fit_intercept : True (a constant feature, regularized: K + 1 with a kernel), "free" (not regularized, as in SVC; needs
+        `finish`), or False.
     checkpoints : epochs of coordinate ascent; until the last of them nothing else is done.
     class_weight, warm_start, memory, random_state : as in `Pegasos`.
 
@@ -76,7 +77,7 @@ class SDCA(RegularizedClassifier):
         *,
         sampling: str = "permutation",
         finish: bool = True,
-        fit_intercept: str | bool = "auto",
+        fit_intercept: bool | str = True,
         class_weight: Any = None,
         checkpoints: Any = None,
         warm_start: bool = False,

@@ -148,24 +148,18 @@ def combined_weights(
 
 
 def intercept_of(learner: Any) -> Intercept:
-    """What `fit_intercept` means for a learner."""
+    """Return the kind of intercept that `fit_intercept` asks for."""
     fit_intercept = learner.fit_intercept
-    if fit_intercept == "auto":
-        return Intercept.AUGMENTED if learner.kernel is None else Intercept.NONE
-    if isinstance(fit_intercept, bool | np.bool_) and not fit_intercept:
-        return Intercept.NONE
-    if fit_intercept == "augment":
-        return Intercept.AUGMENTED
-    if fit_intercept != "free":
+    if isinstance(fit_intercept, bool | np.bool_):
+        return Intercept.AUGMENTED if fit_intercept else Intercept.NONE
+    if not learner.declaration.free_intercept:
         raise ValueError(
-            f"fit_intercept must be 'auto', 'augment', 'free' or False, got {fit_intercept!r}."
+            f"fit_intercept of {type(learner).__name__} must be True or False, got {fit_intercept!r}; "
+            "only SDCA has 'free', an intercept that is not regularized."
         )
-    if learner.declaration.free_intercept is None:
-        raise ValueError(
-            f"{type(learner).__name__} has no honest way to fit an intercept that is not regularized: its step sizes rest on a "
-            "strongly convex objective. Use fit_intercept='augment', centre the features, or take SDCA, which has one."
-        )
-    return Intercept(learner.declaration.free_intercept)
+    if not isinstance(fit_intercept, str) or fit_intercept != "free":
+        raise ValueError(f"fit_intercept must be True, False or 'free', got {fit_intercept!r}.")
+    return Intercept.FREE
 
 
 def constant_feature(learner: Any) -> float:

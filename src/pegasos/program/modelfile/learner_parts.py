@@ -26,6 +26,8 @@ Array = np.ndarray[Any, Any]
 
 _SPARSE: dict[str, Any] = {"csr_matrix": sparse.csr_matrix, "csr_array": sparse.csr_array}
 _CSR = ("data", "indices", "indptr")
+#: fit_intercept in files written before True became the default: a constant if linear, a constant.
+_FORMER_INTERCEPTS = ("auto", "augment")
 
 
 class NotKept:
@@ -78,6 +80,9 @@ class Learner(Part):
         return state
 
     def build(self, node: Node, width: int | None) -> Built:
+        if (former := node.params.get("fit_intercept")) in _FORMER_INTERCEPTS:
+            linear = node.params.get("kernel") is None
+            node.params["fit_intercept"] = former == "augment" or linear
         estimator = self.cls(**node.params)
         try:
             estimator.check_parameters()
@@ -245,7 +250,7 @@ _SETTINGS: dict[str, Check] = {
     "kernel": either(
         nothing, lambda value: isinstance(value, Kernel), one_of(PRECOMPUTED, *KERNELS, *ALIASES)
     ),
-    "fit_intercept": either(checks.flag, one_of("auto", "augment", "free")),
+    "fit_intercept": either(checks.flag, one_of("free", *_FORMER_INTERCEPTS)),
     "class_weight": either(nothing, one_of("balanced"), checks.weights(scalar)),
     "checkpoints": either(nothing, checks.list_of(count)),
     "random_state": either(nothing, count),
