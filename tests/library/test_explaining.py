@@ -278,7 +278,7 @@ def test_explaining_known_rows_and_others(place):
     messy(50).drop("species").write_csv("unlabelled.csv")
     assert "has no labels" in call("explain", "t.model", "unlabelled.csv").err
     assert (
-        "explain knows the metrics"
+        "--metric must be one of"
         in call("explain", "t.model", "t.csv", "--metric", "jaccard_macro").err
     )
 

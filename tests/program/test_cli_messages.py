@@ -254,7 +254,7 @@ def test_show_tells_where_a_model_came_from(folder):
 
 def test_next_commands_quote_odd_names(folder):
     written(numbers(), folder / "my table.csv")
-    assert "pegasos run 'my table.model' 'my table.csv'" in fine("train", "my table.csv").err
+    assert "pegasos evaluate 'my table.model' 'my table.csv'" in fine("train", "my table.csv").err
 
 
 def test_a_set_may_be_fetched(folder, monkeypatch):

@@ -267,7 +267,7 @@ def test_models_without_probabilities_say_so(table):
     assert answer.code == 2
     assert "this model (sdca) has no probabilities" in answer.err
     ran = fine("run", "plain.model", table, "--metric", "brier").out
-    assert "The model has no probabilities: brier is that of a sigmoid of its scores" in ran
+    assert "The model has no probabilities: brier uses a sigmoid of its scores" in ran
 
 
 def test_models_without_probabilities_are_compared_by_calibrated_ones(table):

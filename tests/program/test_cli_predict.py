@@ -12,7 +12,8 @@ import pytest
 
 from command_line import call, fine, messy, numbers, written
 from pegasos.learners import one_vs_all
-from pegasos.program.jobs import datasets, prediction
+from pegasos.program.commands import predict
+from pegasos.program.jobs import datasets
 from pegasos.program.modelfile import load
 
 
@@ -205,7 +206,7 @@ def test_a_terminal_gets_no_control_characters_but_a_file_gets_the_labels():
             return True
 
     for file, shown in ((Terminal(), "a\\x1b[31m"), (io.StringIO(), "a\x1b[31m")):
-        prediction._csv_lines(file, ["label"])([["a\x1b[31m"]])
+        predict._csv_lines(file, ["label"])([["a\x1b[31m"]])
         assert file.getvalue().splitlines()[1] == shown
 
 

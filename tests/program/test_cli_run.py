@@ -86,7 +86,7 @@ def test_only_training_rows_have_no_test_error(trained, tmp_path):
     old = _rows(frame, training=True)
     found, notes = errors(written(old, tmp_path / "old.csv"))
     assert found == {"training": told["training"]}
-    assert "no test error" in notes[0]
+    assert "not a test error" in notes[0]
     assert not any(
         line.startswith("test")
         for line in fine("run", "table.model", tmp_path / "old.csv").out.splitlines()
@@ -100,7 +100,7 @@ def test_training_rows_among_new_ones_are_told_apart_and_told(trained, tmp_path)
     found, notes = errors(written(mixed, tmp_path / "mixed.csv"))
     assert found["test"] == told["test"]
     assert found["training"]["rows"] == 7
-    assert "7 rows equal rows of the training data" in notes[0]
+    assert "7 rows equal training rows" in notes[0]
 
 
 def test_copies_across_the_split_are_counted_one_by_one(tmp_path, monkeypatch):
@@ -187,7 +187,7 @@ def test_a_model_without_row_hashes_says_so(tmp_path):
     path = written(frame.rename({"a": "x1", "b": "x2", "c": "x3"}), tmp_path / "new.csv")
     answer = fine("run", tmp_path / "python.model", path, "--label", "y", "--json").json
     assert list(answer["errors"]) == ["all (training rows unknown)"]
-    assert "does not tell which rows" in answer["notes"][0]
+    assert "does not list its training rows" in answer["notes"][0]
     assert answer["errors"]["all (training rows unknown)"]["rows"] == len(frame)
 
 

@@ -240,7 +240,7 @@ def test_the_saved_model_knows_all_rows(table):
     assert list(again["errors"]) == ["training"]
     assert again["notes"][0].startswith("All of these rows were used in training")
     assert "test error of" in again["notes"][1]
-    assert "on 30 rows that it did not know" in again["notes"][1]
+    assert "on 30 held-out rows" in again["notes"][1]
     shown = fine("show", first["model"]).out
     assert "refitted: on all 150 rows, after the errors below were measured" in shown
     assert "outliers" not in shown

@@ -47,7 +47,7 @@ _HELP = """Linear predictors and their kernel versions: Perceptron, Pegasos, SDC
 Examples:
   pegasos tune my.csv                       find, refit and save a good model
   pegasos train my.csv -m pegasos --kernel gaussian:8 --lam 1e-4 -o my.model
-  pegasos run my.model my.csv               its errors, training and test rows apart
+  pegasos evaluate my.model my.csv          its errors, training and test rows separately
   pegasos predict my.model new.csv -o labels.csv
 
 \b

@@ -62,7 +62,7 @@ def _show(*results: tuple[TuneRecord, EvaluationRecord]) -> None:
 
 
 def _tour(name: str, out: str, silent: bool) -> tuple[TuneRecord, EvaluationRecord]:
-    from pegasos.program.jobs.evaluation import evaluate
+    from pegasos.program.commands.evaluate import evaluate
     from pegasos.program.jobs.tune_search import TuneJob
     from pegasos.program.jobs.tuning import tune
     from pegasos.program.jobs.views import show_tune

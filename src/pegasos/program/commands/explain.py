@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pegasos.program.errors import UsageError
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
     Data,
@@ -19,8 +18,6 @@ from pegasos.program.terminal.options import (
 
 if TYPE_CHECKING:
     from pegasos.explaining import Explanation
-    from pegasos.metrics import Metric
-    from pegasos.program.jobs.model_cards import SavedModel
 
 PLACE = 61
 SHORT = "Explain a model: feature importance, effects, support vectors."
@@ -98,7 +95,7 @@ def explain_model(
     if out is not None:
         outputs.check_file(out, path, data, what="a page")
     saved = SavedModel.open(path)
-    metric = _metric(saved, judging)
+    metric = saved.metric(judging)
     dataset = saved.labelled_rows(data, reading)
     y, known = saved.classes_of(dataset), saved.known_rows(dataset)
     new = np.arange(len(y)) if known is None else np.flatnonzero(~known)
@@ -131,15 +128,6 @@ def explain_model(
             page = report(path, dataset, source=data, explanation=found)
             page.write(Path(out).parent, name=Path(out).name)
     return ExplainRecord(path, data, fresh, found, out)
-
-
-def _metric(saved: SavedModel, judging: JudgingOptions) -> Metric:
-    from pegasos.program.jobs.evaluation import metric_of
-
-    try:
-        return metric_of(saved, judging)
-    except UsageError as error:
-        raise UsageError(str(error).replace("run knows", "explain knows")) from None
 
 
 def _show(found: ExplainRecord) -> None:

@@ -1,7 +1,13 @@
+"""Predict new rows with a saved model, block by block: neither file is held in memory as a whole."""
+
 from __future__ import annotations
 
-from typing import Annotated
+import csv
+import itertools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
+from pegasos.program.errors import UsageError
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
     Data,
@@ -12,8 +18,12 @@ from pegasos.program.terminal.options import (
     option,
 )
 
+if TYPE_CHECKING:
+    from pegasos.program.jobs.model_cards import SavedModel
+    from pegasos.program.tables.dataset import Dataset
+
 PLACE = 40
-SHORT = "Labels, scores or probabilities of new rows."
+SHORT = "Predict labels, scores or probabilities of new rows."
 
 
 def command(
@@ -30,7 +40,7 @@ def command(
     ] = [],  # noqa: B006
     memory: Memory = None,
 ) -> None:
-    """Labels, scores or probabilities of new rows, in their order; files larger than memory are streamed.
+    """Predict labels, scores or probabilities of new rows, in their order; files larger than memory are streamed.
 
     \b
     Examples:
@@ -39,11 +49,106 @@ def command(
       pegasos predict my.model new.csv --what probabilities --keep customer_id
 
     Columns are matched by name, in any order, and further columns are ignored. Scores of two classes are one column, positive for
-    the second class. Probabilities exist for logistic models, and for all that tune chose: it calibrates them. A threshold that
-    tune chose decides about labels. With --json each row is one line of JSON.
+    the second class. Logistic models have probabilities, and all models chosen by tune, which calibrates them. A threshold chosen
+    by tune decides the label. With --json each row is one line of JSON.
     """
-    from pegasos.program.jobs.prediction import predict
-
     rows = predict(model, data, out, what, talking.as_json, reading, memory, tuple(keep))
     if out != "-":
         console.say(f"{rows} rows: {out}")
+
+
+def predict(
+    path: str,
+    data: str,
+    out: str,
+    what: str,
+    as_json: bool,
+    reading: ReadingOptions,
+    memory: str | None,
+    keep: tuple[str, ...] = (),
+) -> int:
+    """Write a line for each row of `data`, kept columns first; return the number of rows."""
+    from pegasos.program.jobs import outputs
+    from pegasos.program.jobs.model_cards import SavedModel
+    from pegasos.program.terminal import option_values
+
+    if what not in ("labels", "scores", "probabilities"):
+        raise UsageError(f"--what must be labels, scores or probabilities, got {what!r}.")
+    option_values.check_memory(memory)
+    if out != "-":
+        outputs.check_file(out, path, data)
+    saved = SavedModel.open(path, memory)
+    head, columns_of_rows = _columns(saved, what)
+    parts = saved.rows(data, reading, keep)
+    first = list(itertools.islice(parts, 1))  # errors of the data come before any output
+    if keep and any(not part.kept for part in first):
+        raise UsageError(
+            f"--keep needs a table with named columns (CSV, Parquet); {data} has none."
+        )
+    head = [*(first[0].kept if first else keep), *head]
+    count = 0
+    with outputs.open_output(out) as file, console.working(f"predicting {data}"):
+        write = _json_lines(file, head) if as_json else _csv_lines(file, head)
+        for part in itertools.chain(first, parts):
+            write([*part.kept.values(), *columns_of_rows(part)])
+            count += len(part)
+    return count
+
+
+def _columns(
+    saved: SavedModel, what: str
+) -> tuple[list[str], Callable[[Dataset], list[list[Any]]]]:
+    """Return the names of the output's columns, and a function from rows to their values."""
+    from pegasos.learners.catalogue import model_of
+    from pegasos.program.scoring import labels_of, scores_of
+    from pegasos.search.anatomy import anatomy
+
+    estimator, learner = saved.model.estimator, anatomy(saved.model.estimator, fitted=True).learner
+    if what == "labels":
+        return ["label"], lambda rows: [labels_of(estimator, rows, saved.name).tolist()]
+    if what == "probabilities" and not learner.has_probabilities:
+        raise UsageError(
+            f"this model ({model_of(learner).name}) has no probabilities: logistic models and models chosen by "
+            "`pegasos tune` have them. --what scores works for every model."
+        )
+    classes = saved.model.classes.tolist()
+    binary = what == "scores" and len(classes) == 2
+    names = (
+        ["score"]
+        if binary
+        else [f"{'score' if what == 'scores' else 'p'}_{label}" for label in classes]
+    )
+
+    def fill(rows: Dataset) -> list[list[Any]]:
+        scores = scores_of(estimator, rows, saved.name)
+        values = learner.probabilities_of(scores) if what == "probabilities" else scores
+        return [
+            learner.labels_of(scores).tolist(),
+            *(column.tolist() for column in values.reshape(len(values), -1).T),
+        ]
+
+    return ["label", *names], fill
+
+
+def _csv_lines(file: TextIO, head: list[str]) -> Callable[[list[list[Any]]], None]:
+    """Return a writer of CSV lines; on a terminal control characters are escaped."""
+    writer = csv.writer(file, lineterminator="\n")
+    shown = _plain if file.isatty() else list
+    writer.writerow(shown(head))
+    return lambda columns: writer.writerows(zip(*map(shown, columns), strict=True))
+
+
+def _plain(values: list[Any]) -> list[Any]:
+    from pegasos.program.tables.messages import plain
+
+    return [plain(value) if isinstance(value, str) else value for value in values]
+
+
+def _json_lines(file: TextIO, head: list[str]) -> Callable[[list[list[Any]]], None]:
+    def write(columns: list[list[Any]]) -> None:
+        file.writelines(
+            console.as_json(dict(zip(head, row, strict=True))) + "\n"
+            for row in zip(*columns, strict=True)
+        )
+
+    return write

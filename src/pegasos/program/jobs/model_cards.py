@@ -17,7 +17,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
-from pegasos.program.errors import BadModel, NotAModel
+from pegasos.metrics import METRICS, Metric
+from pegasos.program.errors import BadModel, NotAModel, UsageError
 from pegasos.program.jobs.datasets import Split, chunks
 from pegasos.program.modelfile import Model, read_model
 from pegasos.program.records.models import CardData, CardSplit, ModelCard
@@ -25,8 +26,8 @@ from pegasos.program.tables.dataset import DATES, NUMBER, TEXT, BadData, Column,
 from pegasos.program.tables.labels import checked_weights, label_texts
 from pegasos.program.tables.messages import near
 from pegasos.program.tables.row_hashes import hash_rows, split_known
-from pegasos.program.terminal import console
-from pegasos.program.terminal.options import ReadingOptions
+from pegasos.program.terminal import console, judging_values
+from pegasos.program.terminal.options import JudgingOptions, ReadingOptions
 from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
@@ -162,6 +163,27 @@ class SavedModel:
             kept={},
             weights=checked_weights(weights, reading.weight, data, lambda row: f"row {row + 1}"),
         )
+
+    def metric(self, judging: JudgingOptions) -> Metric:
+        """Return the metric asked for, else the one that the model was chosen by, else the error."""
+        card, classes = self.card, self.model.classes
+        texts = label_texts(classes).tolist()
+        if judging == JudgingOptions() and card.metric in METRICS:
+            known = dict(zip(texts, classes.tolist(), strict=True))
+            with contextlib.suppress(KeyError, ValueError):  # a card written by Python may be wrong
+                costs = tuple((known[a], known[b], cost) for a, b, cost in card.costs)
+                positive = None if card.positive is None else known[card.positive]
+                return Metric(card.metric, positive, costs)
+        found = judging_values.make_metric(judging, classes)
+        if found is None:
+            raise UsageError(
+                f"--metric must be one of {', '.join(METRICS)}; {judging.metric} is a scorer of scikit-learn, for tune only."
+            )
+        try:
+            counts = [max(1, card.classes.get(text, 1)) for text in texts]
+            return found.settled(np.repeat(classes, counts))
+        except ValueError as error:
+            raise UsageError(f"--metric {found.name}: {error}") from None
 
     def known_rows(self, dataset: Dataset) -> Array | None:
         """Which of these rows the model was trained on; None where the file does not tell."""

@@ -69,7 +69,7 @@ def next_commands(model: str, source: str | None, again: str | None = None) -> l
     return [
         *first,
         f"pegasos show {file}",
-        f"pegasos run {file} {data}",
+        f"pegasos evaluate {file} {data}",
         f"pegasos predict {file} NEW.csv -o labels.csv",
     ]
 
