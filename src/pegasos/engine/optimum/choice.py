@@ -38,6 +38,7 @@ from pegasos.engine.optimum.logistic.sparse_newton import solve_logistic_sparsel
 from pegasos.engine.optimum.logistic.truncated_newton import solve_logistic_iteratively
 from pegasos.engine.optimum.passes.passes import MOST_FEATURES
 from pegasos.engine.optimum.problem import Intercept, Optimum, Problem, Target
+from pegasos.engine.runtime.interruption import deadline_reached
 from pegasos.engine.runtime.threads import our_threads
 
 Array = np.ndarray[Any, Any]
@@ -338,7 +339,12 @@ class ExactSolver:
         found = method.solve(self.problem, targets, start)
         found = [None if each is None else _named(each, method.name) for each in found]
         tol = self.problem.tol
-        late = [k for k, each in enumerate(found) if each is None or not each.relative <= tol]
+        is_over = deadline_reached()
+        late = [
+            k
+            for k, each in enumerate(found)
+            if each is None or not (each.relative <= tol or is_over)
+        ]
         fallback = None if method.fallback is None else find_method(method.fallback)
         if late and fallback is not None and fallback.applies_to.holds(self.problem):
             starts = np.zeros((len(late), self.problem.m))

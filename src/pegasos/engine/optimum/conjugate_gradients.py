@@ -8,6 +8,7 @@ import numpy as np
 
 from pegasos.engine.optimum.function_space import FunctionSpace
 from pegasos.engine.optimum.low_rank import Factor, Preconditioner, without
+from pegasos.engine.runtime.interruption import deadline_reached
 
 Array = np.ndarray[Any, Any]
 
@@ -62,7 +63,7 @@ class Systems:
                     self.factor.lines, chosen, system.roots[chosen], system.along(chosen)
                 )
             numbers = self._iterate(system, numbers, inverse, self._patience(len(numbers), inverse))
-            if not len(numbers) or not self._improve(targets[numbers]):
+            if not len(numbers) or deadline_reached() or not self._improve(targets[numbers]):
                 break
 
     def _improve(self, targets: Array) -> bool:
@@ -122,6 +123,8 @@ class Systems:
             going = ~(system.solved(numbers) | broken)
             if not going.any():
                 return numbers[:0]
+            if deadline_reached():
+                break
             if not going.all():
                 numbers, roots = numbers[going], roots[going]
                 direction, height = direction[going], height[going]

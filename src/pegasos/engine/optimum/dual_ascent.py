@@ -11,7 +11,7 @@ import numpy as np
 from pegasos.engine.optimum.certificate import Certificate, box, certificate_of, halvings, stretched
 from pegasos.engine.optimum.choice import ExactSolver
 from pegasos.engine.optimum.problem import Optimum, Target
-from pegasos.engine.runtime.interruption import tell_gap
+from pegasos.engine.runtime.interruption import deadline_reached, tell_gap
 from pegasos.engine.walk.solvers import EpochSolver
 from pegasos.engine.walk.walk import Walk
 
@@ -80,24 +80,31 @@ class DualAscent(EpochSolver):
             self._rest()
 
     def walk_epoch(self) -> None:
-        """One more epoch, and a look at all gaps; who would need many more is solved now."""
+        """Walk an epoch, or until the deadline, and compute all gaps.
+
+        Predictors that would need many more epochs are solved by another method.
+        """
         self.epoch += 1
-        self.walk.advance(self.epoch * self.m)
+        end, block = self.epoch * self.m, self.walk.steps_a_block
+        while self.walk.step < end and not deadline_reached():
+            self.walk.advance(min(self.walk.step // block * block + block, end))
         state, walking = self.certificate(), ~self.done.reshape(-1)
         self.relative = np.where(self.done, self.relative, state.relative.reshape(self.done.shape))
         self._finish_members(self.relative <= self.tol)
         if self.exact is not None and self.epoch > self.untouched_until:
             self._stretch(state)
             walked = [*self.history[-2:], self.relative.copy()]
-            self._solve(np.flatnonzero((self.exact.should_switch(walked) & ~self.done).reshape(-1)))
+            if not deadline_reached():
+                late = self.exact.should_switch(walked) & ~self.done
+                self._solve(np.flatnonzero(late.reshape(-1)))
         self.history.append(self.relative.copy())
         self._pairs.append(np.where(walking, (state.primal, state.dual), np.nan))
         tell_gap(float(self.relative.max()), self.tol)
         self._rest()
 
     def complete(self) -> None:
-        """Solve all that have not arrived; who walks on takes no notice."""
-        if self.exact is None or self.finished:
+        """Solve all predictors that have not converged; a walk that goes on is not changed by it."""
+        if self.exact is None or deadline_reached() or self.finished:
             return
         late = np.flatnonzero(~self.done.reshape(-1))
         self._solve(late)

@@ -1,24 +1,28 @@
-"""What passes between a long fit and whoever waits for it: how far it is, and the wish that it stop.
+"""Interruption, deadline and progress of a fit, all per thread.
 
-Ctrl-C reaches the main thread only, so a walk in another thread has to be asked.
+Methods check both several times a second: an interruption raises `Interrupted`, a deadline makes
+them return their present point with its true duality gap. Ctrl-C reaches the main thread only, so
+fits in other threads are interrupted by an event.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 
 _thread = threading.local()
 
 
-class Interrupted(Exception):  # noqa: N818 - not an error: somebody asked for it
-    """A walk was asked to stop from another thread."""
+class Interrupted(Exception):  # noqa: N818 - a request, not an error
+    """A fit was interrupted from another thread."""
 
 
 @contextlib.contextmanager
 def interruptible(event: threading.Event) -> Iterator[None]:
-    """Walks of this thread end with `Interrupted` soon after the event is set."""
+    """Make fits of this thread raise `Interrupted` soon after the event is set."""
     _thread.halt = event
     try:
         yield
@@ -28,7 +32,7 @@ def interruptible(event: threading.Event) -> Iterator[None]:
 
 @contextlib.contextmanager
 def listening(listener: Callable[[float, float], None]) -> Iterator[None]:
-    """Fits of this thread tell the listener their largest relative gap and the tolerance, now and then.
+    """Call `listener(largest relative gap, tolerance)` now and then during fits of this thread.
 
     >>> with listening(lambda gap, tol: print(gap, tol)):
     ...     tell_gap(0.5, 0.001)
@@ -42,14 +46,51 @@ def listening(listener: Callable[[float, float], None]) -> Iterator[None]:
 
 
 def tell_gap(gap: float | Iterable[float], tol: float) -> None:
-    """Say how far a fit is: the largest of its gaps, which are looked for only if somebody listens."""
+    """Report the largest relative gap of a fit to this thread's listener, if there is one."""
     listener = getattr(_thread, "listener", None)
     if listener is not None:
         listener(max(gap) if isinstance(gap, Iterable) else gap, tol)
 
 
 def check_interruption() -> None:
-    """End this thread's walk with `Interrupted` if somebody asked for it."""
+    """Raise `Interrupted` if this thread's event is set."""
     event = getattr(_thread, "halt", None)
     if event is not None and event.is_set():
         raise Interrupted
+
+
+@contextlib.contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Make solvers called in this thread return their present point after this time.
+
+    The earliest of nested deadlines counts.
+
+    >>> with deadline(0.0):
+    ...     deadline_reached()
+    True
+    >>> deadline_reached()
+    False
+    """
+    with until(time.monotonic() + seconds):
+        yield
+
+
+def deadline_reached() -> bool:
+    """Tell whether the time of this thread's deadline is over."""
+    return time.monotonic() >= current_deadline()
+
+
+def current_deadline() -> float:
+    """Return the deadline of this thread on the monotonic clock, infinity without one."""
+    return float(getattr(_thread, "deadline", math.inf))
+
+
+@contextlib.contextmanager
+def until(moment: float) -> Iterator[None]:
+    """Set a deadline on the monotonic clock, which another thread may have set (see `deadline`)."""
+    before = current_deadline()
+    _thread.deadline = min(before, moment)
+    try:
+        yield
+    finally:
+        _thread.deadline = before

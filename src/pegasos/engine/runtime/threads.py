@@ -13,7 +13,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-from pegasos.engine.runtime.interruption import check_interruption
+from pegasos.engine.runtime.interruption import check_interruption, current_deadline, until
 
 #: How often a thread that waits for others looks whether it is to stop.
 SECONDS_OF_WAITING = 0.1
@@ -148,17 +148,18 @@ def _run_together(
     blocks: Iterator[tuple[slice, slice]], work: Callable[[slice, slice], None], workers: int
 ) -> None:
     """This thread and others take block after block; the first error ends all, and so does Ctrl-C, after the blocks under way."""
-    lock = threading.Lock()
+    lock, moment = threading.Lock(), current_deadline()
     errors: list[BaseException] = []
 
     def take() -> None:
         try:
-            while True:
-                with lock:
-                    block = None if errors else next(blocks, None)
-                if block is None:
-                    return
-                work(*block)
+            with until(moment):
+                while True:
+                    with lock:
+                        block = None if errors else next(blocks, None)
+                    if block is None:
+                        return
+                    work(*block)
         except BaseException as error:  # raised again below
             errors.append(error)
 

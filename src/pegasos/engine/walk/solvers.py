@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.engine.runtime.interruption import deadline_reached
 from pegasos.engine.walk.walk import Walk
 
 Array = np.ndarray[Any, Any]
@@ -151,7 +152,7 @@ class EpochSolver(Solver):
 
     def advance(self, stop: int) -> None:
         self.prepare()
-        while self.epoch < stop and not self.finished:
+        while self.epoch < stop and not self.finished and not deadline_reached():
             self.walk_epoch()
 
     def walk_epoch(self) -> None:

@@ -35,6 +35,7 @@ from pegasos.engine.optimum.hinge.set_predictor import Limit
 from pegasos.engine.optimum.hinge.working_set import WorkingSetSolver
 from pegasos.engine.optimum.problem import Intercept, Optimum, Problem, Target
 from pegasos.engine.rows.sources import GramRows, KernelRows
+from pegasos.engine.runtime.interruption import deadline_reached
 from pegasos.engine.runtime.threads import our_threads
 
 Array = np.ndarray[Any, Any]
@@ -114,6 +115,9 @@ class KernelWorkingSets:
                 found[k] = continued(found[k], optimum)
 
     def _late(self, found: list[Optimum]) -> list[int]:
+        """Return the targets whose gap is too large; none after the deadline."""
+        if deadline_reached():
+            return []
         return [k for k, optimum in enumerate(found) if optimum.relative > self._problem.tol]
 
     @property

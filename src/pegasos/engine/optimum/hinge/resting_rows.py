@@ -17,7 +17,7 @@ from pegasos.engine.kernels.distances import squared_norms
 from pegasos.engine.optimum.certificate import halvings, stretched
 from pegasos.engine.optimum.problem import Intercept, Optimum, Target
 from pegasos.engine.runtime.compiling import announced, compiled
-from pegasos.engine.runtime.interruption import check_interruption, tell_gap
+from pegasos.engine.runtime.interruption import check_interruption, deadline_reached, tell_gap
 from pegasos.engine.runtime.threads import run_each
 
 Array = np.ndarray[Any, Any]
@@ -92,6 +92,9 @@ class _Ascent:
         everyone = len(self._active) == len(self._all)
         self._steps += len(self._active)
         low, high = self._epoch()
+        if deadline_reached():
+            self.look(tol)
+            return True
         arrived = high - low <= self._violation
         if arrived:
             self._wake()
@@ -117,6 +120,8 @@ class _Ascent:
         )
         for first in range(0, len(order), STEPS_AT_ONCE):
             check_interruption()
+            if first and deadline_reached():
+                break
             part = slice(first, first + STEPS_AT_ONCE)
             given = rows.indptr, rows.indices, rows.data, self._constant, order[part]
             ascend(*given, *state, self._limits, stays[part], seen)

@@ -19,7 +19,7 @@ from pegasos.engine.optimum.hinge.pair_steps import (
     solve_pairs,
 )
 from pegasos.engine.optimum.problem import Optimum, Target
-from pegasos.engine.runtime.interruption import check_interruption
+from pegasos.engine.runtime.interruption import check_interruption, deadline_reached
 
 Array = np.ndarray[Any, Any]
 
@@ -192,7 +192,7 @@ class Predictor:
             steps = solve(kernel, diagonal, v, low, high, tiny, least, at_once, gains, bits, part)
             change += part
             taken += steps
-            if steps < at_once:
+            if steps < at_once or deadline_reached():
                 break
         after = np.clip(before + change * kernel.factor, lower, upper)
         after = np.where(low >= 0.0, lower, np.where(high <= 0.0, upper, after))

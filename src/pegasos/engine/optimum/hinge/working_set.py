@@ -19,7 +19,7 @@ from pegasos.engine.optimum.hinge.kernel_sources import KernelSource
 from pegasos.engine.optimum.hinge.set_predictor import NO_LIMIT, Limit, Predictor
 from pegasos.engine.optimum.problem import Intercept, Optimum, Target
 from pegasos.engine.runtime.compiling import announced
-from pegasos.engine.runtime.interruption import check_interruption, tell_gap
+from pegasos.engine.runtime.interruption import check_interruption, deadline_reached, tell_gap
 from pegasos.engine.runtime.threads import run_repeatedly
 
 Array = np.ndarray[Any, Any]
@@ -71,7 +71,7 @@ class WorkingSetSolver:
     ) -> list[Optimum]:
         """Return the optimum of each target, certified to a relative gap of tol.
 
-        Rounding or the limit may leave a larger gap, which the optimum then states.
+        Rounding, the limit or a deadline may leave a larger gap, which the optimum then states.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class WorkingSetSolver:
                 return
             self._make_scores_exact([p for p in predictors if not p.exact], tol)
             late = [p for p in predictors if p.relative > tol and not p.has_reached(limit)]
-            if not late:
+            if not late or deadline_reached():
                 return
             returns += 1
             if returns > MOST_RETURNS or any(predictor.is_stuck for predictor in late):
@@ -126,6 +126,8 @@ class WorkingSetSolver:
 
         def run_round(number: int) -> bool:
             check_interruption()
+            if deadline_reached():
+                return False
             predictor = late[number]
             index = predictor.select()
             rows = self._rows[index]

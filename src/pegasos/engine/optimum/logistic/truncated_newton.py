@@ -25,7 +25,7 @@ from pegasos.engine.optimum.function_space import FunctionSpace
 from pegasos.engine.optimum.logistic.logistic_state import State, balance, dot
 from pegasos.engine.optimum.problem import Intercept, Optimum, Target
 from pegasos.engine.runtime.compiling import announced
-from pegasos.engine.runtime.interruption import tell_gap
+from pegasos.engine.runtime.interruption import deadline_reached, tell_gap
 
 Array = np.ndarray[Any, Any]
 
@@ -51,7 +51,9 @@ def solve_logistic_iteratively(
     members: Array | None = None,
     start: Array | None = None,
 ) -> list[Optimum]:
-    """The optimum of each target to a relative gap of `tol`, or the best pair that the rows' dtype allows.
+    """Return the optimum of each target to a relative gap of `tol`.
+
+    The rows' dtype or a deadline may leave a larger gap, which the optimum then states.
 
     start  targets x m dual coefficients y·a from which to go, None: zero
     """
@@ -81,9 +83,9 @@ def solve_logistic_iteratively(
 
 
 def _go(systems: Systems, active: list[State], tol: float) -> None:
-    """Newton steps of all until each has arrived or rests."""
+    """Take Newton steps for all targets until each has converged or stalls, or the deadline."""
     for step in range(MOST_STEPS + 1):
-        last = step == MOST_STEPS
+        last = step == MOST_STEPS or deadline_reached()
         for state in active:
             if last and state.share < 1.0:
                 state.enter(1.0)
