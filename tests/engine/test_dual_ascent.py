@@ -20,7 +20,7 @@ LAMS = np.array([1e-1, 1e-3, 1e-5])
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_all_lambdas_reach_the_tolerance(loss: str) -> None:
-    learner = SDCA(loss, kernel=Gaussian(1.0), random_state=0)
+    learner = SDCA(loss, kernel=Gaussian(1.0), fit_intercept=False, random_state=0)
     task = open_task(learner, X, CODES, np.ones(120), 2)
     (solver,) = learner.make_solvers(task, LAMS, [1000], 0)
     assert isinstance(solver, DualAscent)
@@ -30,7 +30,7 @@ def test_all_lambdas_reach_the_tolerance(loss: str) -> None:
     vectors, bias = solver.predictors()
     assert vectors.shape == (3, 120) and bias.shape == (3,)
     for lam, vector in zip(LAMS, vectors, strict=True):
-        alone = SDCA(loss, lam, Gaussian(1.0), random_state=0).fit(X, CODES)
+        alone = SDCA(loss, lam, Gaussian(1.0), fit_intercept=False, random_state=0).fit(X, CODES)
         scores = Gaussian(1.0)(X) @ vector
         losses = {
             "hinge": lambda m: np.maximum(0, 1 - m),
