@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -19,6 +20,13 @@ from pegasos.engine.walk.solvers import Solver
 from pegasos.engine.walk.walk import Walk
 from pegasos.learners.calibration import Calibration
 from pegasos.learners.catalogue import Declaration
+from pegasos.learners.one_vs_one import (
+    ONE_VS_ONE,
+    ONE_VS_REST,
+    class_pairs,
+    class_scores,
+    couple_probabilities,
+)
 from pegasos.learners.scaling import warn_if_badly_scaled
 from pegasos.learners.task import (
     PRECOMPUTED,
@@ -124,6 +132,8 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     """
 
     declaration: ClassVar[Declaration]
+    #: "one-vs-one" for learners that have it: then each pair of classes has a predictor.
+    multiclass: str = ONE_VS_REST
     #: λ as a number, known once parameters were checked; None for a learner without it.
     lam_: float | None = None
     #: What makes probabilities of scores, and the score from which on a row is called the second of two classes: a search that
@@ -157,6 +167,21 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
         """Solvers for all λ at once that are read at these stops: one, or one a class where each has its own draws."""
         raise AssertionError("each learner walks in its own way")
+
+    def has_pairs(self, classes: Any) -> bool:
+        """Whether predictors belong to pairs of these classes; two classes have one predictor in any case."""
+        return self.multiclass == ONE_VS_ONE and len(classes) > 2
+
+    def predictor_count(self, classes: Any) -> int:
+        """Return the number of predictors for these classes."""
+        if self.has_pairs(classes):
+            return len(class_pairs(len(classes)))
+        return 1 if len(classes) == 2 else len(classes)
+
+    @property
+    def couples_pairs(self) -> bool:
+        """Whether probabilities come from scores of pairs, which decision values do not contain."""
+        return self.has_pairs(self.classes_) and self.calibration_ is None
 
     @property
     def has_probabilities(self) -> bool:
@@ -322,17 +347,40 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[index])
 
     def probabilities_of(self, scores: Array) -> Array:
-        """The probabilities that these values of `decision_function` mean, where there are any."""
-        return (
-            probabilities(scores)
-            if self.calibration_ is None
-            else self.calibration_.probabilities(scores)
-        )
+        """Return the class probabilities of rows with these values of `decision_function`.
+
+        A model that `couples_pairs` computes them in `predict_proba` only.
+        """
+        if self.calibration_ is not None:
+            return self.calibration_.probabilities(scores)
+        if self.couples_pairs:
+            raise ValueError("votes do not determine coupled probabilities: call predict_proba.")
+        return probabilities(scores)
+
+    def own_probabilities(self, scores: Array) -> Array:
+        """Return the probabilities for which scores of the predictors (rows x predictors) are logits."""
+        if scores.shape[1] == 1:
+            return probabilities(scores[:, 0])
+        if self.multiclass == ONE_VS_ONE:
+            return couple_probabilities(expit(scores))
+        return probabilities(scores)
+
+    def decision_values(self, scores: Array) -> Array:
+        """Return one value per class (one in all for two) from scores (... x predictors)."""
+        pairs = self.multiclass == ONE_VS_ONE and scores.shape[-1] > 1
+        return class_scores(scores) if pairs else scores
 
     @available_if(gives_probabilities)
     def predict_proba(self, X: Any) -> Array:
-        """The probability of each class: as calibrated, else σ(score), normalized over the classes."""
-        return self.probabilities_of(self.decision_function(X))
+        """Return the probability of each class: as calibrated, else σ(score), normalized over the classes.
+
+        With one-vs-one those of pairs are coupled (Wu, Lin, Weng 2004); the class of the highest
+        probability need not be the one with most votes, which `predict` returns.
+        """
+        if not self.couples_pairs:
+            return self.probabilities_of(self.decision_function(X))
+        scores = self._scores(self._read_new(X), self._vectors, self.intercept_)
+        return self.own_probabilities(scores)
 
     def _read_new(self, X: Any) -> Any:
         if isinstance(X, MappedRows):
@@ -363,9 +411,9 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             raise NotFinite(rows, float(square), self._reach)
         return scores
 
-    @staticmethod
-    def _shaped(scores: Array) -> Array:
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+    def _shaped(self, scores: Array) -> Array:
+        values = self.decision_values(scores)
+        return values[:, 0] if values.shape[1] == 1 else values
 
     def _products(self, X: Any, vectors: Array) -> Array:
         """rows·vectorsᵀ for explicit features, K(rows, support vectors)·vectorsᵀ for a kernel."""

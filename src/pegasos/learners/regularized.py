@@ -14,11 +14,12 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.engine.kernels.base import Kernel
-from pegasos.engine.optimum.certificate import Certificate, box, certificate_of
+from pegasos.engine.optimum.certificate import Certificate, certificate_of
 from pegasos.engine.optimum.problem import Intercept
 from pegasos.engine.rows.sources import KernelRows
 from pegasos.engine.walk.losses import LOSSES, PROBABILISTIC
 from pegasos.learners.one_vs_all import OneVsAllClassifier
+from pegasos.learners.one_vs_one import pair_labels
 from pegasos.learners.task import (
     PRECOMPUTED,
     column_codes,
@@ -84,7 +85,11 @@ class RegularizedClassifier(OneVsAllClassifier):
             raise ValueError(f"y has classes unknown to the model: {np.unique(y[unknown])!r}.")
         codes = np.searchsorted(self.classes_, y)
         weights = combined_weights(sample_weight, self.class_weight, self.classes_, codes, X)
-        labels = np.where(codes[None, :] == column_codes(len(self.classes_))[:, None], 1.0, -1.0)
+        if self.has_pairs(self.classes_):
+            labels = pair_labels(codes, len(self.classes_))
+        else:
+            columns = column_codes(len(self.classes_))
+            labels = np.where(codes[None, :] == columns[:, None], 1.0, -1.0)
         return _certificate(self, X, labels, weights)
 
 
@@ -93,10 +98,13 @@ def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certi
 
     Candidates: the coefficients clipped to what the dual allows (kernel predictors), and a_i = -C_i ℓ'(y_i w·x_i), for the hinge
     loss shrunk to its best length. All are feasible (with a free intercept: once both classes weigh the same), so each bounds the
-    optimum from below.
+    optimum from below. A row with the label 0 does not belong to a column: its weight there is 0, and C_i of the others is what
+    it is with all rows.
     """
     loss = LOSSES[estimator.loss]
-    lam = np.full(len(labels), float(estimator.lam_))
+    bounds = (weights / (estimator.lam_ * weights.sum())) * (labels != 0)
+    weights = weights * (labels != 0)
+    lam = 1.0 / bounds.sum(axis=1)
     bias = estimator.intercept_.astype(np.float64)
     dual, vectors = hasattr(estimator, "dual_coef_"), estimator._vectors
     free = intercept_of(estimator) is Intercept.FREE
@@ -108,8 +116,18 @@ def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certi
         squared_norm = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64) + (
             0.0 if free else bias**2
         )
-    mean_loss = certificate_of(loss, lam, weights, labels, scores, np.zeros_like(scores)).primal
-    bounds = box(lam, weights)
+
+    def objectives(scores: Array, coefficients: Array) -> Certificate:
+        found = [
+            certificate_of(
+                loss, lam[k, None], weights[k], labels[[k]], scores[[k]], coefficients[[k]]
+            )
+            for k in range(len(lam))
+        ]
+        primal, dual = ([getattr(each, name) for each in found] for name in ("primal", "dual"))
+        return Certificate(np.concatenate(primal), np.concatenate(dual))
+
+    mean_loss = objectives(scores, np.zeros_like(scores)).primal
     candidates = [-bounds * loss.slopes(labels * scores)]
     if dual:
         full = np.zeros_like(bounds)
@@ -125,10 +143,7 @@ def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certi
                 a.sum(axis=1), length, out=np.ones_like(length), where=length > 0
             ).clip(0.0, 1.0)
             a, own = a * factor[:, None], own * factor[:, None]
-        best = np.maximum(
-            best,
-            certificate_of(loss, lam, weights, labels, np.ascontiguousarray(own), labels * a).dual,
-        )
+        best = np.maximum(best, objectives(own, labels * a).dual)
     return Certificate(lam / 2 * squared_norm + mean_loss, best)
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from pegasos.engine.optimum.certificate import box
 from pegasos.engine.optimum.choice import ExactSolver
 from pegasos.engine.optimum.dual_ascent import DualAscent
 from pegasos.engine.optimum.history import no_course, short_course
+from pegasos.engine.optimum.pair_ascent import Pair, PairAscent
 from pegasos.engine.optimum.problem import Intercept, Problem
 from pegasos.engine.walk import rules
 from pegasos.engine.walk.draws import Draws
@@ -21,14 +21,23 @@ from pegasos.engine.walk.method import Method
 from pegasos.engine.walk.solvers import Solver
 from pegasos.learners.catalogue import SDCA as DECLARED
 from pegasos.learners.convergence import NotConverged
+from pegasos.learners.one_vs_one import ONE_VS_ONE, ONE_VS_REST, on_own_rows, split_pairs
 from pegasos.learners.regularized import RegularizedClassifier, has_certificate
-from pegasos.learners.task import Task, check_stops, draw_seed, intercept_of, positive, whole_number
+from pegasos.learners.task import (
+    Task,
+    check_stops,
+    draw_seed,
+    intercept_of,
+    one_of,
+    positive,
+    whole_number,
+)
 
 Array = np.ndarray[Any, Any]
 
 
 class SDCA(RegularizedClassifier):
-    """The exact optimum, linear or with a kernel, one-vs-all, with a certificate.
+    """The exact optimum, linear or with a kernel, one-vs-rest or one-vs-one, with a certificate.
 
     Minimizes P(w) = λ/2 ‖w‖² + Σ ω_i ℓ(y_i w·x_i)/Σω by maximizing its dual D(a) over 0 <= a_i <= C_i = ω_i/(λ Σω), where
     w = Σ a_i y_i x_i. Each column stops when (P - D)/P <= tol: then P is within that share of the best possible. The method is
@@ -46,11 +55,14 @@ class SDCA(RegularizedClassifier):
     fit_intercept : True (a constant feature, regularized: K + 1 with a kernel), "free" (not regularized, as in SVC; needs
         `finish`), or False.
     checkpoints : epochs of coordinate ascent; until the last of them nothing else is done.
+    multiclass : "one-vs-rest", or "one-vs-one": a predictor for each pair of classes, trained on their rows only, as SVC has;
+        pairs vote. C_i = ω_i/(λ Σω) with Σω over all rows, for all pairs alike: the C of OneVsOneClassifier and SVC.
     class_weight, warm_start, memory, random_state : as in `Pegasos`.
 
     Attributes
     ----------
     classes_, coef_, intercept_ : as in scikit-learn; with a kernel `support_`, `support_vectors_`, `dual_coef_`, `kernel_`.
+        One-vs-one has a row for each pair of classes (first, second) in lexicographic order; scores above 0 mean the second.
     gap_ : the largest relative gap of a column (nan where no certificate exists); objective_, dual_objective_ : of each column.
     gap_curve_ : relative gap after each epoch, and after the finish (n_iter_ x columns).
     objective_curve_ : number of the epoch or round, objective and lower bound, means of the columns (at most 40 x 3).
@@ -78,6 +90,7 @@ class SDCA(RegularizedClassifier):
         sampling: str = "permutation",
         finish: bool = True,
         fit_intercept: bool | str = True,
+        multiclass: str = ONE_VS_REST,
         class_weight: Any = None,
         checkpoints: Any = None,
         warm_start: bool = False,
@@ -92,6 +105,7 @@ class SDCA(RegularizedClassifier):
         self.sampling = sampling
         self.finish = finish
         self.fit_intercept = fit_intercept
+        self.multiclass = multiclass
         self.class_weight = class_weight
         self.checkpoints = checkpoints
         self.warm_start = warm_start
@@ -107,13 +121,12 @@ class SDCA(RegularizedClassifier):
             self._seed = draw_seed(self.random_state)
             self._gaps: list[Array] = []
             self._courses: list[Array] = []
-        solver = self._ascent(task, np.array([self.lam_]), self._seed, certified)
-        walk = solver.walk
+        solver = self._solver(task, np.array([self.lam_]), self._seed, certified)
         if saved is not None:
-            walk.resume(saved)
-            solver.epoch = walk.step // task.m
-            solver.verify()  # who has reached tol already rests, as without the break
+            solver.resume(saved)
         last = solver.epoch + self.max_epochs
+        if isinstance(solver, PairAscent):
+            solver.last = last
         stops = check_stops(self.checkpoints, solver.epoch, last, "epochs")
         solver.untouched_until = max(stops, default=0)
         stages = []
@@ -133,6 +146,7 @@ class SDCA(RegularizedClassifier):
     def check_parameters(self) -> None:
         super().check_parameters()
         positive("tol", self.tol)
+        one_of("multiclass", self.multiclass, (ONE_VS_REST, ONE_VS_ONE))
         whole_number("max_epochs", self.max_epochs)
         if intercept_of(self) is Intercept.FREE and not self.finish:
             raise ValueError(
@@ -157,11 +171,44 @@ class SDCA(RegularizedClassifier):
             exact = ExactSolver(Problem(task.rows, method.loss, *given), task.warm_path)
         return DualAscent(walk, lams, weights, task.training(task.codes), float(self.tol), exact)
 
+    def _solver(
+        self, task: Task, lams: Array, seed: int, certified: bool
+    ) -> DualAscent | PairAscent:
+        if not self.has_pairs(task.columns):
+            return self._ascent(task, lams, seed, certified)
+
+        def pair(part: Task) -> Pair:
+            assert part.members is not None
+            scaled = self._pair_lams(task, part, lams)
+            return Pair(
+                part.members, lambda: self._ascent(self._own(part), scaled, seed, certified)
+            )
+
+        pairs = [pair(part) for part in split_pairs(task)]
+        return PairAscent(pairs, task.rows, saves=self.warm_start)
+
+    def _own(self, part: Task) -> Task:
+        return on_own_rows(part, LOSSES[self.loss].linear_dual)
+
+    @staticmethod
+    def _pair_lams(task: Task, part: Task, lams: Array) -> Array:
+        """Return λ of a pair: C = 1/(λ Σω) is the same for the pair's Σω as for that of all rows."""
+        total, own = (each.training(each.weights).sum() for each in (task, part))
+        return np.asarray(lams * (total / own))
+
     def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
-        return [self._ascent(task, lams, seed, has_certificate(task.kernel, task.X))]
+        solver = self._solver(task, lams, seed, has_certificate(task.kernel, task.X))
+        if isinstance(solver, PairAscent):
+            solver.last = stops[-1]
+        return [solver]
 
     def _finish(
-        self, task: Task, solver: DualAscent, certified: bool, stages: list[Any], stops: list[int]
+        self,
+        task: Task,
+        solver: DualAscent | PairAscent,
+        certified: bool,
+        stages: list[Any],
+        stops: list[int],
     ) -> None:
         solver.refresh()
         state = solver.certificate()
@@ -189,14 +236,14 @@ class SDCA(RegularizedClassifier):
                 self.gap_,
                 self.tol,
                 late,
-                len(task.columns),
+                len(gaps),
                 single,
                 bool(self.finish),
             )
             warnings.warn(message, stacklevel=3)
 
     @staticmethod
-    def _method(solver: DualAscent) -> str:
+    def _method(solver: DualAscent | PairAscent) -> str:
         """Return the epochs walked and the methods that solved the other columns."""
         walked = f"coordinate ascent, {solver.epoch} epochs" if solver.epoch else ""
         names = dict.fromkeys(each.method for each in solver.solved.values() if each.method)
@@ -207,14 +254,22 @@ class SDCA(RegularizedClassifier):
         solved = f"{share}{' and '.join(names)}, up to {rounds} rounds"
         return f"{walked}, then {solved}" if walked else solved
 
-    def _resumable(self, task: Task) -> dict[str, Any] | None:
-        """What the last fit left, brought into the box of the present lam and weights."""
+    def _resumable(self, task: Task) -> Any:
+        """Return what the last fit left, brought into the box of the present lam and weights."""
         if not self._goes_on:
             return None
-        saved: dict[str, Any] = self._saved
-        bounds = box(np.full(len(task.columns), float(self.lam_ or 0.0)), task.weights)
+        lam = np.array([float(self.lam_ or 0.0)])
+        if not self.has_pairs(task.columns):
+            return self._inside_box(self._saved, task, lam)
+        return [
+            self._inside_box(saved, self._own(part), self._pair_lams(task, part, lam))
+            for saved, part in zip(self._saved, split_pairs(task), strict=True)
+        ]
+
+    def _inside_box(self, saved: dict[str, Any], task: Task, lam: Array) -> dict[str, Any]:
         labels = task.labels()
         a = labels * saved["coefficients"]
+        bounds = task.weights / (lam[:, None] * task.training(task.weights).sum())
         inside = np.clip(a, 0.0, LOSSES[self.loss].upper(bounds))
         saved = {**saved, "frozen": np.zeros(len(task.columns), dtype=bool)}
         if not np.array_equal(inside, a):

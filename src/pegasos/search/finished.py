@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from pegasos.learners.one_vs_all import probabilities
 from pegasos.metrics import LABELS, PROBABILITIES, Answers, Metric, answers, as_metric, measure_of
 from pegasos.search.advice import warn_user
 from pegasos.search.anatomy import anatomy
@@ -78,6 +77,11 @@ class FinishedSearch(CellSearch):
 
         Kept are the best ten cells of each walk; where folds have different classes, columns cannot be joined.
         """
+        scores = self._out_of_fold_predictors(cell)
+        return np.asarray(self.cells_[cell].learner.decision_values(scores))
+
+    def _out_of_fold_predictors(self, cell: int) -> Array:
+        """Return the scores of a leading cell's predictors (rows x predictors)."""
         check_is_fitted(self, "cv_results_")
         parts = self._scores.get(cell, {})
         if (
@@ -126,14 +130,14 @@ class FinishedSearch(CellSearch):
         if hasattr(self, "calibrated_") and cell == self.best_index_:
             p[self.labels_[cell] >= 0] = self.calibrated_.probabilities
             return p
-        own, everyone = self.cells_[cell].learner.has_probabilities, np.arange(len(self._classes))
+        learner, everyone = self.cells_[cell].learner, np.arange(len(self._classes))
         for test, scores in self._scores[cell].values():
-            scores = scores[:, 0] if scores.shape[1] == 1 else scores
-            p[test] = (
-                probabilities(scores)
-                if own
-                else calibrated_in_fold(scores, self._truth[test], everyone)
-            )
+            if learner.has_probabilities:
+                p[test] = learner.own_probabilities(scores)
+                continue
+            values = learner.decision_values(scores)
+            values = values[:, 0] if values.shape[1] == 1 else values
+            p[test] = calibrated_in_fold(values, self._truth[test], everyone)
         return p
 
     def figure(self, metric: Any = None) -> Figure:
@@ -161,11 +165,11 @@ class FinishedSearch(CellSearch):
         """
         scores, codes = self.scored()
         learner = anatomy(self.best_estimator_, fitted=True).learner
-        own = (
-            probabilities(scores)
-            if self.cells_[self.best_index_].learner.has_probabilities
-            else None
-        )
+        chosen = self.cells_[self.best_index_].learner
+        own = None
+        if chosen.has_probabilities:
+            raw = self._out_of_fold_predictors(self.best_index_)
+            own = chosen.own_probabilities(raw[np.isfinite(raw).all(axis=1)])
         self.calibrated_ = choose_calibration(scores, codes, own)
         learner.calibration_ = self.calibrated_.calibration
         self._warn_of_scales()

@@ -11,7 +11,6 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from pegasos.learners.calibration import SIGMOID
-from pegasos.learners.one_vs_all import probabilities
 from pegasos.metrics import PROBABILITIES, Answers, Metric, answers
 from pegasos.search.decisions import cross_fitted
 from pegasos.search.grid import Cell
@@ -141,7 +140,8 @@ class Table:
         self, cell: Cell, classes: Array, rows: Array, labels: Array, scores: Array
     ) -> FoldAnswers:
         """What a cell that knows these classes (codes) says of rows."""
-        said = self._classes[classes], self._classes[labels], scores
+        values = cell.learner.decision_values(scores)
+        said = self._classes[classes], self._classes[labels], values
         if not self._gives_probabilities(cell):
             return FoldAnswers(*said)
         return ProbableAnswers(*said, lambda: self._probabilities(cell, classes, rows, scores))
@@ -152,11 +152,13 @@ class Table:
         return wanted or cell.learner.has_probabilities
 
     def _probabilities(self, cell: Cell, classes: Array, rows: Array, scores: Array) -> Array:
-        scores = scores[:, 0] if scores.shape[1] == 1 else scores
         if cell.learner.has_probabilities:
-            return probabilities(scores)
+            return cell.learner.own_probabilities(scores)
+        scores = cell.learner.decision_values(scores)
         return calibrated_in_fold(
-            scores, np.searchsorted(self._classes, _safe_indexing(self._y, rows)), classes
+            scores[:, 0] if scores.shape[1] == 1 else scores,
+            np.searchsorted(self._classes, _safe_indexing(self._y, rows)),
+            classes,
         )
 
     def _score(self, answers: FoldAnswers, rows: Array) -> Any:
@@ -169,15 +171,17 @@ class Table:
     def answers(self, number: int, folds: list[int]) -> Answers | None:
         """What a cell says about the test rows of these folds; None where its scores were not kept, or a fold lacked a class."""
         parts = [self.scores.get(number, {}).get(fold) for fold in folds]
-        columns = 1 if len(self._classes) == 2 else len(self._classes)
-        if any(part is None or part[1].shape[1] != columns for part in parts):
+        learner = self._cells[number].learner
+        count = learner.predictor_count(self._classes)
+        if any(part is None or part[1].shape[1] != count for part in parts):
             return None
         found = [part for part in parts if part is not None]
         cell, everyone, p = self._cells[number], np.arange(len(self._classes)), None
         if self._gives_probabilities(cell):
             p = np.concatenate([self._probabilities(cell, everyone, *part) for part in found])
         rows, scores = (np.concatenate(part) for part in zip(*found, strict=True))
-        scores = scores[:, 0] if columns == 1 else scores
+        scores = learner.decision_values(scores)
+        scores = scores[:, 0] if count == 1 else scores
         return answers(
             self._classes,
             _safe_indexing(self._y, rows),

@@ -228,7 +228,8 @@ class Schedule:
             return [[unit] for unit in units]
         bundles: dict[Any, list[Unit]] = {}
         for unit in units:
-            alone, learner = measured_kernel(unit.group) is None, unit.group.learner
+            learner = unit.group.learner
+            alone = measured_kernel(unit.group) is None or learner.has_pairs(self._names)
             draws = (freeze(getattr(learner, name)) for name in learner.declaration.draws)
             kind = (type(learner), *draws)
             key = (
@@ -359,9 +360,8 @@ class Schedule:
         return seconds * examples / len(block)
 
     def _columns(self, unit: Unit) -> int:
-        return len({cell.learner.lam_ for cell in unit.group.cells}) * len(
-            column_codes(len(self._names))
-        )
+        lams = len({cell.learner.lam_ for cell in unit.group.cells})
+        return lams * len(column_codes(len(self._names)))
 
     def _examples(self, unit: Unit) -> int:
         """Examples that the unit draws at most."""

@@ -21,8 +21,8 @@ Array = np.ndarray[Any, Any]
 class UnitResult:
     """What one unit found, cell by cell (in the order of the group's cells).
 
-    labels are codes of the sweep's classes for the fold's test rows; scores are (cells, test rows, columns), where columns are
-    the fold's classes (one column for two classes).
+    labels are codes of the sweep's classes for the fold's test rows; scores are (cells, test rows, predictors), where predictors
+    belong to the fold's classes (one for two classes), or with one-vs-one to their pairs.
     """
 
     labels: Array
@@ -54,7 +54,8 @@ class UnitRun:
         self._stop_of = np.array([cell.learner.planned_stop(task.m) for cell in group.cells])
         self.stops = sorted({int(stop) for stop in self._stop_of})
         self.solvers = group.learner.make_solvers(task, lams, self.stops, seed)
-        self._columns, self._lams = len(task.columns), len(lams)
+        self._learner, self._is_kernel = group.learner, task.rows.dual
+        self._columns, self._lams = self._learner.predictor_count(classes), len(lams)
         count, columns, dtype = len(group.cells), self._columns, task.rows.dtype
         self.result = UnitResult(
             labels=np.empty((count, len(test)), dtype=np.int32),
@@ -78,12 +79,15 @@ class UnitRun:
         which = self._lam_of[here]
         result = self.result
         result.scores[here] = self._scores(self._test)[which]
-        result.labels[here] = self.classes[decide(result.scores[here])]
+        result.labels[here] = self.classes[self._decide(result.scores[here])]
         result.support[here] = self._support()[which]
         result.gaps[here] = self._gaps()[which]
         if result.train_scores is not None and result.train_labels is not None:
             result.train_scores[here] = self._scores(result.train_rows)[which]
-            result.train_labels[here] = self.classes[decide(result.train_scores[here])]
+            result.train_labels[here] = self.classes[self._decide(result.train_scores[here])]
+
+    def _decide(self, scores: Array) -> Array:
+        return decide(self._learner.decision_values(scores))
 
     def _by_lam(self, parts: list[Array]) -> Array:
         """Members are ordered class by class within a solver, solvers by class: bring λ to the front."""
@@ -96,7 +100,7 @@ class UnitRun:
 
     def _support(self) -> Array:
         """Rows with a coefficient in some column (zero for explicit features), for each λ."""
-        if not self.solvers[0].walk.rows.dual:
+        if not self._is_kernel:
             return np.zeros(self._lams, dtype=np.int64)
         return self._by_lam([solver.support() for solver in self.solvers]).any(axis=1).sum(axis=1)
 

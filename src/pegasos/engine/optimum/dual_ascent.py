@@ -216,6 +216,12 @@ class DualAscent(EpochSolver):
             ].astype(scores.dtype)
         return scores
 
+    def resume(self, saved: dict[str, Any]) -> None:
+        """Continue from what `save` returned; predictors that have reached tol are done at once."""
+        self.walk.resume(saved)
+        self.epoch = self.walk.step // self.m
+        self.verify()
+
     def save(self) -> dict[str, Any]:
         """What a later fit needs to go on; of those that were solved the dual coefficients."""
         for member, optimum in self.solved.items():

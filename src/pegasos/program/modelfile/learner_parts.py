@@ -94,7 +94,7 @@ class Learner(Part):
         if estimator.lam_ is not None and not 0 < estimator.lam_ < np.inf:
             raise node.bad("lam_ is not a number above 0")
         estimator.classes_, estimator.plan_ = _checked_classes(node), _checked_plan(node)
-        columns = 1 if len(estimator.classes_) == 2 else len(estimator.classes_)
+        columns = estimator.predictor_count(estimator.classes_)
         estimator.intercept_ = node.array("intercept_", FLOATS, (columns,))
         if estimator.kernel is None:
             estimator.coef_ = node.array("coef_", FLOATS, (columns, node.inputs))
@@ -121,7 +121,8 @@ class Learner(Part):
                 raise node.bad("it has a threshold, which only two classes have")
             estimator.threshold_ = node.take("threshold", checks.number)
         if "calibration" in node.state:
-            estimator.calibration_ = _calibration(node, columns)
+            classes = len(estimator.classes_)
+            estimator.calibration_ = _calibration(node, 1 if classes == 2 else classes)
         estimator._saved, estimator._mark = (NotKept() if estimator.kernel is None else None), None
         return Built(estimator, node.inputs, None, learner=True)
 

@@ -1,0 +1,197 @@
+"""Dual ascent for pairs of classes: each pair is solved on its own rows, which it reads from rows that all pairs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pegasos.engine.optimum.certificate import Certificate
+from pegasos.engine.optimum.dual_ascent import DualAscent
+from pegasos.engine.optimum.problem import Optimum
+from pegasos.engine.runtime.threads import run_each
+from pegasos.engine.walk.solvers import Solver
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Rows of a pair of classes among all rows, and the function that makes their solver."""
+
+    index: Array
+    make: Callable[[], DualAscent]
+
+
+@dataclass(frozen=True)
+class PairResult:
+    """Predictors of a pair (one per λ) with their certificates."""
+
+    predictors: tuple[Array, Array]
+    certificate: Certificate
+    relative: Array
+    done: Array
+    gap_curve: list[Array]
+    courses: list[Array]
+    epoch: int
+    solved: dict[int, Optimum]
+    saved: dict[str, Any] | None
+
+    @classmethod
+    def of(cls, solver: DualAscent, saves: bool = False) -> PairResult:
+        """Read a solver."""
+        solved = {member: _summary(optimum) for member, optimum in solver.solved.items()}
+        return cls(
+            solver.predictors(),
+            solver.certificate(),
+            solver.relative.copy(),
+            solver.done.copy(),
+            solver.gap_curve,
+            solver.courses(),
+            solver.epoch,
+            solved,
+            solver.save() if saves else None,
+        )
+
+
+class PairAscent(Solver):
+    """The predictors of all pairs (pairs x λ), read as predictors over all rows.
+
+    A pair is a column in which the other rows have the bound 0. Its solver sees its own rows only, so
+    that its cost does not depend on the others, and is dropped once `last` is reached: the kernel
+    values of two pairs at most (one per thread) are held at a time, next to those of all rows.
+
+    Parameters
+    ----------
+    pairs : rows and solver of each pair.
+    rows : all rows, with the kernel that the pairs share.
+    last : the stop after which a pair is completed and its solver dropped; None for none.
+    saves : whether the state is kept for a later fit.
+    """
+
+    def __init__(
+        self,
+        pairs: Sequence[Pair],
+        rows: Any,
+        last: int | None = None,
+        saves: bool = False,
+    ) -> None:
+        self._pairs, self.rows = pairs, rows
+        self.last, self._saves = last, saves
+        self._live: dict[int, DualAscent] = {}
+        self._results: dict[int, PairResult] = {}
+        self.untouched_until = 0
+
+    def _solver(self, number: int) -> DualAscent:
+        if number not in self._live:
+            self._live[number] = self._pairs[number].make()
+            self._live[number].untouched_until = self.untouched_until
+        return self._live[number]
+
+    def resume(self, saved: Sequence[dict[str, Any]]) -> None:
+        """Continue from what `save` returned."""
+        for number, state in enumerate(saved):
+            self._solver(number).resume(state)
+
+    def advance(self, stop: int) -> None:
+        if self.rows.dual and self.rows.stored:
+            _ = self.rows.K  # computed once, by all threads, before pairs read their parts
+
+        def advance_pair(number: int) -> None:
+            if number in self._results:
+                return
+            solver = self._solver(number)
+            solver.advance(stop)
+            if stop == self.last:
+                solver.complete()
+                solver.refresh()
+                self._results[number] = PairResult.of(solver, self._saves)
+                del self._live[number]
+
+        run_each(advance_pair, range(len(self._pairs)))
+
+    def complete(self) -> None:
+        for solver in self._live.values():
+            solver.complete()
+
+    def refresh(self) -> None:
+        """Recompute the scores of pairs that were not solved."""
+        for solver in self._live.values():
+            solver.refresh()
+
+    def _each(self) -> list[PairResult]:
+        numbers = range(len(self._pairs))
+        return [self._results.get(k) or PairResult.of(self._solver(k)) for k in numbers]
+
+    def predictors(self) -> tuple[Array, Array]:
+        found = [each.predictors for each in self._each()]
+        if not self.rows.dual:
+            return np.concatenate([v for v, _ in found]), np.concatenate([b for _, b in found])
+        params = len(found[0][1])
+        vectors = np.zeros((params * len(found), self.rows.count), dtype=self.rows.dtype)
+        for k, (pair, (own, _)) in enumerate(zip(self._pairs, found, strict=True)):
+            whole = own.shape[1] == self.rows.count
+            vectors[k * params : (k + 1) * params, slice(None) if whole else pair.index] = own
+        return vectors, np.concatenate([bias for _, bias in found])
+
+    def scores(self, index: Array) -> Array:
+        vectors, bias = self.predictors()
+        return np.asarray(
+            self.rows.evaluate(index, vectors) + bias[:, None].astype(self.rows.dtype)
+        )
+
+    def support(self) -> Array:
+        return np.asarray(self.predictors()[0] != 0)
+
+    @property
+    def gaps(self) -> Array:
+        return np.concatenate([each.relative.reshape(-1) for each in self._each()])
+
+    def certificate(self) -> Certificate:
+        """Return the objective and lower bound of each predictor, in terms of its own rows."""
+        found = [each.certificate for each in self._each()]
+        return Certificate(
+            *(np.concatenate([getattr(c, n) for c in found]) for n in ("primal", "dual"))
+        )
+
+    @property
+    def gap_curve(self) -> list[Array]:
+        """The relative gaps (pairs x λ) after each epoch; those of finished pairs stay."""
+        curves = [each.gap_curve for each in self._each()]
+        longest = range(max(map(len, curves)))
+        return [np.concatenate([own[min(k, len(own) - 1)] for own in curves]) for k in longest]
+
+    def courses(self) -> list[Array]:
+        """Return the objectives of each predictor after its epochs and rounds."""
+        return [course for each in self._each() for course in each.courses]
+
+    @property
+    def epoch(self) -> int:
+        """The largest number of epochs of a pair."""
+        live = [solver.epoch for solver in self._live.values()]
+        return max([*live, *(each.epoch for each in self._results.values())], default=0)
+
+    @property
+    def done(self) -> Array:
+        """Whether a predictor is done (pairs x λ)."""
+        return np.concatenate([each.done for each in self._each()])
+
+    @property
+    def solved(self) -> dict[int, Optimum]:
+        """The predictors that methods other than coordinate ascent have solved."""
+        found: dict[int, Optimum] = {}
+        for number, each in enumerate(self._each()):
+            found |= {number * each.done.size + m: optimum for m, optimum in each.solved.items()}
+        return found
+
+    def save(self) -> list[dict[str, Any]]:
+        """Return what a later fit needs to continue."""
+        return [each.saved for each in self._each() if each.saved is not None]
+
+
+def _summary(optimum: Optimum) -> Optimum:
+    """Drop the arrays of an optimum: predictors are kept elsewhere."""
+    none = np.empty(0)
+    return replace(optimum, vector=none, dual=none, scores=None, course=())
