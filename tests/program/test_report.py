@@ -18,10 +18,9 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import pegasos.program.pages
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV, save
-from pegasos.kernels import Exponential, Gaussian, Kernel, Polynomial
+from pegasos.kernels import Gaussian, Kernel, Polynomial
 from pegasos.metrics import Measure
 from pegasos.program.pages import (
-    grid_charts,
     record_model,
     record_sweep,
     report,
@@ -29,8 +28,8 @@ from pegasos.program.pages import (
     write_report,
 )
 from pegasos.program.pages.blocks import Table
-from pegasos.program.pages.grid_axes import axes_of
-from pegasos.program.pages.grid_views import Grid, points_of
+from pegasos.program.pages.grid_axes import axes_of, points_of
+from pegasos.program.pages.grid_charts import Grid
 from pegasos.program.pages.page import make_page
 from pegasos.program.pages.rendering import embedded
 from pegasos.program.pages.wording import kernel_text, named_values, number_text
@@ -159,7 +158,7 @@ def test_page_needs_no_network(recorded):
 
 
 def test_commands_rebuild_their_cells(recorded):
-    commands = [cell["command"] for cell in data_of(make_page(recorded))["grid"]["cells"]]
+    commands = [cell["command"] for cell in data_of(make_page(recorded))["panel"]["cells"].values()]
     assert len(set(commands)) == len(commands)
     assert any(
         "--kernel polynomial:3" in each and "--lam 0.001" in each and "--n-iter 1000" in each
@@ -195,8 +194,8 @@ def test_confusions_are_those_of_the_out_of_fold_labels(recorded, sweep, digits)
 
 def test_sweep_without_rows_or_store(sweep, digits):
     bare = report(sweep)
-    assert "has no confusion matrix" in html.unescape(bare.html)
-    assert "heat" in data_of(bare)["grid"]
+    assert "No confusion matrix: no rows were given." in html.unescape(bare.html)
+    assert {"heat linear", "heat gaussian", "heat polynomial"} <= set(data_of(bare)["charts"])
     whole = pegasos.report(sweep, digits.X, digits.y, name="mine", image=(8, 8), tsne=False)
     assert "mine: tuning run" in whole.html
     assert "<iframe srcdoc=" in whole._repr_html_()
@@ -217,14 +216,14 @@ def test_sizes(cells, classes):
     page = make_page(fake(cells, classes))
     assert len(page.html) < LIMIT
     found = data_of(page)
-    assert len(found["grid"]["cells"]) == cells
-    assert len(found["classes"]) == classes
+    assert len(found["panel"]["cells"]) == cells
+    assert len(found["panel"]["classes"]) == classes
 
 
 def test_thousands_of_cells_keep_the_page_small():
     page = make_page(fake(4000, 3))
     assert len(page.html) < LIMIT
-    assert "The best 2000 of 4000 cells" in page.html
+    assert "The best 2000 of 4000 settings" in page.html
 
 
 def test_without_a_refit(digits):
@@ -283,7 +282,7 @@ def test_hostile_names_stay_text():
     )
     assert HOSTILE not in page.html
     assert "alert(2)</script>" not in page.html
-    assert data_of(page)["classes"] == names
+    assert data_of(page)["panel"]["classes"] == names
     assert page.html.count("<script") == 4
 
 
@@ -391,9 +390,8 @@ def test_run_folder_of_tune_without_a_page_record(tmp_path):
     assert "lies on the border of the grid" in page.html
     assert "2 of 20 rows" in page.html
     assert "The saved model was refitted after that, on all 100 rows." in page.html
-    assert [cell["test"]["value"] for cell in data_of(page)["grid"]["cells"]] == pytest.approx(
-        [0.1, 0.2]
-    )
+    rows = data_of(page)["charts"]["heat All settings"]["data"]["values"]
+    assert [row["value"] for row in rows] == pytest.approx([0.1, 0.2])
 
 
 @pytest.mark.parametrize(
@@ -493,7 +491,7 @@ def test_figures_and_tables_as_files(tmp_path, recorded):
     page = make_page(small)
     page.write(tmp_path, figures=True)
     written = {path.name for path in (tmp_path / "figures").iterdir()}
-    for chart in ("classes", "heat-test"):
+    for chart in ("classes", "heat-All-settings"):
         assert {f"{chart}.png", f"{chart}.svg", f"{chart}.pdf"} <= written
     assert {"cells.csv", "cells.md", "cells.tex"} <= written
     assert (tmp_path / "figures" / "classes.png").read_bytes()[:4] == b"\x89PNG"
@@ -534,54 +532,24 @@ def grid_of(settings, values=None):
         CellRecord(k, setting, value, 0.01)
         for k, (setting, value) in enumerate(zip(settings, values, strict=True))
     ]
-    return Grid(points_of(cells, [""] * len(cells)), Measure("error"), 0, 0)
+    return Grid(points_of(cells), Measure("error"), 0, 0)
 
 
 def test_kernels_on_an_axis_stand_by_name_then_number():
-    kernels = [
-        Polynomial(3),
-        Gaussian(10.0),
-        None,
-        Gaussian(2.0),
-        Exponential("2 scale"),
-        Gaussian("0.5 scale"),
-        Polynomial(2),
-    ]
-    part, axis = grid_of([Setting("pegasos", kernel, 0.1) for kernel in kernels]).axes
-    assert axis.labels[:2] == ["linear", "exponential, 2 × usual scale"]
-    assert axis.labels[2:5] == [
+    kernels = [Gaussian(10.0), Gaussian(2.0), Gaussian("2 scale"), Gaussian("0.5 scale")]
+    (axis,) = axes_of(grid_of([Setting("pegasos", kernel, 0.1) for kernel in kernels]).points)
+    assert axis.name == "kernel"  # widths in two units are no numbers of one axis
+    assert axis.labels == [
         "gaussian, 0.5 × usual variance",
+        "gaussian, 2 × usual variance",
         "gaussian, variance 2",
         "gaussian, variance 10",
     ]
-    assert axis.labels[5:] == ["polynomial, degree 2", "polynomial, degree 3"]
-    assert (
-        part.part and part.name == "polynomial degree"
-    )  # Gaussians are told in two units, which make no axis
 
 
 def test_values_that_look_alike_have_labels_that_differ():
-    (axis,) = grid_of([Setting("pegasos", None, lam) for lam in (0.12341, 0.12342)]).axes
+    (axis,) = axes_of(grid_of([Setting("pegasos", None, lam) for lam in (0.12341, 0.12342)]).points)
     assert axis.labels == ["0.12341", "0.12342"]
-
-
-def test_lam_stands_down_and_steps_across():
-    grid = grid_of([cell.setting for cell in fake(9).cells])
-    assert grid.described["first"] == {"": ("n_iter", "lam")}
-    heat = grid.figures()["heat test"]
-    assert len(heat["data"]["values"]) == 9
-    assert grid_of([fake(1).cells[0].setting]).described["first"] == {"": ("", "")}
-
-
-def test_what_does_not_vary_around_a_cell_is_no_axis_of_its_first_view():
-    kernels = [
-        Setting("sdca", kernel, lam) for kernel in (None, Gaussian(2.0)) for lam in (0.1, 0.2)
-    ]
-    alone = [Setting("logistic", Polynomial(3), lam) for lam in (0.1, 0.2)]
-    assert set(grid_of([*kernels, *alone]).described["first"].values()) == {
-        ("lam", "kernel"),
-        ("lam", ""),
-    }
 
 
 def test_limits_of_epochs_are_named_where_they_differ():
@@ -599,7 +567,7 @@ def test_steps_of_preparation_are_axes(digits):
     }
     search = SweepCV(pipe, grid, cv=2).fit(digits.X, digits.y)
     found = record_sweep(search, None)
-    axes = {axis.name: axis.labels for axis in axes_of(points_of(found.cells, [""] * 6))}
+    axes = {axis.name: axis.labels for axis in axes_of(points_of(found.cells))}
     assert axes == {"scale": ["StandardScaler", "MinMaxScaler", "–"], "class_weight": ["–", "0: 2"]}
     settings = [
         Setting("pegasos", None, 0.1, options=options)
@@ -652,13 +620,11 @@ def test_kernels_that_no_command_line_can_express(digits, kernels, tmp_path):
     record = record_sweep(search, digits, source="digits", tsne=False)
     save_record(tmp_path, record)
     for page in (make_page(record), report(tmp_path)):
-        commands = [cell["command"] for cell in data_of(page)["grid"]["cells"]]
-        assert [each is None for each in commands] == [False, False] + [True, True] * len(kernels)
-        labels = next(
-            axis["labels"] for axis in data_of(page)["grid"]["axes"] if axis["name"] == "kernel"
-        )
-        assert len(set(labels)) == 1 + len(kernels)
-        assert "No command line can express this cell" in page.html
+        cells = data_of(page)["panel"]["cells"].values()
+        without = [each["command"] is None for each in cells]
+        assert without == [False, False] + [True, True] * len(kernels)
+        assert len({each["setting"] for each in cells}) == 2 * (1 + len(kernels))
+        assert "No command line can express this setting" in page.html
 
 
 # -- the command -----------------------------------------------------------------------------------------------------
@@ -731,13 +697,3 @@ def test_maps_have_the_rows_of_the_source(sweep, digits):
 
 def test_links_inside_a_notebook_stay_in_the_frame(recorded):
     assert 'location.protocol !== "about:"' in make_page(recorded).html
-
-
-def test_curves_of_scores_do_not_start_at_zero():
-    axis = {"title": "λ", "ticks": None, "scale": {}}
-    for measure, zero in (
-        (Measure("error"), True),
-        (Measure("roc-auc", least=False, percent=False), False),
-    ):
-        chart = grid_charts.lines([], axis, axis, measure, "folds", logarithmic=False)
-        assert chart["layer"][1]["encoding"]["y"]["scale"]["zero"] is zero

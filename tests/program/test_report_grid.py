@@ -1,79 +1,109 @@
-"""The grid of a report: which axes it has, and what is drawn at which place."""
+"""The grid of a report: families of kernels, the axes of their heatmaps, and what is drawn at which place."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 from test_report import fake, grid_of
 
 from pegasos.kernels import Gaussian, Polynomial
-from pegasos.metrics import measure_of
-from pegasos.program.pages.grid_views import Grid, points_of
+from pegasos.metrics import Measure, measure_of
+from pegasos.program.pages.grid_axes import axes_of, points_of
+from pegasos.program.pages.grid_charts import Grid, view
+from pegasos.program.pages.grid_section import grid_blocks
 from pegasos.program.records.runs import CellRecord
-from pegasos.search.narrowing import Ended
 from pegasos.search.settings import Setting
 
 pytest.importorskip("vl_convert")
 
 
-def test_the_cost_is_an_axis_where_kernels_have_lam_of_their_own():
-    kernels = {
-        Gaussian("0.5 scale"): 1.0,
-        Gaussian("2 scale"): 1.0,
-        Polynomial(3, 28.0): 1.04e6,
-        None: 11.0,
+def heat_rows(grid):
+    """The rows of each heatmap of a grid, by the name of the family."""
+    blocks = grid_blocks(grid, clickable=False)
+    charts = {name: spec for block in blocks for name, spec in block.charts().items()}
+    return {name.removeprefix("heat "): spec["data"]["values"] for name, spec in charts.items()}
+
+
+def test_each_family_of_kernels_has_a_complete_heatmap():
+    kernels = [None, Gaussian(1.0), Gaussian(3.0), Polynomial(2), Polynomial(3), Polynomial(4)]
+    settings = [Setting("sdca", kernel, lam) for kernel in kernels for lam in (0.1, 0.2)]
+    grid = grid_of(settings)
+    rows = heat_rows(grid)
+    assert {name: len(each) for name, each in rows.items()} == {
+        "linear": 2,
+        "gaussian": 4,
+        "polynomial": 6,
     }
+    cells = [row["cell"] for each in rows.values() for row in each]
+    assert sorted(cells) == list(range(12))
+    assert [row["cell"] for each in rows.values() for row in each if row["mark"]] == [0]
+
+
+def test_lam_stands_down_and_other_numbers_across():
+    grid = grid_of([cell.setting for cell in fake(9).cells])
+    across, down = view(axes_of(grid.points))
+    assert (across.name, down.name) == ("n_iter", "lam")
+    many = [cell.setting for cell in fake(100).cells if cell.setting.lam > 1e-3]
+    across, down = view(axes_of(grid_of(many).points))
+    assert (across.name, down.name) == ("lam", "n_iter")  # ten steps would be many columns
+    assert view(axes_of(grid_of(many[:1]).points)) == (None, None)
+
+
+def test_a_place_shows_the_best_over_all_other_parameters():
+    settings = [
+        replace(cell.setting, options=(("sampling", kind),))
+        for cell in fake(4).cells
+        for kind in ("uniform", "permutation")
+    ]
+    (rows,) = heat_rows(grid_of(settings, [0.5, 0.2, 0.3, 0.4, 0.3, 0.1, 0.6, 0.5])).values()
+    found = {row["cell"]: row["value"] for row in rows}
+    assert found == {0: 0.5, 2: 0.3, 5: 0.1, 7: 0.5}  # the choice has precedence
+
+
+def test_the_color_scale_is_shared_and_spans_two_standard_errors():
+    cells = [replace(cell, folds=[0.1] * 4, deviation=0.04) for cell in fake(4).cells]
+    close = [replace(cell, value=0.1 + cell.number / 1000) for cell in cells]
+    scale = Grid(points_of(close), measure_of(None), 0, 0).scale()
+    low, high = scale["domain"]
+    assert high - low == pytest.approx(2 * 0.04 / math.sqrt(4))
+    assert low < 0.1 < 0.103 < high
+    wide = Grid(points_of(cells), measure_of(None), 0, 0).scale()
+    assert wide["domain"] == [cells[0].value, cells[-1].value]
+    assert (
+        scale["reverse"]
+        and not Grid(points_of(cells), Measure("f1", False), 3, 3).scale()["reverse"]
+    )
+
+
+def test_a_lam_has_its_c_beside_it():
+    cells = [replace(cell, cost=1 / (100 * cell.setting.lam)) for cell in fake(4).cells]
+    down = axes_of(points_of(cells))[0]
+    assert down.labels == ["0.01 (C 1)", "0.1 (C 0.1)"]
+
+
+def test_the_cost_is_an_axis_where_kernels_have_lam_of_their_own():
+    kernels = {Polynomial(2, 28.0): 1.5e4, Polynomial(3, 28.0): 1.04e6, Polynomial(4, 28.0): 9e7}
     cells, typical = [], []
     for kernel, own in kernels.items():
         for cost in (1.0, 10.0, 100.0):
             lam = float(f"{own / (cost * 500):.1e}")
-            cells.append(
-                CellRecord(
-                    len(cells), Setting("sdca", kernel, lam), 0.1, None, cost=1 / (lam * 500)
-                )
-            )
+            setting = Setting("sdca", kernel, lam)
+            cells.append(CellRecord(len(cells), setting, 0.1, None, cost=1 / (lam * 500)))
             typical.append(own)
-    grid = Grid(points_of(cells, [""] * 12, typical), measure_of(None), 0, 0)
-    cost, width, kernel = grid.axes
+    cost, degree = axes_of(points_of(cells, typical=typical))
     assert (cost.name, cost.values, cost.labels) == ("cost", [1.0, 10.0, 100.0], ["1", "10", "100"])
-    assert (width.title, width.values, width.part) == (
-        "gaussian variance / usual",
-        [0.5, 2.0, None],
-        True,
-    )
-    assert grid.described["first"][grid._key(grid.points[0])] == ("cost", "kernel")
-    figures = grid.figures()
-    assert figures["heat test"]["title"] == "Error in % on test rows of the folds"
-    assert len(figures["heat test"]["data"]["values"]) == 12
-    wide = figures["heat test gaussian variance / usual"]
-    assert {row["x"] for row in wide["data"]["values"]} == {"0.5", "2"} and len(
-        wide["data"]["values"]
-    ) == 6
-    assert (
-        Grid(points_of(cells, [""] * 12), measure_of(None), 0, 0).axes[0].name == "lam"
-    )  # K(x, x) is not known
+    assert (degree.title, degree.values) == ("polynomial degree", [2, 3, 4])
+    (rows,) = heat_rows(Grid(points_of(cells, typical=typical), measure_of(None), 0, 0)).values()
+    assert len(rows) == 9
+    assert axes_of(points_of(cells))[0].name == "lam"  # K(x, x) is not known
 
 
-def test_widths_alone_are_an_axis_of_numbers():
+def test_widths_are_an_axis_of_numbers():
     settings = [Setting("sdca", Gaussian(width), lam) for width in (1.0, 3.0) for lam in (0.1, 0.2)]
-    axes = {axis.name: axis.values for axis in grid_of(settings).axes}
+    axes = {axis.name: axis.values for axis in axes_of(grid_of(settings).points)}
     assert axes == {"lam": [0.1, 0.2], "gaussian variance": [1.0, 3.0]}
-
-
-def test_what_ended_early_is_shown_with_what_it_had():
-    cells = [
-        replace(cell, value=None, ended=Ended(32, 40, 0.25, 0.05)) if cell.number else cell
-        for cell in fake(3).cells
-    ]
-    grid = Grid(points_of(cells, [""] * 3), measure_of(None), 0, 0)
-    ended = grid.described["cells"][1]["test"]
-    assert ended["value"] is None and ended["label"] == "25.0" and "ended early" in ended["shown"]
-    (heat,) = (spec for name, spec in grid.figures().items() if name.startswith("heat test"))
-    assert [param["value"] for param in heat["params"] if param["name"] == "values"] == [
-        [cells[0].value]
-    ]
-    assert "grey: ended early" in heat["title"]["subtitle"]
 
 
 def test_linear_cells_have_no_number_of_support_vectors():
@@ -82,4 +112,11 @@ def test_linear_cells_have_no_number_of_support_vectors():
         CellRecord(number, each, 0.1, None, support_vectors=7.0 * number)
         for number, each in enumerate(settings)
     ]
-    assert [point.support_vectors for point in points_of(cells, [""] * 2)] == [None, 7.0]
+    assert [point.support_vectors for point in points_of(cells)] == [None, 7.0]
+
+
+def test_curves_of_scores_do_not_start_at_zero():
+    for measure, zero in ((Measure("error"), True), (Measure("roc-auc", False, False), False)):
+        grid = replace(grid_of([cell.setting for cell in fake(9).cells]), measure=measure)
+        chart = grid.lines(grid.points, *axes_of(grid.points))
+        assert chart["layer"][1]["encoding"]["y"]["scale"]["zero"] is zero

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -70,7 +69,10 @@ class Code(Block):
 
 @dataclass
 class Table(Block):
-    """Rows under columns (key, title, format); `filter_by` is the column whose values can be picked."""
+    """Rows under columns (key, title, format).
+
+    `filter_by` is the column whose values select rows; a click on a value of column `picks` shows that cell.
+    """
 
     kind: ClassVar[str] = "table"
     name: str
@@ -79,6 +81,7 @@ class Table(Block):
     rows: list[dict[str, Any]]
     filter_by: str | None = None
     folded: bool = False
+    picks: str | None = None
 
     def __post_init__(self) -> None:
         self.columns = [
@@ -158,8 +161,9 @@ class Table(Block):
 
 @dataclass
 class Chart(Block):
-    """A chart with its words for those who cannot see it, and the table behind it; `half` stands beside another such one,
-    `narrow` does not grow with the screen.
+    """A chart with its caption and the table behind it.
+
+    `half`: two of them share a line; `fit`: as many share a line as fit; `narrow`: it does not grow with the screen.
     """
 
     kind: ClassVar[str] = "chart"
@@ -169,6 +173,7 @@ class Chart(Block):
     caption: str = ""
     table: Table | None = None
     half: bool = False
+    fit: bool = False
     narrow: bool = False
 
     def charts(self) -> dict[str, Any]:
@@ -189,27 +194,12 @@ class Gallery(Block):
 
 
 @dataclass
-class Explorer(Block):
-    """The grid of cells with its pickers; its charts are drawn by the page. `figures` makes the same charts for files."""
-
-    kind: ClassVar[str] = "explorer"
-    figures: Callable[[], dict[str, dict[str, Any]]]
-    table: Table
-    remark: str
-
-    def charts(self) -> dict[str, Any]:
-        return self.figures()
-
-    def tables(self) -> list[Table]:
-        return [self.table]
-
-
-@dataclass
 class Panel(Block):
-    """Confusion matrix, mistakes and command line of the cell that was chosen."""
+    """Confusion matrix, mistakes and command line of a setting; `data` are for the script; `alone`: there is one setting only."""
 
     kind: ClassVar[str] = "panel"
     figures: dict[str, Any]
+    data: dict[str, Any]
     alone: bool = False
 
     def charts(self) -> dict[str, Any]:

@@ -1,230 +1,263 @@
-"""The charts of a grid of cells and of a confusion matrix, described once: the page's script fills them anew at every pick."""
+"""A grid of cells by families of kernels: heatmaps with one color scale, and lines along a parameter."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 from pegasos.metrics import Measure
+from pegasos.program.pages.grid_axes import Axis, Point
 from pegasos.program.pages.vega import (
     TICK,
     Rows,
     Spec,
-    calculated,
     chart,
-    either,
-    grouped,
     mark,
     number,
-    ticked,
     tooltip,
     word,
 )
+from pegasos.program.pages.wording import score_text, unbroken, value_text
+from pegasos.program.records.runs import best_of_families
 
-#: Pixels of a column and of a line of a heatmap by how many there are at most; beyond so many columns numbers are left out.
-SIZES: dict[str, Any] = {
-    "across": [[12, 46], [24, 40], [1e9, 16]],
-    "down": [[12, 32], [30, 26], [1e9, 16]],
-    "numbers": 24,
-}
-#: Where nothing varies.
-NO_AXIS: dict[str, Any] = {"title": None, "long": False, "scale": {}, "ticks": None}
-#: From a value to its shade in 0..1 (0 is best), between the least and greatest value shown, or of its own column.
-_SHADE = [
-    grouped("xr", "value", min="least", max="most"),
-    *calculated(
-        **{"from": "columns ? datum.least : low", "to": "columns ? datum.most : high"},
-        share="datum.to <= datum.from ? (least ? 0 : 1) : logarithmic ? log(datum.value / datum.from) / "
-        "log(datum.to / datum.from) : (datum.value - datum.from) / (datum.to - datum.from)",
-        shade="least ? datum.share : 1 - datum.share",
-        spoken="datum.setting + ': ' + datum.shown + ' ' + datum.spread + ' ' + datum.mark",
-    ),
-]
-#: The value that a shade stands for.
-_LEGEND = (
-    "columns ? (datum.value == 0 ? 'column best' : datum.value == 1 ? 'worst' : '') : "
-    "format(logarithmic ? low * pow(high / low, least ? datum.value : 1 - datum.value) : "
-    "low + (high - low) * (least ? datum.value : 1 - datum.value), percent ? '.3~p' : '.3~g')"
-)
+#: Pixels of a column of a heatmap by the number of columns, and of a line; with more columns numbers are left out.
+_COLUMN, _LINE, _NUMBERED = ((6, 46), (24, 36), (10**9, 16)), 26, 24
+#: Values whose ratio is larger are drawn on a logarithmic scale.
+_WIDE = 5.0
 
 
-def heat(
-    rows: Rows, across: Spec, down: Spec, measure: Measure, spread: str, logarithmic: bool
-) -> Spec:
-    """Cells by two axes: colour and number are the value; the choice and the simplest cell that is as good have a frame.
+@dataclass
+class Grid:
+    """Cells of a sweep with what they were compared by, the choice, and the simplest cell within one standard error."""
 
-    Rows have x, y and their places xr, yr, the cell's number, setting and mark, and its value with label, shown and spread.
-    """
-    columns, lines = len({row["xr"] for row in rows}), len({row["yr"] for row in rows})
-    split = "split(datum.label, '\\n')"  # λ, and its C below
-    labels = {
-        "labelAngle": -40 if across["long"] or columns > 12 else 0,
-        "labelLimit": 180,
-        "labelOverlap": "greedy",
-    }
-    labels["labelExpr"] = split
-    y = word("y", "yr", title=down["title"], axis={"labelLimit": 230, "labelExpr": split})
-    places = {"x": word("x", "xr", title=across["title"], axis=labels), "y": y}
-    hints = {
-        "tooltip": tooltip(
-            setting="setting", shown=measure.name, spread=f"over {spread}", mark="note"
+    points: list[Point]
+    measure: Measure
+    best: int
+    simplest: int
+
+    @property
+    def choice(self) -> Point:
+        return next(point for point in self.points if point.number == self.best)
+
+    def families(self) -> list[list[Point]]:
+        """Return the cells of each model, kind of kernel and preparation; the family with the best cell first."""
+        groups: dict[Any, list[Point]] = {}
+        for point in self.points:
+            groups.setdefault(_family(point), []).append(point)
+        known = best_of_families(
+            self.points, _family, lambda point: point.value, self.measure.least
         )
-    }
-    unit = measure.name + (" (dark is worse)" if measure.least else " (dark is less)")
-    bar = {"title": unit, "orient": "top", "gradientLength": 160, "gradientThickness": 8}
-    legend = {**bar, "values": [0, 0.5, 1], "tickCount": 3, "labelExpr": _LEGEND}
-    color = number(
-        "shade", scale={"scheme": "viridis", "reverse": True, "domain": [0, 1]}, legend=legend
-    )
-    # What ended early is grey: its number is of fewer rows than those it would be compared with.
-    color["condition"] = {"test": "datum.value === null", "value": "rgba(128, 128, 128, 0.16)"}
-    frames = {
-        "domain": ["choice", "least error", "one standard error"],
-        "range": ["#d50032", "#d50032", "#ff9f1c"],
-    }
-    framed = mark(
-        "rect",
-        {**places, "stroke": word("mark", scale=frames, legend=None)},
-        fill=None,
-        strokeWidth=3,
-        aria=False,
-    )
-    ink = either("datum.shade < 0.55", "#111", "#fff")
-    ink["condition"] = [{"test": "datum.value === null", "value": "currentColor"}, ink["condition"]]
-    faint = either("datum.value === null", 0.6, 1)
-    text = {**places, "text": word("label"), "color": ink, "opacity": faint, **hints}
-    rect = {**places, "color": color, **hints, "description": word("spoken")}
-    layers = [
-        mark("rect", rect, cursor="pointer", stroke="transparent", strokeWidth=2),
-        {**framed, "transform": [{"filter": "datum.mark !== ''"}]},
-        mark("text", text, fontSize=11, aria=False, fontWeight=500, cursor="pointer"),
-    ]
-    known = [row["value"] for row in rows if row["value"] is not None]
-    given = {"values": known, "logarithmic": logarithmic, "columns": False}
-    given |= {"least": measure.least, "percent": measure.percent}
-    params = [{"name": name, "value": value} for name, value in given.items()]
-    params += [
-        {"name": name, "expr": f"extent(values)[{at}]"} for at, name in enumerate(("low", "high"))
-    ]
-    sizes = (("across", columns), ("down", lines))
-    width, height = (
-        [next(step for most, step in SIZES[direction] if count <= most)]
-        for direction, count in sizes
-    )
-    shown = layers[: 3 if columns <= SIZES["numbers"] else 2]
-    return chart(rows, *shown, width=width, height=height, params=params, transform=_SHADE)
+        first = {_family(point): place for place, point in enumerate(known)}
+        return sorted(groups.values(), key=lambda each: first.get(_family(each[0]), len(first)))
+
+    def family_of_choice(self) -> list[Point]:
+        return next(each for each in self.families() if self.choice in each)
+
+    def title(self, family: list[Point]) -> str:
+        """Return the words that a family does not share with all others."""
+        one, shown = family[0].values, []
+        for name in dict.fromkeys(name for point in self.points for name in point.values):
+            if len({value_text(point.values.get(name)) for point in self.points}) < 2:
+                continue
+            own = {value_text(point.values.get(name)) for point in family}
+            if name == "kernel":
+                kernel = family[0].cell.setting.kernel
+                shown.append("linear" if kernel is None else getattr(kernel, "name", "own kernel"))
+            elif len(own) == 1 and one.get(name) is not None and name not in ("lam", "n_iter"):
+                text = own.pop()
+                shown.append(text if name == "model" else f"{name} {text}")
+        return ", ".join(shown) or "All settings"
+
+    def scale(self, part: str = "test") -> Spec:
+        """Return the color scale of all heatmaps: it spans at least two standard errors of the choice."""
+        found = [value for point in self.points if (value := _part(point, part)[0]) is not None]
+        low, high = (min(found), max(found)) if found else (0.0, 1.0)
+        missing = 2 * self.standard_error - (high - low)
+        if missing > 0:
+            low, high = low - missing / 2, high + missing / 2
+            if self.measure.least and low < 0:
+                low, high = 0.0, high - low
+        kind = "log" if low > 0 and high / low > _WIDE else "linear"
+        domain = [low, high if high > low else low + 1e-6]
+        return {"type": kind, "domain": domain, "scheme": "viridis", "reverse": self.measure.least}
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the value of the choice: its deviation over folds by the root of their number."""
+        cell = self.choice.cell
+        folds = sum(value is not None for value in cell.folds)
+        return 0.0 if cell.deviation is None or not folds else cell.deviation / folds**0.5
+
+    def mark(self, point: Point) -> str:
+        """Return what a cell is, where it has a frame."""
+        return (
+            "choice"
+            if point.number == self.best
+            else "one standard error"
+            if point.number == self.simplest
+            else ""
+        )
+
+    def best_at(self, points: list[Point], *axes: Axis | None) -> list[Point]:
+        """Return the best cell at each place of some axes; the choice has precedence."""
+        names = [axis.name for axis in axes if axis is not None]
+
+        def value(point: Point) -> float:
+            worst = math.inf if self.measure.least else -math.inf
+            if point.number == self.best:
+                return -worst
+            return worst if point.value is None else point.value
+
+        def place(point: Point) -> tuple[Any, ...]:
+            return tuple(point.at.get(name) for name in names)
+
+        return best_of_families(points, place, value, self.measure.least)
+
+    # -- charts ------------------------------------------------------------------------------------------------------
+
+    def heat(
+        self, points: list[Point], across: Axis | None, down: Axis | None, part: str = "test"
+    ) -> Spec:
+        """Return the heatmap of cells over two axes; the choice has a red frame, the simplest cell as good an orange one."""
+        scale, rows = self.scale(part), []
+        for point in self.best_at(points, across, down):
+            row = {
+                "cell": point.number,
+                "setting": point.text,
+                "mark": self.mark(point),
+                **_texts(point, part, self.measure),
+            }
+            row["dark"] = row["value"] is not None and _shade(row["value"], scale) > 0.55
+            for axis, name in ((across, "x"), (down, "y")):
+                place = 0 if axis is None else axis.values.index(point.at.get(axis.name))
+                row |= {name: "" if axis is None else axis.labels[place], f"{name}r": place}
+            rows.append(row)
+        return _heat(rows, across, down, self.measure, scale)
+
+    def lines(self, points: list[Point], along: Axis, other: Axis | None) -> Spec | None:
+        """Return values against the numbers of an axis, a line for each value of another; None without two points on a line."""
+        rows: Rows = []
+        for point in self.best_at(points, along, other):
+            at, place = point.at.get(along.name), 0
+            if at is None or point.value is None:
+                continue
+            if other is not None:
+                place = other.values.index(point.at.get(other.name))
+            texts = _texts(point, "test", self.measure)
+            line = "" if other is None else other.labels[place]
+            spread = point.cell.deviation or 0.0
+            ends = {"low": point.value - spread, "high": point.value + spread}
+            rows.append({**texts, **ends, "setting": point.text, "at": at, "y": line, "yr": place})
+        if len(rows) <= len({row["yr"] for row in rows}):
+            return None
+        return _lines(rows, along, other, self.measure)
 
 
-#: A λ on an axis with its C below it, in a chart whose parameter `product` is λ·C; without one the number alone.
-_TICKS = f"product ? [{TICK}, 'C ' + {ticked('(product / datum.value)')}] : {TICK}"
+def view(axes: list[Axis]) -> tuple[Axis | None, Axis | None]:
+    """Return the axes across and down: λ down, and never many columns where few would do."""
+    down, across, *_ = [*axes, None, None]
+    if across is not None and down is not None and len(across.values) > max(8, len(down.values)):
+        return down, across
+    return across, down
 
 
-def lines(
-    rows: Rows,
-    along: Spec,
-    other: Spec,
-    measure: Measure,
-    spread: str,
-    logarithmic: bool,
-    product: float | None = None,
+def _family(point: Point) -> Any:
+    setting = point.cell.setting
+    return setting.model, type(setting.kernel), setting.preparation
+
+
+def _part(point: Point, part: str) -> tuple[float | None, float | None]:
+    """Return the value on test or on training rows, and its deviation over folds."""
+    cell = point.cell
+    return (cell.value, cell.deviation) if part == "test" else (cell.train, cell.train_deviation)
+
+
+def _texts(point: Point, part: str, measure: Measure) -> dict[str, Any]:
+    value, deviation = _part(point, part)
+    label = "" if value is None else measure.label(value)
+    spread = "" if deviation is None else unbroken(f"± {score_text(deviation, measure)}")
+    rounded = None if value is None else round(value, 6)
+    return {"value": rounded, "label": label, "shown": score_text(value, measure), "spread": spread}
+
+
+def _shade(value: float, scale: Spec) -> float:
+    """Return the place of a value on a color scale, 0 bright and 1 dark."""
+    low, high = scale["domain"]
+    if scale["type"] == "log":
+        share = math.log(value / low) / math.log(high / low)
+    else:
+        share = (value - low) / (high - low)
+    return share if scale["reverse"] else 1 - share
+
+
+def _heat(
+    rows: Rows, across: Axis | None, down: Axis | None, measure: Measure, scale: Spec
 ) -> Spec:
-    """Values against the numbers of one axis (at), a line for each value of the other (y), bands over folds (low, high).
+    """Return the layers of a heatmap: rectangles, frames, numbers."""
+    columns = len({row["xr"] for row in rows})
+    width = next(step for most, step in _COLUMN if columns <= most)
+    labels = [row["x"] for row in rows]
+    tilted = columns > 1 and 6.2 * max(map(len, labels), default=0) > width
+    x = word(
+        "x",
+        "xr",
+        title=None if across is None else across.title,
+        axis={"labelAngle": -40 if tilted else 0, "labelLimit": 180},
+    )
+    title = None if down is None else down.title
+    places = {"x": x, "y": word("y", "yr", title=title, axis={"labelLimit": 230})}
+    hints = {
+        "tooltip": tooltip(setting="setting", shown=measure.name, spread="over folds", mark="note")
+    }
+    form = ".3~p" if measure.percent else ".3~g"
+    legend = {"orient": "top", "gradientLength": 130, "gradientThickness": 8, "format": form}
+    legend |= {"title": measure.name, "values": scale["domain"]}
+    color = number("value", scale=scale, legend=legend)
+    frames = {"domain": ["choice", "one standard error"], "range": ["#d50032", "#ff9f1c"]}
+    framed = {**places, "stroke": word("mark", scale=frames, legend=None)}
+    ink = {"condition": {"test": "datum.dark", "value": "#fff"}, "value": "#111"}
+    text = {**places, "text": word("label"), "color": ink, **hints}
+    layers = [
+        mark("rect", {**places, "color": color, **hints}, cursor="pointer"),
+        {
+            **mark("rect", framed, fill=None, strokeWidth=3, aria=False),
+            "transform": [{"filter": "datum.mark !== ''"}],
+        },
+        mark("text", text, fontSize=11, fontWeight=500, aria=False, cursor="pointer"),
+    ]
+    shown = layers[: 3 if columns <= _NUMBERED else 2]
+    lines = len({row["yr"] for row in rows})
+    return chart(rows, *shown, width=[width], height=[_LINE if lines <= 30 else 16])
 
-    `product`: λ·C where the axis is that of λ and one C belongs to each.
-    """
-    ticks = {} if along["ticks"] is None else {"values": along["ticks"]}
-    x = number(
-        "at",
-        title=along["title"],
-        scale=along["scale"],
-        axis={"labelExpr": _TICKS, "labelOverlap": "greedy", **ticks},
-    )
-    # errors are read against none at all, scores against each other
-    limits = (
-        {"type": "log", "nice": False}
-        if logarithmic
-        else {"type": "linear", "nice": True, "zero": measure.least}
-    )
+
+def _lines(rows: Rows, along: Axis, other: Axis | None, measure: Measure) -> Spec:
+    """Return lines with bands of one deviation over folds."""
+    values = sorted({row["at"] for row in rows})
+    wide = values[0] > 0 and values[-1] / values[0] > 20
+    ticks = {"values": values} if len(values) <= 12 else {}
+    axis = {"labelExpr": TICK, "labelOverlap": "greedy", **ticks}
+    scale = {"type": "log", "nice": False} if wide else {"zero": False, "nice": False}
+    x = number("at", title=along.title, scale=scale, axis=axis)
+    least, most = min(row["value"] for row in rows), max(row["value"] for row in rows)
+    if least > 0 and most / least > _WIDE:
+        limits: Spec = {"type": "log", "nice": False}
+        for row in rows:
+            row["low"] = max(row["low"], row["value"] / 10)
+    else:  # errors are compared with none at all, scores with each other
+        limits = {"type": "linear", "nice": True, "zero": measure.least}
     form = ".3~p" if measure.percent else ".3~g"
     y = number("value", title=measure.name, scale=limits, axis={"format": form, "tickCount": 5})
-    key = {
-        "symbolType": "stroke",
-        "labelLimit": 230,
-        "columns": 1,
-        "symbolOpacity": 1,
-        "symbolStrokeWidth": 3,
-        "symbolLimit": 14,
-    }
-    legend = None if rows and other["title"] is None else key
-    color = word("y", "yr", title=other["title"], scale={"scheme": "viridis"}, legend=legend)
-    at = {"x": x, "y": y, "color": color}
+    legend = None if other is None else {"symbolType": "stroke", "labelLimit": 230, "columns": 1}
+    title = None if other is None else other.title
+    at = {"x": x, "y": y}
+    at["color"] = word("y", "yr", title=title, scale={"scheme": "viridis"}, legend=legend)
     band = {**at, "y": number("low", title=measure.name), "y2": {"field": "high"}}
-    hints = {"tooltip": tooltip(setting="setting", shown=measure.name, spread=f"over {spread}")}
-    area, line = (
+    hints = {"tooltip": tooltip(setting="setting", shown=measure.name, spread="over folds")}
+    return chart(
+        rows,
         mark("area", band, opacity=0.15, aria=False),
         mark("line", at, strokeWidth=2, aria=False),
+        mark("point", {**at, **hints}, filled=True, size=36, opacity=1),
+        height=250,
     )
-    points = mark("point", {**at, **hints}, filled=True, size=36, opacity=1)
-    return chart(
-        rows, area, line, points, height=250, params=[{"name": "product", "value": product}]
-    )
-
-
-def confusion(flat: list[int], names: list[str]) -> Spec:
-    """True classes down, predicted ones across; colour is the share of the true class, the number a count or a rate.
-
-    Rows have the codes tr (true), gr (predicted) and a count; the chart itself counts shares and writes texts.
-    """
-    classes = len(names)
-    step = (
-        72
-        if classes <= 4
-        else 36
-        if classes <= 12
-        else 28
-        if classes <= 20
-        else 14
-        if classes <= 50
-        else 8
-    )
-    ticks = {"labelLimit": 90, "labels": classes <= 50, "ticks": classes <= 50}
-    x = word(
-        "guess", "gr", title="predicted", axis={**ticks, "labelAngle": 0 if classes <= 12 else -60}
-    )
-    places = {"x": x, "y": word("true", "tr", title="true", axis=ticks)}
-    # Towards the paper where rates are small, so that dark pages have no bright spots.
-    shade = number(
-        "rate", scale={"type": "sqrt", "domain": [0, 1], "range": [0.06, 1]}, legend=None
-    )
-    hints = {
-        "tooltip": tooltip(true="true", guess="predicted", shown="rows"),
-        "description": word("shown"),
-    }
-    text = {
-        **places,
-        "text": word("label"),
-        "color": either("datum.rate > 0.2", "#fff", "currentColor"),
-    }
-    layers = [
-        mark("rect", {**places, "opacity": shade, **hints}, color="#0b5fa5"),
-        mark("text", text, fontSize=11, aria=False),
-    ]
-    words = "' rows of ' + datum.true + ' predicted as ' + datum.guess + ' (' + format(datum.rate, '.1%') + ')'"
-    label = (
-        "rates ? format(100 * datum.rate, datum.rate < 0.0995 ? '.1f' : '.0f') : '' + datum.count"
-    )
-    texts = {"true": "names[datum.tr]", "guess": "names[datum.gr]", "label": label}
-    fields = calculated(
-        rate="datum.count / datum.total",
-        **texts,
-        shown=f"datum.count + ' of ' + datum.total + {words}",
-    )
-    params = [{"name": "names", "value": names}, {"name": "rates", "value": False}]
-    rows = [
-        {"tr": true, "gr": guess, "count": many}
-        for true, guess, many in zip(*[iter(flat)] * 3, strict=True)
-    ]
-    shown, transform = (
-        layers if classes <= 20 else layers[:1],
-        [grouped("tr", "count", sum="total"), *fields],
-    )
-    return chart(rows, *shown, width=[step], height=[step], params=params, transform=transform)

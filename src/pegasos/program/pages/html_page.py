@@ -6,7 +6,23 @@ import html as escaping
 from pathlib import Path
 
 from pegasos.program.files import write_text
-from pegasos.program.pages.rendering import asset
+
+#: Tells the page in the frame whether the notebook is dark: by the first background around it that is not transparent.
+_THEME_OF_NOTEBOOK = """
+(function (frame) {
+  const tell = () => {
+    for (let at = frame.parentElement; at; at = at.parentElement) {
+      const [red, green, blue, alpha = 1] = getComputedStyle(at).backgroundColor.match(/[\\d.]+/g).map(Number);
+      if (alpha < 0.5) continue;
+      const theme = 2 * red + 5 * green + blue < 8 * 110 ? "dark" : "light";
+      frame.contentWindow.postMessage({ theme }, "*");
+      return;
+    }
+  };
+  frame.addEventListener("load", tell);
+  new MutationObserver(tell).observe(document.body, { attributes: true });
+})(document.currentScript.previousElementSibling);
+"""
 
 
 class HtmlPage:
@@ -23,7 +39,7 @@ class HtmlPage:
         a script beside it tells whether the notebook is dark."""
         frame = 'style="width:100%;height:820px;border:0" sandbox="allow-scripts"'
         page = f'<iframe srcdoc="{escaping.escape(self.html)}" {frame} title="{escaping.escape(self.title)}"></iframe>'
-        return f"{page}<script>{asset('notebook.js')}</script>"
+        return f"{page}<script>{_THEME_OF_NOTEBOOK}</script>"
 
     def save(self, path: str | Path) -> Path:
         """Write the page, complete or not at all."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pegasos.program.pages.blocks import Block, Code, Facts, Section, Text, Tiles
+from pegasos.program.pages.blocks import Block, Code, Facts, Section, Tiles
+from pegasos.program.pages.confusion_section import confusion_blocks
 from pegasos.program.pages.decision_section import decision_blocks
 from pegasos.program.pages.explanation_section import explanation_blocks
 from pegasos.program.pages.shared_sections import (
@@ -13,7 +14,6 @@ from pegasos.program.pages.shared_sections import (
     honest_tile,
     share_of,
 )
-from pegasos.program.pages.sweep_page import confusion_panel, scripts_data
 from pegasos.program.pages.wording import (
     cost_text,
     data_text,
@@ -26,16 +26,10 @@ from pegasos.program.records.pages import ModelRecord, PageRecord
 from pegasos.program.terminal.reproduction import next_commands
 
 
-def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
-    """Title, subtitle, sections and the data of the scripts."""
+def build(record: PageRecord) -> tuple[str, str, list[Section]]:
+    """Return title, subtitle and sections."""
     model = record.model
     assert model is not None
-    reason = (
-        "No rows were given, so there is no confusion matrix: give rows with labels to see one."
-    )
-    panel: list[Block] = (
-        [confusion_panel(record, alone=True)] if record.kept else [Text(reason, small=True)]
-    )
     file, source = model.file, record.data.source
     following: list[Block] = (
         [] if file is None else [Code("What to do next", "\n".join(next_commands(file, source)))]
@@ -48,7 +42,7 @@ def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
     ]
     sections = [
         Section("summary", "Summary", summary),
-        Section("confusion", "Confusions and mistakes", panel),
+        Section("cell", "Confusion matrix and mistakes", confusion_blocks(record)),
         Section("decisions", "Thresholds", decision_blocks(record)),
         Section("explanation", "What the model looks at", explanation_blocks(record.explanation)),
         *common_sections(record, model.setting),
@@ -60,7 +54,7 @@ def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
         else f", for {data_text(record.data)}"
     )
     subtitle = f"{model.facts.learner}, {model.kernel}{took}{seen}."
-    return model.file or f"{record.data.name}: a model", subtitle, sections, scripts_data(record)
+    return model.file or f"{record.data.name}: a model", subtitle, sections
 
 
 def _facts(model: ModelRecord) -> dict[str, Any]:

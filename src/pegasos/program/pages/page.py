@@ -28,10 +28,8 @@ _ON_PAPER = {
 class Page(HtmlPage):
     """One report: `html`, `save(path)` for the page alone, `write(folder)` with tables and figures beside it."""
 
-    def __init__(
-        self, title: str, subtitle: str, sections: list[Section], data: dict[str, Any]
-    ) -> None:
-        super().__init__(title, rendering.render(title, subtitle, sections, data))
+    def __init__(self, title: str, subtitle: str, sections: list[Section]) -> None:
+        super().__init__(title, rendering.render(title, subtitle, sections))
         self.sections = sections
 
     def write(self, folder: str | Path, figures: bool = False, name: str = "report.html") -> Path:
@@ -57,7 +55,7 @@ class Page(HtmlPage):
         return written
 
     def charts(self) -> dict[str, dict[str, Any]]:
-        """Every chart of the page by its name; those that pickers change once for each choice of model and kernel."""
+        """Return every chart of the page by its name."""
         return {name: spec for block in self._blocks() for name, spec in block.charts().items()}
 
     def tables(self) -> list[Table]:

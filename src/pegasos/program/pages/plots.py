@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from pegasos.program.pages import grid_charts, mistakes, row_charts, row_samples
+from pegasos.program.pages import mistakes, row_charts, row_samples
 from pegasos.program.pages.blocks import Chart as ChartBlock
 from pegasos.program.pages.compared import compared, rates_of
+from pegasos.program.pages.confusion_section import confusion_chart
 from pegasos.program.pages.decision_section import rate_charts, rate_rows
 from pegasos.program.pages.fitted_facts import check_shown
 from pegasos.program.pages.fitted_facts import curves as recorded_curves
-from pegasos.program.pages.grid_axes import Point
-from pegasos.program.pages.grid_views import Grid, points_of
+from pegasos.program.pages.grid_axes import Axis, axes_of, points_of
+from pegasos.program.pages.grid_charts import Grid, view
 from pegasos.program.pages.shared_sections import boundary_chart, curve_blocks
 from pegasos.program.pages.vega import Spec
 from pegasos.program.records.codec import to_json
@@ -59,19 +60,21 @@ def boundary(model: Any, X: Any, y: Any) -> LayerChart:
 
 
 def heatmap(sweep: SweepCV, x: str | None = None, y: str | None = None) -> LayerChart:
-    """The cells of a fitted SweepCV by two parameters of its grid: a red frame is the choice, an orange one the simplest as good.
+    """Draw the cells of a fitted SweepCV, of the kind of kernel of its choice, over two parameters of the grid.
 
-    x, y: the parameters across and down, by their names ("lam"; where kernels differ in a number "gaussian variance"); by default
-    the two that tell most. In all others the cells shown are like the choice.
+    Each place shows the best cell over all other parameters. The choice has a red frame, the simplest cell within one standard
+    error of it an orange one.
+
+    x, y: the parameters across and down, by their names ("lam"; where kernels differ in a number "gaussian variance").
     """
     grid = _grid(sweep)
-    choice = _choice(grid)
-    wanted = [_known(grid, name, "") for name in (x, y)]
-    left = [name for name in grid.first_axes(choice) if not name or name not in wanted]
-    across, down = (name or left.pop(0) for name in wanted)
-    spec = grid.heat_of(choice, across, down if down != across else "")
-    assert spec is not None  # the choice itself has a value
-    return _altair(spec)
+    family = grid.family_of_choice()
+    axes = axes_of(family)
+    wanted = [_known(axes, name) for name in (x, y)]
+    left = [axis for axis in view(axes) if axis not in wanted]
+    across, down = (axis or left.pop(0) for axis in wanted)
+    title = f"{grid.measure.name}{' in %' if grid.measure.percent else ''}: {grid.title(family)}"
+    return _altair({**grid.heat(family, across, down), "title": title})
 
 
 def confusion(y: Any, predicted: Any, *, rates: bool = False) -> LayerChart:
@@ -80,11 +83,7 @@ def confusion(y: Any, predicted: Any, *, rates: bool = False) -> LayerChart:
     classes = np.union1d(y, predicted)
     truth, guess = (np.searchsorted(classes, np.asarray(each)) for each in (y, predicted))
     flat = mistakes.confusion(truth, guess, len(classes))
-    spec = grid_charts.confusion(flat, label_texts(classes).tolist())
-    spec["params"] = [
-        {**param, "value": rates} if param["name"] == "rates" else param for param in spec["params"]
-    ]
-    return _altair(spec)
+    return _altair(confusion_chart(flat, label_texts(classes).tolist(), rates))
 
 
 def curves(
@@ -92,10 +91,10 @@ def curves(
 ) -> Chart | LayerChart | HConcatChart:
     """How it went on: the values of a sweep along a parameter of its grid, or how a model learned.
 
-    Of a SweepCV a line for each value of another parameter, with bands of one deviation over folds; `along` names the parameter
-    (by default λ, or the number of steps). Of a model that was fitted with `checkpoints` the error on rows X, y at each of them;
-    without rows what it recorded itself: the loss of the examples that it drew, or its objective with the certified bound
-    below it, and the gap.
+    Of a SweepCV a line for each value of another parameter, the best over all others, with bands of one deviation over folds;
+    `along` names the parameter (by default λ, or the number of steps). Of a model fitted with `checkpoints` the error on rows
+    X, y at each of them; without rows what it recorded itself: the loss of the drawn examples, or its objective with the
+    certified bound below it, and the gap.
     """
     if isinstance(thing, SweepCV):
         return _altair(_sweep_curves(_grid(thing), along))
@@ -167,46 +166,30 @@ def _grid(sweep: Any) -> Grid:
         )
     check_shown(sweep, "")
     found = compared(sweep)
-    return Grid(
-        points_of(found.cells, [""] * len(found.cells)), found.measure, found.best, found.simplest
-    )
+    return Grid(points_of(found.cells), found.measure, found.best, found.simplest)
 
 
-def _choice(grid: Grid) -> Point:
-    return next(point for point in grid.points if point.number == grid.best)
-
-
-def _known(grid: Grid, wanted: str | None, usual: str) -> str:
-    """The axis that is asked for; steps of a pipeline before a name are left out."""
+def _known(axes: list[Axis], wanted: str | None) -> Axis | None:
+    """Return the axis that is asked for; steps of a pipeline before a name are left out."""
     if wanted is None:
-        return usual
-    names = [axis.name for axis in grid.axes]
-    for name in (wanted, wanted.rpartition("__")[2]):
-        if name in names:
-            return name
-    raise ValueError(
-        f"{wanted!r} is no parameter that varies in this grid; those are {', '.join(map(repr, names)) or 'none'}."
-    )
+        return None
+    for axis in axes:
+        if axis.name in (wanted, wanted.rpartition("__")[2]):
+            return axis
+    names = ", ".join(repr(axis.name) for axis in axes) or "none"
+    raise ValueError(f"{wanted!r} is no parameter that varies in this grid; those are {names}.")
 
 
-def _sweep_curves(grid: Grid, along: str | None) -> Spec:
-    choice = _choice(grid)
-    first = grid.first_axes(choice)
-    numbers = [axis.name for axis in grid.axes if axis.numeric]
-    usual = next(
-        (
-            name
-            for name in (*sorted(first, key=lambda name: name != "lam"), *numbers)
-            if name in numbers
-        ),
-        "",
-    )
-    wanted = _known(grid, along, usual)
-    spec = grid.lines_of(choice, wanted, next((name for name in first if name != wanted), ""))
+def _sweep_curves(grid: Grid, wanted: str | None) -> Spec:
+    family = grid.family_of_choice()
+    axes = axes_of(family)
+    along = _known(axes, wanted) or next((axis for axis in axes if axis.numeric), None)
+    spec = None
+    if along is not None and along.numeric:
+        spec = grid.lines(family, along, next((axis for axis in axes if axis is not along), None))
     if spec is None:
-        raise ValueError(
-            f"no parameter of this grid has numbers to draw a curve along{f': {along!r} has none' if along else ''}."
-        )
+        without = f": {wanted!r} has none" if wanted else ""
+        raise ValueError(f"no parameter of this grid has numbers to draw a curve along{without}.")
     return spec
 
 

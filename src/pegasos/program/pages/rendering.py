@@ -12,11 +12,9 @@ from typing import Any
 
 from pegasos.engine.runtime.compiling import cache_folder
 from pegasos.program.files import write_text
-from pegasos.program.pages.blocks import Block, Chart, Section, Thresholds
+from pegasos.program.pages.blocks import Block, Chart, Panel, Section, Thresholds
 from pegasos.program.pages.wording import unbroken
 from pegasos.program.records.codec import to_json
-
-_SCRIPTS = ("base.js", "pictures.js", "tables.js", "explorer.js", "panel.js", "thresholds.js")
 
 
 @functools.cache
@@ -59,7 +57,6 @@ def embedded(value: Any) -> str:
 def _environment() -> Any:
     """Templates that escape whatever is put into them."""
     import jinja2
-    from markupsafe import Markup
 
     loader = jinja2.FunctionLoader(asset)
     environment = jinja2.Environment(
@@ -67,44 +64,40 @@ def _environment() -> Any:
     )
     environment.filters["unbroken"] = unbroken
     environment.filters["groups"] = _groups
-    environment.globals["theme"] = Markup(asset("theme.js"))
     return environment
 
 
-def _groups(blocks: list[Block]) -> list[list[Block]]:
-    """Blocks in their order; charts of half the width that follow each other are one group, which stands side by side."""
-    halves = itertools.groupby(blocks, key=lambda block: isinstance(block, Chart) and block.half)
-    return [
-        group
-        for half, each in halves
-        for group in ([list(each)] if half else [[block] for block in each])
-    ]
+def _groups(blocks: list[Block]) -> list[tuple[str, list[Block]]]:
+    """Return blocks in their order, charts that share lines together, with the class of their group."""
+
+    def kind(block: Block) -> str:
+        if not isinstance(block, Chart):
+            return ""
+        return "halves" if block.half else "pair" if block.fit else ""
+
+    found = [(name, list(group)) for name, group in itertools.groupby(blocks, key=kind)]
+    return [(name if len(group) > 1 else "", group) for name, group in found]
 
 
-def render(title: str, subtitle: str, sections: list[Section], data: dict[str, Any]) -> str:
-    """The page; everything in it that came from data is escaped by the template, or is JSON as above."""
+def render(title: str, subtitle: str, sections: list[Section]) -> str:
+    """Return the page; all text from data is escaped by the template, or is JSON."""
     from markupsafe import Markup
 
-    charts = {
-        block.name: block.spec
-        for section in sections
-        for block in section.blocks
-        if isinstance(block, Chart)
-    }
-    for block in (
-        each for section in sections for each in section.blocks if isinstance(each, Thresholds)
-    ):
-        data = {**data, "thresholds": {**block.data, "charts": block.figures}}
-    safe: dict[str, Any] = {
+    sections = [section for section in sections if section.blocks]
+    data: dict[str, Any] = {"charts": {}}
+    for block in (each for section in sections for each in section.blocks):
+        if isinstance(block, Chart):
+            data["charts"][block.name] = block.spec
+        elif isinstance(block, Panel):
+            data["panel"] = block.data
+        elif isinstance(block, Thresholds):
+            data["thresholds"] = {**block.data, "charts": block.figures}
+    safe = {
         "styles": [Markup(asset("page.css"))],
-        "data": Markup(embedded({**data, "charts": charts})),
+        "data": Markup(embedded(data)),
+        "scripts": [Markup(_alone(script)) for script in (_bundle(), asset("page.js"))],
     }
-    safe["scripts"] = [
-        Markup(_alone(script))
-        for script in (_bundle(), "\n".join(asset(name) for name in _SCRIPTS))
-    ]
-    filled = [section for section in sections if section.blocks]
-    given = {"title": title, "subtitle": subtitle, "sections": filled, "evaluates": True}
+    given = {"title": title, "subtitle": subtitle, "sections": sections, "evaluates": True}
     return str(_environment().get_template("page.html").render(**given, **safe))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pegasos.program.pages.blocks import Block, Chart, Section, Table, Text, Tile, Tiles, columns
 from pegasos.program.pages.study_charts import figure_blocks, numbers_chart
 from pegasos.program.pages.wording import count, duration, percent
@@ -15,8 +13,8 @@ _VERDICTS = (
 )
 
 
-def build(study: StudyResult) -> tuple[str, str, list[Section], dict[str, Any]]:
-    """Return title, subtitle, sections and the data of the scripts."""
+def build(study: StudyResult) -> tuple[str, str, list[Section]]:
+    """Return title, subtitle and sections."""
     sections = [
         Section("summary", "Summary", _summary(study)),
         Section("claims", "Claims", _claims(study)),
@@ -24,7 +22,7 @@ def build(study: StudyResult) -> tuple[str, str, list[Section], dict[str, Any]]:
         Section("figures", "Figures", _figures(study)),
     ]
     size = f"{study.rows:,} rows of {study.data}, {count(study.seeds, 'seed')}"
-    return study.title, f"{study.study}: {size}, {duration(study.seconds)}.", sections, {}
+    return study.title, f"{study.study}: {size}, {duration(study.seconds)}.", sections
 
 
 def _summary(study: StudyResult) -> list[Block]:

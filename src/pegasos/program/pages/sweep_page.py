@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from pegasos.program.pages import grid_charts, wording
-from pegasos.program.pages.blocks import (
-    Block,
-    Code,
-    Explorer,
-    Panel,
-    Section,
-    Table,
-    Text,
-    Tile,
-    Tiles,
-    columns,
-)
+from pegasos.program.pages import wording
+from pegasos.program.pages.blocks import Block, Code, Section, Text, Tile, Tiles
+from pegasos.program.pages.confusion_section import confusion_blocks
 from pegasos.program.pages.decision_section import decision_blocks
-from pegasos.program.pages.grid_axes import Point
-from pegasos.program.pages.grid_views import Grid, points_of
+from pegasos.program.pages.grid_axes import points_of
+from pegasos.program.pages.grid_charts import Grid
+from pegasos.program.pages.grid_section import grid_blocks
 from pegasos.program.pages.shared_sections import (
     common_sections,
     error_table,
@@ -27,66 +16,29 @@ from pegasos.program.pages.shared_sections import (
     honest_tile,
     share_of,
 )
-from pegasos.program.pages.wording import count, is_number, score_text, value_text
-from pegasos.program.records.codec import to_json
+from pegasos.program.pages.wording import count, score_text
 from pegasos.program.records.pages import PageRecord
-from pegasos.program.records.runs import OUT_OF_FOLD, leading_cells
+from pegasos.program.records.runs import OUT_OF_FOLD
 from pegasos.program.terminal.reproduction import command_line, next_commands
 
-#: Rows that a table of cells may have.
-MOST_ROWS = 2000
 
-
-def build(record: PageRecord) -> tuple[str, str, list[Section], dict[str, Any]]:
-    """Title, subtitle, sections and the data of the scripts."""
-    commands = [
-        command_line(cell.setting, record.data.source, record.seed, record.options)
-        for cell in record.cells
-    ]
-    grid = Grid(
-        points_of(record.cells, commands, record.typical),
-        record.measure,
-        record.best,
-        record.simplest,
-    )
-    reason = "The rows were not given to this page, so it has no confusion matrix: pegasos.report(sweep, X, y) shows them."
-    panel: list[Block] = [confusion_panel(record)] if record.kept else [Text(reason, small=True)]
-    if record.threshold is not None:
-        panel.insert(
-            0,
-            Text(
-                "Confusions of a cell are those at score 0; further below thresholds have theirs.",
-                small=True,
-            ),
-        )
-    chosen = next(cell for cell in record.cells if cell.number == record.best)
-    leading = {
-        cell.number: place
-        for place, cell in enumerate(leading_cells(record.cells, record.measure.least))
-    }
-    firsts = sorted(
-        (point for point in grid.points if point.number in leading),
-        key=lambda point: leading[point.number],
-    )
-    best = cell_table(grid, firsts, "families", "The best of each family")
+def build(record: PageRecord) -> tuple[str, str, list[Section]]:
+    """Return title, subtitle and sections."""
+    source, options = record.data.source, record.options
+    commands = [command_line(cell.setting, source, record.seed, options) for cell in record.cells]
+    points = points_of(record.cells, commands, record.typical)
+    grid = Grid(points, record.measure, record.best, record.simplest)
     sections = [
         Section("summary", "Summary", _summary(record, grid)),
-        Section("grid", "The grid", [explorer(grid, bool(record.kept))]),
-        Section("cell", "The chosen setting", panel),
-        Section("families", "The best of each family", [best]),
+        Section("grid", "The grid", grid_blocks(grid, bool(record.kept))),
+        Section("cell", "Confusion matrix and mistakes", confusion_blocks(record, grid)),
         Section("decisions", "Probabilities and thresholds", decision_blocks(record)),
-        *common_sections(record, chosen.setting),
+        *common_sections(record, grid.choice.cell.setting),
     ]
-    ended = sum(cell.ended is not None for cell in record.cells)
-    race = f" ({ended} of them ended early)" if ended else ""
-    size = f"{count(len(record.cells), 'setting')}{race} × {count(record.folds, 'fold')} on {wording.data_text(record.data)}"
+    size = f"{count(len(record.cells), 'setting')} × {count(record.folds, 'fold')}"
     took = f", {wording.duration(record.seconds)}" if record.seconds else ""
-    return (
-        f"{record.data.name}: tuning run",
-        f"{size}{took}.",
-        sections,
-        {**scripts_data(record), "grid": grid.described},
-    )
+    title = f"{record.data.name}: tuning run"
+    return title, f"{size} on {wording.data_text(record.data)}{took}.", sections
 
 
 def _summary(record: PageRecord, grid: Grid) -> list[Block]:
@@ -96,7 +48,7 @@ def _summary(record: PageRecord, grid: Grid) -> list[Block]:
         next(cell for cell in record.cells if cell.number == at)
         for at in (record.best, record.simplest)
     )
-    texts = {cell["cell"]: cell["setting"] for cell in grid.described["cells"]}
+    texts = {point.number: point.text for point in grid.points}
     model, _, rest = texts[best.number].partition(", ")
     spread = (
         "" if best.deviation is None else f"± {score_text(best.deviation, measure)} over folds; "
@@ -198,73 +150,3 @@ def _next(record: PageRecord) -> Block:
             next_commands(record.saved, record.data.source, record.command if lost else None)
         ),
     )
-
-
-def explorer(grid: Grid, kept: bool) -> Explorer:
-    """The grid with its pickers, its table, and figures for files."""
-    parts = [f"Red frame: the {grid.mark}."]
-    if grid.simplest != grid.best:
-        parts.append("Orange frame: the simplest cell within one standard error of it.")
-    if kept:
-        keys = "or move with the arrow keys and press Enter"
-        parts.append(f"Click a cell ({keys}) for its confusion matrix, mistakes and command line.")
-    points, title = grid.points, "All cells"
-    if len(points) > MOST_ROWS:
-        known = [point for point in points if point.value is not None]
-        ranked = sorted(known, key=lambda point: point.value or 0.0, reverse=not grid.measure.least)
-        points, title = ranked[:MOST_ROWS], f"The best {MOST_ROWS} of {len(points)} cells"
-    return Explorer(grid.figures, cell_table(grid, points, "cells", title), " ".join(parts))
-
-
-def cell_table(grid: Grid, points: list[Point], name: str, title: str) -> Table:
-    """Every cell as a row."""
-    names = list(dict.fromkeys(name for point in grid.points for name in point.values))
-    form = "percent" if grid.measure.percent else "number"
-    listed = columns("text", **{f"p {name}": wording.title_of(name) for name in names}) + columns(
-        "number", cost="C"
-    )
-    listed += columns(form, value=grid.measure.name, deviation="±", train="training")
-    listed += columns("number", support_vectors="support vectors", gap="gap")
-    if any(point.ended is not None for point in points):
-        listed += columns("text", ended="ended early at")
-    rows = []
-    for point in points:
-        plain = {
-            name: value if value is None or is_number(value) else value_text(value)
-            for name, value in point.values.items()
-        }
-        told = {
-            "ended": wording.ended_text(point.ended, grid.measure),
-            **{f"p {name}": value for name, value in plain.items()},
-        }
-        rows.append({**vars(point), **told})
-    return Table(name, title, listed, rows)
-
-
-def confusion_panel(record: PageRecord, alone: bool = False) -> Panel:
-    """The panel of the chosen cell, with the confusion matrix of the best one for files."""
-    kept = record.kept.get(str(record.best))
-    figures = (
-        {}
-        if kept is None
-        else {"confusion": grid_charts.confusion(kept.confusion, record.data.classes)}
-    )
-    return Panel(figures, alone=alone)
-
-
-def scripts_data(record: PageRecord) -> dict[str, Any]:
-    """What the scripts need besides the grid: the confusion matrix without rows, and what was kept."""
-    rows, classes = record.rows, record.data.classes
-    kept = {
-        "kept": to_json(record.kept),
-        "rows": to_json(rows.shown),
-        "shape": rows.shape,
-        "columns": rows.columns,
-    }
-    return {
-        "measure": record.measure.name,
-        "least": record.measure.least,
-        "classes": classes,
-        "confusion": grid_charts.confusion([], classes),
-        **kept,
-    }
