@@ -222,9 +222,8 @@ def test_the_optimum_is_certified_and_is_the_library_s(opened):
     until(opened, "return play.app.optima.length === 2 && play.app.optima.every(each => each.done)")
     best = opened.execute_script("return play.app.optima[0].best")
     data = np.array(points(opened))
-    model = pegasos.SDCA(lam=0.01, kernel=Gaussian(0.3), tol=1e-6, random_state=0).fit(
-        data[:, :2], data[:, 2].astype(int)
-    )
+    learner = pegasos.SDCA(lam=0.01, kernel=Gaussian(0.3), fit_intercept=False, tol=1e-6)
+    model = learner.fit(data[:, :2], data[:, 2].astype(int))
     assert best["bound"] <= model.objective_[0] * (1 + 1e-6) and model.dual_objective_[0] <= best[
         "primal"
     ] * (1 + 1e-6)
