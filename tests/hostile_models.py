@@ -1,8 +1,9 @@
-"""Model files that somebody made to harm: code to run, sizes that lie, nesting without end, trees that ask for too much."""
+"""Model files made to harm: code to run, sizes that lie, nesting without end, trees that ask for too much."""
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import io
 import json
 import pickle
@@ -20,14 +21,22 @@ def apart(content: bytes) -> tuple[dict[str, Any], dict[str, Any], bytes]:
     """The header (without our part), our part, and the bytes of the arrays."""
     length = struct.unpack("<Q", content[:8])[0]
     header = json.loads(content[8 : 8 + length])
-    return header, json.loads(header.pop("__metadata__")["pegasos"]), content[8 + length :]
+    return header, json.loads(header.pop("__metadata__")["pegasos"][64:]), content[8 + length :]
 
 
 def together(header: Any, head: Any, data: bytes) -> bytes:
-    """The file again, with lengths that are right."""
-    inner = head if isinstance(head, str) else json.dumps(head)
-    text = json.dumps({"__metadata__": {"pegasos": inner}, **header}).encode()
-    return struct.pack("<Q", len(text)) + text + data
+    """The file again, with lengths and a checksum that are right."""
+    inner = "0" * 64 + " " + (head if isinstance(head, str) else json.dumps(head))
+    told = {"__metadata__": {"pegasos": inner}, **header}
+    text = json.dumps(told, separators=(",", ":")).encode()
+    return signed(struct.pack("<Q", len(text)) + text + data)
+
+
+def signed(content: bytes) -> bytes:
+    """The file with the checksum of its content, as a hostile writer would compute it."""
+    begin = content.index(b'"pegasos":"') + len(b'"pegasos":"')
+    digest = hashlib.sha256(content[:begin] + content[begin + 64 :]).hexdigest().encode()
+    return content[:begin] + digest + content[begin + 64 :]
 
 
 class Payload:

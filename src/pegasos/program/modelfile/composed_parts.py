@@ -18,7 +18,6 @@ from pegasos.program.modelfile.checks import (
     list_of,
     nothing,
     number,
-    places,
     text,
     weights,
 )
@@ -59,9 +58,7 @@ class Columns(Part):
     """ColumnTransformer: which columns go where, by position; by name as well if there were names."""
 
     def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
-        positions = (
-            estimator._transformer_to_input_indices
-        )  # read only: the one place that knows the rest's columns, too
+        positions = estimator._transformer_to_input_indices  # includes the remaining columns
         fitted = {name: part for name, part, _ in estimator.transformers_}
         given = {name: part for name, part, _ in estimator.transformers}
         words = draft.place.words
@@ -72,11 +69,8 @@ class Columns(Part):
         columns = []
         for index, (name, part) in enumerate({**given, _REST: estimator.remainder}.items()):
             taken = [int(column) for column in positions[name]]
-            if isinstance(part, str) or not taken:
-                node: Any = (
-                    part if isinstance(part, str) else "drop"
-                )  # without columns nothing was fitted
-            else:
+            node: Any = part if isinstance(part, str) else "drop"  # not fitted without columns
+            if taken and not isinstance(part, str):
                 node = draft.child(fitted[name], index, f"{words}, columns {name!r}")
             columns.append([name, node, taken])
         by_name = [name for name, _, chosen in estimator.transformers if _are_names(chosen)]
@@ -86,15 +80,14 @@ class Columns(Part):
         described = _named(node, node.items("columns"), 3)
         by_name = node.take("by_name", list_of(text, None if node.names else 0))
         sparse = node.take("sparse", flag)
-        built, slices, outputs, used = dict[str, Any](), {}, 0, set[int]()
+        built, slices, outputs = dict[str, Any](), {}, 0
         for index, (name, part, columns) in enumerate(described):
             if not list_of(lambda place: count(place) and place < node.inputs)(columns):
                 raise node.bad(f"the columns {short(name)} are {short(columns)}, of {node.inputs}")
             given = len(columns) if part == "passthrough" else 0
             if columns and not isinstance(part, str):
-                child = node.child(
-                    part, index, f"{node.place.words}, columns {short(name)}", len(columns)
-                )
+                words = f"{node.place.words}, columns {short(name)}"
+                child = node.child(part, index, words, len(columns))
                 if child.learner:
                     raise node.bad("a learner stands where columns are transformed")
                 built[name], given = child.estimator, child.outputs or 0
@@ -102,46 +95,35 @@ class Columns(Part):
                 raise node.bad(f"the columns {short(name)} get {short(part)}")
             slices[name] = slice(outputs, outputs + given) if given else slice(0, 0)
             outputs += given
-            used.update(columns if name != _REST else [])
-        rest = described[-1][2]
-        complete = (
-            places(node.inputs)(rest)
-            and used.isdisjoint(rest)
-            and len(used) + len(rest) == node.inputs
-        )
-        if described[-1][0] != _REST or not complete:
+        used = {column for _, _, columns in described[:-1] for column in columns}
+        if described[-1][0] != _REST or len(used) + len(described[-1][2]) != node.inputs:
             raise node.bad("the remaining columns are not those that no transformer takes")
         if not outputs:
             raise node.bad("it gives no columns")
-        # A twin that passes all columns on learns where they go; then the parts take their places in it.
-        twin = [
-            (name, "passthrough" if name in built else part, columns)
-            for name, part, columns in described
-        ]
-        estimator = ColumnTransformer(
-            twin[:-1], remainder=twin[-1][1], **{**node.params, "transformer_weights": None}
-        )
-        estimator.fit(np.zeros((1, node.inputs)))
+        # Fitted with "passthrough" in place of each part, it learns where the columns go; the parts follow.
+        plain = [(n, "passthrough" if n in built else part, taken) for n, part, taken in described]
+        estimator = ColumnTransformer(plain[:-1], remainder=plain[-1][1], **node.params)
+        estimator.set_params(transformer_weights=None).fit(np.zeros((1, node.inputs)))
+        if list(estimator._transformer_to_input_indices[_REST]) != described[-1][2]:
+            raise node.bad("the remaining columns are not those that no transformer takes")
         estimator.transformers_ = [
             (name, built.get(name, part), columns)
             for name, part, columns in estimator.transformers_
         ]
         estimator.sparse_output_, estimator.output_indices_ = sparse, slices
-        names = node.names or []
         unfitted: list[tuple[str, Any, Any]] = [
             (
                 name,
                 clone(built[name]) if name in built else part,
-                [names[i] for i in columns] if name in by_name else columns,
+                [(node.names or [])[i] for i in columns] if name in by_name else columns,
             )
-            for name, part, columns in twin
+            for name, part, columns in plain
         ]
-        estimator.set_params(transformers=unfitted[:-1], remainder=unfitted[-1][1])
-        return Built(
-            estimator.set_params(transformer_weights=node.params.get("transformer_weights")),
-            node.inputs,
-            outputs,
+        weights = node.params.get("transformer_weights")
+        estimator.set_params(
+            transformers=unfitted[:-1], remainder=unfitted[-1][1], transformer_weights=weights
         )
+        return Built(estimator, node.inputs, outputs)
 
 
 class Dropping(Part):

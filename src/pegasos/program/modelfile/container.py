@@ -1,28 +1,37 @@
-"""The file as a container: a JSON header and arrays, in the format safetensors.
+"""The file format: safetensors with a JSON description in its header and a SHA-256 checksum of the whole file.
 
-Nothing in the header is believed: an array is allocated only after its size was checked against the size of the file, and it is
-read from the very file that was checked. (safetensors' own readers take a path, or the file's bytes a second time.)
+The header begins with our description, and the description with the checksum, so that the checksum stands at a fixed place.
+It covers every other byte of the file: lengths, description and arrays. A checksum detects damage, not intent: whoever
+writes a harmful file also writes its checksum, and so sizes, dtypes and shapes are checked as well.
 """
 
 from __future__ import annotations
 
-import math
+import hashlib
 import os
 import stat
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+import safetensors.numpy
+from safetensors import SafetensorError, safe_open
 
 from pegasos.program.errors import BadModel, NotAModel, short
 from pegasos.program.modelfile import strictjson
 
 Array = np.ndarray[Any, Any]
 
-#: The one key of ours in the header's free part.
-KEY = "pegasos"
 MOST_HEADER_BYTES = 16 * 2**20
-MOST_ARRAYS = 10_000
-MOST_DIMENSIONS = 3
+
+_KEY = "pegasos"
+#: What follows the length of the header (8 bytes) in every model file; then come the checksum and a space.
+_START = b'{"__metadata__":{"pegasos":"'
+_BLANK = "0" * 64
+#: The first bytes after `_START` in files of formats 2 and 3, which have no checksum.
+_WITHOUT_CHECKSUM = b'{\\"format\\":'
+_CHUNK = 2**20
 
 _CODES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U64": "<u8", "BOOL": "?"}
 DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(code) for name, code in _CODES.items()}
@@ -54,78 +63,60 @@ _BEGINNINGS: list[tuple[bytes | tuple[bytes, ...], str]] = [
 ]
 
 
+def write(path: Path, arrays: Mapping[str, Array], description: str) -> int:
+    """Write arrays and a description with their checksum, and return the size of the file."""
+    content = safetensors.numpy.save(dict(arrays), metadata={_KEY: f"{_BLANK} {description}"})
+    before = memoryview(content)[: 8 + len(_START)]
+    after = memoryview(content)[len(before) + len(_BLANK) :]
+    digest = hashlib.sha256(before)
+    digest.update(after)
+    with open(path, "wb") as file:
+        file.writelines((before, digest.hexdigest().encode(), after))
+    return len(content)
+
+
 class Container:
-    """A file that was opened and checked: the text of our own header, and arrays by name, each of which is read once."""
+    """An opened model file with a valid checksum: its description, and arrays that are each read once."""
 
-    def __init__(self, file: BinaryIO, limit: int) -> None:
-        self._file = file
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise NotAModel("this is not a regular file, so it holds no model.")
-        if status.st_size > limit:
+    def __init__(self, path: str | os.PathLike[str], limit: int) -> None:
+        _check_file(path, limit)
+        opened: Any = safe_open  # its stubs have no types
+        try:
+            self._file = opened(os.fspath(path), framework="numpy")
+        except SafetensorError as error:
             raise BadModel(
-                f"the file has {status.st_size / 1e6:,.1f} MB, more than the limit of {limit / 1e6:,.1f} MB. "
-                "If you trust it and there is memory for it, raise the limit."
-            )
-        length = self._header_length(status.st_size)
-        header = strictjson.parse(file.read(length), "the header", limit)
-        metadata = header.pop("__metadata__", None) if isinstance(header, dict) else None
-        if not isinstance(metadata, dict) or not isinstance(metadata.get(KEY), str):
-            raise NotAModel(
-                "this is a safetensors file, but not a model of pegasos: the description of the model is missing."
-            )
-        self._entries = _checked_entries(header, 8 + length, status.st_size)
-        self.head = strictjson.parse(
-            metadata[KEY].encode("utf-8"), "the model's description", limit
-        )
-
-    def _header_length(self, size: int) -> int:
-        beginning = self._file.read(9)
-        if not beginning:
-            raise BadModel("the file is empty: it holds no model.")
-        length = int.from_bytes(beginning[:8], "little")
-        if len(beginning) < 9 or beginning[8:] != b"{" or length < 2:
-            raise NotAModel(
-                f"this is not a model of pegasos: {_kind_of(beginning + self._file.read(500))}."
-            )
-        if length > MOST_HEADER_BYTES or 8 + length > size:
-            raise NotAModel(
-                f"the header claims {length:,} bytes, in a file of {size:,}: the file is cut off, damaged or not a model "
-                f"(headers have at most {MOST_HEADER_BYTES:,} bytes)."
-            )
-        self._file.seek(8)
-        return length
+                f"its header is wrong ({error!s:.200}): the file was not written by pegasos."
+            ) from None
+        text = self._file.metadata()[_KEY][len(_BLANK) :]
+        self.head = strictjson.parse(text.encode(), "the model's description", limit)
+        self._unread = set(self._file.keys())
 
     def __contains__(self, name: str) -> bool:
-        return name in self._entries
+        return name in self._unread
 
     def read(self, name: str, dtypes: tuple[str, ...], *shapes: tuple[int | None, ...]) -> Array:
-        """An array that must be there, with one of these dtypes and shapes (None: any length; no shapes: any shape)."""
-        if name not in self._entries:
-            raise BadModel(f"the array {short(name)} is missing: the file is damaged.")
-        dtype, shape, begin = self._entries.pop(name)
+        """Return an array with one of these dtypes and shapes (None: any length; no shapes: any shape)."""
+        if name not in self._unread:
+            raise BadModel(f"the array {short(name)} is missing.")
+        self._unread.remove(name)
+        entry = self._file.get_slice(name)
+        dtype, shape = entry.get_dtype(), tuple(entry.get_shape())
         if dtype not in dtypes:
             raise BadModel(
                 f"the array {short(name)} has the dtype {dtype} instead of {' or '.join(dtypes)}."
             )
         if shapes and not any(_fits(shape, wanted) for wanted in shapes):
             wanted = " or ".join(str(each).replace("None", "any") for each in shapes)
-            raise BadModel(
-                f"the array {short(name)} has the shape {shape} instead of {wanted}: the file is damaged."
-            )
-        logical = dtype == "BOOL"  # bytes other than 0 and 1 are not valid booleans
-        array = np.empty(shape, dtype=np.uint8 if logical else DTYPES[dtype])
-        view: Any = memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
-        self._file.seek(begin)
-        if array.size and self._file.readinto(view) != len(view):  # type: ignore[attr-defined]
-            raise BadModel("the file became shorter while it was read.")
-        return array != 0 if logical else array.astype(array.dtype.newbyteorder("="), copy=False)
+            raise BadModel(f"the array {short(name)} has the shape {shape} instead of {wanted}.")
+        array: Array = self._file.get_tensor(name)
+        # Bytes other than 0 and 1 are not valid booleans.
+        return array.view(np.uint8) != 0 if dtype == "BOOL" else array
 
     def check_all_read(self) -> None:
-        """Each array belongs to some part of the model."""
-        if self._entries:
+        """Refuse arrays that belong to no part of the model."""
+        if self._unread:
             raise BadModel(
-                f"the file holds arrays that no part of the model asks for: {short(sorted(self._entries))}."
+                f"the file holds arrays that no part of the model asks for: {short(sorted(self._unread))}."
             )
 
 
@@ -135,39 +126,57 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
     )
 
 
-def _checked_entries(
-    header: dict[str, Any], begin: int, size: int
-) -> dict[str, tuple[str, tuple[int, ...], int]]:
-    """Dtype, shape and place of each array; they must fill the rest of the file in the header's order, without gap or overlap."""
-    if len(header) > MOST_ARRAYS:
-        raise BadModel(
-            f"the file claims {len(header):,} arrays; a model has at most {MOST_ARRAYS:,}."
-        )
-    entries, place = {}, 0
-    for name, described in header.items():
-        dtype: Any = described.get("dtype") if isinstance(described, dict) else None
-        shape: Any = described.get("shape") if isinstance(described, dict) else None
-        if not isinstance(dtype, str) or dtype not in DTYPES or not _is_shape(shape):
+def _check_file(path: str | os.PathLike[str], limit: int) -> None:
+    """Refuse what is not a model file of this format, is larger than the limit, or has another checksum than its content."""
+    # Opening a pipe without O_NONBLOCK would wait for its writer.
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as file:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise NotAModel("this is not a regular file, so it holds no model.")
+        if status.st_size > limit:
             raise BadModel(
-                f"the array {short(name)} has a dtype or a shape that no array of a model has: {short(described)}."
+                f"the file has {status.st_size / 1e6:,.1f} MB, more than the limit of {limit / 1e6:,.1f} MB. "
+                "If you trust it and there is memory for it, raise the limit."
             )
-        end = place + math.prod(shape) * DTYPES[dtype].itemsize
-        if described != {"dtype": dtype, "shape": shape, "data_offsets": [place, end]}:
+        beginning = file.read(8 + len(_START))
+        _check_beginning(beginning, file, status.st_size)
+        stored = file.read(len(_BLANK))
+        if stored.startswith(_WITHOUT_CHECKSUM):
             raise BadModel(
-                f"the array {short(name)} should fill the bytes {place:,} to {end:,}, but the header says {short(described)}: "
-                "the file is damaged."
+                "the file was written by an older pegasos, whose files have no checksum: fit the model again and save it."
             )
-        entries[name] = (dtype, tuple(shape), begin + place)
-        place = end
-    if begin + place != size:
-        raise BadModel(
-            f"the arrays should fill {place:,} bytes, but the file has {size - begin:,}: it is cut off or damaged."
+        digest = hashlib.sha256(beginning)
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+        if digest.hexdigest().encode() != stored:
+            raise BadModel(
+                "the file is damaged or cut off: its checksum does not match its content. "
+                "Copy it again, or fit the model again and save it."
+            )
+
+
+def _check_beginning(beginning: bytes, file: BinaryIO, size: int) -> None:
+    """Refuse a file that does not begin as a model does; the error says what it might be instead."""
+    if not beginning:
+        raise BadModel("the file is empty: it holds no model.")
+    length = int.from_bytes(beginning[:8], "little")
+    if beginning[8:9] != b"{" or length < 2:
+        raise NotAModel(f"this is not a model of pegasos: {_kind_of(beginning + file.read(500))}.")
+    if length > MOST_HEADER_BYTES or 8 + length > size:
+        raise NotAModel(
+            f"the header claims {length:,} bytes, in a file of {size:,}: the file is cut off, damaged or not a model "
+            f"(headers have at most {MOST_HEADER_BYTES:,} bytes)."
         )
-    return entries
+    if not beginning.endswith(_START):
+        raise NotAModel(
+            "this may be a safetensors file, but it is not a model of pegasos: "
+            "the description of the model is missing or damaged."
+        )
 
 
 def _kind_of(beginning: bytes) -> str:
-    """What a file that is no model might be instead, from its first bytes: a clause for the error."""
+    """Return what a file may be instead of a model, from its first bytes, as a clause for an error."""
     stripped = beginning.lstrip()
     for mark, kind in _BEGINNINGS:
         if beginning.startswith(mark) or (mark == b"<" and stripped.startswith(mark)):
@@ -177,20 +186,8 @@ def _kind_of(beginning: bytes) -> str:
     return "it is damaged, or of another kind"
 
 
-def _is_shape(shape: Any) -> bool:
-    if (
-        not isinstance(shape, list)
-        or len(shape) > MOST_DIMENSIONS
-        or not all(type(side) is int and side >= 0 for side in shape)
-    ):
-        return False
-    return (
-        math.prod(side or 1 for side in shape) < 2**58
-    )  # NumPy counts the other sides of an empty array, too
-
-
 def begins_like_model(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins as a model does: with the length of its header, then the header's JSON."""
+    """Return whether a file begins with the length of a header and the JSON of one."""
     with open(path, "rb") as file:
         beginning = file.read(9)
     return (

@@ -1,7 +1,7 @@
 """Saving and loading models.
 
-A model file is one safetensors file. Its header holds, as text, the format's version, the versions of libraries, the tree of
-parts (see `tree`) and the card, which is the caller's own; its arrays are the numbers that were learned.
+A model file is one safetensors file with a checksum (see `container`). Its header holds, as text, the format's version, the
+versions of libraries, the tree of parts (see `tree`) and the caller's card; its arrays are the numbers that were learned.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors.numpy
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -31,13 +30,13 @@ from pegasos.program.modelfile import (  # noqa: F401 - parts
     transformer_parts,
 )
 from pegasos.program.modelfile.checks import text
-from pegasos.program.modelfile.container import KEY, MOST_HEADER_BYTES, Container
+from pegasos.program.modelfile.container import MOST_HEADER_BYTES, Container, write
 from pegasos.program.modelfile.tree import Draft, Place, build, describe
 
 Array = np.ndarray[Any, Any]
 
-#: 3: the size of the rows in training; 2: attributes under their own names; 1 was never released.
-FORMAT = 3
+#: 4: with a checksum; formats 2 and 3 had none, and 1 was never released.
+FORMAT = 4
 MOST_CARD_BYTES = 4 * 2**20
 _ROWS = "rows"
 
@@ -103,11 +102,10 @@ def save(
         raise BadModel(
             "the names, categories and the card together are too large for a model file (16 MB of text)."
         )
-    content = safetensors.numpy.save(draft.arrays, metadata={KEY: head})
     with replacing(path) as unfinished:
-        unfinished.write_bytes(content)
+        size = write(unfinished, draft.arrays, head)
         try:  # a file that nobody could open must not take the place of one that can be
-            _read(unfinished, max(len(content), 2**30))
+            _read(unfinished, max(size, 2**30))
         except BadModel as error:
             raise BadModel(
                 f"the model is not saved, since it could not be read again: {error}"
@@ -120,7 +118,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def read_model(path: str | os.PathLike[str], limit: int | float | str | None = None) -> Model:
-    """Read a model file. Nothing in it is executed, and all of it is checked; what is not in order is a BadModel.
+    """Read a model file, or raise BadModel if it is damaged. Nothing in it is executed.
 
     `limit`: bytes (or "2GB") that the file may have; None: half of the memory that is free.
     """
@@ -133,66 +131,50 @@ def read_model(path: str | os.PathLike[str], limit: int | float | str | None = N
 
 
 def _read(path: str | os.PathLike[str], limit: int) -> Model:
-    # A pipe must not make us wait: it is opened without waiting, and then refused.
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    with os.fdopen(handle, "rb") as opened:
-        file = Container(opened, limit)
-        head = _checked_head(file.head)
-        try:
-            built = build(head["model"], Place(), file, None)
-        except BadModel:
-            raise
-        except (
-            ValueError,
-            TypeError,
-            ArithmeticError,
-            LookupError,
-            AttributeError,
-            MemoryError,
-        ) as error:
-            raise BadModel(
-                f"its parts cannot be put together ({type(error).__name__}: {short(str(error))}). The file is damaged, or "
-                f"scikit-learn {version('scikit-learn')} differs too much from {short(head['versions'].get('scikit-learn'))}, "
-                "with which it was written."
-            ) from error
-        if not built.learner or built.inputs is None:
-            raise BadModel("it does not end with a learner of pegasos, so it cannot predict.")
-        rows = file.read(_ROWS, ("U64",), (None,)) if _ROWS in file else None
-        file.check_all_read()
-    if rows is not None and (rows[:-1] > rows[1:]).any():
-        raise BadModel("its rows are not sorted: the file is damaged.")
+    file = Container(path, limit)
+    head = _checked_head(file.head)
+    try:
+        built = build(head["model"], Place(), file, None)
+    except BadModel:
+        raise
+    except (
+        ValueError,
+        TypeError,
+        ArithmeticError,
+        LookupError,
+        AttributeError,
+        MemoryError,
+    ) as error:
+        raise BadModel(
+            f"its parts cannot be put together ({type(error).__name__}: {short(str(error))}). Perhaps scikit-learn "
+            f"{version('scikit-learn')} differs too much from {short(head['versions'].get('scikit-learn'))}, "
+            "with which it was written: fit the model again and save it."
+        ) from error
+    if not built.learner or built.inputs is None:
+        raise BadModel("it does not end with a learner of pegasos, so it cannot predict.")
+    rows = file.read(_ROWS, ("U64",), (None,)) if _ROWS in file else None
+    file.check_all_read()
     return Model(
         built.estimator, built.inputs, head["card"], rows, head["format"], head["versions"]
     )
 
 
 def _checked_head(head: Any) -> dict[str, Any]:
-    """Our own header: the format comes first, since it decides what else there is."""
-    if not isinstance(head, dict) or type(head.get("format")) is not int:
+    """Return the description if its format is the one of this version, and its parts are there."""
+    found = head.get("format") if isinstance(head, dict) else None
+    if type(found) is int and found > FORMAT:
         raise BadModel(
-            "its header has no format: the file is damaged or was not written by pegasos."
+            f"the file was written by a newer pegasos (format {found}; this one reads {FORMAT}): upgrade pegasos."
         )
-    if head["format"] != FORMAT:
-        newer = head["format"] > FORMAT
-        which, remedy = (
-            ("a newer", "upgrade pegasos")
-            if newer
-            else ("an older", "fit the model again and save it")
-        )
-        raise BadModel(
-            f"the file was written by {which} pegasos (format {head['format']}; this one reads {FORMAT}): {remedy}."
-        )
-    if set(head) != {"format", "versions", "model", "card"}:
-        raise BadModel(
-            f"its header holds {short(sorted(head))}: the file is damaged or was not written by pegasos."
-        )
+    if found != FORMAT or set(head) != {"format", "versions", "model", "card"}:
+        raise BadModel("its header is not that of a model: the file was not written by pegasos.")
     card, versions = head["card"], head["versions"]
     if (
         not isinstance(card, dict)
         or not isinstance(versions, dict)
         or not all(map(text, versions.values()))
     ):
-        raise BadModel("its card or its versions are missing or damaged.")
+        raise BadModel("its card or its versions are missing.")
     return head
 
 

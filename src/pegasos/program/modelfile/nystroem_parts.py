@@ -41,11 +41,7 @@ class Landmarks(Part):
                 f"{features} features of {landmarks} landmarks are not possible with landmarks={estimator.landmarks}"
             )
         values = node.array("eigenvalues_", ("F64",), (features,))
-        if not (values > 0).all() or (values[:-1] < values[1:]).any():
-            raise node.bad("its eigenvalues are not above 0, or not in order")
         indices = node.array("landmark_indices_", ("I64",), (landmarks,))
-        if indices.min() < 0 or len(np.unique(indices)) < landmarks:
-            raise node.bad("a landmark is no row, or occurs twice")
         kind = "F64" if estimator.dtype == "float64" else "F32"
         estimator.kernel_, estimator.weights_, estimator.eigenvalues_ = kernel, weights, values
         estimator.landmark_indices_ = indices.astype(np.intp, copy=False)

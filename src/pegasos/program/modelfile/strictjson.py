@@ -1,4 +1,4 @@
-"""JSON without surprises: nothing twice, no NaN, no number or nesting that is too large, and no flood of tiny values."""
+"""JSON with limits: finite numbers, valid Unicode, and no more values than memory allows."""
 
 from __future__ import annotations
 
@@ -16,40 +16,34 @@ _BYTES_A_VALUE = 128
 
 
 def parse(text: bytes, what: str, memory: int) -> Any:
-    """The value that a text in UTF-8 holds; `what` names the text in messages, `memory` is how many bytes the value may take."""
+    """Return the value of a UTF-8 text; `what` names it in messages, `memory` is how many bytes the value may take."""
     most_values = min(_MOST_VALUES, memory // _BYTES_A_VALUE)
     if sum(map(text.count, (b",", b":", b"[", b"{"))) > most_values:
         raise BadModel(
             f"{what} holds more than {most_values:,} values: this is not a model, or the memory limit is too low."
         )
     try:
-        numbers: Any = {
-            "parse_constant": _finite_float,
-            "parse_int": _moderate_int,
-            "parse_float": _finite_float,
-        }
-        value = json.loads(text.decode("utf-8"), object_pairs_hook=_once, **numbers)
-        json.dumps(value, ensure_ascii=False).encode(
-            "utf-8"
-        )  # half of a surrogate pair could be neither printed nor written
+        value = json.loads(text)
+        # NaN, infinity and half of a surrogate pair can be parsed, but not be written again.
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except RecursionError:
         raise BadModel(
-            f"{what} is nested too deeply: the file is damaged or was not written by pegasos."
+            f"{what} is nested too deeply: the file was not written by pegasos."
         ) from None
-    except ValueError as error:  # bad UTF-8, too
+    except ValueError as error:
         raise BadModel(
-            f"{what} is not JSON ({short(str(error))}): the file is damaged or was not written by pegasos."
+            f"{what} is not JSON ({short(str(error))}): the file was not written by pegasos."
         ) from None
     return value
 
 
 def write(value: Any) -> str:
-    """A JSON value as ASCII text."""
+    """Return a JSON value as ASCII text."""
     return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
 
 def plain(value: Any, what: str, depth: int = 0) -> Any:
-    """A user's value as JSON values alone, or an error that says where it is something else."""
+    """Return a user's value as JSON values alone, or raise an error that names what is something else."""
     if depth > 50:
         raise BadModel(f"{what} is nested too deeply for a model file.")
     if isinstance(value, list | tuple):
@@ -68,7 +62,7 @@ def plain(value: Any, what: str, depth: int = 0) -> Any:
 
 
 def scalar(value: Any, what: str) -> bool | int | float | str | None:
-    """A number, text, True, False or None as Python's own; everything else is refused."""
+    """Return a number, text, True, False or None as Python's own type; refuse everything else."""
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
     if isinstance(value, str):
@@ -87,22 +81,3 @@ def scalar(value: Any, what: str) -> bool | int | float | str | None:
     raise BadModel(
         f"{what} is {short(value)} ({kind}). A model file holds numbers, text and lists, and nothing that runs."
     )
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key occurs twice")
-    return found
-
-
-def _moderate_int(text: str) -> int:
-    if len(text) > 20 or not -(2**63) <= int(text) < 2**64:
-        raise ValueError(f"a number has {len(text)} digits")
-    return int(text)
-
-
-def _finite_float(text: str) -> float:
-    if len(text) > 400 or not math.isfinite(float(text)):
-        raise ValueError(f"{text[:40]} is not a finite number")
-    return float(text)

@@ -95,39 +95,26 @@ class Imputer(Part):
             fills = decode_labels(node.state.pop("fills"), f"{node.place.words}: fills")
         else:
             fills = node.array("statistics_", NUMBERS, (node.inputs,), finite=False)
-        gone = self._check_fills(node, fills, kind)
-        if bool(indicator) > node.params.get("add_indicator", False):
-            raise node.bad("it has indicators without add_indicator")
-        if node.params.get("add_indicator", False) and not set(gone) <= set(indicator):
-            raise node.bad("a column without any value has no indicator")
+        gone = np.array([fill != fill for fill in fills])  # a column without any value has NaN
+        if fills.shape != (node.inputs,) or not _are_finite(fills[~gone], kind):
+            raise node.bad("its fills are not finite, or not one for each column")
+        if gone.any() and node.params.get("keep_empty_features", False):
+            raise node.bad("it drops columns, which keep_empty_features rules out")
         missing = node.params.get("missing_values", np.nan)
         rows = np.full((2, node.inputs), _other_than(missing, kind), dtype=kind)
         rows[1, indicator] = missing
         rows[:, gone] = missing
         estimator = SimpleImputer(**node.params).fit(rows)
         estimator.statistics_ = fills
-        return Built(estimator, node.inputs, node.inputs - len(gone) + len(indicator))
+        indicators = len(estimator.indicator_.features_) if estimator.add_indicator else 0
+        return Built(estimator, node.inputs, node.inputs - int(gone.sum()) + indicators)
 
-    @staticmethod
-    def _check_fills(node: Node, fills: Array, kind: Any) -> list[int]:
-        """The columns without a fill, which go; the fills of the others must fit into tables of this dtype."""
-        if fills.shape != (node.inputs,):
-            raise node.bad(f"it does not have one fill for each of {node.inputs} columns")
-        kept = np.array([fill == fill for fill in fills])
-        if not kept.all() and node.params.get("keep_empty_features", False):
-            raise node.bad("it drops columns, which keep_empty_features rules out")
-        try:
-            with np.errstate(all="ignore"):
-                written = fills[kept].astype(kind)
-        except (ValueError, TypeError, OverflowError):
-            raise node.bad(f"a fill does not fit into a table of {kind}") from None
-        if not all(
-            math.isfinite(fill)
-            for fill in [*fills[kept].tolist(), *written.tolist()]
-            if isinstance(fill, int | float)
-        ):
-            raise node.bad("a fill is not finite")
-        return np.flatnonzero(~kept).tolist()
+
+def _are_finite(fills: Array, kind: Any) -> bool:
+    """Whether fills are finite, also in a table of a dtype."""
+    with np.errstate(all="ignore"):
+        values = [*fills.tolist(), *fills.astype(kind).tolist()]
+    return all(math.isfinite(value) for value in values if isinstance(value, int | float))
 
 
 def _other_than(missing: Any, kind: Any) -> Any:

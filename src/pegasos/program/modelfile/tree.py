@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.program.errors import BadModel, short
-from pegasos.program.modelfile import checks, soundness
+from pegasos.program.modelfile import bounds, checks
 from pegasos.program.modelfile.checks import Check
 from pegasos.program.modelfile.container import DTYPES, FLOATS, NUMBERS, Container
 from pegasos.program.modelfile.values import decode, encode
@@ -115,7 +115,7 @@ class Node:
 
     def bad(self, why: str) -> BadModel:
         return BadModel(
-            f"{self.place.words}: {why}. The file is damaged or was not written by pegasos."
+            f"{self.place.words}: {why}. The file was not written by this version of pegasos."
         )
 
 
@@ -151,18 +151,15 @@ class Part:
 
     def build(self, node: Node, width: int | None) -> Built:
         """The part of a node which gets `width` columns; a row of zeros shows whether it has all that it needs."""
-        estimator, empty = self.cls(**node.params), None
+        estimator = self.cls(**node.params)
         for name in self.arrays:
-            values = None
+            values: Any = None
             if name == SEEN:
                 values = node.array(name, NUMBERS, (), (node.inputs,))
                 values = values if values.ndim else values[()]
             elif f"{node.place.path}/{name}" in node.file:
                 values = node.array(name, FLOATS, (node.inputs,), finite=False)
-                empty = (
-                    np.isnan(values) if empty is None else empty
-                )  # a column without any value has no numbers at all
-                if not np.array_equal(np.isfinite(values), ~empty):
+                if np.isinf(values).any():  # a column without any value has NaN
                     raise node.bad(f"{name} holds numbers that are not finite")
             setattr(estimator, name, values)
         with np.errstate(all="ignore"):
@@ -220,16 +217,14 @@ def describe(estimator: Any, draft: Draft) -> dict[str, Any]:
 def build(described: Any, place: Place, file: Container, width: int | None) -> Built:
     """Check a node and all below it, and make the estimators; it gets `width` columns (None: it says itself how many)."""
     if not isinstance(described, dict) or set(described) != {"type", "params", "state"}:
-        raise BadModel(
-            f"{place.words} is {short(described)} instead of type, params and state: the file is damaged."
-        )
+        raise BadModel(f"{place.words} is {short(described)} instead of type, params and state.")
     name, params, state = described["type"], described["params"], described["state"]
     if not isinstance(name, str) or name not in PARTS:
         raise BadModel(
             f"{place.words} is of the unknown type {short(name)}. Known are {', '.join(PARTS)}."
         )
     if not isinstance(params, dict) or not isinstance(state, dict):
-        raise BadModel(f"{place.words} has no params or no state: the file is damaged.")
+        raise BadModel(f"{place.words} has no params or no state.")
     part = PARTS[name]
     node, known = (
         Node({}, dict(state), place, file, width or 0),
@@ -259,7 +254,7 @@ def build(described: Any, place: Place, file: Container, width: int | None) -> B
         raise node.bad(f"its state holds unknown things ({short(sorted(node.state))})")
     if part.has_columns:
         built.estimator.n_features_in_ = node.inputs
-    if (wrong := soundness.fault(built.estimator)) is not None:
+    if (wrong := bounds.fault(built.estimator)) is not None:
         raise node.bad(wrong)
     if node.names is not None:
         built.estimator.feature_names_in_ = np.array(node.names, dtype=object)
