@@ -171,6 +171,11 @@ def kernel_learner(model: Any) -> Any:
         raise ValueError(
             "a linear model has no support vectors: it is one vector a class, and cannot be smaller."
         )
+    if learner.has_pairs(learner.classes_):
+        raise ValueError(
+            "a one-vs-one model cannot be shrunk: its pairs are trained on different rows. Fit it with "
+            "multiclass='one-vs-rest', or shrink the estimators of scikit-learn's OneVsOneClassifier."
+        )
     if is_precomputed(learner.kernel):
         raise ValueError(
             "a model with a precomputed kernel does not know its rows, so none can be chosen among them."

@@ -89,6 +89,7 @@ def learners(kernel: Any) -> list[Any]:
         Perceptron(epochs=6, **some),
         SDCA(loss="hinge", max_epochs=8, **some),
         SDCA(loss="logistic", max_epochs=8, fit_intercept=False, **some),
+        SDCA(loss="logistic", max_epochs=8, multiclass="one-vs-one", **some),
     ]
 
 

@@ -29,7 +29,7 @@ from pegasos.program.errors import BadModel
 from pegasos.program.modelfile import BadModel as SameBadModel
 from pegasos.program.onnxfile import export_onnx, graph
 from pegasos.program.onnxfile.running import Agreement, OnnxModel
-from pegasos.search.anatomy import anatomy
+from pegasos.search.anatomy import anatomy, class_probabilities
 from samples import digits, passing_polars_on, usps
 
 
@@ -37,9 +37,9 @@ def compare(model, X, path: Path, **options) -> Agreement:
     """The file of a model beside the model; labels must be equal."""
     exported = export_onnx(model, path / "model.onnx", **options)
     fitted = getattr(model, "best_estimator_", model)
-    found = OnnxModel(exported).agreement(
-        anatomy(fitted, fitted=True).learner, X, fitted.decision_function(X)
-    )
+    scores = fitted.decision_function(X)
+    p = class_probabilities(fitted, X, scores)
+    found = OnnxModel(exported).agreement(anatomy(fitted, fitted=True).learner, X, scores, p)
     assert found.rows == len(X) if not sparse.issparse(X) else X.shape[0]
     assert found.labels == 0
     return found
@@ -69,6 +69,20 @@ def test_every_kernel(kernel, classes, tmp_path):
 def test_every_learner(model, tmp_path):
     X, y = rows()
     assert compare(model.fit(X, y), X, tmp_path).scores < 1e-9
+
+
+@pytest.mark.parametrize("kernel", [None, Gaussian(2.0)])
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_votes_and_coupled_probabilities_of_pairs(loss, kernel, tmp_path):
+    X, y = rows(classes=5)
+    learner = SDCA(loss, lam=1e-3, kernel=kernel, multiclass="one-vs-one", random_state=0)
+    found = compare(learner.fit(X, y), X, tmp_path)
+    assert found.scores < 1e-9
+    assert found.probabilities is None if loss == "hinge" else found.probabilities < 1e-9
+    sweep = SweepCV(learner, {"lam": [1e-3]}, cv=3).fit(X, y)
+    sweep.calibrate()
+    found = compare(sweep, X, tmp_path)
+    assert found.probabilities < 1e-9
 
 
 def test_equal_rows_are_at_distance_0(tmp_path):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from pegasos.learners.one_vs_one import sum_over_pairs
 from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
@@ -23,7 +24,8 @@ _NUMBERS_AT_ONCE = 1 << 20
 class Decider:
     """A row of training that holds a kernel model: its number among the rows that were learned from, and its coefficients.
 
-    `coefficients`: one for each class, of two classes for the second. `row` is its place among the training rows that were
+    `coefficients`: one for each class, of two classes for the second (one-vs-one: their sum over the
+    pairs of a class). `row` is its place among the training rows that were
     given, or its number if they have some (None: none were given, or it is not among them).
     """
 
@@ -42,6 +44,8 @@ def deciders(
     learner: Any = parts.learner
     if learner.kernel is None or not len(learner.support_):
         return []
+    pairs = learner.has_pairs(learner.classes_)
+    coefficients = sum_over_pairs(learner.dual_coef_) if pairs else learner.dual_coef_
     sizes = np.abs(learner.dual_coef_).max(axis=0)
     largest = np.argsort(-sizes, kind="stable")[:ROWS]
     places = dict[bytes, int]()
@@ -66,7 +70,7 @@ def deciders(
         found.append(
             Decider(
                 int(learner.support_[each]) + 1,
-                learner.dual_coef_[:, each].tolist(),
+                coefficients[:, each].tolist(),
                 row,
                 label,
                 values,

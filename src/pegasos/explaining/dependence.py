@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.explaining.tables import Columns, is_number
-from pegasos.search.anatomy import anatomy
+from pegasos.search.anatomy import anatomy, class_probabilities
 
 Array = np.ndarray[Any, Any]
 
@@ -39,7 +39,7 @@ def dependence(model: Any, table: Columns, place: int, seed: int) -> Dependence:
     known = table.known(place)
     numeric = is_number(known)
     values = _grid(known, numeric)
-    means = [_mean_answer(model, learner, rows.constant(place, value)) for value in values]
+    means = [_mean_answer(model, rows.constant(place, value)) for value in values]
     classes = np.asarray(learner.classes_).tolist()
     what = "probability" if learner.has_probabilities else "score"
     shown = classes[1:] if len(classes) == 2 else classes
@@ -67,13 +67,9 @@ def _grid(known: Array, numeric: bool) -> list[Any]:
     return np.sort(different[np.argsort(-counts, kind="stable")[:most]]).tolist()
 
 
-def _mean_answer(model: Any, learner: Any, X: Any) -> Array:
+def _mean_answer(model: Any, X: Any) -> Array:
     scores = np.asarray(model.decision_function(X))
-    found = (
-        learner.probabilities_of(scores)
-        if learner.has_probabilities
-        else scores.reshape(len(scores), -1)
-    )
-    return np.asarray(
-        found[:, 1:] if learner.has_probabilities and found.shape[1] == 2 else found
-    ).mean(axis=0)
+    p = class_probabilities(model, X, scores)
+    if p is None:
+        return np.asarray(scores.reshape(len(scores), -1).mean(axis=0))
+    return np.asarray((p[:, 1:] if p.shape[1] == 2 else p).mean(axis=0))

@@ -34,9 +34,9 @@ class Effect:
 
 
 def effects(model: Any, table: Columns) -> list[Effect]:
-    """Coefficients on the original columns; empty for kernels, and where steps before the learner are not affine."""
+    """Coefficients on the original columns; empty for kernels, one-vs-one, and where steps before the learner are not affine."""
     learner: Any = anatomy(model, fitted=True).learner
-    if learner.kernel is not None or not len(table):
+    if learner.kernel is not None or learner.has_pairs(learner.classes_) or not len(table):
         return []
     found, rows = list[Effect](), table.rows(np.arange(min(_ROWS, len(table))))
     for place, name in enumerate(table.names):

@@ -9,7 +9,7 @@ import numpy as np
 
 from pegasos.explaining.tables import Columns
 from pegasos.metrics import LABELS, Answers, Metric, answers
-from pegasos.search.anatomy import anatomy
+from pegasos.search.anatomy import anatomy, class_probabilities
 from pegasos.search.figures import resamples
 
 Array = np.ndarray[Any, Any]
@@ -38,7 +38,7 @@ def ask(model: Any, X: Any, y: Array) -> Answers:
     """What a model says about rows."""
     learner: Any = anatomy(model, fitted=True).learner
     scores = np.asarray(model.decision_function(X))
-    p = learner.probabilities_of(scores) if learner.has_probabilities else None
+    p = class_probabilities(model, X, scores)
     return answers(model.classes_, y, learner.labels_of(scores), scores, p)
 
 

@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+#: Values of the parameter `multiclass`: a predictor for each class, or for each pair of classes.
+ONE_VS_REST, ONE_VS_ONE = "one-vs-rest", "one-vs-one"
+
 
 @dataclass(frozen=True)
 class Model:
@@ -134,7 +137,14 @@ SDCA = Declaration(
             {"loss": "logistic"},
         ),
     ),
-    options={**_EVERY, "lam": "lam", "epochs": "max_epochs", "tol": "tol", "sampling": "sampling"},
+    options={
+        **_EVERY,
+        "lam": "lam",
+        "epochs": "max_epochs",
+        "tol": "tol",
+        "sampling": "sampling",
+        "multiclass": "multiclass",
+    },
     shared=("lam", "max_epochs"),
     stops=("max_epochs",),
     unit="epochs",

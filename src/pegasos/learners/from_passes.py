@@ -16,6 +16,7 @@ from pegasos.engine.optimum.passes.passes import MOST_FEATURES, NO_FOLD, Certifi
 from pegasos.engine.optimum.passes.streaming import solve_in_passes
 from pegasos.engine.optimum.problem import Intercept
 from pegasos.engine.walk.losses import LOSSES
+from pegasos.learners.catalogue import ONE_VS_REST
 from pegasos.learners.convergence import NotConverged
 from pegasos.learners.sdca import SDCA
 from pegasos.learners.task import column_codes, intercept_of
@@ -78,6 +79,11 @@ def solve(
     learner: SDCA, blocks: Passes, chains: Sequence[Sequence[Column]]
 ) -> tuple[str, list[list[Certified]]]:
     """What was done, in words, and the predictors of all chains (see `engine.passes.follow`)."""
+    if learner.multiclass != ONE_VS_REST:
+        raise ValueError(
+            f"multiclass={learner.multiclass!r} needs all rows in memory: in passes over the rows there is one-vs-rest "
+            "only. Use scikit-learn's OneVsOneClassifier, or Nystroem features of a sample of the rows."
+        )
     loss, intercept = LOSSES[learner.loss], intercept_of(learner)
     given = (intercept, float(learner.tol), int(learner.max_epochs))
     if blocks.width <= MOST_FEATURES and loss.linear_dual:

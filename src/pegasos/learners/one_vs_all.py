@@ -19,14 +19,8 @@ from pegasos.engine.walk.losses import PROBABILISTIC
 from pegasos.engine.walk.solvers import Solver
 from pegasos.engine.walk.walk import Walk
 from pegasos.learners.calibration import Calibration
-from pegasos.learners.catalogue import Declaration
-from pegasos.learners.one_vs_one import (
-    ONE_VS_ONE,
-    ONE_VS_REST,
-    class_pairs,
-    class_scores,
-    couple_probabilities,
-)
+from pegasos.learners.catalogue import ONE_VS_ONE, ONE_VS_REST, Declaration
+from pegasos.learners.one_vs_one import class_pairs, class_scores, couple_probabilities
 from pegasos.learners.scaling import warn_if_badly_scaled
 from pegasos.learners.task import (
     PRECOMPUTED,

@@ -8,7 +8,7 @@ Wu, Lin, Weng (2004), Probability estimates for multi-class classification by pa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -22,7 +22,6 @@ from pegasos.learners.task import Task
 
 Array = np.ndarray[Any, Any]
 
-ONE_VS_REST, ONE_VS_ONE = "one-vs-rest", "one-vs-one"
 #: Probabilities of a pair are kept this far from 0 and 1 before they are coupled, as libsvm does.
 LEAST_PROBABILITY = 1e-7
 #: Numbers in the matrices that are solved at once by pairwise coupling (8 MB).
@@ -55,6 +54,25 @@ def class_count(pairs: int) -> int:
     10
     """
     return (1 + math.isqrt(1 + 8 * pairs)) // 2
+
+
+def sum_over_pairs(values: Array) -> Array:
+    """Return for each class the sum over its pairs, with the sign of its side (classes x ...).
+
+    >>> sum_over_pairs(np.array([1.0, 2.0, 4.0])).tolist()
+    [-3.0, -3.0, 6.0]
+    """
+    classes = class_count(len(values))
+    return np.asarray(np.tensordot(pair_labels(np.arange(classes), classes).T, values, axes=1))
+
+
+def pair_names(classes: Sequence[str]) -> list[str]:
+    """Return the names of all pairs, the class of positive scores first.
+
+    >>> pair_names(["a", "b", "c"])
+    ['b vs a', 'c vs a', 'c vs b']
+    """
+    return [f"{second} vs {first}" for first, second in combinations(classes, 2)]
 
 
 def class_scores(scores: Array) -> Array:

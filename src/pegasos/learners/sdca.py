@@ -19,9 +19,10 @@ from pegasos.engine.walk.draws import Draws
 from pegasos.engine.walk.losses import LOSSES
 from pegasos.engine.walk.method import Method
 from pegasos.engine.walk.solvers import Solver
+from pegasos.learners.catalogue import ONE_VS_ONE, ONE_VS_REST
 from pegasos.learners.catalogue import SDCA as DECLARED
 from pegasos.learners.convergence import NotConverged
-from pegasos.learners.one_vs_one import ONE_VS_ONE, ONE_VS_REST, on_own_rows, split_pairs
+from pegasos.learners.one_vs_one import on_own_rows, split_pairs
 from pegasos.learners.regularized import RegularizedClassifier, has_certificate
 from pegasos.learners.task import (
     Task,

@@ -51,6 +51,16 @@ def labels_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Arr
     return anatomy(estimator, fitted=True).learner.labels_of(scores_of(estimator, dataset, model))
 
 
+def probabilities_of(estimator: Any, dataset: Dataset, scores: Array) -> Array | None:
+    """Return the class probabilities of rows with these scores; None for a model without."""
+    learner = anatomy(estimator, fitted=True).learner
+    if not learner.has_probabilities:
+        return None
+    if learner.couples_pairs:
+        return _scores(estimator, dataset.X, "predict_proba")
+    return learner.probabilities_of(scores)
+
+
 def prepared(steps: Any, dataset: Dataset) -> Any:
     """The rows through fitted steps, as finite numbers in float32, dense or CSR; else BadData with the row."""
     with contextlib.suppress(ValueError):
@@ -88,22 +98,25 @@ def _is_finite(rows: Any) -> bool:
     return bool(np.isfinite(rows.data if sparse.issparse(rows) else rows).all())
 
 
-def _scores(estimator: Any, X: Any) -> Array:
-    """decision_function; of sparse rows in pieces that are made dense, where the model has steps that cannot take them."""
+def _scores(estimator: Any, X: Any, method: str = "decision_function") -> Array:
+    """decision_function or predict_proba; sparse rows are made dense in pieces where a step cannot take them."""
     with np.errstate(all="ignore"):
         if not _needs_dense(estimator, X):
-            return np.asarray(estimator.decision_function(X))
+            return np.asarray(getattr(estimator, method)(X))
         step = max(1, _DENSE_NUMBERS // max(1, X.shape[1]))
         starts = range(0, max(1, X.shape[0]), step)
         return np.concatenate(
-            [_shifted(estimator, X[start : start + step].toarray(), start) for start in starts]
+            [
+                _shifted(estimator, X[start : start + step].toarray(), start, method)
+                for start in starts
+            ]
         )
 
 
-def _shifted(estimator: Any, X: Array, start: int) -> Array:
+def _shifted(estimator: Any, X: Array, start: int, method: str) -> Array:
     """Scores of a piece of the rows; a row without any is told by its place among all of them."""
     try:
-        return np.asarray(estimator.decision_function(X))
+        return np.asarray(getattr(estimator, method)(X))
     except NotFinite as error:
         raise NotFinite(error.rows + start, error.square, error.reach) from None
 

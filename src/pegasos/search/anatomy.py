@@ -54,6 +54,14 @@ class Anatomy:
         return next((float(stage.part.threshold) for stage in self.stages if stage.drops), None)
 
 
+def class_probabilities(model: Any, X: Any, scores: Any) -> Any:
+    """Return the probabilities of a model for rows whose decision values are known; None if it has none."""
+    learner = anatomy(model, fitted=True).learner
+    if not learner.has_probabilities:
+        return None
+    return model.predict_proba(X) if learner.couples_pairs else learner.probabilities_of(scores)
+
+
 def anatomy(estimator: Any, fitted: bool = False) -> Anatomy:
     """Read a learner, alone, at the end of a Pipeline or inside DropOutliers; with `fitted` its fitted parts."""
     from sklearn.pipeline import Pipeline

@@ -88,6 +88,7 @@ class _Rows:
     truth: list[Array] = field(default_factory=list)
     predicted: list[Array] = field(default_factory=list)
     scores: list[Array] = field(default_factory=list)
+    probabilities: list[Array] = field(default_factory=list)
     hashes: list[Array] = field(default_factory=list)
     in_test_group: list[Array] = field(default_factory=list)
 
@@ -132,8 +133,10 @@ def evaluate(
     notes = [*_notes(known, has_rows, same_data, _count(y, predicted), saved.card)]
     p = None
     if scores is not None and metric.kind.needs == PROBABILITIES:
-        p = _probabilities(learner, scores, y, parts)
-        if not learner.has_probabilities:
+        if rows.probabilities:
+            p = np.concatenate(rows.probabilities)
+        else:
+            p = _calibrated(learner, scores, y, parts)
             notes.append(f"The model has no probabilities: {metric.name} uses {CALIBRATED_HERE}.")
     everything = _answers(y, predicted, list(rows.names), scores, p, len(learner.classes_))
     plain = replace(
@@ -161,7 +164,7 @@ def _predict_rows(
     """Read and predict the rows block by block."""
     import numpy as np
 
-    from pegasos.program.scoring import scores_of
+    from pegasos.program.scoring import probabilities_of, scores_of
     from pegasos.program.tables.dataset import BadData
     from pegasos.program.tables.labels import label_texts
     from pegasos.program.tables.row_hashes import hash_rows
@@ -178,6 +181,9 @@ def _predict_rows(
         rows.predicted.append(_codes(learner.labels_of(scores), rows.names))
         if metric.kind.needs != LABELS:
             rows.scores.append(scores)
+        if metric.kind.needs == PROBABILITIES:
+            p = probabilities_of(saved.model.estimator, part, scores)
+            rows.probabilities += [] if p is None else [p]
         if saved.model.rows is not None:
             rows.hashes.append(hash_rows(part.X, part.y))
         test = np.zeros(len(part), dtype=bool) if part.test is None else part.test
@@ -193,14 +199,12 @@ def _text(label: Any) -> str | None:
     return None if label is None else label_text(label)
 
 
-def _probabilities(learner: Any, scores: Array, y: Array, parts: dict[str, Array]) -> Array:
-    """Return the model's probabilities, or those of a sigmoid of its scores, cross-fitted within each part of the rows."""
+def _calibrated(learner: Any, scores: Array, y: Array, parts: dict[str, Array]) -> Array:
+    """Return the probabilities of a sigmoid of the scores, cross-fitted within each part of the rows."""
     import numpy as np
 
     from pegasos.search.results import calibrated_in_fold
 
-    if learner.has_probabilities:
-        return np.asarray(learner.probabilities_of(scores))
     classes, p = np.arange(len(learner.classes_)), np.empty((len(y), len(learner.classes_)))
     for rows in parts.values():
         p[rows] = calibrated_in_fold(scores[rows], y[rows], classes)

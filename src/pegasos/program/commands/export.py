@@ -103,7 +103,7 @@ def _compare(
     import numpy as np
 
     from pegasos.program.onnxfile.running import Agreement, OnnxModel
-    from pegasos.program.scoring import scores_of
+    from pegasos.program.scoring import probabilities_of, scores_of
     from pegasos.program.tables.dataset import take
     from pegasos.search.anatomy import anatomy
 
@@ -114,7 +114,9 @@ def _compare(
         for part in saved.rows(data, reading):
             for start in range(0, len(part), _ROWS_PER_CALL):
                 some = take(part, np.arange(start, min(start + _ROWS_PER_CALL, len(part))))
-                found += model.agreement(learner, some.X, scores_of(estimator, some, saved.name))
+                scores = scores_of(estimator, some, saved.name)
+                p = probabilities_of(estimator, some, scores)
+                found += model.agreement(learner, some.X, scores, p)
     return found
 
 

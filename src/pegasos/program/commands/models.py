@@ -17,6 +17,7 @@ _WORDS = {
     "--lam λ": "alpha of SGDClassifier; C = 1/(λ m) of SVC, m training rows",
     "--C C": "C of SVC and LinearSVC",
     "--epochs N": "max_iter",
+    "--multiclass one-vs-one": "OneVsOneClassifier; what SVC does for several classes",
     "--expand N": "PolynomialFeatures(N, include_bias=False)",
     "--landmarks N": "Nystroem(n_components=N): φ(x) = K(L,L)^(-1/2) K(L,x)",
     "--scale standardize": "StandardScaler(); normalize: MinMaxScaler()",

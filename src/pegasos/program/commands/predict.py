@@ -100,7 +100,7 @@ def _columns(
 ) -> tuple[list[str], Callable[[Dataset], list[list[Any]]]]:
     """Return the names of the output's columns, and a function from rows to their values."""
     from pegasos.learners.catalogue import model_of
-    from pegasos.program.scoring import labels_of, scores_of
+    from pegasos.program.scoring import labels_of, probabilities_of, scores_of
     from pegasos.search.anatomy import anatomy
 
     estimator, learner = saved.model.estimator, anatomy(saved.model.estimator, fitted=True).learner
@@ -121,7 +121,8 @@ def _columns(
 
     def fill(rows: Dataset) -> list[list[Any]]:
         scores = scores_of(estimator, rows, saved.name)
-        values = learner.probabilities_of(scores) if what == "probabilities" else scores
+        p = probabilities_of(estimator, rows, scores) if what == "probabilities" else None
+        values = scores if p is None else p
         return [
             learner.labels_of(scores).tolist(),
             *(column.tolist() for column in values.reshape(len(values), -1).T),

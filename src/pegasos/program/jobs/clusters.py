@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from pegasos.engine.runtime.memory import parse_bytes
-from pegasos.learners.catalogue import SDCA
+from pegasos.learners.catalogue import ONE_VS_ONE, SDCA
 from pegasos.program.errors import UsageError
 from pegasos.program.files import temporary_folder
 from pegasos.program.large.optimum import Cluster
@@ -160,6 +160,8 @@ def check_learning(model: str, learning: LearningOptions) -> None:
         raise UsageError(
             f"--cluster and --workers of train are for {' and '.join(names)} without a kernel. {todo}."
         )
+    if learning.multiclass == ONE_VS_ONE:
+        raise UsageError(f"--multiclass {ONE_VS_ONE} does not go with --cluster or --workers.")
     if learning.drop_outliers is not None:
         raise UsageError("--drop-outliers does not go with --cluster or --workers.")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pegasos.engine.kernels.landmarks import SAMPLE
-from pegasos.learners.catalogue import SDCA, make_learner
+from pegasos.learners.catalogue import ONE_VS_ONE, SDCA, make_learner
 from pegasos.nystroem import Nystroem
 from pegasos.program.jobs.clusters import cluster_of
 from pegasos.program.jobs.large_tables import LargeTable
@@ -39,6 +39,11 @@ class LargeJob:
             what = f"such a table is learned by {' and '.join(names)} without a kernel"
             raise BadData(
                 f"{self.table.about}: {what}. Give it more --memory, or some of its files by a pattern, or {ways}."
+            )
+        if self.learning.multiclass == ONE_VS_ONE:
+            raise BadData(
+                f"{self.table.about}: --multiclass {ONE_VS_ONE} needs all rows in memory. Give it more --memory, "
+                "or leave the option out."
             )
         self.table.check(self.learning)
 

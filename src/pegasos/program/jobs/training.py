@@ -20,7 +20,7 @@ from pegasos.program.pipelines import check_expansion, chosen_scale, learned_row
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import TrainRecord, learner_facts
 from pegasos.program.records.runs import ErrorCount, as_text
-from pegasos.program.scoring import scores_of
+from pegasos.program.scoring import probabilities_of, scores_of
 from pegasos.program.tables.dataset import Dataset, take
 from pegasos.program.tables.named_sets import SETS
 from pegasos.program.tables.read_options import Outline
@@ -122,7 +122,7 @@ def ask(estimator: Any, rows: Dataset) -> Answers:
     """Everything that a fitted model says about rows, by one computation of its scores."""
     learner: Any = anatomy(estimator, fitted=True).learner
     scores = scores_of(estimator, rows)
-    p = learner.probabilities_of(scores) if learner.has_probabilities else None
+    p = probabilities_of(estimator, rows, scores)
     return answers(estimator.classes_, rows.labels, learner.labels_of(scores), scores, p)
 
 

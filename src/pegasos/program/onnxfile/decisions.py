@@ -9,6 +9,7 @@ from onnx import TensorProto
 
 from pegasos.engine.kernels.standard import Linear
 from pegasos.learners.calibration import SIGMOID, Calibration
+from pegasos.learners.one_vs_one import LEAST_PROBABILITY, class_pairs, pair_labels
 from pegasos.learners.task import PRECOMPUTED
 from pegasos.program.errors import BadModel
 from pegasos.program.onnxfile.graph import Graph
@@ -18,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 def scores(graph: Graph, learner: Any, rows: str) -> str:
-    """rows x columns: one column for two classes, else one a class."""
+    """Return the scores of the predictors, rows x predictors."""
     return graph.call("Add", _products(graph, learner, rows), graph.numbers(learner.intercept_))
 
 
@@ -37,6 +38,56 @@ def _products(graph: Graph, learner: Any, rows: str) -> str:
         return graph.call("MatMul", rows, graph.numbers(np.asarray(weights)))
     values = kernel_values(graph, learner.kernel_, rows, learner.support_vectors_)
     return graph.call("MatMul", values, graph.numbers(vectors))
+
+
+def decision_values(graph: Graph, learner: Any, found: str) -> str:
+    """Return rows x columns: one column for two classes, else one per class, from votes of pairs with one-vs-one."""
+    classes = len(learner.classes_)
+    if not learner.has_pairs(learner.classes_):
+        return found
+    signs = graph.numbers(pair_labels(np.arange(classes), classes))
+    won = graph.call("Greater", found, graph.numbers(0.0))
+    won = graph.call("Where", won, graph.numbers(1.0), graph.numbers(-1.0))
+    votes = graph.call("Add", graph.call("MatMul", won, signs), graph.numbers(classes - 1.0))
+    votes = graph.call("Mul", votes, graph.numbers(0.5))
+    sums = graph.call("MatMul", found, signs)
+    size = graph.call("Add", graph.call("Abs", sums), graph.numbers(1.0))
+    ties = graph.call("Div", sums, graph.call("Mul", size, graph.numbers(3.0)))
+    return graph.call("Add", votes, ties)
+
+
+def coupled(graph: Graph, learner: Any, found: str) -> str:
+    """Return probabilities of classes, coupled as in `one_vs_one.couple_probabilities`.
+
+    The linear systems of all rows are solved together by Gauss-Jordan elimination, one step per class;
+    their matrices are positive definite, so that no pivoting is needed.
+    """
+    k = len(learner.classes_)
+    first, second = class_pairs(k).T
+    least = graph.numbers(LEAST_PROBABILITY), graph.numbers(1 - LEAST_PROBABILITY)
+    p = graph.call("Clip", graph.call("Sigmoid", found), *least)
+    other = graph.call("Sub", graph.numbers(1.0), p)
+    zero = graph.call("Mul", graph.columns(p, [0]), graph.numbers(0.0))
+    places = np.full((k, k), 2 * len(first))
+    places[second, first] = np.arange(len(first))
+    places[first, second] = len(first) + np.arange(len(first))
+    flat = graph.columns(graph.joined([p, other, zero]), places.reshape(-1))
+    r = graph.call("Reshape", flat, graph.wholes([-1, k, k]))
+    products = graph.call("Mul", r, graph.call("Transpose", r, perm=[0, 2, 1]))
+    squares = graph.call("ReduceSum", graph.call("Mul", r, r), graph.wholes([1]), keepdims=1)
+    diagonal = graph.call("Mul", squares, graph.numbers(np.eye(k)))
+    matrix = graph.call("Add", graph.call("Sub", graph.numbers(1.0), products), diagonal)
+    ones = graph.call("Add", graph.call("Mul", squares, graph.numbers(0.0)), graph.numbers(1.0))
+    ones = graph.call("Transpose", ones, perm=[0, 2, 1])
+    system = graph.call("Concat", matrix, ones, axis=2)
+    for step in range(k):
+        place = graph.wholes([step])
+        row, column = (graph.call("Gather", system, place, axis=axis) for axis in (1, 2))
+        row = graph.call("Div", row, graph.call("Gather", row, place, axis=2))
+        column = graph.call("Sub", column, graph.numbers(np.eye(k)[:, [step]]))
+        system = graph.call("Sub", system, graph.call("Mul", column, row))
+    solution = graph.call("Gather", system, graph.values(np.array(k)), axis=2)
+    return _normalized(graph, graph.call("Max", solution, graph.numbers(0.0)))
 
 
 def labels(graph: Graph, learner: Any, found: str) -> str:

@@ -173,13 +173,19 @@ def _fill(
     for stage in parts.stages:
         block = block if stage.drops else transformed(stage.part, block)
     learner: Any = parts.learner
-    found = decisions.scores(graph, learner, block.numbers("the learner"))
+    raw = decisions.scores(graph, learner, block.numbers("the learner"))
+    found = decisions.decision_values(graph, learner, raw)
     graph.rename(decisions.labels(graph, learner, found), outputs[LABEL])
     graph.rename(
         decisions.single(graph, found) if len(learner.classes_) == 2 else found, outputs[SCORES]
     )
     if PROBABILITIES in outputs:
-        graph.rename(decisions.probabilities(graph, learner, found), outputs[PROBABILITIES])
+        p = (
+            decisions.coupled(graph, learner, raw)
+            if learner.couples_pairs
+            else decisions.probabilities(graph, learner, found)
+        )
+        graph.rename(p, outputs[PROBABILITIES])
 
 
 def _declared_input(each: Input, number: int) -> Any:

@@ -74,16 +74,12 @@ class OnnxModel:
             )
         return found
 
-    def agreement(self, learner: Any, X: Any, scores: Array) -> Agreement:
-        """How far the file is from the learner that gives these rows these scores."""
+    def agreement(self, learner: Any, X: Any, scores: Array, p: Array | None) -> Agreement:
+        """Return how far the file is from the learner that gives these rows these scores and probabilities."""
         answers = self(X)
         wrong = int((answers[LABEL] != learner.labels_of(scores)).sum())
-        p = (
-            _apart(answers[PROBABILITIES], learner.probabilities_of(scores))
-            if learner.has_probabilities
-            else None
-        )
-        return Agreement(len(scores), wrong, _apart(answers[SCORES], scores), p)
+        apart = None if p is None else _apart(answers[PROBABILITIES], p)
+        return Agreement(len(scores), wrong, _apart(answers[SCORES], scores), apart)
 
 
 def _apart(one: Array, other: Array) -> float:

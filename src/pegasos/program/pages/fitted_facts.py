@@ -13,6 +13,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from pegasos.learners.one_vs_one import pair_names, sum_over_pairs
 from pegasos.program.pages.row_samples import brief
 from pegasos.program.records.pages import Certificate, Curve, Weights
 from pegasos.program.tables.labels import label_texts
@@ -96,6 +97,7 @@ def weights(estimator: Any, learner: Any, most: int = 20) -> Weights | None:
     if learner.kernel is not None or sparse.issparse(learner.coef_):
         return None
     W = np.atleast_2d(np.asarray(learner.coef_, dtype=np.float64))
+    W = sum_over_pairs(W) if learner.has_pairs(estimator.classes_) else W
     names = _feature_names(estimator, W.shape[1])
     if names is None:
         return None
@@ -170,6 +172,7 @@ def certificates(estimator: Any, learner: Any) -> list[Certificate]:
     if "dual_objective_" not in learner.declaration.fitted_arrays or not np.isfinite(learner.gap_):
         return []
     labels = label_texts(estimator.classes_).tolist()
+    names = pair_names(labels) if learner.has_pairs(labels) else labels
     both = (
         np.column_stack([np.ravel(learner.objective_), np.ravel(learner.dual_objective_)])
         .astype(float)
@@ -177,5 +180,5 @@ def certificates(estimator: Any, learner: Any) -> list[Certificate]:
     )
     return [
         Certificate(name, *pair)
-        for name, pair in zip(labels[1:] if len(both) == 1 else labels, both, strict=True)
+        for name, pair in zip(names[1:] if len(both) == 1 else names, both, strict=True)
     ]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pegasos.engine.runtime.memory import parse_bytes
-from pegasos.learners.catalogue import MODELS
+from pegasos.learners.catalogue import MODELS, ONE_VS_ONE, ONE_VS_REST
 from pegasos.program.errors import UsageError
 from pegasos.program.tables.messages import near
 from pegasos.program.terminal.grammar import parse_counts, parse_kernels, parse_numbers
@@ -36,6 +36,7 @@ def grids(learning: LearningOptions, rows: int, classes: Any = None) -> dict[str
         "class_weight": lambda text: _class_weights(text, classes),
         "batch_size": lambda size: [size],
         "sampling": lambda name: [name],
+        "multiclass": lambda text: [_multiclass(part.strip()) for part in text.split(",")],
         "projection": lambda flag: [flag],
         "tol": lambda gap: [_positive(gap, "--tol")],
     }
@@ -53,6 +54,12 @@ def grids(learning: LearningOptions, rows: int, classes: Any = None) -> dict[str
         costs = [_positive(value, "--C") for value in parse_numbers(learning.cost, "--C")]
         found["lam"] = [_positive(1 / (cost * rows), "λ = 1/(C m)") for cost in costs]
     return found
+
+
+def _multiclass(name: str) -> str:
+    if name not in (ONE_VS_REST, ONE_VS_ONE):
+        raise UsageError(f"--multiclass must be {ONE_VS_REST} or {ONE_VS_ONE}, got {name!r}.")
+    return name
 
 
 def check(

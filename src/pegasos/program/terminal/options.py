@@ -118,6 +118,13 @@ class LearningOptions:
     sampling: Annotated[
         str | None, option("NAME", _of("sampling", "permutation, fixed-permutation or uniform"))
     ] = None
+    multiclass: Annotated[
+        str | None,
+        option(
+            "NAME",
+            _of("multiclass", "one-vs-rest, or one-vs-one: a predictor for each pair of classes"),
+        ),
+    ] = None
     projection: Annotated[
         bool,
         option(None, _of("projection", "Keep |w| <= 1/sqrt(λ) after each step"), "--projection"),
