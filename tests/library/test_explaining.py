@@ -240,10 +240,10 @@ def test_explain_on_the_command_line(place):
     assert told.out.index("city") < told.out.index("length") < told.out.index("deciding row")
     page = Path("t.html").read_text(encoding="utf-8")
     for part in (
-        "What the model looks at",
-        "Which columns the model needs",
-        "How the answer moves with city",
-        "The rows that decide",
+        "Which columns matter",
+        "Permutation importance",
+        "Partial dependence on city",
+        "Support vectors with the largest coefficients",
     ):
         assert part in page
     answer = fine(
@@ -256,6 +256,19 @@ def test_explain_on_the_command_line(place):
     assert answer["explanation"]["deciding"][0]["row"] is not None
 
 
+def test_the_page_of_a_tuning_run_says_which_columns_matter(place):
+    """The choice is explained on the test rows; without any the page has no such section."""
+    written(messy(300), Path("t.csv"))
+    grid = ["--kernel", "gaussian", "--lam", "1e-3,1e-2", "--cv", "3"]
+    fine("tune", "t.csv", *grid, "-o", "with")
+    page = Path("with/report.html").read_text(encoding="utf-8")
+    assert "Which columns matter" in page and "On 60 rows" in page
+    assert "Partial dependence on city" in page
+    fine("tune", "t.csv", *grid, "--test-size", "0", "-o", "without")
+    page = Path("without/report.html").read_text(encoding="utf-8")
+    assert "Which columns matter" not in page
+
+
 def test_columns_of_numbers_keep_their_names(place):
     """A model of nothing but numbers learns from an array, which has no names."""
     written(numbers(120), Path("t.csv"))
@@ -264,7 +277,7 @@ def test_columns_of_numbers_keep_their_names(place):
     assert answer["columns"] == ["a", "b", "c"] and {
         each["column"] for each in answer["effects"]
     } == {"a", "b", "c"}
-    assert "How the answer moves with x1" not in Path("t.html").read_text(encoding="utf-8")
+    assert "Partial dependence on x1" not in Path("t.html").read_text(encoding="utf-8")
 
 
 def test_explaining_known_rows_and_others(place):
@@ -291,8 +304,7 @@ def test_the_page_of_a_model_in_python():
     pictures, labels = digits()
     model = SDCA(lam=1e-2, random_state=0).fit(pictures[:200], labels[:200])
     assert (
-        "What the model looks at"
-        not in report(model, pictures[:200], labels[:200], image=(8, 8)).html
+        "Which columns matter" not in report(model, pictures[:200], labels[:200], image=(8, 8)).html
     )
 
 

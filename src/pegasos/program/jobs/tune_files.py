@@ -67,17 +67,29 @@ def facts_of_card(record: TuneRecord, explored: Explored) -> dict[str, Any]:
     return {**found, "value": record.choice.value, "refitted_rows": refitted}
 
 
-def write_run(record: TuneRecord, search: Any, rows: Dataset, positions: Any, job: TuneJob) -> None:
-    """The files of a run beside the model: summary.json, results.csv, and the page."""
+def write_run(
+    record: TuneRecord,
+    search: Any,
+    rows: Dataset,
+    positions: Any,
+    job: TuneJob,
+    test: Dataset | None = None,
+) -> None:
+    """Write the files of a run beside the model: summary.json, results.csv, and the page; it explains the choice on `test`."""
     folder = Path(record.folder)
     save(folder / "summary.json", record)
     _write_cells(folder / "results.csv", record)
     if job.page:
-        _write_page(record, search, rows, positions, job)
+        _write_page(record, search, rows, positions, job, test)
 
 
 def _write_page(
-    record: TuneRecord, search: Any, rows: Dataset, positions: Any, job: TuneJob
+    record: TuneRecord,
+    search: Any,
+    rows: Dataset,
+    positions: Any,
+    job: TuneJob,
+    test: Dataset | None,
 ) -> None:
     """report.json, which has all that the page needs, and report.html, which is written from the folder alone."""
     size = job.running.test_size
@@ -107,6 +119,7 @@ def _write_page(
             options=options,
             positions=positions,
             tsne=search.time_ > MAP_SECONDS,
+            test=test,
             **found,
         )
         # The same cells as in summary.json, with the C of the rows that no outlier filter drops.

@@ -29,6 +29,8 @@ from pegasos.search.racing import limited
 
 #: Rows that tell how the scores of the refitted model compare with those before.
 SCALE_ROWS = 2000
+#: Test rows on which the page explains the choice.
+EXPLAINED_ROWS = 1000
 #: The longest time that a search may be given: clocks and locks can count it.
 MOST_SECONDS = 1e9
 
@@ -96,7 +98,8 @@ def _tune(job: TuneJob) -> TuneRecord:
     training.save_model(
         model, record.model, dataset, split, known, **facts_of_card(record, explored)
     )
-    write_run(record, search, rows, split.train, job)
+    test = take(dataset, split.test[:: 1 + len(split.test) // EXPLAINED_ROWS])
+    write_run(record, search, rows, split.train, job, test)
     return record
 
 

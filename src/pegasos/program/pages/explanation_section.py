@@ -1,4 +1,4 @@
-"""What a model looks at, as part of its page: columns that it needs, how its answer moves, the rows that hold it."""
+"""Section about columns: permutation importance, partial dependence, coefficients, and decisive support vectors."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ _BLUE, _GREY = "#0072b2", "#9aa5b1"
 
 
 def explained(
-    estimator: Any, dataset: Dataset, rows: Any = None, training: tuple[Dataset, Any] | None = None
+    estimator: Any,
+    dataset: Dataset,
+    rows: Any = None,
+    training: tuple[Dataset, Any] | None = None,
+    metric: str = "error",
 ) -> Explanation | None:
-    """The explanation of a page, on labelled rows; None for pictures, whose pixels nobody reads one by one."""
-    if dataset.y is None or dataset.image is not None:
+    """Return the explanation of a model on labeled rows; None for images, whose pixels have no meaning of their own."""
+    if dataset.y is None or dataset.image is not None or not len(dataset):
         return None
     known = dict(
         zip(
@@ -49,6 +53,7 @@ def explained(
             estimator,
             dataset.X if rows is None else rows,
             y,
+            metric=metric,
             repeats=_REPEATS,
             training=own,
             names=names,
@@ -60,7 +65,7 @@ def explained(
 
 
 def explanation_blocks(found: Explanation | None) -> list[Block]:
-    """Importance first, then curves of the leading columns, then coefficients or deciding rows."""
+    """Return importance first, then curves of the leading columns, then coefficients or support vectors."""
     if found is None:
         return []
     blocks: list[Block] = [_importance(found)] if found.importance else []
@@ -87,9 +92,10 @@ def _importance(found: Explanation) -> Chart:
     ]
     places = {"y": word("column", "order", title=None, axis={"labelLimit": 150})}
     axis = {"format": form, "tickCount": 5}
-    title = f"{found.metric} worse by, when the column is shuffled"
+    change = "increase" if measure_of(found.metric).least else "decrease"
+    title = f"{change} of {found.metric} when the column is permuted"
     hints = tooltip(
-        column="column", value=("worse by", form), low=("95 % from", form), high=("to", form)
+        column="column", value=(change, form), low=("95 % from", form), high=("to", form)
     )
     ink = {"condition": {"test": "datum.sure", "value": _BLUE}, "value": _GREY}
     bars = mark(
@@ -108,17 +114,17 @@ def _importance(found: Explanation) -> Chart:
         if len(drawn) == len(found.importance)
         else f"The {len(drawn)} leading ones of {len(found.importance)} columns. "
     )
-    caption = f"{some}On {found.rows:,} rows; lines are 95 % intervals, grey is within noise. A column that others can replace"
-    caption += " loses little when it is shuffled, whatever it means."
+    caption = f"{some}On {found.rows:,} rows; lines are 95 % intervals, gray bars are within noise. Permuting a column that"
+    caption += " other columns can replace costs little."
     listed = columns("text", column="column") + columns(
-        form_of_table, value="worse by", low="95 % from", high="to"
+        form_of_table, value=change, low="95 % from", high="to"
     )
     table = Table(
         "importance", "Importance of columns", listed, [vars(each) for each in found.importance]
     )
     return Chart(
         "importance",
-        "Which columns the model needs",
+        "Permutation importance",
         chart(rows, bars, whiskers, height=20 * len(rows)),
         caption,
         table,
@@ -169,7 +175,7 @@ def _dependence(explanation: Explanation, found: Dependence, place: int) -> Char
         look["color"] = word(
             "class", "order", scale={"range": CLASSES[: len(lines)]}, legend=legend
         )
-    title = f"How the answer moves with {found.column}"
+    title = f"Partial dependence on {found.column}"
     if found.numeric:
         line = mark(
             "line",
@@ -184,7 +190,7 @@ def _dependence(explanation: Explanation, found: Dependence, place: int) -> Char
             rows, mark("point", {**look, "x": across}, filled=True, size=70, opacity=1), height=220
         )
     of = f" of {lines[0][0]}" if len(lines) == 1 else ""
-    caption = f"Mean {found.what}{of} when all rows have this value and are otherwise as they are."
+    caption = f"Mean {found.what}{of} over all rows, with this value in each of them."
     listed = columns("number" if counts else "text", value=found.column) + columns(
         "text", **{"class": "class"}
     )
@@ -233,7 +239,7 @@ def _effects(found: Explanation) -> list[Block]:
         for each in found.effects
     ]
     listed = [*columns("text", column="column", value="value"), *_class_columns(found)]
-    text = "What the score gains: per unit of a number, or where a column is this word, against the mean word of the rows."
+    text = "Change of the score per unit of a number, or for this category against the mean of the rows."
     return [
         Table("effects", "Coefficients in the units of the columns", listed, rows),
         Text(text, small=True),
@@ -263,13 +269,16 @@ def _deciding(found: Explanation) -> list[Block]:
             }
         )
     listed = [
-        *columns("text", number="of those learned from", row="row", label="class"),
+        *columns("text", number="training row", row="row", label="class"),
         *_class_columns(found),
     ]
     table = Table(
-        "deciding", "The rows that decide", [*listed, *columns("text", what="values")], rows
+        "deciding",
+        "Support vectors with the largest coefficients",
+        [*listed, *columns("text", what="values")],
+        rows,
     )
-    text = "Support vectors with the largest coefficients: rows that are hard to place, often odd or mislabelled. Look at them."
+    text = "These rows are hard to classify, and often outliers or mislabeled."
     return [table, Text(text, small=True)]
 
 

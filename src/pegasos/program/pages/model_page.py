@@ -44,7 +44,7 @@ def build(record: PageRecord) -> tuple[str, str, list[Section]]:
         Section("summary", "Summary", summary),
         Section("cell", "Confusion matrix and mistakes", confusion_blocks(record)),
         Section("decisions", "Thresholds", decision_blocks(record)),
-        Section("explanation", "What the model looks at", explanation_blocks(record.explanation)),
+        Section("explanation", "Which columns matter", explanation_blocks(record.explanation)),
         *common_sections(record, model.setting),
     ]
     took = f", made in {duration(record.seconds)}" if record.seconds else ""
@@ -66,9 +66,7 @@ def _facts(model: ModelRecord) -> dict[str, Any]:
         "λ": None if facts.lam is None else number_text(facts.lam) + cost_text(facts.cost),
         facts.unit: facts.count,
         "support vectors": facts.support_vectors,
-        "above the best possible objective (certified)": None
-        if facts.gap is None
-        else f"at most {facts.gap:.3g} of it",
+        "relative duality gap": None if facts.gap is None else f"{facts.gap:.3g}",
     }
 
 
@@ -84,7 +82,7 @@ def _tiles(record: PageRecord) -> list[Block]:
             heading = f"Error on {name}" if name.endswith("rows") else f"Error on {name} rows"
             counted = f"{each.mistakes} of {each.rows:,} rows"
             told = [counted, interval(each.low, each.high)]
-            told += [] if each.guess is None else [f"always guessing: {percent(each.guess)}"]
+            told += [] if each.guess is None else [f"baseline: {percent(each.guess)}"]
             tiles.append(
                 (
                     heading,

@@ -15,6 +15,7 @@ from pegasos.engine.kernels.base import DistanceKernel
 from pegasos.engine.kernels.elementwise import as_rows
 from pegasos.engine.kernels.standard import Polynomial
 from pegasos.explaining import Explanation
+from pegasos.metrics import METRICS
 from pegasos.program.pages import mistakes, row_samples
 from pegasos.program.pages.compared import compared, rates_of
 from pegasos.program.pages.explanation_section import explained
@@ -70,13 +71,14 @@ def record_sweep(
     calibration: CalibrationRecord | None = None,
     threshold: Threshold | None = None,
     tsne: bool = True,
+    test: Dataset | None = None,
 ) -> PageRecord:
     """Everything about a fitted SweepCV.
 
     dataset: the rows it was fitted to (None: a page without confusions). source: the data as a command line names them;
     options: further options of every command line, such as --label; positions: each row's place in the source;
     errors, honest, decision, positive, figures, calibration, threshold: what `tune` knows already; advice: replaces the
-    sweep's own; tsne: False draws a faster map.
+    sweep's own; tsne: False draws a faster map; test: rows that the best estimator was not fitted to, on which it is explained.
     """
     shown, model = compared(search), getattr(search, "best_estimator_", None)
     measure = shown.measure
@@ -116,6 +118,13 @@ def record_sweep(
         record = replace(record, **_learned(model))
     if dataset is None or dataset.y is None:
         return record
+    if model is not None and test is not None:
+        training, metric = (
+            (dataset, positions),
+            measure.name if measure.name in METRICS else "error",
+        )
+        explanation = explained(model, test, training=training, metric=metric)
+        record = replace(record, explanation=explanation)
     record = replace(record, typical=_typical(search, dataset.X if rows is None else rows))
     kept, rows = _kept(search, record, dataset, positions, tsne)
     boundary, reason = None, ""

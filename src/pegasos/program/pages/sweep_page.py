@@ -6,6 +6,7 @@ from pegasos.program.pages import wording
 from pegasos.program.pages.blocks import Block, Code, Section, Text, Tile, Tiles
 from pegasos.program.pages.confusion_section import confusion_blocks
 from pegasos.program.pages.decision_section import decision_blocks
+from pegasos.program.pages.explanation_section import explanation_blocks
 from pegasos.program.pages.grid_axes import points_of
 from pegasos.program.pages.grid_charts import Grid
 from pegasos.program.pages.grid_section import grid_blocks
@@ -32,6 +33,7 @@ def build(record: PageRecord) -> tuple[str, str, list[Section]]:
         Section("summary", "Summary", _summary(record, grid)),
         Section("grid", "The grid", grid_blocks(grid, bool(record.kept))),
         Section("cell", "Confusion matrix and mistakes", confusion_blocks(record, grid)),
+        Section("explanation", "Which columns matter", explanation_blocks(record.explanation)),
         Section("decisions", "Probabilities and thresholds", decision_blocks(record)),
         *common_sections(record, grid.choice.cell.setting),
     ]

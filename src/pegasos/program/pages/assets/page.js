@@ -189,7 +189,7 @@ function confusionTable(counts, rates) {
   }
   const rows = classes.map((name, t) => [name, ...classes.map((_, g) => {
     const count = counts[t][g], rate = totals[t] ? count / totals[t] : 0;
-    const cell = make("td", rates ? (100 * rate).toFixed(rate && rate < 0.0995 ? 1 : 0) : count, `n${t === g ? " diagonal" : ""}${rate > 0.2 ? " high" : ""}`);
+    const cell = make("td", rates ? (100 * rate).toFixed(rate && rate < 0.0995 ? 1 : 0) : count, `n${t === g ? " diagonal" : ""}${rate > 0.6 ? " high" : ""}`);
     cell.style.setProperty("--rate", Math.sqrt(rate).toFixed(3));
     if (count) cell.title = `${count} of ${totals[t]} rows of ${name} predicted as ${classes[g]} (${share(count, totals[t])})`;
     return cell;
