@@ -298,7 +298,7 @@ MOSTLY = "a,y\n" + "".join(f"{i}.5,{i % 2}\n" for i in range(40))
         ),
         ("a,y\n1,0\n2,1\n", {"encoding": "zlib"}, "no encoding called 'zlib'"),
         (b"a,y\n1,0\n2,\x001\n", {}, "line 3: a zero byte"),
-        ("a,y\n1,0\n2,\n", {}, r"line 3: the label \(column 'y'\) is missing"),
+        ("a,y\n1,0\n2,\n", {"strict": True}, r"1 of 2 rows have no label \(column 'y'\)"),
         ("a,y\n1,0\n2,0\n", {}, "column 'y' holds only '0'; two classes are needed"),
         (
             "a,y\n" + "".join(f"{i},{i / 7}\n" for i in range(60)),

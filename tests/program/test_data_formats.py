@@ -72,10 +72,7 @@ def test_parquet_dates_and_times_are_days(tmp_path: Path) -> None:
 
 def test_parquet_labels_of_a_model(tmp_path: Path) -> None:
     path = tmp_path / "labels.parquet"
-    for labels, message in (
-        ([0.0, np.nan], "row 2: the label .* is missing"),
-        ([np.inf, 1.0], "row 1, column 'y': .* infinite"),
-    ):
+    for labels, message in (([np.inf, 1.0], "row 1, column 'y': .* infinite"),):
         pl.DataFrame({"a": [1.0, 2.0], "y": labels}).write_parquet(path)
         with pytest.raises(BadData, match=message):
             list(stream(path, [Column("a")], label_name="y"))

@@ -214,11 +214,6 @@ def test_files_without_rows_are_passed_over(tmp_path: Path) -> None:
             r"line 3 of .*3.csv, column 'b': 'x' is not a number, but 41 of 42",
         ),
         (
-            "3.csv",
-            "a,b,c,y\n1,2,3,no\n1,2,3,\n",
-            r"line 3 of .*3.csv: the label \(column 'y'\) is missing",
-        ),
-        (
             "3.txt",
             "1 1:2 2:3\n",
             r"3.txt is svmlight, and .*part-1.csv is csv: the files of one table have one format",

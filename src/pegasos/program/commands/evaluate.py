@@ -171,7 +171,7 @@ def _predict_rows(
 
     classes = label_texts(saved.model.classes).tolist()
     rows = _Rows({text: code for code, text in enumerate(classes)})
-    for part in saved.rows(data, reading):
+    for part in saved.rows(data, reading, labelled=True):
         if part.y is None:
             label = saved.card.label
             named = "labels" if label is None else f"column {label!r}, the label in training"

@@ -190,13 +190,16 @@ def chunks(
     reading: ReadingOptions,
     memory: str | None = None,
     keep: tuple[str, ...] = (),
+    labelled: bool = False,
 ) -> Iterator[Dataset]:
     """The rows of a file or a set with a model's columns, some at a time; labels come along where there are any, and columns
-    that are to be kept."""
+    that are to be kept. If `labelled`, rows without a label are left out."""
     if source not in SETS:
         check_source(source)
         options = replace(read_options(reading, memory, labelled=False), keep=keep)
-        for part in stream(source, columns, options, frame=frame, label_name=label_name):
+        for part in stream(
+            source, columns, options, frame=frame, label_name=label_name, labelled=labelled
+        ):
             for note in part.notes:
                 console.say(note)
             yield part

@@ -16,7 +16,7 @@ from pegasos.program.large.sparse_survey import SparseSurvey
 from pegasos.program.large.survey import Draw, Survey, survey
 from pegasos.program.tables.column_tables import told_gaps
 from pegasos.program.tables.dataset import NUMBER, TEXT, BadData, Column, Dataset, is_frame
-from pegasos.program.tables.labels import checked_weights, label_texts
+from pegasos.program.tables.labels import checked_weights, label_texts, unlabelled_note
 from pegasos.program.tables.messages import listed, size
 from pegasos.program.tables.read_options import Outline
 from pegasos.program.tables.reading import stream
@@ -79,7 +79,9 @@ class LargeTable:
             read_options(self.reading, self.running.memory, labelled=False), label=label
         )
         chunk = int(min(8 * 2**20, max(2**12, self.budget // 32)))
-        yield from stream(self.data, [*columns, *weight], options, frame=frame, chunk=chunk)
+        yield from stream(
+            self.data, [*columns, *weight], options, frame=frame, chunk=chunk, labelled=True
+        )
 
     def sample(self, most: int | None = None) -> Sample:
         """A sample that will hold as many training rows as the memory allows, and at most so many."""
@@ -153,6 +155,9 @@ class LargeTable:
 
     def _tell(self, found: Survey) -> None:
         """With --strict some of it is an error."""
+        whole, strict = found.rows + found.unlabelled, self.reading.strict
+        for note in unlabelled_note(found.unlabelled, whole, self.label, self.data, strict):
+            console.say(note)
         if found.empty:
             console.say(f"columns without any value are left out: {listed(found.empty)}")
         kinds = {column.name: column.kind for column in found.features}

@@ -23,7 +23,7 @@ from pegasos.program.jobs.datasets import Split, chunks
 from pegasos.program.modelfile import Model, read_model
 from pegasos.program.records.models import CardData, CardSplit, ModelCard
 from pegasos.program.tables.dataset import DATES, NUMBER, TEXT, BadData, Column, Dataset
-from pegasos.program.tables.labels import checked_weights, label_texts
+from pegasos.program.tables.labels import checked_weights, label_texts, unlabelled_note
 from pegasos.program.tables.messages import near
 from pegasos.program.tables.row_hashes import hash_rows, split_known
 from pegasos.program.terminal import console, judging_values
@@ -114,16 +114,29 @@ class SavedModel:
         return self._encoder() is not None if self.card.columns is None else self.card.frame
 
     def rows(
-        self, data: str, reading: ReadingOptions, keep: tuple[str, ...] = ()
+        self,
+        data: str,
+        reading: ReadingOptions,
+        keep: tuple[str, ...] = (),
+        labelled: bool = False,
     ) -> Iterator[Dataset]:
-        """The rows of a file or a set with the model's columns, some at a time; and columns that are carried along."""
-        return chunks(
-            data, self.columns, self.wants_frame, self.card.label, reading, self.memory, keep
-        )
+        """The rows of a file or a set with the model's columns, some at a time; and columns that are carried along.
+
+        If `labelled`, rows without a label are left out, and a note tells how many.
+        """
+        rows = left_out = 0
+        label, frame = self.card.label, self.wants_frame
+        for part in chunks(data, self.columns, frame, label, reading, self.memory, keep, labelled):
+            rows, left_out = rows + len(part) + part.unlabelled, left_out + part.unlabelled
+            if len(part):
+                yield part
+        for note in unlabelled_note(left_out, rows, label or "y", data, reading.strict):
+            console.say(note)
 
     def labelled_rows(self, data: str, reading: ReadingOptions) -> Dataset:
         """All rows of a file or a set with the model's columns and their labels, which there must be, and weights if one asks."""
-        parts = list(self.rows(data, reading, () if reading.weight is None else (reading.weight,)))
+        weight = () if reading.weight is None else (reading.weight,)
+        parts = list(self.rows(data, reading, weight, labelled=True))
         if not parts:
             raise BadData(f"{data} has no rows.")
         if any(part.y is None for part in parts):

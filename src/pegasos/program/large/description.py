@@ -18,6 +18,7 @@ from pegasos.program.large.sample import Sample
 from pegasos.program.large.survey import LabelCounts, Numbers, telling_of_words
 from pegasos.program.tables.dataset import TEXT, BadData, Column, Dataset
 from pegasos.program.tables.description import Description, Feature, advise
+from pegasos.program.tables.labels import unlabelled_note
 from pegasos.program.tables.messages import listed, shown
 from pegasos.program.tables.statistics import (
     QUARTILE_ROWS,
@@ -98,7 +99,7 @@ class Stream:
         }
         self.missing: Counter[str] = Counter()
         self.labels = LabelCounts()
-        self.rows = self.rows_with_missing = 0
+        self.rows = self.rows_with_missing = self.unlabelled = 0
         self.pairs = (
             PairSums(len(self.numbers)) if 2 <= len(self.numbers) <= PAIRED_FEATURES else None
         )
@@ -120,6 +121,7 @@ class Stream:
         if self.pairs is not None:
             self._pair(np.column_stack(values))
         self.rows += len(part)
+        self.unlabelled += part.unlabelled
         self.rows_with_missing += int(gaps.sum())
         if part.y is not None:
             self.labels.see(part.labels, part.name)
@@ -244,6 +246,9 @@ def describe_stream(
             found.see(part)
     if not found.rows:
         raise BadData(f"{name} has no rows.")
+    described = found.description(name, outlier)
     if label is not None:
+        whole = found.rows + found.unlabelled
+        described.notes[:0] = unlabelled_note(found.unlabelled, whole, label, name, False)
         found.labels.check(found.rows, f"{name}: column {shown(label)}")
-    return found.description(name, outlier)
+    return described

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.program.tables.dataset import TEXT, BadData, Column, Dataset, NotNumber
-from pegasos.program.tables.labels import check_classes, label_texts
+from pegasos.program.tables.labels import check_classes, label_texts, unlabelled_note
 from pegasos.program.tables.messages import shown
 from pegasos.program.tables.sizes import check_sizes
 
@@ -106,6 +106,8 @@ class Survey:
     columns: list[Column]
     rows: int = 0
     training: int = 0
+    #: Rows that were left out because they have no label.
+    unlabelled: int = 0
     labels: LabelCounts = field(default_factory=LabelCounts)
     trained: Counter[str] = field(default_factory=Counter)
     gaps: Counter[str] = field(default_factory=Counter)
@@ -121,6 +123,7 @@ class Survey:
         """Some rows, and which of them are set aside."""
         if part.y is None:
             raise BadData(f"{part.name}: rows from number {self.rows + 1} on have no label.")
+        self.unlabelled += part.unlabelled
         check_sizes(part)
         _count(self.trained, self.labels.see(part.y, self.file)[~test])
         self._see_features(part, test)
@@ -231,6 +234,7 @@ def survey(
             found.see(part, test)
             for other in others:
                 other(part, test)
+    unlabelled_note(found.unlabelled, found.rows + found.unlabelled, label, found.file, False)
     if not found.rows:
         raise BadData(f"{found.file} has no rows.")
     found.check(label)

@@ -15,8 +15,15 @@ from scipy import sparse
 
 from pegasos.program.tables.column_roles import place, places_of
 from pegasos.program.tables.column_tables import gaps_and_words
-from pegasos.program.tables.dataset import Array, BadData, Column, Dataset, NoRows
-from pegasos.program.tables.labels import Where, cast, checked_labels, checked_weights, simplest
+from pegasos.program.tables.dataset import Array, BadData, Column, Dataset, NoRows, take
+from pegasos.program.tables.labels import (
+    Where,
+    cast,
+    checked_labels,
+    checked_weights,
+    simplest,
+    unlabelled_note,
+)
 from pegasos.program.tables.messages import listed, near, shown, size
 from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE, ReadOptions, Wanted
 from pegasos.program.tables.shards import REMEDY, Shards
@@ -256,14 +263,19 @@ def _checked(
         raise BadData(f"{file}: the rows have shape {X.shape}; there is nothing to learn from.")
     if names is None or len(names) != width or len(set(names)) != width:
         names = [f"x{number}" for number in range(1, width + 1)]
-    if found.y is not None:
-        found.y = checked_labels(found.y, found.label_name or "y", file, where)
-        found.notes.append(f"label: array {shown(found.label_name or 'y')}")
     if found.groups is not None:
         _check_length(file, count, "groups", found.groups)
         found.groups = simplest(found.groups)
     if found.weights is not None:
         _check_length(file, count, "weights", found.weights)
+    if found.y is not None:
+        label = found.label_name or "y"
+        found = labelled_rows(replace(found, X=X, where=where))
+        X, where = found.X, found.where or where
+        found.notes += unlabelled_note(found.unlabelled, count, label, file, options.strict)
+        found.y = checked_labels(found.labels, label, file, where)
+        found.notes.append(f"label: array {shown(label)}")
+    if found.weights is not None:
         found.weights = checked_weights(found.weights, "weights", file, where)
     if options.drop:
         gone = {place(names, asked, "--drop", file) for asked in options.drop}
@@ -350,4 +362,15 @@ def _chunk(
             what = f"column {shown(wanted.names[column])} has no number; the model was trained without missing values"
             raise BadData(f"{file}, {where(row)}: {what}.")
     test = None if part.test is None else np.full(len(X), part.test)
-    return Dataset(file, rows, wanted.columns, y, part.label_name, test=test, where=where)
+    found = Dataset(file, rows, wanted.columns, y, part.label_name, test=test, where=where)
+    return labelled_rows(found) if wanted.labelled else found
+
+
+def labelled_rows(dataset: Dataset) -> Dataset:
+    """The rows whose label is not NaN, and the number of the others."""
+    if dataset.y is None or dataset.y.dtype.kind != "f" or not np.isnan(dataset.y).any():
+        return dataset
+    there = ~np.isnan(dataset.y)
+    test = None if dataset.test is None else dataset.test[there]
+    left_out = len(there) - int(there.sum())
+    return replace(take(dataset, np.flatnonzero(there)), test=test, unlabelled=left_out)

@@ -24,7 +24,12 @@ from pegasos.program.tables.dataset import (
 )
 from pegasos.program.tables.dates import EXAMPLES, as_days, date_kind
 from pegasos.program.tables.identifiers import MANY_WORDS, identifiers, told_identifiers
-from pegasos.program.tables.labels import checked_labels, checked_weights, simplest
+from pegasos.program.tables.labels import (
+    checked_labels,
+    checked_weights,
+    simplest,
+    unlabelled_note,
+)
 from pegasos.program.tables.messages import listed, shown
 from pegasos.program.tables.read_options import ReadOptions, Wanted
 
@@ -57,12 +62,28 @@ class Table:
             else series.to_numpy()
         )
 
+    def labelled_rows(self, place: int) -> Table:
+        """The rows that have a label in this column."""
+        kept = _labels(self, place).is_not_null().arg_true()
+        rows, where = kept.to_numpy(), self.where
+        columns = {each: series.gather(kept) for each, series in self.columns.items()}
+        return replace(self, columns=columns, where=lambda row: where(int(rows[row])))
+
 
 def dataset(table: Table, roles: Roles, options: ReadOptions, notes: list[str]) -> Dataset:
     """The dataset of a table of which all rows were read."""
-    count, names, columns = len(next(iter(table.columns.values()))), table.names, table.columns
-    if not count:
+    names, whole = table.names, len(next(iter(table.columns.values())))
+    if not whole:
         raise BadData(f"{table.file} has names of columns, but no rows.")
+    if roles.label is not None:
+        labelled = table.labelled_rows(roles.label)
+        if len(labelled.columns[roles.label]) or options.labelled:
+            table = labelled
+        else:
+            notes = [*notes, f"column {shown(names[roles.label])} holds no label in any row"]
+            roles = replace(roles, label=None, note=None)
+    columns = table.columns
+    count = len(next(iter(columns.values())))
 
     def full(part: str, place: int, series: pl.Series) -> Array:
         return table.values(series, f"the {part} (column {shown(names[place])}) is missing.")
@@ -75,7 +96,11 @@ def dataset(table: Table, roles: Roles, options: ReadOptions, notes: list[str]) 
         notes=[*notes, *([roles.note] if roles.note else [])],
     )
     if (place := roles.label) is not None:
-        found.label_name, labels = names[place], full("label", place, _labels(table, place))
+        found.label_name, found.unlabelled = names[place], whole - count
+        found.notes += unlabelled_note(
+            whole - count, whole, names[place], table.file, options.strict
+        )
+        labels = full("label", place, _labels(table, place))
         found.y = checked_labels(labels, names[place], table.file, table.where)
     if (place := roles.group) is not None:
         found.groups = simplest(full("group", place, columns[place]))
@@ -266,7 +291,13 @@ def settled(table: Table, place: int, text: bool) -> pl.Series:
 
 
 def chunk(table: Table, roles: Roles, wanted: Wanted) -> Dataset:
-    """Some rows for a model: its columns, in its order and of its kinds, whatever they look like; labels where all have one."""
+    """Some rows for a model: its columns, in its order and of its kinds, whatever they look like.
+
+    Labels come along where all rows have one; if the model wants labelled rows, those without a label are left out.
+    """
+    whole = len(next(iter(table.columns.values())))
+    if roles.label is not None and wanted.labelled:
+        table = table.labelled_rows(roles.label)
     series = [
         _as_wanted(table, place, column)
         for place, column in zip(roles.features, wanted.columns, strict=True)
@@ -274,13 +305,8 @@ def chunk(table: Table, roles: Roles, wanted: Wanted) -> Dataset:
     y = label = None
     if roles.label is not None:
         label, labels = table.names[roles.label], _labels(table, roles.label)
-        if labels.null_count() < len(labels):
-            y = simplest(
-                table.values(
-                    labels,
-                    f"the label (column {shown(label)}) is missing, though other rows have one.",
-                )
-            )
+        if not labels.null_count():
+            y = simplest(table.values(labels, "the label is missing."))
     for each in series if not wanted.frame else ():
         if each.null_count():
             table.values(
@@ -289,7 +315,10 @@ def chunk(table: Table, roles: Roles, wanted: Wanted) -> Dataset:
             )
     kept = {table.names[place]: table.columns[place].to_list() for place in roles.kept}
     X = pl.DataFrame(series) if wanted.frame else rows_of(series)
-    return Dataset(table.file, X, wanted.columns, y, label, kept=kept, where=table.where)
+    left_out = whole - X.shape[0]
+    return Dataset(
+        table.file, X, wanted.columns, y, label, kept=kept, where=table.where, unlabelled=left_out
+    )
 
 
 def _as_wanted(table: Table, place: int, column: Column) -> pl.Series:

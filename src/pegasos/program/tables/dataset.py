@@ -81,6 +81,8 @@ class Dataset:
     weights: Array | None = None
     #: True for the rows of the file's own test group; None where the file has none.
     test: Array | None = None
+    #: Rows of the file that were left out because they have no label.
+    unlabelled: int = 0
     #: Columns that are carried along with predictions, as they stand in the file.
     kept: dict[str, list[Any]] = field(default_factory=dict)
     #: Height and width where a row is an image.

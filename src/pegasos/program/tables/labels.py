@@ -122,6 +122,20 @@ def simplest(values: Array) -> Array:
     return np.char.strip(words)
 
 
+def unlabelled_note(count: int, rows: int, column: str, file: str, strict: bool) -> list[str]:
+    """Return a note about rows without a label, if there are any; raise BadData if `strict`."""
+    if not count:
+        return []
+    if count == rows:
+        raise BadData(f"{file}: no row has a label in column {shown(column)}.")
+    if strict:
+        raise BadData(
+            f"{file}: {count:,} of {rows:,} rows have no label (column {shown(column)}); --strict allows none. "
+            "Fill in the labels, or drop these rows."
+        )
+    return [f"{count:,} of {rows:,} rows have no label and are ignored"]
+
+
 def checked_labels(values: Array, name: str, file: str, where: Where) -> Array:
     """Labels of a training file: some classes, not one and not one a row."""
     y = simplest(values)

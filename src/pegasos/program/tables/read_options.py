@@ -29,7 +29,7 @@ class ReadOptions:
     text: tuple[str, ...] = ()
     #: Columns that are features although they look like identifiers.
     number: tuple[str, ...] = ()
-    #: Refuse text columns and missing numbers instead of noting them.
+    #: Refuse text columns, missing numbers and missing labels instead of noting them.
     strict: bool = False
     encoding: str | None = None
     #: Bytes that the decoded data may take; None: half of the memory that is free.
@@ -69,6 +69,8 @@ class Wanted:
     frame: bool = False
     #: Name of the label when the model was trained; taken along where the file has it.
     label_name: str | None = None
+    #: Whether to leave out rows without a label.
+    labelled: bool = False
     #: About how many bytes of the file, or of decoded numbers, make a chunk.
     chunk: int = 8 * 2**20
 

@@ -62,17 +62,33 @@ def stream(
     frame: bool = False,
     label_name: str | None = None,
     chunk: int = 8 * 2**20,
+    labelled: bool = False,
 ) -> Iterator[Dataset]:
     """Chunks of rows with the columns of a model, in its order and of its kinds; the whole file is never held.
 
     Columns are found by name where the file has names, else by position. Rows are an array, or a polars frame if `frame`; without
     a frame a missing number is BadData. Labels come along if `options.label` says where they are, or if the file has a column
-    called `label_name`. A chunk comes from about `chunk` bytes. The notes of the first one tell what files are read.
+    called `label_name`; if `labelled`, rows without a label are left out and counted. A chunk comes from about `chunk` bytes.
+    The notes of the first chunk tell what files are read.
     """
     with _format(source, options, ": a chunk of rows") as (found, form):
-        for number, part in enumerate(
-            form.stream(found, Wanted(columns, frame, label_name, chunk), options)
-        ):
+        wanted = Wanted(columns, frame, label_name, labelled, chunk)
+        for number, part in enumerate(_with_rows(form.stream(found, wanted, options))):
             if number == 0:
                 part.notes[:0] = found.notes()
             yield part
+
+
+def _with_rows(parts: Iterator[Dataset]) -> Iterator[Dataset]:
+    """Leave out parts in which no row has a label; their rows are counted with the part before or after."""
+    last: Dataset | None = None
+    for part in parts:
+        if last is None or (len(last) and len(part)):
+            if last is not None:
+                yield last
+            last = part
+        else:
+            kept = part if len(part) else last
+            last = replace(kept, unlabelled=last.unlabelled + part.unlabelled)
+    if last is not None:
+        yield last

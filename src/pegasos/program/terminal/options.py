@@ -75,7 +75,7 @@ class ReadingOptions:
         _Many, option("COLUMN", "Use what looks like an ID or a date as numbers; repeatable.")
     ] = field(default_factory=list)
     strict: Annotated[
-        bool, option(None, "Refuse missing numbers and text columns.", "--strict")
+        bool, option(None, "Refuse missing numbers or labels, and text columns.", "--strict")
     ] = False
     encoding: Annotated[str | None, option("NAME", "Encoding of a text file. Default: UTF-8.")] = (
         None
