@@ -237,7 +237,7 @@ def test_all_learners_are_compiled_once(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_no_option_compiles_once_more(tmp_path: Path) -> None:
-    """After one plain fit a kind, whatever is asked for is there: batches as long as a block, averages, projection, weights."""
+    """One fit with and without projection, and one of SDCA, compile what all other options need."""
     code = """
 import numpy as np, sys
 from pegasos import Pegasos, Perceptron, SDCA
@@ -249,6 +249,8 @@ def sizes():
     return [len(loop.signatures) for loop in (walk_block, walk_rows, add_lines)]
 for kernel in (None, "gaussian"):
     Pegasos(kernel=kernel, n_iter=300, random_state=0).fit(X, y)
+    Pegasos(kernel=kernel, n_iter=300, projection=True, random_state=0).fit(X, y)
+    SDCA(kernel=kernel, tol=0.5, finish=False).fit(X, y)
 before = sizes()
 for kernel in (None, "gaussian"):
     for options in ({"batch_size": 256}, {"batch_size": 300}, {"projection": True}, {"average": False}, {"loss": "logistic"},

@@ -31,7 +31,7 @@ WIDE = st.floats(-6, 6).map(lambda power: 10.0**power)
 @given(s=SCORES, y=LABELS, t=STEPS, eta=PARAMS, weight=WEIGHTS)
 @settings(deadline=None)
 def test_perceptron(s: float, y: float, t: float, eta: float, weight: float) -> None:
-    assert change(PERCEPTRON.code, MISTAKE, s, y, 0.0, 1.0, t, eta, weight) == (
+    assert change(PERCEPTRON.code, MISTAKE, s, y, 0.0, 1.0, t, eta, weight, None) == (
         y * weight * eta if y * s <= 0 else 0.0
     )
     assert drawn_loss(PERCEPTRON.code, MISTAKE, s, y, t, eta) == max(0.0, -y * s)
@@ -40,7 +40,7 @@ def test_perceptron(s: float, y: float, t: float, eta: float, weight: float) -> 
 @given(s=SCORES, y=LABELS, t=STEPS, lam=PARAMS, weight=WEIGHTS)
 @settings(deadline=None)
 def test_pegasos_hinge(s: float, y: float, t: float, lam: float, weight: float) -> None:
-    assert change(PEGASOS.code, HINGE, s, y, 0.0, 1.0, t, lam, weight) == (
+    assert change(PEGASOS.code, HINGE, s, y, 0.0, 1.0, t, lam, weight, None) == (
         y * weight if y * s < lam * t else 0.0
     )
     assert drawn_loss(PEGASOS.code, HINGE, s, y, t, lam) == max(0.0, 1.0 - y * s / (lam * t))
@@ -49,17 +49,20 @@ def test_pegasos_hinge(s: float, y: float, t: float, lam: float, weight: float) 
 @pytest.mark.parametrize("y", [-1.0, 1.0])
 def test_ties(y: float) -> None:
     """y s = λ t is no violation for Pegasos; y s = 0 is a mistake for the Perceptron."""
-    assert change(PEGASOS.code, HINGE, y * 2.0, y, 0.0, 1.0, 4.0, 0.5, 1.0) == 0.0
-    assert change(PEGASOS.code, HINGE, y * np.nextafter(2.0, 0.0), y, 0.0, 1.0, 4.0, 0.5, 1.0) == y
-    assert change(PERCEPTRON.code, MISTAKE, 0.0, y, 0.0, 1.0, 4.0, 0.5, 3.0) == 1.5 * y
-    assert change(PERCEPTRON.code, MISTAKE, y * 5e-324, y, 0.0, 1.0, 4.0, 0.5, 3.0) == 0.0
+    assert change(PEGASOS.code, HINGE, y * 2.0, y, 0.0, 1.0, 4.0, 0.5, 1.0, None) == 0.0
+    assert (
+        change(PEGASOS.code, HINGE, y * np.nextafter(2.0, 0.0), y, 0.0, 1.0, 4.0, 0.5, 1.0, None)
+        == y
+    )
+    assert change(PERCEPTRON.code, MISTAKE, 0.0, y, 0.0, 1.0, 4.0, 0.5, 3.0, None) == 1.5 * y
+    assert change(PERCEPTRON.code, MISTAKE, y * 5e-324, y, 0.0, 1.0, 4.0, 0.5, 3.0, None) == 0.0
 
 
 @given(s=SCORES, y=LABELS, t=STEPS, lam=PARAMS, weight=WEIGHTS)
 @settings(deadline=None)
 def test_pegasos_logistic(s: float, y: float, t: float, lam: float, weight: float) -> None:
     expected = y * weight * reference.sigmoid(-y * s / (lam * t))
-    assert change(PEGASOS.code, LOGISTIC, s, y, 0.0, 1.0, t, lam, weight) == pytest.approx(
+    assert change(PEGASOS.code, LOGISTIC, s, y, 0.0, 1.0, t, lam, weight, None) == pytest.approx(
         expected, rel=1e-13, abs=1e-300
     )
     assert drawn_loss(PEGASOS.code, LOGISTIC, s, y, t, lam) == pytest.approx(
@@ -82,7 +85,7 @@ def test_sdca_hinge(s: float, y: float, share: float, kii: float, C: float, weig
     if kii == 0 and y * s == 1:
         return  # a flat line: every point of the box is best
     expected = y * (reference.best_dual_hinge(own, y * s, kii, bound) - own)
-    assert change(SDCA.code, HINGE, s, y, own, kii, 1.0, C, weight) == pytest.approx(
+    assert change(SDCA.code, HINGE, s, y, own, kii, 1.0, C, weight, True) == pytest.approx(
         expected, rel=1e-12, abs=1e-13 * bound
     )
     assert drawn_loss(SDCA.code, HINGE, s, y, 7.0, C) == max(0.0, 1.0 - y * s)
@@ -103,7 +106,7 @@ def test_sdca_logistic(
     bound = C * weight
     own = share * bound
     expected = y * (reference.best_dual_logistic(own, y * s, kii, bound) - own)
-    got = change(SDCA.code, LOGISTIC, s, y, own, kii, 1.0, C, weight)
+    got = change(SDCA.code, LOGISTIC, s, y, own, kii, 1.0, C, weight, True)
     assert got == pytest.approx(expected, rel=1e-9, abs=1e-12 * bound)
     assert drawn_loss(SDCA.code, LOGISTIC, s, y, 7.0, C) == pytest.approx(
         reference.loss_value("logistic", y * s), rel=1e-13
@@ -114,7 +117,9 @@ def test_sdca_logistic(
 @pytest.mark.parametrize("s", [-2.0, 0.0, 2.0])
 def test_a_weight_of_zero_changes_nothing(method: tuple[Rule, Loss], s: float) -> None:
     rule, loss = method
-    assert change(rule.code, loss.code, s, 1.0, 0.0, 1.5, 3.0, 0.5, 0.0) == 0.0
+    assert (
+        change(rule.code, loss.code, s, 1.0, 0.0, 1.5, 3.0, 0.5, 0.0, rule.reads_own or None) == 0.0
+    )
 
 
 def test_the_logistic_dual_step_over_twelve_orders_of_magnitude() -> None:
@@ -159,7 +164,10 @@ def test_mergeable_answers_of_sorted_params_are_settled_by_the_ends(
     params = sorted(params)
     own = share * params[0]
     rule, loss = method
-    answers = [change(rule.code, loss.code, s, y, own, 0.7, t, param, 1.3) for param in params]
+    dual = rule.reads_own or None
+    answers = [
+        change(rule.code, loss.code, s, y, own, 0.7, t, param, 1.3, dual) for param in params
+    ]
     if answers[0] == answers[-1]:
         assert set(answers) == {answers[0]}
 
@@ -167,10 +175,10 @@ def test_mergeable_answers_of_sorted_params_are_settled_by_the_ends(
 def test_an_unknown_code_is_refused() -> None:
     """Nothing falls through to the last formula."""
     with pytest.raises(ValueError, match="rule"):
-        change(99, HINGE, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0)
+        change(99, HINGE, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, None)
     for rule in (PERCEPTRON, PEGASOS, SDCA):
         with pytest.raises(ValueError, match="loss"):
-            change(rule.code, 99, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0)
+            change(rule.code, 99, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, rule.reads_own or None)
         with pytest.raises(ValueError, match="loss"):
             drawn_loss(rule.code, 99, 1.0, 1.0, 1.0, 1.0)
 

@@ -88,6 +88,11 @@ class DenseRows(ExplicitRows):
     def __init__(self, X: Array) -> None:
         super().__init__(read_only(np.ascontiguousarray(X)))
 
+    @property
+    def matrices(self) -> tuple[Any, Any]:
+        """The dense array, and None for that of CSR."""
+        return self.X, None
+
     def scores(self, index: Array, weights: Array, out: Array) -> None:
         np.matmul(weights, self.X[index].T, out=out)
 
@@ -104,6 +109,12 @@ class SparseRows(ExplicitRows):
 
     def __init__(self, X: Any) -> None:
         super().__init__(canonical(X))
+
+    @property
+    def matrices(self) -> tuple[Any, Any]:
+        """None for a dense array, and the data, indices and indptr of CSR."""
+        X = self.X
+        return None, (read_only(X.data), read_only(X.indices), read_only(X.indptr))
 
     def cross(self, index: Array) -> Array:
         block = self.X[index]

@@ -35,7 +35,6 @@ class Columns(NamedTuple):
     high: Array
     frozen: Array
     params: Array
-    radius: Array
 
 
 class State(NamedTuple):
@@ -52,7 +51,10 @@ class State(NamedTuple):
 
 
 class Block(NamedTuple):
-    """The drawn rows, their scores (columns x examples), and the changes made so far, also times the clock for averages."""
+    """The drawn rows, their scores (columns x examples), and their changes, also times the clock.
+
+    `place` is the example and the column at which a loop stopped, or goes on.
+    """
 
     drawn: Array
     scores: Array
@@ -60,15 +62,7 @@ class Block(NamedTuple):
     clocked: Array
     touched: Array
     line: Array
-
-
-class Matrices(NamedTuple):
-    """Rows of explicit features: dense, or, where that is empty, the three arrays of CSR."""
-
-    dense: Array
-    data: Array
-    indices: Array
-    indptr: Array
+    place: Array
 
 
 class Mode(NamedTuple):

@@ -1,7 +1,13 @@
-"""The compiled loops: one walks a block of examples whose scores are known, one walks rows of explicit features.
+"""Compiled loops: `walk_block` walks examples whose scores are known, `walk_rows` explicit features.
 
-Both are the textbook loop: read the score, ask the rule, change one coefficient, let later examples see it. A *column* is one
-predictor, or several (one class, neighbouring λ) that have decided alike so far; it is split at the first different answer.
+Both are the textbook loop: read the score, apply the rule, change one coefficient, update the scores
+of later examples. A *column* is one predictor, or several (one class, neighboring λ) whose decisions
+have been equal so far. At the first different one the loop stops with `block.place` at the example
+and the column, the caller splits the column, and the loop goes on there.
+
+Arguments that may be None (`radius`, `dual`, `dense`, `csr`) are tested by `is not None` alone: where
+they are None Numba drops such branches before it compiles them, so that a fit compiles only what it runs (`walk_rows` on dense
+rows without projection in 2.3 s instead of 6.4 s).
 """
 
 from __future__ import annotations
@@ -12,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.engine.runtime.compiling import compiled, prefetch
-from pegasos.engine.walk.arrays import Block, Columns, Matrices, Mode, Problem, State
+from pegasos.engine.walk.arrays import Block, Columns, Mode, Problem, State
 from pegasos.engine.walk.rules import change, drawn_loss, tick
 
 Array = np.ndarray[Any, Any]
@@ -63,13 +69,7 @@ def fetch(array: Array, start: int, stop: int) -> None:
         prefetch(array, k)
 
 
-# Rows are copied, scaled and added by plain loops: array expressions take Numba seconds to compile.
-
-
-@compiled
-def copy_row(array: Array, source: int, target: int) -> None:
-    for k in range(array.shape[1]):
-        array[target, k] = array[source, k]
+# Rows are scaled and added by plain loops: array expressions take Numba seconds to compile.
 
 
 @compiled
@@ -85,31 +85,6 @@ def add_row(factor: float, source: Array, target: Array, j: int) -> None:
 
 
 @compiled
-def split(j: int, at: int, columns: Columns, state: State, block: Block) -> None:
-    """Give params[at:high[j]] a column of their own, with all that column j has been through."""
-    new = columns.active[0]
-    columns.active[0] = new + 1
-    columns.classes[new] = columns.classes[j]
-    columns.low[new] = at
-    columns.high[new] = columns.high[j]
-    columns.frozen[new] = columns.frozen[j]
-    columns.high[j] = at
-    copy_row(state.weights, j, new)
-    state.bias[new] = state.bias[j]
-    copy_row(state.coefficients, j, new)
-    copy_row(state.sums, j, new)
-    state.sum_bias[new] = state.sum_bias[j]
-    state.scale[new] = state.scale[j]
-    state.norm[new] = state.norm[j]
-    state.clock[new] = state.clock[j]
-    state.loss[new] = state.loss[j]
-    state.mistakes[new] = state.mistakes[j]
-    copy_row(block.scores, j, new)
-    copy_row(block.changes, j, new)
-    copy_row(block.clocked, j, new)
-
-
-@compiled
 def first_different(
     rule: int,
     loss: int,
@@ -122,13 +97,17 @@ def first_different(
     low: int,
     high: int,
     weight: float,
+    dual: Any,
 ) -> int:
-    """Where in params[low:high] the rule's answer changes first (`high` if nowhere); the two ends settle a sorted set."""
-    u = change(rule, loss, s, y, own, kii, t, params[low], weight)
-    if change(rule, loss, s, y, own, kii, t, params[high - 1], weight) == u:
+    """Return where in params[low:high] the change differs first, `high` if nowhere.
+
+    The set is sorted: if both ends agree, all do.
+    """
+    u = change(rule, loss, s, y, own, kii, t, params[low], weight, dual)
+    if change(rule, loss, s, y, own, kii, t, params[high - 1], weight, dual) == u:
         return high
     at = low + 1
-    while change(rule, loss, s, y, own, kii, t, params[at], weight) == u:
+    while change(rule, loss, s, y, own, kii, t, params[at], weight, dual) == u:
         at += 1
     return at
 
@@ -142,16 +121,17 @@ def tick_clocks(share: float, active: Array, frozen: Array, clock: Array) -> Non
 
 
 @compiled
-def finish_step(t: float, mode: Mode, columns: Columns, state: State, block: Block) -> None:
-    """After a step: project on the ball (norm is up to date), and let the clock of averages tick."""
+def finish_step(
+    t: float, radius: Array, mode: Mode, columns: Columns, state: State, block: Block
+) -> None:
+    """Project on the ball after a step (norm is up to date), and advance the clock of averages."""
     for j in range(columns.active[0]):
-        if mode.projecting:
-            limit = columns.radius[columns.low[j]] * t
-            if state.norm[j] > limit * limit:
-                state.scale[j] *= limit / np.sqrt(state.norm[j])
-                state.norm[j] = limit * limit
-                if state.scale[j] < 1e-4:
-                    renormalize(j, mode, state, block)
+        limit = radius[columns.low[j]] * t
+        if state.norm[j] > limit * limit:
+            state.scale[j] *= limit / np.sqrt(state.norm[j])
+            state.norm[j] = limit * limit
+            if state.scale[j] < 1e-4:
+                renormalize(j, mode, state, block)
         if mode.averaging and not columns.frozen[j]:
             state.clock[j] += tick(mode.rule, state.scale[j], t)
 
@@ -182,16 +162,19 @@ def walk_block(
     last: int,
     step: int,
     mode: Mode,
+    radius: Any,
+    dual: Any,
     cross: Array,
     stored: bool,
     problem: Problem,
     columns: Columns,
     state: State,
     block: Block,
-) -> None:
+) -> int:
     """Walk examples first..last of the block (whole steps; `step` is the number of the first).
 
-    `cross` holds the kernel between the block's examples, or, if `stored`, between all rows.
+    Return where the column at `block.place` is to be split, or -1 at the end. `cross` holds the
+    kernel between the block's examples, or, if `stored`, between all rows.
     """
     index, scores, touched, line = block.drawn, block.scores, block.touched, block.line
     codes, weights, diagonal = problem.codes, problem.weight, problem.diagonal
@@ -215,7 +198,7 @@ def walk_block(
         state.bias,
         state.sum_bias,
     )
-    changes, clocked = block.changes, block.clocked
+    changes, clocked, place = block.changes, block.clocked, block.place
     keeps = coefficients.shape[1] > 0
     rule, loss, reads_own = mode.rule, mode.loss, mode.reads_own
     size = index.size
@@ -223,11 +206,12 @@ def walk_block(
         stop = start + mode.batch
         t = float(step)
         step += 1
-        for r in range(start, stop):
+        for r in range(max(start, place[0]), stop):
             i = index[r]
             code, weight, kii = codes[i], weights[i], diagonal[i]
-            touched[r] = False
-            j = 0
+            j = place[1]
+            if j == 0:
+                touched[r] = False
             while j < active[0]:
                 if not frozen[j]:
                     s = scale[j] * float(scores[j, r])
@@ -235,13 +219,14 @@ def walk_block(
                     own = y * float(coefficients[j, i]) if reads_own else 0.0
                     if high[j] - low[j] > 1:
                         at = first_different(
-                            rule, loss, s, y, own, kii, t, params, low[j], high[j], weight
+                            rule, loss, s, y, own, kii, t, params, low[j], high[j], weight, dual
                         )
                         if at < high[j]:
-                            split(j, at, columns, state, block)
+                            place[0], place[1] = r, j
+                            return at
                     if mode.tracking:
                         losses[j] += weight * drawn_loss(rule, loss, s, y, t, params[low[j]])
-                    u = change(rule, loss, s, y, own, kii, t, params[low[j]], weight)
+                    u = change(rule, loss, s, y, own, kii, t, params[low[j]], weight, dual)
                     if u != 0.0:
                         touched[r] = True
                         u /= scale[j]
@@ -254,9 +239,10 @@ def walk_block(
                         elif mode.averaging:
                             clocked[j, r] = u * clock[j]
                 j += 1
+            place[1] = 0
         for r in range(start, stop):
             if touched[r]:
-                begin = start if mode.projecting else stop
+                begin = stop if radius is None else start
                 fill_line(r, begin, cross, stored, mode.constant, block)
                 for j in range(active[0]):
                     u = changes[j, r]
@@ -265,12 +251,13 @@ def walk_block(
                         sum_bias[j] += mode.constant * u * clock[j]
                         for q in range(stop, size):
                             scores[j, q] += u * line[q]
-                        if mode.projecting:
+                        if radius is not None:
                             grow_norm(j, r, start, stop, state, block)
-        if mode.projecting:
-            finish_step(t, mode, columns, state, block)
+        if radius is not None:
+            finish_step(t, radius, mode, columns, state, block)
         elif mode.averaging:
             tick_clocks(tick(rule, 1.0, t), active, frozen, clock)
+    return -1
 
 
 @compiled
@@ -300,15 +287,23 @@ def grow_norm(j: int, r: int, start: int, stop: int, state: State, block: Block)
 
 @compiled
 def walk_rows(
+    first: int,
     step: int,
     mode: Mode,
-    matrices: Matrices,
+    radius: Any,
+    dual: Any,
+    dense: Any,
+    csr: Any,
     problem: Problem,
     columns: Columns,
     state: State,
     block: Block,
-) -> None:
-    """Walk all of block.drawn over rows of explicit features."""
+) -> int:
+    """Walk block.drawn[first:] over explicit features: a dense array, or data, indices and indptr.
+
+    `step` is the number of the first step. Return where the column at `block.place` is to be split,
+    or -1 at the end.
+    """
     drawn, touched = block.drawn, block.touched
     codes, weights, diagonal = problem.codes, problem.weight, problem.diagonal
     classes, low, high, frozen, params = (
@@ -331,54 +326,57 @@ def walk_rows(
         state.bias,
         state.sum_bias,
     )
-    changes, clocked = block.changes, block.clocked
+    changes, clocked, place = block.changes, block.clocked, block.place
     keeps = coefficients.shape[1] > 0
     vectors, norm = state.weights, state.norm
     reads_diagonal = mode.reads_own or mode.projecting
-    dense, data, indices, indptr = matrices.dense, matrices.data, matrices.indices, matrices.indptr
-    sparse = dense.shape[1] == 0
+    if csr is not None:
+        data, indices, indptr = csr
     rule, loss, reads_own = mode.rule, mode.loss, mode.reads_own
-    for start in range(0, drawn.size, mode.batch):
+    for start in range(first, drawn.size, mode.batch):
         stop = start + mode.batch
         t = float(step)
         step += 1
-        for r in range(start, stop):
+        for r in range(max(start, place[0]), stop):
             i = drawn[r]
             if r + 2 * AHEAD < drawn.size:
                 later = drawn[r + 2 * AHEAD]
                 prefetch(codes, later)
                 prefetch(weights, later)
-                if sparse:
+                if csr is not None:
                     prefetch(indptr, later)
             if r + AHEAD < drawn.size:
                 soon = drawn[r + AHEAD]
-                if sparse:
+                if csr is not None:
                     fetch(data, indptr[soon], indptr[soon + 1])
                     fetch(indices, indptr[soon], indptr[soon + 1])
-                else:
+                if dense is not None:
                     fetch(dense[soon], 0, dense.shape[1])
             code, weight = codes[i], weights[i]
             kii = diagonal[i] if reads_diagonal else 0.0
-            touched[r] = False
-            j = 0
+            j = place[1]
+            if j == 0:
+                touched[r] = False
             while j < active[0]:
                 if not frozen[j]:
-                    if sparse:
-                        dot = sparse_dot(data, indices, indptr[i], indptr[i + 1], vectors[j])
-                    else:
-                        dot = dense_dot(dense[i], vectors[j])
-                    s = scale[j] * (float(dot) + mode.constant * bias[j])
+                    dot = 0.0
+                    if csr is not None:
+                        dot = float(sparse_dot(data, indices, indptr[i], indptr[i + 1], vectors[j]))
+                    if dense is not None:
+                        dot = float(dense_dot(dense[i], vectors[j]))
+                    s = scale[j] * (dot + mode.constant * bias[j])
                     y = 1.0 if code == classes[j] else -1.0
                     own = y * float(coefficients[j, i]) if reads_own else 0.0
                     if high[j] - low[j] > 1:
                         at = first_different(
-                            rule, loss, s, y, own, kii, t, params, low[j], high[j], weight
+                            rule, loss, s, y, own, kii, t, params, low[j], high[j], weight, dual
                         )
                         if at < high[j]:
-                            split(j, at, columns, state, block)
+                            place[0], place[1] = r, j
+                            return at
                     if mode.tracking:
                         losses[j] += weight * drawn_loss(rule, loss, s, y, t, params[low[j]])
-                    u = change(rule, loss, s, y, own, kii, t, params[low[j]], weight)
+                    u = change(rule, loss, s, y, own, kii, t, params[low[j]], weight, dual)
                     if u != 0.0:
                         touched[r] = True
                         u /= scale[j]
@@ -390,10 +388,11 @@ def walk_rows(
                             sums[j, i] += u * clock[j]
                         elif mode.averaging:
                             clocked[j, r] = u * clock[j]
-                        if mode.projecting and mode.batch == 1:
+                        if radius is not None and mode.batch == 1:
                             u *= scale[j]
                             norm[j] += u * (2.0 * s + u * kii)
                 j += 1
+            place[1] = 0
         for r in range(start, stop):
             if touched[r]:
                 i = drawn[r]
@@ -403,24 +402,25 @@ def walk_rows(
                         changes[j, r] = 0.0
                         bias[j] += mode.constant * u
                         sum_bias[j] += mode.constant * u * clock[j]
-                        if sparse:
+                        if csr is not None:
                             add_sparse(u, data, indices, indptr[i], indptr[i + 1], vectors[j])
-                        else:
+                        if dense is not None:
                             add_dense(u, dense[i], vectors[j])
                         if mode.averaging:
                             share = clocked[j, r]
                             clocked[j, r] = 0.0
-                            if sparse:
+                            if csr is not None:
                                 add_sparse(share, data, indices, indptr[i], indptr[i + 1], sums[j])
-                            else:
+                            if dense is not None:
                                 add_dense(share, dense[i], sums[j])
-        if mode.projecting:
+        if radius is not None:
             if mode.batch > 1:
                 for j in range(columns.active[0]):
                     length = (
                         float(dense_dot(state.weights[j], state.weights[j])) + state.bias[j] ** 2
                     )
                     state.norm[j] = state.scale[j] ** 2 * length
-            finish_step(t, mode, columns, state, block)
-        elif mode.averaging:  # not `finish_step`: handing it all arrays costs more than the step
+            finish_step(t, radius, mode, columns, state, block)
+        elif mode.averaging:  # not `finish_step`: passing all arrays costs more than the step
             tick_clocks(tick(rule, 1.0, t), active, frozen, clock)
+    return -1

@@ -12,6 +12,7 @@ s is the raw score of the example, y in ±1 its label, own = y·A[i] its own (du
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from pegasos.engine.runtime.compiling import compiled
 from pegasos.engine.walk.losses import dual_step, slope, value
@@ -41,15 +42,19 @@ def change(
     t: float,
     param: float,
     weight: float,
+    dual: Any,
 ) -> float:
-    """The change of A[i] that the rule answers."""
+    """Return the rule's change of A[i]; `dual` is None unless the rule is SDCA.
+
+    Where it is None the dual steps are not compiled.
+    """
     ys = y * s
+    if dual is not None:
+        return y * (dual_step(loss, ys, own, kii, param * weight) - own)
     if rule == _PEGASOS:
         return y * weight * -slope(loss, ys, param * t)
     if rule == _PERCEPTRON:
         return y * weight * param * -slope(loss, ys, 1.0)
-    if rule == _SDCA:
-        return y * (dual_step(loss, ys, own, kii, param * weight) - own)
     raise ValueError("no formula for this rule")
 
 

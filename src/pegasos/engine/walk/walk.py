@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.rows.sources import SparseRows, read_only
+from pegasos.engine.rows.sources import read_only
 from pegasos.engine.runtime.compiling import announced
 from pegasos.engine.runtime.interruption import check_interruption
-from pegasos.engine.walk.arrays import Block, Columns, Matrices, Mode, Problem, State
+from pegasos.engine.walk.arrays import Block, Columns, Mode, Problem, State
 from pegasos.engine.walk.draws import Draws
-from pegasos.engine.walk.loops import split, walk_block, walk_rows
+from pegasos.engine.walk.loops import walk_block, walk_rows
 from pegasos.engine.walk.method import Method
 
 Array = np.ndarray[Any, Any]
@@ -56,12 +56,10 @@ class Walk:
         diagonal = rows.diagonal + method.constant * method.constant
         self._problem = Problem(codes.astype(np.int64), weights.astype(np.float64), diagonal)
         sorted_params = np.asarray(params, dtype=np.float64)[self._order]
-        sorted_radius = (
-            np.zeros_like(sorted_params)
-            if radius is None
-            else np.asarray(radius, float)[self._order]
-        )
-        self._columns = self._new_columns(sorted_params, sorted_radius)
+        # None for what is not used: see `loops`.
+        self._radius = np.asarray(radius, float)[self._order] if method.projecting else None
+        self._dual = True if method.rule.reads_own else None
+        self._columns = self._new_columns(sorted_params)
         self._block_size = method.batch * max(1, (ROW_CHUNK if by_rows else block) // method.batch)
         self._first = self._done = self._size = (
             0  # the block's first example in the draws, how many are walked, its size
@@ -83,7 +81,7 @@ class Walk:
     def _most(self) -> int:
         return len(self.classes) * len(self._order)
 
-    def _new_columns(self, params: Array, radius: Array) -> Columns:
+    def _new_columns(self, params: Array) -> Columns:
         classes, count = len(self.classes), len(params)
         most = self._most
         low, high = np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int64)
@@ -95,9 +93,7 @@ class Walk:
             active = most
             codes[:], low[:] = np.repeat(self.classes, count), np.tile(np.arange(count), classes)
             high[:] = low + 1
-        return Columns(
-            np.array([active]), codes, low, high, np.zeros(most, dtype=np.bool_), params, radius
-        )
+        return Columns(np.array([active]), codes, low, high, np.zeros(most, dtype=np.bool_), params)
 
     @cached_property
     def _state(self) -> State:
@@ -130,6 +126,7 @@ class Walk:
             clocked=np.zeros((most, clocked), dtype=dtype),
             touched=np.zeros(size, dtype=np.bool_),
             line=np.zeros(size, dtype=dtype),
+            place=np.zeros(2, dtype=np.int64),
         )
 
     # -- walking -----------------------------------------------------------------------------------------------------
@@ -157,16 +154,16 @@ class Walk:
             block = block._replace(drawn=np.zeros(size, dtype=np.int64))
         start = (self.step - self.origin) * batch
         block.drawn[:] = self._drawn(start, start + size)
-        X, dtype = self.rows.X, self.rows.dtype
-        if isinstance(self.rows, SparseRows):
-            arrays = np.empty((0, 0), dtype=dtype), X.data, X.indices, X.indptr
-        else:
-            empty = np.zeros(0, dtype=np.int32)
-            arrays = X, np.zeros(0, dtype=dtype), empty, empty
-        matrices = Matrices(*(read_only(array) for array in arrays))
-        walk_rows(
-            self.step + 1, self._mode, matrices, self._problem, self._columns, self._state, block
-        )
+        dense, csr = self.rows.matrices
+        given = (self._mode, self._radius, self._dual, dense, csr)
+        arrays = (self._problem, self._columns, self._state, block)
+        block.place[:] = 0
+        while True:
+            first = int(block.place[0]) // batch * batch
+            at = walk_rows(first, self.step + 1 + first // batch, *given, *arrays)
+            if at < 0:
+                break
+            self._split(int(block.place[1]), at)
         self.step += size // batch
 
     def _walk_block(self, until: int) -> None:
@@ -174,18 +171,17 @@ class Walk:
         if self._done == self._size:
             self._open_block()
         last = min(self._size, (until - self.origin) * batch - self._first)
-        matrix = (self._cross, self.rows.stored)
-        walk_block(
-            self._done,
-            last,
-            self.step + 1,
-            self._mode,
-            *matrix,
-            self._problem,
-            self._columns,
-            self._state,
-            self._block,
-        )
+        given = (self._mode, self._radius, self._dual, self._cross, self.rows.stored)
+        arrays = (self._problem, self._columns, self._state, self._block)
+        place = self._block.place
+        place[:] = self._done, 0
+        while True:
+            first = int(place[0]) // batch * batch
+            step = self.step + 1 + (first - self._done) // batch
+            at = walk_block(first, last, step, *given, *arrays)
+            if at < 0:
+                break
+            self._split(int(place[1]), at)
         self.step += (last - self._done) // batch
         self._done = last
         if last == self._size:
@@ -375,9 +371,19 @@ class Walk:
         rank = int(np.flatnonzero(self._order == number)[0])
         column = int(self.column_of()[row, number])
         if columns.high[column] - rank > 1:
-            split(column, rank + 1, columns, self._state, self._block)
+            self._split(column, rank + 1)
         if rank > columns.low[column]:
-            split(column, rank, columns, self._state, self._block)
+            self._split(column, rank)
+
+    def _split(self, column: int, at: int) -> None:
+        """Give params[at:high[column]] a column of their own, with all state of that column."""
+        columns, state, block = self._columns, self._state, self._block
+        new = self.active
+        copied = (columns.classes, columns.high, columns.frozen, *state)
+        for array in (*copied, block.scores, block.changes, block.clocked):
+            array[new] = array[column]
+        columns.low[new] = columns.high[column] = at
+        columns.active[0] = new + 1
 
     def adopt(self, column: int, coefficients: Array) -> None:
         """Give one column other dual coefficients (one a row), at a moment between two steps."""
