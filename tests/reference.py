@@ -155,9 +155,11 @@ def linear(x: Vector, z: Vector) -> float:
     return sum(float(a) * float(b) for a, b in zip(x, z, strict=True))
 
 
-def polynomial(x: Vector, z: Vector, degree: int = 3, coef0: float = 1.0) -> float:
-    """(coef0 + x . z)^degree"""
-    return (coef0 + linear(x, z)) ** degree
+def polynomial(
+    x: Vector, z: Vector, degree: int = 3, coef0: float = 1.0, gamma: float = 1.0
+) -> float:
+    """(coef0 + gamma x . z)^degree"""
+    return (coef0 + gamma * linear(x, z)) ** degree
 
 
 def gaussian(x: Vector, z: Vector, variance: float = 1.0) -> float:

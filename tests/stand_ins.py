@@ -1,24 +1,21 @@
 """Our learners under the names and parameters of those classifiers of scikit-learn whose place they take in its own tests.
 
-A stand-in translates parameters and nothing else: SGDClassifier(alpha=...) is Pegasos(lam=...), SVC(C=...) is SDCA(lam=1/(C m)).
+A stand-in translates parameters and nothing else: SGDClassifier(alpha=...) is Pegasos(lam=...), SVC(C=...) is SDCA(C=...).
 What has no counterpart here leaves a test out where it is first asked for, with the reason in `WITHOUT`.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics.pairwise import polynomial_kernel
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 import pegasos
-from pegasos.kernels import Gaussian
+from pegasos.kernels import Gaussian, Polynomial
 
 _STEPS = "steps of Pegasos have the length 1/(λt); there are no other schedules"
 _PENALTY = "the penalty is λ/2 |w|²; there is no other one"
@@ -224,15 +221,15 @@ class Perceptron(_InParts):
 
 
 class _Exact(StandIn):
-    """SDCA with the intercept and the C of scikit-learn: a row of weight w costs C w times its loss."""
+    """SDCA: a row of weight w costs C w times its loss, as in scikit-learn."""
 
-    same: ClassVar[tuple[str, ...]] = ("fit_intercept", "class_weight", "random_state")
-
-    def _lam(self, X: Any, y: Any, weights: Any) -> float:
-        each = compute_sample_weight(self.class_weight, y) * (
-            1.0 if weights is None else np.asarray(weights, dtype=float)
-        )
-        return 1 / (self.C * max(np.broadcast_to(each, _num_samples(X)).sum(), 1e-300))
+    same: ClassVar[tuple[str, ...]] = (
+        "C",
+        "tol",
+        "fit_intercept",
+        "class_weight",
+        "random_state",
+    )
 
 
 class LinearSVC(_Exact):
@@ -260,7 +257,7 @@ class LinearSVC(_Exact):
         same = self._known()
         if self.loss != "hinge":
             pytest.skip(f"loss={self.loss!r}: the losses are hinge and logistic")
-        return pegasos.SDCA(lam=self._lam(X, y, weights), tol=self.tol, **same)
+        return pegasos.SDCA(**same)
 
 
 class LogisticRegression(_Exact):
@@ -289,7 +286,7 @@ class LogisticRegression(_Exact):
     def _learner(self, X: Any, y: Any, weights: Any) -> Any:
         same = self._known()
         same["fit_intercept"] = "free" if self.fit_intercept is True else self.fit_intercept
-        return pegasos.SDCA("logistic", self._lam(X, y, weights), tol=self.tol, **same)
+        return pegasos.SDCA("log_loss", **same)
 
 
 class SVC(_Exact):
@@ -317,13 +314,15 @@ class SVC(_Exact):
         self._keep(locals())
 
     def _learner(self, X: Any, y: Any, weights: Any) -> Any:
-        same, lam = self._known(), self._lam(X, y, weights)
-        return pegasos.SDCA(
-            lam=lam, kernel=self._kernel(X), tol=self.tol, fit_intercept="free", **same
-        )
+        return pegasos.SDCA(kernel=self._kernel(X), fit_intercept="free", **self._known())
 
     def _kernel(self, X: Any) -> Any:
-        if callable(self.kernel) or self.kernel in ("linear", "precomputed"):
+        named = self.kernel in ("rbf", "poly") and (self.gamma, self.degree, self.coef0) == (
+            "scale",
+            3,
+            0,
+        )
+        if callable(self.kernel) or self.kernel in ("linear", "precomputed") or named:
             return self.kernel
         dense = X.toarray() if hasattr(X, "toarray") else np.asarray(X, dtype=float)
         named = {"scale": 1 / (dense.shape[1] * (dense.var() or 1.0)), "auto": 1 / dense.shape[1]}
@@ -331,7 +330,7 @@ class SVC(_Exact):
         if self.kernel == "rbf":
             return Gaussian(1 / (2 * gamma))
         if self.kernel == "poly":
-            return partial(polynomial_kernel, degree=self.degree, gamma=gamma, coef0=self.coef0)
+            return Polynomial(self.degree, self.coef0, gamma)
         return pytest.skip(f"kernel={self.kernel!r}: there is no kernel of that name")
 
 

@@ -227,7 +227,7 @@ def full_kernel_bound(
     if intercept is Intercept.AUGMENTED:
         squares += (signs * a).sum(axis=1) ** 2
     best = [
-        _best_dual(learner.loss, each, bounds, float(square))
+        _best_dual(learner._loss.name, each, bounds, float(square))
         for each, square in zip(a, squares, strict=True)
     ]
     return FullKernelBound(learner.lam_ * np.array(best), np.asarray(learner.objective_))

@@ -209,7 +209,9 @@ class Shrinking:
         dtype = np.dtype(landmarks.dtype).name
         weights, values = whitening(learner.kernel_, landmarks, CUTS[dtype])
         refitted = (
-            None if learner.lam_ is None else self._refitted(learner, landmarks, weights, values)
+            self._refitted(learner, landmarks, weights, values)
+            if hasattr(learner, "lam_")
+            else None
         )
         vectors = (
             self._projected(learner, landmarks, weights)
@@ -268,7 +270,7 @@ def _order(learner: Any, rows: Any, most: int) -> Array:
     """
     kernel, vectors, coefficients = learner.kernel_, learner.support_vectors_, learner.dual_coef_
     count, on_rows = vectors.shape[0], np.empty(0, dtype=np.intp)
-    if learner.lam_ is not None and count <= _MOST_VECTORS:
+    if hasattr(learner, "lam_") and count <= _MOST_VECTORS:
         some = np.sort(
             np.random.default_rng(0).permutation(rows.shape[0])[: max(1, _NUMBERS // count)]
         )

@@ -201,6 +201,11 @@ def test_a_threshold_decides_for_either_class():
         found = sweep.choose_threshold(Aim(Metric("f1", positive=positive)))
         assert sweep.figure().value >= plain
         assert (sweep.predict(X) == positive).mean() == pytest.approx(found.share, abs=0.1)
+    by_text = sweep.choose_threshold("precision=0.8")
+    assert by_text == sweep.choose_threshold(Aim(wish="precision", least=0.8))
+    for text in ("precision=2", "precision", "speed=0.9"):
+        with pytest.raises(ValueError, match="or recall="):
+            sweep.choose_threshold(text)
     with pytest.raises(ValueError, match="for two classes"):
         SweepCV(SDCA(random_state=0), {"lam": [0.1]}, cv=3).fit(
             X, np.arange(900) % 3

@@ -13,12 +13,14 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.svm import SVC
 from sklearn.utils.class_weight import compute_sample_weight
 
 import reference
 from pegasos import SDCA, Pegasos, Perceptron
 from pegasos.engine.kernels.collapse import CollapsedKernelWarning
 from pegasos.kernels import Exponential, Gaussian, Laplacian, Linear, Polynomial
+from pegasos.search.settings import Setting
 
 Array = np.ndarray[Any, Any]
 
@@ -222,7 +224,7 @@ def test_a_kernel_may_be_an_object_a_name_a_function_or_its_matrix(
 
     clf = make(name, kernel=kernel, fit_intercept=intercept).fit(X, y)
     expected = clf.decision_function(new)
-    for other in ("polynomial", "poly", function):
+    for other in ("polynomial", function):
         same = make(name, kernel=other, fit_intercept=intercept).fit(X, y)
         np.testing.assert_array_equal(same.support_, clf.support_)
         assert_same(vectors(same), vectors(clf))
@@ -882,9 +884,9 @@ def test_class_weights_that_are_not_understood(name: str, class_weight: Any) -> 
 BAD_PARAMETERS: list[tuple[dict[str, Any], list[str], str]] = [
     *[
         ({"lam": bad}, WITH_LAM, "lam must be a finite number above 0")
-        for bad in (0, -1.0, np.nan, np.inf, "small", None, True)
+        for bad in (0, -1.0, np.nan, np.inf, "small", "auto", True)
     ],
-    ({"loss": "squared"}, WITH_LAM, "loss must be one of 'hinge', 'logistic', got 'squared'"),
+    ({"loss": "squared"}, WITH_LAM, "loss must be one of 'hinge', 'logistic', 'log_loss', got"),
     ({"loss": None}, WITH_LAM, "loss must be one of 'hinge', 'logistic'"),
     (
         {"sampling": "cyclic"},
@@ -1093,11 +1095,74 @@ def test_squared_lengths_that_overflow_are_refused(name: str) -> None:
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_automatic_lam(name: str, loss: str) -> None:
     X, y = data(2)
-    assert make(name, loss=loss, lam="auto").fit(X, y).lam_ == 1e-3
-    assert make(name, loss=loss, lam="auto", kernel="rbf").fit(X, y).lam_ == (
-        1e-4 if loss == "hinge" else 1e-5
+    linear, kernel = (
+        make(name, loss=loss, lam=None, kernel=each).fit(X, y).lam_ for each in (None, "rbf")
     )
+    if name.startswith("sdca"):
+        assert linear == kernel == 1 / len(y)
+    else:
+        assert (linear, kernel) == (1e-3, 1e-4 if loss == "hinge" else 1e-5)
     assert make(name, loss=loss, lam=np.float32(0.25)).fit(X, y).lam_ == 0.25
+
+
+@pytest.mark.parametrize("name", WITH_LAM)
+def test_c_is_lam_of_the_total_weight(name: str) -> None:
+    """C also covers the weights of classes: C_i = C ω_i, as in SVC."""
+    X, y = data(2)
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    options = {"class_weight": {0: 3.0}}
+    by_C = make(name, lam=None, C=2.0, **options).fit(X, y, weights)
+    lam = 1 / (2 * (weights * np.where(y == 0, 3.0, 1.0)).sum())
+    assert by_C.lam_ == pytest.approx(lam, rel=1e-12)
+    assert_same(vectors(by_C), vectors(make(name, lam=lam, **options).fit(X, y, weights)), 1e-6)
+    with pytest.raises(ValueError, match="give C or lam, not both"):
+        make(name, lam=0.1, C=2.0).fit(X, y)
+    with pytest.raises(ValueError, match="C must be a finite number above 0"):
+        make(name, lam=None, C=0).fit(X, y)
+
+
+def test_partial_fit_needs_lam_instead_of_c() -> None:
+    X, y = data(2)
+    with pytest.raises(ValueError, match="C needs the weight of all rows"):
+        Pegasos(C=1.0).partial_fit(X, y, classes=[0, 1])
+
+
+def test_log_loss_is_the_logistic_loss() -> None:
+    X, y = data(3)
+    for learner in (SDCA, Pegasos):
+        one, two = (learner(loss, random_state=0).fit(X, y) for loss in ("log_loss", "logistic"))
+        np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+        assert Setting.of(one) == Setting.of(two)
+        np.testing.assert_array_equal(one.certificate(X, y).primal, two.certificate(X, y).primal)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
+def test_named_kernels_are_those_of_svc(kernel: str) -> None:
+    X, y = data(2, m=120)
+    ours = SDCA(C=2.0, kernel=kernel, fit_intercept="free", tol=1e-8).fit(X, y)
+    theirs = SVC(C=2.0, kernel=kernel, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(
+        ours.decision_function(X), theirs.decision_function(X), rtol=0, atol=2e-3
+    )
+
+
+@pytest.mark.parametrize(
+    ("learner", "name", "hint"),
+    [
+        (SDCA, "max_iter", "max_epochs"),
+        (Pegasos, "alpha", "use lam"),
+        (SDCA, "gamma", "Gaussian.from_gamma"),
+        (Perceptron, "n_jobs", "all cores"),
+        (Perceptron, "C", "no regularization"),
+    ],
+)
+def test_parameters_of_scikit_learn_are_refused_with_ours(
+    learner: Any, name: str, hint: str
+) -> None:
+    with pytest.raises(TypeError, match=f"{learner.__name__} has no parameter '{name}'.*{hint}"):
+        learner(**{name: 1})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+        learner(nonsense=1)
 
 
 # -- probabilities ---------------------------------------------------------------------------------------------------------

@@ -395,7 +395,7 @@ def test_declarations_are_true(declaration: Any) -> None:
     assert learner.declaration is declaration
     learner.check_parameters()
     assert learner.stop[0] in declaration.stops
-    assert (learner.lam_ is not None) == ("lam" in params)
+    assert (learner._strength is not None) == ("lam" in params)
     X, y = growing_spread(40)
     learner.set_params(random_state=0).fit(X, y)
     for name in (*declaration.fitted_numbers, *declaration.fitted_arrays):

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
@@ -99,6 +100,25 @@ def assert_same_scores(
 def test_every_cell_equals_its_estimator_alone(name: str) -> None:
     estimator, grid = CASES[name]
     assert_same_scores(estimator, grid, X, y)
+
+
+@pytest.mark.parametrize("kernel", [None, "gaussian"])
+@pytest.mark.parametrize("learner", [Pegasos(n_iter=200), SDCA(tol=1e-6)], ids=repr)
+def test_a_grid_over_c_equals_separate_fits(learner: Any, kernel: Any) -> None:
+    """The λ of a fold is 1/(C Σω) with the weights of its own training rows."""
+    X, y = load_iris(return_X_y=True)
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    learner = clone(learner).set_params(kernel=kernel, class_weight="balanced", random_state=0)
+    costs, folds = [0.1, 1.0, 10.0], StratifiedKFold(3)
+    sweep = SweepCV(learner, {"C": costs}, cv=folds).fit(X, y, sample_weight=weights)
+    assert sweep.best_params_.keys() == {"C"}
+    for cell, C in enumerate(costs):
+        scores = sweep.out_of_fold_scores(cell)
+        for train, test in folds.split(X, y):
+            alone = clone(learner).set_params(C=C).fit(X[train], y[train], weights[train])
+            np.testing.assert_allclose(
+                scores[test], alone.decision_function(X[test]), rtol=0, atol=0.02
+            )
 
 
 @pytest.mark.parametrize("intercept", [True, "free"])

@@ -91,7 +91,7 @@ def test_counts_refused(text):
 
 
 def test_kernels_may_be_one_list():
-    assert parse_kernels(["linear,gaussian:1,0.5s,poly:2,3"]) == parse_kernels(
+    assert parse_kernels(["linear,gaussian:1,0.5s,polynomial:2,3"]) == parse_kernels(
         ["linear", "gaussian:1,0.5s", "polynomial:2,3"]
     )
     with pytest.raises(UsageError, match="there is no kernel 'gausian'"):
@@ -117,7 +117,7 @@ def test_counts_beyond_all_patience_are_refused():
         ("gaussian:gamma=0.25", [Gaussian(2.0)]),
         ("gaussian:gamma=0.25:1:2", [Gaussian(2.0), Gaussian(0.5)]),
         ("polynomial", [Polynomial(3, 1.0)]),
-        ("poly:2,3:coef0=0", [Polynomial(2, 0.0), Polynomial(3, 0.0)]),
+        ("poly:2,3:coef0=1", [Polynomial(2, 1.0, "scale"), Polynomial(3, 1.0, "scale")]),
         ("polynomial:coef0=2", [Polynomial(3, 2.0)]),
         ("exponential:4", [Exponential(4.0)]),
         ("laplacian:2s", [Laplacian("2 scale")]),
@@ -156,7 +156,7 @@ def test_kernels_of_several_options_are_joined_once_each():
         ("polynomial:2.5", "whole number"),
         ("polynomial:0", "whole number"),
         ("polynomial:1e5", "above 1000"),
-        ("polynomial:3:gamma=1", "unknown 'gamma'"),
+        ("polynomial:3:width=1", "unknown 'width'"),
         ("polynomial:3:coef0=nan", "not a finite number"),
     ],
 )

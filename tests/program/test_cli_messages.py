@@ -226,7 +226,7 @@ def test_models_tells_formulas_and_the_other_names(folder):
         "perceptron",
         "SGDClassifier",
         "LinearSVC",
-        "C = 1/(λ m)",
+        "λ = 1/(C m)",
         "gamma=1/(2 v)",
         "PolynomialFeatures",
     ):
@@ -243,7 +243,7 @@ def test_show_tells_where_a_model_came_from(folder):
     answer = fine("show", "table.model")
     for word in (
         "hinge",
-        "λ = 0.001 (C = 8.33)",
+        "λ = 0.00833 (C = 1)",
         "features: 3: a, b, c",
         "table.csv, 150 rows",
         "pegasos train table.csv",

@@ -723,7 +723,7 @@ def test_folders_pipes_and_missing_files(tmp_path: Path) -> None:
         (lambda head: head["model"].update(type="os.system"), "of the unknown type 'os.system'"),
         (
             lambda head: head["model"]["params"].update(loss="mine"),
-            "one of 'hinge', 'logistic', got 'mine'. The file",
+            "one of 'hinge', 'logistic', 'log_loss', got 'mine'. The file",
         ),
         (lambda head: head["model"]["params"].update(tool=1), "Pegasos has no setting 'tool'"),
         (

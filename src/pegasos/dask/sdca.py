@@ -30,7 +30,7 @@ class DaskSDCA(Connected, SDCA):
 
     Parameters
     ----------
-    loss, lam, tol, fit_intercept, class_weight : as in `SDCA`.
+    loss, lam, C, tol, fit_intercept, class_weight : as in `SDCA`.
     kernel : None; other kernels need all rows at once.
     max_epochs : passes over the rows at most.
     sampling, random_state : without effect: nothing is drawn.
@@ -59,11 +59,12 @@ class DaskSDCA(Connected, SDCA):
     def __init__(
         self,
         loss: str = "hinge",
-        lam: float | str = "auto",
+        lam: float | None = None,
         kernel: Any = None,
         tol: float = 1e-3,
         max_epochs: int = 1000,
         *,
+        C: float | None = None,
         sampling: str = "permutation",
         finish: bool = True,
         fit_intercept: bool | str = True,
@@ -80,6 +81,7 @@ class DaskSDCA(Connected, SDCA):
             kernel,
             tol,
             max_epochs,
+            C=C,
             sampling=sampling,
             finish=finish,
             fit_intercept=fit_intercept,

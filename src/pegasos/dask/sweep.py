@@ -16,7 +16,7 @@ from pegasos.dask.table import Table, class_weights, open_table, rows_with_weigh
 from pegasos.dask.tally import FoldPredictors, Scorer, tally
 from pegasos.engine.optimum.passes.passes import Certified, Column
 from pegasos.learners.convergence import CellsNotConverged
-from pegasos.learners.from_passes import predictors, solve
+from pegasos.learners.from_passes import predictors, solve, total_weight
 from pegasos.learners.task import column_codes, draw_seed, whole_number
 from pegasos.metrics import Metric
 from pegasos.search.advice import warn_user
@@ -127,13 +127,13 @@ class DaskSweepCV(CellSearch):
         """The predictors of all cells, folds and classes; and how they were found, in words."""
         groups: dict[Setting, list[Cell]] = {}
         for cell in cells:
-            groups.setdefault(replace(cell.setting, lam=None), []).append(cell)
+            groups.setdefault(replace(cell.setting, lam=None, C=None), []).append(cell)
         answers: Answers = {}
         self._seconds: dict[int, float] = {}
         methods = []
         for group in groups.values():
             begin = time.perf_counter()
-            group.sort(key=lambda cell: -float(cell.learner.lam_ or 0.0))
+            group.sort(key=lambda cell: -cell.learner._lam_for(1.0))
             folds = [
                 _chains(group, table, fold, counted) for fold, counted in enumerate(table.training)
             ]
@@ -213,7 +213,9 @@ class DaskSweepCV(CellSearch):
         )
         for cell in cells:
             for fold, counted in enumerate(table.training):
-                own, lam = answers[cell.number][fold], float(cell.learner.lam_ or 0.0)
+                each = class_weights(cell.learner.class_weight, table.classes, counted)
+                own = answers[cell.number][fold]
+                lam = cell.learner._lam_for(total_weight(counted.sums, each))
                 places = _codes(counted) if columns > 1 else np.array([0])
                 self.objective_[cell.number, fold, places] = [lam * each.primal for each in own]
                 self.dual_objective_[cell.number, fold, places] = [lam * each.bound for each in own]
@@ -252,11 +254,11 @@ def _chains(group: list[Cell], table: Table, fold: int, counted: Counted) -> lis
         raise ValueError(f"the training part of fold {fold} has {found}: use other folds.")
     each = class_weights(group[0].learner.class_weight, table.classes, counted)
     codes, rows = _codes(counted), rows_with_weight(counted, each)
-    lams = [float(cell.learner.lam_ or 0.0) for cell in group]
     return [
         list(chain)
         for chain in zip(
-            *(predictors(lam, codes, counted.sums, rows, each, fold) for lam in lams), strict=True
+            *(predictors(cell.learner, codes, counted.sums, rows, each, fold) for cell in group),
+            strict=True,
         )
     ]
 

@@ -67,6 +67,8 @@ class Declaration:
         return f"pegasos.learners.{self.learner.lower()}"
 
 
+#: Other names of losses.
+LOSS_ALIASES = {"log_loss": "logistic"}
 _EVERY = {
     "kernel": "kernel",
     "class_weight": "class_weight",
@@ -111,7 +113,7 @@ PEGASOS = Declaration(
         name: name
         for name in ("lam", "n_iter", "epochs", "average", "batch_size", "sampling", "projection")
     },
-    shared=("lam", "n_iter", "epochs"),
+    shared=("lam", "C", "n_iter", "epochs"),
     stops=("n_iter", "epochs"),
     unit="steps",
     draws=("sampling", "draws", "batch_size"),
@@ -145,7 +147,7 @@ SDCA = Declaration(
         "sampling": "sampling",
         "multiclass": "multiclass",
     },
-    shared=("lam", "max_epochs"),
+    shared=("lam", "C", "max_epochs"),
     stops=("max_epochs",),
     unit="epochs",
     draws=("sampling",),
@@ -188,5 +190,8 @@ def model_of(learner: Any) -> Model:
     return next(
         model
         for model in declaration.models
-        if all(getattr(learner, name) == v for name, v in model.fixed.items())
+        if all(
+            LOSS_ALIASES.get(given := getattr(learner, name), given) == value
+            for name, value in model.fixed.items()
+        )
     )

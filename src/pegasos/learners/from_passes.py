@@ -41,8 +41,7 @@ def fit_in_passes(
     reach  the largest x·x;  dtype  of the fitted vectors
     each   the weight of each class, where the blocks' weights and `sums` are without it
     """
-    lam = float(learner.lam_ or 0.0)
-    columns = predictors(lam, column_codes(len(classes)), sums, present, each)
+    columns = predictors(learner, column_codes(len(classes)), sums, present, each)
     method, found = solve(learner, blocks, [[column] for column in columns])
     _keep(
         learner,
@@ -50,15 +49,20 @@ def fit_in_passes(
         classes,
         blocks.width,
         rows,
-        lam,
+        learner._lam_for(total_weight(sums, each)),
         np.dtype(dtype),
     )
     learner._reach = reach
     return f"{method}, {learner.n_iter_} passes over the rows"
 
 
+def total_weight(sums: Array, each: Array | None) -> float:
+    """Return Σω from the Σω of each class, and the weight of each class where `sums` are without it."""
+    return float((sums if each is None else each * sums).sum())
+
+
 def predictors(
-    lam: float,
+    learner: SDCA,
     codes: Array,
     sums: Array,
     present: int,
@@ -68,6 +72,7 @@ def predictors(
     """One predictor for each of these class codes."""
     sums = sums if each is None else each * sums
     total = float(sums.sum())
+    lam = learner._lam_for(total)
     sides = [(float(sums[code]), float(total - sums[code])) for code in codes]
     return [
         Column(int(code), 1.0 / (lam * total), both, present, each, fold)
@@ -84,7 +89,7 @@ def solve(
             f"multiclass={learner.multiclass!r} needs all rows in memory: in passes over the rows there is one-vs-rest "
             "only. Use scikit-learn's OneVsOneClassifier, or Nystroem features of a sample of the rows."
         )
-    loss, intercept = LOSSES[learner.loss], intercept_of(learner)
+    loss, intercept = learner._loss, intercept_of(learner)
     given = (intercept, float(learner.tol), int(learner.max_epochs))
     if blocks.width <= MOST_FEATURES and loss.linear_dual:
         return _solve_hinge(blocks, chains, *given)
@@ -138,7 +143,7 @@ def _keep(
     dtype: np.dtype[Any],
 ) -> None:
     """The fitted attributes."""
-    learner.classes_, learner.n_features_in_ = classes, width
+    learner.classes_, learner.n_features_in_, learner.lam_ = classes, width, lam
     learner.coef_ = np.stack([each.vector for each in found]).astype(dtype)
     learner.intercept_ = np.array([each.bias for each in found]).astype(dtype)
     learner.objective_ = lam * np.array([each.primal for each in found])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
@@ -20,6 +20,7 @@ from pegasos.engine.walk.solvers import Solver
 from pegasos.engine.walk.walk import Walk
 from pegasos.learners.calibration import Calibration
 from pegasos.learners.catalogue import ONE_VS_ONE, ONE_VS_REST, Declaration
+from pegasos.learners.foreign_names import refuse_foreign_names
 from pegasos.learners.one_vs_one import class_pairs, class_scores, couple_probabilities
 from pegasos.learners.scaling import warn_if_badly_scaled
 from pegasos.learners.task import (
@@ -128,8 +129,11 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     declaration: ClassVar[Declaration]
     #: "one-vs-one" for learners that have it: then each pair of classes has a predictor.
     multiclass: str = ONE_VS_REST
-    #: λ as a number, known once parameters were checked; None for a learner without it.
-    lam_: float | None = None
+
+    def __new__(cls, *args: Any, **params: Any) -> Self:
+        refuse_foreign_names(cls.__name__, params, cls._get_param_names())
+        return super().__new__(cls)
+
     #: What makes probabilities of scores, and the score from which on a row is called the second of two classes: a search that
     #: has out-of-fold scores sets them, and the next fit forgets them.
     calibration_: Calibration | None = None
@@ -141,8 +145,17 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     _reach: float | None = None
 
     def check_parameters(self) -> None:
-        """Raise ValueError where a parameter makes no sense; set `lam_`."""
+        """Raise ValueError where a parameter makes no sense."""
         raise AssertionError("each learner has its own parameters")
+
+    @property
+    def _strength(self) -> tuple[str, float] | None:
+        """The parameter that regularizes ("lam" or "C") and its value; None for a learner without one."""
+        return None
+
+    def _lam_for(self, total_weight: float) -> Any:
+        """Return λ where the training rows have this Σω; None for a learner without one."""
+        return None
 
     @property
     def stop(self) -> tuple[str, int]:
@@ -209,13 +222,11 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = classes
         if not isinstance(X, MappedRows):
             warn_if_badly_scaled(self, X)
-        return open_task(
-            self,
-            X,
-            codes,
-            combined_weights(sample_weight, self.class_weight, classes, codes, X),
-            len(classes),
-        )
+        weights = combined_weights(sample_weight, self.class_weight, classes, codes, X)
+        task = open_task(self, X, codes, weights, len(classes))
+        if (lam := self._lam_for(task.total_weight)) is not None:
+            self.lam_ = lam
+        return task
 
     def _read_rows(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Checked rows and labels; features that are computed when they are needed stay as they are."""

@@ -10,7 +10,6 @@ from sklearn.utils.metaestimators import available_if
 
 from pegasos.engine.walk import rules
 from pegasos.engine.walk.draws import Draws
-from pegasos.engine.walk.losses import LOSSES
 from pegasos.engine.walk.method import Method
 from pegasos.engine.walk.solvers import PegasosSolver, Solver
 from pegasos.engine.walk.walk import Walk
@@ -33,9 +32,9 @@ class Pegasos(RegularizedClassifier):
 
     Parameters
     ----------
-    loss : "hinge" (SVM) or "logistic".
-    lam : λ > 0, the strength of regularization: SGDClassifier's alpha, 1/(C m) in SVC's terms. "auto": 1e-3 when linear,
-        with a kernel 1e-4 (hinge) or 1e-5 (logistic); the number used is `lam_`.
+    loss : "hinge" (SVM) or "logistic" (also called "log_loss").
+    lam, C : strength of regularization: λ > 0, SGDClassifier's alpha, or SVC's C, λ = 1/(C Σω); at most one of them. Neither:
+        λ = 1e-3 when linear, with a kernel 1e-4 (hinge) or 1e-5 (logistic).
     kernel : None (linear: `coef_`), a kernel object or its name, "precomputed", or a function (X, Z) -> matrix.
     n_iter, epochs : steps in all, or passes (of m/k steps); at most one of them. Neither: 20 epochs.
     batch_size : examples a step, k.
@@ -56,7 +55,7 @@ class Pegasos(RegularizedClassifier):
     Attributes
     ----------
     classes_, coef_, intercept_ : as in scikit-learn; with a kernel `support_`, `support_vectors_`, `dual_coef_`, `kernel_`.
-    n_iter_ : steps done. plan_ : where rows came from.
+    lam_ : λ. n_iter_ : steps done. plan_ : where rows came from.
     loss_curve_, loss_curve_steps_ : mean loss of the drawn examples before their step (points x columns), and up to which step.
 
     Examples
@@ -76,11 +75,12 @@ class Pegasos(RegularizedClassifier):
     def __init__(
         self,
         loss: str = "hinge",
-        lam: float | str = "auto",
+        lam: float | None = None,
         kernel: Any = None,
         n_iter: int | None = None,
         epochs: int | None = None,
         *,
+        C: float | None = None,
         batch_size: int = 1,
         sampling: Any = "permutation",
         draws: str = "shared",
@@ -95,6 +95,7 @@ class Pegasos(RegularizedClassifier):
     ) -> None:
         self.loss = loss
         self.lam = lam
+        self.C = C
         self.kernel = kernel
         self.n_iter = n_iter
         self.epochs = epochs
@@ -138,7 +139,12 @@ class Pegasos(RegularizedClassifier):
         `classes` must name all classes at the first call. A step takes `batch_size` rows; the last is filled up from the first.
         How many rows will come is not known, so a fraction for `average` means the mean of all steps here.
         """
+        if self.C is not None:
+            raise ValueError(
+                "C needs the weight of all rows, which partial_fit does not know: give lam."
+            )
         task, first = self._open_part(X, y, classes, sample_weight)
+        self.lam_ = self._lam_for(task.total_weight)
         steps = math.ceil(task.m / self.batch_size)
         start = 0 if first else self._saved[0]["step"]
         walk = self._walk(
@@ -176,6 +182,11 @@ class Pegasos(RegularizedClassifier):
                 )
         if not isinstance(self.sampling, str):
             self._check_explicit_draws()
+
+    @property
+    def _usual_strength(self) -> tuple[str, float]:
+        # 1e-3 and the λ of each loss: measured in docs/defaults.md
+        return "lam", (1e-3 if self.kernel is None else self._loss.default_kernel_lam) or 1e-3
 
     def _check_explicit_draws(self) -> None:
         if self.draws != "shared":
@@ -230,9 +241,7 @@ class Pegasos(RegularizedClassifier):
             "averaging": bool(self.average),
             "tracking": tracking,
         }
-        method = Method(
-            rules.PEGASOS, LOSSES[self.loss], self.batch_size, task.constant, **switches
-        )
+        method = Method(rules.PEGASOS, self._loss, self.batch_size, task.constant, **switches)
         radius = np.sqrt(lams) * self.batch_size
         return task.walk(
             method, draws, lams * self.batch_size, weights, columns, radius=radius, origin=origin

@@ -17,7 +17,8 @@ from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.optimum.certificate import Certificate, certificate_of
 from pegasos.engine.optimum.problem import Intercept
 from pegasos.engine.rows.sources import KernelRows
-from pegasos.engine.walk.losses import LOSSES, PROBABILISTIC
+from pegasos.engine.walk.losses import LOSSES, PROBABILISTIC, Loss
+from pegasos.learners.catalogue import LOSS_ALIASES
 from pegasos.learners.one_vs_all import OneVsAllClassifier
 from pegasos.learners.one_vs_one import pair_labels
 from pegasos.learners.task import (
@@ -26,7 +27,7 @@ from pegasos.learners.task import (
     combined_weights,
     intercept_of,
     one_of,
-    resolve_lam,
+    positive,
 )
 
 Array = np.ndarray[Any, Any]
@@ -48,20 +49,44 @@ def has_certificate(kernel: Kernel | str | None, X: Any) -> bool:
 
 
 class RegularizedClassifier(OneVsAllClassifier):
-    """A learner with the parameters loss, lam and sampling."""
+    """A learner with the parameters loss, lam, C and sampling."""
 
     #: Whether `sampling` may be an array of row indices, or a function that returns one.
     accepts_explicit_draws = False
 
     def check_parameters(self) -> None:
-        one_of("loss", self.loss, self.declaration.losses)
+        one_of("loss", self.loss, (*self.declaration.losses, *LOSS_ALIASES))
         if isinstance(self.sampling, str) or not self.accepts_explicit_draws:
             one_of("sampling", self.sampling, ("uniform", "permutation", "fixed-permutation"))
-        self.lam_ = resolve_lam(self.lam, self.kernel, self.loss)
+        _ = self._strength
+
+    @property
+    def _strength(self) -> tuple[str, float]:
+        if self.lam is not None and self.C is not None:
+            raise ValueError(
+                f"give C or lam, not both: lam = 1/(C Σω); got C={self.C!r}, lam={self.lam!r}."
+            )
+        if self.lam is not None:
+            return "lam", positive("lam", self.lam)
+        return self._usual_strength if self.C is None else ("C", positive("C", self.C))
+
+    @property
+    def _usual_strength(self) -> tuple[str, float]:
+        """The strength of regularization where neither C nor lam is given."""
+        return "C", 1.0
+
+    def _lam_for(self, total_weight: float) -> float:
+        name, value = self._strength
+        return value if name == "lam" else 1.0 / (value * total_weight)
+
+    @property
+    def _loss(self) -> Loss:
+        name: str = self.loss
+        return LOSSES[LOSS_ALIASES.get(name, name)]
 
     @property
     def has_probabilities(self) -> bool:
-        return self.loss in PROBABILISTIC or self.calibration_ is not None
+        return self._loss.name in PROBABILISTIC or self.calibration_ is not None
 
     def certificate(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
         """The exact objective of each column on the training rows and a lower bound of the best possible one."""
@@ -101,7 +126,7 @@ def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certi
     optimum from below. A row with the label 0 does not belong to a column: its weight there is 0, and C_i of the others is what
     it is with all rows.
     """
-    loss = LOSSES[estimator.loss]
+    loss = estimator._loss
     bounds = (weights / (estimator.lam_ * weights.sum())) * (labels != 0)
     weights = weights * (labels != 0)
     lam = 1.0 / bounds.sum(axis=1)

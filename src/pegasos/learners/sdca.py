@@ -16,7 +16,6 @@ from pegasos.engine.optimum.pair_ascent import Pair, PairAscent
 from pegasos.engine.optimum.problem import Intercept, Problem
 from pegasos.engine.walk import rules
 from pegasos.engine.walk.draws import Draws
-from pegasos.engine.walk.losses import LOSSES
 from pegasos.engine.walk.method import Method
 from pegasos.engine.walk.solvers import Solver
 from pegasos.learners.catalogue import ONE_VS_ONE, ONE_VS_REST
@@ -47,7 +46,8 @@ class SDCA(RegularizedClassifier):
 
     Parameters
     ----------
-    loss, lam : as in `Pegasos`; SVC's C is 1/(λ m).
+    loss : "hinge" (SVM) or "logistic" (also called "log_loss").
+    lam, C : strength of regularization: λ > 0 or SVC's C, λ = 1/(C Σω); at most one of them. Neither: C = 1.
     kernel : None (linear: `coef_`), a kernel object or its name, "precomputed", or a function (X, Z) -> matrix.
     tol : relative duality gap at which a column stops.
     max_epochs : passes of coordinate ascent at most; what has not arrived then is finished.
@@ -64,6 +64,7 @@ class SDCA(RegularizedClassifier):
     ----------
     classes_, coef_, intercept_ : as in scikit-learn; with a kernel `support_`, `support_vectors_`, `dual_coef_`, `kernel_`.
         One-vs-one has a row for each pair of classes (first, second) in lexicographic order; scores above 0 mean the second.
+    lam_ : λ.
     gap_ : the largest relative gap of a column (nan where no certificate exists); objective_, dual_objective_ : of each column.
     gap_curve_ : relative gap after each epoch, and after the finish (n_iter_ x columns).
     objective_curve_ : number of the epoch or round, objective and lower bound, means of the columns (at most 40 x 3).
@@ -73,7 +74,7 @@ class SDCA(RegularizedClassifier):
     --------
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
-    >>> clf = SDCA(kernel="gaussian", random_state=0).fit(X[:1000] / 16, y[:1000])
+    >>> clf = SDCA(C=10, kernel="rbf", random_state=0).fit(X[:1000] / 16, y[:1000])
     >>> bool(clf.gap_ <= clf.tol), round(clf.score(X[1000:] / 16, y[1000:]), 2)
     (True, 0.97)
     """
@@ -83,11 +84,12 @@ class SDCA(RegularizedClassifier):
     def __init__(
         self,
         loss: str = "hinge",
-        lam: float | str = "auto",
+        lam: float | None = None,
         kernel: Any = None,
         tol: float = 1e-3,
         max_epochs: int = 1000,
         *,
+        C: float | None = None,
         sampling: str = "permutation",
         finish: bool = True,
         fit_intercept: bool | str = True,
@@ -100,6 +102,7 @@ class SDCA(RegularizedClassifier):
     ) -> None:
         self.loss = loss
         self.lam = lam
+        self.C = C
         self.kernel = kernel
         self.tol = tol
         self.max_epochs = max_epochs
@@ -159,7 +162,7 @@ class SDCA(RegularizedClassifier):
             )
 
     def _ascent(self, task: Task, lams: Array, seed: int, certified: bool) -> DualAscent:
-        method = Method(rules.SDCA, LOSSES[self.loss], constant=task.constant)
+        method = Method(rules.SDCA, self._loss, constant=task.constant)
         weights = task.training(task.weights)
         draws = Draws(self.sampling, task.m, seed)
         walk = task.walk(method, draws, 1.0 / (lams * weights.sum()), task.weights)
@@ -189,12 +192,12 @@ class SDCA(RegularizedClassifier):
         return PairAscent(pairs, task.rows, saves=self.warm_start)
 
     def _own(self, part: Task) -> Task:
-        return on_own_rows(part, LOSSES[self.loss].linear_dual)
+        return on_own_rows(part, self._loss.linear_dual)
 
     @staticmethod
     def _pair_lams(task: Task, part: Task, lams: Array) -> Array:
         """Return λ of a pair: C = 1/(λ Σω) is the same for the pair's Σω as for that of all rows."""
-        total, own = (each.training(each.weights).sum() for each in (task, part))
+        total, own = (each.total_weight for each in (task, part))
         return np.asarray(lams * (total / own))
 
     def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
@@ -259,7 +262,7 @@ class SDCA(RegularizedClassifier):
         """Return what the last fit left, brought into the box of the present lam and weights."""
         if not self._goes_on:
             return None
-        lam = np.array([float(self.lam_ or 0.0)])
+        lam = np.array([self._lam_for(task.total_weight)])
         if not self.has_pairs(task.columns):
             return self._inside_box(self._saved, task, lam)
         return [
@@ -271,7 +274,7 @@ class SDCA(RegularizedClassifier):
         labels = task.labels()
         a = labels * saved["coefficients"]
         bounds = task.weights / (lam[:, None] * task.training(task.weights).sum())
-        inside = np.clip(a, 0.0, LOSSES[self.loss].upper(bounds))
+        inside = np.clip(a, 0.0, self._loss.upper(bounds))
         saved = {**saved, "frozen": np.zeros(len(task.columns), dtype=bool)}
         if not np.array_equal(inside, a):
             coefficients = (labels * inside).astype(task.X.dtype)

@@ -23,7 +23,6 @@ from pegasos.engine.rows.mapped import MappedFeatures, MappedRows
 from pegasos.engine.rows.plan import Plan, plan_dual, plan_primal
 from pegasos.engine.rows.sources import GramRows, KernelRows, explicit_rows
 from pegasos.engine.walk.draws import Draws
-from pegasos.engine.walk.losses import LOSSES
 from pegasos.engine.walk.method import Method
 from pegasos.engine.walk.walk import Walk
 
@@ -58,6 +57,11 @@ class Task:
     def training(self, values: Array) -> Array:
         """The part of an array over all rows that belongs to the training rows."""
         return values if self.members is None else values[self.members]
+
+    @property
+    def total_weight(self) -> float:
+        """Σω of the training rows."""
+        return float(self.training(self.weights).sum())
 
     @property
     def relative_weights(self) -> Array:
@@ -281,13 +285,6 @@ def positive(name: str, value: Any) -> float:
     ):
         raise ValueError(f"{name} must be a finite number above 0, got {value!r}.")
     return float(value)
-
-
-def resolve_lam(lam: Any, kernel: Any, loss: str) -> float:
-    """λ as a number; "auto" is 1e-3 for linear predictors, with a kernel a number of the loss."""
-    if isinstance(lam, str) and lam == "auto":
-        lam = 1e-3 if kernel is None else LOSSES[loss].default_kernel_lam
-    return positive("lam", lam)
 
 
 def whole_number(name: str, value: Any, least: int = 1) -> int:

@@ -16,6 +16,7 @@ from pegasos.engine.kernels.standard import Polynomial
 
 if TYPE_CHECKING:
     from pegasos.search.grid import Cell
+    from pegasos.search.settings import Setting
 
 Array = np.ndarray[Any, Any]
 
@@ -59,15 +60,20 @@ def complexity(cell: Cell, best: Cell) -> tuple[float, float, float, float] | No
     if (one.model, one.preparation, one.options) != (other.model, other.preparation, other.options):
         return None
     rough, limit = _roughness(one.kernel), _roughness(other.kernel)
-    steps, lam = (1.0 if one.stop is None else float(one.stop.count)), one.lam or 0.0
+    steps, lam = (1.0 if one.stop is None else float(one.stop.count)), _strength(one)
     comparable = type(one.kernel) is type(other.kernel) and not isinstance(one.kernel, Polynomial)
     if rough > limit or (rough[0] == limit[0] == _UNKNOWN and one.kernel != other.kernel):
         return None
     if (comparable or one.kernel == other.kernel) and (
-        lam < (other.lam or 0.0) or steps > (other.stop.count if other.stop else 1)
+        lam < _strength(other) or steps > (other.stop.count if other.stop else 1)
     ):
         return None
     return (*rough, steps, -lam)
+
+
+def _strength(setting: Setting) -> float:
+    """A number that grows with the regularization."""
+    return setting.lam or (1 / setting.C if setting.C else 0.0)
 
 
 #: The rank of kernels of which it is not known how smooth they are.

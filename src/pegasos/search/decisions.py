@@ -180,6 +180,26 @@ class Aim:
     wish: str | None = None
     least: float = 0.0
 
+    @classmethod
+    def parse(cls, text: str) -> Aim:
+        """Return the aim of a text: "precision=0.99", "recall=0.8" or a metric such as "f1".
+
+        >>> Aim.parse("precision=0.99")
+        Aim(metric=None, wish='precision', least=0.99)
+        """
+        name, sign, value = text.partition("=")
+        if name in AIMS and not sign:
+            return cls(Metric(name))
+        try:
+            least = float(value)
+        except ValueError:
+            least = 0.0
+        if name not in WISHES or not 0 < least <= 1:
+            raise ValueError(
+                f"a threshold is chosen for {', '.join(AIMS)}, precision=0.9 or recall=0.8, got {text!r}."
+            )
+        return cls(wish=name, least=least)
+
     def __str__(self) -> str:
         return (
             f"{self.wish} >= {self.least:g}"

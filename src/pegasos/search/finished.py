@@ -175,11 +175,13 @@ class FinishedSearch(CellSearch):
         self._warn_of_scales()
         return self.calibrated_
 
-    def choose_threshold(self, aim: Aim) -> Threshold:
+    def choose_threshold(self, aim: Aim | str) -> Threshold:
         """Let `best_estimator_` call rows positive from that score on which is best for the aim, on out-of-fold scores.
 
+        The aim may be a text: "precision=0.99", "recall=0.8", "f1".
         For two classes. The positive class is that of the aim's metric, or of `scoring`, else the usual one (see Metric).
         """
+        aim = Aim.parse(aim) if isinstance(aim, str) else aim
         scores, codes = self.scored()
         if len(self._classes) != 2:
             raise ValueError(f"a threshold is for two classes; there are {len(self._classes)}.")

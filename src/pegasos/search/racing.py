@@ -389,6 +389,7 @@ def _for_fewer_rows(cell: Cell, times: float, seed: int) -> dict[str, list[Any]]
     """
     prefix = cell.parts.prefix
     params: dict[str, Any] = {**cell.params, f"{prefix}random_state": seed}
-    if cell.learner.lam_ is not None:
-        params[f"{prefix}lam"] = float(cell.learner.lam_) * times**0.5
+    if (strength := cell.learner._strength) is not None:
+        name, value = strength
+        params[f"{prefix}{name}"] = value * times**0.5
     return {name: [value] for name, value in params.items()}

@@ -360,7 +360,7 @@ class Schedule:
         return seconds * examples / len(block)
 
     def _columns(self, unit: Unit) -> int:
-        lams = len({cell.learner.lam_ for cell in unit.group.cells})
+        lams = len({cell.learner._strength for cell in unit.group.cells})
         return lams * len(column_codes(len(self._names)))
 
     def _examples(self, unit: Unit) -> int:

@@ -83,7 +83,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Setting:
-    """Model, kernel (None: linear), λ, stop, the learner's other parameters that differ from its defaults, and preparation."""
+    """Model, kernel (None: linear), λ or C, stop, other parameters that differ from their defaults, and preparation."""
 
     model: str
     kernel: Any = None
@@ -91,6 +91,7 @@ class Setting:
     stop: Stop | None = None
     options: tuple[tuple[str, Any], ...] = ()
     preparation: tuple[tuple[str, Any], ...] = ()
+    C: float | None = None
 
     @classmethod
     def of(cls, estimator: Any) -> Setting:
@@ -116,7 +117,9 @@ class Setting:
         )
         preparation = tuple((stage.name, freeze(stage.part)) for stage in parts.stages)
         name, stop = model_of(learner).name, Stop(*learner.stop)
-        return cls(name, kernel, learner.lam_, stop, tuple(sorted(options.items())), preparation)
+        strength = dict([] if learner._strength is None else [learner._strength])
+        given = (stop, tuple(sorted(options.items())), preparation)
+        return cls(name, kernel, strength.get("lam"), *given, strength.get("C"))
 
     @property
     def declaration(self) -> Declaration:
@@ -124,8 +127,12 @@ class Setting:
 
     @property
     def walk(self) -> Setting:
-        """What cells have in common that one walk serves: all but λ and the stop."""
-        return dataclasses.replace(self, lam=None, stop=None)
+        """What cells have in common that one walk serves: all but λ or C and the stop."""
+        return dataclasses.replace(self, lam=None, C=None, stop=None)
+
+    def cost(self, total_weight: float) -> float | None:
+        """Return C where the training rows have this Σω; None without regularization."""
+        return self.C if self.lam is None else 1 / (self.lam * total_weight)
 
     def named(self) -> dict[str, Any]:
         """Every value by the name that people use, the learner's before those of preparation; "linear" is no kernel."""
@@ -135,6 +142,8 @@ class Setting:
         }
         if self.lam is not None:
             found["lam"] = self.lam
+        if self.C is not None:
+            found["C"] = self.C
         if self.stop is not None:
             found[self.stop.name] = self.stop.count
         return {**found, **dict(self.options), **dict(self.preparation)}

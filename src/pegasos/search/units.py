@@ -50,7 +50,9 @@ class UnitRun:
         on_training: bool,
     ) -> None:
         self.classes, self._test = classes, test
-        lams, self._lam_of = _distinct([cell.learner.lam_ for cell in group.cells])
+        lams, self._lam_of = _distinct(
+            [cell.learner._lam_for(task.total_weight) for cell in group.cells]
+        )
         self._stop_of = np.array([cell.learner.planned_stop(task.m) for cell in group.cells])
         self.stops = sorted({int(stop) for stop in self._stop_of})
         self.solvers = group.learner.make_solvers(task, lams, self.stops, seed)

@@ -15,6 +15,7 @@ from scipy import sparse
 from pegasos.engine.kernels.base import DistanceKernel, Kernel, is_number, plain, positive
 from pegasos.engine.kernels.distances import Measure
 from pegasos.engine.kernels.elementwise import decay, mirror_upper, raise_to_power
+from pegasos.engine.kernels.moments import variance_of
 
 #: What `pegasos.kernels` offers.
 __all__ = ["CustomKernel", "Exponential", "Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial"]
@@ -25,9 +26,9 @@ Width = float | str
 
 @dataclass(repr=False, unsafe_hash=True)
 class Polynomial(Kernel):
-    """The polynomial kernel (coef0 + x.z)^degree, degree a whole number >= 1.
+    """The polynomial kernel (coef0 + gamma x.z)^degree, degree a whole number >= 1.
 
-    With coef0 < 0 it is not positive semidefinite.
+    gamma "scale" is 1/(n_features X.var()), as in SVC (1 where X is constant). With coef0 < 0 it is not positive semidefinite.
 
     >>> Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 4.0]])
     array([[144.]])
@@ -35,14 +36,17 @@ class Polynomial(Kernel):
 
     measure: ClassVar[Measure | None] = "inner"
     name = "polynomial"
-    formula = "(coef0 + x·z)^degree"
+    formula = "(coef0 + gamma x·z)^degree"
     in_scikit_learn = "SVC(kernel='poly', degree=d, gamma=1, coef0=1)"
     main = "degree"
     counts = ("degree",)
     degree: int = 3
     coef0: float = 1.0
+    gamma: float | str = 1.0
 
     def transform(self, values: NDArray[Any]) -> None:
+        if self.gamma != 1.0:
+            values *= positive("gamma", self.gamma)
         values += float(self.coef0)
         raise_to_power(values, int(self.degree))
 
@@ -53,12 +57,26 @@ class Polynomial(Kernel):
     def rank(self, width: int) -> int:
         return math.comb(width + self.degree, self.degree)
 
+    @property
+    def relative(self) -> bool:
+        return isinstance(self.gamma, str)
+
     def resolve(self, X: Any) -> Self:
         if not is_number(self.degree) or self.degree < 1 or self.degree != int(self.degree):
             raise ValueError(f"degree must be a whole number >= 1, got {self.degree!r}")
         if not is_number(self.coef0):
             raise ValueError(f"coef0 must be a finite number, got {self.coef0!r}")
-        return dataclasses.replace(self, degree=int(self.degree), coef0=plain(self.coef0))
+        gamma = self.gamma
+        if gamma == "scale":
+            variance = variance_of(X)
+            gamma = 1 / (X.shape[1] * variance) if variance > 0 else 1.0
+        gamma = positive("gamma", gamma)
+        return dataclasses.replace(
+            self, degree=int(self.degree), coef0=plain(self.coef0), gamma=gamma
+        )
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace(", gamma=1.0)", ")")
 
 
 @dataclass(repr=False, unsafe_hash=True)
@@ -219,6 +237,7 @@ Gaussian.alternatives = {"gamma": Gaussian.from_gamma}
 KERNELS: dict[str, type[Kernel]] = {
     kind.name: kind for kind in (Linear, Polynomial, Gaussian, Exponential, Laplacian)
 }
+#: SVC's names; "poly" has SVC's coef0=0 and gamma="scale".
 ALIASES = {"poly": "polynomial", "rbf": "gaussian"}
 
 
@@ -232,6 +251,8 @@ def as_kernel(spec: Any) -> Kernel | None:
         return spec
     if isinstance(spec, str) and spec == "precomputed":
         raise ValueError("'precomputed' is handled by the learners: it is not a kernel of rows")
+    if isinstance(spec, str) and spec == "poly":
+        return Polynomial(3, 0.0, "scale")
     if isinstance(spec, str) and ALIASES.get(spec, spec) in KERNELS:
         return KERNELS[ALIASES.get(spec, spec)]()
     # A class can be called too, but Gaussian(X, Z) is not what the user of Gaussian instead of Gaussian() means.

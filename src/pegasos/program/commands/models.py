@@ -14,7 +14,7 @@ PLACE = 70
 SHORT = "What can be trained, with formulas."
 
 _WORDS = {
-    "--lam λ": "alpha of SGDClassifier; C = 1/(λ m) of SVC, m training rows",
+    "--lam λ": "alpha of SGDClassifier; λ = 1/(C m), m training rows",
     "--C C": "C of SVC and LinearSVC",
     "--epochs N": "max_iter",
     "--multiclass one-vs-one": "OneVsOneClassifier; what SVC does for several classes",

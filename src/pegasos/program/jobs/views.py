@@ -176,7 +176,10 @@ def show_tune(found: TuneRecord) -> None:
 
 def _line(cell: CellRecord, found: TuneRecord) -> tuple[object, ...]:
     setting = cell.setting
-    strength = ("", "") if setting.lam is None else (f"{setting.lam:.2g}", f"{cell.cost:.3g}")
+    strength = (
+        "" if setting.lam is None else f"{setting.lam:.2g}",
+        "" if cell.cost is None else f"{cell.cost:.3g}",
+    )
     weights = weight_words(setting)
     what = (
         f"{setting.model}{'' if weights is None else f', {weights}'}",
@@ -200,6 +203,7 @@ def cell_words(cell: CellRecord) -> str:
     words += [] if degree is None else [f"expanded to degree {degree}"]
     words += [] if (weights := weight_words(setting)) is None else [weights]
     words += [] if setting.lam is None else [_lam_with_cost(setting.lam, cell.cost)]
+    words += [] if setting.C is None else [f"C = {setting.C:.3g}"]
     if setting.stop is not None and setting.declaration.tolerance is None:
         unit = "step" if setting.stop.name == "n_iter" else "epoch"
         words.append(f"{setting.stop.count} {unit}{'' if setting.stop.count == 1 else 's'}")

@@ -86,7 +86,7 @@ class Learner(Part):
             raise node.bad(f"{error!s:.200}".rstrip(".")) from None
         for name, check in self.numbers.items():
             setattr(estimator, name, node.take(name, check))
-        if estimator.lam_ is not None and not 0 < estimator.lam_ < np.inf:
+        if "lam_" in self.numbers and not 0 < estimator.lam_ < np.inf:
             raise node.bad("lam_ is not a number above 0")
         estimator.classes_, estimator.plan_ = _checked_classes(node), _checked_plan(node)
         columns = estimator.predictor_count(estimator.classes_)

@@ -89,6 +89,8 @@ def _linear(graph: Graph, kernel: Kernel, values: str) -> str:
 
 def _polynomial(graph: Graph, kernel: Any, values: str) -> str:
     """By squaring and multiplying, as the engine does it."""
+    if kernel.gamma != 1.0:
+        values = graph.call("Mul", values, graph.numbers(float(kernel.gamma)))
     base = power = graph.call("Add", values, graph.numbers(float(kernel.coef0)))
     for bit in bin(kernel.degree)[3:]:
         power = graph.call("Mul", power, power)

@@ -227,7 +227,7 @@ def _facts(
         "numbers": "float32" if float32 else "float64",
         "missing": json.dumps({"number": "NaN", "text": NO_WORD, "date": "days since 1970-01-01"}),
     }
-    if learner.lam_ is not None:
+    if hasattr(learner, "lam_"):
         found["lambda"] = repr(float(learner.lam_))
     if len(learner.classes_) == 2:
         found["threshold"] = repr(float(learner.threshold_))

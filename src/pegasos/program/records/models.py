@@ -47,7 +47,7 @@ def learner_facts(estimator: Any, rows: int | None = None) -> LearnerFacts:
     mapped = f"{maps[0].kernel_!r}, {len(maps[0].weights_)} landmarks" if maps else None
     declaration, model = learner.declaration, model_of(learner)
     linear = learner.kernel is None
-    lam = None if learner.lam_ is None else float(learner.lam_)
+    lam = float(learner.lam_) if hasattr(learner, "lam_") else None
     gap = learner.gap_ if "gap_" in declaration.fitted_numbers else np.nan
     return LearnerFacts(
         learner=declaration.learner,

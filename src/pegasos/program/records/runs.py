@@ -324,7 +324,7 @@ def cell_records(
             train_deviation=number(f"std_train_{metric}", cell),
             support_vectors=number("mean_support_vectors", cell),
             gap=number("mean_gap", cell),
-            cost=None if setting.lam is None else 1 / (setting.lam * rows),
+            cost=setting.cost(rows),
             ended=ended.get(cell) if number(f"mean_test_{metric}", cell) is None else None,
         )
         for cell, setting in enumerate(search.settings_)

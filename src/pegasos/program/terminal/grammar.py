@@ -80,6 +80,8 @@ def parse_kernels(texts: Sequence[str]) -> list[Kernel | None]:
     ... )  # doctest: +NORMALIZE_WHITESPACE
     [None, Gaussian(variance=2.0), Gaussian(variance='0.5 scale'), Polynomial(degree=2, coef0=0.0),
      Polynomial(degree=3, coef0=0.0)]
+    >>> parse_kernels(["poly"]) == parse_kernels(["polynomial:coef0=0:gamma=scale"])
+    True
     """
     return list(
         dict.fromkeys(
@@ -114,6 +116,7 @@ def _parse_kernel(text: str) -> list[Kernel | None]:
         )
         both = f"{as_gamma} for exp(-γ|x-z|²), as in scikit-learn, or {as_variance} for a variance, exp(-|x-z|²/(2v))"
         raise _misuse(text, "--kernel", f"say which number that is: {both}")
+    as_in_svc = {"coef0": 0.0, "gamma": "scale"} if name.lower() == "poly" else {}
     name = ALIASES.get(name.lower(), name.lower())
     if name not in KERNELS:
         hint = near(name, KERNELS)
@@ -127,7 +130,11 @@ def _parse_kernel(text: str) -> list[Kernel | None]:
     if kind is Linear:
         return [None]
     others = [each.name for each in dataclasses.fields(kind) if each.name != kind.main]
-    fixed = {each: _number(given.pop(each), text, "--kernel") for each in others if each in given}
+    fixed = as_in_svc | {
+        each: value if (value := given.pop(each)) == "scale" else _number(value, text, "--kernel")
+        for each in others
+        if each in given
+    }
     made = (
         [kind()]
         if not values

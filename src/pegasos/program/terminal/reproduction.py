@@ -43,6 +43,7 @@ def command_line(
         return None
     parts = ["pegasos", "train", source or "DATA", "-m", setting.model]
     parts += [] if kernel == "linear" else ["--kernel", kernel]
+    parts += [] if setting.C is None else ["--C", _value(setting.C)]
     for name, value in values.items():
         parts += (
             [option_flag(names[name])]
@@ -185,6 +186,7 @@ def python_lines(setting: Setting, seed: int | None = None) -> str:
     declaration, model = MODELS[setting.model]
     params = {**model.fixed, **({} if setting.kernel is None else {"kernel": setting.kernel})}
     params |= {} if setting.lam is None else {"lam": setting.lam}
+    params |= {} if setting.C is None else {"C": setting.C}
     params |= {} if setting.stop is None else {setting.stop.parameter: setting.stop.count}
     params |= {**dict(setting.options), **({} if seed is None else {"random_state": seed})}
     inner, steps = _call(declaration.learner, list(params.items())), list[str]()
