@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pegasos.program.onnxfile import export_onnx
     from pegasos.program.pages import play, report
     from pegasos.program.tables.bunches import load_set
-    from pegasos.search import RacingCV, SweepCV
+    from pegasos.search import SweepCV, TwoStageSearchCV
     from pegasos.shrinking import shrink
 
 __version__ = "0.1.0"
@@ -23,8 +23,8 @@ __all__ = [
     "Nystroem",
     "Pegasos",
     "Perceptron",
-    "RacingCV",
     "SweepCV",
+    "TwoStageSearchCV",
     "explain",
     "export_onnx",
     "full_kernel_bound",
@@ -42,8 +42,8 @@ _HOMES = {
     "Pegasos": "pegasos.learners",
     "Perceptron": "pegasos.learners",
     "SDCA": "pegasos.learners",
-    "RacingCV": "pegasos.search",
     "SweepCV": "pegasos.search",
+    "TwoStageSearchCV": "pegasos.search",
     "explain": "pegasos.explaining",
     "export_onnx": "pegasos.program.onnxfile",
     "full_kernel_bound": "pegasos.nystroem",

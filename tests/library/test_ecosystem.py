@@ -30,7 +30,7 @@ from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from pegasos import SDCA, Nystroem, Pegasos, Perceptron, RacingCV, SweepCV, load_set
+from pegasos import SDCA, Nystroem, Pegasos, Perceptron, SweepCV, TwoStageSearchCV, load_set
 from pegasos.kernels import Gaussian
 from pegasos.preprocessing import DropOutliers
 from samples import needs_scikit_learn
@@ -74,7 +74,7 @@ def test_frames_are_rows_with_names(frame, learner):
 
 
 @FRAMES
-@pytest.mark.parametrize("search", [SweepCV, RacingCV])
+@pytest.mark.parametrize("search", [SweepCV, TwoStageSearchCV])
 def test_sweeps_take_frames_and_know_their_names(frame, search):
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*feature names")

@@ -1,4 +1,4 @@
-"""Metrics against scikit-learn's, what guessing gives, and what a race is decided by."""
+"""Metrics against scikit-learn's, and what guessing gives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
-from pegasos import SDCA, Perceptron, RacingCV, SweepCV, explain
+from pegasos import SDCA, Perceptron, SweepCV, explain
 from pegasos.learners.calibration import fit_calibration
 from pegasos.metrics import (
     METRICS,
@@ -264,32 +264,6 @@ def test_probabilities_that_a_model_has_are_taken():
     assert found.cv_results_["mean_test_score"] == pytest.approx(
         other.cv_results_["mean_test_score"]
     )
-
-
-@pytest.mark.parametrize(
-    "scoring",
-    [
-        "balanced-error",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("average-precision", "log-loss")),
-    ],
-)
-def test_a_race_is_decided_by_its_own_metric(scoring):
-    """What ended was worse by the metric on the same rows, and the choice is the sweep's."""
-    X, y = unbalanced(1500)
-    race = RacingCV(SDCA(random_state=0, tol=0.01), GRID, cv=3, scoring=scoring, looks=[300]).fit(
-        X, y
-    )
-    whole = SweepCV(SDCA(random_state=0, tol=0.01), GRID, cv=3, scoring=scoring, refit=False).fit(
-        X, y
-    )
-    assert race.ended_
-    for ended in race.ended_.values():
-        assert (
-            ended.value >= ended.leader
-        ) is race.metric_.kind.least or ended.value == ended.leader
-    assert race.best_score_ >= whole.best_score_ - 0.02
-    if scoring == "balanced-error":
-        assert race.best_params_["class_weight"] == "balanced"
 
 
 def test_how_values_are_read():

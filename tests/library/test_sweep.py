@@ -322,35 +322,6 @@ def test_scores_of_leading_cells_are_kept(tmp_path: Path) -> None:
         sweep.out_of_fold_scores(999)
 
 
-def test_callbacks_hear_of_every_unit() -> None:
-    callback = pytest.importorskip("sklearn.callback")
-    heard: list[str] = []
-
-    class Listener:
-        def setup(self, *args: Any, **kwargs: Any) -> None:
-            heard.append("setup")
-
-        def on_fit_task_begin(self, *args: Any, **kwargs: Any) -> None:
-            heard.append("begin")
-
-        def on_fit_task_end(self, *args: Any, **kwargs: Any) -> None:
-            heard.append("end")
-
-        def teardown(self, *args: Any, **kwargs: Any) -> None:
-            heard.append("teardown")
-
-    assert isinstance(Listener(), callback.FitCallback)
-    sweep = SweepCV(
-        Pegasos(random_state=0),
-        {"kernel": [Gaussian(1.0), Gaussian(2.0)], "lam": LAMS},
-        cv=FOLDS,
-        refit=False,
-    )
-    sweep.set_callbacks(Listener()).fit(X, y)
-    assert heard.count("end") == 2 * 3 + 1
-    assert heard[0] == "setup" and heard[-1] == "teardown"
-
-
 # -- honest choice -----------------------------------------------------------------------------------------------------
 
 

@@ -67,7 +67,7 @@ def test_without_options_on_a_messy_table(tmp_path, monkeypatch):
     ]
     assert following == [
         "show runs/messy/best.model",
-        "run runs/messy/best.model messy.csv",
+        "evaluate runs/messy/best.model messy.csv",
         "predict runs/messy/best.model NEW.csv -o labels.csv",
     ]
     assert "page:  runs/messy/report.html" in answer.out
@@ -84,12 +84,8 @@ def test_without_options_on_a_messy_table(tmp_path, monkeypatch):
         assert float(row["C"]) == pytest.approx(1 / (float(row["lam"]) * summary.training_rows))
         done = [fold for fold in cell.folds if fold is not None]
         assert int(row["folds"]) == len(done)
-        if cell.ended is None:
-            assert float(row["error"]) == cell.value == pytest.approx(np.mean(done), abs=1e-12)
-            assert len(done) == 5
-        else:
-            assert (row["error"], cell.value) == ("", None)
-            assert float(row["ended_value"]) >= float(row["ended_leader"]) >= 0
+        assert float(row["error"]) == cell.value == pytest.approx(np.mean(done), abs=1e-12)
+        assert len(done) == 5 and int(row["stage"]) == cell.stage and cell.first is None
     assert {type(cell.setting.kernel) for cell in summary.cells} == {
         type(None),
         Polynomial,
@@ -98,10 +94,13 @@ def test_without_options_on_a_messy_table(tmp_path, monkeypatch):
     assert summary.choice.value == min(
         cell.value for cell in summary.cells if cell.value is not None
     )
-    ended = sum(cell.ended is not None for cell in summary.cells)
-    assert ended > 20
-    assert f"{ended} of 47 settings ended early" in answer.out
-    assert f"{ended} of 47 settings ended early" in page
+    steps = sum(cell.stage == 3 for cell in summary.cells)
+    assert (len(summary.cells) - steps, sum(cell.stage == 2 for cell in summary.cells)) == (53, 0)
+    words = (
+        f"Stage 2 compared {steps} half steps around the best one on {summary.training_rows:,} rows"
+    )
+    assert words in answer.out and words in page
+    assert {cell.setting.model for cell in summary.cells} == {"sdca", "sdca-logistic"}
     assert load(tmp_path / "runs/messy/best.model").predict(messy().drop("species")).shape == (150,)
 
 
@@ -114,7 +113,8 @@ def test_the_folder_goes_on_where_it_was(table, monkeypatch):
     first = fine("tune", table, *SMALL, "-o", "here", "--json").json
     walked = []
     monkeypatch.setattr(
-        "pegasos.search.sweep.Schedule.run", lambda self, units, *rest: walked.extend(units) or True
+        "pegasos.search.running.Schedule.run",
+        lambda self, units, *rest: walked.extend(units) or True,
     )
     again = fine("tune", table, *SMALL, "-o", "here", "--json").json
     assert walked == []
@@ -205,25 +205,50 @@ def test_cv_and_scoring(table):
 def test_time_that_is_up(table):
     """A usable model whatever the time, and words that say what it is."""
     told = fine("tune", table, *SMALL, "--max-time", "1e-9", "-o", "asked")
-    assert "Time was up (1e-09 s): settings were compared on 1 of 3 folds." in told.out
     assert "Time was up (1e-09 s): the saved model was not refitted on all rows" in told.out
     found = fine(
         "tune",
-        written(numbers(1300), table.with_name("more.csv")),
+        written(numbers(2700), table.with_name("more.csv")),
         "--no-page",
         "--max-time",
         "1e-9",
         "--json",
     ).json
     assert found["complete"] is False
-    assert found["decision"]["by"] == "look"
+    assert found["decision"]["by"] == "sample"
     assert found["decision"]["fitted_rows"] == found["decision"]["saved_rows"] == 400
     assert found["choice"]["setting"]["kernel"] is None
     assert found["choice"]["value"] < 0.25
-    assert found["errors"]["test"]["rows"] == 260
-    words = views.decision_words(from_json(TuneRecord, found, "").decision, 1, 1040, [])
-    assert any("by a first look" in line for line in words)
-    assert any("learned from 400 of 1,040 training rows" in line for line in words)
+    assert found["errors"]["test"]["rows"] == 540
+    words = views.decision_words(from_json(TuneRecord, found, "").decision, 3, 2160, [])
+    assert any("the choice is that of the first stage" in line for line in words)
+    assert any("learned from 400 of 2,160 training rows" in line for line in words)
+
+
+def test_a_class_that_only_test_rows_have_is_not_learned(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = numbers().drop("y").to_numpy(), numbers()["y"].to_numpy().astype(object)
+    y[120] = "stray"
+    np.savez(
+        "own.npz", X=X[:100], y=y[:100].astype("U"), X_test=X[100:], y_test=y[100:].astype("U")
+    )
+    found = fine("tune", "own.npz", *SMALL, "--json").json
+    assert (found["decision"]["fitted_rows"], found["decision"]["saved_rows"]) == (100, 149)
+    assert found["errors"]["test"]["rows"] == 50 and found["errors"]["test"]["mistakes"] >= 1
+    assert load(found["model"]).classes_.tolist() == ["no", "yes"]
+
+
+@pytest.mark.parametrize("strays", [1, 6])
+def test_stray_labels_in_a_file(tmp_path, monkeypatch, strays):
+    monkeypatch.chdir(tmp_path)
+    table = numbers()
+    labels = table["y"].to_list()
+    for place in range(strays):
+        labels[7 * place] = "maybe"
+    clean = fine("tune", written(table, tmp_path / "clean.csv"), *SMALL, "--json").json
+    path = written(table.with_columns(y=pl.Series(labels)), tmp_path / "stray.csv")
+    found = fine("tune", path, *SMALL, "--json").json
+    assert found["choice"]["value"] <= clean["choice"]["value"] + strays / 120 + 0.04
 
 
 def test_the_saved_model_knows_all_rows(table):

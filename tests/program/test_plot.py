@@ -128,7 +128,7 @@ def test_a_heatmap_by_named_axes(sweep):
         match="'gamma' is no parameter that varies in this grid; those are 'lam', 'n_iter'",
     ):
         pegasos.plot.heatmap(sweep, x="gamma")
-    with pytest.raises(ValueError, match="shows the cells of a SweepCV or RacingCV, not of a SDCA"):
+    with pytest.raises(ValueError, match="shows the cells of a SweepCV, not of a SDCA"):
         pegasos.plot.heatmap(SDCA())
 
 

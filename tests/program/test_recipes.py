@@ -19,7 +19,7 @@ from pegasos import SDCA, Pegasos, Perceptron, SweepCV
 from pegasos.kernels import Gaussian, Polynomial
 from pegasos.learners.catalogue import MODELS, learner_class, make_learner
 from pegasos.preprocessing import DropOutliers
-from pegasos.program.grids import GridRequest, default_models, make_grid
+from pegasos.program.grids import GridRequest, make_grid
 from pegasos.program.modelfile import load, read_model, save
 from pegasos.program.pipelines import check_expansion, chosen_scale, learned_rows, make_recipe
 from pegasos.program.tables.dataset import NUMBER, TEXT, Column, Dataset
@@ -205,9 +205,14 @@ def test_the_default_grid_has_linear_cubic_and_gaussian_families():
         assert all(lam > 0 for lam in each["learner__lam"])
 
 
-def test_default_models_are_solved_where_that_is_quick():
-    assert default_models(1000) == ["sdca"]
-    assert default_models(10**6) == ["pegasos"]
+def test_models_can_be_tried_with_linear_predictors_only():
+    data = array_data()
+    request = GridRequest(["sdca", "sdca-logistic"], linear=("sdca-logistic",))
+    grid = make_grid(request, make_recipe(data, SDCA()), data)
+    kernels = {loss: [] for loss in ("hinge", "logistic")}
+    for each in grid:
+        kernels[each["learner"][0].loss] += each["learner__kernel"]
+    assert kernels["logistic"] == [None] and len(kernels["hinge"]) > 5
 
 
 @KINDS

@@ -19,8 +19,8 @@ from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.description import is_unbalanced
 from pegasos.search.anatomy import anatomy
 
-#: Rows up to which every kernel machine is solved to its tolerance by default; above, Pegasos takes its steps instead.
-SOLVED_ROWS = 20_000
+#: Rows on which settings are compared at most.
+SEARCH_ROWS = 20_000
 #: The relative duality gap at which SDCA stops in a search, and its epochs at most, where nothing is asked for: on our data more
 #: of either changed no error, and a cell that stops early says so by its gap.
 SEARCH_TOLERANCE, SEARCH_EPOCHS = 0.01, 50
@@ -30,6 +30,7 @@ _WIDTHS = ("1 scale", "0.5 scale", "2.5 scale", "0.25 scale", "6 scale", "0.1 sc
 _CONSTANTS = (1 / 3, 3.0)
 #: Costs c: λ = typical K(x, x)/(c m). The same c means the same freedom, whatever the features' units are.
 _LINEAR_COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
+_LOGISTIC_COSTS = (*_LINEAR_COSTS, 1000.0)
 _INNER_COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0)
 _DISTANCE_COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 
@@ -46,17 +47,12 @@ class GridRequest:
     memory: str | None = None
     #: Landmarks of Nyström features for the kernels; None where they are taken as they are.
     landmarks: list[int | None] = field(default_factory=lambda: [None])
+    #: Models that are tried with linear predictors only.
+    linear: tuple[str, ...] = ()
 
     @property
     def mapped(self) -> bool:
         return self.landmarks != [None]
-
-
-def default_models(rows: int, probabilities: bool = False) -> list[str]:
-    """One model that is solved with a certificate; where that takes too long, one whose steps are cheap."""
-    if probabilities:
-        return ["sdca-logistic"] if rows <= SOLVED_ROWS else ["logistic"]
-    return ["sdca"] if rows <= SOLVED_ROWS else ["pegasos"]
 
 
 def weights_to_try(metric: Metric | None, models: list[str], labels: Any) -> dict[str, list[Any]]:
@@ -81,10 +77,9 @@ def make_grid(request: GridRequest, recipe: Recipe, dataset: Dataset) -> list[di
     grid = []
     for degree in request.expand:
         sample = _prepared_sample(recipe, dataset, degree, request.mapped)
-        for model in request.models or default_models(len(dataset)):
-            for kernels in _families(
-                request.kernels or _default_kernels(degree, sample, request.mapped)
-            ):
+        for model in request.models or ["sdca"]:
+            tried = request.kernels or _default_kernels(degree, sample, request.mapped)
+            for kernels in _families([None] if model in request.linear else tried):
                 values = {
                     name: each
                     for name, each in request.values.items()
@@ -92,7 +87,7 @@ def make_grid(request: GridRequest, recipe: Recipe, dataset: Dataset) -> list[di
                 }
                 axes = {"kernel": kernels, **_stops(model, values), **values}
                 if "lam" in MODELS[model][0].options and "lam" not in axes:
-                    axes["lam"] = _strengths(kernels[0], sample, len(dataset))
+                    axes["lam"] = _strengths(model, kernels[0], sample, len(dataset))
                 grid.append(_cells(model, axes, degree, request, recipe.prefix))
     return grid
 
@@ -158,15 +153,12 @@ def _stops(model: str, given: dict[str, list[Any]]) -> dict[str, list[Any]]:
     return {"epochs": list(declaration.usual_epochs)}
 
 
-def _strengths(kernel: Kernel | None, sample: Any, rows: int) -> list[float]:
+def _strengths(model: str, kernel: Kernel | None, sample: Any, rows: int) -> list[float]:
     """λ for every cost that suits such a kernel."""
-    costs = (
-        _LINEAR_COSTS
-        if kernel is None
-        else _DISTANCE_COSTS
-        if isinstance(kernel, DistanceKernel)
-        else _INNER_COSTS
-    )
+    costs = _DISTANCE_COSTS if isinstance(kernel, DistanceKernel) else _INNER_COSTS
+    if kernel is None:
+        probabilistic = MODELS[model][1].fixed.get("loss") in PROBABILISTIC
+        costs = _LOGISTIC_COSTS if probabilistic else _LINEAR_COSTS
     kernel = kernel or Polynomial(1)  # x·x + 1: the constant feature is part of a linear predictor
     typical = float(np.median(kernel.diagonal(sample))) or 1.0
     return [float(f"{typical / (cost * rows):.1e}") for cost in costs]

@@ -1,4 +1,4 @@
-"""The sweep: a whole grid by cross-validation in shared walks; and the race, which ends early what is clearly behind."""
+"""Search grids by cross-validation: all settings in shared walks, or in two stages."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pegasos.search.racing import RacingCV
     from pegasos.search.sweep import SweepCV
+    from pegasos.search.two_stage import TwoStageSearchCV
 
-__all__ = ["RacingCV", "SweepCV"]
+__all__ = ["SweepCV", "TwoStageSearchCV"]
 
-_HOMES = {"RacingCV": "pegasos.search.racing", "SweepCV": "pegasos.search.sweep"}
+_HOMES = {"SweepCV": "pegasos.search.sweep", "TwoStageSearchCV": "pegasos.search.two_stage"}
 
 
 def __getattr__(name: str) -> Any:

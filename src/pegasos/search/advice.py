@@ -59,20 +59,20 @@ def complexity(cell: Cell, best: Cell) -> tuple[float, float, float, float] | No
     one, other = cell.setting, best.setting
     if (one.model, one.preparation, one.options) != (other.model, other.preparation, other.options):
         return None
-    rough, limit = _roughness(one.kernel), _roughness(other.kernel)
-    steps, lam = (1.0 if one.stop is None else float(one.stop.count)), _strength(one)
+    rough, limit = roughness(one.kernel), roughness(other.kernel)
+    steps, lam = (1.0 if one.stop is None else float(one.stop.count)), strength(one)
     comparable = type(one.kernel) is type(other.kernel) and not isinstance(one.kernel, Polynomial)
     if rough > limit or (rough[0] == limit[0] == _UNKNOWN and one.kernel != other.kernel):
         return None
     if (comparable or one.kernel == other.kernel) and (
-        lam < _strength(other) or steps > (other.stop.count if other.stop else 1)
+        lam < strength(other) or steps > (other.stop.count if other.stop else 1)
     ):
         return None
     return (*rough, steps, -lam)
 
 
-def _strength(setting: Setting) -> float:
-    """A number that grows with the regularization."""
+def strength(setting: Setting) -> float:
+    """Return a number that grows with the regularization: λ or 1/C."""
     return setting.lam or (1 / setting.C if setting.C else 0.0)
 
 
@@ -80,7 +80,7 @@ def _strength(setting: Setting) -> float:
 _UNKNOWN = 3.0
 
 
-def _roughness(kernel: Any) -> tuple[float, float]:
+def roughness(kernel: Any) -> tuple[float, float]:
     """Linear, polynomial by degree, of a distance by width."""
     if kernel is None:
         return 0.0, 0.0
@@ -126,12 +126,7 @@ def _numbers(named: Iterable[dict[str, Any]], name: str) -> list[float]:
 
 
 def _gain(mean: Array, folds: Array, best: int, other: int, standard_errors: int) -> bool:
-    """Whether the best cell is better than another by more than so many standard errors of their difference over folds.
-
-    A mean of minus infinity is that of a cell which was so clearly worse that it has no folds.
-    """
-    if mean[other] == -np.inf:
-        return True
+    """Whether the best cell is better than another by more than so many standard errors of their difference over folds."""
     differences = folds[best] - folds[other]
     error = (
         differences.std(ddof=1) / np.sqrt(folds.shape[1]) if folds.shape[1] > 1 else np.inf

@@ -28,7 +28,7 @@ class CellSearch(Connected, GridSearchCV):
         """Set cv_results_ and, where there is a best cell, which it is."""
         self.cv_results_ = results
         if self.refit or not self.multimetric_:
-            self.best_index_ = self._select_best_index(self.refit, metric, results)
+            self.best_index_ = self._best_index(cells, results, metric)
             if not callable(self.refit):
                 self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
                 self._look_closer(cells, results, metric)
@@ -46,9 +46,10 @@ class CellSearch(Connected, GridSearchCV):
         self.simplest_index_ = int(
             known[one_standard_error(-mean[known], folds[known], order, best)]
         )
-        self.advice_ = advise(cells, self._means_for_advice(mean), folds, self.best_index_)
+        self.advice_ = advise(cells, mean, folds, self.best_index_)
         for advice in self.advice_:
             warn_user(SweepWarning(advice))
 
-    def _means_for_advice(self, mean: Array) -> Array:
-        return mean
+    def _best_index(self, cells: list[Cell], results: dict[str, Any], metric: Any) -> int:
+        """Return GridSearchCV's choice."""
+        return int(self._select_best_index(self.refit, metric, results))

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from sklearn.metrics._scorer import _PassthroughScorer
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_method_params, _num_samples
+from sklearn.utils.validation import _check_method_params
 
 from pegasos.learners.calibration import SIGMOID
-from pegasos.metrics import PROBABILITIES, Answers, Metric, answers
+from pegasos.metrics import PROBABILITIES, Metric
 from pegasos.search.decisions import cross_fitted
 from pegasos.search.grid import Cell
+from pegasos.search.problem import Problem
 from pegasos.search.schedule import Unit
 from pegasos.search.units import FoldAnswers, ProbableAnswers, UnitResult
 
@@ -24,40 +25,45 @@ KEPT_SCORES = 10
 
 
 class Table:
-    """Collects units into the layout of cv_results_."""
+    """Cells x folds in the layout of cv_results_; rows of labels and scores are those of the problem."""
 
     def __init__(
-        self,
-        cells: list[Cell],
-        X: Any,
-        y: Any,
-        splits: list[Any],
-        classes: Array,
-        scorers: Any,
-        score_params: Any,
-        training: bool,
+        self, cells: list[Cell], problem: Problem, scorers: Any, score_params: Any, training: bool
     ) -> None:
-        self._cells, self._X, self._y, self._splits, self._classes = cells, X, y, splits, classes
-        self._scorers, self._score_params, self._training = scorers, score_params, training
-        shape = (len(cells), len(splits))
-        self._out: list[list[dict[str, Any] | None]] = [[None] * len(splits) for _ in cells]
-        self.support, self.gaps = np.full(shape, np.nan), np.full(shape, np.nan)
-        self.labels = np.full((len(cells), _num_samples(X)), -1, dtype=np.int32)
+        self.problem, self.cells = problem, list[Cell]()
+        self._X, self._y, self._splits = problem.X, problem.y, problem.splits
+        self._classes, self._scorers, self._training = problem.classes, scorers, training
+        self._score_params = score_params
+        self._out: list[list[dict[str, Any] | None]] = []
+        self.support = self.gaps = np.empty((0, len(problem.splits)))
+        self.labels = np.empty((0, len(problem.codes)), dtype=np.int32)
         self.scores: dict[int, dict[int, tuple[Array, Array]]] = {}
-        named = [
-            (cell.learner, cell.learner.declaration.tolerance) for cell in cells
-        ]  # the gap that a cell should reach
-        self.tolerances = np.array(
-            [np.inf if name is None else float(getattr(learner, name)) for learner, name in named]
-        )
+        self.extend(cells)
+
+    def like(self, cells: list[Cell], problem: Problem) -> Table:
+        """Return an empty table of other cells or folds."""
+        return Table(cells, problem, self._scorers, self._score_params, self._training)
+
+    def extend(self, cells: list[Cell]) -> None:
+        """Append cells that no fold knows yet; their numbers go on where those of the table end."""
+        self.cells += cells
+        self._out += [[None] * len(self._splits) for _ in cells]
+        empty = np.full((len(cells), len(self._splits)), np.nan)
+        self.support, self.gaps = np.vstack([self.support, empty]), np.vstack([self.gaps, empty])
+        unknown = np.full((len(cells), self.labels.shape[1]), -1, dtype=np.int32)
+        self.labels = np.vstack([self.labels, unknown])
 
     @property
     def folds(self) -> int:
         return len(self._splits)
 
     @property
-    def classes(self) -> Array:
-        return self._classes
+    def tolerances(self) -> Array:
+        """Return the gap that each cell should reach."""
+        named = [(cell.learner, cell.learner.declaration.tolerance) for cell in self.cells]
+        return np.array(
+            [np.inf if name is None else float(getattr(learner, name)) for learner, name in named]
+        )
 
     def take(self, unit: Unit, result: UnitResult) -> None:
         """Score every cell of a finished unit."""
@@ -69,18 +75,11 @@ class Table:
                 cell, result.classes, test, result.labels[position], result.scores[position]
             )
             scores = {"test_scores": self._score(answers, test)}
-            if (
-                self._training
-                and result.train_labels is not None
-                and result.train_scores is not None
-            ):
-                train = (
-                    result.train_rows,
-                    result.train_labels[position],
-                    result.train_scores[position],
-                )
-                answers = self._answers(cell, result.classes, *train)
-                scores["train_scores"] = self._score(answers, result.train_rows)
+            if result.train_labels is not None and result.train_scores is not None:
+                train = self._splits[unit.fold][0]
+                own = result.train_labels[position], result.train_scores[position]
+                answers = self._answers(cell, result.classes, train, *own)
+                scores["train_scores"] = self._score(answers, train)
             times = {"fit_time": share, "score_time": time.perf_counter() - begin}
             self._fill(
                 cell,
@@ -168,40 +167,6 @@ class Table:
         params = _check_method_params(self._X, params=self._score_params, indices=rows)
         return self._scorers(answers, _safe_indexing(self._X, rows), truth, **params)
 
-    def answers(self, number: int, folds: list[int]) -> Answers | None:
-        """What a cell says about the test rows of these folds; None where its scores were not kept, or a fold lacked a class."""
-        parts = [self.scores.get(number, {}).get(fold) for fold in folds]
-        learner = self._cells[number].learner
-        count = learner.predictor_count(self._classes)
-        if any(part is None or part[1].shape[1] != count for part in parts):
-            return None
-        found = [part for part in parts if part is not None]
-        cell, everyone, p = self._cells[number], np.arange(len(self._classes)), None
-        if self._gives_probabilities(cell):
-            p = np.concatenate([self._probabilities(cell, everyone, *part) for part in found])
-        rows, scores = (np.concatenate(part) for part in zip(*found, strict=True))
-        scores = learner.decision_values(scores)
-        scores = scores[:, 0] if count == 1 else scores
-        return answers(
-            self._classes,
-            _safe_indexing(self._y, rows),
-            self._classes[self.labels[number, rows]],
-            scores,
-            p,
-        )
-
-    def mean(self, number: int, folds: list[int]) -> float:
-        """The mean score of a cell over these folds."""
-        return float(
-            np.mean(
-                [
-                    out["test_scores"]
-                    for fold in folds
-                    if (out := self._out[number][fold]) is not None
-                ]
-            )
-        )
-
     def complete(self) -> Array:
         """Which cells have all folds."""
         return np.array([all(out is not None for out in row) for row in self._out])
@@ -209,47 +174,15 @@ class Table:
     def has(self, number: int, fold: int) -> bool:
         return self._out[number][fold] is not None
 
-    def common_folds(self, cells: list[int]) -> list[int]:
-        """The folds that are done for all of these cells."""
-        return [
-            fold
-            for fold in range(len(self._splits))
-            if all(self.has(number, fold) for number in cells)
-        ]
+    def values(self, metric: str | None = None) -> Array:
+        """Return the scores of cells x folds (nan where there is none yet); of several metrics those of one."""
 
-    def begun(self) -> list[int]:
-        """The cells of which some fold is done."""
-        return [
-            number for number, row in enumerate(self._out) if any(out is not None for out in row)
-        ]
+        def value(out: dict[str, Any] | None) -> float:
+            found = np.nan if out is None else out["test_scores"]
+            return float(found[metric or next(iter(found))] if isinstance(found, dict) else found)
 
-    def over(self, splits: list[Any]) -> Table:
-        """An empty table of the same cells over other splits of the same rows."""
-        rest = (self._classes, self._scorers, self._score_params, self._training)
-        return Table(self._cells, self._X, self._y, splits, *rest)
-
-    def only(self, folds: list[int]) -> Table:
-        """The same table with some of its folds."""
-        found = self.over([self._splits[fold] for fold in folds])
-        everyone = {number: number for number in range(len(self._cells))}
-        for place, fold in enumerate(folds):
-            found.copy(self, everyone, fold, place)
-        return found
-
-    def copy(self, other: Table, number_in: dict[int, int], fold: int = 0, place: int = 0) -> None:
-        """Take a fold of another table, over the same rows in any order; `number_in`: what a cell here is called there."""
-        here, there = self._splits[place][1], other._splits[fold][1]
-        for number, known in number_in.items():
-            out = other._out[known][fold]
-            if out is not None:
-                self._out[number][place] = out
-                self.support[number, place], self.gaps[number, place] = (
-                    other.support[known, fold],
-                    other.gaps[known, fold],
-                )
-                self.labels[number, here] = other.labels[known, there]
-                if fold in other.scores.get(known, {}):
-                    self.scores.setdefault(number, {})[place] = (here, other.scores[known][fold][1])
+        shape = (len(self.cells), len(self._splits))
+        return np.array([[value(out) for out in row] for row in self._out]).reshape(shape)
 
     def first_scores(self) -> Any:
         """The scores of some finished cell: a number, or a dictionary for several metrics."""

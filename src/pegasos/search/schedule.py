@@ -31,6 +31,7 @@ from pegasos.learners.task import (
 )
 from pegasos.search.folds import Prepared, Shared, base_values, make_rows, prepare, resolved_kernel
 from pegasos.search.grid import Group
+from pegasos.search.problem import Problem
 from pegasos.search.settings import freeze
 from pegasos.search.units import UnitResult, UnitRun, run_together
 
@@ -74,40 +75,20 @@ class Schedule:
     def __init__(
         self,
         groups: list[Group],
-        X: Any,
-        y: Any,
-        codes: Array,
-        weights: Array | None,
-        splits: list[Any],
+        problem: Problem,
         memory: Any,
         seed: int,
         warm_path: bool = False,
         source: str | None = None,
     ) -> None:
-        self._warm_path = warm_path
-        self._X, self._y, self._codes, self._weights, self._splits, self._seed = (
-            X,
-            y,
-            codes,
-            weights,
-            splits,
-            seed,
-        )
-        self._names = np.unique(np.asarray(y))
+        self._problem, self._seed, self._warm_path = problem, seed, warm_path
+        self._splits = problem.splits
         self._shared = Shared()
         self.units = self._ordered(groups)
         self.budget = budget_bytes(memory)
         self.source = self._choose_source() if source is None else source
         #: All but the groups: what another machine needs for the same answers.
-        self.given = {
-            "X": X,
-            "y": y,
-            "codes": codes,
-            "weights": weights,
-            "splits": splits,
-            "memory": self.budget,
-            "seed": seed,
-        }
+        self.given = {"problem": problem, "memory": self.budget, "seed": seed}
         self.given |= {"warm_path": warm_path, "source": self.source}
         self.predicted: float | None = None
 
@@ -147,8 +128,9 @@ class Schedule:
         """Distances shared by kernels, Gram matrices one by one, or kernel rows on the fly: what the budget allows."""
         if all(named_kernel(unit.group) is None for unit in self.units):
             return "explicit"
-        n = self._X.shape[0]
-        itemsize = 4 if getattr(self._X, "dtype", np.float64) == np.float32 else 8
+        X = self._problem.X
+        n = X.shape[0]
+        itemsize = 4 if getattr(X, "dtype", np.float64) == np.float32 else 8
         gram = n * n * itemsize
         state = max(self._columns(unit) for unit in self.units) * n * (4 * itemsize + 16)
         each = 2 if any(unit.group.parts.transforms for unit in self.units) else 1
@@ -229,7 +211,7 @@ class Schedule:
         bundles: dict[Any, list[Unit]] = {}
         for unit in units:
             learner = unit.group.learner
-            alone = measured_kernel(unit.group) is None or learner.has_pairs(self._names)
+            alone = measured_kernel(unit.group) is None or learner.has_pairs(self._problem.classes)
             draws = (freeze(getattr(learner, name)) for name in learner.declaration.draws)
             kind = (type(learner), *draws)
             key = (
@@ -248,9 +230,9 @@ class Schedule:
                 self._shared.get(unit.base_key, lambda: base_values(kernel, prepared.X))
 
     def _prepared(self, unit: Unit) -> Prepared:
-        train = self._splits[unit.fold][0]
+        problem, train = self._problem, self._splits[unit.fold][0]
         return self._shared.get(
-            unit.prepared_key, lambda: prepare(unit.group.parts, self._X, self._y, train)
+            unit.prepared_key, lambda: prepare(unit.group.parts, problem.X, problem.y, train)
         )
 
     def _work(
@@ -284,17 +266,17 @@ class Schedule:
 
     def _task(self, unit: Unit, prepared: Prepared, kernel: Any, rows: Any) -> tuple[Task, Array]:
         """The learner's task on all rows, of which the members are learned from, and the classes that those have."""
-        members, learner = prepared.members, unit.group.learner
-        classes, local = np.unique(self._codes[members], return_inverse=True)
+        members, learner, problem = prepared.members, unit.group.learner, self._problem
+        classes, local = np.unique(problem.codes[members], return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
                 "a fold has training rows of one class only: use a stratified splitter or fewer folds."
             )
         codes, weights = np.full(rows.count, -1, dtype=np.int64), np.zeros(rows.count)
         codes[members] = local
-        part = None if self._weights is None else self._weights[members]
+        part = None if problem.weights is None else problem.weights[members]
         weights[members] = combined_weights(
-            part, learner.class_weight, self._names[classes], local, prepared.X[members]
+            part, learner.class_weight, problem.classes[classes], local, prepared.X[members]
         )
         columns, plan = column_codes(len(classes)), self._plan(unit, prepared, kernel)
         given = (
@@ -346,7 +328,7 @@ class Schedule:
             KernelRows(kernel, prepared.X, bank) for kernel in kernels if isinstance(kernel, Kernel)
         ]
         columns = max(self._columns(unit) for unit in bundle)
-        weights = np.zeros((columns, len(self._codes)), dtype=prepared.X.dtype)
+        weights = np.zeros((columns, prepared.X.shape[0]), dtype=prepared.X.dtype)
         block = prepared.members[:DUAL_BLOCK]
         seconds = 0.0
         for _ in range(3):  # the first time meets fresh pages
@@ -361,7 +343,7 @@ class Schedule:
 
     def _columns(self, unit: Unit) -> int:
         lams = len({cell.learner._strength for cell in unit.group.cells})
-        return lams * len(column_codes(len(self._names)))
+        return lams * len(column_codes(len(self._problem.classes)))
 
     def _examples(self, unit: Unit) -> int:
         """Examples that the unit draws at most."""

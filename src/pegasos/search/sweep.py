@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,22 +17,12 @@ from pegasos.learners.convergence import CellsNotConverged
 from pegasos.learners.task import draw_seed
 from pegasos.metrics import Metric
 from pegasos.search.advice import warn_user
-from pegasos.search.callbacks import Hooks, with_callbacks
-from pegasos.search.cluster import run_on_cluster
 from pegasos.search.finished import FinishedSearch
-from pegasos.search.grid import Cell, Group, make_cells, make_groups
-from pegasos.search.progress import Progress
+from pegasos.search.grid import Cell, make_cells
+from pegasos.search.problem import Problem
 from pegasos.search.results import Table
-from pegasos.search.schedule import Schedule, Unit
-from pegasos.search.settings import freeze, thaw
-from pegasos.search.store import (
-    ALGORITHMS,
-    Store,
-    check_storable,
-    failing_clearly,
-    fingerprint,
-)
-from pegasos.search.units import UnitResult
+from pegasos.search.running import Filling
+from pegasos.search.store import Store
 
 Array = np.ndarray[Any, Any]
 
@@ -48,17 +36,6 @@ class OutOfTime(TimeoutError):  # noqa: N818 - it is what happened
 
     def __str__(self) -> str:
         return f"no cell was complete within max_time={self.seconds:g} seconds: raise it, or make the grid smaller."
-
-
-@dataclass(frozen=True)
-class Work:
-    """A sweep under way: its units, the table they fill, and who is told."""
-
-    schedule: Schedule
-    table: Table
-    store: Store | None
-    progress: Progress
-    hooks: Hooks
 
 
 class SweepCV(FinishedSearch):
@@ -141,7 +118,6 @@ class SweepCV(FinishedSearch):
         self.warm_path = warm_path
         self.client = client
 
-    @with_callbacks
     def fit(self, X: Any, y: Any = None, **params: Any) -> SweepCV:
         """Run the sweep; `groups` goes to the splitter, `sample_weight` to the learner (and to scorers that take it)."""
         begin = time.perf_counter()
@@ -156,7 +132,6 @@ class SweepCV(FinishedSearch):
         routed = self._get_routed_params_for_fit(params)
         weights = _sample_weight(routed.estimator.fit)
         self._checked_cv_orig = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        self.n_splits_ = self._checked_cv_orig.get_n_splits(X, y, **routed.splitter.split)
         splits = [
             (np.asarray(a), np.asarray(b))
             for a, b in self._checked_cv_orig.split(X, y, **routed.splitter.split)
@@ -171,14 +146,14 @@ class SweepCV(FinishedSearch):
                 f"y has one class only ({classes[0]!r}); a classifier needs examples of at least two classes."
             )
         X = X if hasattr(X, "shape") else np.asarray(X)
-        table = Table(
-            cells, X, y, splits, classes, scorers, routed.scorer.score, self.return_train_score
+        problem = Problem(X, y, classes, codes.reshape(-1), weights, splits)
+        table = self._search(
+            Table(cells, problem, scorers, routed.scorer.score, self.return_train_score)
         )
-        self._run(make_groups(cells), table, X, y, codes.reshape(-1), weights, splits)
         self.time_ = time.perf_counter() - begin
-        self._choose(cells, table, metric, codes.reshape(-1))
+        self._choose(table, metric)
         if self.refit:
-            self._refit(X, y, cells, routed.estimator.fit)
+            self._refit(X, y, routed.estimator.fit)
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         return self
 
@@ -195,120 +170,23 @@ class SweepCV(FinishedSearch):
             states[0] = Store.recorded_seed(self.store)
         return draw_seed(states[0])
 
-    def _run(
-        self,
-        groups: list[Group],
-        table: Table,
-        X: Any,
-        y: Any,
-        codes: Array,
-        weights: Array | None,
-        splits: list[Any],
-    ) -> None:
-        """All cells on all folds; what is complete in time is in the table."""
-        if self.store is not None:
-            for group in groups:
-                check_storable(group.learner)
-        store = self._open_store(X, y, weights, splits)
-        progress = Progress(self.verbose > 0)
-        try:
-            schedule = Schedule(
-                groups, X, y, codes, weights, splits, self.memory, self.seed_, self.warm_path
-            )
-            hooks = Hooks(self, X, y, len(schedule.units))
-            self.plan_ = schedule.source
-            self._walk(Work(schedule, table, store, progress, hooks))
-            hooks.end()
-            self.predicted_time_ = schedule.predicted
-        except KeyboardInterrupt:
-            kept = (
-                "nothing is kept without a `store`"
-                if store is None
-                else f"finished cells are kept in {self.store}"
-            )
-            progress.warn(
-                f"interrupted: {kept}"
-                + ("" if store is None else "; the same call goes on from there")
-            )
-            raise
-        finally:
-            progress.close()
-            if store is not None:
-                store.close()
-
-    def _walk(self, work: Work) -> None:
-        self.completed_ = self._walk_units(work, work.schedule.units, self.max_time)
-
-    def _walk_units(self, work: Work, units: list[Unit], max_time: float | None) -> bool:
-        """Fill the table with what these units find, or the store has; False if time was up."""
-        table, store, progress = work.table, work.store, work.progress
-        waiting = [self._without_stored(unit, table, store) for unit in units]
-        units = [unit for unit in waiting if unit.group.cells]
-        progress.expect(sum(len(unit.group.cells) for unit in units))
-        progress.say(work.schedule.forecast(units))
-
-        def take(unit: Unit, result: UnitResult) -> None:
-            table.take(unit, result)
-            if store is not None:
-                found = (
-                    (self._cell_key(cell), unit.fold, table.record(cell, unit))
-                    for cell in unit.group.cells
-                )
-                store.save(found, result.seconds)
-            progress.advance(
-                len(unit.group.cells), f"{unit.group.learner!r} fold {unit.fold + 1}", table.best()
-            )
-            work.hooks.unit_done()
-
-        if self.client is not None:
-            return run_on_cluster(
-                work.schedule, self.client, units, take, self.return_train_score, max_time
-            )
-        return work.schedule.run(units, take, self.n_jobs, self.return_train_score, max_time)
-
-    def _open_store(self, X: Any, y: Any, weights: Array | None, splits: list[Any]) -> Store | None:
-        if self.store is None:
-            return None
-        question = {
-            "data": fingerprint(X),
-            "labels": fingerprint(y),
-            "weights": "none" if weights is None else fingerprint(weights),
-            "splits": fingerprint(*(part for split in splits for part in split)),
-            "seed": str(self.seed_),
-            "version of the algorithms": str(ALGORITHMS),
-        }
-        return Store(self.store, question)
-
-    def _cell_key(self, cell: Cell) -> str:
-        asked = {"scoring": thaw(freeze(self.scoring)), "training": self.return_train_score}
-        asked |= {"warm path": True} if self.warm_path else {}
-        return f"{cell.setting.key()} {json.dumps(asked, sort_keys=True)}"
-
-    def _without_stored(self, unit: Unit, table: Table, store: Store | None) -> Unit:
-        """The unit without the cells that the store has; those go into the table at once."""
-        if store is None:
-            return unit
-        missing = Group(unit.group.setting)
-        for cell in unit.group.cells:
-            found = store.load(self._cell_key(cell), unit.fold)
-            if found is None:
-                missing.cells.append(cell)
-            else:
-                with failing_clearly(store.path):
-                    table.restore(cell, unit, found)
-        return replace(unit, group=missing)
+    def _search(self, table: Table) -> Table:
+        """Fill the table, and return the one to choose from."""
+        until = None if self.max_time is None else time.monotonic() + self.max_time
+        with Filling(self, table) as filling:
+            self.completed_ = filling.run(table.cells, until)
+        return table
 
     # -- the choice --------------------------------------------------------------------------------------------------
 
-    def _choose(self, cells: list[Cell], table: Table, metric: Any, codes: Array) -> None:
-        complete = table.complete()
+    def _choose(self, table: Table, metric: Any) -> None:
+        cells, complete, codes = table.cells, table.complete(), table.problem.codes
         if not complete.any():
             raise OutOfTime(self.max_time)
+        self.n_splits_ = table.folds
         with warnings.catch_warnings():
-            if not complete.all():
-                warnings.simplefilter(
-                    "ignore", UserWarning
-                )  # cells without a score are expected where time was up
+            if not complete.all():  # cells without a score are expected
+                warnings.simplefilter("ignore", UserWarning)
             results = self._format_results(
                 [cell.params for cell in cells], self.n_splits_, table.out()
             )
@@ -319,7 +197,7 @@ class SweepCV(FinishedSearch):
             cells,
             [cell.setting for cell in cells],
         )
-        self._scores, self._classes, self._truth = table.scores, table.classes, codes
+        self._scores, self._classes, self._truth = table.scores, table.problem.classes, codes
         self._cut = 0.0  # where the choice says yes
         for stale in ("calibrated_", "threshold_", "scale_warning_"):
             self.__dict__.pop(stale, None)
@@ -337,9 +215,9 @@ class SweepCV(FinishedSearch):
         if late:
             warn_user(CellsNotConverged(late, len(cells)))
 
-    def _refit(self, X: Any, y: Any, cells: list[Cell], fit_params: Any) -> None:
+    def _refit(self, X: Any, y: Any, fit_params: Any) -> None:
         begin = time.perf_counter()
-        best = cells[self.best_index_]
+        best = self.cells_[self.best_index_]
         best.learner.set_params(random_state=self.seed_)
         self.best_estimator_ = clone(best.estimator).fit(X, y, **fit_params)
         self.refit_time_ = time.perf_counter() - begin

@@ -33,7 +33,7 @@ def command(
         list[str],
         option(
             "MODEL",
-            "As in train; repeatable. Default: sdca; pegasos above 20,000 rows.",
+            "As in train; repeatable. Default: sdca, and sdca-logistic for linear predictors.",
             "--model",
             "-m",
         ),
@@ -87,9 +87,10 @@ def command(
 
     Some rows are set aside first (--test-size, or the file's own test group) and take no part in the choice; when its error on
     them is known, the choice is refitted on all rows and saved. Without --kernel, --lam and the like linear, Gaussian and cubic
-    predictors race over λ and widths: what is clearly behind ends early. What is asked for is run on every fold. The folder
-    keeps what is done: the same command goes on after an interruption, and a changed grid uses what is there. DIR/best.model is
-    the model, DIR/results.csv every cell, DIR/report.html a page that shows them.
+    predictors are compared over λ and widths on 2,000 rows; the best ones and half steps around them are then compared on all
+    rows, at most 20,000. A grid that is asked for is evaluated completely on all rows. The folder keeps what is done: the same
+    command goes on after an interruption, and a changed grid uses what is there. DIR/best.model is the model, DIR/results.csv
+    every cell, DIR/report.html a page that shows them.
 
     Of a table that does not fit into --memory a sample is searched (--sample), drawn over all files; its choice then learns from
     all rows as in train, a kernel through landmarks, and its error on all rows set aside is told. --cluster or --workers: folds

@@ -18,7 +18,7 @@ from pegasos.engine.runtime.interruption import Interrupted
 from pegasos.learners.catalogue import MODELS, SDCA, make_learner
 from pegasos.metrics import Metric, measure_of
 from pegasos.nystroem import Nystroem
-from pegasos.program.grids import SOLVED_ROWS
+from pegasos.program.grids import SEARCH_ROWS
 from pegasos.program.jobs import tune_files, tune_search, tuning
 from pegasos.program.jobs.clusters import cluster_of
 from pegasos.program.jobs.large_tables import LargeTable
@@ -49,7 +49,7 @@ from pegasos.program.terminal import console, judging_values, option_values
 from pegasos.program.terminal.reproduction import expansion_degree, landmarks_of
 from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import carry_over
-from pegasos.search.racing import limited
+from pegasos.search.limits import limited
 from pegasos.search.settings import Setting
 
 Array = np.ndarray[Any, Any]
@@ -85,7 +85,7 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
         f"{table.about}: settings are compared on a sample of its rows, then the best one learns from all of them"
     )
     sample, judges = (
-        table.sample(job.sample or SOLVED_ROWS),
+        table.sample(job.sample or SEARCH_ROWS),
         None if until is None else table.sample(JUDGED_ROWS),
     )
     found = table.look(sample, judges)

@@ -164,8 +164,8 @@ def _write_cells(path: Path, record: TuneRecord) -> None:
         line |= {record.measure.name: cell.value, "deviation": cell.deviation}
         line |= {"folds": sum(fold is not None for fold in cell.folds)}
         line |= {"support_vectors": cell.support_vectors, "gap": cell.gap}
-        if cell.ended is not None:
-            line |= {f"ended_{name}": value for name, value in vars(cell.ended).items()}
+        line |= {"stage": cell.stage}
+        line |= {} if cell.first is None else {f"first_{record.measure.name}": cell.first}
         lines.append(line)
     text = io.StringIO()
     writer = csv.DictWriter(

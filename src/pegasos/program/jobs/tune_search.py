@@ -14,7 +14,7 @@ from pegasos.learners.catalogue import make_learner
 from pegasos.metrics import METRICS, PROBABILITIES, Metric
 from pegasos.nystroem import Nystroem
 from pegasos.program.errors import UsageError
-from pegasos.program.grids import GridRequest, default_models, make_grid, weights_to_try
+from pegasos.program.grids import SEARCH_ROWS, GridRequest, make_grid, weights_to_try
 from pegasos.program.large.optimum import Cluster
 from pegasos.program.pipelines import Recipe, check_expansion, learned_rows, make_recipe
 from pegasos.program.tables.dataset import BadData, Dataset
@@ -30,11 +30,13 @@ from pegasos.program.terminal.options import (
     RunningOptions,
 )
 from pegasos.search.advice import SweepWarning
-from pegasos.search.racing import RacingCV
 from pegasos.search.store import OtherQuestion
+from pegasos.search.two_stage import TwoStageSearchCV
 
 #: The share of --max-time after which the model whose error is told should be there; what is left is for the refit on all rows.
 TOLD_SHARE = 0.8
+#: Models that are tried beside SDCA with the hinge loss, with linear predictors only.
+_LINEAR_TOO = ("sdca-logistic",)
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class Explored(NamedTuple):
 def explore(job: TuneJob, rows: Dataset, until: float | None, cluster: Cluster | None) -> Explored:
     """The search on these rows."""
     metric = _metric(job, rows)
-    models = _models(job, metric, len(rows))
+    models = _models(job, metric)
     nystroem = (
         Nystroem(memory=job.running.memory, random_state=job.running.seed)
         if job.learning.landmarks
@@ -131,10 +133,12 @@ def _metric(job: TuneJob, rows: Dataset) -> Metric | None:
     return metric
 
 
-def _models(job: TuneJob, metric: Metric | None, rows: int) -> list[str]:
-    """The models to compare: by default those with probabilities of their own where the metric needs some."""
-    wanted = metric is not None and metric.kind.needs == PROBABILITIES
-    return job.models or default_models(0 if job.learning.landmarks else rows, wanted)
+def _models(job: TuneJob, metric: Metric | None) -> list[str]:
+    """Return the models to compare: by default SDCA with the hinge loss and, for linear predictors, the logistic loss."""
+    if metric is not None and metric.kind.needs == PROBABILITIES:
+        return job.models or ["sdca-logistic"]
+    both = not (job.asks_for_a_grid or job.learning.landmarks)
+    return job.models or (["sdca", *_LINEAR_TOO] if both else ["sdca"])
 
 
 def _request(
@@ -155,6 +159,7 @@ def _request(
         job.running.seed,
         job.running.memory,
         landmarks,
+        () if job.models or len(models) == 1 else _LINEAR_TOO,
     )
 
 
@@ -172,7 +177,7 @@ def _search(
     scoring = (
         None if metric is not None and metric.name == "error" else scoring
     )  # the learners' own score is that, and quicker
-    search = RacingCV(
+    search = TwoStageSearchCV(
         recipe.estimator,
         grid,
         cv=_folds(job, rows),
@@ -183,7 +188,8 @@ def _search(
         client=None if cluster is None else cluster.client,
         max_time=None if until is None else max(1e-9, TOLD_SHARE * (until - time.monotonic())),
         verbose=0 if console.state.quiet else 1,
-        narrow=not job.asks_for_a_grid,
+        exhaustive=job.asks_for_a_grid,
+        max_rows=SEARCH_ROWS,
         warm_path=not job.asks_for_a_grid,
     )
     with warnings.catch_warnings():

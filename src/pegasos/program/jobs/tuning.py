@@ -25,7 +25,7 @@ from pegasos.program.tables.read_options import Outline
 from pegasos.program.terminal import console, judging_values, option_values
 from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import Aim, Threshold, carry_over
-from pegasos.search.racing import limited
+from pegasos.search.limits import limited
 
 #: Rows that tell how the scores of the refitted model compare with those before.
 SCALE_ROWS = 2000
@@ -107,7 +107,15 @@ def decided(
     job: TuneJob, search: Any, fitted_rows: int, saved_rows: int, all_wanted: bool, split: str
 ) -> Decision:
     return Decision(
-        search.decided_by_, job.cv, job.max_time, fitted_rows, saved_rows, all_wanted, split
+        search.decided_by_,
+        job.cv,
+        job.max_time,
+        fitted_rows,
+        saved_rows,
+        all_wanted,
+        split,
+        search.first_rows_,
+        search.search_rows_,
     )
 
 
@@ -133,8 +141,12 @@ def decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Thre
 def _refit_all(
     job: TuneJob, search: Any, recipe: Recipe, dataset: Dataset, split: Split, until: float | None
 ) -> tuple[Any, Any]:
-    """The model that is kept, and the rows that it knows: all of them, as their errors have been counted; if time allows."""
-    everyone = np.sort(np.concatenate([split.train, split.test]))
+    """Return the model that is kept and the rows that it knows: all of them, if time allows.
+
+    Test rows of a class that no training row has are left out: calibration and threshold are those of the other classes.
+    """
+    known = np.isin(dataset.labels[split.test], dataset.labels[split.train])
+    everyone = np.sort(np.concatenate([split.train, split.test[known]]))
     if not job.refit_all or not len(split.test) or search.refit_rows_ < len(split.train):
         return search.best_estimator_, split.train
     rows = take(dataset, everyone)

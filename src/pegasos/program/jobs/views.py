@@ -23,7 +23,14 @@ from pegasos.program.pages.wording import (
 )
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import LearnerFacts
-from pegasos.program.records.runs import OUT_OF_FOLD, CellRecord, Confusion, ErrorCount, TuneRecord
+from pegasos.program.records.runs import (
+    OUT_OF_FOLD,
+    CellRecord,
+    Confusion,
+    ErrorCount,
+    TuneRecord,
+    is_sampled,
+)
 from pegasos.program.terminal import console
 from pegasos.program.terminal.console import percent
 from pegasos.program.terminal.reproduction import expansion_degree, kernel_words, option_flag
@@ -125,12 +132,12 @@ def show_confusion(found: Confusion) -> None:
 
 def show_tune(found: TuneRecord) -> None:
     measure, choice = found.measure, found.figures.get(OUT_OF_FOLD)
-    folds = "no fold" if found.decision.by == "look" else count(found.folds, "fold")
-    console.heading(
-        f"{found.data}: {count(len(found.cells), 'setting')}, {folds}, {found.seconds:.1f} s", ""
-    )
+    folds, settings = count(found.folds, "fold"), count(len(found.cells), "setting")
+    console.heading(f"{found.data}: {settings}, {folds}, {found.seconds:.1f} s", "")
     leading = found.leading()
-    head = ("best of each family", "kernel", "expand", "λ", "C", f"cv {measure.name}", "± folds")
+    rows = f" on {found.decision.first_rows:,} rows" if is_sampled(found.cells) else ""
+    shown = (f"cv {measure.name}{rows}", "95 % interval")
+    head = ("best of each family", "kernel", "expand", "λ", "C", *shown)
     console.table(head, [_line(cell, found) for cell in leading[:_SHOWN_FAMILIES]], left=2)
     if len(leading) > _SHOWN_FAMILIES:
         console.show(
@@ -187,13 +194,9 @@ def _line(cell: CellRecord, found: TuneRecord) -> tuple[object, ...]:
         expansion_degree(setting) or "",
         *strength,
     )
-    if cell.ended is not None:
-        return (
-            *what,
-            "ended early",
-            f"{_shown(cell.ended.value, found.measure)} against {_shown(cell.ended.leader, found.measure)}",
-        )
-    return *what, _shown(cell.value, found.measure), _shown(cell.deviation, found.measure)
+    value, interval = found.comparable(cell)[0], found.interval(cell)
+    ends = () if interval is None else (_shown(each, found.measure) for each in interval)
+    return *what, _shown(value, found.measure), " to ".join(ends)
 
 
 def cell_words(cell: CellRecord) -> str:

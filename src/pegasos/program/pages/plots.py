@@ -162,7 +162,7 @@ def _estimator(model: Any) -> Any:
 def _grid(sweep: Any) -> Grid:
     if not isinstance(sweep, SweepCV):
         raise ValueError(
-            f"a heatmap shows the cells of a SweepCV or RacingCV, not of a {type(sweep).__name__}."
+            f"a heatmap shows the cells of a SweepCV, not of a {type(sweep).__name__}."
         )
     check_shown(sweep, "")
     found = compared(sweep)

@@ -13,12 +13,11 @@ from pegasos.learners.catalogue import MODELS
 from pegasos.metrics import METRICS, PROBABILITIES, Measure, measure_of
 from pegasos.program.records.decisions import CalibrationRecord
 from pegasos.program.records.pages import DataRecord
-from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, WholeRecord
+from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, WholeRecord, is_sampled
 from pegasos.program.tables.description import UNBALANCED
 from pegasos.search.decisions import Threshold
 from pegasos.search.estimates import Estimate
 from pegasos.search.figures import Figure
-from pegasos.search.narrowing import Ended
 from pegasos.search.settings import Opaque, Part, Setting, Table
 
 _TITLES = {"lam": "λ", "n_iter": "steps (T)", "expand": "degree of expansion", "param": "parameter"}
@@ -186,29 +185,28 @@ def unbroken(text: str) -> str:
     return _JOINED.sub("\u00a0", text)
 
 
-def ended_text(ended: Ended | None, measure: Measure) -> str | None:
-    """Where a cell ended, and how far behind it was then."""
-    if ended is None:
-        return None
-    values = f"{score_text(ended.value, measure)} against {score_text(ended.leader, measure)}"
-    return f"{values} on {ended.tested:,} rows, learned from {ended.learned:,}"
-
-
 def decision_words(
     decision: Decision, folds: int, training_rows: int, cells: list[CellRecord]
 ) -> list[str]:
-    """What a reader must know of a choice: who ended early, what time did to it, and which rows the kept model knows."""
-    lines, ended = [], sum(cell.ended is not None for cell in cells)
-    if ended:
-        why = "on the same rows they were worse than the leader by more than noise, or a few others were better"
-        lines.append(f"{ended} of {len(cells)} settings ended early: {why}.")
-    late = "Time was up" if decision.max_time is None else f"Time was up ({decision.max_time:g} s)"
-    if decision.by == "look":
+    """Return what a reader must know of a choice: the stages of the search, the time limit, the rows of the kept model."""
+    lines, late = [], "Time was up"
+    if decision.max_time is not None:
+        late += f" ({decision.max_time:g} s)"
+    if is_sampled(cells):
+        sampled = sum(cell.first is not None for cell in cells)
         lines.append(
-            f"{late}: settings were compared by a first look at some of the rows only, without folds."
+            f"Stage 1 compared {sampled} settings on a stratified sample of {decision.first_rows:,} rows."
         )
-    elif folds < decision.asked_folds:
-        lines.append(f"{late}: settings were compared on {folds} of {decision.asked_folds} folds.")
+    second, steps = (sum(cell.stage == stage for cell in cells) for stage in (2, 3))
+    if second or steps:
+        drawn = "a stratified sample of " if decision.search_rows < training_rows else ""
+        compared = [f"{second} of them"] if second else []
+        compared += [f"{count(steps, 'half step')} around the best one"] if steps else []
+        lines.append(
+            f"Stage 2 compared {' and '.join(compared)} on {drawn}{decision.search_rows:,} rows."
+        )
+    if decision.by == "sample":
+        lines.append(f"{late}: the choice is that of the first stage.")
     if decision.fitted_rows < training_rows:
         lines.append(
             f"{late}: the model learned from {decision.fitted_rows:,} of {training_rows:,} training rows."

@@ -21,7 +21,7 @@ from pegasos.search.settings import Setting
 T = TypeVar("T")
 
 #: Raised by hand whenever a record changes its form.
-VERSION = 6
+VERSION = 7
 
 
 class OtherVersion(BadData):

@@ -17,7 +17,6 @@ from pegasos.search.advice import Advice
 from pegasos.search.decisions import Threshold
 from pegasos.search.estimates import Estimate, held_out
 from pegasos.search.figures import Figure
-from pegasos.search.narrowing import Ended
 from pegasos.search.settings import Setting
 
 T = TypeVar("T")
@@ -94,7 +93,13 @@ class Confusion:
 
 @dataclass(frozen=True)
 class CellRecord:
-    """One cell: what it is, and what was found. `value` is that of the metric, as people read it: an error, a loss or a score."""
+    """One setting and its cross-validated estimates, by the metric as people read it: an error, a loss or a score.
+
+    `value`, `deviation` and `folds` come from all rows of the search where the setting entered the second stage, else from
+    the rows of the first stage. If that had a sample of the rows, `first` is the estimate on it, so that all settings of the
+    grid can be compared; None for half steps. `stage` is 1 for settings of the first stage only, 2 for those of the second
+    stage, and 3 for half steps around the best one, which are no settings of the grid.
+    """
 
     number: int
     setting: Setting
@@ -107,16 +112,18 @@ class CellRecord:
     gap: float | None = None
     #: SVC's C for the setting's λ on all rows of the search.
     cost: float | None = None
-    #: Why it has no value: it was behind, and got no more folds.
-    ended: Ended | None = None
+    stage: int = 1
+    first: float | None = None
+    first_deviation: float | None = None
 
 
 @dataclass(frozen=True)
 class Decision:
     """How a choice was made and what became of it.
 
-    `by` is "folds" or "look", where time was up; errors are those of a model that learned from `fitted_rows`, the model that is
-    kept knows `saved_rows`. `all_wanted`: a refit on all rows was asked for.
+    `by` is "folds", or "sample" where time was up before the second stage; errors are those of a model that learned from
+    `fitted_rows`, the model that is kept knows `saved_rows`. `all_wanted`: a refit on all rows was asked for. `first_rows` and
+    `search_rows` are the rows of the two stages of the search.
     """
 
     by: str
@@ -127,6 +134,8 @@ class Decision:
     all_wanted: bool
     #: Where the test rows came from.
     split: str = ""
+    first_rows: int = 0
+    search_rows: int = 0
 
     @property
     def refitted(self) -> bool:
@@ -135,7 +144,7 @@ class Decision:
     @property
     def how(self) -> str:
         """How the value of the choice was had."""
-        return "cross-validated" if self.by == "folds" else "in a first look"
+        return "cross-validated" if self.by == "folds" else "cross-validated on a sample"
 
 
 @dataclass(frozen=True)
@@ -221,6 +230,21 @@ class TuneRecord:
         test = self.figures.get("test")
         return self.figures[OUT_OF_FOLD].better and (test is None or test.ahead(self.measure.least))
 
+    def comparable(self, cell: CellRecord) -> tuple[float | None, float | None]:
+        """Return value and deviation on rows that all settings of the grid share; None for half steps on more rows."""
+        sampled = is_sampled(self.cells)
+        return (cell.first, cell.first_deviation) if sampled else (cell.value, cell.deviation)
+
+    def interval(self, cell: CellRecord) -> tuple[float, float] | None:
+        """Return the 95 % t interval of the comparable estimate, from its deviation over folds."""
+        from scipy.special import stdtrit
+
+        value, deviation = self.comparable(cell)
+        if value is None or deviation is None or self.folds < 2:
+            return None
+        half = float(stdtrit(self.folds - 1, 0.975)) * deviation / math.sqrt(self.folds - 1)
+        return max(0.0, value - half), value + half
+
     def leading(self) -> list[CellRecord]:
         return leading_cells(self.cells, self.measure.least)
 
@@ -240,17 +264,19 @@ class EvaluationRecord:
     figures: dict[str, Figure]
 
 
+def is_sampled(cells: list[CellRecord]) -> bool:
+    """Return whether the first stage of the search had a sample of the rows."""
+    return any(cell.first is not None for cell in cells)
+
+
 def leading_cells(cells: list[CellRecord], least: bool) -> list[CellRecord]:
-    """The best cell of each model, kind of kernel and preparation, the best of them first; then families that ended early."""
-
-    def family(cell: CellRecord) -> Any:
-        return cell.setting.model, type(cell.setting.kernel), cell.setting.preparation
-
-    found = best_of_families(cells, family, lambda cell: cell.value, least)
-    known = {family(cell) for cell in found}
-    others = [cell for cell in cells if cell.ended is not None and family(cell) not in known]
-    return found + best_of_families(
-        others, family, lambda cell: None if cell.ended is None else cell.ended.behind
+    """Return the best setting of each model, type of kernel and preparation by comparable estimates, the best first."""
+    sampled = is_sampled(cells)
+    return best_of_families(
+        cells,
+        lambda cell: (cell.setting.model, type(cell.setting.kernel), cell.setting.preparation),
+        lambda cell: cell.first if sampled else cell.value,
+        least,
     )
 
 
@@ -303,7 +329,8 @@ def cell_records(
     search: Any, rows: int, metric: str = "score", scoring: Any = None
 ) -> list[CellRecord]:
     """The cells of a fitted SweepCV, for a refit on so many rows; `scoring` is what `metric` is, an accuracy where it is None."""
-    results, ended = search.cv_results_, getattr(search, "ended_", {})
+    results = search.cv_results_
+    stages = results.get("stage", [1] * len(search.settings_))
 
     def number(name: str, cell: int) -> float | None:
         value = float(results[name][cell]) if name in results else math.nan
@@ -313,19 +340,32 @@ def cell_records(
         found = number(name, cell)
         return None if found is None else shown_value(scoring, found)
 
+    def estimate(cell: int) -> dict[str, Any]:
+        """Return the estimate on the rows of the last stage of a setting."""
+        kind = "test" if value(f"mean_test_{metric}", cell) is not None else "first"
+        of = metric if kind == "test" else "score"
+        folds = (f"split{fold}_{kind}_{of}" for fold in itertools.count())
+        return {
+            "value": value(f"mean_{kind}_{of}", cell),
+            "deviation": number(f"std_{kind}_{of}", cell),
+            "folds": [
+                value(name, cell) for name in itertools.takewhile(results.__contains__, folds)
+            ],
+        }
+
     return [
         CellRecord(
             number=cell,
             setting=setting,
-            value=value(f"mean_test_{metric}", cell),
-            deviation=number(f"std_test_{metric}", cell),
-            folds=[value(f"split{fold}_test_{metric}", cell) for fold in range(search.n_splits_)],
+            **estimate(cell),
             train=value(f"mean_train_{metric}", cell),
             train_deviation=number(f"std_train_{metric}", cell),
             support_vectors=number("mean_support_vectors", cell),
             gap=number("mean_gap", cell),
             cost=setting.cost(rows),
-            ended=ended.get(cell) if number(f"mean_test_{metric}", cell) is None else None,
+            stage=int(stages[cell]),
+            first=value("mean_first_score", cell),
+            first_deviation=number("std_first_score", cell),
         )
         for cell, setting in enumerate(search.settings_)
     ]
