@@ -127,7 +127,7 @@ def test_metrics_are_chosen_by_and_shown(table, options, metric, positive):
     )
     page = Path("runs/churn/report.html").read_text()
     assert f"Test {metric}" in page
-    assert "Without a model" in page
+    assert "Baseline" in page
     ran = fine("run", answer["model"], table, "--json").json
     assert (ran["metric"], ran["positive"]) == (metric, positive)
     shown = fine("run", answer["model"], table, "--metric", "roc-auc").out
@@ -254,7 +254,7 @@ def test_thresholds_and_probabilities_from_table_to_predictions(table):
         "Probabilities and thresholds",
         "ROC curve",
         'id="threshold"',
-        "Reliability of probabilities",
+        "Reliability diagram",
     ):
         assert words in page
     brier = fine("run", model, table, "--metric", "brier", "--json").json["figures"]["training"]

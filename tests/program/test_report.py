@@ -388,7 +388,7 @@ def test_run_folder_of_tune_without_a_page_record(tmp_path):
     codec.save(tmp_path / "summary.json", TuneRecord(**made, **extra))
     page = report(tmp_path)
     assert "lies on the border of the grid" in page.html
-    assert "2 of 20 rows" in page.html
+    assert "2 of 20 test rows" in page.html
     assert "The saved model was refitted after that, on all 100 rows." in page.html
     rows = data_of(page)["charts"]["heat All settings"]["data"]["values"]
     assert [row["value"] for row in rows] == pytest.approx([0.1, 0.2])

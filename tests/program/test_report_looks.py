@@ -21,7 +21,7 @@ from pegasos.program.pages.boundary_picture import HEIGHT, WIDTH, fields, pictur
 from pegasos.program.pages.mistakes import worst
 from pegasos.program.pages.page import make_page
 from pegasos.program.pages.row_samples import as_dataset
-from pegasos.program.pages.vega import CLASSES, class_colours
+from pegasos.program.pages.vega import CLASSES, class_colors
 from pegasos.studies import Claim
 
 pl = pytest.importorskip("polars")
@@ -208,7 +208,7 @@ def test_classes_can_be_seen_in_the_dark():
 
     dark = light("#12161c")
     assert min((light(colour) + 0.05) / (dark + 0.05) for colour in CLASSES) > 2.5
-    assert len(set(class_colours(40))) == 40
+    assert len(set(class_colors(40))) == 40
 
 
 def test_no_line_of_a_table_ends_within_a_value():

@@ -1,4 +1,4 @@
-"""What a choice's scores are worth: the reliability of its probabilities, and what each threshold would give."""
+"""Section about calibrated probabilities, and about precision and recall at every threshold."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BLUE, _ORANGE = "#0072b2", "#d55e00"
 
 
 def decision_blocks(record: PageRecord) -> list[Block]:
-    """Probabilities first, then thresholds; nothing where out-of-fold scores were not kept."""
+    """Return probabilities, then thresholds; nothing where out-of-fold scores were not kept."""
     blocks: list[Block] = [
         Text(line[0].upper() + line[1:] + ".")
         for line in decision_lines(record.calibration, record.threshold)
@@ -27,13 +27,13 @@ def decision_blocks(record: PageRecord) -> list[Block]:
     remark = (
         f"Counted on {list(record.errors)[-1]}."
         if model
-        else "Every row by a model that did not learn from it."
+        else "Out-of-fold scores: each row by a model that was not trained on it."
     )
     return [*blocks, _thresholds(record.rates, remark)]
 
 
 def _reliability(found: CalibrationRecord) -> Chart:
-    """Shares that came true against probabilities; on the diagonal they agree."""
+    """Return observed frequencies against probabilities; calibrated ones lie on the diagonal."""
     rows = [{"p": p, "share": share, "rows": count} for p, share, count in found.bins]
     most = max(max(row["p"], row["share"]) for row in rows)
     limit = next(edge for edge in (0.1, 0.2, 0.3, 0.5, 1.0) if most <= edge or edge == 1.0)
@@ -42,7 +42,7 @@ def _reliability(found: CalibrationRecord) -> Chart:
         "x": number("p", title="probability", scale=scale, axis={"format": ".0%", "tickCount": 5}),
         "y": number(
             "share",
-            title="share that came true",
+            title="observed frequency",
             scale=scale,
             axis={"format": ".0%", "tickCount": 5},
         ),
@@ -52,7 +52,9 @@ def _reliability(found: CalibrationRecord) -> Chart:
         **mark("line", places, strokeDash=[4, 4], color="#888", aria=False),
         "data": {"values": ends},
     }
-    hints = tooltip(p=("probability", ".1%"), share=("came true", ".1%"), rows=("rows", ","))
+    hints = tooltip(
+        p=("probability", ".1%"), share=("observed frequency", ".1%"), rows=("rows", ",")
+    )
     dots = mark(
         "line",
         {**places, "tooltip": hints},
@@ -61,17 +63,19 @@ def _reliability(found: CalibrationRecord) -> Chart:
         point={"filled": True, "size": 60, "color": _BLUE},
     )
     of = "the likeliest class" if found.of is None else found.of
-    names = {OWN: "as the model gives them"}
+    names = {OWN: "of the model itself"}
     briers = "; ".join(
         f"{names.get(kind, kind)} {value:.4f}" for kind, value in found.briers.items()
     )
-    caption = f"Probabilities of {of} in {len(rows)} groups of equally many rows, each from folds that did not hold it. "
-    caption += f"On the dashed line they mean what they say. Brier scores: {briers}."
-    listed = columns("percent", p="probability", share="came true") + columns("number", rows="rows")
-    table = Table("reliability", "Probabilities and shares", listed, rows)
+    caption = f"Probabilities of {of} in {len(rows)} groups of equally many rows, out of fold. "
+    caption += f"Calibrated probabilities lie on the dashed line. Brier scores: {briers}."
+    listed = columns("percent", p="probability", share="observed frequency") + columns(
+        "number", rows="rows"
+    )
+    table = Table("reliability", "Probabilities and frequencies", listed, rows)
     return Chart(
         "reliability",
-        "Reliability of probabilities",
+        "Reliability diagram",
         chart(rows, diagonal, dots, height=300),
         caption,
         table,
@@ -80,7 +84,7 @@ def _reliability(found: CalibrationRecord) -> Chart:
 
 
 def rate_rows(found: RatesRecord) -> Rows:
-    """What each threshold gives."""
+    """Counts and rates at each threshold."""
     rows = []
     for place, (at, hits, alarms) in enumerate(
         zip(found.thresholds, found.hits, found.alarms, strict=True)
@@ -101,7 +105,7 @@ def rate_rows(found: RatesRecord) -> Rows:
 
 
 def rate_charts(found: RatesRecord, rows: Rows) -> dict[str, Spec]:
-    """The two curves over all thresholds, by name."""
+    """Return the ROC curve and precision against recall, by name."""
     base = found.positives / max(1, found.positives + found.negatives)
     blind: Rows = [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}]
     flat: Rows = [{"x": 0.0, "y": base}, {"x": 1.0, "y": base}]
@@ -111,8 +115,8 @@ def rate_charts(found: RatesRecord, rows: Rows) -> dict[str, Spec]:
             rows,
             "fallout",
             "recall",
-            "false alarms among the others",
-            "found of the positive (recall)",
+            "false positive rate",
+            "recall",
             blind,
             found.chosen,
         ),
@@ -120,8 +124,8 @@ def rate_charts(found: RatesRecord, rows: Rows) -> dict[str, Spec]:
             kept,
             "recall",
             "precision",
-            "found of the positive (recall)",
-            "right alarms (precision)",
+            "recall",
+            "precision",
             flat,
             found.chosen,
         ),
@@ -130,9 +134,11 @@ def rate_charts(found: RatesRecord, rows: Rows) -> dict[str, Spec]:
 
 def _thresholds(found: RatesRecord, remark: str) -> Thresholds:
     rows = rate_rows(found)
-    listed = columns("number", threshold="threshold", hits="hits", alarms="false alarms")
+    listed = columns(
+        "number", threshold="threshold", hits="true positives", alarms="false positives"
+    )
     listed += columns("percent", recall="recall", precision="precision")
-    table = Table("thresholds", "What thresholds give", listed, rows)
+    table = Table("thresholds", "Precision and recall by threshold", listed, rows)
     data: dict[str, Any] = {
         name: getattr(found, name)
         for name in ("positive", "others", "positives", "negatives", "chosen", "aim")
@@ -141,7 +147,7 @@ def _thresholds(found: RatesRecord, remark: str) -> Thresholds:
 
 
 def _curve(rows: Rows, x: str, y: str, across: str, down: str, guess: Rows, chosen: int) -> Spec:
-    """A curve over all thresholds, what scores without any order give (dashed), and the point of the slider, `at`."""
+    """Return a curve over all thresholds, that of random scores (dashed), and the point of the slider, `at`."""
     scale = {"domain": [0, 1], "nice": False}
     axis = {"format": ".0%", "tickCount": 5}
     places = {

@@ -1,27 +1,16 @@
-"""The page about one model: what it is, its errors, its weights, and what it does on rows."""
+"""Page of a model: its parameters and errors, and its predictions on rows."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from pegasos.program.pages.blocks import Block, Code, Facts, Section, Tiles
+from pegasos.program.pages.common_sections import common_sections
 from pegasos.program.pages.confusion_section import confusion_blocks
 from pegasos.program.pages.decision_section import decision_blocks
+from pegasos.program.pages.error_section import error_table, error_tile, honest_tile
 from pegasos.program.pages.explanation_section import explanation_blocks
-from pegasos.program.pages.shared_sections import (
-    common_sections,
-    error_table,
-    honest_tile,
-    share_of,
-)
-from pegasos.program.pages.wording import (
-    cost_text,
-    data_text,
-    duration,
-    interval,
-    number_text,
-    percent,
-)
+from pegasos.program.pages.wording import cost_text, data_text, duration, number_text
 from pegasos.program.records.pages import ModelRecord, PageRecord
 from pegasos.program.terminal.reproduction import next_commands
 
@@ -47,13 +36,9 @@ def build(record: PageRecord) -> tuple[str, str, list[Section]]:
         Section("explanation", "Which columns matter", explanation_blocks(record.explanation)),
         *common_sections(record, model.setting),
     ]
-    took = f", made in {duration(record.seconds)}" if record.seconds else ""
-    seen = (
-        f"; looked at on {data_text(record.data)}"
-        if record.kept
-        else f", for {data_text(record.data)}"
-    )
-    subtitle = f"{model.facts.learner}, {model.kernel}{took}{seen}."
+    took = f", fitted in {duration(record.seconds)}" if record.seconds else ""
+    seen = "; evaluated on" if record.kept else ", for"
+    subtitle = f"{model.facts.learner}, {model.kernel}{took}{seen} {data_text(record.data)}."
     return model.file or f"{record.data.name}: a model", subtitle, sections
 
 
@@ -71,24 +56,11 @@ def _facts(model: ModelRecord) -> dict[str, Any]:
 
 
 def _tiles(record: PageRecord) -> list[Block]:
-    tiles = honest_tile(
-        record.honest,
-        next((each.guess for each in record.errors.values() if each.guess is not None), None),
-    )
-    for name, each in sorted(
-        record.errors.items(), key=lambda item: "training" in item[0]
-    ):  # what tells least comes last
-        if each.error is not None:
-            heading = f"Error on {name}" if name.endswith("rows") else f"Error on {name} rows"
-            counted = f"{each.mistakes} of {each.rows:,} rows"
-            told = [counted, interval(each.low, each.high)]
-            told += [] if each.guess is None else [f"baseline: {percent(each.guess)}"]
-            tiles.append(
-                (
-                    heading,
-                    percent(each.error),
-                    "; ".join(filter(None, told)),
-                    share_of(each.error, each.guess),
-                )
-            )
+    """Return the errors on all kinds of rows, training rows last."""
+    known = {name: each for name, each in record.errors.items() if each.error is not None}
+    baseline = next((each.guess for each in known.values() if each.guess is not None), None)
+    tiles = honest_tile(record.honest, baseline)
+    for name in sorted(known, key=lambda name: "training" in name):
+        heading = f"Error on {name}" if name.endswith("rows") else f"Error on {name} rows"
+        tiles.append(error_tile(heading, known[name]))
     return [Tiles(tiles)] if tiles else []

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from pegasos.program.pages import mistakes, row_charts, row_samples
+from pegasos.program.pages import mistakes, row_samples
 from pegasos.program.pages.blocks import Chart as ChartBlock
+from pegasos.program.pages.boundary_section import boundary_chart
 from pegasos.program.pages.compared import compared, rates_of
 from pegasos.program.pages.confusion_section import confusion_chart
 from pegasos.program.pages.decision_section import rate_charts, rate_rows
@@ -16,7 +17,7 @@ from pegasos.program.pages.fitted_facts import check_shown
 from pegasos.program.pages.fitted_facts import curves as recorded_curves
 from pegasos.program.pages.grid_axes import Axis, axes_of, points_of
 from pegasos.program.pages.grid_charts import Grid, view
-from pegasos.program.pages.shared_sections import boundary_chart, curve_blocks
+from pegasos.program.pages.learning_section import curve_chart, learning_blocks
 from pegasos.program.pages.vega import Spec
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.decisions import RatesRecord, rates_of_model
@@ -101,7 +102,7 @@ def curves(
     learner = anatomy(_estimator(thing), fitted=True).learner
     if X is not None:
         return _altair(_staged_errors(thing, learner, X, y))
-    blocks = curve_blocks([(None, curve) for curve in recorded_curves(learner)])
+    blocks = learning_blocks(recorded_curves(learner), [])
     found = [block.spec for block in blocks if isinstance(block, ChartBlock)]
     if not found:
         method = getattr(getattr(learner, "plan_", None), "method", None)
@@ -201,7 +202,7 @@ def _staged_errors(model: Any, learner: Any, X: Any, y: Any) -> Spec:
     scores = learner.staged_decision_function(X)
     errors = [float(np.mean(learner.labels_of(each) != np.asarray(y))) for each in scores]
     rows = [{"x": at, "y": error} for at, error in zip(learner.checkpoints_, errors, strict=True)]
-    spec = row_charts.curve(rows, learner.declaration.unit, "error")
+    spec = curve_chart(rows, learner.declaration.unit, "error")
     if rows[-1]["x"] > 50 * rows[0]["x"]:
         spec["encoding"]["x"]["scale"] = {"type": "log", "nice": False}
     return spec

@@ -6,14 +6,14 @@ import base64
 from typing import Any
 
 from pegasos.program.pages.blocks import Block, Chart, Gallery, Table, Text, columns
-from pegasos.program.pages.row_charts import times
+from pegasos.program.pages.learning_section import times
 from pegasos.program.pages.vega import (
     CLASSES,
     TICK,
     Rows,
     Spec,
     chart,
-    class_colours,
+    class_colors,
     either,
     mark,
     number,
@@ -99,7 +99,7 @@ def _points(figure: Figure) -> Spec:
     ]
     names = sorted({row["class"] for row in rows})
     axis = {"labels": False, "ticks": False, "domain": False}
-    color = word("class", title=figure.color, scale={"range": class_colours(len(names))})
+    color = word("class", title=figure.color, scale={"range": class_colors(len(names))})
     places = {name: number(name, title=None, axis=axis) for name in ("x", "y")}
     text = {
         **places,

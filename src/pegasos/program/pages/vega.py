@@ -10,8 +10,8 @@ from typing import Any
 Spec = dict[str, Any]
 Rows = list[dict[str, Any]]
 
-#: Colours that colour-blind readers can tell apart, on light and on dark (after Okabe and Ito; the last four are
-#: those of many tried that stay furthest from all others for every kind of colour blindness).
+#: Colors that color-blind readers can tell apart, on light and on dark (after Okabe and Ito; the last four are
+#: those of many tried that stay furthest from all others for every kind of color blindness).
 CLASSES = [
     "#0072b2",
     "#e69f00",
@@ -46,10 +46,10 @@ def ticked(value: str) -> str:
 TICK = ticked("datum.value")
 
 
-def class_colours(count: int) -> list[str]:
-    """A colour for each class.
+def class_colors(count: int) -> list[str]:
+    """Return a color for each class.
 
-    >>> class_colours(2), class_colours(99)[::49]
+    >>> class_colors(2), class_colors(99)[::49]
     (['#0072b2', '#e69f00'], ['#472c7a', '#21908d', '#aad232'])
     """
     if count <= len(CLASSES):
@@ -61,6 +61,13 @@ def class_colours(count: int) -> list[str]:
         mixed = (round(a + (b - a) * rest / (count - 1)) for a, b in zip(one, two, strict=True))
         found.append("#" + "".join(f"{part:02x}" for part in mixed))
     return found
+
+
+def class_color(count: int, legend: bool = True) -> Spec:
+    """Return the color channel of classes."""
+    look = {"title": "class", "labelLimit": 160, "columns": 1, "symbolOpacity": 1}
+    shown = look if legend and count <= 30 else None
+    return word("class", "order", scale={"range": class_colors(count)}, legend=shown)
 
 
 def signed(field: str, most: float) -> Spec:

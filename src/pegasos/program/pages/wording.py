@@ -328,13 +328,10 @@ def decision_lines(calibration: CalibrationRecord | None, threshold: Threshold |
     """How scores became probabilities, and where the threshold is."""
     lines = []
     if calibration is not None:
-        brier, chance = (
-            calibration.briers[calibration.kind],
-            f"{calibration.by_chance:.3f} by chance alone",
-        )
+        brier = calibration.briers[calibration.kind]
         lines.append(
-            f"probabilities: {calibration.words}, Brier score {brier:.4f}; "
-            f"on average {calibration.error:.3f} from the shares that came true ({chance})"
+            f"probabilities: {calibration.words}, Brier score {brier:.4f}, expected calibration error "
+            f"{calibration.error:.3f} ({calibration.by_chance:.3f} from sampling noise alone)"
         )
         lines += [] if calibration.doubt is None else [f"doubt: {calibration.doubt}"]
     if threshold is not None:
