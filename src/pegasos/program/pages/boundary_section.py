@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from pegasos.program.pages.blocks import Block, Chart, Table, Text, columns
+from pegasos.program.pages.blocks import Block, Chart, Table, columns
 from pegasos.program.pages.boundary_picture import fields, picture
 from pegasos.program.pages.vega import TICK, Spec, chart, class_colors, mark, number, tooltip, word
 from pegasos.program.records.pages import Boundary, PageRecord
 
 
 def boundary_blocks(record: PageRecord) -> list[Block]:
-    """Return the boundary; a sentence where there is none."""
+    """Return the boundary, if there is one."""
     edge, names = record.boundary, record.data.classes
     if edge is None:
-        return [Text(record.no_boundary, small=True)] if record.no_boundary else []
+        return []
     caption = "Areas: the predicted class, stronger where it leads by more. "
     if edge.exact:
         caption += "Points: some rows, in the color of their class."

@@ -141,7 +141,7 @@ def _value(found: Explanation, column: str, value: Any) -> str:
         from pegasos.program.tables.dates import day
 
         return day(value)
-    return value_text(value)
+    return value_text(value, 6)
 
 
 def _dependence(explanation: Explanation, found: Dependence, place: int) -> Chart:

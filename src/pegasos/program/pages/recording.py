@@ -127,13 +127,13 @@ def record_sweep(
         record = replace(record, explanation=explanation)
     record = replace(record, typical=_typical(search, dataset.X if rows is None else rows))
     kept, rows = _kept(search, record, dataset, positions, tsne)
-    boundary, reason = None, ""
+    boundary = None
     if model is not None:
         classes = np.unique(dataset.labels)
-        boundary, reason = row_samples.boundary(
+        boundary, _ = row_samples.boundary(
             model, dataset, _codes(dataset), lambda labels: np.searchsorted(classes, labels)
         )
-    return replace(record, kept=kept, rows=rows, boundary=boundary, no_boundary=reason)
+    return replace(record, kept=kept, rows=rows, boundary=boundary)
 
 
 def record_model(
@@ -192,7 +192,7 @@ def record_model(
         scores = found.astype(np.float64).reshape(len(codes), -1)
     shown, keeper = _rows(dataset, codes, wrong, positions, tsne)
     listed = mistakes.worst(codes, predicted, scores)
-    boundary, reason = row_samples.boundary(estimator, dataset, codes, encode)
+    boundary, _ = row_samples.boundary(estimator, dataset, codes, encode)
     estimate = held_out(wrong)
     guess = float(np.mean(codes != np.bincount(codes).argmax()))
     errors = {
@@ -213,7 +213,7 @@ def record_model(
     record = replace(
         record, data=data, errors=errors, kept=kept, rows=shown, explanation=explanation
     )
-    return replace(record, boundary=boundary, no_boundary=reason, rates=rates)
+    return replace(record, boundary=boundary, rates=rates)
 
 
 def _learned(estimator: Any) -> dict[str, Any]:

@@ -201,7 +201,5 @@ class PageRecord:
     certificates: list[Certificate] = field(default_factory=list)
     weights: Weights | None = None
     boundary: Boundary | None = None
-    #: Why there is none.
-    no_boundary: str = ""
     model: ModelRecord | None = None
     explanation: Explanation | None = None
