@@ -94,7 +94,9 @@ def test_passes_keep_theirs(loss: str) -> None:
     clf = SDCA(loss, lam=0.01, tol=1e-4, max_epochs=200)
     clf.lam_ = 0.01
     blocks = LabelledBlocks(X, y, np.ones(300))
-    fit_in_passes(clf, blocks, np.arange(3), np.full(3, 100.0), 300, 300, 1.0, np.float64)
+    fit_in_passes(
+        clf, blocks, np.arange(3), np.full(3, 100.0), 300, np.full(3, 100), 1.0, np.float64
+    )
     assert clf.gap_curve_.shape == (clf.n_iter_, 3)
     iterations, objectives, bounds = clf.objective_curve_.T
     assert iterations[-1] == clf.n_iter_

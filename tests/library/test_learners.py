@@ -746,12 +746,14 @@ def test_class_weights_are_sample_weights(name: str, kernel: Any) -> None:
     balanced = (len(y) / (3 * counts))[y]
     np.testing.assert_allclose(balanced, compute_sample_weight("balanced", y))
     table = {0: 2.0, 1: 0.25, 2: 1.0}
+    weighted = (own.sum() / (3 * np.bincount(y, own)))[y]
     for class_weight, each in (
         ("balanced", balanced),
         (table, np.array([2.0, 0.25, 1.0])[y]),
         ({0: 2.0}, np.array([2.0, 1, 1])[y]),
     ):
-        for given, expected in ((None, each), (own, own * each)):
+        with_own = own * (weighted if class_weight == "balanced" else each)
+        for given, expected in ((None, each), (own, with_own)):
             clf = make(name, kernel=kernel, class_weight=class_weight).fit(X, y, given)
             assert_same(vectors(clf), vectors(make(name, kernel=kernel).fit(X, y, expected)), 1e-10)
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pegasos.dask import blocks, prediction
 from pegasos.dask.connection import current_client, localized
-from pegasos.dask.table import Table, class_weights, open_table, rows_with_weight
+from pegasos.dask.table import Table, open_table
 from pegasos.learners.connected import Connected
 from pegasos.learners.from_passes import fit_in_passes, warn_if_late
 from pegasos.learners.one_vs_all import gives_probabilities
@@ -115,9 +115,8 @@ class DaskSDCA(Connected, SDCA):
     def fit_table(self, table: Table, X: Any) -> DaskSDCA:
         """Learn from rows that were checked and described already; X are the same rows as they were handed in."""
         self.check_parameters()
-        each = class_weights(self.class_weight, table.classes, table.whole)
-        counted = (table.whole.sums, table.rows, rows_with_weight(table.whole, each), table.reach)
-        done = fit_in_passes(self, table.passes, table.classes, *counted, table.dtype, each)
+        counted = (table.whole.sums, table.rows, table.whole.present, table.reach)
+        done = fit_in_passes(self, table.passes, table.classes, *counted, table.dtype)
         self.plan_ = table.plan(done)
         blocks.name_features(self, X)
         warn_if_late(self, self.coef_.dtype == np.float32)

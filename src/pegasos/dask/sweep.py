@@ -12,11 +12,11 @@ from sklearn.base import clone
 from pegasos.dask.blocks import Counted, DrawnFolds
 from pegasos.dask.connection import current_client
 from pegasos.dask.sdca import DaskSDCA
-from pegasos.dask.table import Table, class_weights, open_table, rows_with_weight
+from pegasos.dask.table import Table, open_table
 from pegasos.dask.tally import FoldPredictors, Scorer, tally
 from pegasos.engine.optimum.passes.passes import Certified, Column
 from pegasos.learners.convergence import CellsNotConverged
-from pegasos.learners.from_passes import predictors, solve, total_weight
+from pegasos.learners.from_passes import predictors, solve, training_lam
 from pegasos.learners.task import column_codes, draw_seed, whole_number
 from pegasos.metrics import Metric
 from pegasos.search.advice import warn_user
@@ -213,9 +213,8 @@ class DaskSweepCV(CellSearch):
         )
         for cell in cells:
             for fold, counted in enumerate(table.training):
-                each = class_weights(cell.learner.class_weight, table.classes, counted)
                 own = answers[cell.number][fold]
-                lam = cell.learner._lam_for(total_weight(counted.sums, each))
+                lam = training_lam(cell.learner, table.classes, counted.sums)
                 places = _codes(counted) if columns > 1 else np.array([0])
                 self.objective_[cell.number, fold, places] = [lam * each.primal for each in own]
                 self.dual_objective_[cell.number, fold, places] = [lam * each.bound for each in own]
@@ -252,14 +251,10 @@ def _chains(group: list[Cell], table: Table, fold: int, counted: Counted) -> lis
     if len(present) < 2:
         found = f"one class only ({present[0]!r})" if len(present) else "no rows"
         raise ValueError(f"the training part of fold {fold} has {found}: use other folds.")
-    each = class_weights(group[0].learner.class_weight, table.classes, counted)
-    codes, rows = _codes(counted), rows_with_weight(counted, each)
+    given = (table.classes, _codes(counted), counted.sums, counted.present, fold)
     return [
         list(chain)
-        for chain in zip(
-            *(predictors(cell.learner, codes, counted.sums, rows, each, fold) for cell in group),
-            strict=True,
-        )
+        for chain in zip(*(predictors(cell.learner, *given) for cell in group), strict=True)
     ]
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import dask
 import numpy as np
 from distributed import Client
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from pegasos.dask import blocks
@@ -185,33 +184,6 @@ def _sum(parts: list[Counted]) -> Counted:
             for name in ("counts", "present", "sums")
         )
     )
-
-
-def class_weights(class_weight: Any, classes: Array, counted: Counted) -> Array | None:
-    """The weight of each class, None where all are 1; a part of the rows may lack a class."""
-    if class_weight is None:
-        each = np.ones(len(classes))
-    elif isinstance(class_weight, str) and class_weight == "balanced":
-        counts = counted.counts
-        each = np.asarray(counts.sum() / ((counts > 0).sum() * np.maximum(counts, 1.0)))
-    else:
-        each = np.asarray(
-            compute_class_weight(class_weight, classes=classes, y=classes), dtype=np.float64
-        )
-        if not (np.isfinite(each) & (each >= 0)).all():
-            raise ValueError(
-                f"the weights in class_weight must be finite and not negative, got {class_weight!r}."
-            )
-    if not (each * counted.sums).sum() > 0.0:
-        raise ValueError(
-            "all weights are zero: nothing would be learned. Check sample_weight and class_weight."
-        )
-    return None if class_weight is None else each
-
-
-def rows_with_weight(counted: Counted, each: Array | None) -> int:
-    """How many rows have ω > 0."""
-    return int(counted.present.sum() if each is None else counted.present[each > 0.0].sum())
 
 
 def _budget(client: Client, memory: Any) -> int:

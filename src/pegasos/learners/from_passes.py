@@ -19,7 +19,7 @@ from pegasos.engine.walk.losses import LOSSES
 from pegasos.learners.catalogue import ONE_VS_REST
 from pegasos.learners.convergence import NotConverged
 from pegasos.learners.sdca import SDCA
-from pegasos.learners.task import column_codes, intercept_of
+from pegasos.learners.task import class_weights, column_codes, intercept_of
 
 Array = np.ndarray[Any, Any]
 
@@ -30,18 +30,16 @@ def fit_in_passes(
     classes: Array,
     sums: Array,
     rows: int,
-    present: int,
+    present: Array,
     reach: float,
     dtype: Any,
-    each: Array | None = None,
 ) -> str:
     """Fit a linear learner to blocks of coded rows; returns what was done, in words, for the plan.
 
-    sums  Σ ω of each class;  rows, present  how many rows there are, and how many of them have ω > 0
-    reach  the largest x·x;  dtype  of the fitted vectors
-    each   the weight of each class, where the blocks' weights and `sums` are without it
+    sums, present  of each class: the sum of sample weights, and the number of rows where it is above 0
+    rows   number of rows;  reach  the largest x·x;  dtype  of the fitted vectors
     """
-    columns = predictors(learner, column_codes(len(classes)), sums, present, each)
+    columns = predictors(learner, classes, column_codes(len(classes)), sums, present)
     method, found = solve(learner, blocks, [[column] for column in columns])
     _keep(
         learner,
@@ -49,33 +47,35 @@ def fit_in_passes(
         classes,
         blocks.width,
         rows,
-        learner._lam_for(total_weight(sums, each)),
+        training_lam(learner, classes, sums),
         np.dtype(dtype),
     )
     learner._reach = reach
     return f"{method}, {learner.n_iter_} passes over the rows"
 
 
-def total_weight(sums: Array, each: Array | None) -> float:
-    """Return Σω from the Σω of each class, and the weight of each class where `sums` are without it."""
-    return float((sums if each is None else each * sums).sum())
+def training_lam(learner: SDCA, classes: Array, sums: Array) -> float:
+    """Return λ for rows whose classes have these sums of sample weights."""
+    each = class_weights(learner.class_weight, classes, sums)
+    return float(learner._lam_for(float((each * sums).sum())))
 
 
 def predictors(
     learner: SDCA,
+    classes: Array,
     codes: Array,
     sums: Array,
-    present: int,
-    each: Array | None = None,
+    present: Array,
     fold: int = NO_FOLD,
 ) -> list[Column]:
-    """One predictor for each of these class codes."""
-    sums = sums if each is None else each * sums
+    """Return one predictor for each of these class codes."""
+    each = class_weights(learner.class_weight, classes, sums)
+    sums, rows = each * sums, int(present[each > 0.0].sum())
     total = float(sums.sum())
     lam = learner._lam_for(total)
     sides = [(float(sums[code]), float(total - sums[code])) for code in codes]
     return [
-        Column(int(code), 1.0 / (lam * total), both, present, each, fold)
+        Column(int(code), 1.0 / (lam * total), both, rows, each, fold)
         for code, both in zip(codes, sides, strict=True)
     ]
 

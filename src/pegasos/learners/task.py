@@ -132,23 +132,34 @@ def combined_weights(
         weights = np.asarray(
             _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         ).copy()
-    if class_weight is not None:
-        # a part of the rows may lack a class: weights by name are those of all classes, balanced ones those of the present
-        present = (np.bincount(codes, minlength=len(classes)) > 0) | isinstance(class_weight, dict)
-        each = np.ones(len(classes))
-        each[present] = compute_class_weight(
-            class_weight, classes=classes[present], y=classes[codes]
-        )
+    sums = np.bincount(codes, weights, minlength=len(classes))
+    each = class_weights(class_weight, classes, sums)
+    return weights if class_weight is None else weights * each[codes]
+
+
+def class_weights(class_weight: Any, classes: Array, sums: Array) -> Array:
+    """Return the weight of each class, given the total sample weight of each.
+
+    "balanced" gives every class the same share of the total, as in scikit-learn; a class without weight is left out.
+
+    >>> class_weights("balanced", np.array(["a", "b"]), np.array([1.0, 4.0]))
+    array([2.5  , 0.625])
+    """
+    each = np.ones(len(classes))
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        known = sums > 0
+        each[known] = sums.sum() / (known.sum() * sums[known])
+    elif class_weight is not None:
+        each = np.asarray(compute_class_weight(class_weight, classes=classes, y=classes), float)
         if not (np.isfinite(each) & (each >= 0)).all():
             raise ValueError(
                 f"the weights in class_weight must be finite and not negative, got {class_weight!r}."
             )
-        weights *= each[codes]
-    if not weights.sum() > 0:
+    if not (each * sums).sum() > 0:
         raise ValueError(
             "all weights are zero: nothing would be learned. Check sample_weight and class_weight."
         )
-    return weights
+    return each
 
 
 def intercept_of(learner: Any) -> Intercept:

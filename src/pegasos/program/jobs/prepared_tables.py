@@ -69,9 +69,9 @@ class PreparedTable:
         counts = np.array([found.trained[text] for text in self.texts], dtype=np.float64)
         #: The code of the class that most training rows have.
         self.usual = int(counts.argmax())
-        self._each = class_weights(estimator.steps[-1][1].class_weight, self.classes, counts)
-        #: Of each file: Σ ω of each class, and rows with ω > 0.
-        self.sums, self.present = np.zeros((3, len(self.classes))), np.zeros(3, dtype=np.int64)
+        #: Of each file and class: the sum of sample weights, and the number of rows where it is above 0.
+        self.sums = np.zeros((3, len(self.classes)))
+        self.present = np.zeros((3, len(self.classes)), dtype=np.int64)
         #: Hashes of all rows and which of them are training rows, as long as they fit.
         self.hashes: list[Array] | None = [] if _HASH_BYTES * found.rows <= table.budget else None
         self._tests: list[Array] = []
@@ -117,9 +117,7 @@ class PreparedTable:
             [known.get(text, -1) for text in texts.tolist()], dtype=np.int64
         )  # -1: only test rows have it
         rows = scoring.prepared(self.steps, part)
-        weights = np.where(
-            codes < 0, 0.0, weights * self._each[codes]
-        )  # nothing is learned from a class without a predictor
+        weights = np.where(codes < 0, 0.0, weights)  # a class without a predictor is not learned
         for number, file in enumerate(self.files):
             own = kinds == number
             file.add(rows[own], codes[own], weights[own])
@@ -127,7 +125,9 @@ class PreparedTable:
             self.sums[number] += np.bincount(
                 codes[there], weights[there], minlength=len(self.classes)
             )
-            self.present[number] += int((weights[there] > 0).sum())
+            self.present[number] += np.bincount(
+                codes[there & (weights > 0)], minlength=len(self.classes)
+            )
 
     def close(self) -> None:
         for file in self.files:
@@ -143,14 +143,14 @@ class PreparedTable:
                 scoring.scores_of(whole, replace(part, X=self.table.weighed(part.X, None)[0]))
             raise BadData(f"{self.table.data}: {error}") from error
 
-    def learned(self, *numbers: int) -> tuple[Sequence[PreparedRows], Array, Array, int]:
+    def learned(self, *numbers: int) -> tuple[Sequence[PreparedRows], Array, Array, Array]:
         """What a fit to some of the files needs."""
         files = [self.files[number] for number in numbers]
         return (
             files,
             self.classes,
             self.sums[list(numbers)].sum(axis=0),
-            int(self.present[list(numbers)].sum()),
+            self.present[list(numbers)].sum(axis=0),
         )
 
     def known(self, everything: bool = False) -> Known:
@@ -192,15 +192,6 @@ def stored_numbers(found: Survey, estimator: Any, width: int) -> int | None:
         return None if "nystroem" in dict(estimator.steps) else found.stored
     thin = word_steps(estimator.steps[:-1], width)
     return None if thin is None else found.rows * thin.stored
-
-
-def class_weights(class_weight: Any, classes: Array, counts: Array) -> Array:
-    """The weight of each class, as scikit-learn means it."""
-    if class_weight is None:
-        return np.ones(len(classes))
-    if isinstance(class_weight, str):
-        return np.asarray(counts.sum() / (len(classes) * counts))
-    return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
 
 
 def count_errors(

@@ -33,10 +33,10 @@ def fit_to_files(
     files: Sequence[PreparedRows],
     classes: Array,
     sums: Array,
-    present: int,
+    present: Array,
     cluster: Cluster | None = None,
 ) -> None:
-    """Fit a linear SDCA; `sums` are Σ ω of each class, `present` is the number of rows with ω > 0.
+    """Fit a linear SDCA; `sums` are the sample weights of each class, `present` its rows with a weight above 0.
 
     On a cluster the workers read the files, piece by piece: they must see them under the same names.
     """
