@@ -247,7 +247,6 @@ def test_what_makes_no_sense_is_refused(rows: Any, client: Client) -> None:
     for estimator, cv, message in (
         (DaskSDCA(), 1, "at least 2 folds"),
         (SDCA(), 2, "compares settings of a DaskSDCA, got SDCA"),
-        (DaskSDCA(kernel="gaussian"), 2, "needs all rows at once"),
         (DaskSDCA(), np.where(y == "ash", 0, 1), "training part of fold 1 has one class only"),
         (
             DaskSDCA(),

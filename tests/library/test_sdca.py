@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from typing import Any
 
@@ -11,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
@@ -19,6 +22,7 @@ import reference
 from pegasos import SDCA
 from pegasos.engine.walk.draws import Draws
 from pegasos.kernels import Gaussian, Linear, Polynomial
+from pegasos.learners.convergence import NotConverged
 from samples import assert_close, digits
 
 Array = np.ndarray[Any, Any]
@@ -530,3 +534,31 @@ def test_rows_without_length() -> None:
             ).fit(X[5:], y[5:])
             expected = (rest.objective_ * 35 + 5 * each) / 40
             np.testing.assert_allclose(clf.objective_, expected, rtol=2e-6)
+
+
+@pytest.mark.parametrize("kernel", [None, Gaussian(0.05)], ids=repr)
+@LOSSES
+def test_a_time_limit_returns_the_present_point_with_its_gap(loss: str, kernel: Any) -> None:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(1500, 4))
+    y = (X[:, 0] * X[:, 1] + random.normal(size=1500) > 0).astype(int)
+    learner = SDCA(loss, C=1e3, kernel=kernel, tol=1e-10, random_state=0)
+    if kernel is None:
+        learner.set_params(finish=False, max_epochs=10**6)
+    begin = time.perf_counter()
+    with pytest.warns(NotConverged, match=r"stopped after max_time=0\.1 seconds"):
+        limited = clone(learner).set_params(max_time=0.1).fit(X, y)
+    assert time.perf_counter() - begin < 5
+    assert 1e-10 < limited.gap_ <= 1
+    best = SDCA(loss, C=1e3, kernel=kernel, tol=1e-6, random_state=0).fit(X, y)
+    assert limited.dual_objective_[0] <= best.objective_[0] * (1 + 1e-9)
+    assert limited.objective_[0] >= best.dual_objective_[0] * (1 - 1e-9)
+    assert limited.objective_[0] == pytest.approx(limited.certificate(X, y).primal[0], rel=1e-6)
+
+
+def test_a_time_limit_that_is_not_reached_changes_nothing() -> None:
+    X, y = load_iris(return_X_y=True)
+    one, two = (SDCA(max_time=limit, random_state=0).fit(X, y) for limit in (None, 60.0))
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+    with pytest.raises(ValueError, match="max_time must be a finite number above 0"):
+        SDCA(max_time=0).fit(X, y)

@@ -369,7 +369,7 @@ def test_scikit_learn_can_copy_it() -> None:
     assert len(list(ParameterGrid(params["param_grid"]))) == 15
 
 
-def test_a_grid_over_C() -> None:
+def test_a_grid_over_c() -> None:
     grid = {"kernel": [Gaussian(0.5), Gaussian(5.0)], "C": [0.01, 1.0, 100.0]}
     found = TwoStageSearchCV(LEARNER, grid, cv=FOLDS, first_rows=250).fit(*LARGE)
     rows = stratified(LARGE[1], 250)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from pegasos.dask import blocks, prediction
 from pegasos.dask.connection import current_client, localized
 from pegasos.dask.table import Table, open_table
+from pegasos.learners.catalogue import ONE_VS_REST
 from pegasos.learners.connected import Connected
 from pegasos.learners.from_passes import fit_in_passes, warn_if_late
 from pegasos.learners.one_vs_all import gives_probabilities
@@ -22,6 +23,8 @@ Array = np.ndarray[Any, Any]
 class DaskSDCA(Connected, SDCA):
     """The exact optimum of a linear predictor, one-vs-all, with a certificate, for rows on a Dask cluster.
 
+    A kernel needs all rows at once: put `DaskNystroem` before it, which makes features of a kernel block by block.
+
     Minimizes P(w) = λ/2 ‖w‖² + Σ ω_i ℓ(y_i w·x_i)/Σω, as `SDCA` does. Each iteration is one pass: a task for each block, and a
     sum over the blocks in a fixed order; nothing but sums as wide as the features leaves a block, and nothing about its rows is
     kept between passes. The same blocks give the same bits on any number of workers; other blocks, or rows in another order, give
@@ -31,10 +34,7 @@ class DaskSDCA(Connected, SDCA):
     Parameters
     ----------
     loss, lam, C, tol, fit_intercept, class_weight : as in `SDCA`.
-    kernel : None; other kernels need all rows at once.
     max_epochs : passes over the rows at most.
-    sampling, random_state : without effect: nothing is drawn.
-    finish, checkpoints, warm_start : only their defaults: there are no epochs of coordinate ascent.
     memory : bytes on the workers within which blocks are kept between passes (default: half of what the workers have, and
         60 % with all else that is there); larger data are made again from their source in every pass.
     client : the distributed.Client; None: the current one.
@@ -56,55 +56,33 @@ class DaskSDCA(Connected, SDCA):
     (True, 0.97)
     """
 
+    kernel = None
+    multiclass = ONE_VS_REST
+    sampling, random_state = "permutation", None
+    finish, max_time, checkpoints, warm_start = True, None, None, False
+
     def __init__(
         self,
         loss: str = "hinge",
         lam: float | None = None,
-        kernel: Any = None,
         tol: float = 1e-3,
         max_epochs: int = 1000,
         *,
         C: float | None = None,
-        sampling: str = "permutation",
-        finish: bool = True,
         fit_intercept: bool | str = True,
         class_weight: Any = None,
-        checkpoints: Any = None,
-        warm_start: bool = False,
         memory: Any = None,
-        random_state: Any = None,
         client: Any = None,
     ) -> None:
-        super().__init__(
-            loss,
-            lam,
-            kernel,
-            tol,
-            max_epochs,
-            C=C,
-            sampling=sampling,
-            finish=finish,
-            fit_intercept=fit_intercept,
-            class_weight=class_weight,
-            checkpoints=checkpoints,
-            warm_start=warm_start,
-            memory=memory,
-            random_state=random_state,
-        )
+        self.loss = loss
+        self.lam = lam
+        self.C = C
+        self.tol = tol
+        self.max_epochs = max_epochs
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.memory = memory
         self.client = client
-
-    def check_parameters(self) -> None:
-        if self.kernel is not None:
-            raise ValueError(
-                f"kernel={self.kernel!r} needs all rows at once: on a cluster there is kernel=None only. For a nonlinear "
-                "predictor put pegasos.dask.DaskNystroem before it, which makes features of the kernel block by block."
-            )
-        for name, usual in (("finish", True), ("checkpoints", None), ("warm_start", False)):
-            if getattr(self, name) is not usual:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} has no meaning on a cluster: there are no epochs to walk."
-                )
-        super().check_parameters()
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DaskSDCA:
         """Learn from Dask arrays (dense or CSR blocks), Dask DataFrames or lists of delayed parts; all with the same blocks."""

@@ -8,7 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 class NotConverged(ConvergenceWarning):
     """A fit ended with a gap above its tolerance in `late` of `columns` columns.
 
-    single: its numbers were float32; finished: nothing more could be gained in this precision (else: by these epochs alone)
+    seconds: the time limit that stopped it; single: its numbers were float32
+    finished: nothing more could be gained in this precision (else: by these epochs alone)
     """
 
     def __init__(
@@ -21,9 +22,11 @@ class NotConverged(ConvergenceWarning):
         columns: int,
         single: bool,
         finished: bool = False,
+        seconds: float | None = None,
     ) -> None:
-        super().__init__(learner, epochs, gap, tolerance, late, columns, single, finished)
-        self.finished = finished
+        given = (learner, epochs, gap, tolerance, late, columns, single, finished, seconds)
+        super().__init__(*given)
+        self.finished, self.seconds = finished, seconds
         self.learner, self.epochs, self.gap, self.tolerance = learner, epochs, gap, tolerance
         self.late, self.columns, self.single = late, columns, single
 
@@ -35,6 +38,8 @@ class NotConverged(ConvergenceWarning):
 
     def __str__(self) -> str:
         what = f"{self.fact} (tol={self.tolerance:g}) in {self.late} of {self.columns} columns. "
+        if self.seconds is not None:
+            return f"{what}It was stopped after max_time={self.seconds:g} seconds."
         if self.finished:
             remedy = "Rounding lets it get no further: scale the features, raise lam, accept a larger tol"
         else:

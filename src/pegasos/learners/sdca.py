@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from pegasos.engine.optimum.dual_ascent import DualAscent
 from pegasos.engine.optimum.history import no_course, short_course
 from pegasos.engine.optimum.pair_ascent import Pair, PairAscent
 from pegasos.engine.optimum.problem import Intercept, Problem
+from pegasos.engine.runtime.interruption import deadline, deadline_reached
 from pegasos.engine.walk import rules
 from pegasos.engine.walk.draws import Draws
 from pegasos.engine.walk.method import Method
@@ -52,6 +54,7 @@ class SDCA(RegularizedClassifier):
     tol : relative duality gap at which a column stops.
     max_epochs : passes of coordinate ascent at most; what has not arrived then is finished.
     sampling : "permutation" (a new order each epoch), "fixed-permutation" or "uniform".
+    max_time : seconds; then the fit returns its present point with its true gap, and warns. A search has its own limit.
     finish : whether other methods than coordinate ascent may be used; without them a ConvergenceWarning may come.
     fit_intercept : True (a constant feature, regularized: K + 1 with a kernel), "free" (not regularized, as in SVC; needs
         `finish`), or False.
@@ -92,6 +95,7 @@ class SDCA(RegularizedClassifier):
         C: float | None = None,
         sampling: str = "permutation",
         finish: bool = True,
+        max_time: float | None = None,
         fit_intercept: bool | str = True,
         multiclass: str = ONE_VS_REST,
         class_weight: Any = None,
@@ -108,6 +112,7 @@ class SDCA(RegularizedClassifier):
         self.max_epochs = max_epochs
         self.sampling = sampling
         self.finish = finish
+        self.max_time = max_time
         self.fit_intercept = fit_intercept
         self.multiclass = multiclass
         self.class_weight = class_weight
@@ -118,33 +123,37 @@ class SDCA(RegularizedClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SDCA:
         """Learn from rows X (dense or CSR) and labels y; `sample_weight` >= 0, one a row."""
-        task = self._open(X, y, sample_weight)
-        certified = has_certificate(task.kernel, task.X)
-        saved = self._resumable(task)
-        if saved is None:
-            self._seed = draw_seed(self.random_state)
-            self._gaps: list[Array] = []
-            self._courses: list[Array] = []
-        solver = self._solver(task, np.array([self.lam_]), self._seed, certified)
-        if saved is not None:
-            solver.resume(saved)
-        last = solver.epoch + self.max_epochs
-        if isinstance(solver, PairAscent):
-            solver.last = last
-        stops = check_stops(self.checkpoints, solver.epoch, last, "epochs")
-        solver.untouched_until = max(stops, default=0)
-        stages = []
-        for stop in stops:
-            solver.advance(stop)
-            stages.append(solver.predictors())
-        solver.advance(last)
-        solver.complete()
-        self._gaps = [*self._gaps, *(relative[:, 0] for relative in solver.gap_curve)]
-        courses = solver.courses()
-        if self._courses:
-            courses = [np.concatenate(both) for both in zip(self._courses, courses, strict=True)]
-        self._courses = courses
-        self._finish(task, solver, certified, stages, stops)
+        limited = nullcontext() if self.max_time is None else deadline(self.max_time)
+        with limited:
+            task = self._open(X, y, sample_weight)
+            certified = has_certificate(task.kernel, task.X)
+            saved = self._resumable(task)
+            if saved is None:
+                self._seed = draw_seed(self.random_state)
+                self._gaps: list[Array] = []
+                self._courses: list[Array] = []
+            solver = self._solver(task, np.array([self.lam_]), self._seed, certified)
+            if saved is not None:
+                solver.resume(saved)
+            last = solver.epoch + self.max_epochs
+            if isinstance(solver, PairAscent):
+                solver.last = last
+            stops = check_stops(self.checkpoints, solver.epoch, last, "epochs")
+            solver.untouched_until = max(stops, default=0)
+            stages = []
+            for stop in stops:
+                solver.advance(stop)
+                stages.append(solver.predictors())
+            solver.advance(last)
+            solver.complete()
+            self._gaps = [*self._gaps, *(relative[:, 0] for relative in solver.gap_curve)]
+            courses = solver.courses()
+            if self._courses:
+                courses = [
+                    np.concatenate(both) for both in zip(self._courses, courses, strict=True)
+                ]
+            self._courses = courses
+            self._finish(task, solver, certified, stages, stops)
         return self
 
     def check_parameters(self) -> None:
@@ -152,6 +161,8 @@ class SDCA(RegularizedClassifier):
         positive("tol", self.tol)
         one_of("multiclass", self.multiclass, (ONE_VS_REST, ONE_VS_ONE))
         whole_number("max_epochs", self.max_epochs)
+        if self.max_time is not None:
+            positive("max_time", self.max_time)
         if intercept_of(self) is Intercept.FREE and not self.finish:
             raise ValueError(
                 "fit_intercept='free' needs finish=True: coordinate ascent alone cannot fit such an intercept."
@@ -243,6 +254,7 @@ class SDCA(RegularizedClassifier):
                 len(gaps),
                 single,
                 bool(self.finish),
+                self.max_time if deadline_reached() else None,
             )
             warnings.warn(message, stacklevel=3)
 

@@ -23,7 +23,7 @@ from pegasos.learners.catalogue import MODELS, Declaration, learner_class, model
 from pegasos.search.anatomy import Anatomy, anatomy
 
 #: Parameters of learners that change no result of a cell.
-_CIRCUMSTANCES = ("checkpoints", "client", "memory", "random_state", "warm_start")
+_CIRCUMSTANCES = ("checkpoints", "client", "max_time", "memory", "random_state", "warm_start")
 
 
 @dataclass(frozen=True, repr=False)

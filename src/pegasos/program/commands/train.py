@@ -71,6 +71,6 @@ def command(
             console.heading(words, "")
         console.show("", f"saved: {found.model}")
         if data != "-":
-            console.say(f"next:  {shlex.join(['pegasos', 'run', found.model, data])}")
+            console.say(f"next:  {shlex.join(['pegasos', 'evaluate', found.model, data])}")
 
     give(found, talking.as_json, show)

@@ -194,6 +194,9 @@ def fit_on_cluster(estimator: Pipeline, rows: Dataset, cluster: Cluster) -> None
             np.asarray(part) for part in parts[0]
         ]  # Nyström features may be numbers that are not there yet
     sent = [cluster.client.scatter(part, hash=False) for part in parts]
-    given = {**learner.get_params(deep=False), "memory": cluster.memory, "client": cluster.client}
+    given = {
+        name: getattr(learner, name) for name in DaskSDCA._get_param_names() if name != "client"
+    }
+    given |= {"memory": cluster.memory, "client": cluster.client}
     local = DaskSDCA(**given).fit(*sent).to_local().set_params(memory=learner.memory)
     estimator.steps[-1] = (name, local)
