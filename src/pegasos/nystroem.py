@@ -46,8 +46,8 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     selection : "kmeans++" (spread out, in the kernel's space), "leverage" (rows that others say little about) or "uniform". All
         choose from a sample of at most 20,000 rows, one after the other: the first k of more landmarks are those of k landmarks.
     dtype : "float32" or "float64", in which rows are read and features are computed.
-    memory : what features may take, such as "2GB"; by default half of what is free. Features that take more are given as rows
-        that are computed in every pass: `SDCA` learns from them as they are, np.asarray makes the numbers.
+    memory : what features may take, such as "2GB"; by default half of the machine's memory. Features that take more are given as
+        rows that are computed in every pass: `SDCA` learns from them as they are, np.asarray makes the numbers.
     random_state : of the choice.
 
     Attributes

@@ -81,8 +81,8 @@ def test_primal_refusal_counts_dual_coefficients() -> None:
         plan_primal(True, 10**6, 10, 10, 8, "100MB", coefficients=True)
 
 
-def test_budget_is_given_or_half_of_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "recently_free", lambda: 1001)
+def test_budget_is_given_or_half_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "total_bytes", lambda: 1001)
     assert budget_bytes(None) == 500
     assert budget_bytes("1KB") == 1000
 
@@ -108,7 +108,12 @@ def data(m: int, classes: int = 2, dtype: Any = np.float64) -> tuple[np.ndarray,
 
 
 def learner(name: str, kernel: Any, memory: Any) -> Any:
-    options: dict[str, Any] = {"kernel": kernel, "memory": memory, "random_state": 0}
+    options: dict[str, Any] = {
+        "kernel": kernel,
+        "memory": memory,
+        "fit_intercept": False,
+        "random_state": 0,
+    }
     if name == "Perceptron":
         return Perceptron(epochs=2, **options)
     if name == "Pegasos":
@@ -204,3 +209,17 @@ def test_many_classes_are_walked_by_blocks_with_the_same_model() -> None:
         blocks.coef_, rows.coef_, rtol=1e-8, atol=1e-10 * np.abs(rows.coef_).max()
     )
     np.testing.assert_allclose(blocks.intercept_, rows.intercept_, rtol=1e-8)
+
+
+def test_a_budget_changes_the_method_but_not_the_certificate() -> None:
+    X, y = data(1800)
+
+    def fit(memory: str) -> SDCA:
+        with threadpool_limits(1, user_api="blas"):  # tiles of more threads take more memory
+            return SDCA(kernel=Gaussian(1.0), lam=1e-4, memory=memory).fit(X, y)
+
+    small, large, again = fit("20MB"), fit("1GB"), fit("20MB")
+    assert (small.plan_.rows, large.plan_.rows) == ("on the fly", "gram")
+    assert small.gap_ <= small.tol and large.gap_ <= large.tol
+    np.testing.assert_allclose(small.objective_, large.objective_, rtol=small.tol)
+    np.testing.assert_array_equal(again.dual_coef_, small.dual_coef_)

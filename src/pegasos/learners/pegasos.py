@@ -49,7 +49,7 @@ class Pegasos(RegularizedClassifier):
     class_weight : None, "balanced" or {class: weight}; multiplies sample_weight.
     checkpoints : steps at which to keep the predictor for `staged_decision_function`.
     warm_start : go on from the last fit: T1 steps and then T2 steps equal T1 + T2 steps.
-    memory : bytes (or "2GB") for all arrays of the engine, X excluded; None: half of what is free.
+    memory : bytes (or "2GB") for all arrays of the engine, X excluded; None: half of the machine's memory.
     random_state : seed of the draws.
 
     Attributes

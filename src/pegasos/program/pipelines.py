@@ -13,7 +13,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, PolynomialFeatures, StandardScaler
 
-from pegasos.engine.runtime.memory import free_bytes
+from pegasos.engine.runtime.memory import total_bytes
 from pegasos.nystroem import Nystroem
 from pegasos.preprocessing import DropOutliers
 from pegasos.program.tables.dataset import TEXT, Dataset
@@ -87,10 +87,10 @@ def check_expansion(dataset: Dataset, degree: int | None) -> None:
     width = len(dataset.columns)
     expanded = math.comb(width + (degree or 1), width) - 1
     needed = 8 * expanded * len(dataset)
-    if degree is not None and not _is_sparse(dataset) and needed > free_bytes():
+    if degree is not None and not _is_sparse(dataset) and needed > total_bytes() // 2:
         raise ValueError(
             f"degree {degree} of {width} features makes {expanded:,} columns, {needed / 1e9:,.1f} GB for {len(dataset)} rows, "
-            f"more than is free: use a lower degree, or the kernel polynomial:{degree}, which needs none of them."
+            f"more than half of the memory: use a lower degree, or the kernel polynomial:{degree}, which needs none of them."
         )
 
 

@@ -56,7 +56,7 @@ class SweepCV(FinishedSearch):
     n_jobs : threads; None means as many as BLAS may use. It never changes a result.
     store : a folder in which finished cells are kept: the same call goes on where a killed one was, a changed grid uses
         what is there.
-    memory : bytes (or "2GB") for all arrays of the sweep together, X excluded; None: half of what is free.
+    memory : bytes (or "2GB") for all arrays of the sweep together, X excluded; None: half of the machine's memory.
     max_time : seconds after which the sweep ends; the cells that are complete by then are compared.
     warm_path : SDCA with kernels: each λ starts from the solution of the next larger one. Faster; each cell has the certificate
         that its `tol` asks for, but is no longer bit for bit what its estimator alone would give. (Nor is it without, where

@@ -12,10 +12,8 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from pegasos.engine.rows.mapped import MappedRows
-from pegasos.engine.rows.sources import ExplicitRows
+from pegasos.engine.rows.sources import Rows
 from pegasos.engine.walk.losses import Loss
 
 Array = np.ndarray[Any, Any]
@@ -109,7 +107,7 @@ class Problem:
 
     def __init__(
         self,
-        rows: Any,
+        rows: Rows,
         loss: Loss,
         intercept: Intercept,
         tol: float,
@@ -123,17 +121,17 @@ class Problem:
     @property
     def is_explicit(self) -> bool:
         """Whether rows are explicit features."""
-        return isinstance(self.rows, ExplicitRows)
+        return not self.rows.dual
 
     @property
     def is_sparse(self) -> bool:
         """Whether rows are CSR features."""
-        return self.is_explicit and sparse.issparse(self.rows.X)
+        return self.rows.is_sparse
 
     @property
     def is_mapped(self) -> bool:
         """Whether features are computed from a kernel in every pass."""
-        return self.is_explicit and isinstance(self.rows.X, MappedRows)
+        return self.rows.is_mapped
 
     def mean_cost(self, target: Target) -> float:
         """Return the mean of C_i K_ii, which tells how fast coordinate ascent converges."""

@@ -102,7 +102,9 @@ class MappedRows:
 
 
 class MappedFeatures(ExplicitRows):
-    """Such a matrix as rows of a walk."""
+    """Mapped features as rows of a walk."""
+
+    is_mapped = True
 
     @cached_property
     def diagonal(self) -> Array:

@@ -1,11 +1,11 @@
-"""The plan: how rows are had and walked, decided from sizes and the memory budget before anything large is allocated."""
+"""Decide how rows are stored and traversed, from their sizes and the memory budget alone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from pegasos.engine.rows.sources import GATHERED_ROWS, TILE_COLUMNS
-from pegasos.engine.runtime.memory import parse_bytes, recently_free
+from pegasos.engine.runtime.memory import parse_bytes, total_bytes
 from pegasos.engine.runtime.threads import blas_threads
 
 #: Explicit dense features: from this many columns on, matrix products over blocks beat dot products row by row.
@@ -43,8 +43,8 @@ class Plan:
 
 
 def budget_bytes(memory: int | float | str | None) -> int:
-    """The memory budget: as given, or half of what is free."""
-    return recently_free() // 2 if memory is None else parse_bytes(memory)
+    """Return the memory budget: as given, or half of the machine's memory."""
+    return total_bytes() // 2 if memory is None else parse_bytes(memory)
 
 
 def plan_primal(

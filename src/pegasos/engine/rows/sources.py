@@ -14,16 +14,23 @@ In the primal the weights are the vectors V (columns x features). In the dual th
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
 
 from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.distances import Pairs, canonical, fill_gram, squared_norms
+from pegasos.engine.rows.products import (
+    combine_rows,
+    row_parts,
+    row_tiles,
+    times_transposed,
+)
 from pegasos.engine.runtime.buffers import Buffers
 from pegasos.engine.runtime.compiling import compiled
-from pegasos.engine.runtime.threads import run_blocks
+from pegasos.engine.runtime.interruption import check_interruption
+from pegasos.engine.runtime.threads import blas_threads, run_blocks
 
 Array = np.ndarray[Any, Any]
 
@@ -57,11 +64,73 @@ def add_lines(index: Array, changes: Array, gram: Array, weights: Array) -> None
                     weights[j, q] += u * row[q]
 
 
+class Rows(Protocol):
+    """What methods ask of rows, explicit features or a kernel; classes of rows differ in nothing else.
+
+    Parameters
+    ----------
+    count, dtype : number of rows and dtype of values.
+    width : length of the vector that a predictor has on these rows.
+    dual : whether a predictor is a combination of rows (a kernel), not a vector of features.
+    stored : whether the kernel matrix is an array.
+    is_sparse, is_mapped : whether features are CSR, or are computed in every pass.
+    computes_rows : whether kernel values have yet to be computed, and are not shared with others.
+    """
+
+    count: int
+    width: int
+    dtype: Any
+    dual: bool
+    stored: bool
+    is_sparse: bool
+    is_mapped: bool
+    computes_rows: bool
+    X: Any
+
+    @property
+    def diagonal(self) -> Array:
+        """K_ii of all rows."""
+
+    @property
+    def computed(self) -> KernelRows | None:
+        """The same kernel computed from rows; None for features or a matrix alone."""
+
+    @property
+    def product_nanoseconds(self) -> tuple[float, float]:
+        """About the time of a product with one column, which reads memory, and of each of many."""
+
+    def kernel_scores(self, coefficients: Array, members: Array | None) -> Array:
+        """Return coefficients·K (vectors x rows) for the members, in fixed tiles."""
+
+    def kernel_lines(self, index: Array, members: Array | None) -> Array:
+        """Return K between chosen rows and the members."""
+
+    def weights_of(self, coefficients: Array) -> Array:
+        """Return w = Σ c_i x_i (explicit features only)."""
+
+    def matrix(self) -> Array:
+        """Return K between all rows (kernels only)."""
+
+    def evaluate(self, index: Array, vectors: Array) -> Array:
+        """Return the scores of chosen rows, vectors x rows."""
+
+    def add(self, index: Array, changes: Array, weights: Array) -> None:
+        """Add changes of coefficients of chosen rows to the weights of a walk."""
+
+
+def _selected(scores: Array, members: Array | None) -> Array:
+    return scores if members is None else scores[:, members]
+
+
 class ExplicitRows:
     """Explicit features: what dense and CSR rows share."""
 
-    dual = False
-    stored = False
+    dual = stored = computes_rows = is_sparse = is_mapped = False
+    computed: KernelRows | None = None
+
+    def matrix(self) -> Array:
+        """Raise: methods on features do not ask for K."""
+        raise AssertionError("explicit features have no stored kernel")
 
     def __init__(self, X: Any) -> None:
         self.X = X
@@ -80,6 +149,28 @@ class ExplicitRows:
     def evaluate(self, index: Array, vectors: Array) -> Array:
         """vectors·x of chosen rows, vectors x rows."""
         return np.asarray(self.X[index] @ vectors.T).T
+
+    @property
+    def product_nanoseconds(self) -> tuple[float, float]:
+        """About the time of two products with X for one column, and for each of many more."""
+        entries = 2.0 * self.count * self.width
+        return 0.06 * self.dtype.itemsize * entries, 0.1 * entries
+
+    def kernel_scores(self, coefficients: Array, members: Array | None) -> Array:
+        """Return coefficients·K (vectors x rows) for the members."""
+        return _selected(self.scores_of(self.weights_of(coefficients)), members)
+
+    def kernel_lines(self, index: Array, members: Array | None) -> Array:
+        """Return inner products between chosen rows and the members."""
+        return _selected(self.scores_of(self.X[index]), members)
+
+    def weights_of(self, coefficients: Array) -> Array:
+        """Return w = Σ c_i x_i."""
+        return combine_rows(coefficients, self.X)
+
+    def scores_of(self, weights: Array) -> Array:
+        """Return w·x of all rows in fixed tiles, vectors x rows."""
+        return times_transposed(self.X, weights)
 
 
 class DenseRows(ExplicitRows):
@@ -107,6 +198,8 @@ class DenseRows(ExplicitRows):
 class SparseRows(ExplicitRows):
     """Explicit features in CSR: walked row by row only."""
 
+    is_sparse = True
+
     def __init__(self, X: Any) -> None:
         super().__init__(canonical(X))
 
@@ -115,6 +208,39 @@ class SparseRows(ExplicitRows):
         """None for a dense array, and the data, indices and indptr of CSR."""
         X = self.X
         return None, (read_only(X.data), read_only(X.indices), read_only(X.indptr))
+
+    @property
+    def product_nanoseconds(self) -> tuple[float, float]:
+        return 3.0 * self.X.nnz, 3.0 * self.X.nnz
+
+    @cached_property
+    def _parts(self) -> list[tuple[slice, Any]]:
+        return row_parts(self.X)
+
+    def weights_of(self, coefficients: Array) -> Array:
+        sums: list[Array] = [coefficients] * len(self._parts)
+
+        def work(numbers: slice, _: slice) -> None:
+            rows, X = self._parts[numbers.start]
+            sums[numbers.start] = np.asarray(X.T @ np.ascontiguousarray(coefficients[:, rows].T)).T
+
+        run_blocks(row_tiles(len(self._parts), 1), work)
+        return np.asarray(sum(sums[1:], sums[0]))
+
+    def scores_of(self, weights: Array) -> Array:
+        out = np.empty((len(weights), self.count))
+        columns = np.ascontiguousarray(weights.T)
+
+        def work(numbers: slice, _: slice) -> None:
+            rows, X = self._parts[numbers.start]
+            out[:, rows] = np.asarray(X @ columns).T
+
+        run_blocks(row_tiles(len(self._parts), 1), work)
+        return out
+
+    def kernel_lines(self, index: Array, members: Array | None) -> Array:
+        lines = np.asarray((self.X[index] @ self.X.T).toarray())
+        return _selected(lines, members)
 
     def cross(self, index: Array) -> Array:
         block = self.X[index]
@@ -128,6 +254,11 @@ class DualRows:
     """A kernel: the weights of a walk are the scores of all rows."""
 
     dual = True
+    is_sparse = is_mapped = False
+
+    def weights_of(self, coefficients: Array) -> Array:
+        """Raise: a kernel has no vector of features."""
+        raise AssertionError("a predictor with a kernel is a combination of rows")
 
     def scores(self, index: Array, weights: Array, out: Array) -> None:
         np.take(weights, index, axis=1, out=out, mode="clip")
@@ -171,14 +302,37 @@ class GramRows(DualRows):
             self._K = read_only(self._kernel.matrix(self._X, self._X))
         return self._K
 
+    def matrix(self) -> Array:
+        """Return the matrix."""
+        return self.K
+
     def some(self, index: Array) -> GramRows:
         """Some of the rows."""
         return GramRows(self.between(index, index))
 
     @property
-    def has_rows(self) -> bool:
-        """Whether there are rows besides the matrix."""
-        return self._kernel is not None
+    def computes_rows(self) -> bool:
+        """Whether the matrix is still to be computed."""
+        return self.pending
+
+    @property
+    def computed(self) -> KernelRows | None:
+        """The same rows without the matrix; None for a matrix alone."""
+        return None if self._kernel is None else self.flying
+
+    @property
+    def product_nanoseconds(self) -> tuple[float, float]:
+        """About the time of a product with K for one column, and for each of many more."""
+        entries = float(self.count) ** 2
+        return 0.06 * self.dtype.itemsize * entries, 0.1 * entries
+
+    def kernel_scores(self, coefficients: Array, members: Array | None) -> Array:
+        """Return coefficients·K (vectors x rows) for the members."""
+        return _selected(times_transposed(self.K, coefficients), members)
+
+    def kernel_lines(self, index: Array, members: Array | None) -> Array:
+        """Return rows of K for the members."""
+        return _selected(self.K[index], members)
 
     @cached_property
     def flying(self) -> KernelRows:
@@ -276,7 +430,7 @@ class KernelRows(DualRows):
         self.X = X
         self.dtype = X.dtype
         self.count = self.width = X.shape[0]
-        self.shared = bank is not None
+        self.computes_rows = bank is None
         self._buffers = Buffers()
 
     @cached_property
@@ -305,6 +459,46 @@ class KernelRows(DualRows):
             and self.kernel.measure is not None
             and bool(self.diagonal.max(initial=0) <= MOST_ROUNDED)
         )
+
+    @property
+    def computed(self) -> KernelRows:
+        """These rows."""
+        return self
+
+    @property
+    def product_nanoseconds(self) -> tuple[float, float]:
+        """About the time of a product with K for one column, and for each of many more."""
+        pairs = float(self.count) ** 2
+        return (4.0 + 0.1 * self.X.shape[1]) * pairs, 0.1 * pairs
+
+    def kernel_scores(self, coefficients: Array, members: Array | None) -> Array:
+        """Return coefficients·K (vectors x rows) for the members, in float64."""
+        index = np.arange(self.count) if members is None else members
+        out = np.zeros((len(coefficients), len(index)))
+
+        def work(_: slice, columns: slice) -> None:
+            for start in range(0, len(index), GATHERED_ROWS):
+                part = index[start : start + GATHERED_ROWS]
+                out[:, columns] += coefficients[:, part] @ self.between(part, index[columns])
+
+        tiles = column_tiles(1, len(index))
+        together = min(blas_threads(), self.most_workers or blas_threads())
+        for first in range(0, len(tiles), together):  # one tile for each thread at once
+            check_interruption()
+            run_blocks(tiles[first : first + together], work)
+        return out
+
+    def kernel_lines(self, index: Array, members: Array | None) -> Array:
+        """Return K between chosen rows and the members."""
+        others = np.arange(self.count) if members is None else members
+        lines = np.empty((len(index), len(others)))
+
+        def work(_: slice, columns: slice) -> None:
+            lines[:, columns] = self.between(index, others[columns])
+
+        tiles = column_tiles(len(index), len(others))
+        run_blocks(tiles, work, most_workers=self.most_workers)
+        return lines
 
     def rounded(self) -> KernelRows:
         """Return the same kernel between rows rounded to float32.

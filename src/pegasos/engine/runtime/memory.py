@@ -1,14 +1,18 @@
-"""How much memory there is, and what a person means by "2GB"."""
+"""Total memory of the machine, and texts such as "2GB".
+
+Nothing depends on how much memory is free at some moment: equal calls make equal plans.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import math
 import numbers
 import os
 import re
 import sys
-import time
+from functools import cache
 from pathlib import Path
 
 _UNITS = {
@@ -24,10 +28,7 @@ _UNITS = {
 }
 
 
-#: How long what was free counts as free, and when that was last looked at.
-SECONDS_OF_TRUST = 1.0
-_seen: tuple[float, int] = (-math.inf, 0)
-#: More than any machine has, and a whole number of 64 bits wherever it is kept.
+#: More than any machine has, and still an integer of 64 bits.
 _MOST = 2**62
 
 
@@ -56,39 +57,19 @@ def parse_bytes(memory: int | float | str) -> int:
     return min(int(memory), _MOST)
 
 
-def free_bytes() -> int:
-    """Memory that could be used now without swapping, within the limits of the process's control group."""
-    free = _machine_free()
-    for limit, used in _group_limits():
-        free = min(free, max(0, limit - used))
-    return free
+@cache
+def total_bytes() -> int:
+    """Return the physical memory, or the limit of the process's control group if that is less."""
+    return min(_machine_bytes(), *_group_limits())
 
 
-def recently_free() -> int:
-    """The same, as it was a second ago at most: fits of few rows end sooner than one would ask ten times."""
-    global _seen
-    now = time.monotonic()
-    if now - _seen[0] > SECONDS_OF_TRUST:
-        _seen = now, free_bytes()
-    return _seen[1]
-
-
-def _machine_free() -> int:
+def _machine_bytes() -> int:
     if sys.platform == "win32":
-        return _windows_free()
-    try:
-        with open("/proc/meminfo") as lines:  # a `Path` takes twice as long
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return (
-        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    )  # no better number: half of what is built in
+        return _windows_bytes()
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _windows_free() -> int:
+def _windows_bytes() -> int:
     class Status(ctypes.Structure):
         _fields_ = [("length", ctypes.c_ulong), ("load", ctypes.c_ulong)] + [
             (name, ctypes.c_ulonglong)
@@ -105,20 +86,14 @@ def _windows_free() -> int:
 
     status = Status(length=ctypes.sizeof(Status))
     ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # type: ignore[attr-defined, unused-ignore]
-    return int(status.free)
+    return int(status.total)
 
 
-def _group_limits() -> list[tuple[int, int]]:
-    """Limit and use of memory of this control group, as version 2 and version 1 of the interface tell it."""
+def _group_limits() -> list[int]:
+    """Return the memory limits of this control group, of versions 2 and 1 of the interface."""
     root = Path("/sys/fs/cgroup")
-    names = [
-        ("memory.max", "memory.current"),
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
-    ]
-    found = []
-    for limit, used in names:
-        try:
-            found.append((int((root / limit).read_text()), int((root / used).read_text())))
-        except (OSError, ValueError):
-            continue
+    found = [_MOST]
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):
+        with contextlib.suppress(OSError, ValueError):  # "max" means no limit
+            found.append(int((root / name).read_text()))
     return found

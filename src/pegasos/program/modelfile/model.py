@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from pegasos.engine.runtime.memory import free_bytes, parse_bytes
+from pegasos.engine.runtime.memory import parse_bytes, total_bytes
 from pegasos.program.errors import BadModel, short
 from pegasos.program.files import replacing
 from pegasos.program.modelfile import (  # noqa: F401 - parts
@@ -120,12 +120,12 @@ def load(path: str | os.PathLike[str]) -> Any:
 def read_model(path: str | os.PathLike[str], limit: int | float | str | None = None) -> Model:
     """Read a model file, or raise BadModel if it is damaged. Nothing in it is executed.
 
-    `limit`: bytes (or "2GB") that the file may have; None: half of the memory that is free.
+    `limit`: bytes (or "2GB") that the file may have; None: half of the machine's memory.
     """
     if Path(path).is_dir():
         raise BadModel(f"{os.fspath(path)!r}: this is a folder; give the name of a model file.")
     try:
-        return _read(path, free_bytes() // 2 if limit is None else parse_bytes(limit))
+        return _read(path, total_bytes() // 2 if limit is None else parse_bytes(limit))
     except BadModel as error:
         raise type(error)(f"{os.fspath(path)!r}: {error}") from None
 

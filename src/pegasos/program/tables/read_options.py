@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pegasos.engine.runtime.memory import free_bytes
+from pegasos.engine.runtime.memory import total_bytes
 from pegasos.program.tables.dataset import Column
 
 #: A table wider than this is refused: such data are nearly always sparse.
@@ -32,7 +32,7 @@ class ReadOptions:
     #: Refuse text columns, missing numbers and missing labels instead of noting them.
     strict: bool = False
     encoding: str | None = None
-    #: Bytes that the decoded data may take; None: half of the memory that is free.
+    #: Bytes that the decoded data may take; None: half of the machine's memory.
     limit: int | None = None
     #: False: a label may be absent, and no column is taken by its place alone.
     labelled: bool = True
@@ -43,7 +43,7 @@ class ReadOptions:
 
     def allowed(self) -> int:
         """The limit in bytes."""
-        return free_bytes() // 2 if self.limit is None else self.limit
+        return total_bytes() // 2 if self.limit is None else self.limit
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,8 @@ Memory = Annotated[
 DataMemory = Annotated[
     str | None,
     option(
-        "SIZE", "Limit such as 2GB for the data. Default: half of what is free. Larger: one pass."
+        "SIZE",
+        "Limit such as 2GB for the data. Default: half of the machine's memory. Larger: one pass.",
     ),
 ]
 _Many = list[str]
@@ -176,7 +177,7 @@ class RunningOptions:
         str | None,
         option(
             "SIZE",
-            "Limit such as 2GB for data and engine. Default: half of what is free. Larger: passes (see above).",
+            "Limit such as 2GB for data and engine. Default: half of the machine's memory. Larger: passes (see above).",
         ),
     ] = None
 

@@ -17,9 +17,8 @@ from pegasos.engine.optimum.hinge.symmetric import scores_by_symmetry
 from pegasos.engine.rows.sources import (
     COMPUTED_COLUMNS,
     GATHERED_ROWS,
-    ExplicitRows,
-    GramRows,
     KernelRows,
+    Rows,
     column_tiles,
     read_only,
 )
@@ -92,7 +91,7 @@ class ExplicitKernel:
 
     rounded = stored = False
 
-    def __init__(self, rows: ExplicitRows) -> None:
+    def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
     def within(self, index: Array, constant: float, factor: float, dtype: Any) -> SetKernel:
@@ -272,10 +271,10 @@ def _accumulate(kernel: KernelSource, index: Array, coefficients: Array, count: 
 
 def kernel_source(rows: Any, memory: int, rounding: bool = False) -> KernelSource:
     """Return the kernel of any rows within so many bytes, rounded where that is allowed."""
-    if isinstance(rows, ExplicitRows):
+    if not rows.dual:
         return ExplicitKernel(rows)
-    if isinstance(rows, GramRows):
-        return StoredKernel(rows.K)
+    if rows.stored:
+        return StoredKernel(rows.matrix())
     rounded = rounding and rows.can_be_rounded
     row_bytes = rows.count * (4 if rounded else rows.dtype.itemsize)
     if rows.count * row_bytes <= min(memory, SMALL_MATRIX_BYTES):

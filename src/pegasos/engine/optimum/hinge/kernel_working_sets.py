@@ -34,7 +34,6 @@ from pegasos.engine.optimum.hinge.sample_start import TOO_FEW, predict_coefficie
 from pegasos.engine.optimum.hinge.set_predictor import Limit
 from pegasos.engine.optimum.hinge.working_set import WorkingSetSolver
 from pegasos.engine.optimum.problem import Intercept, Optimum, Problem, Target
-from pegasos.engine.rows.sources import GramRows, KernelRows
 from pegasos.engine.runtime.interruption import deadline_reached
 from pegasos.engine.runtime.threads import our_threads
 
@@ -57,10 +56,7 @@ PREDICTORS_WORTH_MATRIX, SHARE_WORTH_MATRIX = 3, 0.15
 
 def computes_rows(problem: Problem) -> bool:
     """Tell whether there are many rows and no kernel matrix yet: then no epoch is walked."""
-    rows = problem.rows
-    if problem.is_explicit or problem.m <= SMALL_MATRIX:
-        return False
-    return rows.pending if isinstance(rows, GramRows) else not rows.shared
+    return problem.m > SMALL_MATRIX and problem.rows.computes_rows
 
 
 class KernelWorkingSets:
@@ -120,24 +116,16 @@ class KernelWorkingSets:
             return []
         return [k for k, optimum in enumerate(found) if optimum.relative > self._problem.tol]
 
-    @property
-    def _kernel_rows(self) -> KernelRows | None:
-        """The rows that compute their kernel; None for a matrix alone."""
-        rows = self._problem.rows
-        if isinstance(rows, GramRows):
-            return rows.flying if rows.has_rows else None
-        return rows if isinstance(rows, KernelRows) else None
-
     @cached_property
     def _space(self) -> FunctionSpace:
-        rows = self._kernel_rows  # in float64: rounding of float32 has no low rank
+        rows = self._problem.rows.computed  # in float64: rounding of float32 has no low rank
         source = self._problem.rows if rows is None else rows.doubled()
         return FunctionSpace(source, self._problem.members, 0.0)
 
     @cached_property
     def _rank(self) -> int | None:
         """The rank of the kernel matrix, if it is known and low."""
-        rows = self._kernel_rows
+        rows = self._problem.rows.computed
         rank = None if rows is None else rows.kernel.rank(rows.X.shape[1])
         low = rank is not None and 2 * rank <= self._problem.m and rank <= LARGEST_RANK
         return rank if low else None
@@ -146,9 +134,9 @@ class KernelWorkingSets:
     def _spectrum(self) -> Spectrum | None:
         """The spectrum of K: of few rows always, of many if their rank is low."""
         if self._problem.m <= FACTORED_ROWS:
-            members = self._problem.members
+            rows, members = self._problem.rows, self._problem.members
             index = np.arange(self._problem.m) if members is None else members
-            return spectrum_of(np.ascontiguousarray(self._problem.rows.between(index, index)))
+            return spectrum_of(np.ascontiguousarray(rows.kernel_lines(index, members)))
         if self._space.rows.dtype != np.float64:
             return None
         return low_rank_spectrum(self._space, self._problem.memory, self._rank)
@@ -164,7 +152,8 @@ class KernelWorkingSets:
         easy = [k for k, each in enumerate(targets) if problem.mean_cost(each) <= PREDICTED_COST]
         if problem.intercept is Intercept.FREE or not easy:
             return None
-        rows = problem.rows.flying if isinstance(problem.rows, GramRows) else problem.rows
+        rows = problem.rows.computed
+        assert rows is not None
         rows = rows.rounded() if self._may_round and rows.can_be_rounded else rows
         rows = rows if problem.members is None else rows.some(problem.members)
         start = np.zeros((len(targets), problem.m))
@@ -175,15 +164,15 @@ class KernelWorkingSets:
     def _make_kernel(self, targets: list[Target], start: Array | None) -> KernelSource:
         """Return a matrix where most of it is needed, else a cache of kernel rows."""
         problem, rows = self._problem, self._problem.rows
-        if not isinstance(rows, GramRows) or not computes_rows(problem):
+        flying = rows.computed
+        if not rows.stored or flying is None or not computes_rows(problem):
             return kernel_source(rows, problem.memory, self._may_round)
-        flying = rows.flying
         rounded = self._may_round and flying.can_be_rounded
         row_bytes = rows.count * (4 if rounded else rows.dtype.itemsize)
         share = 0.0 if start is None else np.count_nonzero(start.any(axis=0)) / problem.m
         wanted = len(targets) >= PREDICTORS_WORTH_MATRIX or share >= SHARE_WORTH_MATRIX
         if rows.count * row_bytes <= (MOST_KERNEL_BYTES if wanted else SMALL_MATRIX_BYTES):
-            return RoundedKernel(flying) if rounded else StoredKernel(rows.K)
+            return RoundedKernel(flying) if rounded else StoredKernel(rows.matrix())
         return CachedKernel(flying, MOST_KERNEL_BYTES // row_bytes, rounded)
 
 
