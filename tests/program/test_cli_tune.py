@@ -205,7 +205,9 @@ def test_cv_and_scoring(table):
 def test_time_that_is_up(table):
     """A usable model whatever the time, and words that say what it is."""
     told = fine("tune", table, *SMALL, "--max-time", "1e-9", "-o", "asked")
-    assert "Time was up (1e-09 s): the saved model was not refitted on all rows" in told.out
+    assert (
+        "Time was up (1e-09 s): the saved model was trained on the training rows only" in told.out
+    )
     found = fine(
         "tune",
         written(numbers(2700), table.with_name("more.csv")),
@@ -222,7 +224,7 @@ def test_time_that_is_up(table):
     assert found["errors"]["test"]["rows"] == 540
     words = views.decision_words(from_json(TuneRecord, found, "").decision, 3, 2160, [])
     assert any("the choice is that of the first stage" in line for line in words)
-    assert any("learned from 400 of 2,160 training rows" in line for line in words)
+    assert any("trained on 400 of 2,160 training rows" in line for line in words)
 
 
 def test_a_class_that_only_test_rows_have_is_not_learned(tmp_path, monkeypatch):

@@ -77,6 +77,26 @@ def test_the_color_scale_is_shared_and_spans_two_standard_errors():
     )
 
 
+def test_heatmaps_show_estimates_on_the_rows_of_the_first_stage():
+    """Stage 2 estimates are of other rows: they stand in the table, and their cells have a mark."""
+    cells = [replace(cell, first=cell.value + 0.3, folds=[0.1] * 2) for cell in fake(4).cells]
+    cells[1] = replace(cells[1], stage=2, value=0.01)
+    half = replace(cells[1], number=4, stage=3, value=0.005, first=None)
+    half = replace(half, setting=replace(half.setting, lam=half.setting.lam * 2))
+    grid = Grid(points_of([*cells, half]), measure_of(None), 4, 1)
+    (rows,) = heat_rows(grid).values()
+    assert [row["value"] for row in rows] == pytest.approx(
+        [cells[row["cell"]].first for row in rows]
+    )
+    assert {row["cell"] for row in rows} == {0, 1, 2, 3}  # half steps are no places of the grid
+    marks = {row["cell"]: (row["mark"], row["label"].endswith("*")) for row in rows}
+    assert marks == {0: ("", False), 1: ("choice", True), 2: ("", False), 3: ("", False)}
+    remark, *_, table = grid_blocks(grid, clickable=True)
+    assert "half a step from there (0.50\u00a0%)" in remark.text and "stage 1" in remark.text
+    assert [row["cell"] for row in table.rows][:2] == [4, 1]
+    assert [row["stage"] for row in table.rows][:3] == [2, 2, 1]
+
+
 def test_a_lam_has_its_c_beside_it():
     cells = [replace(cell, cost=1 / (100 * cell.setting.lam)) for cell in fake(4).cells]
     down = axes_of(points_of(cells))[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from pegasos.engine.kernels.base import DistanceKernel, Kernel
 from pegasos.program.pages import wording
 from pegasos.program.pages.wording import cost_text, is_number, named_values, value_text
-from pegasos.program.records.runs import CellRecord
+from pegasos.program.records.runs import CellRecord, is_sampled
 
 #: The axis that replaces λ where kernels have λ of their own: C times a typical K(x, x).
 COST = "cost"
@@ -22,12 +23,14 @@ _STEPS = ("n_iter", "epochs")
 class Point:
     """A cell with its values as people read them (`values`) and as coordinates on axes (`at`).
 
-    `freedom` is C times a typical K(x, x), comparable between kernels. `command` trains the cell; it is None where no command
-    line can express it.
+    `estimate` and `spread` are its value and deviation on rows that all cells of the grid share. `freedom` is C times a typical
+    K(x, x), comparable between kernels. `command` trains the cell; it is None where no command line can express it.
     """
 
     cell: CellRecord
     values: dict[str, Any]
+    estimate: float | None = None
+    spread: float | None = None
     freedom: float | None = None
     command: str | None = None
     at: dict[str, Any] = field(default_factory=dict)
@@ -39,6 +42,11 @@ class Point:
     @property
     def value(self) -> float | None:
         return self.cell.value
+
+    @property
+    def in_grid(self) -> bool:
+        """Whether the cell belongs to the grid; half steps around the best cell do not."""
+        return self.cell.stage != 3
 
     @property
     def text(self) -> str:
@@ -72,6 +80,10 @@ def points_of(
     """Return the cells of a sweep; `typical` is K(x, x) of usual rows for each of them, where that is known."""
     values = named_values([cell.setting for cell in cells])
     points = [Point(cell, named) for cell, named in zip(cells, values, strict=True)]
+    sampled = is_sampled(cells)
+    for point, cell in zip(points, cells, strict=True):
+        point.estimate = cell.first if sampled else cell.value
+        point.spread = cell.first_deviation if sampled else cell.deviation
     for point, command in zip(points, commands, strict=False):
         point.command = command
     for point, own in zip(points, typical, strict=False):
@@ -80,10 +92,13 @@ def points_of(
 
 
 def axes_of(points: list[Point]) -> list[Axis]:
-    """Return the parameters that vary among points of one family, and set the coordinates of the points.
+    """Return the parameters that vary in the grid of one family, and set the coordinates of its points.
 
-    λ (or the cost) comes first, then other numbers, the ones with most values first, then words.
+    λ (or the cost) comes first, then other numbers, the ones with most values first, then words. Half steps get the coordinates
+    of the nearest place.
     """
+    every = points
+    points = [point for point in every if point.in_grid]
     for point in points:
         point.at = dict(point.values)
     titles = _costs_for_lam(points) | _kernel_numbers(points)
@@ -103,7 +118,22 @@ def axes_of(points: list[Point]) -> list[Axis]:
         kind = 0 if axis.name in ("lam", COST) else 1 if axis.numeric else 2
         return kind, -len(axis.values), axis.name not in _STEPS
 
+    for point in every:
+        if not point.in_grid:
+            point.at = {axis.name: _nearest(point, axis) for axis in found}
     return sorted(found, key=rank)
+
+
+def _nearest(point: Point, axis: Axis) -> Any:
+    """Return the value of an axis that is nearest to a half step, by the ratio of positive numbers."""
+    value: Any = point.freedom if axis.name == COST else point.values.get(axis.name)
+    kernel = point.values.get("kernel")
+    if isinstance(kernel, Kernel) and axis.title.startswith(f"{kernel.name} "):
+        value = _numbers(kernel).get(axis.title.removeprefix(f"{kernel.name} "))
+    if not is_number(value) or value <= 0 or not axis.numeric:
+        return value
+    known = [each for each in axis.values if each is not None and each > 0]
+    return min(known, key=lambda each: abs(math.log(each / value)), default=None)
 
 
 def _labels(name: str, values: list[Any], points: list[Point]) -> list[str]:

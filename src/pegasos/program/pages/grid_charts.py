@@ -46,7 +46,7 @@ class Grid:
         for point in self.points:
             groups.setdefault(_family(point), []).append(point)
         known = best_of_families(
-            self.points, _family, lambda point: point.value, self.measure.least
+            self.points, _family, lambda point: point.estimate, self.measure.least
         )
         first = {_family(point): place for place, point in enumerate(known)}
         return sorted(groups.values(), key=lambda each: first.get(_family(each[0]), len(first)))
@@ -70,8 +70,9 @@ class Grid:
         return ", ".join(shown) or "All settings"
 
     def scale(self, part: str = "test") -> Spec:
-        """Return the color scale of all heatmaps: it spans at least two standard errors of the choice."""
-        found = [value for point in self.points if (value := _part(point, part)[0]) is not None]
+        """Return the color scale of all heatmaps: it spans at least two standard errors."""
+        grid = (_part(point, part)[0] for point in self.points if point.in_grid)
+        found = [value for value in grid if value is not None]
         low, high = (min(found), max(found)) if found else (0.0, 1.0)
         missing = 2 * self.standard_error - (high - low)
         if missing > 0:
@@ -84,35 +85,24 @@ class Grid:
 
     @property
     def standard_error(self) -> float:
-        """Standard error of the value of the choice: its deviation over folds by the root of their number."""
-        cell = self.choice.cell
-        folds = sum(value is not None for value in cell.folds)
-        return 0.0 if cell.deviation is None or not folds else cell.deviation / folds**0.5
-
-    def mark(self, point: Point) -> str:
-        """Return what a cell is, where it has a frame."""
-        return (
-            "choice"
-            if point.number == self.best
-            else "one standard error"
-            if point.number == self.simplest
-            else ""
-        )
+        """Standard error of the best estimate: its deviation over folds by the root of their number."""
+        best = self.best_at(self.points)
+        if not best or best[0].spread is None:
+            return 0.0
+        folds = sum(value is not None for value in best[0].cell.folds)
+        return best[0].spread / max(1, folds) ** 0.5
 
     def best_at(self, points: list[Point], *axes: Axis | None) -> list[Point]:
-        """Return the best cell at each place of some axes; the choice has precedence."""
-        names = [axis.name for axis in axes if axis is not None]
+        """Return the cell of the grid with the best estimate at each place of some axes; the choice has precedence."""
 
         def value(point: Point) -> float:
             worst = math.inf if self.measure.least else -math.inf
             if point.number == self.best:
                 return -worst
-            return worst if point.value is None else point.value
+            return worst if point.estimate is None else point.estimate
 
-        def place(point: Point) -> tuple[Any, ...]:
-            return tuple(point.at.get(name) for name in names)
-
-        return best_of_families(points, place, value, self.measure.least)
+        known = [point for point in points if point.in_grid]
+        return best_of_families(known, lambda point: _place(point, axes), value, self.measure.least)
 
     # -- charts ------------------------------------------------------------------------------------------------------
 
@@ -120,18 +110,25 @@ class Grid:
         self, points: list[Point], across: Axis | None, down: Axis | None, part: str = "test"
     ) -> Spec:
         """Return the heatmap of cells over two axes; the choice has a red frame, the simplest cell as good an orange one."""
-        scale, rows = self.scale(part), []
-        for point in self.best_at(points, across, down):
-            row = {
-                "cell": point.number,
-                "setting": point.text,
-                "mark": self.mark(point),
-                **_texts(point, part, self.measure),
-            }
+        scale, rows, axes = self.scale(part), [], (across, down)
+        marks = {
+            _place(point, axes): name
+            for number, name in ((self.simplest, "one standard error"), (self.best, "choice"))
+            for point in points
+            if point.number == number
+        }
+        second = {_place(point, axes) for point in points if point.cell.stage > 1}
+        for point in self.best_at(points, *axes):
+            place = _place(point, axes)
+            row = {"cell": point.number, "setting": point.text, **_texts(point, part, self.measure)}
+            row["mark"] = row["note"] = marks.get(place, "")
+            if row["mark"] == "choice" and point.number != self.best:
+                row["note"] = f"choice, half a step from here: {self.choice.text}"
+            row["label"] += "*" if place in second and row["label"] else ""
             row["dark"] = row["value"] is not None and _shade(row["value"], scale) > 0.55
             for axis, name in ((across, "x"), (down, "y")):
-                place = 0 if axis is None else axis.values.index(point.at.get(axis.name))
-                row |= {name: "" if axis is None else axis.labels[place], f"{name}r": place}
+                at = 0 if axis is None else axis.values.index(point.at.get(axis.name))
+                row |= {name: "" if axis is None else axis.labels[at], f"{name}r": at}
             rows.append(row)
         return _heat(rows, across, down, self.measure, scale)
 
@@ -140,14 +137,14 @@ class Grid:
         rows: Rows = []
         for point in self.best_at(points, along, other):
             at, place = point.at.get(along.name), 0
-            if at is None or point.value is None:
+            if at is None or point.estimate is None:
                 continue
             if other is not None:
                 place = other.values.index(point.at.get(other.name))
             texts = _texts(point, "test", self.measure)
             line = "" if other is None else other.labels[place]
-            spread = point.cell.deviation or 0.0
-            ends = {"low": point.value - spread, "high": point.value + spread}
+            spread = point.spread or 0.0
+            ends = {"low": point.estimate - spread, "high": point.estimate + spread}
             rows.append({**texts, **ends, "setting": point.text, "at": at, "y": line, "yr": place})
         if len(rows) <= len({row["yr"] for row in rows}):
             return None
@@ -167,10 +164,14 @@ def _family(point: Point) -> Any:
     return setting.model, type(setting.kernel), setting.preparation
 
 
+def _place(point: Point, axes: tuple[Axis | None, ...]) -> tuple[Any, ...]:
+    return tuple(point.at.get(axis.name) for axis in axes if axis is not None)
+
+
 def _part(point: Point, part: str) -> tuple[float | None, float | None]:
-    """Return the value on test or on training rows, and its deviation over folds."""
+    """Return the estimate on test or the value on training rows, and its deviation over folds."""
     cell = point.cell
-    return (cell.value, cell.deviation) if part == "test" else (cell.train, cell.train_deviation)
+    return (point.estimate, point.spread) if part == "test" else (cell.train, cell.train_deviation)
 
 
 def _texts(point: Point, part: str, measure: Measure) -> dict[str, Any]:
@@ -208,7 +209,7 @@ def _heat(
     title = None if down is None else down.title
     places = {"x": x, "y": word("y", "yr", title=title, axis={"labelLimit": 230})}
     hints = {
-        "tooltip": tooltip(setting="setting", shown=measure.name, spread="over folds", mark="note")
+        "tooltip": tooltip(setting="setting", shown=measure.name, spread="over folds", note="note")
     }
     form = ".3~p" if measure.percent else ".3~g"
     legend = {"orient": "top", "gradientLength": 130, "gradientThickness": 8, "format": form}

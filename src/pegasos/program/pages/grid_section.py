@@ -10,6 +10,7 @@ from pegasos.program.pages.blocks import Block, Chart, Table, Text, columns
 from pegasos.program.pages.grid_axes import Axis, Point, axes_of
 from pegasos.program.pages.grid_charts import Grid, view
 from pegasos.program.pages.wording import is_number, score_text, value_text
+from pegasos.program.records.runs import is_sampled
 
 #: Rows of the table of cells: about 1 MB of page.
 MOST_ROWS = 2000
@@ -18,9 +19,11 @@ MOST_ROWS = 2000
 def grid_blocks(grid: Grid, clickable: bool) -> list[Block]:
     """Return the heatmaps of all families with more than one cell, and the tables."""
     families = grid.families()
-    firsts = [grid.best_at(family)[0] for family in families if grid.best_at(family)]
+    best = [
+        grid.choice if grid.choice in family else grid.best_at(family)[0] for family in families
+    ]
     several = [
-        each for each in families if len(each) > 1 and any(p.value is not None for p in each)
+        each for each in families if len(each) > 1 and any(p.estimate is not None for p in each)
     ]
     trained = [family for family in several if any(p.cell.train is not None for p in family)]
     heats = [_heat(grid, family, "test") for family in several]
@@ -28,7 +31,7 @@ def grid_blocks(grid: Grid, clickable: bool) -> list[Block]:
     blocks: list[Block] = [Text(_remark(grid, clickable), small=True)] if heats else []
     blocks += heats
     if len(families) > 1:
-        blocks.append(cell_table(grid, firsts, "families", "The best of each family", clickable))
+        blocks.append(cell_table(grid, best, "families", "The best of each family", clickable))
     sign = 1 if grid.measure.least else -1
     ranked = sorted(grid.points, key=lambda p: math.inf if p.value is None else sign * p.value)
     title = "All settings"
@@ -38,16 +41,21 @@ def grid_blocks(grid: Grid, clickable: bool) -> list[Block]:
 
 
 def _remark(grid: Grid, clickable: bool) -> str:
-    parts = [
-        f"{grid.measure.name.capitalize()}{' in %' if grid.measure.percent else ''} on test rows of the folds."
-    ]
-    parts.append("Red frame: the choice.")
+    """Return what numbers, frames and marks of the heatmaps mean."""
+    unit = " in %" if grid.measure.percent else ""
+    where = "test rows of the folds"
+    if is_sampled([point.cell for point in grid.points]):
+        where += " of stage 1, the same for all settings"
+    parts = [f"{grid.measure.name.capitalize()}{unit} on {where}.", "Red frame: the choice"]
+    if not grid.choice.in_grid:
+        parts[-1] += f", half a step from there ({score_text(grid.choice.value, grid.measure)})"
+    parts[-1] += "."
     if grid.simplest != grid.best:
         parts.append("Orange frame: the simplest setting within one standard error of it.")
+    if any(point.cell.stage > 1 for point in grid.points):
+        parts.append("*: evaluated in stage 2, there or half a step away.")
     if clickable:
-        parts.append(
-            "Click a cell, or its number in the table, for its confusion matrix, mistakes and command line."
-        )
+        parts.append("Click a cell, or its number in the table, for its confusion matrix.")
     return " ".join(parts)
 
 
@@ -65,7 +73,7 @@ def _heat(grid: Grid, family: list[Point], part: str) -> Chart:
 
 
 def _caption(grid: Grid, best: Point, hidden: list[Axis]) -> str:
-    words = f"Best: {score_text(best.value, grid.measure)}."
+    words = f"Best: {score_text(best.estimate, grid.measure)}."
     if hidden:
         names = " and ".join(axis.title for axis in hidden)
         words += f" Each cell is the best over {names}."
@@ -81,6 +89,9 @@ def cell_table(grid: Grid, points: list[Point], name: str, title: str, clickable
     listed += columns("number", cost="C")
     listed += columns(form, value=grid.measure.name, deviation="±", train="training")
     listed += columns("number", support_vectors="support vectors", gap="gap")
+    if any(point.cell.stage > 1 for point in grid.points):
+        listed += columns(form, first=f"{grid.measure.name} in stage 1")
+        listed += columns("number", stage="stage")
     return Table(
         name, title, listed, [_row(point) for point in points], picks="cell" if clickable else None
     )
@@ -101,4 +112,6 @@ def _row(point: Point) -> dict[str, Any]:
         "train": cell.train,
         "support_vectors": point.support_vectors,
         "gap": cell.gap,
+        "first": cell.first,
+        "stage": min(2, cell.stage),
     }

@@ -205,24 +205,27 @@ def decision_words(
         lines.append(
             f"Stage 2 compared {' and '.join(compared)} on {drawn}{decision.search_rows:,} rows."
         )
+    missing = sum(cell.value is None for cell in cells)
+    if missing:
+        lines.append(f"{late}: {missing} of {len(cells)} settings were not evaluated.")
     if decision.by == "sample":
         lines.append(f"{late}: the choice is that of the first stage.")
     if decision.fitted_rows < training_rows:
         lines.append(
-            f"{late}: the model learned from {decision.fitted_rows:,} of {training_rows:,} training rows."
+            f"{late}: the model was trained on {decision.fitted_rows:,} of {training_rows:,} training rows."
         )
     if decision.refitted:
-        told = "The test error was measured by a model that did not know the test rows"
         lines.append(
-            f"{told}. The saved model was refitted after that, on all {decision.saved_rows:,} rows."
+            "The test error is that of a model trained without the test rows. The saved model was refitted after that, "
+            f"on all {decision.saved_rows:,} rows."
         )
     elif decision.all_wanted:
         lines.append(
-            f"{late}: the saved model was not refitted on all rows, it knows training rows only."
+            f"{late}: the saved model was trained on the training rows only, not refitted on all rows."
         )
     else:
         lines.append(
-            "The saved model is the one whose errors are told: it knows training rows only."
+            "The saved model is the one whose errors are shown: it was trained on the training rows only."
         )
     return lines
 
