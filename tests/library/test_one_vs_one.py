@@ -9,15 +9,19 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.calibration import _SigmoidCalibration
 from sklearn.datasets import load_digits, load_iris
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.multiclass import OneVsOneClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 from sklearn.utils.multiclass import _ovr_decision_function
 
-from pegasos import SDCA, Pegasos, Perceptron, SweepCV
+from pegasos import SDCA, Nystroem, Pegasos, Perceptron, SweepCV
 from pegasos.kernels import Gaussian
+from pegasos.learners.convergence import NotConverged
 from pegasos.learners.one_vs_one import class_scores, couple_probabilities
+from pegasos.metrics import Metric
 
 RNG = np.random.default_rng(0)
 DIGITS, DIGIT = load_digits(return_X_y=True)
@@ -98,6 +102,45 @@ def test_equals_one_vs_one_classifier_where_all_pairs_have_one_size():
     wrapped.fit(iris, kind)
     np.testing.assert_allclose(
         found.decision_function(iris), wrapped.decision_function(iris), atol=1e-3
+    )
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_equals_one_vs_one_classifier_at_the_same_c(kernel):
+    wrapped = OneVsOneClassifier(SDCA(C=C, kernel=Gaussian(4.0) if kernel else None, **TIGHT))
+    found = clone(wrapped.estimator).set_params(multiclass="one-vs-one").fit(X, Y)
+    wrapped.fit(X, Y)
+    np.testing.assert_allclose(found.decision_function(X), wrapped.decision_function(X), atol=2e-4)
+    assert (found.predict(X) == wrapped.predict(X)).all()
+
+
+def test_a_grid_over_c():
+    grid = {"C": [0.1, 10.0]}
+    learner = SDCA(multiclass="one-vs-one", kernel=Gaussian(4.0), class_weight="balanced", **TIGHT)
+    sweep = SweepCV(learner, grid, cv=StratifiedKFold(3)).fit(X, Y)
+    plain = GridSearchCV(learner, grid, cv=StratifiedKFold(3)).fit(X, Y)
+    for fold in range(3):
+        name = f"split{fold}_test_score"
+        np.testing.assert_allclose(sweep.cv_results_[name], plain.cv_results_[name])
+
+
+def test_a_deadline_leaves_the_true_gap():
+    learner = ours(kernel=Gaussian(4.0), max_time=1e-9)
+    with pytest.warns(NotConverged):
+        learner.fit(X, Y)
+    assert learner.gap_ > 1e-7
+    state = learner.certificate(X, Y)
+    np.testing.assert_allclose(state.primal, learner.objective_, rtol=1e-6)
+
+
+def test_computed_features():
+    pipeline = make_pipeline(Nystroem(Gaussian(4.0), 40, random_state=0), ours(tol=1e-4))
+    pipeline.fit(X, Y)
+    features = np.asarray(pipeline[0].transform(X))
+    np.testing.assert_allclose(
+        pipeline.decision_function(X),
+        ours(tol=1e-4).fit(features, Y).decision_function(features),
+        atol=1e-2,
     )
 
 
@@ -251,14 +294,39 @@ def test_sweep_over_both_ways():
     )
 
 
-@pytest.mark.parametrize("loss", ["hinge", "logistic"])
-def test_calibrated_probabilities(loss):
-    sweep = SweepCV(ours(loss=loss, kernel=Gaussian(4.0)), {"lam": [1e-4]}, cv=3).fit(X, Y)
+def test_calibrated_probabilities_of_pairs_are_coupled():
+    sweep = SweepCV(ours(kernel=Gaussian(4.0)), {"lam": [1e-4]}, cv=StratifiedKFold(3)).fit(X, Y)
+    found = sweep.calibrate()
+    learner = sweep.best_estimator_
+    p = learner.predict_proba(X)
+    pairs = np.empty((len(Y), 10))
+    for train, test in StratifiedKFold(3).split(X, Y):
+        pairs[test] = clone(learner).fit(X[train], Y[train]).predictor_scores(X[test])
+    expected = []
+    for k, pair in enumerate(combinations(range(5), 2)):
+        rows = np.isin(Y, pair)
+        platt = _SigmoidCalibration().fit(pairs[rows, k], Y[rows] == pair[1])
+        expected.append(platt.predict(learner.predictor_scores(X)[:, k]))
+    expected = couple_probabilities(np.column_stack(expected))
+    assert found.kind == "sigmoid"
+    np.testing.assert_allclose(p, expected, atol=2e-3)
+    assert found.briers["sigmoid"] < 0.1
+
+
+def test_calibration_of_a_logistic_model_keeps_its_own_probabilities():
+    sweep = SweepCV(ours(loss="logistic"), {"lam": [1e-3]}, cv=3).fit(X, Y)
     found = sweep.calibrate()
     p = sweep.best_estimator_.predict_proba(X)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
-    assert (p.argmax(axis=1) == Y).mean() > 0.97
-    assert min(found.briers.values()) < 0.1
+    assert set(found.briers) == {"own", "sigmoid"}
+    assert (p.argmax(axis=1) == Y).mean() > 0.95
+
+
+def test_metrics_of_probabilities_use_pairs():
+    grid = {"lam": [1e-3], "multiclass": ["one-vs-rest", "one-vs-one"]}
+    learner = SDCA(kernel=Gaussian(4.0), random_state=0)
+    sweep = SweepCV(learner, grid, cv=3, scoring=Metric("log-loss")).fit(X, Y)
+    assert (np.abs(sweep.cv_results_["mean_test_score"]) < 0.5).all()
 
 
 def test_pairs_without_weight_are_refused():

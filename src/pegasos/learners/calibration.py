@@ -9,6 +9,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 
+from pegasos.learners.one_vs_one import class_count, couple_probabilities, pair_labels
+
 Array = np.ndarray[Any, Any]
 
 SIGMOID, ISOTONIC = "sigmoid", "isotonic"
@@ -35,6 +37,8 @@ class Calibration:
     #: Of a sigmoid slope and offset, of steps the knots, (knots, 2).
     columns: tuple[Array, ...]
     power: float = 1.0
+    #: Whether columns belong to pairs of classes, whose probabilities are coupled.
+    pairs: bool = False
 
     def probabilities(self, scores: Array) -> Array:
         """Rows x classes, for the values of a decision function."""
@@ -44,6 +48,8 @@ class Calibration:
         )
         if each.shape[1] == 1:
             return np.column_stack([1 - each, each])
+        if self.pairs:
+            return couple_probabilities(each)
         each = each**self.power
         total = each.sum(axis=1, keepdims=True)
         return np.where(total > 0, each / np.where(total > 0, total, 1.0), 1 / each.shape[1])
@@ -68,12 +74,20 @@ class Calibration:
         )  # between knots that nearly meet it may overflow
 
 
-def fit_calibration(kind: str, scores: Array, codes: Array) -> Calibration:
-    """The map of this kind for scores (rows, or rows x classes) of rows with these codes of classes."""
+def fit_calibration(kind: str, scores: Array, codes: Array, pairs: bool = False) -> Calibration:
+    """Return the map of this kind for scores (rows, or rows x classes) of rows with these codes of classes.
+
+    With `pairs` there is a column for each pair of classes, which is fitted to the rows of these two.
+    """
     scores = np.asarray(scores, dtype=np.float64).reshape(len(scores), -1)
     fit = _sigmoid if kind == SIGMOID else _isotonic
     if scores.shape[1] == 1:
         return Calibration(kind, (fit(scores[:, 0], codes == 1),))
+    if pairs:
+        sides = pair_labels(codes, class_count(scores.shape[1]))
+        columns = zip(sides, scores.T, strict=True)
+        maps = (fit(own[side != 0], side[side != 0] > 0) for side, own in columns)
+        return Calibration(kind, tuple(maps), pairs=True)
     found = Calibration(
         kind, tuple(fit(scores[:, code], codes == code) for code in range(scores.shape[1]))
     )
@@ -90,6 +104,8 @@ def _sigmoid(scores: Array, positive: Array) -> Array:
 
     The same as scikit-learn's, whose loops on all cores wait for each other on a busy machine: a sweep fits thousands of these.
     """
+    if not len(scores):  # a pair of classes without rows: both are equally likely
+        return np.zeros(2)
     yes, rows, spread = int(positive.sum()), len(scores), float(scores.std())
     targets = np.where(positive, (yes + 1) / (yes + 2), 1 / (rows - yes + 2))
     centre = float(scores.mean())

@@ -9,6 +9,7 @@ _OURS = {
     "alpha": "use lam, which is SGDClassifier's alpha, or C",
     "cache_size": "use memory",
     "coef0": "give the kernel as pegasos.kernels.Polynomial(degree, coef0)",
+    "decision_function_shape": "decision values have one column per class, as with 'ovr'",
     "degree": "give the kernel as pegasos.kernels.Polynomial(degree, coef0)",
     "eta0": "Perceptron has learning_rate",
     "gamma": "give the kernel as pegasos.kernels.Gaussian.from_gamma(gamma)",

@@ -188,7 +188,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     @property
     def couples_pairs(self) -> bool:
         """Whether probabilities come from scores of pairs, which decision values do not contain."""
-        return self.has_pairs(self.classes_) and self.calibration_ is None
+        return self.multiclass == ONE_VS_ONE and self.has_pairs(self.classes_)
 
     @property
     def has_probabilities(self) -> bool:
@@ -315,9 +315,12 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> Array:
         """Scores: (rows,) for two classes, positive for classes_[1]; (rows, classes) for more."""
+        return self._shaped(self.predictor_scores(X))
+
+    def predictor_scores(self, X: Any) -> Array:
+        """Return the scores of all predictors, rows x predictors: those of pairs with one-vs-one."""
         check_is_fitted(self)
-        X = self._read_new(X)
-        return self._shaped(self._scores(X, self._vectors, self.intercept_))
+        return self._scores(self._read_new(X), self._vectors, self.intercept_)
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
         """The scores at each of `checkpoints`, as separate fits that ended there would give them."""
@@ -356,10 +359,10 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
         A model that `couples_pairs` computes them in `predict_proba` only.
         """
-        if self.calibration_ is not None:
-            return self.calibration_.probabilities(scores)
         if self.couples_pairs:
             raise ValueError("votes do not determine coupled probabilities: call predict_proba.")
+        if self.calibration_ is not None:
+            return self.calibration_.probabilities(scores)
         return probabilities(scores)
 
     def own_probabilities(self, scores: Array) -> Array:
@@ -384,7 +387,9 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         """
         if not self.couples_pairs:
             return self.probabilities_of(self.decision_function(X))
-        scores = self._scores(self._read_new(X), self._vectors, self.intercept_)
+        scores = self.predictor_scores(X)
+        if self.calibration_ is not None:
+            return self.calibration_.probabilities(scores)
         return self.own_probabilities(scores)
 
     def _read_new(self, X: Any) -> Any:

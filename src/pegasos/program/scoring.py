@@ -51,6 +51,17 @@ def labels_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Arr
     return anatomy(estimator, fitted=True).learner.labels_of(scores_of(estimator, dataset, model))
 
 
+def predictor_scores(estimator: Any, dataset: Dataset) -> Array:
+    """Return the scores that calibrations map: those of `decision_function`, or of pairs with one-vs-one."""
+    parts = anatomy(estimator, fitted=True)
+    if not parts.learner.couples_pairs:
+        return scores_of(estimator, dataset)
+    X = dataset.X.toarray() if _needs_dense(estimator, dataset.X) else dataset.X
+    for stage in parts.stages:
+        X = X if stage.drops else stage.part.transform(X)
+    return parts.learner.predictor_scores(X)
+
+
 def probabilities_of(estimator: Any, dataset: Dataset, scores: Array) -> Array | None:
     """Return the class probabilities of rows with these scores; None for a model without."""
     learner = anatomy(estimator, fitted=True).learner

@@ -72,7 +72,9 @@ class Calibrated:
     probabilities: Array
 
 
-def choose_calibration(scores: Array, codes: Array, own: Array | None = None) -> Calibrated:
+def choose_calibration(
+    scores: Array, codes: Array, own: Array | None = None, pairs: bool = False
+) -> Calibrated:
     """The kind whose Brier score is least in cross-validation over these rows, fitted to all of them.
 
     `own` are the model's own probabilities, if it has some. Own ones go before a sigmoid, and this before steps, which have many
@@ -87,7 +89,7 @@ def choose_calibration(scores: Array, codes: Array, own: Array | None = None) ->
         )
     found = {} if own is None else {OWN: own}
     for kind in (SIGMOID, ISOTONIC) if len(codes) >= ISOTONIC_ROWS else (SIGMOID,):
-        found[kind] = cross_fitted(kind, scores, codes)
+        found[kind] = cross_fitted(kind, scores, codes, pairs)
     classes = np.arange(len(counts))
     briers = {
         kind: Metric("brier").value(answers(classes, codes, codes, None, p))
@@ -103,19 +105,24 @@ def choose_calibration(scores: Array, codes: Array, own: Array | None = None) ->
         if (each - least).mean() <= (each - least).std() / np.sqrt(len(codes))
     )
     return Calibrated(
-        None if best == OWN else fit_calibration(best, scores, codes), best, briers, found[best]
+        None if best == OWN else fit_calibration(best, scores, codes, pairs),
+        best,
+        briers,
+        found[best],
     )
 
 
-def cross_fitted(kind: str, scores: Array, codes: Array) -> Array:
+def cross_fitted(kind: str, scores: Array, codes: Array, pairs: bool = False) -> Array:
     """Probabilities of all rows (rows x classes), each from a map that was fitted to others; a code below 0 is a class without
     scores, to which no map is fitted. Every row the shares of the classes where there are too few rows to leave some out.
     """
     from sklearn.model_selection import StratifiedKFold
 
     from pegasos.learners.calibration import fit_calibration
+    from pegasos.learners.one_vs_one import class_count
 
     columns = 2 if scores.ndim == 1 else max(2, scores.shape[1])
+    columns = class_count(columns) if pairs else columns
     known = codes >= 0
     if np.bincount(codes[known], minlength=columns).max() < PARTS:
         shares = (np.bincount(codes[known], minlength=columns) + 1) / (known.sum() + columns)
@@ -126,7 +133,8 @@ def cross_fitted(kind: str, scores: Array, codes: Array) -> Array:
         parts = list(StratifiedKFold(PARTS, shuffle=True, random_state=0).split(codes, codes))
     for rest, part in parts:
         learned = rest[known[rest]]
-        p[part] = fit_calibration(kind, scores[learned], codes[learned]).probabilities(scores[part])
+        fitted = fit_calibration(kind, scores[learned], codes[learned], pairs)
+        p[part] = fitted.probabilities(scores[part])
     return p
 
 

@@ -135,9 +135,8 @@ class FinishedSearch(CellSearch):
             if learner.has_probabilities:
                 p[test] = learner.own_probabilities(scores)
                 continue
-            values = learner.decision_values(scores)
-            values = values[:, 0] if values.shape[1] == 1 else values
-            p[test] = calibrated_in_fold(values, self._truth[test], everyone)
+            pairs = learner.has_pairs(everyone)
+            p[test] = calibrated_in_fold(scores, self._truth[test], everyone, pairs)
         return p
 
     def figure(self, metric: Any = None) -> Figure:
@@ -163,14 +162,15 @@ class FinishedSearch(CellSearch):
         Sigmoid or isotonic steps, whichever has the smaller Brier score in cross-validation over the out-of-fold scores of the
         choice; the own probabilities of a logistic model stay where neither is better.
         """
-        scores, codes = self.scored()
+        check_is_fitted(self, "best_estimator_")
+        scores = self._out_of_fold_predictors(self.best_index_)
+        tested = np.isfinite(scores).all(axis=1)
+        scores, codes = scores[tested], self._truth[tested]
         learner = anatomy(self.best_estimator_, fitted=True).learner
         chosen = self.cells_[self.best_index_].learner
-        own = None
-        if chosen.has_probabilities:
-            raw = self._out_of_fold_predictors(self.best_index_)
-            own = chosen.own_probabilities(raw[np.isfinite(raw).all(axis=1)])
-        self.calibrated_ = choose_calibration(scores, codes, own)
+        own = chosen.own_probabilities(scores) if chosen.has_probabilities else None
+        pairs = chosen.has_pairs(self._classes)
+        self.calibrated_ = choose_calibration(scores, codes, own, pairs)
         learner.calibration_ = self.calibrated_.calibration
         self._warn_of_scales()
         return self.calibrated_

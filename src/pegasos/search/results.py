@@ -153,12 +153,8 @@ class Table:
     def _probabilities(self, cell: Cell, classes: Array, rows: Array, scores: Array) -> Array:
         if cell.learner.has_probabilities:
             return cell.learner.own_probabilities(scores)
-        scores = cell.learner.decision_values(scores)
-        return calibrated_in_fold(
-            scores[:, 0] if scores.shape[1] == 1 else scores,
-            np.searchsorted(self._classes, _safe_indexing(self._y, rows)),
-            classes,
-        )
+        codes = np.searchsorted(self._classes, _safe_indexing(self._y, rows))
+        return calibrated_in_fold(scores, codes, classes, cell.learner.has_pairs(classes))
 
     def _score(self, answers: FoldAnswers, rows: Array) -> Any:
         truth = _safe_indexing(self._y, rows)
@@ -212,9 +208,9 @@ class Table:
         ]
 
 
-def calibrated_in_fold(scores: Array, codes: Array, classes: Array) -> Array:
+def calibrated_in_fold(scores: Array, codes: Array, classes: Array, pairs: bool = False) -> Array:
     """Probabilities from the scores of one fold's model (rows, or rows x `classes`, which are codes): each row by a sigmoid that
     was fitted to other rows of the fold, so that they are honest, and folds need no common scale.
     """
     places = np.searchsorted(classes, codes).clip(max=len(classes) - 1)
-    return cross_fitted(SIGMOID, scores, np.where(classes[places] == codes, places, -1))
+    return cross_fitted(SIGMOID, scores, np.where(classes[places] == codes, places, -1), pairs)

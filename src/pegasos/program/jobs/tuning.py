@@ -19,7 +19,7 @@ from pegasos.program.jobs.tune_search import TuneJob, explore
 from pegasos.program.pipelines import Recipe, chosen_scale
 from pegasos.program.records.decisions import CalibrationRecord, calibration_record
 from pegasos.program.records.runs import Decision, TuneRecord, out_of_fold
-from pegasos.program.scoring import scores_of
+from pegasos.program.scoring import predictor_scores
 from pegasos.program.tables.dataset import Dataset, take
 from pegasos.program.tables.read_options import Outline
 from pegasos.program.terminal import console, judging_values, option_values
@@ -160,7 +160,7 @@ def _refit_all(
             )
             carry_over(
                 *(anatomy(each, fitted=True).learner for each in both),
-                *(scores_of(each, some) for each in both),
+                *(predictor_scores(each, some) for each in both),
             )
             return model, everyone
     except Interrupted:

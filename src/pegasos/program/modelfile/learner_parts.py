@@ -116,13 +116,13 @@ class Learner(Part):
                 raise node.bad("it has a threshold, which only two classes have")
             estimator.threshold_ = node.take("threshold", checks.number)
         if "calibration" in node.state:
-            classes = len(estimator.classes_)
-            estimator.calibration_ = _calibration(node, 1 if classes == 2 else classes)
+            pairs = estimator.has_pairs(estimator.classes_)
+            estimator.calibration_ = _calibration(node, columns, pairs)
         estimator._saved, estimator._mark = (NotKept() if estimator.kernel is None else None), None
         return Built(estimator, node.inputs, None, learner=True)
 
 
-def _calibration(node: Node, columns: int) -> Calibration:
+def _calibration(node: Node, columns: int, pairs: bool) -> Calibration:
     """Return the map to probabilities: sigmoids as slope and offset, isotonic steps as knots."""
     kind = node.take("calibration", one_of(SIGMOID, ISOTONIC))
     shape = (2,) if kind == SIGMOID else (None, 2)
@@ -137,6 +137,7 @@ def _calibration(node: Node, columns: int) -> Calibration:
         node.take(
             "calibration_power", lambda value: checks.number(value) and least <= value <= most
         ),
+        pairs,
     )
 
 

@@ -65,7 +65,9 @@ def coupled(graph: Graph, learner: Any, found: str) -> str:
     k = len(learner.classes_)
     first, second = class_pairs(k).T
     least = graph.numbers(LEAST_PROBABILITY), graph.numbers(1 - LEAST_PROBABILITY)
-    p = graph.call("Clip", graph.call("Sigmoid", found), *least)
+    calibration = learner.calibration_
+    p = graph.call("Sigmoid", found) if calibration is None else _each(graph, calibration, found)
+    p = graph.call("Clip", p, *least)
     other = graph.call("Sub", graph.numbers(1.0), p)
     zero = graph.call("Mul", graph.columns(p, [0]), graph.numbers(0.0))
     places = np.full((k, k), 2 * len(first))
@@ -147,20 +149,20 @@ def _normalized(graph: Graph, each: str) -> str:
     return graph.call("Div", each, graph.row_sums(each))
 
 
-def _calibrated(graph: Graph, calibration: Calibration, found: str) -> str:
+def _each(graph: Graph, calibration: Calibration, found: str) -> str:
+    """Return the calibrated probability of each column."""
     if calibration.kind == SIGMOID:
         slopes, offsets = np.array(calibration.columns).T
-        each = graph.call(
-            "Sigmoid",
-            graph.call(
-                "Add", graph.call("Mul", found, graph.numbers(slopes)), graph.numbers(offsets)
-            ),
-        )
-    else:
-        columns = enumerate(calibration.columns)
-        each = graph.joined(
-            [_interpolated(graph, graph.columns(found, [place]), knots) for place, knots in columns]
-        )
+        scaled = graph.call("Mul", found, graph.numbers(slopes))
+        return graph.call("Sigmoid", graph.call("Add", scaled, graph.numbers(offsets)))
+    columns = enumerate(calibration.columns)
+    return graph.joined(
+        [_interpolated(graph, graph.columns(found, [place]), knots) for place, knots in columns]
+    )
+
+
+def _calibrated(graph: Graph, calibration: Calibration, found: str) -> str:
+    each = _each(graph, calibration, found)
     if len(calibration.columns) == 1:
         return graph.joined([graph.call("Sub", graph.numbers(1.0), each), each])
     each = graph.call("Pow", each, graph.numbers(float(calibration.power)))
