@@ -26,8 +26,8 @@ def _inner_has(name: str) -> Any:
 class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Fit an estimator without the training rows that have a feature with |z| >= threshold; new rows are never dropped.
 
-    z = (x - mean)/deviation, both of the training rows; a constant feature has z = 0. `columns`: positions of the features that
-    are looked at, all of them by default (a rare category as a column of 0 and 1 would always be an outlier).
+    z = (x - mean)/deviation, both of the training rows; a feature of one or two different values has z = 0, as the rarer of two
+    values would always be an outlier. `columns`: positions of the features that are looked at, all of them by default.
 
     >>> from pegasos import Perceptron
     >>> X, y = np.array([[0.0], [1.0], [0.5], [0.4], [90.0]]), np.array([0, 1, 1, 0, 0])
@@ -48,7 +48,8 @@ class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(f"threshold must be above 0, got {self.threshold!r}.")
         deviation = X.std(axis=0)
         z = np.abs(X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
-        kept = (z < self.threshold).all(axis=1)
+        binary = ((X.min(axis=0) == X) | (X.max(axis=0) == X)).all(axis=0)
+        kept = ((z < self.threshold) | binary).all(axis=1)
         if not kept.any():
             raise ValueError(f"all rows are outliers at threshold={self.threshold:g}: raise it.")
         return np.asarray(kept)

@@ -331,7 +331,7 @@ def test_predictions_carry_columns_along(table):
     assert lines[1].startswith(",".join(str(each) for each in churn().row(0)[:2]))
     assert "has no column 'name'" in call("predict", "m.model", table, "--keep", "name").err
     fine("train", "digits", "-o", "d.model")
-    assert "--keep is for tables" in call("predict", "d.model", "digits", "--keep", "x1").err
+    assert "--keep needs a table" in call("predict", "d.model", "digits", "--keep", "x1").err
 
 
 def test_rbf_says_which_number_it_wants(table):

@@ -11,6 +11,8 @@ import polars as pl
 import pytest
 
 from command_line import call, fine
+from pegasos import Perceptron, load
+from pegasos.preprocessing import DropOutliers
 from pegasos.program.tables.dataset import BadData, Column
 from pegasos.program.tables.read_options import ReadOptions
 from pegasos.program.tables.reading import read, stream
@@ -106,3 +108,137 @@ def test_chunks_without_any_label_are_left_out(tmp_path: Path) -> None:
     assert sum(part.unlabelled for part in parts) == len(gaps)
     assert [len(part) for part in parts if not len(part)] == []
     assert sum(map(len, parts)) == 400 - len(gaps)
+
+
+# -- stray classes -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["memory", "larger"])
+def test_a_stray_class_is_questioned(size: tuple[str, ...], tmp_path: Path) -> None:
+    """And does not keep the other rows from being split by class, and learned."""
+    labels = frame()["y"].to_list()
+    labels[17] = "maybe"
+    data = written(frame().with_columns(pl.Series("y", labels)), tmp_path / "table.csv")
+    words = "class 'maybe' has 1 row: a typo?"
+    assert words in fine("describe", data, *size).out
+    model = tmp_path / "a.model"
+    told = fine("train", data, "-m", "sdca", *size, "-o", model)
+    assert words in told.err
+    assert fine("evaluate", model, data).out
+    if not size:  # all rows of the test are of classes that training has
+        assert "random, by class" in fine("show", model).out
+
+
+def test_a_class_that_only_the_test_group_has(tmp_path: Path) -> None:
+    labels = frame()["y"].to_list()
+    group = np.repeat(np.arange(20), 20)
+    for row in range(20):
+        labels[row] = "elsewhere"  # all rows of one group
+    table = frame().with_columns(pl.Series("y", labels), pl.Series("group", group))
+    data = written(table, tmp_path / "table.csv")
+    absent = 0
+    for seed in range(8):
+        model = tmp_path / f"{seed}.model"
+        fine("train", data, "-m", "sdca", "--group", "group", "--seed", seed, "-o", model)
+        fine("evaluate", model, data)
+        absent += load(model).classes_.tolist() == ["no", "yes"]
+    assert absent
+    one = written(table[20:], tmp_path / "one.csv")  # a model without the class, and rows of it
+    fine("train", one, "-m", "sdca", "--drop", "group", "-o", tmp_path / "two.model")
+    answer = fine("evaluate", tmp_path / "two.model", data, "--json")
+    assert "elsewhere" in answer.out
+
+
+# -- columns -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["memory", "larger"])
+def test_amounts_are_numbers(size: tuple[str, ...], tmp_path: Path) -> None:
+    table = frame()
+    price = [f"${1000 * abs(value):,.2f}" for value in table["a"]]
+    share = [f"{value:.1f} %" for value in table["b"]]
+    plain = written(
+        pl.DataFrame(
+            {
+                "price": [float(each[1:].replace(",", "")) for each in price],
+                "share": [float(each[:-2]) for each in share],
+                "y": table["y"],
+            }
+        ),
+        tmp_path / "plain.csv",
+    )
+    columns = {"price": price, "share": share, "y": table["y"]}
+    data = written(pl.DataFrame(columns), tmp_path / "table.csv")
+    found, wanted = (fine("describe", path, "--json", *size) for path in (data, plain))
+    assert json.loads(found.out)["columns"] == json.loads(wanted.out)["columns"]
+    assert "amounts such as $1,234.50 or 12 % are read as numbers in price, share" in found.err
+    for path in (data, plain):
+        fine("train", path, "-m", "sdca", *size, "-o", path.with_suffix(".model"))
+    predicted = [
+        fine("predict", tmp_path / "plain.model", path, "--what", "scores").out
+        for path in (data, plain)
+    ]
+    assert predicted[0] == predicted[1]
+
+
+def test_amounts_with_decimal_commas(tmp_path: Path) -> None:
+    lines = ["a;b;y", "1,5 €;$1,234.50;p", "12 %;-$2;q", "-3;7;p"]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    found = read(tmp_path / "t.csv")
+    np.testing.assert_array_equal(found.X, [[1.5, 1234.5], [12, -2], [-3, 7]])
+
+
+def test_amounts_in_a_label_stay_words(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,y\n1,10 %\n2,20 %\n3,10 %\n")
+    assert read(tmp_path / "t.csv").labels.tolist() == ["10 %", "20 %", "10 %"]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["memory", "larger"])
+def test_the_rarer_of_two_values_is_no_outlier(size: tuple[str, ...], tmp_path: Path) -> None:
+    rare = np.zeros(400)
+    rare[:8] = 1
+    table = frame().select(pl.Series("phone", rare), "y")
+    data = written(table, tmp_path / "table.csv")
+    found = json.loads(fine("describe", data, "--json", *size).out)
+    assert found["outlier_rows"] == 0 and not any("Outliers" in each for each in found["advice"])
+    if not size:
+        rows = DropOutliers(Perceptron()).kept_rows(np.column_stack([rare, rare]))
+        assert rows.all()
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["memory", "larger"])
+def test_columns_that_could_be_the_label_are_listed(size: tuple[str, ...], tmp_path: Path) -> None:
+    """No column has a usual name, and the last one is a measurement."""
+    random = np.random.default_rng(0)
+    table = pl.DataFrame(
+        {
+            "smoker": random.choice(["yes", "no"], size=400),
+            "level": random.integers(3, size=400),
+            "price": random.normal(size=400),
+        }
+    )
+    data = written(table, tmp_path / "table.csv")
+    words = "Columns that could: smoker (2 values), level (3 values)."
+    answer = call("train", data, "-m", "sdca", *size)
+    assert answer.code == 3 and words in answer.err
+    described = fine("describe", data, *size)
+    assert "price" in described.out and words in described.err
+
+
+def test_unseen_categories_are_counted(tmp_path: Path) -> None:
+    data = written(frame(), tmp_path / "table.csv")
+    fine("train", data, "-m", "sdca", "-o", tmp_path / "a.model")
+    cities = ["atlantis", "atlantis", *frame()["city"].to_list()[2:]]
+    new = written(frame().with_columns(pl.Series("city", cities)), tmp_path / "new.csv")
+    answer = fine("predict", tmp_path / "a.model", new)
+    words = "column 'city': 2 rows have a category that the model was not trained on (atlantis)"
+    assert words in answer.err
+    assert "trained on" not in fine("predict", tmp_path / "a.model", data).err
+
+
+@pytest.mark.parametrize("text", ['[{"a": 1, "y": 0}]', '{"a": 1, "y": 0}\n{"a": 2, "y": 1}\n'])
+@pytest.mark.parametrize("name", ["rows.json", "rows.txt"])
+def test_json_is_refused_clearly(text: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    answer = call("train", tmp_path / name, "-m", "sdca")
+    assert answer.code == 3 and "is JSON, which is not read: write it as CSV" in answer.err

@@ -147,7 +147,7 @@ def test_rare_words_are_no_outliers():
 
 
 def test_dropped_columns_are_the_only_ones_looked_at():
-    X = np.column_stack([np.r_[np.zeros(9), 100.0], np.r_[100.0, np.zeros(9)]])
+    X = np.column_stack([np.r_[np.zeros(8), 1.0, 100.0], np.r_[100.0, 1.0, np.zeros(8)]])
     y = np.arange(10) % 2
     assert DropOutliers(Perceptron(), 2.5, columns=[0]).fit(X, y).kept_.tolist() == [True] * 9 + [
         False

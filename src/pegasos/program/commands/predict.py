@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -86,13 +87,28 @@ def predict(
             f"--keep needs a table with named columns (CSV, Parquet); {data} has none."
         )
     head = [*(first[0].kept if first else keep), *head]
-    count = 0
+    count, unseen = 0, dict[str, Counter[str]]()
     with outputs.open_output(out) as file, console.working(f"predicting {data}"):
         write = _json_lines(file, head) if as_json else _csv_lines(file, head)
         for part in itertools.chain(first, parts):
             write([*part.kept.values(), *columns_of_rows(part)])
             count += len(part)
+            for name, words in saved.unseen_words(part):
+                unseen.setdefault(name, Counter()).update(words)
+    _tell_unseen(unseen)
     return count
+
+
+def _tell_unseen(unseen: dict[str, Counter[str]]) -> None:
+    """Report words that no training row has; each is encoded as zeros."""
+    from pegasos.program.tables.messages import listed, shown
+
+    for name, words in unseen.items():
+        if rows := words.total():
+            console.say(
+                f"column {shown(name)}: {rows} row{'s have' if rows > 1 else ' has'} a category that the model was not "
+                f"trained on ({listed(words, 5)}), and counts for nothing"
+            )
 
 
 def _columns(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from pegasos.program.errors import UsageError
 from pegasos.program.modelfile.container import begins_like_model
 from pegasos.program.tables.column_roles import places_of
 from pegasos.program.tables.dataset import BadData, Column, Dataset, TooLarge, holds_words
-from pegasos.program.tables.labels import label_texts
+from pegasos.program.tables.labels import label_texts, rare_classes
 from pegasos.program.tables.messages import near, plain
 from pegasos.program.tables.named_sets import SETS, load_set
 from pegasos.program.tables.read_options import Outline, ReadOptions
@@ -236,6 +237,8 @@ def split_rows(dataset: Dataset, test_size: float | None, seed: int) -> Split:
     At least two classes must be among the training rows.
     """
     rows = np.arange(len(dataset))
+    for question in rare_classes(Counter(label_texts(dataset.labels).tolist())):
+        console.say(question)
     if dataset.test is not None and test_size is None:
         split = Split(
             rows[~dataset.test], rows[dataset.test], "the file's own test group", seed, test_size
@@ -270,14 +273,19 @@ def _draw(dataset: Dataset, rows: Array, share: float, seed: int) -> tuple[Array
         train, test = next(splitter.split(rows, groups=dataset.groups[rows]))
         return rows[train], rows[test], "random groups"
     y = dataset.labels[rows]
+    _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    single = counts[codes] == 1  # learned from, as a test cannot ask for what training lacks
+    if len(counts) - int(single.sum()) < 2:
+        single[:] = False
+    many, y = rows[~single], y[~single]
     _, counts = np.unique(y, return_counts=True)
-    by_class = counts.min() >= 2 and min(share, 1 - share) * len(rows) >= len(counts)
+    by_class = counts.min() >= 2 and min(share, 1 - share) * len(many) >= len(counts)
     try:
         train, test = train_test_split(
-            rows, test_size=share, random_state=seed, stratify=y if by_class else None
+            many, test_size=share, random_state=seed, stratify=y if by_class else None
         )
     except ValueError as error:
         raise BadData(
             f"{dataset.name}: {len(rows)} rows cannot be split for a test of {share:g}: {error}"
         ) from None
-    return train, test, "random, by class" if by_class else "random"
+    return np.append(train, rows[single]), test, "random, by class" if by_class else "random"

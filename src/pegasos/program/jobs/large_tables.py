@@ -16,7 +16,12 @@ from pegasos.program.large.sparse_survey import SparseSurvey
 from pegasos.program.large.survey import Draw, Survey, survey
 from pegasos.program.tables.column_tables import told_gaps
 from pegasos.program.tables.dataset import NUMBER, TEXT, BadData, Column, Dataset, is_frame
-from pegasos.program.tables.labels import checked_weights, label_texts, unlabelled_note
+from pegasos.program.tables.labels import (
+    checked_weights,
+    label_texts,
+    rare_classes,
+    unlabelled_note,
+)
 from pegasos.program.tables.messages import listed, size
 from pegasos.program.tables.read_options import Outline
 from pegasos.program.tables.reading import stream
@@ -171,6 +176,8 @@ class LargeTable:
             console.say(note)
         if gaps and not found.exact_medians:
             console.say("medians come from a sample of the training rows")
+        for question in rare_classes(found.labels.counts):
+            console.say(question)
         test = found.rows - found.training
         classes = f"{len(found.trained)} classes"
         console.say(

@@ -22,7 +22,15 @@ from pegasos.program.errors import BadModel, NotAModel, UsageError
 from pegasos.program.jobs.datasets import Split, chunks
 from pegasos.program.modelfile import Model, read_model
 from pegasos.program.records.models import CardData, CardSplit, ModelCard
-from pegasos.program.tables.dataset import DATES, NUMBER, TEXT, BadData, Column, Dataset
+from pegasos.program.tables.dataset import (
+    DATES,
+    NUMBER,
+    TEXT,
+    BadData,
+    Column,
+    Dataset,
+    holds_words,
+)
 from pegasos.program.tables.labels import checked_weights, label_texts, unlabelled_note
 from pegasos.program.tables.messages import near
 from pegasos.program.tables.row_hashes import hash_rows, split_known
@@ -98,7 +106,7 @@ class SavedModel:
         listed, model = self.card.columns, self.model
         if listed is None and not isinstance(model.card.get("columns"), list):
             names = model.feature_names or [f"x{place + 1}" for place in range(model.n_features)]
-            words = set(self._words())
+            words = {name for name, _ in self._words()}
             return [Column(name, TEXT if name in words else NUMBER) for name in names]
         if listed is None or not all(column.kind in (NUMBER, TEXT, *DATES) for column in listed):
             raise BadModel(f"{self.path!r}: its list of columns is damaged.")
@@ -228,19 +236,27 @@ class SavedModel:
         )
         return first if isinstance(first, ColumnTransformer) else None
 
-    def _words(self) -> Iterator[str]:
-        """Columns that are encoded as words."""
+    def unseen_words(self, rows: Dataset) -> Iterator[tuple[str, list[str]]]:
+        """Yield each column of words that the model was not trained on, and these words, one for each row."""
+        if not rows.has_frame:
+            return
+        for name, known in self._words():
+            if name in rows.X.columns and holds_words(rows.X[name]):
+                words = rows.X[name].drop_nulls()
+                yield name, words.filter(~words.is_in(known)).to_list()
+
+    def _words(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield the columns that are encoded as words, and the words in training."""
         encoder, names = self._encoder(), self.model.feature_names or []
         for _, step, columns in [] if encoder is None else encoder.transformers_:
             last = step.steps[-1][1] if isinstance(step, Pipeline) else step
             if isinstance(last, OneHotEncoder | OrdinalEncoder) and any(
                 each.dtype.kind in "OU" for each in last.categories_
             ):
-                yield from (
-                    each if isinstance(each, str) else names[each]
-                    for each in columns
-                    if isinstance(each, str) or names
-                )
+                for each, known in zip(columns, last.categories_, strict=True):
+                    if isinstance(each, str) or names:
+                        name = each if isinstance(each, str) else names[each]
+                        yield name, [word for word in known.tolist() if isinstance(word, str)]
 
 
 def steps_of(estimator: Any) -> list[str]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from pegasos.engine.runtime.threads import single_threaded_blas
 from pegasos.program.large.sample import Sample
-from pegasos.program.large.survey import LabelCounts, Numbers, telling_of_words
+from pegasos.program.large.survey import LabelCounts, Numbers, naming_labels, telling_of_words
 from pegasos.program.tables.dataset import TEXT, BadData, Column, Dataset
 from pegasos.program.tables.description import Description, Feature, advise
 from pegasos.program.tables.labels import unlabelled_note
@@ -25,6 +25,7 @@ from pegasos.program.tables.statistics import (
     PairSums,
     correlate,
     feature_and_row_hashes,
+    is_binary,
     list_classes,
     strongest,
 )
@@ -123,10 +124,15 @@ class Stream:
         self.rows += len(part)
         self.unlabelled += part.unlabelled
         self.rows_with_missing += int(gaps.sum())
-        if part.y is not None:
-            self.labels.see(part.labels, part.name)
         self.hashes.add(*feature_and_row_hashes(part))
         self.sample.see(part.X)
+        if part.y is not None:
+            self.labels.see(part.labels, part.name)
+
+    def distinct(self) -> dict[str, int]:
+        """How many values each column has in the sample."""
+        rows, _ = self.sample.rows()
+        return {column.name: rows[column.name].drop_nulls().n_unique() for column in self.columns}
 
     def _pair(self, values: Array) -> None:
         """Sums of products are of rows that the means and deviations of the first part bring to about 0 and 1."""
@@ -199,7 +205,7 @@ class Stream:
             ).tolist()
         flags = (
             there & (np.abs(values - mean) >= outlier * std)
-            if std > 0
+            if std > 0 and not is_binary(values[there], own.low, own.high)
             else np.zeros(len(values), bool)
         )
         odd |= flags
@@ -241,7 +247,7 @@ def describe_stream(
 ) -> Description:
     """Describe rows that come by once; `parts` are frames with exactly these columns, and labels if there is a name for them."""
     found = Stream(columns, budget)
-    with telling_of_words(), single_threaded_blas():
+    with telling_of_words(), naming_labels(found.distinct), single_threaded_blas():
         for part in parts:
             found.see(part)
     if not found.rows:
@@ -250,5 +256,6 @@ def describe_stream(
     if label is not None:
         whole = found.rows + found.unlabelled
         described.notes[:0] = unlabelled_note(found.unlabelled, whole, label, name, False)
-        found.labels.check(found.rows, f"{name}: column {shown(label)}")
+        with naming_labels(found.distinct):
+            found.labels.check(found.rows, f"{name}: column {shown(label)}")
     return described

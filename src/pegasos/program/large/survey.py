@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from pegasos.program.tables.dataset import TEXT, BadData, Column, Dataset, NotNumber
-from pegasos.program.tables.labels import check_classes, label_texts, unlabelled_note
+from pegasos.program.tables.dataset import TEXT, BadData, Column, Dataset, NotClasses, NotNumber
+from pegasos.program.tables.labels import (
+    check_classes,
+    label_texts,
+    plausible_labels,
+    unlabelled_note,
+)
 from pegasos.program.tables.messages import shown
 from pegasos.program.tables.sizes import check_sizes
 
@@ -77,7 +82,7 @@ class LabelCounts:
         self.kinds.add(y.dtype.kind)
         _count(self.counts, texts)
         if len(self.counts) > MOST_LABELS:
-            raise BadData(
+            raise NotClasses(
                 f"{file}: more than {MOST_LABELS} different labels; use --label to name the column of classes."
             )
         return texts
@@ -125,8 +130,8 @@ class Survey:
             raise BadData(f"{part.name}: rows from number {self.rows + 1} on have no label.")
         self.unlabelled += part.unlabelled
         check_sizes(part)
-        _count(self.trained, self.labels.see(part.y, self.file)[~test])
         self._see_features(part, test)
+        _count(self.trained, self.labels.see(part.y, self.file)[~test])
         self.rows, self.training = self.rows + len(part), self.training + int((~test).sum())
 
     def _see_features(self, part: Dataset, test: Array) -> None:
@@ -164,6 +169,16 @@ class Survey:
         values = np.concatenate([part[:, place] for part in self._sample])
         values = values[~np.isnan(values)]
         return float(np.median(values)) if len(values) else np.nan
+
+    @property
+    def distinct(self) -> dict[str, int]:
+        """About how many values each column has: words of training rows, numbers of the sample."""
+        found = {name: len(words.keys() - {None}) for name, words in self.words.items()}
+        values = np.concatenate(self._sample) if self._sample else np.empty((0, 0))
+        numbers = [column.name for column in self.columns if column.kind != TEXT]
+        for name, own in zip(numbers, values.T, strict=False):
+            found[name] = len(np.unique(own[~np.isnan(own)]))
+        return found
 
     @property
     def exact_medians(self) -> bool:
@@ -220,6 +235,15 @@ def telling_of_words() -> Iterator[None]:
         raise BadData(f"{error} {todo}") from error
 
 
+@contextlib.contextmanager
+def naming_labels(distinct: Callable[[], Mapping[str, int]]) -> Iterator[None]:
+    """Add the columns that could be the label to the error that one does not hold classes."""
+    try:
+        yield
+    except NotClasses as error:
+        raise NotClasses(f"{error}{plausible_labels(distinct(), 1000)}") from None
+
+
 def survey(
     found: Survey,
     parts: Iterator[Dataset],
@@ -228,7 +252,7 @@ def survey(
     *others: Callable[[Dataset, Array], None],
 ) -> None:
     """One pass over the rows, which are frames that begin with the survey's columns, or sparse; `others` see them, too."""
-    with telling_of_words():
+    with telling_of_words(), naming_labels(lambda: found.distinct):
         for part in parts:
             test = draw.test(len(part))
             found.see(part, test)
@@ -237,4 +261,5 @@ def survey(
     unlabelled_note(found.unlabelled, found.rows + found.unlabelled, label, found.file, False)
     if not found.rows:
         raise BadData(f"{found.file} has no rows.")
-    found.check(label)
+    with naming_labels(lambda: found.distinct):
+        found.check(label)

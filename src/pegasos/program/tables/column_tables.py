@@ -20,6 +20,7 @@ from pegasos.program.tables.dataset import (
     BadData,
     Column,
     Dataset,
+    NotClasses,
     NotNumber,
 )
 from pegasos.program.tables.dates import EXAMPLES, as_days, date_kind
@@ -27,6 +28,7 @@ from pegasos.program.tables.identifiers import MANY_WORDS, identifiers, told_ide
 from pegasos.program.tables.labels import (
     checked_labels,
     checked_weights,
+    plausible_labels,
     simplest,
     unlabelled_note,
 )
@@ -101,7 +103,13 @@ def dataset(table: Table, roles: Roles, options: ReadOptions, notes: list[str]) 
             whole - count, whole, names[place], table.file, options.strict
         )
         labels = full("label", place, _labels(table, place))
-        found.y = checked_labels(labels, names[place], table.file, table.where)
+        try:
+            found.y = checked_labels(labels, names[place], table.file, table.where)
+        except NotClasses as error:
+            distinct = {
+                names[each]: columns[each].drop_nulls().n_unique() for each in roles.features
+            }
+            raise NotClasses(f"{error}{plausible_labels(distinct, count)}") from None
     if (place := roles.group) is not None:
         found.groups = simplest(full("group", place, columns[place]))
     if (place := roles.weight) is not None:
@@ -362,6 +370,6 @@ def _labels(table: Table, place: int) -> pl.Series:
     series = table.columns[place]
     if series.dtype != pl.String:
         return finite(table, place)
-    found = as_numbers(series, table.commas)
+    found = as_numbers(series, table.commas, amounts=False)
     rounded = (found.values.abs() >= 2**53) & found.values.is_finite()
     return as_words(series) if len(found.wrong) or rounded.any() else found.values

@@ -34,6 +34,10 @@ class TooLarge(BadData):
     """Rows that do not fit into the memory that they may take."""
 
 
+class NotClasses(BadData):
+    """A column that was taken for the label and does not hold classes."""
+
+
 class NotNumber(BadData):
     """A word where a column was taken for numbers."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from pegasos.program.tables.dataset import NUMBER, TEXT
+from pegasos.program.tables.labels import rare_classes
 from pegasos.program.tables.messages import listed
 
 #: So many times the rows of the rarest class make a table unbalanced.
@@ -80,6 +81,7 @@ def advise(found: Description, image: bool) -> Iterator[str]:
             yield f"Classes: {len(found.classes)} distinct labels or more in {found.rows} rows; is the label a number to predict?"
         elif is_unbalanced([many, few]):
             yield f"Classes: {most!r} has {many / few:.0f} times the rows of {least!r}; {fitting_words(len(found.classes))}."
+        yield from (f"Classes: {each}" for each in rare_classes(dict(found.classes)))
     yield from _advise_oddities(found, image)
     gigabytes = 4 * found.rows**2 / 1e9
     much = f"{gigabytes:.3g} GB" if gigabytes >= 0.1 else f"{1000 * gigabytes:.3g} MB"

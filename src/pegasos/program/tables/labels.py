@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
-from pegasos.program.tables.dataset import Array, BadData
-from pegasos.program.tables.messages import shown
+from pegasos.program.tables.dataset import Array, BadData, NotClasses
+from pegasos.program.tables.messages import listed, shown
 from pegasos.program.tables.sizes import LARGEST
 
 #: From row counted from 0 to words such as "line 12".
@@ -136,6 +136,20 @@ def unlabelled_note(count: int, rows: int, column: str, file: str, strict: bool)
     return [f"{count:,} of {rows:,} rows have no label and are ignored"]
 
 
+def rare_classes(counts: Mapping[str, int]) -> list[str]:
+    """Return a question about each class that may be a mistake: fewer rows than five folds, and 1 % of all at most.
+
+    >>> rare_classes({"yes": 300, "no": 280, "maybe": 1})
+    ["class 'maybe' has 1 row: a typo?"]
+    """
+    total = sum(counts.values())
+    rare = sorted((n, name) for name, n in counts.items() if 0 < n < 5 and 100 * n <= total)
+    if len(rare) > 5:
+        names = listed([name for _, name in rare], 5)
+        return [f"{len(rare)} classes have fewer than 5 rows: {names}; typos, or too few to learn?"]
+    return [f"class {shown(name)} has {n} row{'s' * (n > 1)}: a typo?" for n, name in rare]
+
+
 def checked_labels(values: Array, name: str, file: str, where: Where) -> Array:
     """Labels of a training file: some classes, not one and not one a row."""
     y = simplest(values)
@@ -162,7 +176,21 @@ def check_classes(fractions: bool, count: int, rows: int, column: str) -> None:
     elif count > max(100, rows / 2):
         wrong = f"has {count} different values in {rows} rows: an ID or a measurement rather than classes"
     if wrong:
-        raise BadData(f"{column} {wrong}. Use --label to name the column that holds the classes.")
+        raise NotClasses(
+            f"{column} {wrong}. Use --label to name the column that holds the classes."
+        )
+
+
+def plausible_labels(distinct: Mapping[str, int], rows: int) -> str:
+    """Return a sentence about the columns that could be the label, from their numbers of distinct values.
+
+    >>> plausible_labels({"age": 71, "smoker": 2, "id": 500, "level": 3}, 500)
+    ' Columns that could: smoker (2 values), level (3 values).'
+    """
+    few = sorted((n, name) for name, n in distinct.items() if 2 <= n <= min(20, rows / 10))
+    return (
+        f" Columns that could: {listed(f'{name} ({n} values)' for n, name in few)}." if few else ""
+    )
 
 
 def checked_weights(values: Any, name: str, file: str, where: Where) -> Array:

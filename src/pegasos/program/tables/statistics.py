@@ -163,8 +163,10 @@ def _statistics(
     )
     if low == high:  # the mean of equal numbers may differ from them in the last digit
         mean, std, away = low, 0.0, np.zeros(len(values))
-    flags = np.abs(away) >= outlier * std if std > 0 else np.zeros(len(values), bool)
-    zeros_odd = bool(zeros and std > 0 and abs(mean) >= outlier * std)
+    third_value = zeros and low < 0 < high
+    measured = std > 0 and (third_value or not is_binary(values, low, high))
+    flags = np.abs(away) >= outlier * std if measured else np.zeros(len(values), bool)
+    zeros_odd = bool(zeros and measured and abs(mean) >= outlier * std)
     if zeros and 4 * (len(values) + 2) < count:
         quartiles = [0.0, 0.0, 0.0]  # fewer than a quarter are not zero
     else:
@@ -182,6 +184,11 @@ def _statistics(
     )
     feature.quartile1, feature.median, feature.quartile3 = quartiles
     return feature, flags, zeros_odd
+
+
+def is_binary(values: Array, low: float, high: float) -> bool:
+    """Return whether a column holds two values only, of which the rarer one is no outlier."""
+    return bool(((values == low) | (values == high)).all())
 
 
 def correlate(found: Description, X: Any) -> None:

@@ -14,6 +14,8 @@ from pegasos.program.tables.read_options import ReadOptions, Wanted
 from pegasos.program.tables.shards import REMEDY, Shards
 from pegasos.program.tables.source import Source
 
+_JSON = (".json", ".jsonl", ".ndjson")
+
 
 class Format(Protocol):
     """What a module in this folder offers."""
@@ -63,6 +65,11 @@ def _chosen(source: Source, asked: str | None, todo: str) -> Format:
         if asked not in known:
             raise BadData(f"there is no format called {shown(asked)}; there are {listed(known)}.")
         return known[asked]
+    if source.head.lstrip()[:1] in (b"{", b"[") or source.extension in _JSON:
+        what = (
+            "in Python, polars.read_json (or read_ndjson for a row per line) and write_csv do that"
+        )
+        raise BadData(f"{source.name} is JSON, which is not read: write it as CSV; {what}.")
     by_content = next((module for module in known.values() if module.sniff(source.head)), None)
     by_name = next(
         (module for module in known.values() if source.extension in module.EXTENSIONS), None

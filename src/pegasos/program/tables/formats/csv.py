@@ -244,6 +244,7 @@ class Cells:
     first_wrong: tuple[str, str] | None = None
     infinite: tuple[str, str] | None = None
     commas: bool = False
+    amounts: bool = False
 
     def add(self, words: pl.Series, plain: pl.Series | None, commas: bool, piece: Piece) -> None:
         """Some more rows; `plain` are they as numbers, where that was tried already."""
@@ -252,6 +253,7 @@ class Cells:
             self.numbers += len(words) - found.values.null_count()
             self.wrong += len(found.wrong)
             self.commas |= found.commas
+            self.amounts |= found.amounts
             for row in found.wrong[:1].tolist() if self.first_wrong is None else ():
                 self.first_wrong = piece.where(row), words[row]
             for row in found.infinite[:1].tolist() if self.infinite is None else ():
@@ -321,7 +323,7 @@ def read_columns(
 
 def _judge(table: TextTables, roles: Roles, cells: dict[int, Cells]) -> list[str]:
     """Refuse columns that are numbers but for a few words, and infinite numbers; tell where commas are decimal points."""
-    commas = []
+    commas, amounts = [], []
     for place, column in cells.items():
         name, total = table.layout.names[place], column.numbers + column.wrong
         if (
@@ -341,4 +343,9 @@ def _judge(table: TextTables, roles: Roles, cells: dict[int, Cells]) -> list[str
             )
         if column.commas and not column.wrong:
             commas.append(name)
-    return [f"commas are read as decimal points in {listed(commas)}"] if commas else []
+        if column.amounts and not column.wrong:
+            amounts.append(name)
+    notes = [f"commas are read as decimal points in {listed(commas)}"] if commas else []
+    if amounts:
+        notes.append(f"amounts such as $1,234.50 or 12 % are read as numbers in {listed(amounts)}")
+    return notes
