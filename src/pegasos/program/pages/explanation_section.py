@@ -16,9 +16,11 @@ from pegasos.program.pages.wording import value_text
 from pegasos.program.tables.dataset import DATES, Dataset
 from pegasos.program.tables.labels import label_texts
 
-#: Columns that are drawn, classes that have a curve and a column of a table each, and shuffles behind a page.
+#: Columns that are drawn, classes with a curve and a column of a table each, and permutations of a column.
 _DRAWN, _CLASSES, _REPEATS = 20, 10, 3
-_BLUE, _GREY = "#0072b2", "#9aa5b1"
+#: Columns of which a support vector shows its values.
+_SHOWN = 8
+_BLUE, _GRAY, _ORANGE = "#0072b2", "#9aa5b1", "#d55e00"
 
 
 def explained(
@@ -31,36 +33,26 @@ def explained(
     """Return the explanation of a model on labeled rows; None for images, whose pixels have no meaning of their own."""
     if dataset.y is None or dataset.image is not None or not len(dataset):
         return None
-    known = dict(
-        zip(
-            label_texts(estimator.classes_).tolist(),
-            np.asarray(estimator.classes_).tolist(),
-            strict=True,
-        )
-    )
+    labels = np.asarray(estimator.classes_).tolist()
+    known = dict(zip(label_texts(estimator.classes_).tolist(), labels, strict=True))
     texts = label_texts(dataset.labels).tolist()
     if not set(texts) <= set(known):
         return None  # a class that the model does not know
-    y = np.array([known[text] for text in texts])
-    own = (
-        None if training is None else (training[0].X, label_texts(training[0].labels), training[1])
-    )
-    with contextlib.suppress(
-        ValueError
-    ):  # rows too wide to look at; the rest of the page stands without it
-        names = [column.name for column in dataset.columns]
+    own = None
+    if training is not None:
+        own = (training[0].X, label_texts(training[0].labels), training[1])
+    with contextlib.suppress(ValueError):  # rows that are too wide for it
         found = explain(
             estimator,
             dataset.X if rows is None else rows,
-            y,
+            np.array([known[text] for text in texts]),
             metric=metric,
             repeats=_REPEATS,
             training=own,
-            names=names,
+            names=[column.name for column in dataset.columns],
         )
-        return replace(
-            found, dates=[column.name for column in dataset.columns if column.kind in DATES]
-        )
+        dates = [column.name for column in dataset.columns if column.kind in DATES]
+        return replace(found, dates=dates)
     return None
 
 
@@ -68,72 +60,143 @@ def explanation_blocks(found: Explanation | None) -> list[Block]:
     """Return importance first, then curves of the leading columns, then coefficients or support vectors."""
     if found is None:
         return []
-    blocks: list[Block] = [_importance(found)] if found.importance else []
-    blocks += [
-        _dependence(found, each, place) for place, each in enumerate(found.dependence, start=1)
+    curves = enumerate(found.dependence, start=1)
+    return [
+        *_importance(found),
+        *(_dependence(found, each, place) for place, each in curves),
+        *_effects(found),
+        *_deciding(found),
     ]
-    return [*blocks, *_effects(found), *_deciding(found)]
 
 
-def _importance(found: Explanation) -> Chart:
-    percent = measure_of(found.metric).percent
-    form, form_of_table = (".1%", "percent") if percent else (".3~g", "number")
+def _importance(found: Explanation) -> list[Block]:
+    if not found.importance:
+        return []
+    measure = measure_of(found.metric)
+    form = ".1%" if measure.percent else ".3~g"
+    change = "increase" if measure.least else "decrease"
     drawn = found.importance[:_DRAWN]
-    rows = [
-        {
-            "column": each.column,
-            "order": order,
-            "value": each.value,
-            "low": each.low,
-            "high": each.high,
-            "sure": each.sure,
-        }
-        for order, each in enumerate(drawn)
-    ]
+    rows: Rows = [{**vars(each), "order": order} for order, each in enumerate(drawn)]
     places = {"y": word("column", "order", title=None, axis={"labelLimit": 150})}
-    axis = {"format": form, "tickCount": 5}
-    change = "increase" if measure_of(found.metric).least else "decrease"
     title = f"{change} of {found.metric} when the column is permuted"
+    x = number("value", title=title, axis={"format": form, "tickCount": 5})
     hints = tooltip(
         column="column", value=(change, form), low=("95 % from", form), high=("to", form)
     )
-    ink = {"condition": {"test": "datum.sure", "value": _BLUE}, "value": _GREY}
-    bars = mark(
-        "bar",
-        {**places, "x": number("value", title=title, axis=axis), "color": ink, "tooltip": hints},
+    ink = {"condition": {"test": "datum.sure", "value": _BLUE}, "value": _GRAY}
+    ends = {**places, "x": number("low", title=title), "x2": {"field": "high"}}
+    layers = [
+        mark("bar", {**places, "x": x, "color": ink, "tooltip": hints}),
+        mark("rule", ends, strokeWidth=2, color=_ORANGE, aria=False),
+    ]
+    some = f"The first {len(drawn)} of {len(found.importance)} columns. "
+    caption = "" if len(drawn) == len(found.importance) else some
+    caption += f"On {found.rows:,} rows; lines are 95 % intervals, gray bars are within noise. "
+    caption += "Permuting a column that other columns can replace costs little."
+    listed = columns("text", column="column")
+    listed += columns(
+        "percent" if measure.percent else "number", value=change, low="95 % from", high="to"
     )
-    whiskers = mark(
-        "rule",
-        {**places, "x": number("low", title=title), "x2": {"field": "high"}},
-        strokeWidth=2,
-        color="#d55e00",
-        aria=False,
-    )
-    some = (
-        ""
-        if len(drawn) == len(found.importance)
-        else f"The {len(drawn)} leading ones of {len(found.importance)} columns. "
-    )
-    caption = f"{some}On {found.rows:,} rows; lines are 95 % intervals, gray bars are within noise. Permuting a column that"
-    caption += " other columns can replace costs little."
-    listed = columns("text", column="column") + columns(
-        form_of_table, value=change, low="95 % from", high="to"
-    )
-    table = Table(
-        "importance", "Importance of columns", listed, [vars(each) for each in found.importance]
-    )
-    return Chart(
-        "importance",
-        "Permutation importance",
-        chart(rows, bars, whiskers, height=20 * len(rows)),
-        caption,
-        table,
-    )
+    every = [vars(each) for each in found.importance]
+    table = Table("importance", "Importance of columns", listed, every)
+    spec = chart(rows, *layers, height=20 * len(rows))
+    return [Chart("importance", "Permutation importance", spec, caption, table)]
 
 
-def unit(found: Explanation, column: str) -> str:
-    """What the score of a linear model is told per."""
-    return "per day" if column in found.dates else "per unit"
+def _dependence(explanation: Explanation, found: Dependence, place: int) -> Chart:
+    """Return the curve of a column of numbers or dates, or a point for each category."""
+    what, date = f"mean {found.what}", found.column in explanation.dates
+    lines = list(zip(found.classes, found.means, strict=True))[:_CLASSES]
+    rows: Rows = [
+        {"value": value, "at": at, "class": str(label), "order": order, "mean": mean}
+        for order, (label, means) in enumerate(lines)
+        for at, (value, mean) in enumerate(zip(found.values, means, strict=True))
+    ]
+    if date:
+        for row in rows:
+            row["moment"] = 86_400_000 * row["value"]
+            row["value"] = _value(explanation, found.column, row["value"])
+    form = {"format": ".2~%"} if found.what == "probability" else {"labelExpr": TICK}
+    down = number("mean", title=what, axis={"tickCount": 5, **form}, scale={"zero": False})
+    counts = found.numeric and not date
+    value: Any = (found.column, ".4~g") if counts else found.column
+    hints = tooltip(value=value, mean=(what, ".3~g"), **{"class": "class"})
+    look: Spec = {"x": _across(found, date), "y": down, "tooltip": hints}
+    if len(lines) > 1:
+        legend = {"title": "class", "labelLimit": 120, "orient": "bottom", "columns": 5}
+        look["color"] = word(
+            "class", "order", scale={"range": CLASSES[: len(lines)]}, legend=legend
+        )
+    if found.numeric:
+        layer = mark("line", look, strokeWidth=2, point={"size": 20, "filled": True})
+    else:
+        layer = mark("point", look, filled=True, size=70, opacity=1)
+    of = f" of {lines[0][0]}" if len(lines) == 1 else ""
+    caption = f"Mean {found.what}{of} over all rows, with this value in each of them."
+    listed = columns("number" if counts else "text", value=found.column)
+    listed += columns("text", **{"class": "class"}) + columns("number", mean=what)
+    name, title = f"dependence-{place}", f"Partial dependence on {found.column}"
+    table = Table(name, title, listed, rows)
+    return Chart(name, title, chart(rows, layer, height=220), caption, table, half=True)
+
+
+def _across(found: Dependence, date: bool) -> Spec:
+    """Return the axis of categories, of dates, or of numbers."""
+    if not found.numeric:
+        return word("value", "at", title=found.column, axis={"labelLimit": 90, "labelAngle": -40})
+    axis: Spec = {"tickCount": 5}
+    if date:
+        time = {"field": "moment", "type": "temporal", "scale": {"type": "utc"}}
+        return {**time, "title": found.column, "axis": axis}
+    scale = {"zero": False, "nice": False}
+    return number("value", title=found.column, scale=scale, axis={**axis, "labelExpr": TICK})
+
+
+def _effects(found: Explanation) -> list[Block]:
+    if not found.effects:
+        return []
+    rows = [
+        {
+            "column": each.column,
+            "value": unit(found, each.column) if each.value is None else each.value,
+            **_by_class(each.gains),
+        }
+        for each in found.effects
+    ]
+    listed = [*columns("text", column="column", value="value"), *_class_columns(found)]
+    text = "Change of the score per unit of a number, or for this category against the mean of the rows."
+    title = "Coefficients in the units of the columns"
+    return [Table("effects", title, listed, rows), Text(text, small=True)]
+
+
+def _deciding(found: Explanation) -> list[Block]:
+    if not found.deciding:
+        return []
+    rows: Rows = []
+    for each in found.deciding:
+        known = list(zip(found.columns, each.values, strict=False))
+        texts = [
+            f"{name} {_value(found, name, value)}"
+            for name, value in known[:_SHOWN]
+            if value is not None
+        ]
+        row = {"number": each.number, "row": None if each.row is None else each.row + 1}
+        what = ", ".join(texts + ["..."] * (len(known) > _SHOWN))
+        rows.append({**row, "label": each.label, **_by_class(each.coefficients), "what": what})
+    listed = columns("text", number="training row", row="row", label="class")
+    listed += _class_columns(found) + columns("text", what="values")
+    title = "Support vectors with the largest coefficients"
+    text = "These rows are hard to classify, and often outliers or mislabeled."
+    return [Table("deciding", title, listed, rows), Text(text, small=True)]
+
+
+def _by_class(numbers: list[float]) -> dict[str, float]:
+    return {f"class {place}": value for place, value in enumerate(numbers[:_CLASSES])}
+
+
+def _class_columns(found: Explanation) -> list[tuple[str, str, str]]:
+    labels = enumerate(found.classes[:_CLASSES])
+    return [(f"class {place}", f"for {label}", "number") for place, label in labels]
 
 
 def _value(found: Explanation, column: str, value: Any) -> str:
@@ -144,144 +207,11 @@ def _value(found: Explanation, column: str, value: Any) -> str:
     return value_text(value, 6)
 
 
-def _dependence(explanation: Explanation, found: Dependence, place: int) -> Chart:
-    what = f"mean {found.what}"
-    lines = list(zip(found.classes, found.means, strict=True))[:_CLASSES]
-    date = found.column in explanation.dates
-    rows: Rows = [
-        {"value": value, "at": at, "class": str(label), "order": order, "mean": mean}
-        for order, (label, means) in enumerate(lines)
-        for at, (value, mean) in enumerate(zip(found.values, means, strict=True))
-    ]
-    for row in rows if date else ():
-        row["moment"], row["value"] = (
-            86_400_000 * row["value"],
-            _value(explanation, found.column, row["value"]),
-        )
-    axis = {
-        "tickCount": 5,
-        **({"format": ".2~%"} if found.what == "probability" else {"labelExpr": TICK}),
-    }
-    down = number("mean", title=what, axis=axis, scale={"zero": False})
-    counts = found.numeric and not date
-    hints = tooltip(
-        value=(found.column, ".4~g") if counts else found.column,
-        mean=(what, ".3~g"),
-        **{"class": "class"},
-    )
-    look: Spec = {"y": down, "tooltip": hints}
-    if len(lines) > 1:
-        legend = {"title": "class", "labelLimit": 120, "orient": "bottom", "columns": 5}
-        look["color"] = word(
-            "class", "order", scale={"range": CLASSES[: len(lines)]}, legend=legend
-        )
-    title = f"Partial dependence on {found.column}"
-    if found.numeric:
-        line = mark(
-            "line",
-            {**look, "x": _across(found.column, date)},
-            strokeWidth=2,
-            point={"size": 20, "filled": True},
-        )
-        spec = chart(rows, line, height=220)
-    else:
-        across = word("value", "at", title=found.column, axis={"labelLimit": 90, "labelAngle": -40})
-        spec = chart(
-            rows, mark("point", {**look, "x": across}, filled=True, size=70, opacity=1), height=220
-        )
-    of = f" of {lines[0][0]}" if len(lines) == 1 else ""
-    caption = f"Mean {found.what}{of} over all rows, with this value in each of them."
-    listed = columns("number" if counts else "text", value=found.column) + columns(
-        "text", **{"class": "class"}
-    )
-    table = Table(f"dependence-{place}", title, listed + columns("number", mean=what), rows)
-    return Chart(f"dependence-{place}", title, spec, caption, table, half=True)
-
-
-def _across(column: str, date: bool) -> Spec:
-    """The axis of a column of numbers, or of dates."""
-    if date:
-        return {
-            "field": "moment",
-            "type": "temporal",
-            "title": column,
-            "scale": {"type": "utc"},
-            "axis": {"tickCount": 5},
-        }
-    return number(
-        "value",
-        title=column,
-        scale={"zero": False, "nice": False},
-        axis={"tickCount": 5, "labelExpr": TICK},
-    )
-
-
-def _by_class(found: Explanation, numbers: list[float]) -> dict[str, float]:
-    return {f"class {place}": value for place, value in enumerate(numbers[:_CLASSES])}
-
-
-def _class_columns(found: Explanation) -> list[tuple[str, str, str]]:
-    return [
-        (f"class {place}", f"for {label}", "number")
-        for place, label in enumerate(found.classes[:_CLASSES])
-    ]
-
-
-def _effects(found: Explanation) -> list[Block]:
-    if not found.effects:
-        return []
-    rows = [
-        {
-            "column": each.column,
-            "value": unit(found, each.column) if each.value is None else each.value,
-            **_by_class(found, each.gains),
-        }
-        for each in found.effects
-    ]
-    listed = [*columns("text", column="column", value="value"), *_class_columns(found)]
-    text = "Change of the score per unit of a number, or for this category against the mean of the rows."
-    return [
-        Table("effects", "Coefficients in the units of the columns", listed, rows),
-        Text(text, small=True),
-    ]
-
-
-def _deciding(found: Explanation) -> list[Block]:
-    if not found.deciding:
-        return []
-    rows: Rows = []
-    for each in found.deciding:
-        known = dict(zip(found.columns, each.values, strict=False))
-        shown = ", ".join(
-            f"{name} {_value(found, name, value)}"
-            for name, value in list(known.items())[:8]
-            if value is not None
-        )
-        more = ", ..." if len(known) > 8 else ""
-        row = None if each.row is None else each.row + 1
-        rows.append(
-            {
-                "number": each.number,
-                "row": row,
-                "label": each.label,
-                **_by_class(found, each.coefficients),
-                "what": shown + more,
-            }
-        )
-    listed = [
-        *columns("text", number="training row", row="row", label="class"),
-        *_class_columns(found),
-    ]
-    table = Table(
-        "deciding",
-        "Support vectors with the largest coefficients",
-        [*listed, *columns("text", what="values")],
-        rows,
-    )
-    text = "These rows are hard to classify, and often outliers or mislabeled."
-    return [table, Text(text, small=True)]
+def unit(found: Explanation, column: str) -> str:
+    """Return the unit of a coefficient in words."""
+    return "per day" if column in found.dates else "per unit"
 
 
 def metric_loss(found: Explanation, value: float) -> str:
-    """A loss of the metric as a person reads it."""
+    """Return a loss of the metric as people read it."""
     return f"{100 * value:.2f} %" if measure_of(found.metric).percent else f"{value:.4g}"
