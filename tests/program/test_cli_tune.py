@@ -95,7 +95,7 @@ def test_without_options_on_a_messy_table(tmp_path, monkeypatch):
         cell.value for cell in summary.cells if cell.value is not None
     )
     steps = sum(cell.stage == 3 for cell in summary.cells)
-    assert (len(summary.cells) - steps, sum(cell.stage == 2 for cell in summary.cells)) == (53, 0)
+    assert (len(summary.cells) - steps, sum(cell.stage == 2 for cell in summary.cells)) == (94, 0)
     words = (
         f"Stage 2 compared {steps} half steps around the best one on {summary.training_rows:,} rows"
     )
@@ -392,3 +392,22 @@ def test_words_of_a_cell():
 )
 def test_advice_names_the_option(change, words):
     assert words in views.advice_words(Advice("lam", 0.5, change))
+
+
+def test_one_vs_one_is_tried_where_there_are_several_classes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(90, 2)), np.repeat(["a", "b", "c"], 30)
+    X[:, 0] += 3 * np.repeat([0, 1, 2], 30)  # the class between the others is no half-plane
+    rows = pl.DataFrame({"u": X[:, 0], "v": X[:, 1], "y": y})
+    found = fine("tune", written(rows, tmp_path / "three.csv"), "--no-page", "--json").json
+    linear = {
+        (cell["setting"]["model"], str(cell["setting"]["options"])): cell["value"]
+        for cell in found["cells"]
+        if cell["setting"]["kernel"] is None
+    }
+    assert {model for model, _ in linear} == {"sdca", "sdca-logistic"}
+    pairs = [value for (_, options), value in linear.items() if "one-vs-one" in options]
+    assert len(pairs) == 2 and max(pairs) < 0.25
+    two = fine("tune", written(numbers(), tmp_path / "two.csv"), "--no-page", "--json").json
+    assert not any("multiclass" in str(cell["setting"]["options"]) for cell in two["cells"])

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from pegasos.engine.kernels.standard import as_kernel
 from pegasos.engine.optimum.passes.passes import MOST_FEATURES
 from pegasos.engine.runtime.interruption import Interrupted
-from pegasos.learners.catalogue import MODELS, SDCA, make_learner
+from pegasos.learners.catalogue import MODELS, ONE_VS_REST, SDCA, make_learner
 from pegasos.metrics import Metric, measure_of
 from pegasos.nystroem import Nystroem
 from pegasos.program.grids import SEARCH_ROWS
@@ -100,7 +100,9 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
     )
     memory = f"{max(int(SEARCH_SHARE * table.budget), LEAST_MEMORY)}B"
     with cluster_of(job.where, job.running.memory) as cluster:
-        searched = replace(job, running=replace(job.running, memory=memory))
+        # Fits in passes know one-vs-rest only.
+        learning = replace(job.learning, multiclass=job.learning.multiclass or ONE_VS_REST)
+        searched = replace(job, running=replace(job.running, memory=memory), learning=learning)
         explored = tune_search.explore(searched, rows, _until_search(until), cluster)
         search = explored.search
         calibration, threshold = tuning.decide(search, aim)

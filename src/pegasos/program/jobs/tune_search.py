@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from pegasos.learners.catalogue import make_learner
+from pegasos.learners.catalogue import ONE_VS_ONE, ONE_VS_REST, make_learner
 from pegasos.metrics import METRICS, PROBABILITIES, Metric
 from pegasos.nystroem import Nystroem
 from pegasos.program.errors import UsageError
@@ -37,6 +37,8 @@ from pegasos.search.two_stage import TwoStageSearchCV
 TOLD_SHARE = 0.8
 #: Models that are tried beside SDCA with the hinge loss, with linear predictors only.
 _LINEAR_TOO = ("sdca-logistic",)
+#: Numbers of classes with which one-vs-one is tried, too.
+_PAIRED_CLASSES = range(3, 26)
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,9 @@ def _request(
         console.say(f"note: {note}")
     for name, each in weights_to_try(metric, models, rows.labels).items():
         values.setdefault(name, each)
+    if not job.models and not job.asks_for_a_grid:
+        if len(np.unique(rows.labels)) in _PAIRED_CLASSES:
+            values.setdefault("multiclass", [ONE_VS_REST, ONE_VS_ONE])
     expand = option_values.parse_expand(job.learning.expand)
     landmarks = option_values.parse_landmarks(job.learning.landmarks)
     return GridRequest(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.learners.catalogue import ONE_VS_ONE
 from pegasos.metrics import Measure
 from pegasos.program.pages.wording import (
     count,
@@ -36,6 +37,7 @@ from pegasos.program.terminal.console import percent
 from pegasos.program.terminal.reproduction import expansion_degree, kernel_words, option_flag
 from pegasos.search.advice import Advice
 from pegasos.search.figures import Figure
+from pegasos.search.settings import Setting
 
 #: Classes up to which a confusion matrix is printed, and families of settings that are shown.
 _SHOWN_CLASSES, _SHOWN_FAMILIES = 20, 12
@@ -187,9 +189,9 @@ def _line(cell: CellRecord, found: TuneRecord) -> tuple[object, ...]:
         "" if setting.lam is None else f"{setting.lam:.2g}",
         "" if cell.cost is None else f"{cell.cost:.3g}",
     )
-    weights = weight_words(setting)
+    extra = ", ".join(filter(None, (weight_words(setting), pair_words(setting))))
     what = (
-        f"{setting.model}{'' if weights is None else f', {weights}'}",
+        f"{setting.model}{extra and f', {extra}'}",
         kernel_words(setting),
         expansion_degree(setting) or "",
         *strength,
@@ -204,13 +206,18 @@ def cell_words(cell: CellRecord) -> str:
     setting, degree = cell.setting, expansion_degree(cell.setting)
     words = [f"{setting.model} {kernel_words(setting)}"]
     words += [] if degree is None else [f"expanded to degree {degree}"]
-    words += [] if (weights := weight_words(setting)) is None else [weights]
+    words += filter(None, (weight_words(setting), pair_words(setting)))
     words += [] if setting.lam is None else [_lam_with_cost(setting.lam, cell.cost)]
     words += [] if setting.C is None else [f"C = {setting.C:.3g}"]
     if setting.stop is not None and setting.declaration.tolerance is None:
         unit = "step" if setting.stop.name == "n_iter" else "epoch"
         words.append(f"{setting.stop.count} {unit}{'' if setting.stop.count == 1 else 's'}")
     return ", ".join(words)
+
+
+def pair_words(setting: Setting) -> str | None:
+    """Return "one-vs-one" for a setting with a predictor for each pair of classes."""
+    return ONE_VS_ONE if setting.get("multiclass") == ONE_VS_ONE else None
 
 
 def advice_words(advice: Advice) -> str:
