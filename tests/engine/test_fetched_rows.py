@@ -10,10 +10,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 import reference
-from pegasos.engine.optimum.hinge import held_rows
-from pegasos.engine.optimum.hinge.interior_point import solve_hinge
-from pegasos.engine.optimum.passes.held_passes import Shares, shares, solve_by_fetched_rows, stacked
-from pegasos.engine.optimum.passes.passes import Certified, Column, LabelledBlocks
+from pegasos.engine.optimum.passes import margin_rows
+from pegasos.engine.optimum.passes.margin_rows import (
+    Shares,
+    shares,
+    solve_by_fetched_rows,
+)
+from pegasos.engine.optimum.passes.newton import solve_rows
+from pegasos.engine.optimum.passes.passes import Certified, Column, LabelledBlocks, stacked
 from pegasos.engine.optimum.problem import Intercept, Target
 from pegasos.engine.rows.thin import is_thin
 from pegasos.learners import from_passes
@@ -25,8 +29,8 @@ INTERCEPTS = pytest.mark.parametrize("intercept", [Intercept.NONE, Intercept.AUG
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held_rows, "MANY_ROWS", 1000)
-    monkeypatch.setattr(held_rows, "ROWS_A_FEATURE", 50)
+    monkeypatch.setattr(margin_rows, "MANY_ROWS", 1000)
+    monkeypatch.setattr(margin_rows, "ROWS_A_FEATURE", 50)
 
 
 def table(seed: int = 0, rows: int = 4000) -> tuple[Array, Array]:
@@ -83,7 +87,7 @@ def test_the_optimum_of_all_rows(C: float, intercept: Intercept) -> None:
     found = solve(X, codes, weights, columns, intercept, 1e-4)
     for column, own in zip(columns, found, strict=True):
         target = Target(np.where(codes == column.code, 1.0, -1.0), C * weights)
-        (whole,) = solve_hinge(X, [target], intercept, 1e-7)
+        (whole,) = solve_rows(X, True, [target], intercept, 1e-7)
         assert own is not None and own.relative <= 1e-4
         assert_allclose(own.primal, objective(X, column, codes, weights, own, intercept), rtol=1e-9)
         assert own.bound <= whole.primal * (1 + 1e-12) and whole.bound <= own.primal * (1 + 1e-12)
@@ -140,8 +144,8 @@ def test_where_there_is_no_room_newton_takes_over(monkeypatch: pytest.MonkeyPatc
     chains = [[column] for column in columns_of(codes, weights, 1.0)]
     with LabelledBlocks(X, codes, weights) as blocks:
         for room, intercept, most in (
-            (10**7, "augment", 1000),
-            (0, "augment", 1000),
+            (10**7, True, 1000),
+            (0, True, 1000),
             (10**7, "free", 1000),
             (10**7, False, 9),
         ):

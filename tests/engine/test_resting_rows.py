@@ -13,8 +13,8 @@ import reference
 from pegasos import SDCA
 from pegasos.engine.optimum import choice
 from pegasos.engine.optimum.hinge import resting_rows
-from pegasos.engine.optimum.hinge.interior_point import solve_hinge
 from pegasos.engine.optimum.hinge.resting_rows import solve_hinge_by_ascent
+from pegasos.engine.optimum.passes.newton import solve_rows
 from pegasos.engine.optimum.problem import Intercept, Target
 
 
@@ -68,7 +68,7 @@ def test_it_reaches_the_optimum_of_another_method(C: float, dtype: Any) -> None:
     targets.append(Target(np.where(np.arange(len(members)) < 20, 1.0, -1.0), C * weights))
     for intercept in (Intercept.NONE, Intercept.AUGMENTED):
         found = solve_hinge_by_ascent(X.astype(dtype), targets, intercept, 1e-4, members)
-        best = solve_hinge(X.astype(dtype), targets, intercept, 1e-8, members)
+        best = solve_rows(X.astype(dtype), True, targets, intercept, 1e-8, members)
         for target, ours, theirs in zip(targets, found, best, strict=True):
             assert ours.relative <= 1e-4
             assert theirs.bound * (1 - 1e-9) <= ours.primal <= theirs.primal * (1 + 1.1e-4)
@@ -100,7 +100,7 @@ def test_a_fit_that_crawls_goes_on_this_way(monkeypatch: pytest.MonkeyPatch) -> 
         model = SDCA(lam=1 / (100 * 600), fit_intercept=True, random_state=0).fit(X, y)
     assert method.name in model.plan_.method
     assert model.gap_ <= 1e-3
-    (best,) = solve_hinge(X, [Target(y, np.full(600, 100.0))], Intercept.AUGMENTED, 1e-7)
+    (best,) = solve_rows(X, True, [Target(y, np.full(600, 100.0))], Intercept.AUGMENTED, 1e-7)
     assert model.objective_[0] == pytest.approx(model.lam * best.primal, rel=1e-3)
     several = SDCA(lam=1 / (100 * 600), fit_intercept=True, random_state=0).fit(
         X, np.arange(600) % 3

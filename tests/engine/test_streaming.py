@@ -17,12 +17,11 @@ import reference
 from pegasos import SDCA
 from pegasos.engine.optimum.passes import passes
 from pegasos.engine.optimum.passes.cutting_planes import solve_by_cuts, weigh_cuts
+from pegasos.engine.optimum.passes.newton import solve_in_passes
+from pegasos.engine.optimum.passes.newton_rows import central_point, corner_values, soft_values
 from pegasos.engine.optimum.passes.passes import Certified, Column, LabelledBlocks
-from pegasos.engine.optimum.passes.streaming import solve_in_passes
-from pegasos.engine.optimum.passes.streaming_rows import central_point, corner_values, soft_values
 from pegasos.engine.optimum.problem import Intercept
 from pegasos.engine.rows.thin import is_thin, pairs
-from pegasos.engine.walk.losses import LOSSES
 
 Array = np.ndarray[Any, Any]
 BOTH = pytest.mark.parametrize("loss", ["hinge", "logistic"])
@@ -55,7 +54,7 @@ def solve(
             )
         return alone(
             solve_in_passes(
-                blocks, LOSSES[loss], [[column] for column in columns], intercept, tol, most
+                blocks, loss == "hinge", [[column] for column in columns], intercept, tol, most
             )
         )
 
@@ -276,7 +275,7 @@ def test_predictors_that_follow_each_other_are_certified(
         if by_cuts := loss == "hinge" and width > passes.MOST_FEATURES:
             [warm] = solve_by_cuts(blocks, [chain], intercept, 1e-4)
         else:
-            [warm] = solve_in_passes(blocks, LOSSES[loss], [chain], intercept, 1e-4)
+            [warm] = solve_in_passes(blocks, loss == "hinge", [chain], intercept, 1e-4)
     cold = [solve(loss, X, codes, weights, column.unit, intercept, 1e-4)[0] for column in chain]
     for column, one, other in zip(chain, warm, cold, strict=True):
         assert one.relative <= 1e-4
@@ -303,7 +302,7 @@ def test_rows_of_a_fold_have_no_weight_and_classes_have_theirs(loss: str) -> Non
         sides = (float(inside[codes == 1].sum()), float(inside[codes == 0].sum()))
         column = Column(1, 0.3, sides, int((inside > 0).sum()), each, fold)
         with LabelledBlocks(X, codes, weights, folds) as blocks:
-            [[found]] = solve_in_passes(blocks, LOSSES[loss], [[column]], Intercept.FREE, 1e-4)
+            [[found]] = solve_in_passes(blocks, loss == "hinge", [[column]], Intercept.FREE, 1e-4)
         [same] = solve(loss, X, codes, inside, 0.3, Intercept.FREE, 1e-4)
         assert_array_equal(found.vector, same.vector)
         assert (found.primal, found.bound, found.course) == (same.primal, same.bound, same.course)

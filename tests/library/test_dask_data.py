@@ -23,8 +23,8 @@ from clusters import in_blocks, same, three_classes
 from pegasos import SDCA, Nystroem
 from pegasos.dask import DaskNystroem, DaskSDCA, blocks
 from pegasos.engine.kernels import landmarks
+from pegasos.engine.optimum.passes.newton import Order, _look
 from pegasos.engine.optimum.passes.passes import Column
-from pegasos.engine.optimum.passes.streaming import Order, _look
 from pegasos.kernels import Gaussian
 
 Array = np.ndarray[Any, Any]
@@ -111,7 +111,7 @@ def test_labels_may_be_of_any_type(make: Any, rows: Any, client: Client) -> None
     local = SDCA("logistic").fit(X, np.asarray(labels))
     assert_array_equal(found.classes_, local.classes_)
     assert found.to_local().predict(X).dtype == local.predict(X).dtype
-    assert np.mean(found.to_local().predict(X) == local.predict(X)) > 0.98
+    assert np.mean(found.to_local().predict(X) == local.predict(X)) > 0.97
 
 
 def test_labels_that_are_none_name_their_block() -> None:

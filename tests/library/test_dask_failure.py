@@ -20,7 +20,7 @@ import pegasos
 from clusters import in_blocks, same, start_cluster, three_classes, wide_rows
 from pegasos import SDCA, SweepCV
 from pegasos.dask import ClusterLost, DaskNystroem, DaskSDCA, DaskSweepCV
-from pegasos.engine.optimum.hinge import held_rows
+from pegasos.engine.optimum.passes import margin_rows
 from pegasos.engine.runtime.interruption import Interrupted, interruptible, listening
 
 Array = np.ndarray[Any, Any]
@@ -51,9 +51,9 @@ def test_any_number_of_workers_gives_the_same_bits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        held_rows, "MANY_ROWS", 100
+        margin_rows, "MANY_ROWS", 100
     )  # for these few rows, too, those near the margin are fetched
-    monkeypatch.setattr(held_rows, "ROWS_A_FEATURE", 10)
+    monkeypatch.setattr(margin_rows, "ROWS_A_FEATURE", 10)
     weights = np.random.default_rng(0).uniform(0, 2, 600)
     learned: list[list[DaskSDCA]] = []
     swept: list[DaskSweepCV] = []

@@ -371,12 +371,10 @@ def aligned(values: Any) -> Any:
 def add(parts: Sequence[Part]) -> Part:
     """The sum of parts, in their order; the parts stay as they are: a worker may need them once more."""
     sums = [total.copy() for total in parts[0].sums]
-    peaks = parts[0].peaks
     for part in parts[1:]:
         for total, other in zip(sums, part.sums, strict=True):
             total += other
-        peaks = np.maximum(peaks, part.peaks)
-    return Part(tuple(sums), peaks)
+    return Part(tuple(sums))
 
 
 def hold(value: Any) -> Any:

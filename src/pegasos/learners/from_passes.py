@@ -11,11 +11,10 @@ import numpy as np
 from pegasos.engine.optimum.certificate import Certificate
 from pegasos.engine.optimum.history import short_course
 from pegasos.engine.optimum.passes.cutting_planes import solve_by_cuts
-from pegasos.engine.optimum.passes.held_passes import LEAST_PASSES, shares, solve_by_fetched_rows
+from pegasos.engine.optimum.passes.margin_rows import LEAST_PASSES, shares, solve_by_fetched_rows
+from pegasos.engine.optimum.passes.newton import solve_in_passes
 from pegasos.engine.optimum.passes.passes import MOST_FEATURES, NO_FOLD, Certified, Column, Passes
-from pegasos.engine.optimum.passes.streaming import solve_in_passes
 from pegasos.engine.optimum.problem import Intercept
-from pegasos.engine.walk.losses import LOSSES
 from pegasos.learners.catalogue import ONE_VS_REST
 from pegasos.learners.convergence import NotConverged
 from pegasos.learners.sdca import SDCA
@@ -94,7 +93,7 @@ def solve(
     if blocks.width <= MOST_FEATURES and loss.linear_dual:
         return _solve_hinge(blocks, chains, *given)
     if blocks.width <= MOST_FEATURES:
-        return "Newton's method", solve_in_passes(blocks, loss, chains, *given)
+        return "Newton's method", solve_in_passes(blocks, loss.linear_dual, chains, *given)
     if intercept is Intercept.FREE:
         raise ValueError(
             f"fit_intercept='free' with {blocks.width:,} features: in passes there is a way for at most {MOST_FEATURES:,}. "
@@ -102,18 +101,17 @@ def solve(
         )
     if loss.linear_dual:
         return "cutting planes", solve_by_cuts(blocks, chains, *given)
-    return "L-BFGS", solve_in_passes(blocks, loss, chains, *given)
+    return "L-BFGS", solve_in_passes(blocks, loss.linear_dual, chains, *given)
 
 
 def _solve_hinge(
     blocks: Passes, chains: Sequence[Sequence[Column]], intercept: Intercept, tol: float, most: int
 ) -> tuple[str, list[list[Certified]]]:
     """By the rows near the margin where there are many others; for those that do not arrive so by Newton's method."""
-    loss = LOSSES["hinge"]
     columns = [column for chain in chains for column in chain]
     share = shares(blocks, max((column.rows for column in columns), default=0), intercept)
     if share is None or most < LEAST_PASSES:
-        return "Newton's method", solve_in_passes(blocks, loss, chains, intercept, tol, most)
+        return "Newton's method", solve_in_passes(blocks, True, chains, intercept, tol, most)
     found = iter(solve_by_fetched_rows(blocks, columns, intercept, tol, share))
     by_chain = [[next(found) for _ in chain] for chain in chains]
     late = [
@@ -123,7 +121,7 @@ def _solve_hinge(
     rest = iter(
         [
             each
-            for chain in solve_in_passes(blocks, loss, late, intercept, tol, most)
+            for chain in solve_in_passes(blocks, True, late, intercept, tol, most)
             for each in chain
         ]
     )

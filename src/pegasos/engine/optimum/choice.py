@@ -8,19 +8,12 @@ a fit as in a sweep over many. `plan_.method` names the row, and docs/architectu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from pegasos.engine.optimum.hinge.held_rows import (
-    LARGEST_SHARE,
-    MANY_ROWS,
-    ROWS_A_FEATURE,
-    solve_hinge_on_many,
-)
-from pegasos.engine.optimum.hinge.interior_point import solve_hinge, workspace_bytes
 from pegasos.engine.optimum.hinge.kernel_sources import ROWS_AT_ONCE, ExplicitKernel
 from pegasos.engine.optimum.hinge.kernel_working_sets import (
     BEFORE_FACTOR,
@@ -32,10 +25,15 @@ from pegasos.engine.optimum.hinge.kernel_working_sets import (
 from pegasos.engine.optimum.hinge.resting_rows import solve_hinge_by_ascent
 from pegasos.engine.optimum.hinge.set_predictor import NO_LIMIT
 from pegasos.engine.optimum.hinge.working_set import WorkingSetSolver
-from pegasos.engine.optimum.logistic.limited_memory import solve_logistic_by_gradients
-from pegasos.engine.optimum.logistic.newton import solve_logistic
 from pegasos.engine.optimum.logistic.sparse_newton import solve_logistic_sparsely
 from pegasos.engine.optimum.logistic.truncated_newton import solve_logistic_iteratively
+from pegasos.engine.optimum.passes.margin_rows import (
+    LARGEST_SHARE,
+    MANY_ROWS,
+    ROWS_A_FEATURE,
+    solve_margin_rows,
+)
+from pegasos.engine.optimum.passes.newton import solve_rows, workspace_bytes
 from pegasos.engine.optimum.passes.passes import MOST_FEATURES
 from pegasos.engine.optimum.problem import Intercept, Optimum, Problem, Target
 from pegasos.engine.runtime.interruption import deadline_reached
@@ -50,6 +48,8 @@ WALKED_EPOCHS = 3
 #: Explicit rows of many features up to which working sets follow epochs: on more rows a set holds too
 #: small a part of them.
 FEW_ROWS = 4000
+#: Gradients of L-BFGS after which Newton's method takes over.
+MOST_GRADIENTS = 120
 #: Mean of C_i K_ii above which epochs crawl: one epoch leaves a relative gap above 0.1 from there on
 #: (measured on USPS, digits and generated rows with Gaussian and polynomial kernels, all C).
 CRAWLING_COST = 0.1
@@ -78,18 +78,23 @@ class Epochs:
     """
 
     text: str
-    patience: float = 0.0
+    patience: Callable[[Problem], float] = lambda problem: 0.0
     are_skipped: Callable[[Problem, Target], bool] = lambda problem, target: False
 
 
 @dataclass(frozen=True)
 class Method:
-    """A row of the table."""
+    """A row of the table.
+
+    The first method whose `applies_to` and `chosen_for` both hold is chosen; a fallback is taken
+    wherever its `applies_to` holds.
+    """
 
     name: str
     applies_to: Condition
     solve: Solve
     epochs: Epochs
+    chosen_for: Condition = Condition("", lambda problem: True)
     fallback: str | None = None
 
 
@@ -103,7 +108,7 @@ def _has_few_features(problem: Problem) -> bool:
         return False
     # Bytes of each number that are copied: of members, and of rows near the margin.
     near_margin = LARGEST_SHARE if problem.loss.linear_dual else 0.0
-    copied = 1.0 if problem.members is not None else near_margin
+    copied = near_margin + (1.0 if problem.members is not None else 0.0)
     gathered = math.ceil(copied * rows.dtype.itemsize)
     return bool(workspace_bytes(problem.m, rows.width, 1, gathered) <= problem.memory)
 
@@ -139,7 +144,7 @@ dense_enough = Condition(
 # -- solvers behind one signature ------------------------------------------------------------------
 
 
-def on_features(solve: Callable[..., list[Optimum]], starts: bool = False) -> Solve:
+def on_features(solve: Callable[..., Sequence[Optimum | None]], starts: bool = False) -> Solve:
     """Return a solver of explicit features behind the common signature."""
 
     def run(problem: Problem, targets: list[Target], start: Array | None) -> list[Optimum | None]:
@@ -172,14 +177,25 @@ def _weights(problem: Problem, coefficients: Array) -> Array:
 
 def _lbfgs(problem: Problem, targets: list[Target], start: Any) -> list[Optimum | None]:
     """Solve one target after the other until gradients fail for one."""
-    given = (problem.intercept, problem.tol, problem.members)
     found: list[Optimum | None] = []
     for target in targets:
-        optimum = solve_logistic_by_gradients(problem.rows.X, target, *given)
-        if optimum is None:
+        given = ([target], problem.intercept, problem.tol, problem.members, MOST_GRADIENTS)
+        (optimum,) = solve_rows(problem.rows.X, False, *given, square=False)
+        if not optimum.relative <= problem.tol:
             break
         found.append(optimum)
     return found + [None] * (len(targets) - len(found))
+
+
+def _newton(problem: Problem, targets: list[Target], start: Any) -> list[Optimum | None]:
+    given = (targets, problem.intercept, problem.tol, problem.members)
+    return [*solve_rows(problem.rows.X, problem.loss.linear_dual, *given)]
+
+
+def _working_sets(problem: Problem, targets: list[Target], start: Any) -> list[Optimum | None]:
+    if problem.is_explicit:
+        return _explicit_working_sets(problem, targets, start)
+    return [*KernelWorkingSets(problem).solve(targets, start)]
 
 
 def _newton_cg(problem: Problem, targets: list[Target], start: Any) -> list[Optimum | None]:
@@ -187,89 +203,79 @@ def _newton_cg(problem: Problem, targets: list[Target], start: Any) -> list[Opti
     return [*solve_logistic_iteratively(problem.rows, targets, *given, start)]
 
 
-def _kernel_working_sets(
-    problem: Problem, targets: list[Target], start: Any
-) -> list[Optimum | None]:
-    return [*KernelWorkingSets(problem).solve(targets, start)]
-
-
 # -- the table -------------------------------------------------------------------------------------
 
 
-def _epochs_crawl(problem: Problem, target: Target) -> bool:
+def _sets_skip_epochs(problem: Problem, target: Target) -> bool:
+    if problem.is_explicit:
+        return False
     return computes_rows(problem) or problem.mean_cost(target) > CRAWLING_COST
+
+
+def _patience_of_sets(problem: Problem) -> float:
+    return math.inf if problem.is_explicit and problem.m > FEW_ROWS else 4.0
 
 
 NO_EPOCHS = Epochs("none", are_skipped=lambda problem, target: True)
 #: A method takes over if its time is less than that of the epochs still needed: 4 for working sets,
 #: shrinking, and Newton-CG on features (an epoch takes the time of some twenty products), 30 for
 #: Newton-CG on a kernel.
-FOUR, THIRTY = (Epochs(f"while at most {n:g} more are needed", n) for n in (4.0, 30.0))
-ALL_EPOCHS = Epochs("all", math.inf)
-CHEAP_EPOCHS = Epochs(
-    f"up to {SMALL_MATRIX:,} rows and C K_ii = {CRAWLING_COST}, while at most 4 more are needed",
-    4.0,
-    _epochs_crawl,
+FOUR_EPOCHS = Epochs("while at most 4 more are needed", lambda problem: 4.0)
+FOUR_OR_THIRTY = Epochs(
+    "while at most 4 (features) or 30 (kernels) more are needed",
+    lambda problem: 4.0 if problem.is_explicit else 30.0,
+)
+SET_EPOCHS = Epochs(
+    f"while at most 4 more are needed; kernels: up to {SMALL_MATRIX:,} rows and C K_ii = "
+    f"{CRAWLING_COST}; more than {FEW_ROWS:,} rows of features: all",
+    _patience_of_sets,
+    _sets_skip_epochs,
 )
 
 METHODS = (
     Method(
         "rows near the margin",
-        hinge & few_features & many_rows & regularized & stored,
-        on_features(solve_hinge_on_many),
+        hinge & few_features & regularized & stored,
+        on_features(solve_margin_rows),
         NO_EPOCHS,
+        many_rows,
         "interior point",
     ),
-    Method("interior point", hinge & few_features & tall, on_features(solve_hinge), NO_EPOCHS),
+    Method("interior point", hinge & few_features, _newton, NO_EPOCHS, tall),
     Method(
         "coordinate ascent with shrinking",
-        hinge & csr & rows_above(FEW_ROWS) & regularized,
+        hinge & csr & regularized,
         on_features(solve_hinge_by_ascent, starts=True),
-        FOUR,
-        "working sets on features",
+        FOUR_EPOCHS,
+        rows_above(FEW_ROWS),
+        "working sets",
     ),
-    Method(
-        "working sets after the last epoch",
-        hinge & explicit & rows_above(FEW_ROWS),
-        _explicit_working_sets,
-        ALL_EPOCHS,
-    ),
-    Method(
-        "working sets on features",
-        hinge & explicit,
-        _explicit_working_sets,
-        FOUR,
-        "interior point on wide rows",
-    ),
-    Method(
-        "interior point on wide rows", hinge & few_features, on_features(solve_hinge), NO_EPOCHS
-    ),
-    Method("working sets", hinge, _kernel_working_sets, CHEAP_EPOCHS),
+    Method("working sets", hinge, _working_sets, SET_EPOCHS, fallback="interior point"),
     Method(
         "L-BFGS",
-        logistic & few_features & tall & wide & regularized & stored,
+        logistic & few_features & regularized & stored,
         _lbfgs,
         NO_EPOCHS,
+        tall & wide,
         "Newton",
     ),
-    Method("Newton", logistic & few_features & tall, on_features(solve_logistic), NO_EPOCHS),
+    Method("Newton", logistic & few_features, _newton, NO_EPOCHS, tall),
     Method(
         "Newton-CG for the weights",
-        logistic & csr & rows_above(FEW_ROWS) & dense_enough & regularized,
+        logistic & csr & regularized,
         on_features(solve_logistic_sparsely),
         NO_EPOCHS,
-        "Newton-CG on features",
+        rows_above(FEW_ROWS) & dense_enough,
+        "Newton-CG",
     ),
-    Method("Newton-CG on features", logistic & explicit, _newton_cg, FOUR, "Newton on wide rows"),
-    Method("Newton on wide rows", logistic & few_features, on_features(solve_logistic), NO_EPOCHS),
-    Method("Newton-CG", logistic, _newton_cg, THIRTY),
+    Method("Newton-CG", logistic, _newton_cg, FOUR_OR_THIRTY, fallback="Newton"),
 )
 
 
 def choose_method(problem: Problem) -> Method:
-    """Return the first method of the table that applies."""
+    """Return the first method of the table that applies and is chosen for such a problem."""
     for method in METHODS:
-        if method.applies_to.holds(problem):
+        if method.applies_to.holds(problem) and method.chosen_for.holds(problem):
             return method
     raise ValueError(f"no method solves the loss {problem.loss.name!r} to its optimum.")
 
@@ -281,8 +287,11 @@ def find_method(name: str) -> Method:
 
 def describe_methods() -> str:
     """Return the table in Markdown."""
-    head = ["method", "applies to", "epochs of coordinate ascent first", "fallback"]
-    rows = [[m.name, m.applies_to.text, m.epochs.text, m.fallback or ""] for m in METHODS]
+    head = ["method", "applies to", "chosen for", "epochs of coordinate ascent first", "fallback"]
+    rows = [
+        [m.name, m.applies_to.text, m.chosen_for.text, m.epochs.text, m.fallback or ""]
+        for m in METHODS
+    ]
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -318,7 +327,7 @@ class ExactSolver:
         with np.errstate(divide="ignore", invalid="ignore"):
             pace = np.log(now / past) / 2
             needed = np.where(pace < 0, np.log(tol / now) / pace, np.inf)
-        return np.asarray((now > tol) & (needed > self.method.epochs.patience))
+        return np.asarray((now > tol) & (needed > self.method.epochs.patience(self.problem)))
 
     def solve(
         self, targets: list[Target], start: Array | None, names: list[int] | None = None
@@ -328,7 +337,7 @@ class ExactSolver:
         With `names` a later call that starts near the end of this one, under the same names, is
         cheaper on a kernel.
         """
-        if names is not None and self.method.name == "working sets":
+        if names is not None and self._solves_kernel_by_sets:
             if self._kernel_sets is None:
                 self._kernel_sets = KernelWorkingSets(self.problem)
             found = self._kernel_sets.solve(targets, start, names)
@@ -346,7 +355,8 @@ class ExactSolver:
             if each is None or not (each.relative <= tol or is_over)
         ]
         fallback = None if method.fallback is None else find_method(method.fallback)
-        if late and fallback is not None and fallback.applies_to.holds(self.problem):
+        in_time = not deadline_reached() or None in found
+        if late and fallback and in_time and fallback.applies_to.holds(self.problem):
             starts = np.zeros((len(late), self.problem.m))
             for row, k in enumerate(late):
                 before = found[k]
@@ -372,7 +382,11 @@ class ExactSolver:
 
         On few rows cells of a sweep do not depend on others.
         """
-        return self.method.name == "working sets" and self.problem.m > SMALL_MATRIX
+        return self._solves_kernel_by_sets and self.problem.m > SMALL_MATRIX
+
+    @property
+    def _solves_kernel_by_sets(self) -> bool:
+        return self.method.name == "working sets" and not self.problem.is_explicit
 
     def solve_path(self, targets: list[Target], classes: list[int]) -> list[Optimum]:
         """Solve the predictors of each class along λ, each from the optimum of the one before."""

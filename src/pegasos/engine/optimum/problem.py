@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -52,6 +53,21 @@ class Target:
     labels: Array
     bounds: Array
     held: Held | None = None
+    unit: ClassVar[float] = 1.0
+
+    @cached_property
+    def sides(self) -> tuple[float, float]:
+        """Σ C_i of the rows with label 1 and of those with label -1."""
+        return tuple(float(self.bounds[self.labels == label].sum()) for label in (1.0, -1.0))  # type: ignore[return-value]
+
+    @cached_property
+    def rows(self) -> int:
+        """The number of rows with C_i > 0."""
+        return int(np.count_nonzero(self.bounds > 0.0))
+
+    def of(self, own: tuple[Array, ...]) -> tuple[Array, Array]:
+        """Return the labels and bounds of the rows whose numbers are `own[0]`."""
+        return self.labels[own[0]], self.bounds[own[0]]
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import numpy as np
 from scipy.linalg import eigh
 
 from pegasos.engine.optimum.function_space import FunctionSpace
-from pegasos.engine.optimum.hinge.interior_point import solve_hinge
 from pegasos.engine.optimum.low_rank import Factor
+from pegasos.engine.optimum.passes.newton import solve_rows
 from pegasos.engine.optimum.problem import Intercept, Optimum, Target
 from pegasos.engine.runtime.threads import single_threaded_blas
 
@@ -80,7 +80,7 @@ def solve_by_factor(
 ) -> list[Optimum]:
     """The optimum of the hinge loss for each target; `space` has the kernel without the constant feature."""
     basis, roots = spectrum
-    solved = solve_hinge(np.ascontiguousarray(basis * roots), targets, intercept, tol)
+    solved = solve_rows(np.ascontiguousarray(basis * roots), True, targets, intercept, tol)
     pairs = zip(targets, solved, strict=True)
     return [
         _certified(space, basis @ (optimum.vector / roots), target, optimum, intercept)

@@ -16,6 +16,7 @@ from pegasos.engine.optimum.hinge.kernel_sources import kernel_source
 from pegasos.engine.optimum.hinge.set_predictor import Limit
 from pegasos.engine.optimum.hinge.working_set import WorkingSetSolver
 from pegasos.engine.optimum.problem import Intercept, Target
+from pegasos.engine.rows.blocks import sample_of
 from pegasos.engine.rows.sources import GramRows, KernelRows
 
 Array = np.ndarray[Any, Any]
@@ -24,11 +25,6 @@ Array = np.ndarray[Any, Any]
 ONE_IN, LEAST_SAMPLE, TOO_FEW = 5, 1000, 2000
 #: Gap and rounds to which a sample is solved: what it predicts is not more exact than that.
 SAMPLE_GAP, SAMPLE_ROUNDS = 0.02, 20
-
-
-def sample_of(count: int, size: int) -> Array:
-    """Return the same `size` of `count` places each time, spread without a period."""
-    return np.sort(np.random.default_rng(0).permutation(count)[:size])
 
 
 def predict_coefficients(

@@ -50,7 +50,7 @@ def solve_by_cuts(
     """All columns, each until its relative gap is at most tol (see `follow`); without a free intercept."""
     size = blocks.width + (intercept is Intercept.AUGMENTED)
 
-    def begin(column: Column, before: _Bundle | None) -> _Bundle:
+    def begin(_: int, column: Column, before: _Bundle | None) -> _Bundle:
         return _Bundle(column, blocks.width, size, tol, before)
 
     def serve(bundles: list[_Bundle]) -> None:
@@ -208,14 +208,12 @@ def weigh_cuts(products: Array, offsets: Array, shares: Array, exactness: float)
 
 def _cut(block: Block, orders: list[Order]) -> Part:
     """R after each length, and its cuts there: Σ C and Σ C y x over the rows with m < 1."""
-    codes = block.own[0]
     size, tried = orders[0].vectors.shape[1], len(LENGTHS)
     scores = block.products(np.concatenate([order.vectors for order in orders]))
     losses, offsets = np.empty((len(orders), tried)), np.empty((len(orders), tried))
     cuts = np.empty((len(orders), tried, size))
     for j, order in enumerate(orders):
-        labels = np.where(codes == order.column.code, 1.0, -1.0)
-        bounds = order.column.unit * order.column.weights(*block.own)
+        labels, bounds = order.column.of(block.own)
         missing = 1.0 - labels * (scores[2 * j] + order.lengths[:, None] * scores[2 * j + 1])
         within = np.where(missing > 0.0, bounds, 0.0)
         losses[j] = np.einsum("ij,ij->i", within, missing)

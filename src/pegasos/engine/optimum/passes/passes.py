@@ -1,10 +1,11 @@
-"""What methods in passes are given and answer: predictors described by class codes, for rows that may be anywhere.
+"""What methods over row blocks share: predictors, the passes that serve them, samples, and certificates.
 
-Labels and bounds belong to the blocks: a block makes them from its class codes and weights, and nobody needs those of all rows.
+Labels and bounds belong to the blocks: a block computes them from what it stores beside its rows.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,11 +13,12 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
+from scipy.special import entr
 
-from pegasos.engine.optimum.problem import Course
-from pegasos.engine.rows.blocks import Part, RowBlocks
+from pegasos.engine.optimum.problem import Course, Held, Intercept, Optimum, Target
+from pegasos.engine.rows.blocks import Block, Part, RowBlocks, sample_of
 from pegasos.engine.rows.thin import THIN_ROWS, is_thin
-from pegasos.engine.runtime.interruption import tell_gap
+from pegasos.engine.runtime.interruption import deadline_reached, tell_gap
 
 Array = np.ndarray[Any, Any]
 
@@ -33,13 +35,16 @@ NO_FOLD = -1
 class Passes(Protocol):
     """Rows in blocks, wherever they are (see `RowBlocks.map_sum`).
 
-    A block's `own` are the class codes and the weights of its rows, and their folds where some predictors leave a fold out.
-    row_bytes  what a row takes in memory, about;  room  bytes that rows fetched into this process may take
+    A block's `own` are arrays beside its rows, from which a `Predictor` computes labels and bounds.
+    row_bytes  memory of a row, about;  room  bytes that rows fetched into this process may take
     """
 
     width: int
-    row_bytes: float
-    room: int
+
+    @property
+    def row_bytes(self) -> float: ...
+    @property
+    def room(self) -> float: ...
 
     def map_sum(self, work: Any, *arguments: Any) -> Part: ...
 
@@ -47,20 +52,41 @@ class Passes(Protocol):
 
 
 class LabelledBlocks(RowBlocks):
-    """Blocks whose `own` are the class codes, weights and, if there are any, folds of their rows."""
+    """Blocks with arrays beside their rows: class codes, weights and perhaps folds, or row numbers.
+
+    Rows in memory have unlimited `room`; what is fetched of them is bounded by the method.
+    """
 
     row_bytes: float = 0.0
-    room = 0
+    room: float = math.inf
 
-    def __init__(self, X: Any, codes: Array, weights: Array, folds: Array | None = None) -> None:
+    def __init__(self, X: Any, *own: Array | None, members: Array | None = None) -> None:
         wide = X.shape[1] > MOST_FEATURES
         size = THIN_ROWS if is_thin(X) and not wide else None
         if wide and not sparse.issparse(X):
             size = max(1, WIDE_NUMBERS // X.shape[1])
-        super().__init__(X, size=size)
-        own = (codes, weights) if folds is None else (codes, weights, folds)
+        super().__init__(X, members, size=size)
         for block in self.blocks:
-            block.own = tuple(each[block.span] for each in own)
+            block.own = tuple(each[block.span] for each in own if each is not None)
+
+
+class Predictor(Protocol):
+    """A predictor to be solved: a `Target` with the row numbers of a block, or a `Column`.
+
+    unit, sides  C_i = unit ω_i, and Σ ω_i of either label;  rows  rows with C_i > 0
+    """
+
+    @property
+    def unit(self) -> float: ...
+    @property
+    def sides(self) -> tuple[float, float]: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def held(self) -> Held | None: ...
+
+    def of(self, own: tuple[Array, ...]) -> tuple[Array, Array]:
+        """Return the labels and bounds of some rows."""
 
 
 @dataclass(frozen=True)
@@ -77,23 +103,32 @@ class Column:
     rows: int
     each: Array | None = None
     fold: int = NO_FOLD
+    held: None = None
 
     def weights(self, codes: Array, weights: Array, folds: Array | None = None) -> Array:
-        """ω of rows for this predictor."""
+        """Return ω of rows for this predictor."""
         if self.each is not None:
             weights = self.each[codes] * weights
         return weights if self.fold == NO_FOLD else np.where(folds == self.fold, 0.0, weights)
 
+    def of(self, own: tuple[Array, ...]) -> tuple[Array, Array]:
+        """Return the labels and bounds of rows with these codes, weights and folds."""
+        return np.where(own[0] == self.code, 1.0, -1.0), self.unit * self.weights(*own)
+
 
 @dataclass(frozen=True)
 class Certified:
-    """A predictor, its objective F and a bound below all objectives (see `optimum.py`); both after each pass."""
+    """A predictor, its objective F and a lower bound of all objectives; both after each pass.
+
+    dual  how to compute the dual coefficients of the bound, for rows in memory
+    """
 
     vector: Array
     bias: float
     primal: float
     bound: float
     course: Course
+    dual: Any = None
 
     @property
     def relative(self) -> float:
@@ -102,7 +137,7 @@ class Certified:
 
 
 class Search(Protocol):
-    """The search for one predictor: `course` are F and G after its passes, `since` counts those without a better gap."""
+    """Solver state of one predictor: F and G after its passes, and passes without a better gap."""
 
     course: list[tuple[float, float]]
     since: int
@@ -117,17 +152,18 @@ class Search(Protocol):
 
 
 def follow(
-    chains: Sequence[Sequence[Column]],
+    chains: Sequence[Sequence[Any]],
     together: int,
-    begin: Callable[[Column, Any], Any],
+    begin: Callable[[int, Any, Any], Any],
     serve: Callable[[list[Any]], None],
     tol: float,
     most: int,
 ) -> list[list[Certified]]:
-    """All predictors of all chains, each until its relative gap is at most tol; in a chain each begins where the last one ended.
+    """Solve all predictors of all chains until each relative gap is at most tol.
 
-    begin(column, the search before it or None) makes a search, serve(searches) is one pass for all that are under way: one of
-    each chain, at most `together`.
+    In a chain each predictor begins where the last one ended. begin(number of the chain, predictor,
+    the search before it or None) makes a search; serve(searches) is one pass for at most `together`
+    of them, one of each chain. At the deadline of this thread the best pairs so far are returned.
     """
     found: list[list[Certified]] = [[] for _ in chains]
     waiting = deque(number for number, chain in enumerate(chains) if chain)
@@ -135,13 +171,13 @@ def follow(
     while waiting or live:
         while waiting and len(live) < together:
             number = waiting.popleft()
-            live[number] = begin(chains[number][0], None)
+            live[number] = begin(number, chains[number][0], None)
         for number, search in list(live.items()):
             following: Search | None = search
             while following is not None and _ended(following, tol, most):
                 found[number].append(following.certified())
                 rest = chains[number][len(found[number]) :]
-                following = begin(rest[0], following) if rest else None
+                following = begin(number, rest[0], following) if rest else None
             if following is None:
                 del live[number]
             else:
@@ -153,7 +189,112 @@ def follow(
 
 
 def _ended(search: Search, tol: float, most: int) -> bool:
-    return search.trivial or bool(
-        search.course
-        and (search.relative <= tol or search.since > PATIENCE or len(search.course) >= most)
+    if search.trivial:
+        return True
+    late = search.since > PATIENCE or len(search.course) >= most or deadline_reached()
+    return bool(search.course) and (late or search.relative <= tol)
+
+
+# -- samples ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some rows, and the arrays beside them (see `Passes`)."""
+
+    X: Any
+    own: tuple[Array, ...]
+
+    def target(self, predictor: Predictor) -> Target:
+        """Return a predictor on the sample, with the same λ: the sum of all C_i stays the same."""
+        labels, bounds = predictor.of(self.own)
+        total = max(float(bounds.sum()), np.finfo(float).tiny)
+        return Target(labels, predictor.unit * sum(predictor.sides) / total * bounds)
+
+
+def fetch_sample(blocks: Passes, share: float) -> Sample:
+    """Return this share of the rows of every block, in one pass."""
+    found: Sample = blocks.map_join(_sample, _joined_samples, share)
+    return found
+
+
+def _sample(block: Block, share: float) -> Sample:
+    index = sample_of(block.count, math.ceil(share * block.count))
+    return Sample(block.take(index), tuple(each[index] for each in block.own))
+
+
+def _joined_samples(parts: Sequence[Sample]) -> Sample:
+    own = zip(*(part.own for part in parts), strict=True)
+    return Sample(stacked([part.X for part in parts]), tuple(np.concatenate(each) for each in own))
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Return rows of several blocks, one below the other, as they are stored."""
+    if sparse.issparse(parts[0]):
+        return sparse.vstack(parts, format="csr")
+    return np.concatenate([np.asarray(part) for part in parts])
+
+
+# -- certificates ----------------------------------------------------------------------------------
+
+
+def with_bias(optimum: Optimum, intercept: Intercept) -> Array:
+    """Return w, with the intercept last if there is one."""
+    if intercept is Intercept.NONE:
+        return optimum.vector
+    return np.append(optimum.vector, optimum.bias)
+
+
+def as_optimum(
+    blocks: LabelledBlocks,
+    linear_dual: bool,
+    target: Target,
+    found: Certified,
+    intercept: Intercept,
+    coefficients: Callable[..., Array],
+) -> Optimum:
+    """Return dual coefficients too, with F and G of exactly this vector and these coefficients.
+
+    coefficients(block, rows, linear_dual, target, found.dual) are those of a block.
+    """
+    vector, dual = found.vector, np.zeros(len(target.labels))
+    rounds, course = len(found.course), found.course
+    if found.dual is None:
+        return Optimum(vector, found.bias, dual, found.primal, found.bound, rounds, course)
+    diagonal = np.ones(len(vector) + (intercept is not Intercept.NONE))
+    if intercept is Intercept.FREE:
+        diagonal[-1] = 0.0
+    if intercept is not Intercept.NONE:
+        vector = np.append(vector, found.bias)
+
+    def work(block: Block) -> Part:
+        rows = block.whole()
+        labels, bounds = target.of(block.own)
+        a = np.clip(coefficients(block, rows, linear_dual, target, found.dual), 0.0, bounds)
+        dual[block.own[0]] = a
+        margins = labels * block.scores(rows, vector)
+        if linear_dual:
+            loss, terms = bounds @ np.maximum(0.0, 1.0 - margins), a.sum()
+        else:
+            share = np.divide(a, bounds, out=np.zeros_like(a), where=bounds > 0.0)
+            loss = bounds @ np.logaddexp(0.0, -margins)
+            terms = bounds @ (entr(share) + entr(1.0 - share))
+        combined = np.empty((1, len(vector)))
+        block.combine(rows, (labels * a)[None], combined)
+        return Part((np.array([loss, terms]), combined))
+
+    (loss, terms), [combined] = blocks.map_sum(work).sums
+    primal, bound = 0.5 * float(diagonal * vector @ vector) + loss, float(terms)
+    if target.held is not None:
+        primal += target.held.total - float(target.held.vector @ vector)
+        bound, combined = bound + target.held.total, combined + target.held.vector
+    bound -= 0.5 * float(diagonal * combined @ combined)
+    return Optimum(
+        found.vector,
+        found.bias,
+        dual,
+        float(primal),
+        float(bound),
+        rounds,
+        (*course, (primal, bound)),
     )

@@ -1,7 +1,8 @@
-"""What a pass of `streaming.py` does with single rows: compiled loops over one block of one predictor.
+"""Compiled loops of Newton's method over the rows of one block, for one predictor.
 
-A row is described by its margin alone. On the central path of the hinge loss a s = μ, (C - a) ξ = μ and s - ξ = m - 1, of which
-a, s and ξ follow (h = 2μ/C, r = √((m - 1)² + h²), s + ξ = h + r): nothing about a row has to be kept between passes.
+On the central path of the hinge loss a s = μ, (C - a) ξ = μ and s - ξ = m - 1. With h = 2μ/C and
+r = √((m - 1)² + h²), s + ξ = h + r: so a, s and ξ follow from the margin m, and nothing about a row
+is kept between passes.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ from pegasos.engine.walk.losses import LOSSES, dual_term, sigmoid, softplus
 Array = np.ndarray[Any, Any]
 
 _LOGISTIC = LOSSES["logistic"].code
-#: Lines of `out`: weights of the matrix, what a smaller μ adds to the right side; then y a of the new point and of the tangent,
-#: each on one line, or on two (label 1, label -1).
+#: Lines of `out`: weights of the matrix; the change of the gradient for a smaller μ; then y a of the
+#: new point and of the tangent, each on one line, or on two (label 1, label -1).
 WEIGHT, RIGHT, FIRST = range(3)
 #: Numbers of `sums`: the loss; then Σ a and Σ d(a) by label, of the new point and of the tangent.
 LOSS, NEW, TANGENT = 0, 1, 5
 SUMS = 9
-#: Numbers whose logarithms are taken together, as that of their product, and how far from 1 a product may be.
+#: Lines of `kept`: scratch numbers of each row with C > 0.
+KEPT = 4
+#: Numbers whose logarithms are taken together, as that of their product, and how far from 1 the
+#: product may be.
 TOGETHER, LEAST, MOST = 16, 1e-250, 1e250
 
 
@@ -32,7 +36,7 @@ TOGETHER, LEAST, MOST = 16, 1e-250, 1e250
 def corner_values(
     bounds: Array, below: Array, change: Array, corner: Array, aim: float, step: float
 ) -> float:
-    """Σ (C ξ - μ log(s + ξ)) after a step, up to a constant; below: 1 - m before it, corner: 2 μ/C."""
+    """Return Σ (C ξ - μ log(s + ξ)) after a step, up to a constant; below: 1 - m before it, corner: 2 μ/C."""
     total = 0.0
     for i in range(bounds.size):
         missing = below[i] - step * change[i]
@@ -58,7 +62,7 @@ def corner_values(
 
 @partial(compiled, any_order=True)
 def soft_values(bounds: Array, margins: Array, change: Array, scratch: Array, step: float) -> float:
-    """Σ C log(1 + exp(-m)) after a step."""
+    """Return Σ C log(1 + exp(-m)) after a step."""
     total = 0.0
     for i in range(bounds.size):
         ahead = margins[i] + step * change[i]
@@ -79,7 +83,7 @@ def soft_values(bounds: Array, margins: Array, change: Array, scratch: Array, st
 
 @compiled
 def central_point(margin: float, bound: float, mu: float) -> tuple[float, float, float, float]:
-    """(a, C - a, s, ξ) without cancellation."""
+    """Return (a, C - a, s, ξ) of the central path without cancellation."""
     above, h = margin - 1.0, 2.0 * mu / bound
     r = math.sqrt(above * above + h * h)
     larger, smaller = 0.5 * (abs(above) + h + r), 0.5 * h * (1.0 + h / (abs(above) + r))
@@ -92,31 +96,31 @@ def central_point(margin: float, bound: float, mu: float) -> tuple[float, float,
 
 @compiled
 def look_hinge(
-    code: int,
-    unit: float,
-    codes: Array,
-    weights: Array,
+    labels: Array,
+    bounds: Array,
     scores: Array,
     mu: float,
     aim: float,
     steps: Array,
     sides: int,
+    kept: Array,
     out: Array,
     sums: Array,
     values: Array,
 ) -> None:
-    """scores: of the vector, of its change and of the new point. At the new point everything is told for μ = aim.
+    """Sum up one block of the hinge loss with rounded corners.
 
-    The tangent is where a full step would bring a: for that one Σ a y x is the vector itself, and the gap is smaller by orders.
-    values[k] += Σ (C ξ - μ log(s + ξ)) after the step steps[k]: up to a constant what is minimized.
+    `scores` are those of the vector, of its change and of the new point, at which everything is
+    computed for μ = aim. The tangent is where a full step would bring a: for it Σ a y x is the vector
+    itself, and the gap is smaller by orders. values[k] += Σ (C ξ - μ log(s + ξ)) after steps[k].
     """
     out[:] = 0.0
-    present, kept = 0, np.empty((4, codes.size))
-    for i in range(codes.size):
-        bound = unit * weights[i]
+    present = 0
+    for i in range(labels.size):
+        bound, y = bounds[i], labels[i]
         if bound <= 0.0:
             continue
-        y, side = (1.0, 0) if codes[i] == code else (-1.0, 1)
+        side = 0 if y > 0.0 else 1
         line = FIRST + (side if sides == 2 else 0)
         margin, change, ahead = y * scores[0, i], y * scores[1, i], y * scores[2, i]
         a, t, s, xi = central_point(margin, bound, mu)
@@ -131,47 +135,38 @@ def look_hinge(
         out[line, i] = y * a
         out[WEIGHT, i] = a * t / (s * t + xi * a)
         out[RIGHT, i] = y * (t - a) / (s * t + xi * a)
-        kept[0, present], kept[1, present], kept[2, present], kept[3, present] = (
-            bound,
-            1.0 - margin,
-            change,
-            2.0 * aim / bound,
-        )
+        kept[0, present], kept[1, present] = bound, 1.0 - margin
+        kept[2, present], kept[3, present] = change, 2.0 * aim / bound
         present += 1
+    bound, below, moved, corner = kept[0], kept[1], kept[2], kept[3]
     for k in range(steps.size):
         values[k] += corner_values(
-            kept[0, :present],
-            kept[1, :present],
-            kept[2, :present],
-            kept[3, :present],
-            aim,
-            steps[k],
+            bound[:present], below[:present], moved[:present], corner[:present], aim, steps[k]
         )
 
 
 @compiled
 def look_logistic(
-    code: int,
-    unit: float,
-    codes: Array,
-    weights: Array,
+    labels: Array,
+    bounds: Array,
     scores: Array,
     mu: float,
     aim: float,
     steps: Array,
     sides: int,
+    kept: Array,
     out: Array,
     sums: Array,
     values: Array,
 ) -> None:
-    """The same for the logistic loss, which is smooth: a = C σ(-m), and μ plays no part."""
+    """Sum up one block of the logistic loss: as `look_hinge` with a = C σ(-m), without μ."""
     out[:] = 0.0
-    present, kept = 0, np.empty((4, codes.size))
-    for i in range(codes.size):
-        bound = unit * weights[i]
+    present = 0
+    for i in range(labels.size):
+        bound, y = bounds[i], labels[i]
         if bound <= 0.0:
             continue
-        y, side = (1.0, 0) if codes[i] == code else (-1.0, 1)
+        side = 0 if y > 0.0 else 1
         line = FIRST + (side if sides == 2 else 0)
         margin, change, ahead = y * scores[0, i], y * scores[1, i], y * scores[2, i]
         share = sigmoid(-margin)
@@ -188,11 +183,8 @@ def look_logistic(
         out[WEIGHT, i] = a * sigmoid(ahead)
         kept[0, present], kept[1, present], kept[2, present] = bound, margin, change
         present += 1
+    bound, margins, moved, scratch = kept[0], kept[1], kept[2], kept[3]
     for k in range(steps.size):
         values[k] += soft_values(
-            kept[0, :present],
-            kept[1, :present],
-            kept[2, :present],
-            kept[3, :present],
-            steps[k],
+            bound[:present], margins[:present], moved[:present], scratch[:present], steps[k]
         )
