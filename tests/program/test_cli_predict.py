@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 
 import numpy as np
 import polars as pl
@@ -216,3 +218,31 @@ def test_a_named_set(models):
     answer = call("predict", "moons.model", "digits")
     assert answer.code == 3
     assert "x1" in answer.err
+
+
+#: Modules of ours that a prediction loads at most: 114 when this was set, 29 of them of the engine.
+MOST_MODULES = 116
+PREDICT = """
+import sys
+from pegasos.program.app import run
+code = run(sys.argv[1:])
+print(*(name for name in sys.modules if name.split(".")[0] == "pegasos"), file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def test_predicting_imports_no_solver(models):
+    done = subprocess.run(
+        [sys.executable, "-c", PREDICT, "predict", "plain.model", "plain.csv"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = done.stderr.splitlines()[-1].split()
+    optimum = {name for name in loaded if name.startswith("pegasos.engine.optimum.")}
+    # Objectives of a fitted model, the history that its file keeps, and kinds of intercepts.
+    assert optimum <= {
+        f"pegasos.engine.optimum.{name}" for name in ("certificate", "history", "problem")
+    }
+    assert "pegasos.engine.walk.loops" not in loaded
+    assert len(loaded) <= MOST_MODULES, sorted(loaded)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
@@ -16,8 +16,6 @@ from pegasos.engine.kernels.distances import Pairs, fill_matrix, squared_norms
 from pegasos.engine.kernels.moments import largest_square
 from pegasos.engine.rows.mapped import MappedRows
 from pegasos.engine.walk.losses import PROBABILISTIC
-from pegasos.engine.walk.solvers import Solver
-from pegasos.engine.walk.walk import Walk
 from pegasos.learners.calibration import Calibration
 from pegasos.learners.catalogue import ONE_VS_ONE, ONE_VS_REST, Declaration
 from pegasos.learners.foreign_names import refuse_foreign_names
@@ -32,6 +30,10 @@ from pegasos.learners.task import (
     is_precomputed,
     open_task,
 )
+
+if TYPE_CHECKING:  # solvers are imported where a fit starts: predictions need none
+    from pegasos.engine.walk.solvers import Solver
+    from pegasos.engine.walk.walk import Walk
 
 Array = np.ndarray[Any, Any]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -11,12 +11,14 @@ from sklearn.utils.metaestimators import available_if
 from pegasos.engine.walk import rules
 from pegasos.engine.walk.draws import Draws
 from pegasos.engine.walk.method import Method
-from pegasos.engine.walk.solvers import PegasosSolver, Solver
-from pegasos.engine.walk.walk import Walk
 from pegasos.learners.catalogue import PEGASOS
 from pegasos.learners.one_vs_all import OTHER_ROWS, is_linear, resume
 from pegasos.learners.regularized import RegularizedClassifier
 from pegasos.learners.task import Task, check_stops, draw_seed, one_of, positive, whole_number
+
+if TYPE_CHECKING:  # solvers are imported where a fit starts: predictions need none
+    from pegasos.engine.walk.solvers import Solver
+    from pegasos.engine.walk.walk import Walk
 
 Array = np.ndarray[Any, Any]
 
@@ -273,6 +275,8 @@ class Pegasos(RegularizedClassifier):
     ) -> tuple[list[tuple[Array, Array]], Array, list[int]]:
         """Walk to the end; the stages at the stops and at the end, and the mean losses on the way."""
         wanted = [*stops, end]
+        from pegasos.engine.walk.solvers import PegasosSolver
+
         solver = PegasosSolver(walk, np.array([self.lam_]), self.batch_size, average, wanted)
         points = sorted(
             {
@@ -313,6 +317,8 @@ class Pegasos(RegularizedClassifier):
 
     def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
         walks = self._walks(task, lams, seed, max(stops), tracking=False)
+        from pegasos.engine.walk.solvers import PegasosSolver
+
         return [PegasosSolver(walk, lams, self.batch_size, self.average, stops) for walk in walks]
 
     # -- going on ----------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -11,11 +11,13 @@ from pegasos.engine.walk.draws import Draws
 from pegasos.engine.walk.losses import LOSSES
 from pegasos.engine.walk.method import Method
 from pegasos.engine.walk.rules import PERCEPTRON
-from pegasos.engine.walk.solvers import PerceptronSolver, Solver
-from pegasos.engine.walk.walk import Walk
 from pegasos.learners.catalogue import PERCEPTRON as DECLARED
 from pegasos.learners.one_vs_all import OTHER_ROWS, OneVsAllClassifier, is_linear, resume
 from pegasos.learners.task import Task, check_stops, draw_seed, positive, whole_number
+
+if TYPE_CHECKING:  # solvers are imported where a fit starts: predictions need none
+    from pegasos.engine.walk.solvers import PerceptronSolver, Solver
+    from pegasos.engine.walk.walk import Walk
 
 Array = np.ndarray[Any, Any]
 
@@ -95,6 +97,8 @@ class Perceptron(OneVsAllClassifier):
         walk = self._full_walk(task, self._seed)
         if saved is not None:
             resume(walk, saved)
+        from pegasos.engine.walk.solvers import PerceptronSolver
+
         solver = PerceptronSolver(
             walk,
             task.m,
@@ -135,6 +139,8 @@ class Perceptron(OneVsAllClassifier):
         else:
             resume(walk, {**self._saved, "frozen": np.zeros(len(task.columns), dtype=bool)})
         self._mark = OTHER_ROWS
+        from pegasos.engine.walk.solvers import PerceptronSolver
+
         solver = PerceptronSolver(walk, task.m, self.average, steps=self._steps)
         solver.walk_epoch()
         self._finish(task, solver, [solver.predictors()], [])
@@ -179,4 +185,6 @@ class Perceptron(OneVsAllClassifier):
         self._publish(task, stages, stops)
 
     def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
+        from pegasos.engine.walk.solvers import PerceptronSolver
+
         return [PerceptronSolver(self._full_walk(task, seed), task.m, self.average)]

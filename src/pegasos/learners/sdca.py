@@ -5,21 +5,17 @@ from __future__ import annotations
 import warnings
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from pegasos.engine.optimum.choice import ExactSolver
-from pegasos.engine.optimum.dual_ascent import DualAscent
 from pegasos.engine.optimum.history import no_course, short_course
-from pegasos.engine.optimum.pair_ascent import Pair, PairAscent
-from pegasos.engine.optimum.problem import Intercept, Problem
+from pegasos.engine.optimum.problem import Intercept
 from pegasos.engine.runtime.interruption import deadline, deadline_reached
 from pegasos.engine.walk import rules
 from pegasos.engine.walk.draws import Draws
 from pegasos.engine.walk.method import Method
-from pegasos.engine.walk.solvers import Solver
 from pegasos.learners.catalogue import ONE_VS_ONE, ONE_VS_REST
 from pegasos.learners.catalogue import SDCA as DECLARED
 from pegasos.learners.convergence import NotConverged
@@ -34,6 +30,11 @@ from pegasos.learners.task import (
     positive,
     whole_number,
 )
+
+if TYPE_CHECKING:  # solvers are imported where a fit starts: predictions need none
+    from pegasos.engine.optimum.dual_ascent import DualAscent
+    from pegasos.engine.optimum.pair_ascent import Pair, PairAscent
+    from pegasos.engine.walk.solvers import Solver
 
 Array = np.ndarray[Any, Any]
 
@@ -123,6 +124,8 @@ class SDCA(RegularizedClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SDCA:
         """Learn from rows X (dense or CSR) and labels y; `sample_weight` >= 0, one a row."""
+        from pegasos.engine.optimum.pair_ascent import PairAscent
+
         limited = nullcontext() if self.max_time is None else deadline(self.max_time)
         with limited:
             task = self._open(X, y, sample_weight)
@@ -173,6 +176,10 @@ class SDCA(RegularizedClassifier):
             )
 
     def _ascent(self, task: Task, lams: Array, seed: int, certified: bool) -> DualAscent:
+        from pegasos.engine.optimum.choice import ExactSolver
+        from pegasos.engine.optimum.dual_ascent import DualAscent
+        from pegasos.engine.optimum.problem import Problem
+
         method = Method(rules.SDCA, self._loss, constant=task.constant)
         weights = task.training(task.weights)
         draws = Draws(self.sampling, task.m, seed)
@@ -189,6 +196,8 @@ class SDCA(RegularizedClassifier):
     def _solver(
         self, task: Task, lams: Array, seed: int, certified: bool
     ) -> DualAscent | PairAscent:
+        from pegasos.engine.optimum.pair_ascent import Pair, PairAscent
+
         if not self.has_pairs(task.columns):
             return self._ascent(task, lams, seed, certified)
 
@@ -212,6 +221,8 @@ class SDCA(RegularizedClassifier):
         return np.asarray(lams * (total / own))
 
     def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
+        from pegasos.engine.optimum.pair_ascent import PairAscent
+
         solver = self._solver(task, lams, seed, has_certificate(task.kernel, task.X))
         if isinstance(solver, PairAscent):
             solver.last = stops[-1]

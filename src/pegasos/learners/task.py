@@ -6,7 +6,7 @@ import hashlib
 import math
 import numbers
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -24,7 +24,9 @@ from pegasos.engine.rows.plan import Plan, plan_dual, plan_primal
 from pegasos.engine.rows.sources import GramRows, KernelRows, explicit_rows
 from pegasos.engine.walk.draws import Draws
 from pegasos.engine.walk.method import Method
-from pegasos.engine.walk.walk import Walk
+
+if TYPE_CHECKING:  # solvers are imported where a fit starts: predictions need none
+    from pegasos.engine.walk.walk import Walk
 
 Array = np.ndarray[Any, Any]
 
@@ -80,6 +82,8 @@ class Task:
         """A walk over the training rows; `columns` are all predictors by default."""
         columns = self.columns if columns is None else columns
         options |= {"members": self.members, "block": self.plan.block, "by_rows": self.plan.by_rows}
+        from pegasos.engine.walk.walk import Walk
+
         return Walk(self.rows, self.codes, weights, columns, params, method, draws, **options)
 
     def labels(self) -> Array:

@@ -77,7 +77,8 @@ def _callback(
     console.state.debug = debug
 
 
-def build() -> typer.Typer:
+def build(only: str | None = None) -> typer.Typer:
+    """Return the program with all commands, or with this one if there is a command of that name."""
     program = typer.Typer(
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -85,10 +86,9 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     program.callback(help=_HELP)(_callback)
-    found = [
-        importlib.import_module(f"{commands.__name__}.{each.name}")
-        for each in pkgutil.iter_modules(commands.__path__)
-    ]
+    names = [each.name for each in pkgutil.iter_modules(commands.__path__)]
+    names = [only] if only in names else names
+    found = [importlib.import_module(f"{commands.__name__}.{name}") for name in names]
     for module in sorted(found, key=lambda module: module.PLACE):
         command, name = _guarded(expanded(module.command)), module.__name__.rpartition(".")[2]
         for each in [name, *getattr(module, "ALIASES", ())]:
@@ -99,9 +99,9 @@ def build() -> typer.Typer:
 
 
 @functools.cache
-def _program() -> Any:
-    """The same as a command that can be called, made once: to read all signatures takes longer than many a command."""
-    return typer.main.get_command(build())
+def _program(only: str | None = None) -> Any:
+    """Return the program as a callable, built once: reading signatures takes long."""
+    return typer.main.get_command(build(only))
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
@@ -167,7 +167,8 @@ def run(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     console.state.arguments = list(arguments)
     try:
-        result = _program()(arguments or ["--help"], standalone_mode=False, prog_name="pegasos")
+        name = next((each for each in arguments if not each.startswith("-")), None)
+        result = _program(name)(arguments or ["--help"], standalone_mode=False, prog_name="pegasos")
     except _Unreadable as error:
         path = "pegasos" if error.ctx is None else error.ctx.command_path
         console.complain(f"{error.format_message()}\nTry '{path} --help'.")
