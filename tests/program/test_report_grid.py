@@ -5,15 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
 from test_report import fake, grid_of
 
+from pegasos import SDCA, TwoStageSearchCV
 from pegasos.kernels import Gaussian, Polynomial
 from pegasos.metrics import Measure, measure_of
+from pegasos.program.pages import record_sweep
 from pegasos.program.pages.grid_axes import axes_of, points_of
 from pegasos.program.pages.grid_charts import Grid, view
 from pegasos.program.pages.grid_section import grid_blocks
+from pegasos.program.pages.page import make_page
 from pegasos.program.records.runs import CellRecord
+from pegasos.program.tables.dataset import Dataset
 from pegasos.search.settings import Setting
 
 pytest.importorskip("vl_convert")
@@ -95,6 +101,25 @@ def test_heatmaps_show_estimates_on_the_rows_of_the_first_stage():
     assert "half a step from there (0.50\u00a0%)" in remark.text and "stage 1" in remark.text
     assert [row["cell"] for row in table.rows][:2] == [4, 1]
     assert [row["stage"] for row in table.rows][:3] == [2, 2, 1]
+
+
+def test_the_page_of_a_search_in_two_stages():
+    X, y = make_blobs(400, centers=3, cluster_std=4.0, random_state=0)
+    grid = {"kernel": [None, Gaussian(1.0), Gaussian(10.0)], "lam": [1e-3, 1e-2, 1e-1]}
+    learner = SDCA(tol=0.01, random_state=0)
+    search = TwoStageSearchCV(learner, grid, cv=3, first_rows=150, refinements=1).fit(X, y)
+    record = record_sweep(search, Dataset("blobs", X, [], y), tsne=False)
+    charts = make_page(record).charts()
+    rows = [row for f in ("linear", "gaussian") for row in charts[f"heat {f}"]["data"]["values"]]
+    assert sorted(row["cell"] for row in rows) == list(range(9))
+    for row in rows:
+        first = search.cv_results_["mean_first_score"][row["cell"]]
+        assert row["value"] == pytest.approx(1 - first, abs=1e-6)
+    assert sum(row["mark"] == "choice" for row in rows) == 1
+    marked = {row["cell"] for row in rows if row["label"].endswith("*")}
+    assert marked >= set(np.flatnonzero(search.cv_results_["stage"] == 2).tolist())
+    second = set(np.flatnonzero(search.cv_results_["stage"] > 1).tolist())
+    assert set(map(int, record.kept)) <= second and str(search.best_index_) in record.kept
 
 
 def test_a_lam_has_its_c_beside_it():

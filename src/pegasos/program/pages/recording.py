@@ -281,6 +281,8 @@ def _kept(
     kept, room = dict[str, KeptCell](), CONFUSION_NUMBERS
     for number in dict.fromkeys([*leading, *(cell.number for cell in ranked)]):
         counted = mistakes.confusion(codes, search.labels_[number], count)
+        if not counted:  # of settings that only stage 1 evaluated there are no predictions
+            continue
         room -= len(counted)
         if room < 0 and number not in leading:
             break
