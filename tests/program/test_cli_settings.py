@@ -54,7 +54,7 @@ def table(tmp_path, monkeypatch):
             ["--sampling", "in-order"],
             "--sampling must be permutation or fixed-permutation or uniform",
         ),
-        (["--scale", "standard"], "--scale must be none, normalize or standardize"),
+        (["--scale", "standard"], "--scale must be none, normalize, standardize or robust"),
         (["-m", "pegasos", "--average", "2"], "--average must be no, yes or a share"),
         (["--memory", "lots"], "--memory must be a size such as 2GB"),
         (["-m", "sdac"], "Did you mean 'sdca'?"),

@@ -411,3 +411,22 @@ def test_one_vs_one_is_tried_where_there_are_several_classes(tmp_path, monkeypat
     assert len(pairs) == 2 and max(pairs) < 0.25
     two = fine("tune", written(numbers(), tmp_path / "two.csv"), "--no-page", "--json").json
     assert not any("multiclass" in str(cell["setting"]["options"]) for cell in two["cells"])
+
+
+def test_heavy_tails_are_scaled_by_quartiles_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = numbers()
+    name = table.columns[0]
+    far = table[name].to_numpy().copy()
+    far[3] = 1e5
+    path = written(table.with_columns(pl.Series(name, far)), tmp_path / "heavy.csv")
+    small = ("--no-page", "--cv", "2", "--json")
+    found = fine("tune", path, *small).json
+    scales = [str(cell["setting"]["preparation"]) for cell in found["cells"]]
+    assert sum("RobustScaler" in each for each in scales) >= 53
+    assert sum("StandardScaler" in each for each in scales) >= 53
+    assert found["scale"] in ("standardize", "robust")
+    plain = fine("tune", path, *small, "--scale", "robust", "-o", "plain").json
+    assert all("RobustScaler" in str(cell["setting"]["preparation"]) for cell in plain["cells"])
+    assert plain["scale"] == "robust"
+    assert load(plain["model"]).predict(table.drop("y").to_numpy()).shape == (150,)

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from command_line import messy, numbers
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV
@@ -108,7 +108,7 @@ def test_scales():
     assert chosen_scale(image, "normalize") == "normalize"
     with pytest.raises(ValueError, match="would fill a sparse table"):
         make_recipe(sparse_data(), Perceptron(), "normalize")
-    with pytest.raises(ValueError, match="scale must be none, normalize or standardize"):
+    with pytest.raises(ValueError, match="scale must be none, normalize, standardize, robust"):
         make_recipe(array_data(), Perceptron(), "huge")
     scaled = (
         make_recipe(array_data(), Perceptron(), "normalize")
@@ -118,7 +118,7 @@ def test_scales():
     assert (scaled.min(), scaled.max()) == (0, 1)
 
 
-@pytest.mark.parametrize("scale", ["standardize", "normalize", "none"])
+@pytest.mark.parametrize("scale", ["standardize", "normalize", "robust", "none"])
 def test_only_numbers_are_scaled(scale):
     """The 0/1 columns of words and gaps are not scaled; a table of words needs no scaler, one of numbers a plain one."""
     data = frame_data()
@@ -128,7 +128,11 @@ def test_only_numbers_are_scaled(scale):
     plain = recipe.estimator["encode"].transform(data.X)
     np.testing.assert_array_equal(marks, plain[:, 2:])
     assert set(np.unique(marks)) == {0.0, 1.0}
-    scaler = {"standardize": StandardScaler(), "normalize": MinMaxScaler()}.get(scale)
+    scaler = {
+        "standardize": StandardScaler(),
+        "normalize": MinMaxScaler(),
+        "robust": RobustScaler(),
+    }.get(scale)
     expected = plain[:, :2] if scaler is None else scaler.fit_transform(plain[:, :2])
     np.testing.assert_allclose(lengths, expected, atol=1e-12)
     assert f"--scale {scale} " in str(command_line(Setting.of(recipe.estimator), "my.csv", 0))

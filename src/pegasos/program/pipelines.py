@@ -11,7 +11,13 @@ from scipy import sparse
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import (
+    MinMaxScaler,
+    OneHotEncoder,
+    PolynomialFeatures,
+    RobustScaler,
+    StandardScaler,
+)
 
 from pegasos.engine.runtime.memory import total_bytes
 from pegasos.nystroem import Nystroem
@@ -20,6 +26,11 @@ from pegasos.program.tables.dataset import TEXT, Dataset
 from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
+
+
+SCALES = ("none", "normalize", "standardize", "robust")
+#: Interquartile ranges from the median beyond which a value makes a tail heavy; those of normal rows end at 4.
+HEAVY = 10.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +61,7 @@ def make_recipe(
     encode = [("encode", make_encoder(dataset))] if dataset.has_frame else []
     mapped = [] if nystroem is None else [("nystroem", nystroem)]
     inner = [
-        ("scale", _scaler(dataset, scale)),
+        ("scale", make_scaler(dataset, scale)),
         ("expand", expansion(expand)),
         *mapped,
         ("learner", learner),
@@ -120,26 +131,35 @@ def _is_sparse(dataset: Dataset) -> bool:
     return bool(sparse.issparse(dataset.X))
 
 
-def _scaler(dataset: Dataset, scale: str) -> Any:
+def make_scaler(dataset: Dataset, scale: str) -> Any:
     """Return the step that scales numeric columns; one-hot columns and missing-value indicators stay 0/1."""
     chosen = chosen_scale(dataset, scale)
-    if chosen not in ("none", "normalize", "standardize"):
-        raise ValueError(f"scale must be none, normalize or standardize, got {scale!r}.")
-    if chosen == "normalize" and _is_sparse(dataset):
+    if chosen not in SCALES:
+        raise ValueError(f"scale must be {', '.join(SCALES)}, got {scale!r}.")
+    if chosen in ("normalize", "robust") and _is_sparse(dataset):
         raise ValueError(
-            "normalizing would fill a sparse table with numbers: use standardize (deviation only) or none."
+            f"{chosen} would fill a sparse table with numbers: use standardize (deviation only) or none."
         )
     numbers = _numbers(dataset)
     if chosen == "none" or numbers == ():
         return "passthrough"
-    scaler = (
-        MinMaxScaler()
-        if chosen == "normalize"
-        else StandardScaler(with_mean=not _is_sparse(dataset))
-    )
+    scalers = {"normalize": MinMaxScaler(), "robust": RobustScaler()}
+    scaler = scalers.get(chosen) or StandardScaler(with_mean=not _is_sparse(dataset))
     if numbers is None:
         return scaler
     return ColumnTransformer([("numbers", scaler, list(numbers))], remainder="passthrough")
+
+
+def has_heavy_tails(dataset: Dataset) -> bool:
+    """Return whether a numeric column has values further from its median than 10 interquartile ranges."""
+    if chosen_scale(dataset) != "standardize" or _is_sparse(dataset):
+        return False
+    X, numbers = dataset.X, _numbers(dataset)
+    if dataset.has_frame:
+        X = make_encoder(dataset).fit_transform(X)
+    X = np.asarray(X if numbers is None else X[:, list(numbers)], dtype=np.float64)
+    low, middle, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
+    return bool((np.abs(X - middle) > HEAVY * (high - low))[:, high > low].any())
 
 
 def scaler_of(step: Any) -> Any:

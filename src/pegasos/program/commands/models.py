@@ -20,7 +20,7 @@ _WORDS = {
     "--multiclass one-vs-one": "OneVsOneClassifier; what SVC does for several classes",
     "--expand N": "PolynomialFeatures(N, include_bias=False)",
     "--landmarks N": "Nystroem(n_components=N): φ(x) = K(L,L)^(-1/2) K(L,x)",
-    "--scale standardize": "StandardScaler(); normalize: MinMaxScaler()",
+    "--scale standardize": "StandardScaler(); normalize: MinMaxScaler(); robust: RobustScaler()",
 }
 
 

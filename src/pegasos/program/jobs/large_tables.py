@@ -69,6 +69,8 @@ class LargeTable:
         ways = "Give it more --memory, or some of its files by a pattern"
         if learning.drop_outliers is not None:
             raise BadData(f"{self.about}: --drop-outliers needs all rows at once. {ways}.")
+        if learning.scale == "robust":
+            raise BadData(f"{self.about}: --scale robust needs all rows at once. {ways}.")
         if self.outline.group is not None:
             raise BadData(f"{self.about}: --group needs all rows at once. {ways}.")
 

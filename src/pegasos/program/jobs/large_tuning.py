@@ -100,8 +100,9 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
     )
     memory = f"{max(int(SEARCH_SHARE * table.budget), LEAST_MEMORY)}B"
     with cluster_of(job.where, job.running.memory) as cluster:
-        # Fits in passes know one-vs-rest only.
-        learning = replace(job.learning, multiclass=job.learning.multiclass or ONE_VS_REST)
+        # Fits in passes know one-vs-rest only, and scale by moments or ends.
+        scale, pairs = chosen_scale(found, job.learning.scale), job.learning.multiclass
+        learning = replace(job.learning, multiclass=pairs or ONE_VS_REST, scale=scale)
         searched = replace(job, running=replace(job.running, memory=memory), learning=learning)
         explored = tune_search.explore(searched, rows, _until_search(until), cluster)
         search = explored.search

@@ -16,7 +16,13 @@ from pegasos.nystroem import Nystroem
 from pegasos.program.errors import UsageError
 from pegasos.program.grids import SEARCH_ROWS, GridRequest, make_grid, weights_to_try
 from pegasos.program.large.optimum import Cluster
-from pegasos.program.pipelines import Recipe, check_expansion, learned_rows, make_recipe
+from pegasos.program.pipelines import (
+    Recipe,
+    check_expansion,
+    has_heavy_tails,
+    learned_rows,
+    make_recipe,
+)
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.description import fitting_words, guessing_words, is_unbalanced
 from pegasos.program.tables.labels import label_text
@@ -165,7 +171,14 @@ def _request(
         job.running.memory,
         landmarks,
         () if job.models or len(models) == 1 else _LINEAR_TOO,
+        _tries_robust_scaling(job, rows),
     )
+
+
+def _tries_robust_scaling(job: TuneJob, rows: Dataset) -> bool:
+    learning = job.learning
+    asked = job.asks_for_a_grid or learning.expand or learning.landmarks or learning.drop_outliers
+    return not asked and learning.scale == "auto" and has_heavy_tails(rows)
 
 
 def _search(

@@ -16,13 +16,14 @@ from pegasos.program.jobs.clusters import check_cluster, cluster_of
 from pegasos.program.jobs.datasets import Split, load_or_outline, split_rows
 from pegasos.program.jobs.tune_files import facts_of_card, make_record, write_run
 from pegasos.program.jobs.tune_search import TuneJob, explore
-from pegasos.program.pipelines import Recipe, chosen_scale
+from pegasos.program.pipelines import Recipe
 from pegasos.program.records.decisions import CalibrationRecord, calibration_record
 from pegasos.program.records.runs import Decision, TuneRecord, out_of_fold
 from pegasos.program.scoring import predictor_scores
 from pegasos.program.tables.dataset import Dataset, take
 from pegasos.program.tables.read_options import Outline
 from pegasos.program.terminal import console, judging_values, option_values
+from pegasos.program.terminal.reproduction import scale_of
 from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import Aim, Threshold, carry_over
 from pegasos.search.limits import limited
@@ -81,7 +82,7 @@ def _tune(job: TuneJob) -> TuneRecord:
         training_rows=len(split.train),
         test_rows=len(split.test),
         split=split.kind,
-        scale=chosen_scale(rows, job.learning.scale),
+        scale=scale_of(search.settings_[search.best_index_]),
         decision=decided(
             job,
             search,

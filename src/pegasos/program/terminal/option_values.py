@@ -78,8 +78,10 @@ def check(
         raise UsageError(
             "--landmarks is for a kernel, such as --kernel gaussian: a linear predictor needs none."
         )
-    if learning.scale not in ("auto", "none", "normalize", "standardize"):
-        raise UsageError(f"--scale must be none, normalize or standardize, got {learning.scale!r}.")
+    if learning.scale not in ("auto", "none", "normalize", "standardize", "robust"):
+        raise UsageError(
+            f"--scale must be none, normalize, standardize or robust, got {learning.scale!r}."
+        )
     if learning.drop_outliers is not None:
         _positive(learning.drop_outliers, "--drop-outliers")
     check_memory(memory)

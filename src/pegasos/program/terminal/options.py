@@ -150,7 +150,7 @@ class LearningOptions:
     scale: Annotated[
         str,
         option(
-            "none|normalize|standardize",
+            "none|normalize|standardize|robust",
             "Scale numeric columns. Default: standardize; none for images and sparse rows.",
         ),
     ] = "auto"

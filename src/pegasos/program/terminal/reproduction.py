@@ -13,7 +13,7 @@ from pegasos.learners.catalogue import MODELS
 from pegasos.search.settings import Opaque, Part, Setting, Table
 
 #: Steps of preparation that the command line can ask for.
-_SCALERS = {"StandardScaler": "standardize", "MinMaxScaler": "normalize"}
+_SCALERS = {"StandardScaler": "standardize", "MinMaxScaler": "normalize", "RobustScaler": "robust"}
 
 
 def option_flag(setting: str) -> str:
@@ -110,14 +110,11 @@ def _value(value: Any) -> str:
 
 def _preparation(setting: Setting) -> list[str] | None:
     """Scaling, expansion and outliers as options; None for another step, or one with settings that no option has."""
-    scale, rest = "none", []
+    rest = []
     for _, part in setting.preparation:
-        if part.name == "ColumnTransformer":  # encodes words and gaps, or scales numeric columns
-            inner = (getattr(each, "name", "") for _, each, *_ in part.get("transformers", ()))
-            scale = next((_SCALERS[name] for name in inner if name in _SCALERS), scale)
-        elif part.name in _SCALERS:
-            scale = _SCALERS[part.name]
-        elif part.name == "PolynomialFeatures" and part.get("include_bias", True) is False:
+        if part.name == "ColumnTransformer" or part.name in _SCALERS:
+            continue  # encodes words and gaps, or scales numeric columns
+        if part.name == "PolynomialFeatures" and part.get("include_bias", True) is False:
             rest += ["--expand", str(part.get("degree", 2))]
         elif part.name == "Nystroem" and {name for name, _ in part.params} <= {
             "kernel",
@@ -129,7 +126,16 @@ def _preparation(setting: Setting) -> list[str] | None:
             rest += ["--drop-outliers", _value(part.get("threshold", 3.0))]
         else:
             return None
-    return ["--scale", scale, *rest]
+    return ["--scale", scale_of(setting), *rest]
+
+
+def scale_of(setting: Setting) -> str:
+    """Return the option --scale of a setting."""
+    found = "none"
+    for _, part in setting.preparation:
+        inner = [getattr(each, "name", "") for _, each, *_ in part.get("transformers", ())]
+        found = next((_SCALERS[name] for name in (part.name, *inner) if name in _SCALERS), found)
+    return found
 
 
 def landmarks_of(setting: Setting) -> Part | None:
