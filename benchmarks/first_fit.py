@@ -41,13 +41,13 @@ begin, busy = time.perf_counter(), time.process_time()
 print(json.dumps([time.perf_counter() - begin, time.process_time() - busy, listener.seconds]))
 """
 TUNE = """
-import contextlib, json, os, sys, time
-from pegasos.program.app import main
-sys.argv = ["pegasos", "tune", {table!r}, "--out", {out!r}]
+import contextlib, json, os, time
+from pegasos.program.app import run
 begin = time.perf_counter()
 with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
-    with contextlib.redirect_stderr(nothing), contextlib.suppress(SystemExit):
-        main()
+    with contextlib.redirect_stderr(nothing):
+        code = run(["tune", {table!r}, "--out", {out!r}])
+assert code == 0, code
 print(json.dumps([time.perf_counter() - begin, time.process_time(), {{}}]))
 """
 #: Learner and goal in seconds, on a quiet machine.
