@@ -495,6 +495,8 @@ def test_figures_and_tables_as_files(tmp_path, recorded):
     for chart in ("classes", "heat-All-settings"):
         assert {f"{chart}.png", f"{chart}.svg", f"{chart}.pdf"} <= written
     assert {"cells.csv", "cells.md", "cells.tex"} <= written
+    drawn = (tmp_path / "figures" / "classes.svg").read_text(encoding="utf-8")
+    assert "Rows of each class" in drawn  # a figure has its title inside
     assert (tmp_path / "figures" / "classes.png").read_bytes()[:4] == b"\x89PNG"
     assert (tmp_path / "figures" / "classes.pdf").read_bytes()[:4] == b"%PDF"
 

@@ -177,7 +177,8 @@ class Chart(Block):
     narrow: bool = False
 
     def charts(self) -> dict[str, Any]:
-        return {self.name: self.spec}
+        """Return the chart with its title, which the page has in the caption."""
+        return {self.name: {**self.spec, "title": self.title}}
 
     def tables(self) -> list[Table]:
         return [] if self.table is None else [self.table]
