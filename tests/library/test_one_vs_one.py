@@ -341,3 +341,15 @@ def test_unknown_values_and_other_learners_are_refused():
     for other in (Pegasos, Perceptron):
         with pytest.raises(TypeError, match="multiclass"):
             other(multiclass="one-vs-one")
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+@pytest.mark.parametrize("kernel", [None, Gaussian(4.0)], ids=str)
+def test_weights_equal_repetition(loss, kernel):
+    weight = RNG.integers(0, 4, len(Y))
+    learner = SDCA(loss, C=C, kernel=kernel, multiclass="one-vs-one", **TIGHT)
+    weighted = clone(learner).fit(X, Y, weight)
+    repeated = clone(learner).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight))
+    np.testing.assert_allclose(
+        weighted.decision_function(X), repeated.decision_function(X), atol=1e-3
+    )

@@ -387,6 +387,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         With one-vs-one those of pairs are coupled (Wu, Lin, Weng 2004); the class of the highest
         probability need not be the one with most votes, which `predict` returns.
         """
+        check_is_fitted(self)
         if not self.couples_pairs:
             return self.probabilities_of(self.decision_function(X))
         scores = self.predictor_scores(X)
