@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from sklearn import datasets
 
 from command_line import call, fine
 from pegasos import Perceptron, load
 from pegasos.preprocessing import DropOutliers
 from pegasos.program.tables.dataset import BadData, Column
+from pegasos.program.tables.leaks import leaks
 from pegasos.program.tables.read_options import ReadOptions
 from pegasos.program.tables.reading import read, stream
 
@@ -242,3 +244,41 @@ def test_json_is_refused_clearly(text: str, name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     answer = call("train", tmp_path / name, "-m", "sdca")
     assert answer.code == 3 and "is JSON, which is not read: write it as CSV" in answer.err
+
+
+# -- leaks -------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["memory", "larger"])
+@pytest.mark.parametrize("kind", ["numbers", "words", "pair", "none"])
+def test_columns_that_give_the_label_away(size: tuple[str, ...], kind: str, tmp_path: Path) -> None:
+    table, random = frame(600), np.random.default_rng(1)
+    yes = (table["y"] == "yes").to_numpy()
+    if kind == "numbers":
+        table = table.with_columns(paid=np.where(yes, 3.0, 0.0) + random.random(600))
+    elif kind == "words":
+        table = table.with_columns(
+            pl.Series("paid", np.where(yes, "refund", "none")).set(pl.Series(range(600)) == 5, None)
+        )
+    elif kind == "pair":  # begin - end tells the label, neither does so alone
+        begin = random.normal(size=600)
+        table = table.with_columns(begin=begin, end=begin + np.where(yes, 0.1, -0.1))
+    table = table.select(*(name for name in table.columns if name != "y"), "y")
+    data = written(table, tmp_path / "table.csv")
+    told = {
+        "numbers": "column 'paid' alone predicts the label",
+        "words": "column 'paid' alone predicts the label",
+        "pair": "columns 'begin' and 'end' alone predict the label",
+    }
+    out = fine("describe", data, *size).out
+    assert (told.get(kind, "Leak:") in out) is (kind in told)
+    if kind == "numbers":
+        run = tmp_path / "run"
+        options = ["-m", "sdca", "--lam", "0.01", "--cv", "3", "--no-page", "--jobs", "1"]
+        assert told[kind] in fine("tune", data, *options, *size, "-o", run).err
+
+
+@pytest.mark.parametrize("name", ["iris", "breast_cancer", "digits"])
+def test_public_tables_have_no_leak(name: str) -> None:
+    X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+    assert leaks(X, [], y) == []

@@ -43,6 +43,7 @@ from pegasos.program.records.runs import Compared, ErrorCount, TuneRecord, Whole
 from pegasos.program.scoring import labels_of, scores_of
 from pegasos.program.tables.dataset import Dataset, take
 from pegasos.program.tables.labels import label_texts
+from pegasos.program.tables.leaks import leaks
 from pegasos.program.tables.read_options import Outline
 from pegasos.program.tables.row_hashes import hash_rows
 from pegasos.program.terminal import console, judging_values, option_values
@@ -90,6 +91,8 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
     )
     found = table.look(sample, judges)
     rows, places = table.sampled(found, sample)
+    for leak in leaks(rows.X, rows.columns, rows.labels):
+        console.say(leak)
     aim = (
         None
         if job.threshold is None

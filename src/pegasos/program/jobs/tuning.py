@@ -21,6 +21,7 @@ from pegasos.program.records.decisions import CalibrationRecord, calibration_rec
 from pegasos.program.records.runs import Decision, TuneRecord, out_of_fold
 from pegasos.program.scoring import predictor_scores
 from pegasos.program.tables.dataset import Dataset, take
+from pegasos.program.tables.leaks import leaks
 from pegasos.program.tables.read_options import Outline
 from pegasos.program.terminal import console, judging_values, option_values
 from pegasos.program.terminal.reproduction import scale_of
@@ -62,6 +63,8 @@ def _tune(job: TuneJob) -> TuneRecord:
         return tune_large(job, dataset, begin, until)
     split = split_rows(dataset, job.running.test_size, job.running.seed)
     rows = take(dataset, split.train)
+    for leak in leaks(rows.X, rows.columns, rows.labels):
+        console.say(leak)
     aim = (
         None
         if job.threshold is None

@@ -18,7 +18,8 @@ from pegasos.program.large.sample import Sample
 from pegasos.program.large.survey import LabelCounts, Numbers, naming_labels, telling_of_words
 from pegasos.program.tables.dataset import TEXT, BadData, Column, Dataset
 from pegasos.program.tables.description import Description, Feature, advise
-from pegasos.program.tables.labels import unlabelled_note
+from pegasos.program.tables.labels import label_texts, unlabelled_note
+from pegasos.program.tables.leaks import leaks
 from pegasos.program.tables.messages import listed, shown
 from pegasos.program.tables.statistics import (
     QUARTILE_ROWS,
@@ -125,13 +126,14 @@ class Stream:
         self.unlabelled += part.unlabelled
         self.rows_with_missing += int(gaps.sum())
         self.hashes.add(*feature_and_row_hashes(part))
-        self.sample.see(part.X)
+        labels = [] if part.y is None else [label_texts(part.y)]
+        self.sample.see(part.X, None, *labels)
         if part.y is not None:
             self.labels.see(part.labels, part.name)
 
     def distinct(self) -> dict[str, int]:
         """How many values each column has in the sample."""
-        rows, _ = self.sample.rows()
+        rows, *_ = self.sample.rows()
         return {column.name: rows[column.name].drop_nulls().n_unique() for column in self.columns}
 
     def _pair(self, values: Array) -> None:
@@ -155,7 +157,7 @@ class Stream:
         )
         if self.labels.counts:
             list_classes(found, self.labels.counts)
-        rows, _ = self.sample.rows()
+        rows, _, *labels = self.sample.rows()
         odd = np.zeros(rows.height, bool)
         for column in self.columns:
             found.columns.append(self._feature(column, rows, outlier, odd))
@@ -182,6 +184,8 @@ class Stream:
                 f"How many different words there are is estimated for {listed(many)}."
             )
         found.advice = list(advise(found, False))
+        for texts in labels:
+            found.advice += (f"Leak: {each}." for each in leaks(rows, self.columns, texts))
         return found
 
     def _feature(self, column: Column, rows: Any, outlier: float, odd: Array) -> Feature:

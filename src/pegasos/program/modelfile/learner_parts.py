@@ -106,6 +106,9 @@ class Learner(Part):
         )
         for name in self.cls.declaration.fitted_arrays:
             setattr(estimator, name, node.array(name, NUMBERS, finite=False))
+        objectives = [vars(estimator).get(name) for name in ("objective_", "dual_objective_")]
+        if len({each.size for each in objectives if each is not None}) > 1:
+            raise node.bad("its primal and dual objectives are not of the same predictors")
         if (course := self.cls.declaration.fitted_course) is not None:
             known = f"{node.place.path}/{course}" in node.file
             setattr(

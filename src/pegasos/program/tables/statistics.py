@@ -13,7 +13,8 @@ from scipy import sparse
 from pegasos.engine.runtime.threads import single_threaded_blas
 from pegasos.program.tables.dataset import TEXT, Array, BadData, Dataset, holds_words, is_frame
 from pegasos.program.tables.description import Description, Feature, advise
-from pegasos.program.tables.labels import distinct_texts
+from pegasos.program.tables.labels import distinct_texts, label_texts
+from pegasos.program.tables.leaks import leaks
 from pegasos.program.tables.row_hashes import hash_rows
 
 #: Columns are read in blocks of about this many numbers (64 MB); correlations come from at most so many numbers twice over.
@@ -65,6 +66,9 @@ def describe(dataset: Dataset, outlier: float = 3.0) -> Description:
         correlate(found, dataset.X)
     _count_repeats(found, dataset)
     found.advice = list(advise(found, dataset.image is not None))
+    if dataset.y is not None:
+        texts = label_texts(dataset.y)
+        found.advice += (f"Leak: {each}." for each in leaks(dataset.X, dataset.columns, texts))
     return found
 
 
