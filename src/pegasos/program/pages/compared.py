@@ -1,4 +1,4 @@
-"""What a fitted sweep compared: its cells, the measure, the choice, and what thresholds would give."""
+"""Cells, measure and choice of a fitted sweep, and rates over its thresholds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pegasos.search.decisions import Threshold
 
 @dataclass(frozen=True)
 class Compared:
-    """The cells of a sweep, what they were compared by, and the numbers of the best and of the simplest that is as good."""
+    """Cells of a sweep, their measure, and the numbers of the best cell and of the simplest one within one standard error."""
 
     measure: Measure
     cells: list[CellRecord]
@@ -24,7 +24,7 @@ class Compared:
 
 
 def compared(search: Any) -> Compared:
-    """What a fitted SweepCV compared."""
+    """Return cells, measure and choice of a fitted SweepCV."""
     metric, scoring = metric_of(search), search.scoring
     if search.multimetric_:
         scoring = scoring.get(metric) if isinstance(scoring, dict) else metric
@@ -34,7 +34,7 @@ def compared(search: Any) -> Compared:
 
 
 def metric_of(search: Any) -> str:
-    """The score that cells are compared by, as cv_results_ calls it."""
+    """Return the name in cv_results_ of the score that decides."""
     if not search.multimetric_:
         return "score"
     if isinstance(search.refit, str):
@@ -45,7 +45,7 @@ def metric_of(search: Any) -> str:
 
 
 def best_of(search: Any, metric: str) -> int:
-    """The choice; a sweep of several metrics without a refit has not made one."""
+    """Return the number of the best cell; of several metrics without a refit the first one decides."""
     found = getattr(search, "best_index_", None)
     return (
         int(np.nanargmax(search.cv_results_[f"mean_test_{metric}"]))
@@ -55,7 +55,7 @@ def best_of(search: Any, metric: str) -> int:
 
 
 def rates_of(search: Any, threshold: Threshold | None) -> RatesRecord | None:
-    """What thresholds would give, for two classes whose out-of-fold scores were kept."""
+    """Return rates over thresholds, for two classes whose out-of-fold scores were kept."""
     try:
         scores, codes = search.scored()
     except (ValueError, AttributeError):  # without a refit there is no choice to look at

@@ -1,4 +1,4 @@
-"""What a fitted learner recorded and weighs, and under which versions; and that there is one."""
+"""Facts about fitted learners: curves, weights, certificates, versions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pegasos.search.sweep import SweepCV
 
 
 def check_shown(thing: Any, what: str) -> None:
-    """Refuse what cannot be shown: what is not ours, and what is not fitted; `what` says what could be."""
+    """Raise an error for objects that are not fitted, or are no learners of pegasos; `what` says what can be shown."""
     if not isinstance(thing, SweepCV):
         try:
             thing = anatomy(thing).learner
@@ -37,7 +37,7 @@ def check_shown(thing: Any, what: str) -> None:
 
 
 def made() -> dict[str, str]:
-    """Versions and machine."""
+    """Return versions and machine."""
     import threadpoolctl
 
     from pegasos import __version__
@@ -50,7 +50,7 @@ def made() -> dict[str, str]:
 
 
 def curves(learner: Any) -> list[Curve]:
-    """What a fitted learner recorded: objective, bound and gap; else the mean loss of drawn examples, or the largest gap."""
+    """Return objective, bound and gap if recorded; else the mean loss of drawn examples, or the largest gap."""
     course = learner.declaration.fitted_course
     if course is not None and len(getattr(learner, course)) > 1:
         return _course(getattr(learner, course), len(learner.intercept_))
@@ -80,7 +80,7 @@ def curves(learner: Any) -> list[Curve]:
 
 
 def _course(course: Any, columns: int, unit: str = "epoch or round") -> list[Curve]:
-    """The objective with the bound below it, and the gap between the two; no loss is negative, and a bound stays one."""
+    """Return the objective with its best lower bound so far (at least 0), and the relative gap."""
     steps, objectives, bounds = (
         course[:, 0].astype(int).tolist(),
         course[:, 1],
@@ -93,7 +93,7 @@ def _course(course: Any, columns: int, unit: str = "epoch or round") -> list[Cur
 
 
 def weights(estimator: Any, learner: Any, most: int = 20) -> Weights | None:
-    """The largest weights of a linear predictor: of the features that came in, or of those that its steps make of them."""
+    """Return the largest weights of a linear predictor, of the features that the learner sees."""
     if learner.kernel is not None or sparse.issparse(learner.coef_):
         return None
     W = np.atleast_2d(np.asarray(learner.coef_, dtype=np.float64))
@@ -110,7 +110,7 @@ def weights(estimator: Any, learner: Any, most: int = 20) -> Weights | None:
 
 
 def _feature_names(estimator: Any, count: int) -> list[str] | None:
-    """The names of the features that the learner sees, as its steps tell them; None where they do not."""
+    """Return the names of the features that the learner sees; None if a step does not give names."""
     came = getattr(estimator, "feature_names_in_", None)
     names = None if came is None else np.asarray(came, dtype=object)
     for stage in anatomy(estimator, fitted=True).stages:
@@ -145,7 +145,7 @@ def _feature_names(estimator: Any, count: int) -> list[str] | None:
 
 
 def _word_gaps(part: ColumnTransformer) -> dict[str, str]:
-    """The features that tell where a word is missing, in words: an encoder calls them city_None."""
+    """Return readable names of the indicators of missing categories, which an encoder calls city_None."""
     found: dict[str, str] = {}
     for _, encoder, _ in part.transformers_:
         for name, words in zip(
@@ -162,13 +162,13 @@ def _word_gaps(part: ColumnTransformer) -> dict[str, str]:
 
 
 def _plain_name(name: str) -> str:
-    """A feature that tells where a number is missing, in words."""
+    """Return a readable name of an indicator of missing numbers."""
     gap = "missingindicator_"
     return f"{name.removeprefix(gap)} missing" if name.startswith(gap) else name
 
 
 def certificates(estimator: Any, learner: Any) -> list[Certificate]:
-    """Each predictor's objective and the bound below it, where a learner proves one."""
+    """Return the objective of each predictor and its certified lower bound, if the learner has one."""
     if "dual_objective_" not in learner.declaration.fitted_arrays or not np.isfinite(learner.gap_):
         return []
     labels = label_texts(estimator.classes_).tolist()

@@ -1,4 +1,4 @@
-"""A page that is one file: what all pages share."""
+"""Base class of pages: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _THEME_OF_NOTEBOOK = """
 
 
 class HtmlPage:
-    """`html` is all of it; `save(path)` writes it, Jupyter shows it."""
+    """Self-contained page; `save(path)` writes it, and Jupyter displays it."""
 
     def __init__(self, title: str, html: str) -> None:
         self.title, self.html = title, html
@@ -35,8 +35,7 @@ class HtmlPage:
         return f"{type(self).__name__}({self.title!r}, {len(self.html) / 1e6:.1f} MB)"
 
     def _repr_html_(self) -> str:
-        """For Jupyter: in a frame of its own, so that neither page's styles and scripts touch the other's;
-        a script beside it tells whether the notebook is dark."""
+        """Return the page in a frame, which isolates styles and scripts; a script passes on the notebook's theme."""
         frame = 'style="width:100%;height:820px;border:0" sandbox="allow-scripts"'
         page = f'<iframe srcdoc="{escaping.escape(self.html)}" {frame} title="{escaping.escape(self.title)}"></iframe>'
         return f"{page}<script>{_THEME_OF_NOTEBOOK}</script>"

@@ -1,4 +1,4 @@
-"""Confusions and worst mistakes from predicted codes: counted sparsely, since most of a hundred classes are never confused."""
+"""Confusion matrices and worst mistakes from predicted class codes; matrices are sparse, since most pairs never occur."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MISTAKES, VALUES, PIXELS = 18, 12, 1024
 
 
 def confusion(truth: Array, predicted: Array, classes: int) -> list[int]:
-    """true, predicted, count; true, predicted, count; ... of all pairs that occur among tested rows (codes >= 0)."""
+    """Return (true, predicted, count) of all pairs that occur among tested rows (codes >= 0), as one flat list."""
     tested = predicted >= 0
     counts = np.bincount(truth[tested] * classes + predicted[tested])
     pairs = np.flatnonzero(counts)
@@ -33,9 +33,9 @@ def confusion(truth: Array, predicted: Array, classes: int) -> list[int]:
 def worst(
     truth: Array, predicted: Array, scores: Array | None, hard: Array | None = None
 ) -> list[Mistake]:
-    """The mistakes with the largest margin of the wrong class over the right one.
+    """Return the mistakes with the largest margin of the predicted class over the true one.
 
-    Where scores were not kept: those rows on which most cells err (`hard` is their share).
+    Without scores: the rows that most settings misclassify (`hard` is their share).
     """
     wrong = np.flatnonzero((predicted != truth) & (predicted >= 0))
     one = (
@@ -69,7 +69,7 @@ def worst(
 
 
 class RowKeeper:
-    """Makes rows of the data as a page shows them: pictures as base64 of bytes, others as a few values."""
+    """Rows of the data as a page shows them: images as base64 of bytes, others as a few values."""
 
     def __init__(self, dataset: Dataset, columns: Array, positions: Array | None = None) -> None:
         self._X, self._columns, self._frame, self._positions = (
@@ -94,7 +94,7 @@ class RowKeeper:
             self._low, self._high = float(some.min(initial=0.0)), float(some.max(initial=1.0))
 
     def one(self, row: int) -> ShownRow:
-        """A picture, or the values of the shown columns."""
+        """Return an image, or the values of the shown columns."""
         number = 1 + (row if self._positions is None else int(self._positions[row]))
         if self._frame:
             return ShownRow(
@@ -121,11 +121,11 @@ class RowKeeper:
         )
 
     def picture(self, values: Array) -> str:
-        """Grey values in 0..255."""
-        grey = np.asarray(values, dtype=np.float64).reshape(self._image)[
+        """Return gray values in 0..255."""
+        gray = np.asarray(values, dtype=np.float64).reshape(self._image)[
             :: self._step, :: self._step
         ]
-        scaled = 255 * (grey - self._low) / ((self._high - self._low) or 1.0)
+        scaled = 255 * (gray - self._low) / ((self._high - self._low) or 1.0)
         return base64.b64encode(
             np.clip(np.nan_to_num(scaled), 0, 255).round().astype(np.uint8).tobytes()
         ).decode()

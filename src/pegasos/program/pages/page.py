@@ -1,4 +1,4 @@
-"""From a thing to its page: HTML for the browser and for Jupyter, and files for papers."""
+"""Build pages: HTML for browsers and Jupyter, and tables and figures as files."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _ON_PAPER = {
 
 
 class Page(HtmlPage):
-    """One report: `html`, `save(path)` for the page alone, `write(folder)` with tables and figures beside it."""
+    """Page of sections: `html`, `save(path)` for the page alone, `write(folder)` with figures and tables."""
 
     def __init__(self, title: str, subtitle: str, sections: list[Section]) -> None:
         super().__init__(title, rendering.render(title, subtitle, sections))
         self.sections = sections
 
     def write(self, folder: str | Path, figures: bool = False, name: str = "report.html") -> Path:
-        """The page; and with `figures`, in a folder beside it, charts as PNG, SVG and PDF, tables as CSV, Markdown and LaTeX."""
+        """Write the page, and with `figures` its charts as PNG, SVG and PDF and its tables as CSV, Markdown and LaTeX."""
         path = self.save(Path(folder) / name)
         if figures:
             self.write_figures(path.parent / "figures")
         return path
 
     def write_figures(self, folder: Path) -> list[Path]:
-        """All charts and tables as files; takes about a second for each chart."""
+        """Write all charts and tables as files; a chart takes about a second."""
         written = []
         for table in self.tables():
             for ending, text in (
@@ -59,7 +59,7 @@ class Page(HtmlPage):
         return {name: spec for block in self._blocks() for name, spec in block.charts().items()}
 
     def tables(self) -> list[Table]:
-        """Every table, those behind charts included."""
+        """Return all tables, including those behind charts."""
         return [table for block in self._blocks() for table in block.tables() if table.rows]
 
     def _blocks(self) -> list[Block]:
@@ -74,11 +74,23 @@ def make_page(record: PageRecord | StudyResult) -> Page:
 
 
 def report(thing: Any, X: Any = None, y: Any = None, **facts: Any) -> Page:
-    """A page about a fitted SweepCV, a fitted learner or pipeline, a folder of a run, or a model file.
+    """Return a page about a fitted SweepCV, learner or pipeline, the folder of a run, or a model file.
 
-    X, y: the rows that a sweep was fitted to, or rows on which a model is looked at: with them the page has confusions,
-    mistakes, a map and statistics of features. `facts` are put into the page's text: name (of the data), source (a file or a
-    named set, for command lines), columns (names of features), image (height, width), seconds, command.
+    Parameters
+    ----------
+    thing : SweepCV, learner, pipeline, str or Path
+        What the page is about.
+    X, y : arrays or frames, default=None
+        Rows that a sweep was fitted to, or rows on which a model is evaluated; with them the page has confusion matrices,
+        mistakes, a map and statistics of features.
+    **facts
+        Facts for the text of the page: name (of the data), source (a file or a named set, for command lines), columns (names
+        of features), image (height, width), seconds, command.
+
+    Returns
+    -------
+    Page
+        Jupyter displays it; `save(path)` writes it, `write(folder, figures=True)` also writes its figures and tables.
     """
     if not isinstance(thing, str | Path):
         return make_page(_record_fitted(thing, X, y, facts))
@@ -95,7 +107,7 @@ def report(thing: Any, X: Any = None, y: Any = None, **facts: Any) -> Page:
 
 
 def _record_fitted(thing: Any, X: Any, y: Any, facts: dict[str, Any]) -> PageRecord:
-    """What is shown of a fitted search, learner or pipeline. A page of records needs none of these, and loads none."""
+    """Return the record of a fitted search, learner or pipeline; imports are local because pages of records do not need them."""
     from pegasos.program.pages.fitted_facts import check_shown
     from pegasos.program.pages.recording import record_model, record_sweep
     from pegasos.program.pages.row_samples import as_dataset
@@ -109,7 +121,7 @@ def _record_fitted(thing: Any, X: Any, y: Any, facts: dict[str, Any]) -> PageRec
 
 
 def _read_page(folder: Path) -> Page:
-    """The page of a run folder; what is in it may have been changed since it was written, and need not fit together."""
+    """Return the page of a run folder, whose records may be damaged or inconsistent."""
     try:
         return make_page(read_run(folder))
     except (BadData, OSError, MemoryError):
@@ -122,7 +134,7 @@ def _read_page(folder: Path) -> Page:
 
 
 def write_report(folder: str | Path, figures: bool = False) -> Path:
-    """Write report.html into a run folder that tune or study has filled; answers its path."""
+    """Write report.html into the folder of a run of tune or study; return its path."""
     return make_page(read_run(Path(folder))).write(folder, figures=figures)
 
 

@@ -1,4 +1,4 @@
-"""Record everything that the page of a tuning run or a model shows; pages are made without the data."""
+"""Record everything that the page of a tuning run or a model shows, so that it can be rendered without the data."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def record_sweep(
     tsne: bool = True,
     test: Dataset | None = None,
 ) -> PageRecord:
-    """Everything about a fitted SweepCV.
+    """Return the record of a fitted SweepCV.
 
     dataset: the rows it was fitted to (None: a page without confusions). source: the data as a command line names them;
     options: further options of every command line, such as --label; positions: each row's place in the source;
@@ -150,11 +150,11 @@ def record_model(
     explanation: Explanation | None = None,
     training: tuple[Dataset, Any] | None = None,
 ) -> PageRecord:
-    """Everything about one fitted learner or pipeline, on rows with labels if there are any; as in `record_sweep`.
+    """Return the record of a fitted learner or pipeline, evaluated on labeled rows if there are any.
 
-    rows: the same rows as the estimator takes them, where the dataset holds them otherwise. positive: the text of the class that
-    thresholds look at, unless it is the usual one. explanation: what is known already; training: rows that the
-    model was trained on with their numbers, to find those that decide.
+    rows: the rows in the form that the estimator takes, if not that of the dataset. positive: the text of the positive
+    class, if it is not the default. explanation: replaces the one computed here; training: training rows with their numbers,
+    among which decisive support vectors are found. Other parameters as in `record_sweep`.
     """
     learner: Any = anatomy(estimator, fitted=True).learner
     kernel = kernel_text(None if learner.kernel is None else learner.kernel_)
@@ -217,7 +217,7 @@ def record_model(
 
 
 def _learned(estimator: Any) -> dict[str, Any]:
-    """What a fitted model tells of its learning: curves, certificates, weights."""
+    """Return the curves, certificates and weights of a fitted model."""
     learner = anatomy(estimator, fitted=True).learner
     found = {"curves": curves(learner), "certificates": certificates(estimator, learner)}
     return {**found, "weights": weights(estimator, learner)}
@@ -249,7 +249,7 @@ def _codes(dataset: Dataset) -> Array:
 def _rows(
     dataset: Dataset, codes: Array, wrong: Array, positions: Any, tsne: bool
 ) -> tuple[RowsRecord, mistakes.RowKeeper]:
-    """Map, statistics, and for pictures each class's mean; and what makes single rows for the page."""
+    """Return map, statistics and mean images, and the object that formats single rows."""
     statistics, order = row_samples.statistics(dataset, codes)
     columns, names = sorted(order[: mistakes.VALUES]), row_samples.feature_names(dataset)
     keeper = mistakes.RowKeeper(dataset, np.array(columns, dtype=int), positions)
@@ -267,7 +267,7 @@ def _rows(
 def _kept(
     search: Any, record: PageRecord, dataset: Dataset, positions: Array | None, tsne: bool
 ) -> tuple[dict[str, KeptCell], RowsRecord]:
-    """Confusions of as many cells as the page's size allows, the best first, and mistakes of the leading ones."""
+    """Return confusion matrices of as many cells as the size of the page allows, and mistakes of the leading ones."""
     codes, count, least = _codes(dataset), len(record.data.classes), record.measure.least
     ranked = best_of_families(
         record.cells, lambda cell: cell.number, lambda cell: cell.value, least
@@ -297,7 +297,7 @@ def _kept(
 
 
 def _leading(ranked: list[CellRecord], record: PageRecord, least: bool) -> list[int]:
-    """The choice, the simplest one, the best of each model and kernel, then the next best."""
+    """Return the choice, the simplest cell, the best of each model and kernel, then the next best."""
     families = best_of_families(
         ranked,
         lambda cell: (cell.setting.model, cell.setting.kernel),
@@ -321,7 +321,7 @@ def _scores(search: Any, number: int, classes: int) -> Array | None:
 
 
 def _typical(search: Any, X: Any) -> list[float | None]:
-    """K(x, x) of a usual row for each cell, which makes costs of kernels comparable; empty where there is one kernel."""
+    """Return the median of K(x, x) for each cell, which makes costs of kernels comparable; empty for a single kernel."""
     kinds = [(setting.kernel, setting.preparation) for setting in search.settings_]
     if len(set(kinds)) < 2:
         return []
@@ -345,7 +345,7 @@ def _typical(search: Any, X: Any) -> list[float | None]:
 
 
 def _prepared(estimator: Any, rows: Any) -> Any:
-    """Rows as the learner of a pipeline sees them, whose steps are fitted to them."""
+    """Fit the steps of a pipeline before its learner, and return the transformed rows."""
     for stage in anatomy(estimator).stages:
         rows = rows if stage.drops else stage.part.fit_transform(rows)
     return as_rows(rows).astype(np.float64)

@@ -1,4 +1,4 @@
-"""From blocks to one HTML file: template, styles, scripts and data, all inside."""
+"""Render blocks to one HTML file that contains styles, scripts and data."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from pegasos.program.records.codec import to_json
 
 @functools.cache
 def _bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script: the page asks no network for them.
+    """Return Vega, Vega-Lite and Vega-Embed as one script, so that the page needs no network.
 
-    To join them takes seconds, so it is kept beside the compiled code.
+    Bundling takes seconds, so the result is cached beside the compiled code.
     """
     kept = cache_folder() / f"vega-{version('vl-convert-python')}.js"
     with contextlib.suppress(OSError, UnicodeDecodeError):
@@ -37,17 +37,17 @@ def _bundle() -> str:
 
 
 def asset(name: str) -> str:
-    """A file that pages are made of."""
+    """Return the text of an asset."""
     return files("pegasos.program.pages").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def _alone(script: str) -> str:
-    """A script in a scope of its own: the libraries and ours share no names but those on window."""
+    """Return a script in its own scope, so that libraries and page share only names on window."""
     return f"(function () {{\n{script}\n}})();"
 
 
 def embedded(value: Any) -> str:
-    """JSON that may stand in a script element: no character of it can end the element or begin a tag."""
+    """Return JSON for a script element, without characters that could end the element or begin a tag."""
     text = json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for mark in "<>&\u2028\u2029":
         text = text.replace(mark, f"\\u{ord(mark):04x}")
@@ -55,7 +55,7 @@ def embedded(value: Any) -> str:
 
 
 def _environment() -> Any:
-    """Templates that escape whatever is put into them."""
+    """Return the template environment; it escapes all values."""
     import jinja2
 
     loader = jinja2.FunctionLoader(asset)

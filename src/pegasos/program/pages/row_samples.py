@@ -1,4 +1,4 @@
-"""What a sample of rows shows: a map in two dimensions, a decision boundary, and statistics of features."""
+"""Data of pages that come from a sample of rows: map, decision boundary, statistics of features."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MARGIN_TOLERANCE = 0.01
 
 
 def as_dataset(X: Any, y: Any, facts: dict[str, Any]) -> Dataset | None:
-    """Rows that came as arrays, as a reader would give them; takes the facts that belong to them."""
+    """Return arrays or frames as a data set; name, image and columns are taken out of `facts`."""
     name, image, columns = (
         facts.pop("name", "the data"),
         facts.pop("image", None),
@@ -57,7 +57,7 @@ def as_dataset(X: Any, y: Any, facts: dict[str, Any]) -> Dataset | None:
 
 
 def _frame_of(X: Any) -> Any:
-    """A table with names as a frame of numbers and words; None where all are numbers without gaps, which an array holds."""
+    """Return a table with names as a Polars frame; None where all values are numbers, none missing."""
     import polars as pl
 
     names = [str(name) for name in X.columns]
@@ -77,14 +77,14 @@ def _frame_of(X: Any) -> Any:
 
 
 def feature_names(dataset: Dataset) -> list[str]:
-    """The names of features, or numbers where they have none."""
+    """Return the names of features, x1, x2, ... where they have none."""
     return [column.name for column in dataset.columns] or [
         f"x{j + 1}" for j in range(dataset.X.shape[1])
     ]
 
 
 def brief(value: Any, digits: int = 4) -> Any:
-    """Numbers with few digits, in lists too; what is not finite is None."""
+    """Round numbers to a few digits, in lists too; numbers that are not finite become None."""
     if isinstance(value, list):
         return [brief(each, digits) for each in value]
     if not isinstance(value, float):
@@ -93,17 +93,17 @@ def brief(value: Any, digits: int = 4) -> Any:
 
 
 def dense(part: Any) -> Array:
-    """Rows as an array."""
+    """Return rows as a dense array."""
     return np.asarray(part.toarray() if sparse.issparse(part) else part)
 
 
 def sample(count: int, most: int) -> Array:
-    """At most so many rows, in order."""
+    """Return the places of at most `most` of `count` rows, sorted."""
     return np.sort(np.random.default_rng(0).permutation(count)[:most])
 
 
 def numbers(dataset: Dataset, rows: Array) -> tuple[Array, list[int]]:
-    """Columns of numbers of some rows as float64, gaps filled with the column's mean; and which columns they are."""
+    """Return the numeric columns of some rows as float64, missing values imputed by the mean, and the places of these columns."""
     if dataset.has_frame:
         part = dataset.X[rows.tolist()]
         places = [j for j, column in enumerate(dataset.columns) if column.kind != TEXT]
@@ -121,14 +121,14 @@ def numbers(dataset: Dataset, rows: Array) -> tuple[Array, list[int]]:
 
 
 def _scaled(X: Array, image: bool) -> tuple[Array, Array, Array]:
-    """Rows around their mean, in deviations unless they are pictures, whose pixels have one unit."""
+    """Center rows, and scale them to unit variance unless they are images, whose pixels share a unit."""
     mean = X.mean(axis=0)
     std = np.ones(X.shape[1]) if image else np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
     return (X - mean) / std, mean, std
 
 
 def place(dataset: Dataset, codes: Array, wrong: Array, tsne: bool) -> MapRecord | None:
-    """A sample of rows on a map: t-SNE of features in deviations, or two principal components."""
+    """Return a sample of rows in two dimensions: t-SNE of scaled features, or two principal components."""
     if sparse.issparse(dataset.X) and dataset.X.shape[1] > 2000:
         return None
     rows = sample(len(dataset), MAP_ROWS)
@@ -170,9 +170,9 @@ def place(dataset: Dataset, codes: Array, wrong: Array, tsne: bool) -> MapRecord
 def boundary(
     estimator: Any, dataset: Dataset, codes: Array, encode: Callable[[Array], Array]
 ) -> tuple[Boundary | None, str]:
-    """The scores that a model gives on a grid: over the two features, or over the plane of two principal components.
+    """Return the scores of a model on a grid over two features, or over the plane of two principal components.
 
-    Where there is none, a sentence that says why.
+    Without a boundary the second value is a sentence that says why.
     """
     if dataset.has_frame or sparse.issparse(dataset.X):
         return None, "No decision boundary: rows have words or gaps, or are sparse."
@@ -226,7 +226,7 @@ def boundary(
 
 
 def _named(estimator: Any, rows: Array) -> Any:
-    """Rows as a model takes them that learned from a table with names."""
+    """Return rows as a frame where the model was fitted to a table with names."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
         return rows
@@ -236,7 +236,7 @@ def _named(estimator: Any, rows: Array) -> Any:
 
 
 def statistics(dataset: Dataset, codes: Array) -> tuple[Statistics, list[int]]:
-    """Statistics of at most 40 features (those that classes differ in most), correlations among some, and all in that order."""
+    """Return statistics of at most 40 features, the ones that differ most between classes, and the order of all features."""
     rows = sample(len(dataset), STATISTICS_ROWS)
     part = dataset if len(rows) == len(dataset) else part_of(dataset, rows)
     description = describe(part)
@@ -270,7 +270,7 @@ def statistics(dataset: Dataset, codes: Array) -> tuple[Statistics, list[int]]:
 
 
 def between(X: Array, codes: Array) -> Array:
-    """The share of each feature's variance that lies between classes."""
+    """Return the share of each feature's variance between classes."""
     total, away = X.var(axis=0), np.zeros(X.shape[1])
     for code in np.unique(codes):
         mine = X[codes == code]
@@ -279,7 +279,7 @@ def between(X: Array, codes: Array) -> Array:
 
 
 def class_means(dataset: Dataset, codes: Array, most: int = 20) -> list[Array]:
-    """The mean picture of each of the first classes, from a sample."""
+    """Return the mean image of each of the first classes, from a sample."""
     rows = sample(len(dataset), 20_000)
     X, _ = numbers(dataset, rows)
     mine = [X[codes[rows] == code] for code in range(min(codes.max() + 1, most))]
@@ -287,7 +287,7 @@ def class_means(dataset: Dataset, codes: Array, most: int = 20) -> list[Array]:
 
 
 def part_of(dataset: Dataset, rows: Array) -> Dataset:
-    """Some rows with their labels."""
+    """Return a data set of some rows."""
     X = dataset.X[rows.tolist()] if dataset.has_frame else dataset.X[rows]
     return replace(
         dataset,
