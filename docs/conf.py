@@ -63,16 +63,8 @@ def as_plain_text(
         lines[number] = line
 
 
-#: What the engine and the search ask of a learner, and nobody else.
-INSIDE = {
-    "check_parameters",
-    "examples",
-    "labels_of",
-    "make_solvers",
-    "planned_stop",
-    "probabilities_of",
-    "scored",
-}
+#: Methods for the search and the program.
+INSIDE = {"labels_of", "probabilities_of"}
 
 
 def leave_out(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:

@@ -69,4 +69,4 @@ def test_the_tutorial_runs(tmp_path, monkeypatch) -> None:
         else:
             fine(*shlex.split(command))
     assert (tmp_path / "calls.csv").read_text().startswith("customer_id,label,p_churned,p_stayed\n")
-    assert names["sweep"].figure().better  # type: ignore[attr-defined]
+    assert names["sweep"].out_of_fold_metric().better  # type: ignore[attr-defined]

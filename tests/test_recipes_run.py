@@ -1,4 +1,7 @@
-"""The blocks of docs/ecosystem.md run, each section by itself; those with a package that is not here are skipped."""
+"""The blocks of docs/ecosystem.md and docs/coming_from_scikit_learn.md run, each section by itself.
+
+Sections with a package that is not installed are skipped.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,17 @@ import numpy as np
 import pytest
 import sklearn
 
-PAGE = (Path(__file__).parents[1] / "docs" / "ecosystem.md").read_text(encoding="utf-8")
-SECTIONS = dict(re.findall(r"\n## ([^\n]+)\n(?:(?!\n## )[\s\S])*?```python\n([^`]*)```", PAGE))
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def sections(page: str) -> dict[str, str]:
+    """Return the code of each section of a page."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return dict(re.findall(r"\n## ([^\n]+)\n(?:(?!\n## )[\s\S])*?```python\n([^`]*)```", text))
+
+
+SECTIONS = sections("ecosystem.md")
+COMING = sections("coming_from_scikit_learn.md")
 #: The package that a section is about, and how to get it.
 NEEDS = {"Charts": "altair", "Optuna": "optuna", "MLflow": "mlflow"}
 
@@ -104,3 +116,15 @@ def test_mlflow(names):
     files = {each.path for each in mlflow.MlflowClient().list_artifacts(run.info.run_id)}
     assert files == {"report.html", "best.model"}
     assert np.mean(names["again"].predict(names["X"]) == names["y"]) > 0.9
+
+
+@pytest.mark.parametrize("title", COMING)
+def test_coming_from_scikit_learn(title: str) -> None:
+    """Its blocks assert what they show."""
+    assert "assert " in COMING[title]
+    exec(COMING[title], {})
+
+
+def test_coming_from_scikit_learn_maps_six_classes() -> None:
+    classes = {"SVC", "LinearSVC", "LogisticRegression", "SGDClassifier", "Perceptron"}
+    assert set(COMING) == {*classes, "GridSearchCV"}

@@ -86,7 +86,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.memory = memory
         self.random_state = random_state
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Raise ValueError where a parameter makes no sense."""
         whole_number("landmarks", self.landmarks)
         one_of("selection", self.selection, SELECTIONS)
@@ -99,7 +99,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     def fit(self, X: Any, y: Any = None) -> Nystroem:
         """Choose landmarks among these rows (dense or CSR)."""
-        self.check_parameters()
+        self._check_parameters()
         X = validate_data(self, X, accept_sparse="csr", dtype=np.dtype(self.dtype), order="C")
         given = as_kernel(self.kernel)
         assert given is not None

@@ -8,9 +8,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pegasos.sklearn_private import safe_indexing
 
 Array = np.ndarray[Any, Any]
 
@@ -65,10 +66,10 @@ class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         weights = (
             {}
             if sample_weight is None
-            else {f"{step}sample_weight": _safe_indexing(sample_weight, rows)}
+            else {f"{step}sample_weight": safe_indexing(sample_weight, rows)}
         )
         self.estimator_ = clone(self.estimator).fit(
-            _safe_indexing(X, rows), _safe_indexing(y, rows), **weights
+            safe_indexing(X, rows), safe_indexing(y, rows), **weights
         )
         self.classes_ = self.estimator_.classes_
         return self

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.engine.kernels.landmarks import KernelColumns, StoredColumns, pursue
@@ -21,6 +20,7 @@ from pegasos.nystroem import CUTS, Nystroem, whitening
 from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import carry_over
 from pegasos.search.estimates import Estimate, held_out, mcnemar
+from pegasos.sklearn_private import safe_indexing
 
 Array = np.ndarray[Any, Any]
 
@@ -127,9 +127,9 @@ def shrinking_curve(
         known, new = train_test_split(
             rows, test_size=TEST_SHARE, random_state=random_state, stratify=y
         )
-        test = _safe_indexing(X, new), y[new]
+        test = safe_indexing(X, new), y[new]
         X, y, weights = (
-            _safe_indexing(X, known),
+            safe_indexing(X, known),
             y[known],
             None if weights is None else weights[known],
         )
@@ -274,7 +274,7 @@ def _order(learner: Any, rows: Any, most: int) -> Array:
         some = np.sort(
             np.random.default_rng(0).permutation(rows.shape[0])[: max(1, _NUMBERS // count)]
         )
-        values = kernel.matrix(vectors, _safe_indexing(rows, some)).astype(np.float64)
+        values = kernel.matrix(vectors, safe_indexing(rows, some)).astype(np.float64)
         on_rows = pursue(StoredColumns(values @ values.T), coefficients, most)
     if len(on_rows) == most:
         return on_rows
@@ -290,7 +290,7 @@ def _seen_by_learner(
         if stage.drops:
             kept = stage.part.kept_rows(X)
             X, y, weights = (
-                _safe_indexing(X, np.flatnonzero(kept)),
+                safe_indexing(X, np.flatnonzero(kept)),
                 y[kept],
                 None if weights is None else weights[kept],
             )
@@ -309,8 +309,7 @@ def _forget(learner: Any, refitted: SDCA | None) -> None:
     learner._stage_vectors = np.empty((0, columns, len(learner.support_)), dtype=dtype)
     learner._stage_bias = np.empty((0, columns), dtype=dtype)
     learner._saved = learner._mark = None
-    for name in ("calibration_", "threshold_"):
-        vars(learner).pop(name, None)
+    learner.calibration_, learner.threshold_ = None, 0.0
     if hasattr(learner, "gap_") and refitted is not None:
         learner.gap_, learner.objective_ = float("nan"), refitted.objective_
         learner.dual_objective_ = np.full_like(learner.objective_, np.nan)

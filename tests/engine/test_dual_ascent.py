@@ -22,7 +22,7 @@ LAMS = np.array([1e-1, 1e-3, 1e-5])
 def test_all_lambdas_reach_the_tolerance(loss: str) -> None:
     learner = SDCA(loss, kernel=Gaussian(1.0), fit_intercept=False, random_state=0)
     task = open_task(learner, X, CODES, np.ones(120), 2)
-    (solver,) = learner.make_solvers(task, LAMS, [1000], 0)
+    (solver,) = learner._make_solvers(task, LAMS, [1000], 0)
     assert isinstance(solver, DualAscent)
     solver.advance(1000)
     solver.complete()
@@ -44,9 +44,9 @@ def test_solvers_in_step_decide_as_each_alone() -> None:
     learner = Pegasos(kernel=Gaussian(1.0), random_state=0)
     together, alone = (
         [
-            learner.make_solvers(open_task(learner, X, CODES, np.ones(120), 2), LAMS[:k], [700], 3)[
-                0
-            ]
+            learner._make_solvers(
+                open_task(learner, X, CODES, np.ones(120), 2), LAMS[:k], [700], 3
+            )[0]
             for k in (1, 2)
         ]
         for _ in range(2)

@@ -197,9 +197,9 @@ def test_a_threshold_decides_for_either_class():
     X, y = table(900)
     for positive in ("churned", "stayed"):
         sweep = swept(X, y, scoring=Metric("f1", positive=positive))
-        plain = sweep.figure().value
+        plain = sweep.out_of_fold_metric().value
         found = sweep.choose_threshold(Aim(Metric("f1", positive=positive)))
-        assert sweep.figure().value >= plain
+        assert sweep.out_of_fold_metric().value >= plain
         assert (sweep.predict(X) == positive).mean() == pytest.approx(found.share, abs=0.1)
     by_text = sweep.choose_threshold("precision=0.8")
     assert by_text == sweep.choose_threshold(Aim(wish="precision", least=0.8))
@@ -270,7 +270,7 @@ def test_model_files_keep_both(tmp_path, kind):
     X, y = table(600)
     sweep = swept(X, y)
     learner = sweep.best_estimator_[-1]
-    scores, codes = sweep.scored()
+    scores, codes = sweep.out_of_fold_scores_and_codes()
     learner.calibration_ = fit_calibration(kind, scores, codes)
     sweep.choose_threshold(Aim(Metric("f1", positive="churned")))
     pegasos.save(sweep, tmp_path / "m.model")

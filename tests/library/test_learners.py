@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from sklearn.utils.class_weight import compute_sample_weight
 
 import reference
-from pegasos import SDCA, Pegasos, Perceptron
+from pegasos import SDCA, Pegasos, Perceptron, load, save
 from pegasos.engine.kernels.collapse import CollapsedKernelWarning
 from pegasos.kernels import Exponential, Gaussian, Laplacian, Linear, Polynomial
 from pegasos.search.settings import Setting
@@ -195,6 +195,22 @@ def test_refitting_leaves_nothing_of_the_other_kind(name: str) -> None:
     clf.set_params(kernel="linear").fit(X[:30], y[:30])
     assert not hasattr(clf, "coef_")
     assert_same(vectors(clf), vectors(make(name, kernel="linear").fit(X[:30], y[:30])), 0)
+
+
+@EVERY
+@pytest.mark.parametrize("loaded", [False, True])
+def test_fitted_attributes_appear_with_a_fit(name: str, loaded: bool, tmp_path: Path) -> None:
+    def fitted_names(clf: Any) -> set[str]:
+        return {each for each in dir(clf) if each.endswith("_") and not each.startswith("_")}
+
+    clf = make(name)
+    assert not fitted_names(clf)
+    clf.fit(*data())
+    if loaded:
+        save(clf, tmp_path / "a.model")
+        assert fitted_names(load(tmp_path / "a.model")) == fitted_names(clf)
+    assert {"classes_", "threshold_", "calibration_", "plan_"} <= fitted_names(clf)
+    assert ("lam_" in fitted_names(clf)) == (name != "perceptron")
 
 
 @EVERY

@@ -202,8 +202,10 @@ def test_a_sweep_takes_our_names(ours, scorer):
     assert found.cv_results_["mean_test_score"] + shift == pytest.approx(
         other.cv_results_["mean_test_score"]
     )
-    assert found.figure().better
-    assert found.figure().guess == pytest.approx(found.figure(found.metric_).guess)
+    assert found.out_of_fold_metric().better
+    assert found.out_of_fold_metric().guess == pytest.approx(
+        found.out_of_fold_metric(found.metric_).guess
+    )
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -225,10 +227,10 @@ def test_probabilities_that_a_model_does_not_have_are_calibrated_without_the_row
             np.square(p - np.eye(classes)[y[test]]).sum(axis=1).mean() / (2 if classes == 2 else 1)
         )
     assert -sweep.best_score_ == pytest.approx(np.mean(values))
-    assert sweep.figure().value == pytest.approx(np.mean(values))
-    assert sweep.figure().better
+    assert sweep.out_of_fold_metric().value == pytest.approx(np.mean(values))
+    assert sweep.out_of_fold_metric().better
     found = sweep.calibrate()
-    assert sweep.figure().value == pytest.approx(found.briers[found.kind])
+    assert sweep.out_of_fold_metric().value == pytest.approx(found.briers[found.kind])
 
 
 def test_calibrated_probabilities_learn_nothing_from_labels_that_mean_nothing():
@@ -237,7 +239,7 @@ def test_calibrated_probabilities_learn_nothing_from_labels_that_mean_nothing():
         X, y
     )
     assert -sweep.best_score_ > 0.68
-    assert not sweep.figure().better
+    assert not sweep.out_of_fold_metric().better
 
 
 def test_classes_that_a_fold_lacks_get_no_probability():

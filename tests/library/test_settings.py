@@ -393,8 +393,8 @@ def test_declarations_are_true(declaration: Any) -> None:
     ]
     assert set(named) | ({declaration.tolerance} - {None}) <= params
     assert learner.declaration is declaration
-    learner.check_parameters()
-    assert learner.stop[0] in declaration.stops
+    learner._check_parameters()
+    assert learner._stop[0] in declaration.stops
     assert (learner._strength is not None) == ("lam" in params)
     X, y = growing_spread(40)
     learner.set_params(random_state=0).fit(X, y)
@@ -427,4 +427,4 @@ def test_numbers_that_json_does_not_have_are_equal_to_themselves_and_come_back()
 @pytest.mark.parametrize("declaration", DECLARATIONS, ids=lambda each: each.learner)
 def test_the_declared_limit_is_the_default_of_the_learner(declaration):
     learner = learner_class(declaration)()
-    assert declaration.usual_limit == (None if declaration.tolerance is None else learner.stop[1])
+    assert declaration.usual_limit == (None if declaration.tolerance is None else learner._stop[1])

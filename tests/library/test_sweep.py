@@ -102,6 +102,17 @@ def test_every_cell_equals_its_estimator_alone(name: str) -> None:
     assert_same_scores(estimator, grid, X, y)
 
 
+def test_parameters_print_as_they_are_written() -> None:
+    X, y = load_iris(return_X_y=True)
+    grid = {"kernel": [Gaussian(np.float64(13.2))], "C": np.array([10.0])}
+    sweep = SweepCV(SDCA(random_state=0), grid, cv=3).fit(X, y)
+    assert repr(sweep.best_params_) == "{'C': 10.0, 'kernel': Gaussian(variance=13.2)}"
+    assert (
+        repr(sweep.best_estimator_)
+        == "SDCA(C=10.0, kernel=Gaussian(variance=13.2), random_state=0)"
+    )
+
+
 @pytest.mark.parametrize("kernel", [None, "gaussian"])
 @pytest.mark.parametrize("learner", [Pegasos(n_iter=200), SDCA(tol=1e-6)], ids=repr)
 def test_a_grid_over_c_equals_separate_fits(learner: Any, kernel: Any) -> None:
@@ -384,8 +395,8 @@ def test_mcnemar_and_comparison() -> None:
         {"kernel": [Gaussian(2.0)], "lam": [1e-4, 10.0], "n_iter": [3, 2000]},
         cv=FOLDS,
     ).fit(X, y)
-    assert sweep.compare(1, 1) == 1.0
-    assert sweep.compare(0, 1) < 1e-3
+    assert sweep.mcnemar_p_value(1, 1) == 1.0
+    assert sweep.mcnemar_p_value(0, 1) < 1e-3
 
 
 def test_advice_on_borders_and_steps() -> None:

@@ -73,7 +73,7 @@ class DaskNystroem(Connected, Nystroem):
 
     def fit(self, X: Any, y: Any = None) -> DaskNystroem:
         """Choose landmarks among the rows of a Dask array (dense or CSR), a Dask DataFrame or a list of delayed parts."""
-        self.check_parameters()
+        self._check_parameters()
         seed = draw_seed(self.random_state)
         rows, positions = _sample(current_client(self.client), X, max(SAMPLE, self.landmarks), seed)
         super().fit(rows)

@@ -86,13 +86,13 @@ class DaskSDCA(Connected, SDCA):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DaskSDCA:
         """Learn from Dask arrays (dense or CSR blocks), Dask DataFrames or lists of delayed parts; all with the same blocks."""
-        self.check_parameters()
+        self._check_parameters()
         table = open_table(current_client(self.client), X, y, sample_weight, self.memory)
         return self.fit_table(table, X)
 
     def fit_table(self, table: Table, X: Any) -> DaskSDCA:
         """Learn from rows that were checked and described already; X are the same rows as they were handed in."""
-        self.check_parameters()
+        self._check_parameters()
         counted = (table.whole.sums, table.rows, table.whole.present, table.reach)
         done = fit_in_passes(self, table.passes, table.classes, *counted, table.dtype)
         self.plan_ = table.plan(done)

@@ -34,9 +34,9 @@ class Columns:
 
     def rows(self, places: Array) -> Columns:
         """Some of the rows."""
-        from sklearn.utils import _safe_indexing
+        from pegasos.sklearn_private import safe_indexing
 
-        return Columns(_safe_indexing(self.X, places), self.names)
+        return Columns(safe_indexing(self.X, places), self.names)
 
     def values(self, place: int) -> Array:
         """A column; what is missing is None or NaN."""

@@ -166,8 +166,7 @@ def _keep(
         np.empty((0, len(found)), dtype),
     )
     learner._saved = learner._mark = None
-    for stale in ("calibration_", "threshold_"):
-        learner.__dict__.pop(stale, None)
+    learner.calibration_, learner.threshold_ = None, 0.0
 
 
 def warn_if_late(learner: SDCA, single: bool) -> None:

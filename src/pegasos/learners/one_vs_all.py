@@ -136,17 +136,17 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         refuse_foreign_names(cls.__name__, params, cls._get_param_names())
         return super().__new__(cls)
 
-    #: What makes probabilities of scores, and the score from which on a row is called the second of two classes: a search that
-    #: has out-of-fold scores sets them, and the next fit forgets them.
-    calibration_: Calibration | None = None
-    threshold_: float = 0.0
+    #: What makes probabilities of scores, and the score above which a row is called the second of two classes: set by a search
+    #: that has out-of-fold scores, None and 0 after a fit.
+    calibration_: Calibration | None
+    threshold_: float
     kernel_: Any
     _saved: Any
     _mark: str | None
     #: The largest x·x of a training row (of a precomputed kernel its largest number); None where it is not known.
     _reach: float | None = None
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Raise ValueError where a parameter makes no sense."""
         raise AssertionError("each learner has its own parameters")
 
@@ -160,20 +160,20 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         return None
 
     @property
-    def stop(self) -> tuple[str, int]:
+    def _stop(self) -> tuple[str, int]:
         """The parameter that ends a walk, and its value."""
         (name,) = self.declaration.stops
         return name, getattr(self, name)
 
-    def planned_stop(self, m: int) -> int:
+    def _planned_stop(self, m: int) -> int:
         """Where a walk over m rows ends at the latest, in the declared unit."""
-        return self.stop[1]
+        return self._stop[1]
 
-    def examples(self, stop: int, m: int) -> int:
+    def _examples_until(self, stop: int, m: int) -> int:
         """How many examples are drawn until a stop."""
         return stop * m
 
-    def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
+    def _make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
         """Solvers for all λ at once that are read at these stops: one, or one a class where each has its own draws."""
         raise AssertionError("each learner walks in its own way")
 
@@ -195,7 +195,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     @property
     def has_probabilities(self) -> bool:
         """Whether scores mean probabilities: logits, or scores that were calibrated."""
-        return self.calibration_ is not None
+        return vars(self).get("calibration_") is not None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -205,7 +205,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def _open(self, X: Any, y: Any, sample_weight: Any) -> Task:
         """The task of checked parameters and rows; sets classes_ and n_features_in_."""
-        self.check_parameters()
+        self._check_parameters()
         before = {
             name: getattr(self, name)
             for name in ("n_features_in_", "feature_names_in_")
@@ -251,7 +251,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def _open_part(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[Task, bool]:
         """The same for a part of the rows, in partial_fit, and whether it is the first: classes are those of the first call."""
-        self.check_parameters()
+        self._check_parameters()
         first = getattr(self, "_saved", None) is None
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS, order="C", reset=first)
         if first:
@@ -294,16 +294,9 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             )
         bias = np.stack([stage[1] for stage in stages]).astype(task.X.dtype)
         self.intercept_ = bias[-1]
-        for stale in (
-            "coef_",
-            "dual_coef_",
-            "support_",
-            "support_vectors_",
-            "kernel_",
-            "calibration_",
-            "threshold_",
-        ):
+        for stale in ("coef_", "dual_coef_", "support_", "support_vectors_", "kernel_"):
             self.__dict__.pop(stale, None)
+        self.calibration_, self.threshold_ = None, 0.0
         if task.kernel is None:
             self.coef_ = vectors[-1]
         else:

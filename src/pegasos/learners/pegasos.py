@@ -116,7 +116,7 @@ class Pegasos(RegularizedClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Pegasos:
         """Learn from rows X (dense or CSR) and labels y; `sample_weight` >= 0, one a row."""
         task = self._open(X, y, sample_weight)
-        steps = self.planned_stop(task.m)
+        steps = self._planned_stop(task.m)
         saved = self._resumable(task)
         if saved is None:
             self._seed = draw_seed(self.random_state)
@@ -169,8 +169,8 @@ class Pegasos(RegularizedClassifier):
 
     # -- the run -----------------------------------------------------------------------------------------------------
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         one_of("draws", self.draws, ("shared", "independent"))
         whole_number("batch_size", self.batch_size)
         if self.n_iter is not None and self.epochs is not None:
@@ -204,7 +204,7 @@ class Pegasos(RegularizedClassifier):
             )
 
     @property
-    def stop(self) -> tuple[str, int]:
+    def _stop(self) -> tuple[str, int]:
         if self.n_iter is not None:
             return "n_iter", whole_number("n_iter", self.n_iter)
         if self.epochs is None and not isinstance(self.sampling, str):
@@ -213,11 +213,11 @@ class Pegasos(RegularizedClassifier):
             "epochs", self.epochs
         )
 
-    def planned_stop(self, m: int) -> int:
-        name, count = self.stop
+    def _planned_stop(self, m: int) -> int:
+        name, count = self._stop
         return count if name == "n_iter" else math.ceil(count * m / self.batch_size)
 
-    def examples(self, stop: int, m: int) -> int:
+    def _examples_until(self, stop: int, m: int) -> int:
         return stop * self.batch_size
 
     def _groups(self, task: Task) -> list[Array]:
@@ -315,7 +315,7 @@ class Pegasos(RegularizedClassifier):
         )
         self._publish(task, stages, stops)
 
-    def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
+    def _make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
         walks = self._walks(task, lams, seed, max(stops), tracking=False)
         from pegasos.engine.walk.solvers import PegasosSolver
 

@@ -146,7 +146,7 @@ class Perceptron(OneVsAllClassifier):
         self._finish(task, solver, [solver.predictors()], [])
         return self
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         whole_number("epochs", self.epochs)
         positive("learning_rate", self.learning_rate)
         if not isinstance(self.average, bool | np.bool_):
@@ -184,7 +184,7 @@ class Perceptron(OneVsAllClassifier):
         self._saved = solver.walk.save() if self.warm_start or task.kernel is None else None
         self._publish(task, stages, stops)
 
-    def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
+    def _make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
         from pegasos.engine.walk.solvers import PerceptronSolver
 
         return [PerceptronSolver(self._full_walk(task, seed), task.m, self.average)]

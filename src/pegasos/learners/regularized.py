@@ -54,7 +54,7 @@ class RegularizedClassifier(OneVsAllClassifier):
     #: Whether `sampling` may be an array of row indices, or a function that returns one.
     accepts_explicit_draws = False
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         one_of("loss", self.loss, (*self.declaration.losses, *LOSS_ALIASES))
         if isinstance(self.sampling, str) or not self.accepts_explicit_draws:
             one_of("sampling", self.sampling, ("uniform", "permutation", "fixed-permutation"))
@@ -86,7 +86,7 @@ class RegularizedClassifier(OneVsAllClassifier):
 
     @property
     def has_probabilities(self) -> bool:
-        return self._loss.name in PROBABILISTIC or self.calibration_ is not None
+        return self._loss.name in PROBABILISTIC or super().has_probabilities
 
     def certificate(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
         """The exact objective of each column on the training rows and a lower bound of the best possible one."""

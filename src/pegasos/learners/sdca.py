@@ -159,8 +159,8 @@ class SDCA(RegularizedClassifier):
             self._finish(task, solver, certified, stages, stops)
         return self
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         positive("tol", self.tol)
         one_of("multiclass", self.multiclass, (ONE_VS_REST, ONE_VS_ONE))
         whole_number("max_epochs", self.max_epochs)
@@ -220,7 +220,7 @@ class SDCA(RegularizedClassifier):
         total, own = (each.total_weight for each in (task, part))
         return np.asarray(lams * (total / own))
 
-    def make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
+    def _make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
         from pegasos.engine.optimum.pair_ascent import PairAscent
 
         solver = self._solver(task, lams, seed, has_certificate(task.kernel, task.X))

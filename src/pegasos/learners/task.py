@@ -13,7 +13,6 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
 
 from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.collapse import warn_if_collapsed
@@ -24,6 +23,7 @@ from pegasos.engine.rows.plan import Plan, plan_dual, plan_primal
 from pegasos.engine.rows.sources import GramRows, KernelRows, explicit_rows
 from pegasos.engine.walk.draws import Draws
 from pegasos.engine.walk.method import Method
+from pegasos.sklearn_private import check_sample_weight
 
 if TYPE_CHECKING:  # solvers are imported where a fit starts: predictions need none
     from pegasos.engine.walk.walk import Walk
@@ -134,7 +134,7 @@ def combined_weights(
         weights = np.ones(X.shape[0])
     else:
         weights = np.asarray(
-            _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         ).copy()
     sums = np.bincount(codes, weights, minlength=len(classes))
     each = class_weights(class_weight, classes, sums)

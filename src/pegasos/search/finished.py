@@ -139,7 +139,7 @@ class FinishedSearch(CellSearch):
             p[test] = calibrated_in_fold(scores, self._truth[test], everyone, pairs)
         return p
 
-    def figure(self, metric: Any = None) -> Figure:
+    def out_of_fold_metric(self, metric: Any = None) -> Figure:
         """A metric (by default that of `scoring`, else the error) of the choice out of fold, with its noise, and beside it what
         always guessing would give.
 
@@ -182,10 +182,10 @@ class FinishedSearch(CellSearch):
         For two classes. The positive class is that of the aim's metric, or of `scoring`, else the usual one (see Metric).
         """
         aim = Aim.parse(aim) if isinstance(aim, str) else aim
-        scores, codes = self.scored()
+        scores, codes = self.out_of_fold_scores_and_codes()
         if len(self._classes) != 2:
             raise ValueError(f"a threshold is for two classes; there are {len(self._classes)}.")
-        sign = 1 if self.positive(aim) == self._classes[1] else -1
+        sign = 1 if self.positive_class(aim) == self._classes[1] else -1
         found = choose_threshold(aim, sign * scores, codes == (1 if sign > 0 else 0))
         self.threshold_ = found
         self._cut = sign * found.value
@@ -201,7 +201,7 @@ class FinishedSearch(CellSearch):
         if self.scale_warning_ is not None:
             warn_user(self.scale_warning_)
 
-    def positive(self, aim: Aim | None = None) -> Any:
+    def positive_class(self, aim: Aim | None = None) -> Any:
         """The class that is looked at: that of an aim, of `scoring`, else the usual one of two (None of more)."""
         for metric in (None if aim is None else aim.metric, self.metric_):
             if metric is not None and metric.positive is not None:
@@ -212,7 +212,7 @@ class FinishedSearch(CellSearch):
             else Metric("f1").settled(self._classes[self._truth]).positive
         )
 
-    def scored(self) -> tuple[Array, Array]:
+    def out_of_fold_scores_and_codes(self) -> tuple[Array, Array]:
         """Scores and codes of the rows that the choice was tested on."""
         check_is_fitted(self, "best_estimator_")
         scores = self.out_of_fold_scores(self.best_index_)
@@ -220,7 +220,7 @@ class FinishedSearch(CellSearch):
         scores = scores[tested]
         return scores[:, 0] if scores.shape[1] == 1 else scores, self._truth[tested]
 
-    def compare(self, first: int, second: int) -> float:
+    def mcnemar_p_value(self, first: int, second: int) -> float:
         """Exact McNemar test: the p-value of "cells `first` and `second` err equally often", from their out-of-fold labels."""
         check_is_fitted(self, "cv_results_")
         one, two = self._position[first], self._position[second]

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils import check_array
 
 from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.distances import Pairs, fill_gram
@@ -22,6 +22,7 @@ from pegasos.engine.rows.mapped import MappedFeatures, MappedRows
 from pegasos.engine.rows.sources import GramRows, KernelRows, explicit_rows
 from pegasos.learners.task import is_precomputed
 from pegasos.search.anatomy import Anatomy
+from pegasos.sklearn_private import safe_indexing
 
 Array = np.ndarray[Any, Any]
 
@@ -40,10 +41,10 @@ def prepare(parts: Anatomy, X: Any, y: Any, train: Array) -> Prepared:
     for drops, stages in groupby(parts.stages, key=lambda stage: stage.drops):
         if drops:
             for stage in stages:
-                members = members[stage.part.kept_rows(_safe_indexing(X, members))]
+                members = members[stage.part.kept_rows(safe_indexing(X, members))]
         else:
             steps = clone(Pipeline([(stage.name, stage.part) for stage in stages]))
-            X = steps.fit(_safe_indexing(X, members), _safe_indexing(y, members)).transform(X)
+            X = steps.fit(safe_indexing(X, members), safe_indexing(y, members)).transform(X)
     if isinstance(X, MappedRows):
         return Prepared(X, members)
     return Prepared(

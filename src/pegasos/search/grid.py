@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
+from pegasos.engine.kernels.base import plain
 from pegasos.learners.one_vs_all import OneVsAllClassifier
 from pegasos.search.anatomy import Anatomy, anatomy
 from pegasos.search.settings import Setting
@@ -47,7 +48,9 @@ class Group:
 def make_cells(estimator: Any, param_grid: Any) -> list[Cell]:
     """All cells, in GridSearchCV's order."""
     cells = []
-    for number, params in enumerate(ParameterGrid(param_grid)):
+    for number, given in enumerate(ParameterGrid(param_grid)):
+        # NumPy's numbers would print as np.float64(0.1)
+        params = {name: plain(value) for name, value in given.items()}
         candidate = clone(estimator).set_params(**clone(params, safe=False))
         parts = anatomy(candidate)
         cells.append(Cell(number, params, candidate, parts, Setting.read(parts)))

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_method_params
 
 from pegasos.engine.runtime.interruption import Interrupted, interruptible
 from pegasos.search.problem import stratified
+from pegasos.sklearn_private import check_method_params, safe_indexing
 
 Array = np.ndarray[Any, Any]
 
@@ -50,8 +49,8 @@ def _fit_some(estimator: Any, X: Any, y: Any, codes: Array, params: Any, size: i
     if size >= len(codes):
         return clone(estimator).fit(X, y, **params)
     rows = stratified(codes, size)
-    given = _check_method_params(X, params=params, indices=rows)
-    return clone(estimator).fit(_safe_indexing(X, rows), _safe_indexing(y, rows), **given)
+    given = check_method_params(X, params=params, indices=rows)
+    return clone(estimator).fit(safe_indexing(X, rows), safe_indexing(y, rows), **given)
 
 
 @contextmanager

@@ -69,7 +69,7 @@ def _figure(search: Any) -> Figure | None:
     if search.multimetric_ or (search.metric_ is None and search.scoring not in (None, "accuracy")):
         return None
     try:
-        found: Figure = search.figure()
+        found: Figure = search.out_of_fold_metric()
         return found
     except ValueError:  # scores were not kept in every fold
         return None

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
+
+from pegasos.sklearn_private import safe_indexing
 
 Array = np.ndarray[Any, Any]
 
@@ -41,8 +42,8 @@ class Problem:
             for train, test in self.splits
         ]
         return Problem(
-            _safe_indexing(self.X, rows),
-            _safe_indexing(self.y, rows),
+            safe_indexing(self.X, rows),
+            safe_indexing(self.y, rows),
             self.classes,
             self.codes[rows],
             None if self.weights is None else self.weights[rows],

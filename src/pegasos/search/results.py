@@ -6,9 +6,6 @@ import time
 from typing import Any
 
 import numpy as np
-from sklearn.metrics._scorer import _PassthroughScorer
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_method_params
 
 from pegasos.learners.calibration import SIGMOID
 from pegasos.metrics import PROBABILITIES, Metric
@@ -17,6 +14,7 @@ from pegasos.search.grid import Cell
 from pegasos.search.problem import Problem
 from pegasos.search.schedule import Unit
 from pegasos.search.units import FoldAnswers, ProbableAnswers, UnitResult
+from pegasos.sklearn_private import check_method_params, is_passthrough_scorer, safe_indexing
 
 Array = np.ndarray[Any, Any]
 
@@ -153,15 +151,15 @@ class Table:
     def _probabilities(self, cell: Cell, classes: Array, rows: Array, scores: Array) -> Array:
         if cell.learner.has_probabilities:
             return cell.learner.own_probabilities(scores)
-        codes = np.searchsorted(self._classes, _safe_indexing(self._y, rows))
+        codes = np.searchsorted(self._classes, safe_indexing(self._y, rows))
         return calibrated_in_fold(scores, codes, classes, cell.learner.has_pairs(classes))
 
     def _score(self, answers: FoldAnswers, rows: Array) -> Any:
-        truth = _safe_indexing(self._y, rows)
-        if isinstance(self._scorers, _PassthroughScorer) and not self._score_params:
+        truth = safe_indexing(self._y, rows)
+        if is_passthrough_scorer(self._scorers) and not self._score_params:
             return float(np.mean(np.asarray(truth) == answers.labels))
-        params = _check_method_params(self._X, params=self._score_params, indices=rows)
-        return self._scorers(answers, _safe_indexing(self._X, rows), truth, **params)
+        params = check_method_params(self._X, params=self._score_params, indices=rows)
+        return self._scorers(answers, safe_indexing(self._X, rows), truth, **params)
 
     def complete(self) -> Array:
         """Which cells have all folds."""

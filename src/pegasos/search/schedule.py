@@ -348,7 +348,9 @@ class Schedule:
     def _examples(self, unit: Unit) -> int:
         """Examples that the unit draws at most."""
         m, learner = len(self._splits[unit.fold][0]), unit.group.learner
-        return learner.examples(max(cell.learner.planned_stop(m) for cell in unit.group.cells), m)
+        return learner._examples_until(
+            max(cell.learner._planned_stop(m) for cell in unit.group.cells), m
+        )
 
     def _plan(self, unit: Unit, prepared: Prepared, kernel: Any) -> Plan:
         m, width = prepared.X.shape

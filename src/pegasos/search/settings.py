@@ -104,7 +104,7 @@ class Setting:
         from pegasos.learners.task import is_precomputed
 
         learner = parts.learner
-        learner.check_parameters()
+        learner._check_parameters()
         declaration, fresh = learner.declaration, type(learner)()
         left = {*_CIRCUMSTANCES, *declaration.shared, *declaration.stops, "kernel", "loss"}
         options = {
@@ -116,7 +116,7 @@ class Setting:
             learner.kernel if is_precomputed(learner.kernel) else freeze(as_kernel(learner.kernel))
         )
         preparation = tuple((stage.name, freeze(stage.part)) for stage in parts.stages)
-        name, stop = model_of(learner).name, Stop(*learner.stop)
+        name, stop = model_of(learner).name, Stop(*learner._stop)
         strength = dict([] if learner._strength is None else [learner._strength])
         given = (stop, tuple(sorted(options.items())), preparation)
         return cls(name, kernel, strength.get("lam"), *given, strength.get("C"))

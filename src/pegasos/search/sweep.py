@@ -11,7 +11,6 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_method_params
 
 from pegasos.learners.convergence import CellsNotConverged
 from pegasos.learners.task import draw_seed
@@ -23,6 +22,7 @@ from pegasos.search.problem import Problem
 from pegasos.search.results import Table
 from pegasos.search.running import Filling
 from pegasos.search.store import Store
+from pegasos.sklearn_private import check_method_params
 
 Array = np.ndarray[Any, Any]
 
@@ -128,7 +128,7 @@ class SweepCV(FinishedSearch):
                 "SweepCV requires y to be passed, but the target y is None: it compares classifiers."
             )
         check_classification_targets(y)
-        params = _check_method_params(X, params=params)
+        params = check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         weights = _sample_weight(routed.estimator.fit)
         self._checked_cv_orig = check_cv(self.cv, y, classifier=is_classifier(self.estimator))

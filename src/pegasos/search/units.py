@@ -53,9 +53,9 @@ class UnitRun:
         lams, self._lam_of = _distinct(
             [cell.learner._lam_for(task.total_weight) for cell in group.cells]
         )
-        self._stop_of = np.array([cell.learner.planned_stop(task.m) for cell in group.cells])
+        self._stop_of = np.array([cell.learner._planned_stop(task.m) for cell in group.cells])
         self.stops = sorted({int(stop) for stop in self._stop_of})
-        self.solvers = group.learner.make_solvers(task, lams, self.stops, seed)
+        self.solvers = group.learner._make_solvers(task, lams, self.stops, seed)
         self._learner, self._is_kernel = group.learner, task.rows.dual
         self._columns, self._lams = self._learner.predictor_count(classes), len(lams)
         count, columns, dtype = len(group.cells), self._columns, task.rows.dtype

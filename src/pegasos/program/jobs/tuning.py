@@ -127,11 +127,11 @@ def decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Thre
     """Calibrate the choice, and choose its threshold if one is wished for; both where its out-of-fold scores allow it."""
     calibration = None
     try:
-        _, codes = search.scored()
+        _, codes = search.out_of_fold_scores_and_codes()
         classes = search.best_estimator_.classes_
         found = search.calibrate()
         doubt = None if search.scale_warning_ is None else search.scale_warning_.fact
-        calibration = calibration_record(found, codes, classes, search.positive(aim), doubt)
+        calibration = calibration_record(found, codes, classes, search.positive_class(aim), doubt)
     except ValueError as error:
         console.say(f"note: no probabilities: {error}")
     if aim is None:

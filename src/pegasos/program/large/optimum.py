@@ -40,7 +40,7 @@ def fit_to_files(
 
     On a cluster the workers read the files, piece by piece: they must see them under the same names.
     """
-    learner.check_parameters()
+    learner._check_parameters()
     rows, budget = sum(file.count for file in files), budget_bytes(learner.memory)
     given = (classes, sums, rows, present, max(file.reach for file in files), np.float64)
     if cluster is None:

@@ -80,8 +80,8 @@ class Learner(Part):
     def build(self, node: Node, width: int | None) -> Built:
         estimator = self.cls(**node.params)
         try:
-            estimator.check_parameters()
-            _ = estimator.stop  # which is looked at only when a walk begins, and by pages
+            estimator._check_parameters()
+            _ = estimator._stop  # which is looked at only when a walk begins, and by pages
         except ValueError as error:
             raise node.bad(f"{error!s:.200}".rstrip(".")) from None
         for name, check in self.numbers.items():
@@ -114,6 +114,7 @@ class Learner(Part):
             setattr(
                 estimator, course, node.array(course, ("F64",), (None, 3)) if known else no_course()
             )
+        estimator.calibration_, estimator.threshold_ = None, 0.0
         if "threshold" in node.state:
             if columns > 1:
                 raise node.bad("it has a threshold, which only two classes have")
@@ -232,7 +233,7 @@ def read_rows(node: Node, form_name: str, name: str, kind: str, dense: int, leng
     return rows
 
 
-#: The settings that `check_parameters` leaves to others; the rest may be any number or word until it has its say.
+#: The settings that `_check_parameters` leaves to others; the rest may be any number or word until it has its say.
 _SETTINGS: dict[str, Check] = {
     "kernel": either(
         nothing, lambda value: isinstance(value, Kernel), one_of(PRECOMPUTED, *KERNELS, *ALIASES)

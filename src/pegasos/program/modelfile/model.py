@@ -200,12 +200,12 @@ def _described(estimator: Any, draft: Draft) -> dict[str, Any]:
 
 def _found(estimator: Any) -> Any:
     """The estimator itself, or the best one that a search found."""
-    from sklearn.model_selection._search import BaseSearchCV
+    from pegasos.sklearn_private import is_search
 
     kind = type(estimator).__name__
     if isinstance(estimator, type):
         raise BadModel(f"{estimator.__name__} is a class; save a fitted estimator.")
-    if isinstance(estimator, BaseSearchCV):
+    if is_search(estimator):
         if "best_estimator_" not in vars(estimator):
             raise BadModel(
                 f"this {kind} has no best estimator to save: fit it first, with refit=True."

@@ -28,7 +28,7 @@ class Landmarks(Part):
     def build(self, node: Node, width: int | None) -> Built:
         estimator = Nystroem(**node.params)
         try:
-            estimator.check_parameters()
+            estimator._check_parameters()
         except ValueError as error:
             raise node.bad(f"{error!s:.200}".rstrip(".")) from None
         kernel = checked_kernel(node, estimator.kernel)

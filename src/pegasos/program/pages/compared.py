@@ -57,11 +57,11 @@ def best_of(search: Any, metric: str) -> int:
 def rates_of(search: Any, threshold: Threshold | None) -> RatesRecord | None:
     """Return rates over thresholds, for two classes whose out-of-fold scores were kept."""
     try:
-        scores, codes = search.scored()
+        scores, codes = search.out_of_fold_scores_and_codes()
     except (ValueError, AttributeError):  # without a refit there is no choice to look at
         return None
     if scores.ndim > 1:
         return None
     classes = search.best_estimator_.classes_
     cut, aim = (0.0, None) if threshold is None else (threshold.value, threshold.aim)
-    return rates_record(scores, codes, classes, search.positive(), cut, aim)
+    return rates_record(scores, codes, classes, search.positive_class(), cut, aim)

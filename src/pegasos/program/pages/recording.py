@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
 
 from pegasos.engine.kernels.base import DistanceKernel
 from pegasos.engine.kernels.elementwise import as_rows
@@ -45,6 +43,7 @@ from pegasos.search.decisions import Threshold
 from pegasos.search.estimates import Estimate, held_out
 from pegasos.search.figures import Figure
 from pegasos.search.settings import Opaque, Setting
+from pegasos.sklearn_private import num_samples, safe_indexing
 
 Array = np.ndarray[Any, Any]
 
@@ -325,7 +324,7 @@ def _typical(search: Any, X: Any) -> list[float | None]:
     kinds = [(setting.kernel, setting.preparation) for setting in search.settings_]
     if len(set(kinds)) < 2:
         return []
-    some, prepared = _safe_indexing(X, row_samples.sample(_num_samples(X), 200)), dict[Any, Any]()
+    some, prepared = safe_indexing(X, row_samples.sample(num_samples(X), 200)), dict[Any, Any]()
     found: dict[Any, float | None] = {}
     for (kernel, steps), params in zip(kinds, search.cv_results_["params"], strict=True):
         if (kernel, steps) in found:

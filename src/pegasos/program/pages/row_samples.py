@@ -33,9 +33,9 @@ def as_dataset(X: Any, y: Any, facts: dict[str, Any]) -> Dataset | None:
     )
     if X is None or isinstance(X, Dataset):
         return X
-    from sklearn.utils.validation import _get_feature_names
+    from pegasos.sklearn_private import get_feature_names
 
-    columns = _get_feature_names(X) if columns is None else columns
+    columns = get_feature_names(X) if columns is None else columns
     listed, labels = (
         [Column(str(each)) for each in ([] if columns is None else columns)],
         None if y is None else np.asarray(y),

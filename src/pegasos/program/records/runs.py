@@ -311,7 +311,7 @@ def out_of_fold(search: Any) -> dict[str, Figure]:
     ):
         return {}
     try:
-        return {OUT_OF_FOLD: as_text(search.figure())}
+        return {OUT_OF_FOLD: as_text(search.out_of_fold_metric())}
     except ValueError:
         return {}
 
