@@ -1,4 +1,4 @@
-"""Perceptron, Pegasos and SDCA: linear predictors and their kernel versions, exact and fast."""
+"""Perceptron, Pegasos and SDCA: linear and kernel classifiers for scikit-learn."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for: `import pegasos` itself loads nothing."""
+    """Import a public name on first use: ``import pegasos`` itself loads nothing."""
     if name not in _HOMES:
         raise AttributeError(f"module 'pegasos' has no attribute {name!r}")
     home = import_module(_HOMES[name])

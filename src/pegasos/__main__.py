@@ -1,4 +1,4 @@
-"""The program: `pegasos`, or `python -m pegasos`."""
+"""Entry point of the command-line program: ``pegasos``, or ``python -m pegasos``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; without the packages it needs, say how to get them."""
-    # To load the packages makes a million objects, none of which is garbage: looking through them takes a tenth of that time.
+    """Run the program; if a package is missing, tell how to install it."""
+    # Importing the packages creates a million objects, none of them garbage: scanning them takes a
+    # tenth of the import time.
     gc.set_threshold(200_000, 30)
     try:
         from pegasos.program.app import main as run

@@ -1,3 +1,3 @@
-"""The kernels: Gaussian, Polynomial, Exponential, Laplacian, Linear, and a function of one's own."""
+"""Kernels: Gaussian, Polynomial, Exponential, Laplacian, Linear, and user-defined functions."""
 
-from pegasos.engine.kernels.standard import *  # noqa: F403 - what is public is listed there, beside the kernels
+from pegasos.engine.kernels.standard import *  # noqa: F403 - public names are listed there

@@ -1,6 +1,7 @@
-"""What models are chosen and judged by. Each metric is declared once; parser, help, search, records and pages read this table.
+"""Metrics for model selection and evaluation, each declared once.
 
-Nothing heavy is imported at the head, so that help can read it too.
+The parser, help, search, records and pages read this table. Heavy packages are imported inside
+functions to keep the help fast.
 """
 
 from __future__ import annotations
@@ -15,20 +16,37 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-#: What a metric reads of a model: the classes it answers, the order of its scores, or probabilities.
+#: Model output that a metric needs: predicted classes, the ranking by scores, or probabilities.
 LABELS, SCORES, PROBABILITIES = "labels", "scores", "probabilities"
-#: The largest cost: sums over rows, and squares of them, stay finite.
+#: Largest cost: sums over rows and their squares stay finite.
 MOST_COST = 1e100
-#: Labels of two classes of which the second one is positive, as everywhere in scikit-learn.
+#: Binary labels of which the second is positive, by scikit-learn's convention.
 _USUAL_PAIRS = ({0, 1}, {-1, 1}, {"0", "1"}, {"-1", "1"})
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A metric: its formula in words, which way is better, what it needs of a model, and scikit-learn's name for it.
+    """Declaration of a metric.
 
-    `percent`: a share, shown as one. `one_class`: it looks at one class, the positive one; with more than two classes and none
-    named the mean over classes is taken, or, where `binary`, it is refused.
+    Attributes
+    ----------
+    name : str
+        Name of the metric.
+    words : str
+        Its formula in words.
+    least : bool
+        Whether lower values are better.
+    needs : str
+        Model output that it needs: LABELS, SCORES or PROBABILITIES.
+    in_scikit_learn : str
+        Corresponding scorer of scikit-learn.
+    percent : bool
+        Whether it is a fraction, displayed in percent.
+    one_class : bool
+        Whether it is defined for a positive class. With more than two classes and no positive
+        class, it is averaged over classes, or refused if `binary`.
+    binary : bool
+        Whether averaging over classes is refused.
     """
 
     name: str
@@ -96,7 +114,7 @@ METRICS = {
 
 @dataclass(frozen=True)
 class Measure:
-    """How values of a metric are read: its name, which way is better, and whether they are shares.
+    """Display properties of a metric: name, direction, and whether it is a fraction.
 
     >>> measure_of("balanced-error"), measure_of("accuracy").name, measure_of("r2").least
     (Measure(name='balanced-error', least=True, percent=True), 'error', False)
@@ -107,18 +125,30 @@ class Measure:
     percent: bool = True
 
     def text(self, value: float) -> str:
-        """A measured value; a percent sign stays with its number."""
+        """Format a value; a non-breaking space joins number and percent sign."""
         return f"{100 * value:.2f}\u00a0%" if self.percent else f"{value:.4g}"
 
     def label(self, value: float) -> str:
-        """The number in a cell of a heatmap: an error in percent without its sign, which the title has."""
+        """Format a value for a heatmap cell: an error in percent, without the percent sign."""
         if self.percent:
             return f"{100 * value:.2f}" if value < 0.0995 else f"{100 * value:.1f}"
         return f"{value:.3f}".replace("0.", ".", 1) if 0 <= value < 1 else f"{value:.3g}"
 
 
 def measure_of(scoring: Any) -> Measure:
-    """How to read what was asked for: one of ours, accuracy (which is shown as error), or a scorer of scikit-learn."""
+    """Return how to display a scoring.
+
+    Parameters
+    ----------
+    scoring : Metric, str, callable or None
+        A metric of this package, "accuracy" or None (displayed as error), or a scorer of
+        scikit-learn.
+
+    Returns
+    -------
+    Measure
+        The display properties.
+    """
     if scoring is None or scoring == "accuracy":
         return Measure("error")
     name = scoring.name if isinstance(scoring, Metric) else scoring
@@ -129,7 +159,10 @@ def measure_of(scoring: Any) -> Measure:
 
 
 def shown_value(scoring: Any, score: float) -> float:
-    """A scorer's score as people read it: accuracy as error, the negative score of a loss as the loss."""
+    """Convert a score to its displayed value.
+
+    Accuracy becomes error, and the negative score of a loss becomes the loss.
+    """
     if scoring is None or scoring == "accuracy":
         return 1 - score
     metric = as_metric(scoring)
@@ -137,7 +170,7 @@ def shown_value(scoring: Any, score: float) -> float:
 
 
 def as_metric(scoring: Any) -> Metric | None:
-    """A metric of ours, by itself or by name; None for all else."""
+    """Return a metric of this package given as object or name, and None for other scorings."""
     if isinstance(scoring, Metric):
         return scoring
     return Metric(scoring) if isinstance(scoring, str) and scoring in METRICS else None
@@ -145,7 +178,11 @@ def as_metric(scoring: Any) -> Metric | None:
 
 @dataclass(frozen=True)
 class Answers:
-    """What a model says about rows: codes of sorted classes; scores and probabilities (rows x classes) where they are needed."""
+    """Output of a model for labeled rows.
+
+    `truth` and `labels` are codes of the sorted `classes`; scores and probabilities (rows x
+    classes) are present if needed.
+    """
 
     classes: Array
     truth: Array
@@ -159,13 +196,23 @@ class Answers:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric as it is asked for; also a scorer for scikit-learn, which wants more to be better: what is a loss is negated.
+    """Metric with its options, usable as a scorer in scikit-learn.
 
-    positive  the class that F1, ROC AUC and average precision look at (None: 1 of 0 and 1, else the rarer of two classes)
-    costs     what it costs to answer a class where another is true: (true, answered, cost); what is not listed costs nothing
+    As a scorer it returns higher values for better models: losses are negated.
 
-    The rarer class is that of the rows that are scored: name it where they may differ, as the folds of GridSearchCV do.
+    Parameters
+    ----------
+    name : str
+        Name of the metric, a key of METRICS.
+    positive : object, optional
+        Positive class of F1, ROC AUC and average precision. By default 1 of 0 and 1, else the less
+        frequent of two classes in the scored rows. Name it where frequencies may differ, as between
+        the folds of GridSearchCV.
+    costs : tuple of (true, predicted, cost)
+        Costs of the metric "cost"; pairs that are not listed cost nothing.
 
+    Examples
+    --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["no", "yes", "no", "yes"]
     >>> Metric("cost", costs=(("yes", "no", 20.0), ("no", "yes", 1.0)))(
@@ -188,10 +235,24 @@ class Metric:
 
     @property
     def kind(self) -> Kind:
+        """Declaration of the metric."""
         return METRICS[self.name]
 
     def settled(self, y: Any, classes: Any = ()) -> Metric:
-        """The same metric with its positive class, chosen by these labels where none was named; they may lack some `classes`."""
+        """Return the metric with its positive class fixed.
+
+        Parameters
+        ----------
+        y : array-like
+            Labels that determine the positive class if none is named.
+        classes : array-like, optional
+            Further classes, which `y` may lack.
+
+        Returns
+        -------
+        Metric
+            The metric with a positive class, if it needs one.
+        """
         import numpy as np
 
         if not self.kind.one_class and not self.costs:
@@ -218,19 +279,19 @@ class Metric:
         return replace(self, positive=known[-1] if usual else known[0])
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """scikit-learn's protocol of scorers."""
+        """Return the score of a fitted classifier, as scikit-learn's scorers do."""
         value = self.settled(y, estimator.classes_).value(self.ask(estimator, X, y), sample_weight)
         return -value if self.kind.least else value
 
     def ask(self, estimator: Any, X: Any, y: Any) -> Answers:
-        """What a fitted classifier answers on rows, as far as this metric needs it."""
+        """Return the predictions of a fitted classifier that this metric needs."""
         needs = self.kind.needs
         scores = estimator.decision_function(X) if needs == SCORES else None
         probabilities = estimator.predict_proba(X) if needs == PROBABILITIES else None
         return answers(estimator.classes_, y, estimator.predict(X), scores, probabilities)
 
     def value(self, found: Answers, weights: Any = None) -> float:
-        """The metric on these answers; rows may count more or less. Not a number where rows that it needs are not there."""
+        """Return the metric, optionally weighted; nan if the rows do not determine it."""
         import numpy as np
 
         kind, count = self.kind, len(found.classes)
@@ -261,9 +322,10 @@ class Metric:
         return float(np.mean(values)) if values else math.nan
 
     def _of_counts(self, counts: Array, classes: list[Any]) -> float:
-        """From the rows of each true class (down) that were answered as each class (across).
+        """Return the metric of a confusion matrix, true class x predicted class.
 
-        Formulas instead of scikit-learn's functions: a bootstrap asks thousands of times, and they check labels every time.
+        A bootstrap evaluates it thousands of times, and scikit-learn's functions validate labels
+        each time.
         """
         import numpy as np
 
@@ -301,16 +363,32 @@ class Metric:
             each = np.square(p - np.eye(p.shape[1])[found.truth]).sum(axis=1)
             each = (
                 each / 2 if p.shape[1] == 2 else each
-            )  # of two classes one is counted, as everywhere
+            )  # with two classes only one is counted, by convention
         return float(np.average(each, weights=weights))
 
 
 def answers(
     known: Any, y: Any, labels: Any, scores: Any = None, probabilities: Any = None
 ) -> Answers:
-    """Labels and scores of a model with these classes; rows may have classes that it does not know.
+    """Build `Answers` from the output of a model.
 
-    Scores are those of decision_function: of two classes one column.
+    Parameters
+    ----------
+    known : array-like
+        Classes of the model.
+    y : array-like
+        True labels, which may contain classes unknown to the model.
+    labels : array-like
+        Predicted labels.
+    scores : array-like, optional
+        Scores as returned by decision_function: one column for two classes.
+    probabilities : array-like, optional
+        Probabilities of the model's classes.
+
+    Returns
+    -------
+    Answers
+        Codes and columns for the union of both sets of classes.
     """
     import numpy as np
 
@@ -336,10 +414,26 @@ def answers(
 
 
 def guesses(metric: Metric, found: Answers, counts: Array) -> tuple[Answers, Any]:
-    """The best that can be said about these rows without looking at them, for a table with `counts` rows of each class.
+    """Return the best constant prediction: the baseline of a metric.
 
-    Always the same class, that which is best on such a table; of probabilities the shares of the classes; of scores no order at
-    all. With the class, where there is one.
+    It is the best single class, the class frequencies for metrics of probabilities, and equal
+    scores for metrics of rankings.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    found : Answers
+        Answers of a model for the rows.
+    counts : ndarray
+        Number of rows of each class in the table that determines the baseline.
+
+    Returns
+    -------
+    Answers
+        Constant answers for the rows.
+    object
+        The constant class; None if the baseline is not a class.
     """
     import numpy as np
 

@@ -1,4 +1,7 @@
-"""Nyström features: a kernel as explicit features, so that linear methods can learn with it from millions of rows."""
+"""Nyström features: explicit features that approximate a kernel.
+
+Linear methods can thus learn with a kernel from millions of rows.
+"""
 
 from __future__ import annotations
 
@@ -26,34 +29,57 @@ from pegasos.learners.task import combined_weights, draw_seed, intercept_of, one
 
 Array = np.ndarray[Any, Any]
 
-#: Eigenvalues of K(landmarks, landmarks) below this share of the largest are noise in this precision, and are cut.
+#: Eigenvalues of K(landmarks, landmarks) below this share of the largest are rounding noise in this
+#: precision and are cut off.
 CUTS = {"float32": 1e-6, "float64": 1e-12}
-#: Kernel values that are held at once for the bound of the full kernel.
+#: Kernel values held in memory at once by `full_kernel_bound`.
 _VALUES_AT_ONCE = 1 << 23
 
 
 class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Features φ(x) = Wᵀ K(landmarks, x) whose inner products are nearly the kernel: φ(x)·φ(z) = k(x)ᵀ K(L,L)⁺ k(z) ~ K(x, z).
+    """Nyström features φ(x) = Wᵀ K(landmarks, x), whose inner products approximate a kernel.
 
-    W = U Λ^(-1/2) from the eigendecomposition K(L,L) = U Λ Uᵀ; eigenvalues below 1e-6 (float32; float64: 1e-12) of the largest
-    are cut. With all rows as landmarks φ is the kernel exactly. A linear `SDCA` on φ ends with its own certificate, and
-    `pegasos.full_kernel_bound` tells how far it is from the optimum of the whole kernel.
+    φ(x)·φ(z) = k(x)ᵀ K(L,L)⁺ k(z) ≈ K(x, z), with W = U Λ^(-1/2) from the eigendecomposition K(L,L)
+    = U Λ Uᵀ. Eigenvalues below 1e-6 (float32) or 1e-12 (float64) of the largest are cut off. With
+    all rows as landmarks the approximation is exact. A linear `SDCA` on φ has its own certificate,
+    and `pegasos.full_kernel_bound` bounds its distance from the optimum of the full kernel.
 
     Parameters
     ----------
-    kernel : a kernel object or its name, or a function (X, Z) -> matrix; widths such as "scale" are taken from the rows of `fit`.
-    landmarks : how many rows stand for all; more than there are rows means all of them.
-    selection : "kmeans++" (spread out, in the kernel's space), "leverage" (rows that others say little about) or "uniform". All
-        choose from a sample of at most 20,000 rows, one after the other: the first k of more landmarks are those of k landmarks.
-    dtype : "float32" or "float64", in which rows are read and features are computed.
-    memory : what features may take, such as "2GB"; by default half of the machine's memory. Features that take more are given as
-        rows that are computed in every pass: `SDCA` learns from them as they are, np.asarray makes the numbers.
-    random_state : of the choice.
+    kernel : Kernel, str or callable, default="gaussian"
+        Kernel object, its name, or a function (X, Z) -> matrix. Widths such as "scale" are computed
+        from the rows of `fit`.
+    landmarks : int, default=500
+        Number of landmarks; at most all rows are used.
+    selection : {"kmeans++", "leverage", "uniform"}, default="kmeans++"
+        Spread out in the feature space of the kernel, by leverage scores, or at random. All methods
+        select sequentially from a sample of at most 20,000 rows: the first k of more landmarks are
+        those of k landmarks.
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of rows and features.
+    memory : int or str, optional
+        Memory budget for features, such as "2GB"; half of the machine's memory by default. Features
+        beyond it are returned as lazy rows that are recomputed in every pass: `SDCA` accepts them,
+        and np.asarray computes the values.
+    random_state : int, RandomState or None, optional
+        Seed of the selection.
 
     Attributes
     ----------
-    landmarks_ : the rows chosen; landmark_indices_ : their positions among the rows of `fit`.
-    kernel_ : with its numbers; weights_ : W; eigenvalues_ : of K(L,L), those that were kept, largest first.
+    landmarks_ : ndarray or sparse matrix
+        The selected rows.
+    landmark_indices_ : ndarray
+        Their positions among the rows of `fit`.
+    kernel_ : Kernel
+        Kernel with its computed parameters.
+    weights_ : ndarray
+        The matrix W.
+    eigenvalues_ : ndarray
+        Kept eigenvalues of K(L,L), largest first.
+
+    See Also
+    --------
+    full_kernel_bound : Distance from the optimum of the full kernel.
 
     Examples
     --------
@@ -87,7 +113,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        """Raise ValueError where a parameter makes no sense."""
+        """Raise ValueError if a parameter is invalid."""
         whole_number("landmarks", self.landmarks)
         one_of("selection", self.selection, SELECTIONS)
         one_of("dtype", self.dtype, tuple(CUTS))
@@ -98,7 +124,20 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             )
 
     def fit(self, X: Any, y: Any = None) -> Nystroem:
-        """Choose landmarks among these rows (dense or CSR)."""
+        """Choose landmarks among the rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix
+            Rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        Nystroem
+            The fitted transformer.
+        """
         self._check_parameters()
         X = validate_data(self, X, accept_sparse="csr", dtype=np.dtype(self.dtype), order="C")
         given = as_kernel(self.kernel)
@@ -116,7 +155,18 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return self
 
     def transform(self, X: Any) -> Any:
-        """φ of each row: an array, or `MappedRows` where that would not fit the memory."""
+        """Return the features φ(x) of each row.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix
+            Rows.
+
+        Returns
+        -------
+        ndarray or MappedRows
+            Lazy rows if the features would exceed the memory budget.
+        """
         check_is_fitted(self)
         X = validate_data(
             self, X, accept_sparse="csr", dtype=np.dtype(self.dtype), order="C", reset=False
@@ -137,13 +187,16 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
 
 def whitening(kernel: Any, landmarks: Any, cut: float) -> tuple[Array, Array]:
-    """U Λ^(-1/2) and Λ of the eigenvalues that are no noise, largest first; in float64, signs always the same."""
+    """Return U Λ^(-1/2) and Λ of the eigenvalues above the cut, largest first.
+
+    Both are float64, and the signs of the eigenvectors are normalized.
+    """
     landmarks = landmarks.astype(np.float64)
     matrix = kernel.matrix(landmarks, landmarks)
     with single_threaded_blas():
         values, vectors = linalg.eigh(
             matrix, overwrite_a=True, driver="evd"
-        )  # ten times faster than the default here
+        )  # ten times faster than the default driver
     values, vectors = values[::-1], vectors[:, ::-1]
     if not values[0] > 0.0:
         raise ValueError(
@@ -157,28 +210,55 @@ def whitening(kernel: Any, landmarks: Any, cut: float) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class FullKernelBound:
-    """For each column (class): lower <= the optimum of the problem with the full kernel <= upper, both as `SDCA.objective_`."""
+    """Bounds on the optimum of the full kernel problem.
+
+    For each column, lower <= optimum <= upper, on the scale of `SDCA.objective_`.
+    """
 
     lower: Array
     upper: Array
 
     @property
     def gap(self) -> float:
-        """The largest relative gap: so far at most is the Nyström predictor from the best that the full kernel could do."""
+        """Largest relative gap between the bounds.
+
+        The objective of the Nyström predictor exceeds the optimum of the full kernel by at most
+        this share.
+        """
         return float(((self.upper - self.lower) / self.upper).max())
 
 
 def full_kernel_bound(
     pipeline: Pipeline, X: Any, y: Any, sample_weight: Any = None
 ) -> FullKernelBound:
-    """How far a fitted pipeline that ends with Nystroem and SDCA is from the optimum of the full kernel on its training rows.
+    """Bound the distance of a Nyström model from the optimum of the full kernel.
 
-    The Nyström predictor w·φ(x) = Σ β_l K(l, x), β = W w, is a function of the full kernel's space with the same norm, as
-    βᵀ K(L,L) β = |w|²: its objective is an upper bound. Its dual coefficients a are feasible for the full kernel's dual, too:
-    D(t a) is a lower bound for every t, and the best t is taken (hinge: t = min(1, Σ a/aᵀYKYa)). That takes the kernel between
-    all rows with a > 0, block by block: time in proportion to their number squared. The dual coefficients are those that
-    warm_start=True has kept; without it the linear problem is solved once more.
+    Parameters
+    ----------
+    pipeline : Pipeline
+        Fitted pipeline whose last two steps are `Nystroem` and `SDCA`.
+    X, y : array-like
+        Training rows and labels.
+    sample_weight : array-like, optional
+        Weights of the training rows.
 
+    Returns
+    -------
+    FullKernelBound
+        Lower and upper bound for each column.
+
+    Notes
+    -----
+    The Nyström predictor w·φ(x) = Σ β_l K(l, x), β = W w, lies in the feature space of the full
+    kernel and has the same norm there, since βᵀ K(L,L) β = |w|²: its objective is an upper bound.
+    Its dual coefficients a are feasible for the dual D of the full kernel, so D(t a) is a lower
+    bound for every t, of which the best is used (hinge loss: t = min(1, Σ a/aᵀYKYa)). This needs
+    the kernel between all rows with a > 0, computed in blocks: the time is quadratic in their
+    number. The dual coefficients are available after a fit with warm_start=True; otherwise the
+    linear problem is solved again.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.pipeline import make_pipeline
     >>> X, y = load_iris(return_X_y=True)
@@ -218,7 +298,7 @@ def full_kernel_bound(
     bounds = weights / (learner.lam_ * weights.sum())
     a = np.clip(signs * learner._saved["coefficients"], 0.0, bounds)
     intercept = intercept_of(learner)
-    if intercept is Intercept.FREE:  # Σ a y = 0: the heavier side shrinks
+    if intercept is Intercept.FREE:  # scale down the larger side so that Σ a y = 0
         sides = [np.where(signs * side > 0, a, 0.0).sum(axis=1, keepdims=True) for side in (1, -1)]
         a *= np.where(
             signs > 0, np.minimum(1.0, sides[1] / sides[0]), np.minimum(1.0, sides[0] / sides[1])
@@ -234,7 +314,7 @@ def full_kernel_bound(
 
 
 def _squared_norms(kernel: Kernel, X: Any, coefficients: Array) -> Array:
-    """cᵀ K c for each line c, from the rows that some line has."""
+    """Return cᵀ K c for each row c of the coefficients."""
     index = np.flatnonzero(coefficients.any(axis=0))
     rows, coefficients, found = X[index], coefficients[:, index], np.zeros(len(coefficients))
     step = max(1, _VALUES_AT_ONCE // max(1, len(index)))
@@ -248,7 +328,7 @@ def _squared_norms(kernel: Kernel, X: Any, coefficients: Array) -> Array:
 
 
 def _best_dual(loss: str, a: Array, bounds: Array, squared: float) -> float:
-    """max over t of Σ d(t a, C) - t² squared/2."""
+    """Return the maximum over t of Σ d(t a, C) - t² squared/2."""
     if not a.any():
         return 0.0
     if loss == "hinge":

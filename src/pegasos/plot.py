@@ -1,6 +1,7 @@
-"""Charts of models and sweeps for notebooks and papers, as Altair charts (extra `plot`); reports have them all on one page.
+"""Altair charts of models and searches for notebooks and papers (extra `plot`).
 
-Altair draws them in Jupyter by itself; `chart.save("name.html")`, `.png` or `.svg` writes files.
+Jupyter displays them; `chart.save("name.html")`, `.png` or `.svg` writes files. Reports contain all
+charts on one page.
 """
 
 from pegasos.program.pages.plots import boundary, confusion, curves, heatmap, precision_recall, roc

@@ -1,4 +1,7 @@
-"""Preprocessing that scikit-learn lacks: a transformer may not drop rows, so dropping is done around an estimator."""
+"""Outlier removal as a meta-estimator.
+
+Transformers of scikit-learn cannot drop rows, so rows are dropped around an estimator.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,32 @@ def _inner_has(name: str) -> Any:
 
 
 class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Fit an estimator without the training rows that have a feature with |z| >= threshold; new rows are never dropped.
+    """Meta-estimator that drops outliers from the training rows.
 
-    z = (x - mean)/deviation, both of the training rows; a feature of one or two different values has z = 0, as the rarer of two
-    values would always be an outlier. `columns`: positions of the features that are looked at, all of them by default.
+    A training row is dropped if |z| >= threshold for any feature, z = (x - mean)/std over the
+    training rows. Features of at most two distinct values have z = 0, since the rarer value would
+    otherwise always be an outlier. Rows are never dropped at prediction.
 
+    Parameters
+    ----------
+    estimator : estimator
+        Classifier to fit.
+    threshold : float, default=3.0
+        Rows with |z| below it in all features are kept.
+    columns : array-like of int, optional
+        Positions of the features to check; all by default.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted classifier.
+    kept_ : ndarray of bool
+        Mask of the training rows that were kept.
+    classes_ : ndarray
+        Classes of the fitted classifier.
+
+    Examples
+    --------
     >>> from pegasos import Perceptron
     >>> X, y = np.array([[0.0], [1.0], [0.5], [0.4], [90.0]]), np.array([0, 1, 1, 0, 0])
     >>> DropOutliers(Perceptron(random_state=0), threshold=1.9).fit(X, y).kept_
@@ -42,7 +66,7 @@ class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.columns = columns
 
     def kept_rows(self, X: Any) -> Array:
-        """Which of these training rows stay."""
+        """Return a mask of the training rows that are not outliers."""
         X = X if self.columns is None else X[:, np.asarray(self.columns, dtype=np.intp)]
         X = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
         if not self.threshold > 0:
@@ -56,13 +80,28 @@ class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return np.asarray(kept)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DropOutliers:
-        """Drop the outliers among these rows, and fit the estimator to the others."""
+        """Fit the estimator to the rows that are not outliers.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix
+            Rows.
+        y : array-like
+            Labels.
+        sample_weight : array-like, optional
+            Weights of the rows.
+
+        Returns
+        -------
+        DropOutliers
+            The fitted meta-estimator.
+        """
         checked, _ = validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32))
         self.kept_ = self.kept_rows(checked)
         rows = np.flatnonzero(self.kept_)
         step = (
             f"{self.estimator.steps[-1][0]}__" if isinstance(self.estimator, Pipeline) else ""
-        )  # a pipeline asks for its name
+        )  # pipelines need the step's name
         weights = (
             {}
             if sample_weight is None
@@ -75,19 +114,19 @@ class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> Array:
-        """The class of each row."""
+        """Return the predicted class of each row."""
         check_is_fitted(self)
         return self.estimator_.predict(X)
 
     @available_if(_inner_has("decision_function"))
     def decision_function(self, X: Any) -> Array:
-        """The estimator's scores."""
+        """Return the scores of the fitted estimator."""
         check_is_fitted(self)
         return self.estimator_.decision_function(X)
 
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> Array:
-        """The estimator's probabilities."""
+        """Return the probabilities of the fitted estimator."""
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
 

@@ -1,4 +1,8 @@
-"""Fewer support vectors: the best predictor that some of them can carry, and what it costs on rows that it does not know."""
+"""Reduce the number of support vectors of a kernel model.
+
+A subset of the support vectors is chosen, the model is refitted on it, and the cost is measured on
+test rows.
+"""
 
 from __future__ import annotations
 
@@ -24,40 +28,46 @@ from pegasos.sklearn_private import safe_indexing
 
 Array = np.ndarray[Any, Any]
 
-#: Share of rows that are set aside where no others are given, and how many numbers a curve has by default.
+#: Share of rows held out if no test rows are given, and default number of points of a curve.
 TEST_SHARE, POINTS = 0.2, 8
-#: A curve begins with this many support vectors.
+#: Smallest number of support vectors on a curve.
 _FEWEST = 8
-#: Kernel values, of support vectors on training rows, by which they are chosen; of more rows a sample is taken.
+#: Kernel values between support vectors and training rows that are used for the selection; of more
+#: rows a sample is taken.
 _NUMBERS = 40_000_000
-#: More support vectors than these are chosen in the kernel's space alone: their products on rows would take too long.
+#: More support vectors than these are selected in the feature space of the kernel, without training
+#: rows: the products on rows would take too long.
 _MOST_VECTORS = 8_000
 
 
 @dataclass(frozen=True)
 class Point:
-    """A model of so many support vectors on held-out rows: its error, and rows on which only it, or only the whole one, errs."""
+    """Error on test rows of a model with a given number of support vectors.
+
+    `worse` counts rows that only this model misclassifies, `better` those that only the full model
+    does.
+    """
 
     support_vectors: int
     error: Estimate
     worse: int = 0
     better: int = 0
-    #: Exact p-value of "it errs as often as the whole model".
+    #: Exact p-value of McNemar's test against the full model.
     p_value: float = 1.0
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Error against the number of support vectors: the whole model, smaller ones, and on which rows that was counted."""
+    """Error against the number of support vectors, for the full model and smaller ones."""
 
     before: Point
     points: tuple[Point, ...]
     rows: int
-    #: Whether rows were set aside, so that the whole model was fitted without them, too, to count its errors.
+    #: Whether the test rows were held out of X, and the full model refitted without them.
     set_aside: bool
 
     def price(self, count: int) -> float:
-        """How much more a model with so many support vectors errs."""
+        """Return the increase in error of the model with `count` support vectors."""
         return (
             next(each for each in self.points if each.support_vectors == count).error.error
             - self.before.error.error
@@ -66,7 +76,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Shrunk:
-    """A model with fewer support vectors, and the curve that tells what it costs."""
+    """Model with fewer support vectors, and the curve of its costs."""
 
     model: Any
     curve: Curve
@@ -83,14 +93,43 @@ def shrink(
     counts: Sequence[int] = (),
     random_state: int = 0,
 ) -> Shrunk:
-    """A fitted kernel model with `keep` of its support vectors, refitted to the rows that it was trained on.
+    """Return a kernel model refitted on `keep` of its support vectors.
 
-    Chosen are those that carry most of what the model says of the training rows (orthogonal least squares, all classes together);
-    then the model's own objective is solved exactly among the predictors Σ_chosen b_i K(x_i, ·): a linear SDCA on
-    their Nyström features, same λ and loss, with the weights of rows that training had (`sample_weight`). A Perceptron, which has
-    no objective, is projected. `curve` tells the error of this and of other sizes (`counts`) on held-out rows: `test`, rows that
-    the model does not know, or else a fifth of X that is set aside, for which the model is fitted once more without them.
+    Support vectors are selected by orthogonal least squares, jointly for all classes, so that they
+    reproduce the decision function on the training rows. The model's objective is then minimized
+    exactly over Σ b_i K(x_i, ·), summed over the selected vectors: a linear `SDCA` on their Nyström
+    features, with the λ, loss and weights of the model. A Perceptron has no objective and is
+    projected instead.
 
+    Parameters
+    ----------
+    model : estimator
+        Fitted kernel classifier, pipeline or search.
+    X, y : array-like
+        Training rows and labels of the model.
+    keep : int
+        Number of support vectors to keep.
+    sample_weight : array-like, optional
+        Weights of the training rows.
+    test : tuple of (X, y), optional
+        Test rows and labels. By default a fifth of X is held out, and the full model is refitted
+        without it to measure the curve.
+    counts : sequence of int, optional
+        Further sizes whose errors are measured.
+    random_state : int, default=0
+        Seed of the split.
+
+    Returns
+    -------
+    Shrunk
+        The model, and the error on test rows against the number of support vectors.
+
+    See Also
+    --------
+    shrinking_curve : The error against the number of support vectors alone.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = SDCA(kernel="gaussian", lam=1e-3, random_state=0).fit(X[::2], y[::2])
@@ -119,7 +158,33 @@ def shrinking_curve(
     counts: Sequence[int] = (),
     random_state: int = 0,
 ) -> Curve:
-    """Error on held-out rows against the number of support vectors; see `shrink`. Without `counts` sizes double."""
+    """Return the error on test rows against the number of support vectors.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted kernel classifier, pipeline or search.
+    X, y : array-like
+        Training rows and labels of the model.
+    sample_weight : array-like, optional
+        Weights of the training rows.
+    test : tuple of (X, y), optional
+        Test rows and labels. By default a fifth of X is held out, and the full model is refitted
+        without it.
+    counts : sequence of int, optional
+        Numbers of support vectors; by default each is half of the next.
+    random_state : int, default=0
+        Seed of the split.
+
+    Returns
+    -------
+    Curve
+        Errors of the full model and of the smaller ones.
+
+    See Also
+    --------
+    shrink : Keep some support vectors of a model.
+    """
     y, weights = np.asarray(y), None if sample_weight is None else np.asarray(sample_weight)
     fitted = model
     if test is None:
@@ -155,7 +220,7 @@ def shrinking_curve(
 
 
 def usual_counts(support_vectors: int) -> list[int]:
-    """Sizes for a curve: half of the support vectors, a quarter, and so on.
+    """Return default sizes of a curve: half of the support vectors, a quarter, and so on.
 
     >>> usual_counts(1000)
     [15, 31, 62, 125, 250, 500]
@@ -164,7 +229,7 @@ def usual_counts(support_vectors: int) -> list[int]:
 
 
 def kernel_learner(model: Any) -> Any:
-    """The fitted learner of a model that has support vectors to leave out."""
+    """Return the fitted kernel learner of a model, or raise ValueError if it cannot be shrunk."""
     learner: Any = anatomy(model, fitted=True).learner
     check_is_fitted(learner)
     if learner.kernel is None:
@@ -184,7 +249,7 @@ def kernel_learner(model: Any) -> Any:
 
 
 class Shrinking:
-    """Support vectors of a model in the order in which they are worth keeping, and models with the first of them."""
+    """Selection order of a model's support vectors, and models with the first of them."""
 
     def __init__(self, model: Any, X: Any, y: Any, most: int, sample_weight: Any = None) -> None:
         self._model, self._learner = model, kernel_learner(model)
@@ -201,7 +266,10 @@ class Shrinking:
         self.order = _order(learner, self._rows, min(most, len(learner.support_)))
 
     def model(self, count: int) -> Any:
-        """A copy of the model with so many support vectors (fewer where the others add nothing), refitted."""
+        """Return a copy of the model refitted on `count` support vectors.
+
+        There are fewer if further ones add nothing.
+        """
         found = copy.deepcopy(self._model)
         learner: Any = anatomy(found, fitted=True).learner
         chosen = np.sort(self.order[:count])
@@ -232,7 +300,7 @@ class Shrinking:
         return found
 
     def _refitted(self, learner: Any, landmarks: Any, weights: Array, values: Array) -> SDCA:
-        """The optimum among w·φ, φ the features of these landmarks."""
+        """Return the optimum over w·φ with the Nyström features φ of the landmarks."""
         mapped = Nystroem(
             learner.kernel_,
             len(weights),
@@ -257,16 +325,18 @@ class Shrinking:
 
     @staticmethod
     def _projected(learner: Any, landmarks: Any, weights: Array) -> Array:
-        """The nearest function that the landmarks carry: Wᵀ K(L, S) a."""
+        """Return the projection on the span of the landmarks, Wᵀ K(L, S) a."""
         values = learner.kernel_.matrix(landmarks, learner.support_vectors_).astype(np.float64)
         return np.asarray(weights.T @ (values @ learner.dual_coef_.T.astype(np.float64)))
 
 
 def _order(learner: Any, rows: Any, most: int) -> Array:
-    """Support vectors in the order in which they carry what the model says of the training rows: orthogonal least squares, each
-    support vector being its kernel values on the rows, so that the model is matched where rows are.
+    """Return the support vectors in selection order.
 
-    A Perceptron is projected in the kernel's space, so its are chosen there; as are more where none adds anything on the rows.
+    Orthogonal least squares reproduces the decision function on the training rows, where each
+    support vector is represented by its kernel values. A Perceptron is projected in the feature
+    space of the kernel, so its support vectors are selected there, as are further ones once none
+    adds anything on the rows.
     """
     kernel, vectors, coefficients = learner.kernel_, learner.support_vectors_, learner.dual_coef_
     count, on_rows = vectors.shape[0], np.empty(0, dtype=np.intp)
@@ -285,7 +355,10 @@ def _order(learner: Any, rows: Any, most: int) -> Array:
 def _seen_by_learner(
     model: Any, X: Any, y: Array, weights: Array | None
 ) -> tuple[Any, Array, Array | None]:
-    """Training rows, labels and weights as the learner gets them, without those that a filter drops."""
+    """Return training rows, labels and weights as the learner receives them.
+
+    Rows dropped by a filter are left out.
+    """
     for stage in anatomy(model, fitted=True).stages:
         if stage.drops:
             kept = stage.part.kept_rows(X)
@@ -300,9 +373,9 @@ def _seen_by_learner(
 
 
 def _forget(learner: Any, refitted: SDCA | None) -> None:
-    """What was known of the whole model only: stages, certificate, calibration, the state of learning.
+    """Reset state of the full model: stages, certificate, calibration and solver state.
 
-    The objective is that of the refit: Σ b_i K(x_i, ·) has the same norm and the same scores as w·φ.
+    The objective is that of the refit: Σ b_i K(x_i, ·) has the norm and the scores of w·φ.
     """
     columns, dtype = len(learner.intercept_), learner.intercept_.dtype
     learner.checkpoints_ = []

@@ -1,7 +1,10 @@
-"""Learners whose rows live on a Dask cluster: the same optimum, with the same certificate, wherever the blocks are."""
+"""Classifiers, kernel features and grid searches for rows on a Dask cluster.
+
+`DaskSDCA` reaches the same certified optimum as `SDCA`, wherever the blocks of rows are stored.
+"""
 
 try:
-    import dask  # noqa: F401 - is it there?
+    import dask  # noqa: F401 - checked here for a helpful message
     import distributed  # noqa: F401
 except ImportError as error:
     raise ImportError("pegasos.dask needs Dask: pip install '.[dask]' in a clone") from error

@@ -1,4 +1,4 @@
-"""From what a user hands in to blocks of checked rows, and what a worker does with one of them."""
+"""Split user input into blocks of rows, and the tasks that workers run on one block."""
 
 from __future__ import annotations
 
@@ -21,13 +21,17 @@ from pegasos.learners.task import is_missing
 
 Array = np.ndarray[Any, Any]
 
-#: What to do about labels of several types.
+#: Advice of messages about labels of mixed types.
 ALIKE = "make them all numbers or all text"
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Checked rows of a block (float32 or float64, dense or CSR), their labels, weights (None: 1 each) and folds (None: none)."""
+    """Validated rows of a block with labels, weights and folds.
+
+    X is float32 or float64, dense or CSR. `weights` is None for unit weights, and `folds` is None
+    without cross-validation.
+    """
 
     X: Any
     y: Array
@@ -37,7 +41,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Coded:
-    """Rows with class codes, weights ω and folds."""
+    """Rows of a block with class codes, weights ω and folds."""
 
     X: Any
     codes: Array
@@ -47,7 +51,7 @@ class Coded:
 
 @dataclass(frozen=True)
 class Counted:
-    """For each label or class: rows, rows with a weight above 0, and Σ ω."""
+    """Totals per label or class: rows, rows of positive weight, and sums of weights."""
 
     counts: Array
     present: Array
@@ -56,9 +60,10 @@ class Counted:
 
 @dataclass(frozen=True)
 class DrawnFolds:
-    """Folds that each block draws for itself, from the seed and its number: no row has to move, and nobody knows all of them.
+    """Stratified folds that each block draws from the seed and its own number.
 
-    In every block each class is dealt out to the folds by turns, in a random order and from a random fold on.
+    No row moves between workers, and no task needs the folds of all rows. Within a block, the rows
+    of each class are shuffled and dealt to the folds in turn, beginning with a random fold.
 
     >>> DrawnFolds(3, seed=0).of_block(0, np.array(["a", "b", "a", "a", "b", "b"]))
     array([2, 2, 1, 0, 1, 0], dtype=int16)
@@ -68,6 +73,7 @@ class DrawnFolds:
     seed: int
 
     def of_block(self, number: int, y: Array) -> Array:
+        """Return the fold of each row of a block."""
         generator = np.random.default_rng([self.seed, number])
         order = generator.permutation(len(y))
         order = order[np.argsort(np.unique(y, return_inverse=True)[1][order], kind="stable")]
@@ -78,7 +84,10 @@ class DrawnFolds:
 
 @dataclass(frozen=True)
 class Described:
-    """What the first pass tells about a block; `folds` is the same as `whole` for the rows of fold -1 (of none), 0, 1, ..."""
+    """Summary of a block from the first pass.
+
+    `whole` counts all rows; `folds` counts the rows of fold -1 (always in training), 0, 1, ...
+    """
 
     width: int
     dtype: str
@@ -87,18 +96,21 @@ class Described:
     bytes: int
     labels: Array
     whole: Counted
-    #: The largest x·x of its rows.
+    #: Largest squared norm of a row.
     reach: float
     folds: tuple[Counted, ...] = ()
 
 
-# What is handed in ----------------------------------------------------------------------------------------------------
+# Input --------------------------------------------------------------------------------------------
 
 
 def split(
     X: Any, y: Any = None, sample_weight: Any = None, folds: Any = None
 ) -> list[tuple[Any, ...]]:
-    """The blocks of X with those of y, weights and folds (None where there are none); each a lazy object or a future."""
+    """Return the blocks of X, each with its blocks of y, weights and folds.
+
+    Each block is a lazy object or a future; y, weights or folds are None where not given.
+    """
     beside = {"y": y, "sample_weight": sample_weight, "cv": folds}
     if is_array(X):
         X = one_block_wide(X)
@@ -127,7 +139,11 @@ def _same_blocks(blocks: int, name: str, found: int) -> None:
 
 
 def _partitions(frames: dict[str, Any]) -> dict[str, list[Any]]:
-    """The partitions of frames, taken together: Dask may join small files of a frame with few columns, not of another."""
+    """Return the partitions of frames, computed in one graph.
+
+    Dask's optimizer may join small files of a frame with few columns but not of another, so that
+    separately computed partitions would not match.
+    """
     import dask.dataframe as dd
     import pandas as pd
 
@@ -157,14 +173,14 @@ def _part(parts: Any, place: int) -> Any:
 
 
 def one_block_wide(X: Any) -> Any:
-    """A Dask array of two dimensions, each of whose blocks has all columns."""
+    """Rechunk a two-dimensional Dask array so that each block has all columns."""
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, rows and features; this array has {X.ndim}.")
     return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
 
 
 def _like(X: Any, values: Any, name: str) -> Any:
-    """Labels or weights with the blocks of X, as far as their lengths are known."""
+    """Rechunk labels or weights like the rows of X, as far as the lengths are known."""
     known = not np.isnan(X.chunks[0]).any()
     if (
         values is None
@@ -195,7 +211,7 @@ def _pieces(values: Any, name: str) -> list[Any]:
     if is_pieces(values):
         return list(values)
     if hasattr(values, "to_delayed"):
-        # as they are: optimized, a frame may have fewer partitions than it says
+        # Unoptimized: an optimized frame may have fewer partitions than npartitions.
         lazy = values.to_delayed(optimize_graph=False) if is_frame(values) else values.to_delayed()
         return list(np.ravel(np.array(lazy, dtype=object)))
     raise TypeError(
@@ -205,16 +221,19 @@ def _pieces(values: Any, name: str) -> list[Any]:
 
 
 def is_array(values: Any) -> bool:
+    """Return whether `values` is a Dask array."""
     return (
         hasattr(values, "to_delayed") and hasattr(values, "chunks") and hasattr(values, "numblocks")
     )
 
 
 def is_frame(values: Any) -> bool:
+    """Return whether `values` is a Dask DataFrame or Series."""
     return hasattr(values, "to_dask_array")
 
 
 def is_pieces(values: Any) -> bool:
+    """Return whether `values` is a non-empty list of delayed objects or futures."""
     return (
         isinstance(values, list | tuple)
         and bool(len(values))
@@ -223,7 +242,7 @@ def is_pieces(values: Any) -> bool:
 
 
 def name_features(estimator: Any, X: Any) -> None:
-    """Set feature_names_in_ where all columns of a frame have names of text."""
+    """Set feature_names_in_ if all columns of a frame have string names."""
     estimator.__dict__.pop("feature_names_in_", None)
     names = getattr(X, "columns", None)
     if names is not None and all(isinstance(name, str) for name in names):
@@ -231,7 +250,7 @@ def name_features(estimator: Any, X: Any) -> None:
 
 
 def known_bytes(X: Any) -> float:
-    """How large the rows are, nan if nobody knows."""
+    """Return the size of the rows in bytes, or nan if it is unknown."""
     return (
         float(X.nbytes)
         if is_array(X) and not sparse.issparse(getattr(X, "_meta", None))
@@ -239,11 +258,11 @@ def known_bytes(X: Any) -> float:
     )
 
 
-# What a worker does ---------------------------------------------------------------------------------------------------
+# Tasks on a worker --------------------------------------------------------------------------------
 
 
 def read(number: int, X: Any, y: Any, weights: Any, folds: Any = None) -> Rows:
-    """The checked rows of a block; what is wrong with them names the block."""
+    """Validate the rows of a block; errors name the block."""
     X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     if X.ndim != 2:
         raise ValueError(
@@ -302,6 +321,7 @@ def _column(number: int, values: Any, name: str, rows: int) -> Array:
 
 
 def describe(rows: Rows) -> Described:
+    """Summarize the validated rows of a block."""
     labels, codes = np.unique(rows.y, return_inverse=True)
     weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
 
@@ -331,20 +351,46 @@ def describe(rows: Rows) -> Described:
 
 
 def encode(rows: Rows, classes: Array) -> Coded:
-    """Class codes for labels, and a weight for each row."""
+    """Replace labels by class codes, and missing weights by ones."""
     weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
     return Coded(rows.X, np.searchsorted(classes, rows.y), weights, rows.folds)
 
 
 def work_on(coded: Coded, packed: bytes) -> Part:
-    """work(block, *arguments), packed together, on small blocks of fixed size, one after the other, and their sum."""
+    """Return the sum of ``work(part, *arguments)`` over small parts of fixed size of the block.
+
+    Parameters
+    ----------
+    coded : Coded
+        The block.
+    packed : bytes
+        Pickled ``(work, arguments)``.
+
+    Returns
+    -------
+    Part
+        The sum; parts are processed one after the other.
+    """
     work, arguments = pickle.loads(packed)
     with single_threaded_blas():
         return _labelled(coded).map_sum(work, *arguments)
 
 
 def join_on(coded: Coded, packed: bytes) -> Any:
-    """The same, joined."""
+    """Return ``join`` of the results of ``work(part, *arguments)`` for small parts of the block.
+
+    Parameters
+    ----------
+    coded : Coded
+        The block.
+    packed : bytes
+        Pickled ``(work, join, arguments)``.
+
+    Returns
+    -------
+    object
+        The joined result; parts are processed one after the other.
+    """
     work, join, arguments = pickle.loads(packed)
     with single_threaded_blas():
         return _labelled(coded).map_join(work, join, *arguments)
@@ -355,8 +401,10 @@ def _labelled(coded: Coded) -> LabelledBlocks:
 
 
 def aligned(values: Any) -> Any:
-    """The same where numbers begin at multiples of their size. What came over the network need not: then NumPy multiplies without
-    BLAS, several times slower and with other bits, and Numba compiles once more.
+    """Return the values with numbers aligned at multiples of their size.
+
+    Data received over the network may be unaligned: NumPy then multiplies without BLAS, several
+    times slower and with different rounding, and Numba compiles a second version.
     """
     if sparse.issparse(values):
         parts = values.data, values.indices, values.indptr
@@ -369,7 +417,10 @@ def aligned(values: Any) -> Any:
 
 
 def add(parts: Sequence[Part]) -> Part:
-    """The sum of parts, in their order; the parts stay as they are: a worker may need them once more."""
+    """Return the sum of parts, in their order.
+
+    The arguments are not modified: Dask may need them again.
+    """
     sums = [total.copy() for total in parts[0].sums]
     for part in parts[1:]:
         for total, other in zip(sums, part.sums, strict=True):
@@ -378,5 +429,8 @@ def add(parts: Sequence[Part]) -> Part:
 
 
 def hold(value: Any) -> Any:
-    """A task that is its argument: unlike scattered data it comes back after a worker is lost."""
+    """Return the argument unchanged.
+
+    Unlike scattered data, the result of a task is recomputed after a worker is lost.
+    """
     return value

@@ -1,4 +1,4 @@
-"""From an estimator on a cluster to its client, and to the ordinary estimator."""
+"""Find the Dask client of an estimator, and convert an estimator to its in-memory class."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Estimator = TypeVar("Estimator")
 
 
 def current_client(client: Any) -> Client:
-    """The client that is given, or the current one."""
+    """Return the given client, or the current one."""
     if client is not None:
         return client
     try:
@@ -22,7 +22,7 @@ def current_client(client: Any) -> Client:
 
 
 def localized(estimator: Any, kind: type[Estimator]) -> Estimator:
-    """The same, fitted or not, as an estimator of the class for rows in memory."""
+    """Return a copy of a Dask estimator, fitted or not, as its in-memory class `kind`."""
     local = kind()
     local.__dict__.update(
         {name: value for name, value in vars(estimator).items() if name != "client"}

@@ -1,4 +1,4 @@
-"""Nyström features of rows on a cluster: landmarks from a sample of all blocks, features block by block when they are needed."""
+"""Nyström features of rows on a Dask cluster, computed lazily block by block."""
 
 from __future__ import annotations
 
@@ -23,22 +23,36 @@ Array = np.ndarray[Any, Any]
 
 
 class DaskNystroem(Connected, Nystroem):
-    """`Nystroem` for rows on a Dask cluster: φ(x) = Wᵀ K(landmarks, x), lazily and block by block.
+    """Nyström features φ(x) = Wᵀ K(landmarks, x) of rows on a Dask cluster.
 
-    Landmarks (and widths such as "scale") come from a sample of at most 20,000 rows (or as many as there are landmarks), drawn
-    from all blocks; a table that is not larger gives the landmarks of `Nystroem`. A `DaskSDCA` behind it keeps the features on
-    the workers if they fit there, or has them made again in every pass; its certificate is about these features. The same blocks
-    give the same bits on any number of workers.
+    Landmarks (and widths such as "scale") come from a sample drawn from all blocks: at most 20,000
+    rows, or as many as there are landmarks. A table that is not larger gives the landmarks of
+    `Nystroem`. Features are computed lazily, block by block; a following `DaskSDCA` keeps them on
+    the workers if they fit there and recomputes them in every pass otherwise. Its certificate
+    refers to these features. The same blocks give bitwise identical results on any number of
+    workers.
 
     Parameters
     ----------
-    kernel, landmarks, selection, dtype, random_state : as in `Nystroem`.
-    memory : for rows in memory only: features of a block are always made as a whole, so blocks of a million rows are too large.
-    client : the distributed.Client; None: the current one.
+    kernel, landmarks, selection, dtype, random_state
+        As in `Nystroem`.
+    memory : int or str, optional
+        Memory budget for features of rows in memory. The features of a Dask block are always
+        computed as a whole, so blocks of a million rows are too large.
+    client : distributed.Client, optional
+        The current client by default.
 
     Attributes
     ----------
-    landmarks_, kernel_, weights_, eigenvalues_ : as in `Nystroem`; landmark_indices_ : positions among all rows.
+    landmarks_, kernel_, weights_, eigenvalues_
+        As in `Nystroem`.
+    landmark_indices_ : ndarray
+        Positions of the landmarks among all rows.
+
+    See Also
+    --------
+    Nystroem : Nyström features of rows in memory.
+    DaskSDCA : Linear classifier that learns from these features.
 
     Examples
     --------
@@ -72,7 +86,20 @@ class DaskNystroem(Connected, Nystroem):
         self.client = client
 
     def fit(self, X: Any, y: Any = None) -> DaskNystroem:
-        """Choose landmarks among the rows of a Dask array (dense or CSR), a Dask DataFrame or a list of delayed parts."""
+        """Choose landmarks.
+
+        Parameters
+        ----------
+        X : Dask array, Dask DataFrame or list of delayed objects
+            Rows, dense or CSR.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        DaskNystroem
+            The fitted transformer.
+        """
         self._check_parameters()
         seed = draw_seed(self.random_state)
         rows, positions = _sample(current_client(self.client), X, max(SAMPLE, self.landmarks), seed)
@@ -82,17 +109,39 @@ class DaskNystroem(Connected, Nystroem):
         return self
 
     def transform(self, X: Any) -> Any:
-        """φ of each row: a Dask array, or a list for a list of parts; as `Nystroem` has it for rows in memory."""
+        """Return the features φ(x) of each row.
+
+        Parameters
+        ----------
+        X : Dask array, Dask DataFrame, list of delayed objects, or array-like
+            Rows.
+
+        Returns
+        -------
+        Dask array, list of delayed objects, or the result of `Nystroem.transform`
+            A list for a list, and the result of `Nystroem.transform` for rows in memory.
+        """
         return lazily(self.to_local(), "transform", X)
 
     def to_local(self) -> Nystroem:
-        """The ordinary step with the same landmarks: for rows in memory, and for model files."""
+        """Return a fitted `Nystroem` with the same landmarks.
+
+        It serves rows in memory and model files.
+        """
         check_is_fitted(self)
         return localized(self, Nystroem)
 
 
 def _sample(client: Client, X: Any, most: int, seed: int) -> tuple[Any, Array]:
-    """At most so many rows of all blocks, any of them equally likely, in their order; and their positions."""
+    """Draw at most `most` rows uniformly from all blocks.
+
+    Returns
+    -------
+    rows : ndarray or sparse matrix
+        The drawn rows, in their original order.
+    positions : ndarray
+        Their positions among all rows.
+    """
     pieces = [dask.delayed(piece) for (piece, *_) in blocks.split(X)]
     counts = np.array(_results(client, [dask.delayed(_count)(piece) for piece in pieces]))
     total = int(counts.sum())

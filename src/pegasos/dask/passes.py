@@ -1,4 +1,8 @@
-"""Maps over the blocks on a cluster, and their sums by a tree whose shape depends on nothing but the number of blocks."""
+"""Map functions over the blocks on a cluster and sum the results.
+
+Sums are formed by a tree whose shape depends only on the number of blocks, so that rounding does
+not depend on the number of workers.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +22,21 @@ from pegasos.learners.cluster_tasks import ClusterLost, guarded, results_as_done
 
 __all__ = ["ClusterLost", "ClusterPasses", "guarded"]
 
-#: Parts that one task adds up.
+#: Number of parts summed by one task.
 FAN_IN = 8
-#: Bytes of arguments from which on they are a task of their own, sent to each worker once, instead of a part of every task.
+#: Arguments of more bytes become a separate task, sent to each worker once, instead of being part
+#: of every task.
 LARGE = 1 << 16
-#: Bytes in which rows may be fetched, if there is so much memory here.
+#: Bytes of rows that may be fetched to the client, if its memory allows.
 ROOM = 1 << 32
 
 
 class ClusterPasses:
-    """Coded blocks on the workers (`kept`: futures), or made again from their source in every pass (lazy objects)."""
+    """Passes over coded blocks on a cluster.
+
+    `kept` blocks are futures on the workers; others are lazy objects, recomputed from their source
+    in every pass.
+    """
 
     def __init__(
         self, client: Client, coded: Sequence[Any], width: int, kept: bool, row_bytes: float
@@ -38,7 +47,7 @@ class ClusterPasses:
         self._coded, self._kept = list(coded), kept
 
     def map_sum(self, work: Any, *arguments: Any) -> Part:
-        """work(block, *arguments) for all blocks, and the sums over them."""
+        """Return the sum of ``work(block, *arguments)`` over all blocks."""
         tasks, parts = self._tasks(blocks.work_on, (work, arguments))
         while len(parts) > 1:
             groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
@@ -52,7 +61,7 @@ class ClusterPasses:
         return self._results(tasks, parts, results_of)[0]
 
     def map_join(self, work: Any, join: Any, *arguments: Any) -> Any:
-        """join of work(block, *arguments) for all blocks, in their order, here."""
+        """Return the joined results of ``work(block, *arguments)`` for all blocks, in order."""
         return join(
             self._results(*self._tasks(blocks.join_on, (work, join, arguments)), results_as_done)
         )
@@ -60,9 +69,10 @@ class ClusterPasses:
     def _tasks(
         self, task: Any, given: tuple[Any, ...]
     ) -> tuple[dict[Any, Any], list[tuple[str, int]]]:
-        """A task for each block, and its key.
+        """Return a task for each block, with the keys of the results.
 
-        What all of them are given is packed once, here: Dask would look for lazy objects in every field of it, for every task.
+        Shared arguments are pickled once, here: Dask would otherwise search every field of them for
+        lazy objects, for every task.
         """
         self.count += 1
         number = uuid4().hex
@@ -79,7 +89,10 @@ class ClusterPasses:
     def _results(
         self, tasks: dict[Any, Any], parts: list[tuple[str, int]], fetch: Any
     ) -> list[Any]:
-        """All tasks of a pass are one graph: a message for each of them would take longer than many a block."""
+        """Compute all tasks of a pass as one graph.
+
+        One message per task would take longer than the computation on many a block.
+        """
         lazy = [coded for coded in self._coded if isinstance(coded, Delayed)]
         graph = HighLevelGraph.from_collections(parts[0][0], tasks, lazy)
         futures: list[Future] = []

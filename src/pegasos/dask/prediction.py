@@ -1,4 +1,4 @@
-"""What an estimator says about rows block by block, lazily, in the shape in which the rows came."""
+"""Lazy predictions, block by block."""
 
 from __future__ import annotations
 
@@ -15,7 +15,23 @@ Array = np.ndarray[Any, Any]
 
 
 def lazily(estimator: Any, method: str, X: Any) -> Any:
-    """estimator.method(X): Dask array for Dask array or DataFrame, list for list of parts; for rows in memory at once."""
+    """Apply a method of an estimator to rows, lazily for lazy rows.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted in-memory estimator.
+    method : str
+        Name of the method, such as "predict".
+    X : Dask array, Dask DataFrame, list of delayed objects, or array-like
+        Rows.
+
+    Returns
+    -------
+    Dask array, list of delayed objects, or the result of the method
+        A Dask array for a Dask array or DataFrame, a list for a list; rows in memory are evaluated
+        at once.
+    """
     if blocks.is_array(X):
         X = blocks.one_block_wide(X)
         sample = _nothing(estimator, method, X.dtype)
@@ -48,7 +64,7 @@ def _joined(parts: list[Any], sample: Array) -> Any:
 
 
 def of_block(rows: Any, estimator: Any, method: str) -> Array:
-    """The same for one block, which may be empty."""
+    """Apply a method of an estimator to the rows of one block, which may be empty."""
     if not rows.shape[0]:
         return _nothing(estimator, method, getattr(rows, "dtype", np.float64))
     with single_threaded_blas():
@@ -56,7 +72,7 @@ def of_block(rows: Any, estimator: Any, method: str) -> Array:
 
 
 def _nothing(estimator: Any, method: str, dtype: Any) -> Array:
-    """The answer for no rows: that for one row without it."""
+    """Return an empty result of the right shape and type, found by evaluating one row of zeros."""
     nameless = copy.copy(estimator)
     vars(nameless).pop("feature_names_in_", None)
     row = np.zeros((1, estimator.n_features_in_), dtype=dtype)

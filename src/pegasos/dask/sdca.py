@@ -1,4 +1,4 @@
-"""SDCA's optimum for rows on a cluster."""
+"""`DaskSDCA`: the optimum of a linear SDCA for rows on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -21,28 +21,42 @@ Array = np.ndarray[Any, Any]
 
 
 class DaskSDCA(Connected, SDCA):
-    """The exact optimum of a linear predictor, one-vs-all, with a certificate, for rows on a Dask cluster.
+    """Linear classifier at its certified optimum, one-vs-rest, for rows on a Dask cluster.
 
-    A kernel needs all rows at once: put `DaskNystroem` before it, which makes features of a kernel block by block.
+    Minimizes P(w) = λ/2 ‖w‖² + Σ ω_i ℓ(y_i w·x_i)/Σω, as `SDCA` does. Each iteration is one pass
+    over the rows: one task per block, and a sum over the blocks in a fixed order. Only sums as long
+    as the number of features leave a block, and no state of its rows is kept between passes. The
+    same blocks give bitwise identical results on any number of workers. Other blocks, or rows in
+    another order, give an optimum with its own certificate: two objectives differ by no more than
+    their duality gaps. A lost worker costs time but does not change the result.
 
-    Minimizes P(w) = λ/2 ‖w‖² + Σ ω_i ℓ(y_i w·x_i)/Σω, as `SDCA` does. Each iteration is one pass: a task for each block, and a
-    sum over the blocks in a fixed order; nothing but sums as wide as the features leaves a block, and nothing about its rows is
-    kept between passes. The same blocks give the same bits on any number of workers; other blocks, or rows in another order, give
-    an optimum with its own certificate, so that two objectives differ by no more than their gaps. A worker that dies costs time,
-    not the result.
+    A kernel would need all rows at once: use `DaskNystroem` before this classifier instead.
 
     Parameters
     ----------
-    loss, lam, C, tol, fit_intercept, class_weight : as in `SDCA`.
-    max_epochs : passes over the rows at most.
-    memory : bytes on the workers within which blocks are kept between passes (default: half of what the workers have, and
-        60 % with all else that is there); larger data are made again from their source in every pass.
-    client : the distributed.Client; None: the current one.
+    loss, lam, C, tol, fit_intercept, class_weight
+        As in `SDCA`.
+    max_epochs : int, default=1000
+        Maximum number of passes over the rows.
+    memory : int or str, optional
+        Bytes on the workers within which blocks are kept between passes. The default is half of the
+        workers' memory, or less if other data would fill more than 60 % with them. Larger data are
+        read again from their source in every pass.
+    client : distributed.Client, optional
+        The current client by default.
 
     Attributes
     ----------
-    classes_, coef_, intercept_, gap_, objective_, dual_objective_, plan_ : as in `SDCA`.
-    gap_curve_ : relative gap after each pass (n_iter_ x columns).
+    classes_, coef_, intercept_, gap_, objective_, dual_objective_, plan_
+        As in `SDCA`.
+    gap_curve_ : ndarray of shape (n_iter_, n_columns)
+        Relative duality gap after each pass.
+
+    See Also
+    --------
+    SDCA : Classifier for rows in memory.
+    DaskNystroem : Kernel features of rows on a cluster.
+    DaskSweepCV : Grid search in shared passes.
 
     Examples
     --------
@@ -85,13 +99,28 @@ class DaskSDCA(Connected, SDCA):
         self.client = client
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DaskSDCA:
-        """Learn from Dask arrays (dense or CSR blocks), Dask DataFrames or lists of delayed parts; all with the same blocks."""
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : Dask array, Dask DataFrame or list of delayed objects
+            Rows, in dense or CSR blocks.
+        y : Dask array, Dask Series or list of delayed objects
+            Labels, in the same blocks as X.
+        sample_weight : Dask array, Dask Series or list of delayed objects, optional
+            Weights of the rows, in the same blocks as X.
+
+        Returns
+        -------
+        DaskSDCA
+            The fitted classifier.
+        """
         self._check_parameters()
         table = open_table(current_client(self.client), X, y, sample_weight, self.memory)
         return self.fit_table(table, X)
 
     def fit_table(self, table: Table, X: Any) -> DaskSDCA:
-        """Learn from rows that were checked and described already; X are the same rows as they were handed in."""
+        """Fit the classifier to a validated table; X are its rows in their original form."""
         self._check_parameters()
         counted = (table.whole.sums, table.rows, table.whole.present, table.reach)
         done = fit_in_passes(self, table.passes, table.classes, *counted, table.dtype)
@@ -101,19 +130,33 @@ class DaskSDCA(Connected, SDCA):
         return self
 
     def to_local(self) -> SDCA:
-        """The ordinary learner with what was learned: for rows in memory, and for model files."""
+        """Return a fitted `SDCA` with the same coefficients.
+
+        It serves rows in memory and model files.
+        """
         check_is_fitted(self)
         return localized(self, SDCA)
 
     def decision_function(self, X: Any) -> Any:
-        """Scores, lazily and block by block for lazy rows: (rows,) for two classes, (rows, classes) for more."""
+        """Return the scores of the rows, lazily for lazy rows.
+
+        Parameters
+        ----------
+        X : Dask array, Dask DataFrame, list of delayed objects, or array-like
+            Rows.
+
+        Returns
+        -------
+        Dask array, list of delayed objects, or ndarray
+            Scores of shape (n_rows,) for two classes and (n_rows, n_classes) for more.
+        """
         return prediction.lazily(self.to_local(), "decision_function", X)
 
     def predict(self, X: Any) -> Any:
-        """The class of each row, lazily and block by block for lazy rows."""
+        """Return the predicted class of each row, lazily for lazy rows."""
         return prediction.lazily(self.to_local(), "predict", X)
 
     @available_if(gives_probabilities)
     def predict_proba(self, X: Any) -> Any:
-        """σ(score) of each class, normalized over the classes; lazily and block by block for lazy rows."""
+        """Return σ(score) of each class, normalized over the classes, lazily for lazy rows."""
         return prediction.lazily(self.to_local(), "predict_proba", X)

@@ -1,4 +1,4 @@
-"""DaskSweepCV: λ and folds of linear fits on a cluster, in shared passes."""
+"""`DaskSweepCV`: cross-validation over grids of linear models on a cluster, in shared passes."""
 
 from __future__ import annotations
 
@@ -25,39 +25,64 @@ from pegasos.search.grid import Cell, make_cells
 from pegasos.search.settings import Setting
 
 Array = np.ndarray[Any, Any]
-#: What each cell found: folds x predictors.
+#: Certified predictors of each cell, by fold and column.
 Answers = dict[int, list[list[Certified]]]
 
 
 class DaskSweepCV(CellSearch):
-    """All settings of a grid of `DaskSDCA` by cross-validation, in shared passes over rows on a Dask cluster.
+    """Cross-validated grid search over `DaskSDCA`, in shared passes over rows on a Dask cluster.
 
-    Folds and classes are columns of the same passes: a row of a fold's test part has weight zero for the fold's predictors. λ
-    go from large to small, each from where the larger one ended. So a whole grid takes a few times the passes of one fit, not
-    cells x folds times; each cell has the certificate that its `tol` asks for, but not the bits of a separate fit. One more pass
-    counts labels of test rows. The same blocks give the same bits on any number of workers.
+    Folds and classes are columns of the same passes: the test rows of a fold have zero weight for
+    its predictors. Values of λ are solved from large to small, each warm-started from its
+    predecessor. A whole grid thus takes a few times as many passes as one fit, instead of cells x
+    folds times as many. Each cell reaches the duality gap that its `tol` asks for, but is not
+    bitwise identical to a separate fit. One more pass counts the predicted labels of test rows. The
+    same blocks give bitwise identical results on any number of workers.
 
-    No row moves between workers. Each block draws the folds of its rows from the seed and its own number, class by class, so that
-    its folds have equally many rows of each class, give or take one. Hence other blocks have other folds.
+    No row moves between workers: each block draws stratified folds from the seed and its own
+    number. Other blocks therefore have other folds.
 
     Parameters
     ----------
-    estimator : a `DaskSDCA`. param_grid : any of its parameters; cells that differ in `lam` only share passes.
-    cv : how many folds; or the fold of each row (0, 1, ...; -1: in every training part, never tested) in the blocks of y.
-    scoring : as in `SweepCV`, of metrics of labels alone, such as "accuracy" (None), "balanced-error" or "f1_macro": counts of
-        labels are all that is known.
-    refit, return_train_score : as in GridSearchCV; the refit is a DaskSDCA on all rows.
-    random_state : the seed of the folds.
-    client : the distributed.Client; None: that of the estimator, or the current one.
+    estimator : DaskSDCA
+        The classifier.
+    param_grid : dict or list of dicts
+        Any parameters of the classifier; cells that differ only in `lam` share passes.
+    cv : int or array, default=5
+        Number of folds, or the fold of each row (0, 1, ...; -1 for rows of every training part that
+        are never tested), in the blocks of y.
+    scoring : str, callable, list, tuple or dict, optional
+        As in `SweepCV`, restricted to metrics of labels, such as "accuracy" (None),
+        "balanced-error" or "f1_macro": scores are computed from confusion matrices.
+    refit, return_train_score
+        As in GridSearchCV; the refit is a `DaskSDCA` on all rows.
+    random_state : int, default=0
+        Seed of the folds.
+    client : distributed.Client, optional
+        By default the client of the estimator, or the current one.
 
     Attributes
     ----------
-    cv_results_, best_index_, best_params_, best_score_, best_estimator_, n_splits_, ... : as in GridSearchCV. cv_results_ also
-        has split0_gap, ... (largest relative duality gap of a column) and mean_gap.
-    simplest_index_, advice_, settings_, cells_ : as in `SweepCV`.
-    objective_, dual_objective_ : P and D of each predictor, cells x folds x predictors (nan: no such class in the training part).
-    counts_ : how often test rows of a class got a label (cells x folds x classes x classes).
-    passes_ : over the rows, the refit not counted. plan_ : where rows came from. time_ : seconds of the sweep itself.
+    cv_results_, best_index_, best_params_, best_score_, best_estimator_, n_splits_, ...
+        As in GridSearchCV. cv_results_ also has split0_gap, ... (largest relative duality gap of a
+        column) and mean_gap.
+    simplest_index_, advice_, settings_, cells_
+        As in `SweepCV`.
+    objective_, dual_objective_ : ndarray of shape (n_cells, n_folds, n_columns)
+        Primal and dual objective of each predictor; nan for a class without training rows.
+    counts_ : ndarray of shape (n_cells, n_folds, n_classes, n_classes)
+        Confusion matrices of the test rows: true class x predicted class.
+    passes_ : int
+        Number of passes over the rows, without the refit.
+    plan_ : Plan
+        Storage of the rows and methods used.
+    time_ : float
+        Seconds of the search, without the refit.
+
+    See Also
+    --------
+    SweepCV : Grid search for rows in memory.
+    DaskSDCA : The classifier that is searched over.
 
     Examples
     --------
@@ -90,7 +115,22 @@ class DaskSweepCV(CellSearch):
         self.client = client
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DaskSweepCV:
-        """Run the sweep on Dask arrays, Dask DataFrames or lists of delayed parts; weights are the learner's, not the score's."""
+        """Run the search.
+
+        Parameters
+        ----------
+        X : Dask array, Dask DataFrame or list of delayed objects
+            Rows, in dense or CSR blocks.
+        y : Dask array, Dask Series or list of delayed objects
+            Labels, in the same blocks as X.
+        sample_weight : Dask array, Dask Series or list of delayed objects, optional
+            Weights of the training rows; scores are unweighted.
+
+        Returns
+        -------
+        DaskSweepCV
+            The fitted search.
+        """
         begin = time.perf_counter()
         scorers, metric = self._get_scorers()
         cells = make_cells(self.estimator, self.param_grid)
@@ -102,7 +142,7 @@ class DaskSweepCV(CellSearch):
         scorers = _settled(scorers, table) if isinstance(scorers, Metric) else scorers
         answers, methods = self._run(cells, table)
         counts = self._count(table, answers)
-        self.passes_ = 1 + table.passes.count  # the first one counted classes
+        self.passes_ = 1 + table.passes.count  # the first pass counts classes
         self.plan_ = table.plan(f"{methods}, {self.passes_} passes over the rows")
         self.time_ = time.perf_counter() - begin
         self._choose(cells, table, answers, counts, Scorer(scorers, table.classes), metric)
@@ -124,7 +164,7 @@ class DaskSweepCV(CellSearch):
         return DrawnFolds(int(self.cv), draw_seed(self.random_state))
 
     def _run(self, cells: list[Cell], table: Table) -> tuple[Answers, str]:
-        """The predictors of all cells, folds and classes; and how they were found, in words."""
+        """Return the predictors of all cells, folds and classes, and the methods used."""
         groups: dict[Setting, list[Cell]] = {}
         for cell in cells:
             groups.setdefault(replace(cell.setting, lam=None, C=None), []).append(cell)
@@ -149,7 +189,7 @@ class DaskSweepCV(CellSearch):
         return answers, ", ".join(dict.fromkeys(methods))
 
     def _count(self, table: Table, answers: Answers) -> tuple[Array, Array | None]:
-        """How often rows of a class got a label, in test parts and (if asked for) in training parts."""
+        """Return the confusion matrices of test parts and, if requested, of training parts."""
         asked = []
         for fold, counted in enumerate(table.training):
             found = [answers[number][fold] for number in sorted(answers)]
@@ -240,13 +280,16 @@ def _check_folds(table: Table) -> None:
 
 
 def _settled(metric: Metric, table: Table) -> Metric:
-    """With its positive class: of two the one that is rarer in the whole table, for which one more label of the other stands."""
+    """Return the metric with its positive class fixed: the rarer of two in the table.
+
+    Each class is represented once, and the most frequent class twice.
+    """
     counts = table.whole.counts
     return metric.settled(np.repeat(table.classes, 1 + (counts == counts.max())))
 
 
 def _chains(group: list[Cell], table: Table, fold: int, counted: Counted) -> list[list[Column]]:
-    """For each class in the training part of a fold: its predictors, one for each λ."""
+    """Return the predictors of a fold: for each column, one for each λ."""
     present = table.classes[counted.counts > 0]
     if len(present) < 2:
         found = f"one class only ({present[0]!r})" if len(present) else "no rows"
@@ -259,6 +302,6 @@ def _chains(group: list[Cell], table: Table, fold: int, counted: Counted) -> lis
 
 
 def _codes(counted: Counted) -> Array:
-    """The class codes that get a predictor."""
+    """Return the class codes that have a predictor."""
     present = np.flatnonzero(counted.counts)
     return np.asarray(present[column_codes(len(present))])

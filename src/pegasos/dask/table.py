@@ -1,4 +1,4 @@
-"""A table on the cluster: its blocks with class codes and weights, and what one first pass tells about all of them."""
+"""Tables on a cluster: coded blocks, and the statistics of a first pass over them."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from pegasos.learners.cluster_tasks import guarded, results_of
 
 Array = np.ndarray[Any, Any]
 
-#: Share of a worker's memory that blocks may take to be kept there between passes, and how full they may make it: from 70 % on
-#: Dask moves blocks to the disk and back in every pass.
+#: Largest share of a worker's memory for blocks kept between passes, and largest share of it in use
+#: with them: from 70 % on Dask spills blocks to disk in every pass.
 KEPT_SHARE, FULL_SHARE = 0.5, 0.6
-#: How long to wait for a first worker.
+#: Seconds to wait for the first worker.
 WORKER_SECONDS = 10
 
 
 @dataclass(frozen=True)
 class Table:
-    """Coded blocks, ready for passes.
+    """Coded blocks of rows, ready for passes.
 
-    whole  what is counted for each class;  training  the same without the rows of fold 0, 1, ...
-    reach  the largest x·x of a row
-    kept  whether the blocks stay on the workers, or are made again in every pass
+    `whole` counts the rows of each class, and `training` those of each fold's training part.
+    `reach` is the largest squared norm of a row. `kept` blocks stay on the workers; others are
+    recomputed in every pass.
     """
 
     passes: ClusterPasses
@@ -50,10 +50,11 @@ class Table:
 
     @property
     def rows(self) -> int:
+        """Number of rows."""
         return int(self.whole.counts.sum())
 
     def plan(self, done: str) -> Plan:
-        """What was done, and where the blocks were."""
+        """Return the plan of a fit: the methods used (`done`) and the storage of the blocks."""
         place = "kept on the workers" if self.kept else "made again from their source in every pass"
         return Plan(
             "csr" if self.sparse else "dense",
@@ -70,9 +71,25 @@ class Table:
 def open_table(
     client: Client, X: Any, y: Any, sample_weight: Any, memory: Any, folds: Any = None
 ) -> Table:
-    """Check and describe all blocks; keep them on the workers if they are known to fit, or else make them again when needed.
+    """Validate and describe all blocks.
 
-    folds  None, `DrawnFolds`, or the folds of all rows in the blocks of X
+    Blocks that fit into the workers' memory are kept there; others are recomputed when needed.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster.
+    X, y, sample_weight : Dask array, Dask DataFrame or list of delayed objects
+        Rows, labels and optional weights.
+    memory : int or str, optional
+        Bytes on the workers within which blocks are kept.
+    folds : DrawnFolds, Dask array or list of delayed objects, optional
+        Folds, in the blocks of X.
+
+    Returns
+    -------
+    Table
+        The coded blocks.
     """
     if y is None:
         raise ValueError("y is None: a classifier needs labels.")
@@ -139,7 +156,7 @@ def _described(client: Client, rows: list[Any]) -> list[Described]:
 
 
 def _classes(labels: list[tuple[int, Array]]) -> Array:
-    """All labels, in order."""
+    """Return the sorted labels of all blocks."""
     first, kind = labels[0][0], _kind(labels[0][1])
     for number, own in labels:
         if _kind(own) != kind:
@@ -166,7 +183,7 @@ def _kind(labels: Array) -> str:
 
 
 def _total(classes: Array, parts: list[tuple[Array, Counted]]) -> Counted:
-    """Sums over the blocks, in their order."""
+    """Return the sums over the blocks, in their order."""
     total = [np.zeros(len(classes)) for _ in range(3)]
     for labels, counted in parts:
         for mine, numbers in zip(
@@ -189,7 +206,7 @@ def _sum(parts: list[Counted]) -> Counted:
 def _budget(client: Client, memory: Any) -> int:
     if memory is not None:
         return parse_bytes(memory)
-    with contextlib.suppress(TimeoutError):  # the only one may just be coming back
+    with contextlib.suppress(TimeoutError):  # the only worker may be restarting
         client.wait_for_workers(1, timeout=WORKER_SECONDS)
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     if not workers:
@@ -200,7 +217,10 @@ def _budget(client: Client, memory: Any) -> int:
 
 
 def room(workers: Iterable[dict[str, Any]]) -> int:
-    """Bytes in which these workers may keep blocks, by what the scheduler knows about them."""
+    """Return how many bytes of blocks the workers can keep.
+
+    `workers` is the scheduler's information on them.
+    """
     found = 0.0
     for worker in workers:
         limit = worker["memory_limit"] or 0

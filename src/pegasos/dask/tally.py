@@ -1,4 +1,4 @@
-"""Labels of rows outside (or inside) the training part of a fold, counted on the workers; and scores of such counts."""
+"""Confusion matrices of cross-validation, counted on the workers, and scores computed from them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,22 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class FoldPredictors:
-    """What was learned without a fold: the class codes that there were, and vectors, cells x predictors x (features + 1)."""
+    """Predictors trained without a fold.
+
+    `present` are the class codes in the training part; `vectors` has the shape (cells, predictors,
+    features + 1).
+    """
 
     present: Array
     vectors: Array
 
 
 def tally(block: Block, folds: list[FoldPredictors], classes: int, inside: bool) -> Part:
-    """How often each cell says which class, cells x folds x class x class said: for the fold's rows, or for all others."""
+    """Return the confusion matrices of all cells and folds on a block.
+
+    Rows of the fold are counted if `inside` is false, all others if it is true. The counts have the
+    shape (cells, folds, true class, predicted class).
+    """
     codes, _, own = block.own
     counts = np.zeros((len(folds[0].vectors), len(folds), classes, classes))
     for fold, learned in enumerate(folds):
@@ -41,12 +49,16 @@ def tally(block: Block, folds: list[FoldPredictors], classes: int, inside: bool)
 
 
 class Scorer:
-    """scikit-learn's scorers of labels, applied to counts (class x class said): one weighted row stands for many equal ones."""
+    """Scorer of scikit-learn for labels, applied to confusion matrices.
+
+    Each nonzero count becomes one row with the count as its weight.
+    """
 
     def __init__(self, scorers: Any, classes: Array) -> None:
         self._scorers, self._classes = scorers, classes
 
     def __call__(self, counts: Array) -> Any:
+        """Return the scores of a confusion matrix."""
         truth, said = np.nonzero(counts)
         if not len(truth):
             return float("nan")

@@ -1,0 +1,1 @@
+"""Numerical engine: kernels, rows, solvers and their runtime."""

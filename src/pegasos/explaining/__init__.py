@@ -1,4 +1,7 @@
-"""What a fitted model looks at: columns that it needs, how its answer moves with them, the rows that hold it."""
+"""Explain a fitted model.
+
+Permutation importance, partial dependence, coefficients of linear models, and support vectors.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +22,38 @@ from pegasos.search.figures import Figure, measured
 
 __all__ = ["Decider", "Dependence", "Effect", "Explanation", "Importance", "explain"]
 
-#: Predictions that all shuffles together may take: with more columns fewer rows are looked at.
+#: Predictions of all permutations together: with more columns, fewer rows are sampled.
 PREDICTIONS = 500_000
 _FEWEST_ROWS = 100
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Importances of all columns, dependence on the leading ones, effects of a linear model, deciding rows of a kernel model.
+    """Explanation of a model on a set of rows.
 
-    rows: so many were looked at; `figure` is the metric on them beside what guessing gives. `classes` are those that gains,
-    coefficients and answers are told for: of two classes the one that the metric looks at, else the second. `dates` are columns
-    that hold days since 1970 began.
+    Attributes
+    ----------
+    metric : str
+        Name of the metric.
+    rows : int
+        Number of rows used.
+    figure : Figure
+        The metric on these rows and its baseline.
+    classes : list
+        Classes that gains, coefficients and responses refer to. For two classes this is the
+        positive class of the metric, or else the second class.
+    columns : list of str
+        Names of all columns.
+    importance : list of Importance
+        Permutation importance of all columns, largest first.
+    dependence : list of Dependence
+        Partial dependence on the most important columns.
+    effects : list of Effect
+        Coefficients of a linear model.
+    deciding : list of Decider
+        Largest support vectors of a kernel model.
+    dates : list of str
+        Columns that hold days since 1970-01-01.
     """
 
     metric: str
@@ -57,15 +80,42 @@ def explain(
     names: Sequence[str] | None = None,
     random_state: int = 0,
 ) -> Explanation:
-    """What a fitted learner, pipeline or sweep looks at, on rows that it does not know.
+    """Explain a fitted classifier, pipeline or search on rows that were not used to train it.
 
-    importance: by how much `metric` gets worse when a column, as it comes in, is shuffled among rows, mean of `repeats` shuffles,
-    with a 95 % interval. A column that others replace seems to be of little use, and one of little use is not one without a
-    cause. dependence: the mean answer against the values of the `features` leading columns. effects: of a linear model, in the
-    units of the columns. deciding: of a kernel model the support vectors with the largest coefficients; `training` are rows in
-    which they are looked for: X, y and, if they are not 0, 1, ..., their numbers. Of many rows with many columns a sample is
-    looked at. names: of the columns, where neither X nor the model has some.
+    Parameters
+    ----------
+    model : estimator
+        Fitted model.
+    X, y : array-like
+        Rows and labels. A sample of the rows is used if there are many rows and columns.
+    metric : Metric or str, default="error"
+        Metric of the permutation importance.
+    repeats : int, default=5
+        Permutations per column.
+    features : int, default=4
+        Number of most important columns whose partial dependence is computed.
+    training : tuple, optional
+        Training rows, in which the support vectors of a kernel model are looked up: X, y and, if
+        they are not 0, 1, ..., the row numbers.
+    names : sequence of str, optional
+        Column names, if neither X nor the model has any.
+    random_state : int, default=0
+        Seed of permutations and samples.
 
+    Returns
+    -------
+    Explanation
+        Permutation importance with 95 % intervals, partial dependence on the most important
+        columns, coefficients of a linear model in the units of the original columns, and the
+        support vectors of a kernel model with the largest coefficients.
+
+    Notes
+    -----
+    Correlated columns can replace each other and then all have a low importance. Importance does
+    not imply a causal effect.
+
+    Examples
+    --------
     >>> from pegasos import SDCA
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -115,7 +165,7 @@ def explain(
 
 
 def _of_the_first(found: Explanation, label: Any) -> Explanation:
-    """What is told for the second of two classes, for the first."""
+    """Convert an explanation of the second of two classes to one of the first class."""
     curves = [
         replace(
             each,

@@ -1,4 +1,4 @@
-"""The rows that decide: support vectors with the largest coefficients, found again among the rows of training."""
+"""Support vectors with the largest coefficients, matched with their training rows."""
 
 from __future__ import annotations
 
@@ -14,19 +14,28 @@ from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
 
-#: How many are told.
+#: Number of support vectors reported.
 ROWS = 12
-#: Numbers of sparse rows that are written out at once.
+#: Values of sparse rows that are converted to dense at once.
 _NUMBERS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
 class Decider:
-    """A row of training that holds a kernel model: its number among the rows that were learned from, and its coefficients.
+    """Support vector of a kernel model.
 
-    `coefficients`: one for each class, of two classes for the second (one-vs-one: their sum over the
-    pairs of a class). `row` is its place among the training rows that were
-    given, or its number if they have some (None: none were given, or it is not among them).
+    Attributes
+    ----------
+    number : int
+        Its number among the rows the model was trained on, from 1.
+    coefficients : list of float
+        One coefficient per class; for two classes that of the second, and for one-vs-one the sum
+        over the pairs of a class.
+    row : int, optional
+        Position among the given training rows, or their number where numbers are given; None if it
+        is not found.
+    label, values : object, list
+        Label and values of that training row.
     """
 
     number: int
@@ -39,7 +48,20 @@ class Decider:
 def deciders(
     model: Any, training: Any = None, labels: Any = None, numbers: Any = None
 ) -> list[Decider]:
-    """The support vectors with the largest coefficients, the largest first; none for a linear model."""
+    """Return the support vectors with the largest coefficients, largest first.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted model.
+    training, labels, numbers : array-like, optional
+        Training rows, their labels and their row numbers.
+
+    Returns
+    -------
+    list of Decider
+        Empty for a linear model.
+    """
     parts = anatomy(model, fitted=True)
     learner: Any = parts.learner
     if learner.kernel is None or not len(learner.support_):
@@ -56,7 +78,7 @@ def deciders(
         keys = _keys(rows, learner.support_vectors_.dtype)
         places = {
             key: len(keys) - 1 - place for place, key in enumerate(reversed(keys))
-        }  # the first of equal rows
+        }  # of equal rows, the first one
     found = []
     keys = (
         _keys(learner.support_vectors_[largest], learner.support_vectors_.dtype) if places else []
@@ -80,7 +102,7 @@ def deciders(
 
 
 def _keys(rows: Any, dtype: Any) -> list[bytes]:
-    """Hashes of rows: equal rows have equal ones (0.0 and -0.0 are one number)."""
+    """Return hashes of the rows; adding 0.0 makes 0.0 and -0.0 equal."""
     found, step = list[bytes](), max(1, _NUMBERS_AT_ONCE // max(1, rows.shape[1]))
     for start in range(0, rows.shape[0], step):
         part = rows[start : start + step]

@@ -1,4 +1,4 @@
-"""How the answer of a model moves with one column, all others as they are: partial dependence (Friedman 2001)."""
+"""Partial dependence of the response of a model on one column (Friedman 2001)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from pegasos.search.anatomy import anatomy, class_probabilities
 
 Array = np.ndarray[Any, Any]
 
-#: Values of a column of numbers, of words, and rows over which answers are averaged.
+#: Number of values of a numeric column, of a categorical column, and of rows averaged over.
 NUMBERS, WORDS, ROWS = 20, 12, 300
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """Mean answers of rows in which a column has each of these values: a list for each class; of two classes the second's.
+    """Mean response of a model as a function of one column.
 
-    what: probability or score
+    `means` has one list for each class, of two classes for the second only. `what` is "probability"
+    or "score".
     """
 
     column: str
@@ -32,7 +33,26 @@ class Dependence:
 
 
 def dependence(model: Any, table: Columns, place: int, seed: int) -> Dependence:
-    """The partial dependence on one column, at quantiles of its numbers or its most frequent words."""
+    """Return the partial dependence on one column.
+
+    It is evaluated at quantiles of a numeric column, and at the most frequent categories of others.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted model.
+    table : Columns
+        Rows to average over; a sample is used if there are many.
+    place : int
+        Position of the column.
+    seed : int
+        Seed of the sample.
+
+    Returns
+    -------
+    Dependence
+        Grid values and mean responses.
+    """
     learner: Any = anatomy(model, fitted=True).learner
     random = np.random.default_rng(seed)
     rows = table.rows(np.sort(random.permutation(len(table))[:ROWS]))
@@ -54,8 +74,11 @@ def dependence(model: Any, table: Columns, place: int, seed: int) -> Dependence:
 
 
 def _grid(known: Array, numeric: bool) -> list[Any]:
-    """Values to look at, in order; between the 1st and the 99th percentile of numbers. All of them stand in the column: between
-    whole numbers, or numbers that are names, there may be nothing."""
+    """Return the sorted values at which the response is evaluated.
+
+    Numbers lie between the 1st and the 99th percentile. All values occur in the column:
+    intermediate values of integers or of codes may be meaningless.
+    """
     if not len(known):
         return []
     different, counts = np.unique(known, return_counts=True)

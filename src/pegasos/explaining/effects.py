@@ -1,7 +1,8 @@
-"""The coefficients of a linear model on the columns that come in, in their units, whatever scaling and encoding lie between.
+"""Coefficients of a linear model on the original columns, in their units.
 
-Where every step is affine in the numbers, the score is too, and its slope is found exactly from two values. That is looked at
-and not assumed: expansions, normalized rows and clipped scales have slopes that differ from row to row, and then there are none.
+If all preprocessing steps are affine, the score is affine in each column, and two values give its
+slope exactly. This is verified: expansions, row normalization and clipping have slopes that differ
+between rows, and no coefficients are reported then.
 """
 
 from __future__ import annotations
@@ -16,16 +17,19 @@ from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
 
-#: Rows at which slopes are compared, words of a column that are listed, and how far slopes may differ by rounding.
+#: Rows at which slopes are compared, categories listed per column, and relative rounding tolerance
+#: of slopes.
 _ROWS, _WORDS, _ROUNDING = 5, 30, 1e-4
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What the score gains: per unit of a column of numbers (`value` None), or where a column of words is `value`.
+    """Change of the score per unit of a numeric column, or for a category.
 
-    Words are measured against the mean word of the rows; "(missing)" is against a value that is there. `gains`: one for each
-    class, of two classes for the second.
+    For a categorical column, `value` is the category and the change is relative to the mean over
+    the categories of the rows. The value "(missing)" is relative to a present value. For the slope
+    of a numeric column `value` is None. `gains` has one number per class, of two classes for the
+    second only.
     """
 
     column: str
@@ -34,7 +38,20 @@ class Effect:
 
 
 def effects(model: Any, table: Columns) -> list[Effect]:
-    """Coefficients on the original columns; empty for kernels, one-vs-one, and where steps before the learner are not affine."""
+    """Return the coefficients of a linear model on the original columns.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted model.
+    table : Columns
+        Rows to evaluate.
+
+    Returns
+    -------
+    list of Effect
+        Empty for kernels, for one-vs-one, and if a preprocessing step is not affine.
+    """
     learner: Any = anatomy(model, fitted=True).learner
     if learner.kernel is not None or learner.has_pairs(learner.classes_) or not len(table):
         return []
@@ -63,7 +80,10 @@ def effects(model: Any, table: Columns) -> list[Effect]:
 def _slope(
     model: Any, rows: Columns, place: int, known: Array
 ) -> list[tuple[str | None, list[float]]] | None:
-    """Per unit of a number, if it is the same everywhere: between its ends and a value of the column that lies between them."""
+    """Return the slope of a numeric column, or None if it is not constant.
+
+    The scores at both ends and at one inner value of the column are compared.
+    """
     values = np.unique(known.astype(np.float64))
     low, high = values[[0, -1]].tolist()
     if low == high:
@@ -81,7 +101,10 @@ def _slope(
 def _words(
     model: Any, rows: Columns, place: int, values: Array
 ) -> list[tuple[str | None, list[float]]] | None:
-    """Each word against the mean word, if the difference is the same everywhere."""
+    """Return the effect of each category, or None if it differs between rows.
+
+    Effects are relative to the mean score over the categories.
+    """
     missing = gaps(values)
     words, counts = np.unique(values[~missing].astype(str), return_counts=True)
     kept = np.sort(np.argsort(-counts, kind="stable")[:_WORDS])

@@ -1,4 +1,4 @@
-"""Which columns a model needs: how much worse it gets on rows of which one column is shuffled."""
+"""Permutation importance of columns (Breiman 2001), with confidence intervals."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pegasos.search.figures import resamples
 
 Array = np.ndarray[Any, Any]
 
-#: Bootstrap rounds behind an interval; fewer for metrics that sort scores each time.
+#: Bootstrap rounds per interval; fewer for metrics that sort the scores in every round.
 _ROUNDS, _FEWER_ROUNDS = 100, 25
 
 
 @dataclass(frozen=True)
 class Importance:
-    """By how much a metric gets worse when the values of a column are dealt to other rows, with a 95 % interval."""
+    """Increase of an error when a column is permuted, with its 95 % interval."""
 
     column: str
     place: int
@@ -30,12 +30,12 @@ class Importance:
 
     @property
     def sure(self) -> bool:
-        """Whether the column helps by more than noise."""
+        """Whether the lower end of the interval is above zero."""
         return self.low > 0.0
 
 
 def ask(model: Any, X: Any, y: Array) -> Answers:
-    """What a model says about rows."""
+    """Return the labels, scores and probabilities that a model predicts for rows."""
     learner: Any = anatomy(model, fitted=True).learner
     scores = np.asarray(model.decision_function(X))
     p = class_probabilities(model, X, scores)
@@ -45,9 +45,31 @@ def ask(model: Any, X: Any, y: Array) -> Answers:
 def importances(
     model: Any, table: Columns, y: Array, metric: Metric, repeats: int, seed: int
 ) -> list[Importance]:
-    """All columns of the table as it comes in, the most important first: whatever a column becomes is shuffled together.
+    """Return the permutation importance of all columns, largest first.
 
-    The interval is that of the rows, 1.96 deviations over the same bootstrap draws of them with and without the shuffles.
+    Original columns are permuted, so all features derived from a column are permuted together. The
+    interval is 1.96 standard deviations over bootstrap samples of the rows, the same samples with
+    and without permutation.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted model.
+    table : Columns
+        Rows.
+    y : ndarray
+        Labels.
+    metric : Metric
+        Metric whose deterioration is measured.
+    repeats : int
+        Permutations per column.
+    seed : int
+        Seed of the permutations.
+
+    Returns
+    -------
+    list of Importance
+        One entry per column.
     """
     sign, before = (1.0 if metric.kind.least else -1.0), ask(model, table.X, y)
     draws = list(resamples(len(y), _ROUNDS if metric.kind.needs == LABELS else _FEWER_ROUNDS))
@@ -58,7 +80,7 @@ def importances(
         for _ in range(repeats):
             after = ask(model, table.replaced(place, values[random.permutation(len(values))]), y)
             if (after.labels == before.labels).all() and _same(after.scores, before.scores):
-                continue  # the model does not look at it
+                continue  # the model does not use this column
             worse += sign * (
                 np.array([metric.value(after), *(metric.value(after, each) for each in draws)])
                 - base

@@ -1,4 +1,4 @@
-"""Tables whose columns can be replaced, whatever they are: arrays, sparse matrices, pandas or polars frames."""
+"""Column-wise view of arrays, sparse matrices, pandas and polars frames."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from scipy import sparse
 
 Array = np.ndarray[Any, Any]
 
-#: Numbers of a sparse table that may be written out.
+#: Largest number of values of a sparse table that is converted to a dense one.
 _MOST_NUMBERS = 50_000_000
 
 
 class Columns:
-    """The columns of a table by place; `names` are its own, those that the model knows, or x1, x2, ..."""
+    """Columns of a table by position.
+
+    `names` are the table's own names, else the given ones, else x1, x2, ...
+    """
 
     def __init__(self, X: Any, names: Any = None) -> None:
         if sparse.issparse(X):
@@ -33,13 +36,13 @@ class Columns:
         return int(self.X.shape[0])
 
     def rows(self, places: Array) -> Columns:
-        """Some of the rows."""
+        """Return a table of some of the rows."""
         from pegasos.sklearn_private import safe_indexing
 
         return Columns(safe_indexing(self.X, places), self.names)
 
     def values(self, place: int) -> Array:
-        """A column; what is missing is None or NaN."""
+        """Return a column; missing values are None or NaN."""
         if not self.frame:
             return np.asarray(self.X[:, place])
         column = self.X[self.X.columns[place]]
@@ -48,7 +51,7 @@ class Columns:
         )
 
     def known(self, place: int) -> Array:
-        """The values of a column that are there: numbers where all of them are; words that look like numbers are none."""
+        """Return the present values of a column, as numbers if none of them is a string."""
         values = self.values(place)
         values = values[~gaps(values)]
         if values.dtype != object or any(isinstance(each, str) for each in values):
@@ -59,7 +62,7 @@ class Columns:
             return values
 
     def replaced(self, place: int, values: Any) -> Any:
-        """The table with other values in one column, of its type."""
+        """Return a copy of the table with one column replaced; its type is kept."""
         if not self.frame:
             changed = self.X.copy()
             changed[:, place] = values
@@ -73,17 +76,17 @@ class Columns:
         return self.X.with_columns(type(self.X[name])(name, list(values), dtype=kind, strict=False))
 
     def constant(self, place: int, value: Any) -> Any:
-        """The table with the same value in all rows of one column."""
+        """Return a copy of the table with one column set to a constant."""
         return self.replaced(place, [value] * len(self))
 
 
 def gaps(values: Array) -> Array:
-    """Where a column has no value."""
+    """Return a mask of missing values."""
     from pegasos.learners.task import is_missing
 
     return np.array([is_missing(each) for each in values.tolist()], dtype=bool)
 
 
 def is_number(values: Array) -> bool:
-    """Whether the values of a column are numbers, or truth values, which count as 0 and 1."""
+    """Return whether values are numeric or boolean."""
     return values.dtype.kind in "iufb"

@@ -1,1 +1,1 @@
-"""The program: tables in, model files, pages, jobs, commands and studies, all made from the library."""
+"""Command-line program: tables, model files, jobs, pages and commands, built on the library."""

@@ -1,7 +1,8 @@
 """Studies: run a protocol, compare with printed numbers, and judge claims.
 
-A study is a Python file that ends with ``STUDY = Study(...)``. ``pegasos study FILE.py`` runs it, and
-``pegasos study new FILE.py --data DATA`` writes one to start from. In Python, `run_study` runs it on arrays.
+A study is a Python file that ends with ``STUDY = Study(...)``. ``pegasos study FILE.py`` runs it,
+and ``pegasos study new FILE.py --data DATA`` writes one to start from. In Python, `run_study` runs
+it on arrays.
 """
 
 from __future__ import annotations

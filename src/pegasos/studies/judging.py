@@ -27,10 +27,11 @@ def judge(
 ) -> JudgedNumber:
     """Compare a printed number with ours.
 
-    A number of ours comes from a deterministic protocol: it is exact if all printed digits agree (rounded or
-    truncated), and differs otherwise. A sequence holds runs with different seeds: the verdict is "within noise"
-    inside the central 95 % of their distribution, "undecided" between 95 % and 99 % or with a single run, and "differs"
-    beyond. The distribution is Student's t for the next run, or that of the ranks from 200 runs on.
+    A number of ours comes from a deterministic protocol: it is exact if all printed digits agree
+    (rounded or truncated), and differs otherwise. A sequence holds runs with different seeds: the
+    verdict is "within noise" inside the central 95 % of their distribution, "undecided" between 95
+    % and 99 % or with a single run, and "differs" beyond. The distribution is Student's t for the
+    next run, or that of the ranks from 200 runs on.
 
     Parameters
     ----------
@@ -41,7 +42,8 @@ def judge(
     ours : float or sequence of float
         Our value, or one value per seed.
     rows : int, optional
-        Number of rows on which errors were counted: a printed error that is no multiple of 1/rows is flagged.
+        Number of rows on which errors were counted: a printed error that is no multiple of 1/rows
+        is flagged.
     reason : str, optional
         Why the number differs, if it does; dropped if the verdict is exact or within noise.
     note : str, optional

@@ -1,4 +1,4 @@
-"""Results of a study: printed numbers with verdicts, claims, figures, and the best error reached."""
+"""Results of a study: printed numbers with verdicts, claims, figures, lowest error reached."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ VERDICTS = (EXACT, WITHIN_NOISE, UNDECIDED, DIFFERS)
 
 @dataclass(frozen=True)
 class JudgedNumber:
-    """A printed number beside ours.
+    """Printed number with our value and a verdict.
 
-    `ours` is the mean of our runs, `noise` their standard deviation (None for a single run), and `low` to `high` the
-    central 95 % of their distribution.
+    `ours` is the mean of our runs, `noise` their standard deviation (None for a single run), and
+    `low` to `high` the central 95 % of their distribution.
     """
 
     id: str
@@ -38,7 +38,10 @@ class JudgedNumber:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement, our verdict, and the evidence; `source` is "report", or "ours" for a remark of this project."""
+    """Statement with our verdict and the evidence.
+
+    `source` is "report", or "ours" for a remark of this project.
+    """
 
     claim: str
     verdict: str
@@ -48,10 +51,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class Figure:
-    """A table or chart of a study's page.
+    """Table or chart of a study's page.
 
-    `kind` is "table", "heatmap" (color over x and y), "lines" (y over x, one line per color), "bars" (y over x),
-    "points" (a scatter plot colored by class) or "images" (rows with `label` and `pixels`, of the given shape).
+    `kind` is "table", "heatmap" (color over x and y), "lines" (y over x, one line per color),
+    "bars" (y over x), "points" (a scatter plot colored by class) or "images" (rows with `label` and
+    `pixels`, of the given shape).
     """
 
     kind: str
@@ -70,7 +74,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Best:
-    """The lowest error that this project reaches on the same data."""
+    """Lowest error that this project reaches on the same data."""
 
     what: str
     error: float
@@ -80,7 +84,7 @@ class Best:
 
 @dataclass
 class StudyResult:
-    """Everything that a run of a study found."""
+    """All results of one run of a study."""
 
     study: str
     title: str
@@ -101,7 +105,7 @@ class StudyResult:
         return {verdict: found[verdict] for verdict in VERDICTS}
 
     def noise_words(self) -> str:
-        """Return how many numbers lie outside our distributions, beside the numbers expected by chance."""
+        """Describe how many numbers lie outside our distributions, and how many chance explains."""
         judged = [number for number in self.numbers if number.runs > 1]
         if len(judged) < 20:  # Fewer than one number would be expected outside.
             return ""

@@ -61,7 +61,7 @@ def run_study(
 
 
 class Run:
-    """A study at work: its rows, its sweeps, and the result that it fills."""
+    """Running study: its rows, its searches, and the result it fills."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Run:
         self._log, self._name, self._begin = log, study.name, time.perf_counter()
 
     def log(self, text: str) -> None:
-        """Report what is being done."""
+        """Report progress."""
         self._log(f"{self._name}: {text} ({time.perf_counter() - self._begin:.0f} s)")
 
     def sweep(
@@ -97,7 +97,10 @@ class Run:
         y: Any = None,
         **options: Any,
     ) -> SweepCV:
-        """Run all cells of a grid and return the fitted sweep; finished cells are kept in the folder."""
+        """Run all cells of a grid and return the fitted search.
+
+        Finished cells are stored in the folder of the study.
+        """
         X, y = self.X if X is None else X, self.y if y is None else y
         self.log(name if seed is None else f"{name}, seed {seed + 1} of {len(self.seeds)}")
         estimator = clone(estimator)
@@ -139,22 +142,23 @@ class Run:
     def compare(
         self, models: Mapping[str, tuple[Any, Any]], *, test_size: float = 0.2, folds: int = 5
     ) -> list[dict[str, Any]]:
-        """Tune each model by cross-validation on training rows and evaluate the choice on test rows.
+        """Tune each model by cross-validation on training rows and evaluate it on test rows.
 
         Parameters
         ----------
         models : mapping of str to (estimator, grid)
             The models by name.
         test_size : float, default=0.2
-            Share of the rows, drawn by class anew for each seed, that no choice uses.
+            Share of the rows held out as test rows, in a stratified split for each seed.
         folds : int, default=5
             Folds within the training rows.
 
         Returns
         -------
         list of dict
-            One row per model, the lowest cross-validated error first: the setting chosen with the first seed, the mean
-            errors over seeds, and in "test errors" those of each seed. Also added as a table and a chart.
+            One row per model, the lowest cross-validated error first: the setting chosen with the
+            first seed, the mean errors over seeds, and in "test errors" those of each seed. Also
+            added as a table and a chart.
         """
         found = [
             self._tuned(name, estimator, grid, test_size, folds)

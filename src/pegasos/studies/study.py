@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Study:
-    """A protocol on one data set.
+    """Protocol on one data set.
 
     Parameters
     ----------
@@ -23,9 +23,9 @@ class Study:
     data : str
         A named set or a file.
     protocol : str
-        What is run, in one paragraph.
+        Description of the protocol, in one paragraph.
     run : callable
-        Called with a `Run`: runs the protocol and adds numbers, claims and figures.
+        Called with a `Run`; runs the protocol and adds numbers, claims and figures.
     """
 
     name: str
