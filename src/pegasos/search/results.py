@@ -165,9 +165,6 @@ class Table:
         """Which cells have all folds."""
         return np.array([all(out is not None for out in row) for row in self._out])
 
-    def has(self, number: int, fold: int) -> bool:
-        return self._out[number][fold] is not None
-
     def values(self, metric: str | None = None) -> Array:
         """Return the scores of cells x folds (nan where there is none yet); of several metrics those of one."""
 
@@ -183,13 +180,11 @@ class Table:
         return next(out["test_scores"] for row in self._out for out in row if out is not None)
 
     def best(self) -> float | None:
-        """The best mean score of a complete cell so far, where there is one metric."""
-        means = [
-            np.mean([out["test_scores"] for out in row if out is not None])
-            for row in self._out
-            if all(out is not None and not isinstance(out["test_scores"], dict) for out in row)
-        ]
-        return float(max(means)) if means else None
+        """Return the best mean score of a complete cell so far, where there is one metric."""
+        complete = self.complete()
+        if not complete.any() or isinstance(self.first_scores(), dict):
+            return None
+        return float(self.values()[complete].mean(axis=1).max())
 
     def out(self) -> list[dict[str, Any]]:
         """One dictionary for each cell and fold; missing ones have scores that are not numbers."""

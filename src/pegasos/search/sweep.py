@@ -219,10 +219,13 @@ class SweepCV(FinishedSearch):
         begin = time.perf_counter()
         best = self.cells_[self.best_index_]
         best.learner.set_params(random_state=self.seed_)
-        self.best_estimator_ = clone(best.estimator).fit(X, y, **fit_params)
+        self.best_estimator_ = self._fit_best(best.estimator, X, y, fit_params)
         self.refit_time_ = time.perf_counter() - begin
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+    def _fit_best(self, estimator: Any, X: Any, y: Any, fit_params: Any) -> Any:
+        return clone(estimator).fit(X, y, **fit_params)
 
 
 def _sample_weight(fit_params: dict[str, Any]) -> Array | None:

@@ -247,18 +247,11 @@ class TwoStageSearchCV(SweepCV):
         tied = np.flatnonzero(scores >= scores[best] - EQUAL)
         return min(map(int, tied), key=simplicity)
 
-    def _refit(self, X: Any, y: Any, fit_params: Any) -> None:
-        begin = time.perf_counter()
-        best = self.cells_[self.best_index_]
-        best.learner.set_params(random_state=self.seed_)
+    def _fit_best(self, estimator: Any, X: Any, y: Any, fit_params: Any) -> Any:
         until = None if self.max_time is None else self._started + self.max_time
-        codes = self._truth
-        self.best_estimator_, self.refit_rows_ = fit_in_time(
-            best.estimator, X, y, codes, fit_params, until
-        )
-        self.refit_time_ = time.perf_counter() - begin
-        if hasattr(self.best_estimator_, "feature_names_in_"):
-            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+        found = fit_in_time(estimator, X, y, self._truth, fit_params, until)
+        model, self.refit_rows_ = found
+        return model
 
 
 def _means(table: Table, metric: str | None) -> Array:
