@@ -25,7 +25,7 @@ def make_solver(index: Any, kernel: Any) -> DualAscent:
     learner = SDCA(kernel=kernel, fit_intercept=False, random_state=0)
     codes = (CODES[index] == CODES[index].max()).astype(np.int64)
     task = open_task(learner, X[index], codes, np.ones(len(index)), 2)
-    (solver,) = learner.make_solvers(task, LAMS, [1000], 0)
+    (solver,) = learner._make_solvers(task, LAMS, [1000], 0)
     assert isinstance(solver, DualAscent)
     return solver
 

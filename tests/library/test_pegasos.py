@@ -126,7 +126,7 @@ def test_equals_the_plain_algorithm(
     clf = Pegasos(**options, **({"epochs": epochs} if by_epochs else {"n_iter": steps}))
     clf.fit(sparse.csr_array(X) if csr else X, y, own if weighted else None)
     assert clf.n_iter_ == steps
-    each = {None: np.ones(classes), "balanced": m / (classes * np.bincount(y))}.get(
+    each = {None: np.ones(classes), "balanced": own.sum() / (classes * np.bincount(y, own))}.get(
         options["class_weight"] if not isinstance(options["class_weight"], dict) else 0,
         np.array([3.0] + [1.0] * (classes - 1)),
     )

@@ -97,7 +97,7 @@ def test_equals_the_plain_algorithm(
     clf.fit(sparse.csr_array(X) if csr else X, y, own if weighted else None)
     each = np.ones(classes)
     if class_weight == "balanced":
-        each = m / (classes * np.bincount(y))
+        each = own.sum() / (classes * np.bincount(y, own))
     elif class_weight:
         each[0] = 3.0
     constant = 1.0 if intercept else 0.0
