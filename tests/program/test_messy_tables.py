@@ -282,3 +282,44 @@ def test_columns_that_give_the_label_away(size: tuple[str, ...], kind: str, tmp_
 def test_public_tables_have_no_leak(name: str) -> None:
     X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
     assert leaks(X, [], y) == []
+
+
+# -- pixels ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [(), ("--memory", "100kB")], ids=["memory", "larger"])
+@pytest.mark.parametrize("high", [16, 255, 16.5])
+def test_pixels_are_scaled_to_one(size: tuple[str, ...], high: float, tmp_path: Path) -> None:
+    """By describe, train and tune alike; a fraction among them, and they are measurements."""
+    X, y = datasets.load_digits(return_X_y=True)
+    X = np.where(X[:600, 10:40] == 16, high, X[:600, 10:40])
+    columns = {f"x{j}": X[:, j] for j in range(X.shape[1])}
+    data = written(pl.DataFrame({**columns, "y": y[:600] % 2}), tmp_path / "table.csv")
+    scale = "standardize" if high == 16.5 else "normalize"
+    assert ("which is the default for pixels" in fine("describe", data, *size).out) is (
+        scale == "normalize"
+    )
+    model = tmp_path / "a.model"
+    told = fine("train", data, "-m", "sdca", "--test-size", "0", *size, "-o", model).err
+    words = " (the columns are pixels, scaled to 0..1)" if scale == "normalize" else ""
+    assert f"scale: {scale}{words}" in told
+    if scale == "normalize" and high == 16:
+        options = [
+            "-m",
+            "sdca",
+            "--kernel",
+            "linear",
+            "--lam",
+            "0.1,1",
+            "--cv",
+            "2",
+            "--no-page",
+            "--jobs",
+            "1",
+        ]
+        assert (
+            f"scale: {scale}{words}"
+            in fine("tune", data, *options, *size, "-o", tmp_path / "run").err
+        )
+    scaler = type(load(model)["scale"]).__name__
+    assert scaler == ("MinMaxScaler" if scale == "normalize" else "StandardScaler")

@@ -15,6 +15,7 @@ from pegasos.program.jobs.prepared_tables import count_errors, prepared, save_la
 from pegasos.program.large.optimum import fit_to_files
 from pegasos.program.large.preparation import fitted_pipeline
 from pegasos.program.large.survey import Survey
+from pegasos.program.pipelines import scale_words
 from pegasos.program.records.models import TrainRecord, learner_facts
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.terminal import console, option_values
@@ -59,7 +60,7 @@ def train_large(job: LargeJob) -> TrainRecord:
     learner, estimator, width = _made(
         job, found, landmarks, None if sample is None else table.sampled(found, sample)[0].X
     )
-    console.say(f"scale: {chosen_scale(found, job.learning.scale)}")
+    console.say(scale_words(chosen_scale(found, job.learning.scale), job.learning.scale))
     with prepared(table, found, estimator, width) as rows:
         about = f"training {job.model} on {found.training} rows"
         with (
@@ -88,9 +89,12 @@ def _made(job: LargeJob, found: Survey, landmarks: int | None, sample: Any) -> t
     if landmarks is not None:
         nystroem = Nystroem(kernel, landmarks, memory=running.memory, random_state=running.seed)
     learner = make_learner(job.model, {**settings, "seed": running.seed, "memory": running.memory})
-    return learner, *fitted_pipeline(found, learner, job.learning.scale, expand, nystroem, sample)
+    scale = chosen_scale(found, job.learning.scale)
+    return learner, *fitted_pipeline(found, learner, scale, expand, nystroem, sample)
 
 
 def chosen_scale(found: Survey, scale: str) -> str:
-    """What "auto" means for these rows."""
-    return scale if scale != "auto" else "none" if found.sparse else "standardize"
+    """Resolve "auto" for rows beyond memory, as `pipelines.chosen_scale` does in memory."""
+    if scale != "auto":
+        return scale
+    return "normalize" if found.holds_pixels else "none" if found.sparse else "standardize"

@@ -39,6 +39,7 @@ from pegasos.program.large.prepared import NoRoom
 from pegasos.program.large.sample import Sample
 from pegasos.program.large.survey import Survey
 from pegasos.program.pages.wording import whole_words
+from pegasos.program.pipelines import scale_words
 from pegasos.program.records.runs import Compared, ErrorCount, TuneRecord, WholeRecord, out_of_fold
 from pegasos.program.scoring import labels_of, scores_of
 from pegasos.program.tables.dataset import Dataset, take
@@ -93,6 +94,8 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
     rows, places = table.sampled(found, sample)
     for leak in leaks(rows.X, rows.columns, rows.labels):
         console.say(leak)
+    if job.learning.scale == "auto" and found.holds_pixels:
+        console.say(scale_words("normalize", "auto"))
     aim = (
         None
         if job.threshold is None
@@ -253,7 +256,12 @@ class _Whole:
         )
         sample = None if nystroem is None else self.rows.X
         estimator, width = fitted_pipeline(
-            found, learner, job.learning.scale, expansion_degree(self.setting), nystroem, sample
+            found,
+            learner,
+            chosen_scale(found, job.learning.scale),
+            expansion_degree(self.setting),
+            nystroem,
+            sample,
         )
         if nystroem is not None:
             console.say(

@@ -16,7 +16,13 @@ from pegasos.program.jobs.clusters import check_cluster, check_learning, cluster
 from pegasos.program.jobs.datasets import Split, check_source, load_or_outline, split_rows
 from pegasos.program.jobs.model_cards import make_card
 from pegasos.program.modelfile import save
-from pegasos.program.pipelines import check_expansion, chosen_scale, learned_rows, make_recipe
+from pegasos.program.pipelines import (
+    check_expansion,
+    chosen_scale,
+    learned_rows,
+    make_recipe,
+    scale_words,
+)
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import TrainRecord, learner_facts
 from pegasos.program.records.runs import ErrorCount, as_text
@@ -79,7 +85,7 @@ def train(
         nystroem = Nystroem(kernel, landmarks, memory=running.memory, random_state=running.seed)
     learner = make_learner(model, {**settings, "seed": running.seed, "memory": running.memory})
     recipe = make_recipe(rows, learner, learning.scale, expand, learning.drop_outliers, nystroem)
-    console.say(f"scale: {chosen_scale(rows, learning.scale)}")
+    console.say(scale_words(chosen_scale(rows, learning.scale), learning.scale))
     with (
         cluster_of(where, running.memory) as cluster,
         console.working(f"training {model} on {len(rows)} rows"),

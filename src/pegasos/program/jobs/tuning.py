@@ -16,11 +16,11 @@ from pegasos.program.jobs.clusters import check_cluster, cluster_of
 from pegasos.program.jobs.datasets import Split, load_or_outline, split_rows
 from pegasos.program.jobs.tune_files import facts_of_card, make_record, write_run
 from pegasos.program.jobs.tune_search import TuneJob, explore
-from pegasos.program.pipelines import Recipe
+from pegasos.program.pipelines import Recipe, scale_words
 from pegasos.program.records.decisions import CalibrationRecord, calibration_record
 from pegasos.program.records.runs import Decision, TuneRecord, out_of_fold
 from pegasos.program.scoring import predictor_scores
-from pegasos.program.tables.dataset import Dataset, take
+from pegasos.program.tables.dataset import Dataset, holds_pixels, take
 from pegasos.program.tables.leaks import leaks
 from pegasos.program.tables.read_options import Outline
 from pegasos.program.terminal import console, judging_values, option_values
@@ -65,6 +65,8 @@ def _tune(job: TuneJob) -> TuneRecord:
     rows = take(dataset, split.train)
     for leak in leaks(rows.X, rows.columns, rows.labels):
         console.say(leak)
+    if job.learning.scale == "auto" and holds_pixels(rows.X):
+        console.say(scale_words("normalize", "auto"))
     aim = (
         None
         if job.threshold is None

@@ -15,7 +15,13 @@ import numpy as np
 
 from pegasos.engine.runtime.threads import single_threaded_blas
 from pegasos.program.large.sample import Sample
-from pegasos.program.large.survey import LabelCounts, Numbers, naming_labels, telling_of_words
+from pegasos.program.large.survey import (
+    LabelCounts,
+    Numbers,
+    are_pixels,
+    naming_labels,
+    telling_of_words,
+)
 from pegasos.program.tables.dataset import TEXT, BadData, Column, Dataset
 from pegasos.program.tables.description import Description, Feature, advise
 from pegasos.program.tables.labels import label_texts, unlabelled_note
@@ -183,7 +189,8 @@ class Stream:
             found.notes.append(
                 f"How many different words there are is estimated for {listed(many)}."
             )
-        found.advice = list(advise(found, False))
+        pixels = not words and not self.missing and are_pixels(list(self.numbers.values()))
+        found.advice = list(advise(found, False, pixels))
         for texts in labels:
             found.advice += (f"Leak: {each}." for each in leaks(rows, self.columns, texts))
         return found

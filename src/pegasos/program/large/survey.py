@@ -10,7 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.program.tables.dataset import TEXT, BadData, Column, Dataset, NotClasses, NotNumber
+from pegasos.program.tables.dataset import (
+    TEXT,
+    BadData,
+    Column,
+    Dataset,
+    NotClasses,
+    NotNumber,
+    is_pixel_range,
+)
 from pegasos.program.tables.labels import (
     check_classes,
     label_texts,
@@ -50,6 +58,8 @@ class Numbers:
     squares: float = 0.0
     low: float = np.inf
     high: float = -np.inf
+    #: Whether all numbers are whole.
+    whole: bool = True
 
     def add(self, count: int, mean: float, squares: float) -> None:
         """Some more numbers, by their own mean and squared deviations from it (Chan, Golub and LeVeque 1983)."""
@@ -67,6 +77,15 @@ class Numbers:
                 min(self.low, float(values.min())),
                 max(self.high, float(values.max())),
             )
+            self.whole = self.whole and bool((values == np.rint(values)).all())
+
+
+def are_pixels(columns: list[Numbers]) -> bool:
+    """Return whether columns without gaps are whole numbers in the range of pixels."""
+    if not columns or not all(column.whole for column in columns):
+        return False
+    low, high = min(each.low for each in columns), max(each.high for each in columns)
+    return is_pixel_range(len(columns), low, high)
 
 
 @dataclass
@@ -169,6 +188,11 @@ class Survey:
         values = np.concatenate([part[:, place] for part in self._sample])
         values = values[~np.isnan(values)]
         return float(np.median(values)) if len(values) else np.nan
+
+    @property
+    def holds_pixels(self) -> bool:
+        """Whether all columns are whole numbers in the range of pixels, without gaps."""
+        return not self.needs_frame and are_pixels(list(self.numbers.values()))
 
     @property
     def distinct(self) -> dict[str, int]:

@@ -61,6 +61,29 @@ def is_frame(X: Any) -> bool:
     return not isinstance(X, np.ndarray) and not sparse.issparse(X)
 
 
+#: Fewer columns than this are no image: columns of small whole numbers are common in ordinary tables.
+FEWEST_PIXELS = 16
+
+
+def is_pixel_range(columns: int, low: float, high: float) -> bool:
+    """Return whether so many columns of whole numbers from `low` to `high` look like pixels: levels 0 to 16 or 0 to 255."""
+    return columns >= FEWEST_PIXELS and low == 0 and (high == 16 or 100 < high <= 255)
+
+
+def holds_pixels(X: Any) -> bool:
+    """Return whether rows are pixels: an array of whole numbers in such a range.
+
+    >>> holds_pixels(np.arange(32.0).reshape(2, 16) // 2 % 17), holds_pixels(np.full((2, 16), 0.5))
+    (False, False)
+    >>> holds_pixels(np.full((2, 16), 16) * [[0], [1]])
+    True
+    """
+    if not isinstance(X, np.ndarray) or not X.size or X.dtype.kind not in "iuf":
+        return False
+    in_range = is_pixel_range(X.shape[1], float(X.min()), float(X.max()))
+    return in_range and bool((np.rint(X) == X).all())
+
+
 def holds_words(column: Any) -> bool:
     """Whether a column of a frame holds words."""
     import polars as pl

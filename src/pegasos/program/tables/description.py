@@ -68,9 +68,16 @@ class Description:
     notes: list[str] = field(default_factory=list)
 
 
-def advise(found: Description, image: bool) -> Iterator[str]:
-    """What the numbers of a description suggest, a line each; `image`: whether rows are known to be images."""
-    yield _advise_scaling(found, image)
+def advise(found: Description, image: bool, pixels: bool = False) -> Iterator[str]:
+    """What the numbers of a description suggest, a line each.
+
+    `image`: whether rows are known to be images; `pixels`: whether all columns are whole numbers in the range of pixels.
+    """
+    if pixels:
+        high = max(f.max or 0.0 for f in found.columns)
+        yield f"Scaling: --scale normalize, which is the default for pixels, here 0 to {high:g}."
+    else:
+        yield _advise_scaling(found, image)
     if found.classes:
         (most, many), (least, few) = found.classes[0], found.classes[-1]
         assert found.guessing_error is not None

@@ -11,7 +11,15 @@ import numpy as np
 from scipy import sparse
 
 from pegasos.engine.runtime.threads import single_threaded_blas
-from pegasos.program.tables.dataset import TEXT, Array, BadData, Dataset, holds_words, is_frame
+from pegasos.program.tables.dataset import (
+    TEXT,
+    Array,
+    BadData,
+    Dataset,
+    holds_pixels,
+    holds_words,
+    is_frame,
+)
 from pegasos.program.tables.description import Description, Feature, advise
 from pegasos.program.tables.labels import distinct_texts, label_texts
 from pegasos.program.tables.leaks import leaks
@@ -65,7 +73,7 @@ def describe(dataset: Dataset, outlier: float = 3.0) -> Description:
             feature.kind = column.kind
         correlate(found, dataset.X)
     _count_repeats(found, dataset)
-    found.advice = list(advise(found, dataset.image is not None))
+    found.advice = list(advise(found, dataset.image is not None, holds_pixels(dataset.X)))
     if dataset.y is not None:
         texts = label_texts(dataset.y)
         found.advice += (f"Leak: {each}." for each in leaks(dataset.X, dataset.columns, texts))

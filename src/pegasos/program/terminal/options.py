@@ -151,7 +151,7 @@ class LearningOptions:
         str,
         option(
             "none|normalize|standardize|robust",
-            "Scale numeric columns. Default: standardize; none for images and sparse rows.",
+            "Scale numeric columns. Default: standardize; normalize (to 0..1) for pixels; none if sparse.",
         ),
     ] = "auto"
     drop_outliers: Annotated[
