@@ -17,7 +17,7 @@ RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(90, 3))
 CODES = np.digitize(X[:, 0] * X[:, 1] + 0.3 * RANDOM.normal(size=90), [-0.3, 0.3])
 LAMS = np.array([1e-1, 1e-4])
-PAIRS = [np.flatnonzero(CODES != absent) for absent in (2, 1, 0)]
+PAIRS = [np.flatnonzero(absent != CODES) for absent in (2, 1, 0)]
 
 
 def make_solver(index: Any, kernel: Any) -> DualAscent:

@@ -304,22 +304,9 @@ def test_pixels_are_scaled_to_one(size: tuple[str, ...], high: float, tmp_path: 
     words = " (the columns are pixels, scaled to 0..1)" if scale == "normalize" else ""
     assert f"scale: {scale}{words}" in told
     if scale == "normalize" and high == 16:
-        options = [
-            "-m",
-            "sdca",
-            "--kernel",
-            "linear",
-            "--lam",
-            "0.1,1",
-            "--cv",
-            "2",
-            "--no-page",
-            "--jobs",
-            "1",
-        ]
-        assert (
-            f"scale: {scale}{words}"
-            in fine("tune", data, *options, *size, "-o", tmp_path / "run").err
-        )
+        options = ("-m", "sdca", "--kernel", "linear", "--lam", "0.1", "--cv", "2", "--no-page")
+        run = tmp_path / "run"
+        assert f"scale: {scale}{words}" in fine("tune", data, *options, *size, "-o", run).err
+        assert type(load(run / "best.model")["scale"]).__name__ == "MinMaxScaler"
     scaler = type(load(model)["scale"]).__name__
     assert scaler == ("MinMaxScaler" if scale == "normalize" else "StandardScaler")
