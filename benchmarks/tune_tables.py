@@ -5,7 +5,8 @@ from a CSV file. Processor time counts from the start of Python, without `pegaso
 
 `--repeats` is the number of splits (at most ten); `--case development` leaves the holdout tables alone. Results are kept in the
 file `BENCHMARK_CACHE` per method and version, those of `tune` per commit of the imported package, so that only what is new runs;
-`BENCHMARK_BEFORE` names a commit measured earlier to compare with.
+`BENCHMARK_BEFORE` names a commit measured earlier to compare with. With `BENCHMARK_KEPT=1` nothing runs: tables are reported on
+the splits on which every method was run.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import Benchmark, Row
+import numpy as np
+
+from benchmarks.harness import Benchmark, NotHereError, Row
 from benchmarks.public_tables import DEVELOPMENT, GROUPS, Table, load, write_split
 from benchmarks.tune_noisy import GRID
 
@@ -33,6 +36,7 @@ CACHE = Path(
     or Path.home() / ".cache" / "pegasos" / "benchmarks" / "tune_tables.jsonl"
 )
 BEFORE = os.environ.get("BENCHMARK_BEFORE", "")
+KEPT = bool(os.environ.get("BENCHMARK_KEPT"))
 MOST_SPLITS = 10
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 SVC, LOGISTIC = (f"{name} scikit-learn {version('scikit-learn')}" for name in ("svc", "logistic"))
@@ -144,25 +148,26 @@ class Cache:
         with CACHE.open("a") as file:
             file.write(json.dumps(result) + "\n")
 
-    def column(self, method: str, name: str, splits: int, key: str) -> list[float]:
-        """Return the errors (in percent) or seconds of a method on each split of a table."""
-        factor = 100 if key == "error" else 1
-        return [factor * self.results[method, name, split][key] for split in range(splits)]
+    def complete_splits(self, methods: list[str], name: str, splits: int) -> list[int]:
+        """Return the splits of a table on which all methods were run."""
+        return [
+            split
+            for split in range(splits)
+            if all((method, name, split) in self.results for method in methods)
+        ]
 
-    def differences(self, ours: str, theirs: str, name: str, splits: int) -> list[float]:
+    def errors(self, method: str, name: str, splits: list[int]) -> list[float]:
+        """Return the test errors of a method in percent, split by split."""
+        return [100 * self.results[method, name, split]["error"] for split in splits]
+
+    def differences(self, ours: str, theirs: str, name: str, splits: list[int]) -> list[float]:
         """Return our error minus theirs in percentage points, split by split."""
-        pairs = zip(
-            *(self.column(each, name, splits, "error") for each in (ours, theirs)), strict=True
-        )
-        return [our - their for our, their in pairs]
+        our, their = (self.errors(method, name, splits) for method in (ours, theirs))
+        return [mine - other for mine, other in zip(our, their, strict=True)]
 
-    def seconds(self, method: str, name: str, splits: int) -> float:
+    def seconds(self, method: str, name: str, splits: list[int]) -> float:
         """Return the median processor seconds of a method on a table."""
-        return statistics.median(self.column(method, name, splits, "seconds"))
-
-    def has(self, method: str, tables: dict[str, Table], splits: int) -> bool:
-        """Return whether a method was run on all splits of all tables."""
-        return all((method, name, k) in self.results for name in tables for k in range(splits))
+        return float(np.nanmedian([self.results[method, name, each]["seconds"] for each in splits]))
 
 
 def standard_error(values: list[float]) -> float:
@@ -175,13 +180,12 @@ def signed(values: list[float]) -> str:
     return f"{statistics.fmean(values):+.2f} ± {standard_error(values):.2f}"
 
 
-def describe(cache: Cache, tunes: list[str], name: str, table: Table, splits: int) -> Row:
+def describe(cache: Cache, tunes: list[str], name: str, table: Table, splits: list[int]) -> Row:
     """Return the row of one table: how much `tune` errs more than the SVC grid, at most 2 standard errors.
 
     The note has the differences to both peers, now and before.
     """
-    error = statistics.fmean(cache.column(SVC, name, splits, "error"))
-    parts = [f"SVC {error:.1f} %"]
+    parts = [f"{len(splits)} splits; SVC {statistics.fmean(cache.errors(SVC, name, splits)):.1f} %"]
     for tune in tunes:
         svc, logistic = (cache.differences(tune, peer, name, splits) for peer in (SVC, LOGISTIC))
         duration = cache.seconds(tune, name, splits)
@@ -193,7 +197,7 @@ def describe(cache: Cache, tunes: list[str], name: str, table: Table, splits: in
         f"{name} ({table.rows} x {table.features})",
         statistics.fmean(svc),
         "points",
-        goal=None if splits == 1 else round(2 * standard_error(svc), 2),
+        goal=None if len(splits) == 1 else round(2 * standard_error(svc), 2),
         at_least=False,
         ours_seconds=cache.seconds(tunes[0], name, splits),
         theirs_seconds=cache.seconds(SVC, name, splits),
@@ -201,25 +205,25 @@ def describe(cache: Cache, tunes: list[str], name: str, table: Table, splits: in
     )
 
 
-def summarize(cache: Cache, tunes: list[str], group: str, splits: int) -> Iterator[Row]:
+def summarize(
+    cache: Cache, tunes: list[str], group: str, splits: dict[str, list[int]]
+) -> Iterator[Row]:
     """Yield the rows over all tables of a group; their standard errors are over tables."""
-    tables = GROUPS[group]
     for peer, goal in ((SVC, 0.0), (LOGISTIC, 0.3)):
         means = {
-            tune: [statistics.fmean(cache.differences(tune, peer, name, splits)) for name in tables]
+            tune: [
+                statistics.fmean(cache.differences(tune, peer, name, each))
+                for name, each in splits.items()
+            ]
             for tune in tunes
         }
-        each = "; ".join(f"{tune}: {signed(values)}" for tune, values in means.items())
-        yield Row(
-            f"{group}: mean of tune - {peer.split()[0]}",
-            statistics.fmean(means[tunes[0]]),
-            "points",
-            goal=goal,
-            at_least=False,
-            note=f"{each}; {len(tables)} tables, {splits} splits each",
-        )
+        now = statistics.fmean(means[tunes[0]])
+        note = "; ".join(f"{tune}: {signed(values)}" for tune, values in means.items())
+        case = f"{group}: mean of tune - {peer.split()[0]}"
+        note += f"; {len(splits)} tables"
+        yield Row(case, now, "points", goal=goal, at_least=False, note=note)
     total = {
-        method: sum(cache.seconds(method, name, splits) for name in tables)
+        method: sum(cache.seconds(method, name, each) for name, each in splits.items())
         for method in (*tunes, SVC, LOGISTIC)
     }
     yield Row(
@@ -236,23 +240,27 @@ def summarize(cache: Cache, tunes: list[str], group: str, splits: int) -> Iterat
 
 def compare(group: str, repeats: int) -> Iterator[Row]:
     """Measure what is missing of a group, and yield its rows."""
-    cache, splits, tables = Cache(), min(repeats, MOST_SPLITS), GROUPS[group]
-    load(DEVELOPMENT["glass"])  # says at once if the data are not here
-    tunes = [f"tune {current_commit()}"]
-    if not any(method == tunes[0] for method, _, _ in cache.results):
-        for name in ("wine", "titanic"):  # compiles the package, so that no table pays for it
-            measure(DEVELOPMENT[name], 0, "tune")
-    cache.fill(tunes[0], tables, splits)
-    if BEFORE and cache.has(f"tune {BEFORE}", tables, splits):
-        tunes.append(f"tune {BEFORE}")
-    for name, table in tables.items():
-        yield describe(cache, tunes, name, table, splits)
+    cache, most, tables = Cache(), min(repeats, MOST_SPLITS), GROUPS[group]
+    tunes = [f"tune {commit}" for commit in (current_commit(), BEFORE) if commit]
+    if not KEPT:
+        load(DEVELOPMENT["glass"])  # says at once if the data are not here
+        if not any(method == tunes[0] for method, _, _ in cache.results):
+            for name in ("wine", "titanic"):  # compiles the package, so that no table pays for it
+                measure(DEVELOPMENT[name], 0, "tune")
+        cache.fill(tunes[0], tables, most)
+    methods = [*tunes, SVC, LOGISTIC]
+    splits = {name: cache.complete_splits(methods, name, most) for name in tables}
+    splits = {name: each for name, each in splits.items() if each}
+    if not splits:
+        raise NotHereError(f"no kept results of {', '.join(methods)} in {CACHE}")
+    for name, each in splits.items():
+        yield describe(cache, tunes, name, tables[name], each)
     yield from summarize(cache, tunes, group, splits)
 
 
 BENCHMARK = Benchmark.of_cases(
     "tune_tables",
-    "Test error of `pegasos tune` minus that of an SVC grid (25 cells), 70/30 splits of public tables; processor time",
+    "Test error of `pegasos tune` minus that of an SVC grid (25 cells) on public tables, 70/30 splits; times are processor time",
     {group: partial(compare, group) for group in GROUPS},
 )
 
