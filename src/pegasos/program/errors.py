@@ -1,4 +1,7 @@
-"""Errors that the program turns into a message and an exit code; they stand here because their packages are heavy to import."""
+"""Errors that the program reports as a message and an exit code.
+
+They are defined here because the modules that raise them are slow to import.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,18 @@ import reprlib
 from typing import Any
 
 
-class BadModel(ValueError):  # noqa: N818 - people read "bad model"
-    """A model file that cannot be used, or a model that no file can hold; the message says why and what to do."""
+class BadModel(ValueError):  # noqa: N818 - matches "bad model" in messages
+    """Unusable model file, or a model that cannot be saved; the message says why and what to do."""
 
 
 class NotAModel(BadModel):
-    """A file that is something else than a model, such as a table or a pickle."""
+    """File of another type, such as a table or a pickle."""
 
 
 class UsageError(ValueError):
-    """A wrong option or value; the message says which, and what would be right."""
+    """Invalid option or value; the message says what is valid."""
 
 
 def short(value: Any) -> str:
-    """A value as it may stand in a message: whatever a file holds, a line of it is enough."""
+    """Return a value abbreviated for a message."""
     return reprlib.repr(value)

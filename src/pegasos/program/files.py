@@ -1,4 +1,8 @@
-"""Files that are complete or not there at all, and temporary ones; whatever ends the program, nothing half-made stays."""
+"""Atomic file writing and temporary folders.
+
+A file is written completely or not at all, and unfinished files are removed however the program
+ends.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +15,19 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-#: What the system says where a disk, a quota, or the size that a file may have is used up.
+#: System errors for a full disk, an exhausted quota, and a file that exceeds the size limit.
 FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)
 
-#: Files and folders at work, which are of no use to anybody after us. Listed before they are made: a signal may come in between.
+#: Unfinished files and temporary folders. Registered before they are created, since a signal may
+#: arrive in between.
 _at_work: set[Path] = set()
 
 
-class NoSpace(OSError):  # noqa: N818 - what it says
-    """No space left for `filename`; of a run that can be resumed, `resumed` is the folder in which finished work is kept.
+class NoSpace(OSError):  # noqa: N818 - named for its cause
+    """No space left to write `filename`.
 
-    temporary: what is written is of no use to the user, who may move it elsewhere with TMPDIR
+    `resumed` is the folder with finished work if the run can be resumed. `temporary` is true for
+    temporary files, which TMPDIR can move elsewhere.
     """
 
     def __init__(
@@ -33,13 +39,13 @@ class NoSpace(OSError):  # noqa: N818 - what it says
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether an error is that of a full disk."""
+    """Return whether an error means that the disk is full."""
     return isinstance(error, OSError) and error.errno in FULL
 
 
 @contextlib.contextmanager
 def space_for(path: Path, *, temporary: bool = False) -> Iterator[None]:
-    """A full disk is told with the name of what is written."""
+    """Convert a full-disk error into a `NoSpace` error that names the file."""
     try:
         yield
     except OSError as error:
@@ -50,7 +56,7 @@ def space_for(path: Path, *, temporary: bool = False) -> Iterator[None]:
 
 @contextlib.contextmanager
 def resumable(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """If the disk is full within, the error tells that finished work is kept in this folder."""
+    """Add the folder with finished work to a full-disk error."""
     try:
         yield
     except OSError as error:
@@ -63,16 +69,19 @@ def resumable(folder: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A file beside the target to write to, which takes its place when all went well: a reader never sees half a file.
+    """Yield a temporary path that replaces the target on success.
 
-    After an error the old file stays, and nothing else. A link stays a link, and what it points to is replaced.
+    Readers never see a partial file. After an error the old file remains unchanged. If the target
+    is a symbolic link, the file it points to is replaced.
     """
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(
             errno.EISDIR, "this is a folder; give the name of a file", str(target)
         )
-    if target.exists() and not target.is_file():  # to take its place would take it from everybody
+    if (
+        target.exists() and not target.is_file()
+    ):  # replacing a device would remove it for all programs
         raise FileExistsError(
             errno.EEXIST,
             "this is a device, a pipe or a socket; give the name of a file",
@@ -82,20 +91,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     _at_work.add(unfinished)
     try:
         with space_for(Path(path)):
-            # The system applies the umask to 0o666, as to any new file; who would guess the name finds it taken.
+            # The umask applies to 0o666, as to any new file; O_EXCL refuses an existing file.
             os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
             yield unfinished
             _sync(unfinished, os.O_RDWR)
             os.replace(unfinished, target)
     finally:
         _remove(unfinished)
-    with contextlib.suppress(OSError):  # makes the new name durable, where the system can
+    with contextlib.suppress(OSError):  # makes the rename durable where the system supports it
         _sync(target.parent, os.O_RDONLY)
 
 
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A folder in TMPDIR that goes at the end, whatever happens."""
+    """Yield a temporary folder in TMPDIR that is always removed."""
     where = Path(tempfile.gettempdir())
     folder = where / f"pegasos-{secrets.token_hex(6)}"
     _at_work.add(folder)
@@ -108,19 +117,19 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """A text file, complete or not at all; its folder is made where it is missing."""
+    """Write a text file atomically; a missing folder is created."""
     write_bytes(path, text.encode("utf-8"))
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """The same for bytes."""
+    """Write a binary file atomically; a missing folder is created."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as unfinished:
         unfinished.write_bytes(content)
 
 
 def clean_up() -> None:
-    """Remove what a signal kept from being removed where it was made."""
+    """Remove unfinished files and temporary folders after a signal."""
     for path in list(_at_work):
         _remove(path)
 

@@ -1,4 +1,4 @@
-"""Scores of rows, or who is to blame that there are none: the row, told with its file, line and column, or the model."""
+"""Scores of rows, and errors that locate their cause: a row and column of a file, or the model."""
 
 from __future__ import annotations
 
@@ -19,16 +19,35 @@ from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
 
-#: A number above this is no measurement of anything: where it comes from a file, the file is to blame.
+#: Larger numbers are not plausible measurements: they are errors in the data, not in the model.
 _BEYOND = 1e30
-#: Numbers of sparse rows that are made dense at once, for a model that learned from dense ones.
+#: Values of sparse rows converted to dense at once, for steps that need dense rows.
 _DENSE_NUMBERS = 1 << 22
 
 
 def scores_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Array:
-    """decision_function of the rows: finite numbers; else BadData with the row, or BadModel where no row explains it.
+    """Return the finite scores of the rows.
 
-    `model` names it in messages: the path of its file.
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted model.
+    dataset : Dataset
+        Rows.
+    model : str, default="the model"
+        Name of the model in messages: the path of its file.
+
+    Returns
+    -------
+    ndarray
+        The result of decision_function.
+
+    Raises
+    ------
+    BadData
+        If a row is the cause of a failure; the message locates it.
+    BadModel
+        If the model is the cause.
     """
     try:
         return _scores(estimator, dataset.X)
@@ -47,12 +66,12 @@ def scores_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Arr
 
 
 def labels_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Array:
-    """The classes that these scores mean."""
+    """Return the predicted class of each row."""
     return anatomy(estimator, fitted=True).learner.labels_of(scores_of(estimator, dataset, model))
 
 
 def predictor_scores(estimator: Any, dataset: Dataset) -> Array:
-    """Return the scores that calibrations map: those of `decision_function`, or of pairs with one-vs-one."""
+    """Return the scores that calibrations map: one column per pair with one-vs-one."""
     parts = anatomy(estimator, fitted=True)
     if not parts.learner.couples_pairs:
         return scores_of(estimator, dataset)
@@ -63,7 +82,7 @@ def predictor_scores(estimator: Any, dataset: Dataset) -> Array:
 
 
 def probabilities_of(estimator: Any, dataset: Dataset, scores: Array) -> Array | None:
-    """Return the class probabilities of rows with these scores; None for a model without."""
+    """Return the class probabilities for given scores, or None if the model has none."""
     learner = anatomy(estimator, fitted=True).learner
     if not learner.has_probabilities:
         return None
@@ -73,7 +92,13 @@ def probabilities_of(estimator: Any, dataset: Dataset, scores: Array) -> Array |
 
 
 def prepared(steps: Any, dataset: Dataset) -> Any:
-    """The rows through fitted steps, as finite numbers in float32, dense or CSR; else BadData with the row."""
+    """Transform the rows by fitted steps into finite float32 values, dense or CSR.
+
+    Raises
+    ------
+    BadData
+        If a value overflows; the message locates it.
+    """
     with contextlib.suppress(ValueError):
         rows = _in_single(steps, dataset.X)
         if _is_finite(rows):
@@ -110,7 +135,10 @@ def _is_finite(rows: Any) -> bool:
 
 
 def _scores(estimator: Any, X: Any, method: str = "decision_function") -> Array:
-    """decision_function or predict_proba; sparse rows are made dense in pieces where a step cannot take them."""
+    """Call decision_function or predict_proba.
+
+    Sparse rows are converted to dense in chunks if a step requires it.
+    """
     with np.errstate(all="ignore"):
         if not _needs_dense(estimator, X):
             return np.asarray(getattr(estimator, method)(X))
@@ -125,7 +153,7 @@ def _scores(estimator: Any, X: Any, method: str = "decision_function") -> Array:
 
 
 def _shifted(estimator: Any, X: Array, start: int, method: str) -> Array:
-    """Scores of a piece of the rows; a row without any is told by its place among all of them."""
+    """Score a chunk of rows; errors give positions among all rows."""
     try:
         return np.asarray(getattr(estimator, method)(X))
     except NotFinite as error:
@@ -133,7 +161,7 @@ def _shifted(estimator: Any, X: Array, start: int, method: str) -> Array:
 
 
 def _needs_dense(estimator: Any, X: Any) -> bool:
-    """Whether these rows are sparse, and a step moves zeros, which sparse rows do not hold."""
+    """Return whether the rows are sparse and a step maps zeros to nonzero values."""
     if not sparse.issparse(X):
         return False
     parts = [stage.part for stage in anatomy(estimator, fitted=True).stages]
@@ -142,7 +170,7 @@ def _needs_dense(estimator: Any, X: Any) -> bool:
 
 
 def _first_failing(fails: Callable[[Any], bool], X: Any) -> int | None:
-    """The first row that fails by itself, found by halving; None where no row does."""
+    """Return the first row that fails by itself, by bisection; None if there is none."""
     start, stop = 0, X.shape[0]
     if not stop or not fails(X):
         return None
@@ -168,7 +196,7 @@ def _fails(estimator: Any, X: Any) -> bool:
 def _blamed(
     estimator: Any, dataset: Dataset, row: int, error: ValueError, model: str
 ) -> ValueError:
-    """What to say of a row that gets no finite score."""
+    """Return the error to raise for a row without a finite score."""
     step = _step_that_fails(estimator, dataset.X[row : row + 1])
     if step is None and not isinstance(error, NotFinite):
         if len(dataset) > 1 and all(
@@ -178,9 +206,7 @@ def _blamed(
             return BadModel(
                 f"{model} cannot predict any of these rows ({plain(error)}): the file is damaged. Fit the model again."
             )
-        return BadData(
-            f"{dataset.at(row)}: {plain(error)}"
-        )  # such as a word that the model does not know
+        return BadData(f"{dataset.at(row)}: {plain(error)}")  # for example an unknown category
     column, value = _largest(dataset, row)
     far = error.far_away if isinstance(error, NotFinite) else isinstance(step, PolynomialFeatures)
     how = (
@@ -200,7 +226,7 @@ def _blamed(
 
 
 def _step_that_fails(estimator: Any, X: Any) -> Any:
-    """The first step whose numbers are not finite; None where there is none."""
+    """Return the first step whose output is not finite, or None."""
     X = X.toarray() if _needs_dense(estimator, X) else X
     for stage in anatomy(estimator, fitted=True).stages:
         if not stage.drops:
@@ -216,7 +242,7 @@ def _step_that_fails(estimator: Any, X: Any) -> Any:
 
 
 def _largest(dataset: Dataset, row: int) -> tuple[str, float]:
-    """The column with the largest number of a row, and the number."""
+    """Return the column with the largest absolute value in a row, and the value."""
     line = (
         dataset.X[row].toarray()[0]
         if sparse.issparse(dataset.X)

@@ -1,4 +1,4 @@
-"""ONNX files: a fitted model for programs that know neither Python nor pegasos."""
+"""Export fitted models to ONNX, for use without Python or this package."""
 
 try:
     from pegasos.program.onnxfile.model import Exported, Input, export_onnx

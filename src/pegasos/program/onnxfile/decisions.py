@@ -1,4 +1,4 @@
-"""A learner as operators: scores, the labels that they mean, and probabilities where there are any."""
+"""Classifiers as ONNX operators: scores, labels, and probabilities if available."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def _products(graph: Graph, learner: Any, rows: str) -> str:
     if hasattr(learner, "coef_"):
         return graph.call("MatMul", rows, graph.numbers(np.ascontiguousarray(learner.coef_.T)))
     vectors = np.ascontiguousarray(learner.dual_coef_.T)
-    if not len(learner.support_):  # nothing was learned but the intercept
+    if not len(learner.support_):  # the model consists of its intercept only
         return graph.call(
             "MatMul", rows, graph.numbers(np.zeros((learner.n_features_in_, vectors.shape[1])))
         )
     if isinstance(learner.kernel_, str) and learner.kernel_ == PRECOMPUTED:
         return graph.call("MatMul", graph.columns(rows, learner.support_), graph.numbers(vectors))
-    if isinstance(learner.kernel_, Linear):  # Σ a (x·z) = x·(Σ a z): as small as a linear predictor
+    if isinstance(learner.kernel_, Linear):  # Σ a (x·z) = x·(Σ a z), a linear predictor
         weights = learner.support_vectors_.astype(np.float64).T @ vectors.astype(np.float64)
         return graph.call("MatMul", rows, graph.numbers(np.asarray(weights)))
     values = kernel_values(graph, learner.kernel_, rows, learner.support_vectors_)
@@ -41,7 +41,11 @@ def _products(graph: Graph, learner: Any, rows: str) -> str:
 
 
 def decision_values(graph: Graph, learner: Any, found: str) -> str:
-    """Return rows x columns: one column for two classes, else one per class, from votes of pairs with one-vs-one."""
+    """Return the decision values, rows x columns.
+
+    Two classes have one column. More classes have one column each, computed from the votes of the
+    pairs with one-vs-one.
+    """
     classes = len(learner.classes_)
     if not learner.has_pairs(learner.classes_):
         return found
@@ -57,10 +61,10 @@ def decision_values(graph: Graph, learner: Any, found: str) -> str:
 
 
 def coupled(graph: Graph, learner: Any, found: str) -> str:
-    """Return probabilities of classes, coupled as in `one_vs_one.couple_probabilities`.
+    """Return class probabilities, coupled as in `one_vs_one.couple_probabilities`.
 
-    The linear systems of all rows are solved together by Gauss-Jordan elimination, one step per class;
-    their matrices are positive definite, so that no pivoting is needed.
+    The linear systems of all rows are solved together by Gauss-Jordan elimination, one step per
+    class; the matrices are positive definite, so no pivoting is needed.
     """
     k = len(learner.classes_)
     first, second = class_pairs(k).T
@@ -93,7 +97,7 @@ def coupled(graph: Graph, learner: Any, found: str) -> str:
 
 
 def labels(graph: Graph, learner: Any, found: str) -> str:
-    """The class of each row: the higher score, or of two classes whether the score is above the threshold."""
+    """Return the predicted classes: by threshold for two classes, else by the largest score."""
     if len(learner.classes_) == 2:
         second = graph.call(
             "Greater", single(graph, found), graph.numbers(float(learner.threshold_))
@@ -105,8 +109,8 @@ def labels(graph: Graph, learner: Any, found: str) -> str:
 
 
 def plain_classes(classes: Array) -> Array:
-    """Classes in one of the types that everybody reads: text, int64, float64 or bool."""
-    if classes.dtype.kind in "UOb":  # of objects only text can be in a model
+    """Convert classes to a type that ONNX runtimes support: text, int64, float64 or bool."""
+    if classes.dtype.kind in "UOb":  # classes of type object are always text
         return classes.astype(str) if classes.dtype == object else classes
     if classes.dtype.kind == "f":
         return classes.astype(np.float64)
@@ -122,19 +126,19 @@ def plain_classes(classes: Array) -> Array:
 
 
 def single(graph: Graph, found: str) -> str:
-    """A column as a vector."""
+    """Return a one-column matrix as a vector."""
     return graph.call("Squeeze", found, graph.wholes([1]))
 
 
 def probabilities(graph: Graph, learner: Any, found: str) -> str:
-    """rows x classes: as calibrated, else of logits."""
+    """Return probabilities, rows x classes: calibrated ones, else those of logits."""
     if learner.calibration_ is not None:
         return _calibrated(graph, learner.calibration_, found)
     if len(learner.classes_) == 2:
         return graph.joined(
             [graph.call("Sigmoid", graph.call("Neg", found)), graph.call("Sigmoid", found)]
         )
-    # log σ(s) = min(s, 0) - log(1 + exp(-|s|)): σ of all of a row's scores may be below the smallest number
+    # log σ(s) = min(s, 0) - log(1 + exp(-|s|)): σ may underflow for all scores of a row
     tail = graph.call("Exp", graph.call("Neg", graph.call("Abs", found)))
     logs = graph.call(
         "Sub",
@@ -173,12 +177,12 @@ def _calibrated(graph: Graph, calibration: Calibration, found: str) -> str:
 
 
 def _interpolated(graph: Graph, column: str, knots: Array) -> str:
-    """The line through knots (score, probability) at the scores of a column, constant beyond them."""
+    """Interpolate linearly between knots (score, probability), constant beyond them."""
     x, p = knots[:, 0].astype(np.float64), knots[:, 1].astype(np.float64)
     inside = graph.call("Clip", column, graph.numbers(x[0]), graph.numbers(x[-1]))
     if len(x) == 1:
         return graph.call("Add", graph.call("Mul", inside, graph.numbers(0.0)), graph.numbers(p[0]))
-    # the number of inner knots that a score has passed is the number of its piece; a knot beyond all is passed by none
+    # A score's segment is the number of inner knots at or below it; a knot at infinity adds none.
     inner = np.append(x[1:-1], np.inf)
     passed = graph.call(
         "Cast",

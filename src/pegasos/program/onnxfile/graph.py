@@ -1,4 +1,4 @@
-"""A graph of ONNX operators while it grows: tensors have names that nobody else has, and numbers are float64."""
+"""Builder for graphs of ONNX operators with unique tensor names and float64 numbers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pegasos.program.errors import BadModel
 
 Array = np.ndarray[Any, Any]
 
-#: Texts can be compared from this version of the operators on (2023); the format of the file is that of the same time.
+#: First operator set (2023) that compares strings, and the file format of the same time.
 OPSET, FORMAT = 19, 9
-#: Bytes of numbers: a message of protobuf, which an ONNX file is, has at most 2 GiB.
+#: Limit on the bytes of constants: an ONNX file is a protobuf message of at most 2 GiB.
 _MOST_BYTES = 2**31 - 2**24
 
 
 class Graph:
-    """Nodes and constants in the order in which they are made; `taken` are names that it must not use."""
+    """Nodes and constants in order of creation; names in `taken` are reserved."""
 
     def __init__(self, taken: set[str]) -> None:
         self.nodes: list[Any] = []
@@ -27,34 +27,35 @@ class Graph:
         self._taken, self._bytes, self._count = set(taken), 0, 0
 
     def call(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """The tensor that an operator makes of others."""
+        """Add an operator and return its output tensor."""
         (name,) = self.call_many(operator, *inputs, **attributes)
         return name
 
     def call_many(
         self, operator: str, *inputs: str, outputs: int = 1, **attributes: Any
     ) -> list[str]:
+        """Add an operator and return its output tensors."""
         names = [self._name() for _ in range(outputs)]
         self.nodes.append(helper.make_node(operator, inputs, names, **attributes))
         return names
 
     def rename(self, tensor: str, name: str) -> None:
-        """Give a tensor a second name, under which it leaves the graph."""
+        """Give a tensor a second name as an output of the graph."""
         self.nodes.append(helper.make_node("Identity", [tensor], [name]))
 
     def numbers(self, values: Any) -> str:
-        """A constant of float64; numbers that were learned in float32 take their four bytes in the file."""
+        """Add a float64 constant; float32 values are stored in four bytes each."""
         values = np.asarray(values)
         if values.dtype == np.float32:
             return self.call("Cast", self._keep(values), to=TensorProto.DOUBLE)
         return self._keep(values.astype(np.float64))
 
     def wholes(self, values: Any) -> str:
-        """A constant of int64."""
+        """Add an int64 constant."""
         return self._keep(np.asarray(values, dtype=np.int64))
 
     def words(self, values: list[str], shape: tuple[int, ...]) -> str:
-        """A constant of texts."""
+        """Add a string constant."""
         name = self._name()
         self.constants.append(
             helper.make_tensor(name, TensorProto.STRING, shape, [word.encode() for word in values])
@@ -63,7 +64,7 @@ class Graph:
         return name
 
     def values(self, values: Array) -> str:
-        """A constant of any kind that classes have."""
+        """Add a constant of any type that classes have."""
         return (
             self.words(values.tolist(), values.shape)
             if values.dtype.kind == "U"
@@ -71,19 +72,19 @@ class Graph:
         )
 
     def as_numbers(self, tensor: str) -> str:
-        """0 and 1 for false and true, as float64."""
+        """Convert booleans to float64 zeros and ones."""
         return self.call("Cast", tensor, to=TensorProto.DOUBLE)
 
     def columns(self, tensor: str, places: Any) -> str:
-        """Some columns of a matrix."""
+        """Select columns of a matrix."""
         return self.call("Gather", tensor, self.wholes(places), axis=1)
 
     def joined(self, tensors: list[str]) -> str:
-        """Matrices side by side."""
+        """Concatenate matrices horizontally."""
         return tensors[0] if len(tensors) == 1 else self.call("Concat", *tensors, axis=1)
 
     def row_sums(self, tensor: str) -> str:
-        """Σ of each row, as one column."""
+        """Return the row sums as a column."""
         return self.call("ReduceSum", tensor, self.wholes([1]), keepdims=1)
 
     def _keep(self, values: Array) -> str:
@@ -106,7 +107,7 @@ class Graph:
 
 
 def check_size(count: int) -> None:
-    """Refuse what the format cannot hold, before it is made."""
+    """Raise BadModel if the constants exceed the limit of the format."""
     if count > _MOST_BYTES:
         raise BadModel(
             f"the model takes {count / 1e9:.1f} GB as ONNX, whose files hold at most 2 GB. `pegasos shrink` makes a model with "
@@ -116,7 +117,7 @@ def check_size(count: int) -> None:
 
 @dataclass(frozen=True)
 class Block:
-    """Rows on their way through the steps: one matrix of numbers, or columns (each rows x 1) of numbers and of words."""
+    """Rows between two steps: one numeric matrix, or separate numeric and text columns."""
 
     graph: Graph
     matrix: str | None = None
@@ -124,7 +125,7 @@ class Block:
     parts: list[tuple[str, bool]] = field(default_factory=list)
 
     def take(self, places: list[int]) -> Block:
-        """Some of the columns."""
+        """Select columns."""
         if self.matrix is None:
             return Block(self.graph, None, len(places), [self.parts[place] for place in places])
         if places == list(range(self.width)):
@@ -132,7 +133,7 @@ class Block:
         return Block(self.graph, self.graph.columns(self.matrix, places), len(places))
 
     def numbers(self, what: str) -> str:
-        """All columns as one matrix; `what` needs numbers."""
+        """Return all columns as one matrix; `what` names the step that needs numbers."""
         if self.matrix is not None:
             return self.matrix
         if any(text for _, text in self.parts):
@@ -142,7 +143,7 @@ class Block:
         return self.graph.joined([tensor for tensor, _ in self.parts])
 
     def column(self, place: int) -> tuple[str, bool]:
-        """One column, and whether it holds words."""
+        """Return one column, and whether it is text."""
         return (
             self.parts[place]
             if self.matrix is None

@@ -1,6 +1,7 @@
-"""Kernels of rows as operators: the measure between rows and support vectors, then the kernel's own map of it.
+"""Kernels as ONNX operators: a distance or inner product, then an elementwise function of it.
 
-Squared distances are |x|² + |z|² - 2 x·z of centred rows, in float64; what rounding leaves of equal rows is 0.
+Squared distances are |x|² + |z|² - 2 x·z of centered rows in float64; rounding errors of equal rows
+are set to 0.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from pegasos.program.onnxfile.graph import Graph, check_size
 
 Array = np.ndarray[Any, Any]
 
-#: Squared distances below this share of the squared lengths are rounding: the rows are equal.
+#: Squared distances below this share of the squared norms are rounding errors of equal rows.
 _EQUAL = 2.0**-46
 
 
 def kernel_values(graph: Graph, kernel: Kernel, rows: str, support: Any) -> str:
-    """K(x, z) for each row x and support vector z, as rows x support vectors."""
+    """Return the tensor K(x, z), rows x support vectors."""
     if type(kernel) not in _MAPS:
         raise BadModel(
             f"{kernel!r} has no form in ONNX; its kernels are {', '.join(kind.name for kind in _MAPS)}."
         )
     check_size(support.shape[0] * support.shape[1] * support.dtype.itemsize)
     support = support.toarray() if sparse.issparse(support) else support
-    if support.dtype == np.float32:  # the library rounds rows to what the model was fitted to
+    if support.dtype == np.float32:  # prediction rounds rows to the precision of the fit
         rows = graph.as_numbers(graph.call("Cast", rows, to=TensorProto.FLOAT))
     return _MAPS[type(kernel)](graph, kernel, _MEASURES[str(kernel.measure)](graph, rows, support))
 
@@ -55,7 +56,10 @@ def _squared(graph: Graph, rows: str, support: Array) -> str:
 
 
 def _manhattan(graph: Graph, rows: str, support: Array) -> str:
-    """Σ_j |x_j - z_j|, one column after the other: all differences at once would be rows x support vectors x columns."""
+    """Return Σ_j |x_j - z_j|, summed column by column.
+
+    All differences at once would need rows x support vectors x columns of memory.
+    """
     count = graph.call(
         "Concat", graph.call("Shape", rows, start=0, end=1), graph.wholes([len(support)]), axis=0
     )
@@ -88,7 +92,7 @@ def _linear(graph: Graph, kernel: Kernel, values: str) -> str:
 
 
 def _polynomial(graph: Graph, kernel: Any, values: str) -> str:
-    """By squaring and multiplying, as the engine does it."""
+    """Raise to a power by repeated squaring, as the engine does."""
     if kernel.gamma != 1.0:
         values = graph.call("Mul", values, graph.numbers(float(kernel.gamma)))
     base = power = graph.call("Add", values, graph.numbers(float(kernel.coef0)))

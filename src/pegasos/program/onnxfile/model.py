@@ -1,4 +1,8 @@
-"""A fitted model as an ONNX file: its columns as inputs, every step as operators, labels, scores and probabilities as outputs."""
+"""Build an ONNX file from a fitted model.
+
+Columns become inputs, preprocessing steps and the classifier become operators, and labels, scores
+and probabilities become outputs.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ from pegasos.program.onnxfile.graph import FORMAT, OPSET, Block, Graph
 from pegasos.program.onnxfile.transformers import NO_WORD, branches, transformed, word_columns
 from pegasos.search.anatomy import Anatomy, anatomy
 
-#: The input of a file whose columns are all numbers, and the outputs.
+#: Name of the input if all columns are numeric, and names of the outputs.
 MATRIX, LABEL, SCORES, PROBABILITIES = "X", "label", "scores", "probabilities"
 _KINDS = {
     "U": TensorProto.STRING,
@@ -33,7 +37,11 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Input:
-    """An input of the file: number, date or text; the columns that it holds, and where the one is (None: it holds all)."""
+    """Input of an ONNX file.
+
+    `kind` is "number", "date" or "text". `place` is the position of its single column, or None if
+    the input is a matrix of all `columns`.
+    """
 
     name: str
     kind: str
@@ -43,25 +51,47 @@ class Input:
 
 @dataclass(frozen=True)
 class Exported:
-    """What an ONNX file takes and gives; `outputs` are their names in the file by what they are."""
+    """Description of an ONNX file; `outputs` maps each output to its name in the file."""
 
     path: str
     bytes: int
     inputs: list[Input]
     outputs: dict[str, str]
     classes: list[Any]
-    #: "float64" or "float32": the type of numbers that go in.
+    #: Type of numeric inputs: "float64" or "float32".
     numbers: str
 
 
 def export_onnx(model: Any, path: str | os.PathLike[str], *, float32: bool = False) -> Exported:
-    """Write a fitted model to an ONNX file, with all that it does to rows; `model` is an estimator or the path of a model file.
+    """Write a fitted model with all its preprocessing to an ONNX file.
 
-    Numbers are float64 inside, so that labels are those of `predict`. The file takes one matrix `X` (float64; float32 if asked
-    for), or, where some columns hold words, one input a column (rows x 1) under its name: words as text ("" where one is
-    missing), numbers as float64 (NaN where one is missing; a date is its number of days since 1970 began). It gives `label`,
-    `scores` (those of `decision_function`) and, where the model has them, `probabilities`. Whatever model files hold can be
-    exported; BadModel says what cannot. It needs the package onnx: pip install '.[onnx]' in a clone.
+    Parameters
+    ----------
+    model : estimator or path
+        Fitted estimator, or the path of a model file.
+    path : path
+        The ONNX file.
+    float32 : bool, default=False
+        Whether numeric inputs are float32 instead of float64. Computations are in float64 in both
+        cases, so that labels agree with `predict`.
+
+    Returns
+    -------
+    Exported
+        Description of inputs and outputs.
+
+    Raises
+    ------
+    BadModel
+        If the model cannot be represented in ONNX.
+
+    Notes
+    -----
+    A file has one input matrix `X`, or, if some columns are text, one input of shape (rows, 1) per
+    column: text with "" for missing values, numbers with NaN for missing values, and dates as days
+    since 1970-01-01. Its outputs are `label`, `scores` (those of `decision_function`) and, if the
+    model has them, `probabilities`. All models that model files support can be exported. The
+    package onnx is required: pip install '.[onnx]' in a clone.
     """
     saved = (
         read_model(model) if isinstance(model, str | os.PathLike) else Model(fitted_model(model), 0)
@@ -98,12 +128,12 @@ def export_onnx(model: Any, path: str | os.PathLike[str], *, float32: bool = Fal
 
 
 def _first(parts: Anatomy) -> Any:
-    """The first step that gets the columns as they come."""
+    """Return the first step that transforms the input columns."""
     return next((stage.part for stage in parts.stages if not stage.drops), None)
 
 
 def _columns(saved: Model, parts: Anatomy) -> list[tuple[str, str]]:
-    """Name and kind of each column: as the card of a model file lists them, else as the estimator knows them."""
+    """Return name and kind of each column, from the card of a model file or the estimator."""
     first = _first(parts)
     width = int((parts.learner if first is None else first).n_features_in_)
     listed = saved.card.get("columns")
@@ -123,7 +153,7 @@ def _columns(saved: Model, parts: Anatomy) -> list[tuple[str, str]]:
 
 
 def _inputs(parts: Anatomy, columns: list[tuple[str, str]], words: set[int]) -> list[Input]:
-    """One matrix where all are numbers; else an input for each column that the model looks at."""
+    """Return one matrix input if all columns are numeric, else one input per column used."""
     if not words:
         return [Input(MATRIX, "number", [name for name, _ in columns])]
     first = _first(parts)
@@ -140,7 +170,7 @@ def _inputs(parts: Anatomy, columns: list[tuple[str, str]], words: set[int]) -> 
 
 
 def _outputs(learner: Any, taken: set[str]) -> dict[str, str]:
-    """The outputs under their names; a column that has such a name keeps it, and the output gets an underscore."""
+    """Return the output names; an output whose name is also a column gets an underscore."""
     found = {}
     for name in (LABEL, SCORES, *([PROBABILITIES] if learner.has_probabilities else [])):
         free = name
@@ -158,7 +188,7 @@ def _fill(
     width: int,
     float32: bool,
 ) -> None:
-    """All operators from the inputs to the outputs."""
+    """Add all operators from the inputs to the outputs."""
 
     def read(each: Input) -> str:
         return graph.as_numbers(each.name) if float32 and each.kind != "text" else each.name
@@ -212,7 +242,7 @@ def _declared_outputs(learner: Any, outputs: dict[str, str]) -> list[Any]:
 def _facts(
     parts: Anatomy, inputs: list[Input], outputs: dict[str, str], float32: bool
 ) -> dict[str, str]:
-    """What the file says of itself, in its metadata_props: every value is text, what is not a word is JSON."""
+    """Return the metadata of the file; values that are not plain text are JSON."""
     learner: Any = parts.learner
     found = {
         "model": model_of(learner).name,

@@ -1,4 +1,4 @@
-"""An ONNX file at work with onnxruntime: what it says of rows, and whether that is what the model says."""
+"""Run an ONNX file with onnxruntime, and compare its outputs with those of the model."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Agreement:
-    """An ONNX file and its model on the same rows: labels that differ, and the largest differences of numbers."""
+    """Differences between an ONNX file and its model on the same rows.
+
+    `labels` counts differing labels; `scores` and `probabilities` are the largest differences.
+    """
 
     rows: int = 0
     labels: int = 0
     scores: float = 0.0
-    #: None where the model has no probabilities.
+    #: None for a model without probabilities.
     probabilities: float | None = None
 
     def __add__(self, other: Agreement) -> Agreement:
@@ -31,7 +34,10 @@ class Agreement:
 
 
 class OnnxModel:
-    """A session of onnxruntime for a file that `export_onnx` wrote; rows are arrays or polars frames, as `predict` takes them."""
+    """Session of onnxruntime for a file written by `export_onnx`.
+
+    Rows are arrays or polars frames, as for `predict`.
+    """
 
     def __init__(self, exported: Exported) -> None:
         import onnxruntime
@@ -44,12 +50,12 @@ class OnnxModel:
         )
 
     def __call__(self, X: Any) -> dict[str, Array]:
-        """label, scores and probabilities of rows."""
+        """Return labels, scores and probabilities of the rows."""
         names = list(self.exported.outputs.values())
         return dict(zip(self.exported.outputs, self._session.run(names, self.feed(X)), strict=True))
 
     def feed(self, X: Any) -> dict[str, Array]:
-        """The inputs: one matrix, or one column each, in the types that the file wants."""
+        """Return the inputs in the file's types: one matrix, or one array per column."""
         number = np.dtype(self.exported.numbers)
         first = self.exported.inputs[0]
         if first.place is None:
@@ -75,7 +81,7 @@ class OnnxModel:
         return found
 
     def agreement(self, learner: Any, X: Any, scores: Array, p: Array | None) -> Agreement:
-        """Return how far the file is from the learner that gives these rows these scores and probabilities."""
+        """Return how far the file is from the learner with these scores and probabilities."""
         answers = self(X)
         wrong = int((answers[LABEL] != learner.labels_of(scores)).sum())
         apart = None if p is None else _apart(answers[PROBABILITIES], p)

@@ -1,4 +1,7 @@
-"""The steps before a learner as operators: scalers, expansion, gaps, words, columns that go different ways, Nyström features."""
+"""Preprocessing steps as ONNX operators.
+
+Scalers, polynomial features, imputers, encoders, column transformers and Nyström features.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,13 @@ from pegasos.program.onnxfile.kernels import kernel_values
 
 Array = np.ndarray[Any, Any]
 
-#: How a word that is missing is written in an ONNX file, which knows no missing words.
+#: Missing text in an ONNX file, which has no missing strings.
 NO_WORD = ""
 _TWO_GAPS = "a column has two categories for what is missing (None, NaN, an empty word); in an ONNX file they are one."
 
 
 def transformed(part: Any, block: Block) -> Block:
-    """What a fitted step makes of a block."""
+    """Apply a fitted step to a block."""
     kind = type(part)
     if kind in _BLOCKS:
         return _BLOCKS[kind](part, block)
@@ -39,7 +42,10 @@ def _matrix(graph: Graph, tensor: str, width: int = 0) -> Block:
 
 
 def _is_passed(part: Any) -> bool:
-    """Whether a part hands columns on as they are; scikit-learn puts a FunctionTransformer where that was asked for."""
+    """Return whether a part passes columns through unchanged.
+
+    Recent versions of scikit-learn represent "passthrough" by a FunctionTransformer.
+    """
     return part in (None, "passthrough") or (
         isinstance(part, preprocessing.FunctionTransformer) and part.func is None
     )
@@ -52,7 +58,7 @@ def _steps(part: Pipeline, block: Block) -> Block:
 
 
 def branches(part: ColumnTransformer) -> Iterator[tuple[str, Any, list[int]]]:
-    """The parts of a ColumnTransformer that get columns, and which."""
+    """Yield name, part and columns of each part of a ColumnTransformer that receives columns."""
     for name, each, _ in part.transformers_:
         places = [int(place) for place in part._transformer_to_input_indices[name]]
         if places and not (isinstance(each, str) and each == "drop"):
@@ -107,12 +113,12 @@ def _normalized(graph: Graph, part: Any, rows: str) -> str:
         norms = graph.call("Sqrt", graph.row_sums(graph.call("Mul", rows, rows)))
     none = graph.call(
         "Less", norms, graph.numbers(10 * np.finfo(np.float64).eps)
-    )  # scikit-learn leaves such rows alone
+    )  # scikit-learn does not scale such rows
     return graph.call("Div", rows, graph.call("Where", none, graph.numbers(1.0), norms))
 
 
 def _products(graph: Graph, part: Any, rows: str) -> str:
-    """Products of up to `degree` columns, each gathered from the rows and a column of ones."""
+    """Return products of up to `degree` columns, gathered from the rows and a column of ones."""
     width, degree = part.n_features_in_, part.degree
     least, most = degree if isinstance(degree, tuple | list) else (1, degree)
     choose = (
@@ -139,7 +145,7 @@ def _landmarks(graph: Graph, part: Nystroem, rows: str) -> str:
 
 
 def _filled(part: SimpleImputer, block: Block) -> Block:
-    """Gaps filled, columns without a fill gone, indicators behind them."""
+    """Fill missing values, drop columns without a fill value, and append indicators."""
     graph, fills = block.graph, part.statistics_
     places = range(len(fills))
     kept = [place for place in places if part.keep_empty_features or fills[place] == fills[place]]
@@ -186,7 +192,7 @@ def _word_gaps(graph: Graph, rows: str, missing: Any) -> str:
 
 
 def _word(value: Any) -> str:
-    """A word, or how a missing one is written."""
+    """Return text, or the representation of missing text."""
     if isinstance(value, str):
         return value
     if value is None or value != value:
@@ -206,7 +212,7 @@ def _one_hot(part: Any, block: Block) -> Block:
 
 
 def _ordinal(part: Any, block: Block) -> Block:
-    """The number of each category; another one for those that were never seen, and for what is missing."""
+    """Return the code of each category; unknown and missing values have their own codes."""
     graph, found = block.graph, []
     unknown = np.nan if part.unknown_value is None else float(part.unknown_value)
     for place, categories in enumerate(part.categories_):
@@ -227,7 +233,7 @@ def _ordinal(part: Any, block: Block) -> Block:
 
 
 def _equal(graph: Graph, column: str, text: bool, categories: Array) -> str:
-    """Whether a column is each of the categories: rows x categories."""
+    """Compare a column with each category, rows x categories."""
     if text:
         words = [_word(each) for each in categories]
         if len(set(words)) < len(words):
@@ -251,10 +257,13 @@ def _equal(graph: Graph, column: str, text: bool, categories: Array) -> str:
 
 
 def word_columns(part: Any) -> set[int]:
-    """Which columns of a step must be words: those with words among their categories or fills."""
+    """Return the columns of a step that must be text.
+
+    These have text among their categories or fill values.
+    """
     if isinstance(part, ColumnTransformer):
         return {places[each] for _, inner, places in branches(part) for each in word_columns(inner)}
-    if isinstance(part, Pipeline):  # imputers keep the places of columns that have values
+    if isinstance(part, Pipeline):  # imputers keep the order of columns that have values
         return {
             each
             for _, step in part.steps

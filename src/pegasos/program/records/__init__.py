@@ -1,1 +1,1 @@
-"""What runs write and pages read: dataclasses, each with one way into JSON and one way back."""
+"""Records written by runs and read by pages: dataclasses that are stored as JSON."""

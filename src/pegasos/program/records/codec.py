@@ -1,4 +1,7 @@
-"""Dataclasses into JSON and back, by their own types; what is missing or of another kind is a clear version error."""
+"""Conversion between dataclasses and JSON by their type annotations.
+
+Missing fields and values of other types are reported as a version mismatch.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,12 @@ from pegasos.search.settings import Setting
 
 T = TypeVar("T")
 
-#: Raised by hand whenever a record changes its form.
+#: Format version, incremented manually whenever a record changes.
 VERSION = 7
 
 
 class OtherVersion(BadData):
-    """A file of ours that another version wrote."""
+    """File written by another version of pegasos."""
 
     def __init__(self, where: str, what: str) -> None:
         super().__init__(
@@ -35,12 +38,14 @@ class OtherVersion(BadData):
 
 
 def to_json(value: Any) -> Any:
-    """Only what JSON has: records become objects, arrays lists, what is not finite null; bytes of file names that are no text,
-    which Python has as halves of characters, are spelled out.
+    """Convert a value to JSON types.
+
+    Records become objects, arrays become lists, and values that are not finite become null. Bytes
+    of file names that are not valid UTF-8 are written as escape sequences.
     """
     if value is None or type(value) in (bool, int):
         return value
-    if type(value) is float:  # a record of a search is mostly numbers
+    if type(value) is float:  # checked early: most values of a record are numbers
         return value if math.isfinite(value) else None
     if isinstance(value, Setting):
         return value.to_json()
@@ -58,7 +63,27 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: Any, value: Any, where: str) -> Any:
-    """The value of a type that `to_json` wrote; `where` names the file in messages."""
+    """Restore a value written by `to_json`.
+
+    Parameters
+    ----------
+    kind : type
+        Type annotation of the value.
+    value : object
+        JSON value.
+    where : str
+        Name of the file in messages.
+
+    Returns
+    -------
+    object
+        The value, of type `kind`.
+
+    Raises
+    ------
+    OtherVersion
+        If the value does not have the type.
+    """
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return value
@@ -81,7 +106,7 @@ def from_json(kind: Any, value: Any, where: str) -> Any:
     if dataclasses.is_dataclass(kind) and isinstance(value, dict):
         return _record(kind, value, where)
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
-        with contextlib.suppress(OverflowError):  # a whole number of hundreds of digits
+        with contextlib.suppress(OverflowError):  # an integer of hundreds of digits
             return float(value)
     if origin is None and isinstance(kind, type) and isinstance(value, kind):
         return value
@@ -92,7 +117,10 @@ def from_json(kind: Any, value: Any, where: str) -> Any:
 
 @functools.cache
 def _fields(kind: Any) -> dict[str, Any]:
-    """The names of a record's fields and their types: annotations are text, and to read them takes longer than their values."""
+    """Return names and types of a record's fields.
+
+    Resolving string annotations takes longer than reading the values, so the result is cached.
+    """
     hints = typing.get_type_hints(kind)
     return {each.name: hints[each.name] for each in dataclasses.fields(kind)}
 
@@ -113,7 +141,7 @@ def _setting(value: dict[str, Any], where: str) -> Setting:
 
 
 def save(path: str | Path, record: Any) -> Path:
-    """Write a record to a file, complete or not at all."""
+    """Write a record to a file atomically."""
     text = json.dumps(
         {"version": VERSION, **to_json(record)}, ensure_ascii=False, separators=(",", ":")
     )
@@ -122,6 +150,7 @@ def save(path: str | Path, record: Any) -> Path:
 
 
 def load(kind: type[T], path: str | Path) -> T:
+    """Read a record of type `kind` from a file."""
     where = str(path)
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""How scores of a choice became probabilities and decisions: what a page shows of it."""
+"""Records of calibration and decision thresholds, as shown on pages."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from pegasos.metrics import Metric
 from pegasos.program.tables.labels import label_text
 from pegasos.search.decisions import OWN, Calibrated, Rates, expected_calibration_error, reliability
 
-#: Bins of a reliability diagram, rounds that tell what chance alone would show, and thresholds that a page keeps.
+#: Bins of a reliability diagram, simulations of sampling noise, and thresholds stored for a page.
 BINS, ROUNDS, MOST_THRESHOLDS = 10, 200, 150
 
 
 @dataclass(frozen=True)
 class CalibrationRecord:
-    """Which kind was chosen, the Brier score of each, and how far probabilities are from shares: `error`, beside the error that
-    perfect probabilities would show on as many rows by chance. Bins are (mean probability, share that was true, rows).
+    """Calibration of a model's probabilities.
+
+    `briers` has the Brier score of each method, and `kind` is the one chosen. `error` is the
+    expected calibration error, and `by_chance` its expectation for perfect probabilities on as many
+    rows. Bins are (mean probability, observed frequency, rows).
     """
 
     kind: str
@@ -26,19 +29,24 @@ class CalibrationRecord:
     error: float
     by_chance: float
     bins: list[tuple[float, float, int]]
-    #: The class whose probability is drawn; None: that of whichever class is the likeliest.
+    #: Class whose probability is shown; None: the most probable class of each row.
     of: str | None
-    #: Why neither these probabilities nor a threshold should be trusted, where that is so.
+    #: Reason to distrust the probabilities and the threshold, if any.
     doubt: str | None = None
 
     @property
     def words(self) -> str:
+        """Name of the calibration method in messages."""
         return "its own probabilities" if self.kind == OWN else f"{self.kind} calibration"
 
 
 @dataclass(frozen=True)
 class RatesRecord:
-    """What each of some thresholds gives out of fold; `chosen` is the place of the one in use, `name` what it was chosen for."""
+    """Out-of-fold counts at a selection of thresholds.
+
+    `hits` are true positives and `alarms` false positives. `chosen` is the position of the
+    threshold in use, and `aim` the criterion it was chosen by.
+    """
 
     positive: str
     thresholds: list[float]
@@ -54,7 +62,7 @@ class RatesRecord:
 def calibration_record(
     found: Calibrated, codes: Any, classes: Any, positive: Any, doubt: str | None = None
 ) -> CalibrationRecord:
-    """The reliability of probabilities that were had without the rows they are about."""
+    """Return the reliability of out-of-fold probabilities."""
     p = found.probabilities
     if len(classes) == 2:
         code = list(classes).index(positive)
@@ -77,7 +85,10 @@ def calibration_record(
 def rates_record(
     scores: Any, codes: Any, classes: Any, positive: Any, cut: float, aim: str | None
 ) -> RatesRecord:
-    """Thresholds for two classes, spread over the recalls; `cut` is the score of the positive class that is in use."""
+    """Return counts at thresholds spread over the recall, for two classes.
+
+    `cut` is the threshold in use, as a score of the positive class.
+    """
     code = list(classes).index(positive)
     rates = Rates.of(scores if code == 1 else -scores, codes == code)
     steps = np.linspace(0, len(rates.thresholds) - 1, MOST_THRESHOLDS)
@@ -102,7 +113,10 @@ def rates_record(
 def rates_of_model(
     scores: Any, codes: Any, classes: Any, threshold: float, positive: Any = None
 ) -> RatesRecord:
-    """The same for a model with its own threshold, on rows that it is judged on; `positive`: the usual class unless named."""
+    """Return counts at thresholds for a model with its own threshold, on evaluation rows.
+
+    `positive` is the usual positive class by default.
+    """
     seen = Metric("f1", positive).settled(np.asarray(classes)[codes], classes).positive
     return rates_record(
         scores, codes, classes, seen, threshold if seen == classes[1] else -threshold, None

@@ -1,4 +1,4 @@
-"""A fitted model in numbers and words: its learner, and the card in its file."""
+"""Records of fitted models: facts on the learner, and the card in a model file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pegasos.search.figures import Figure
 
 @dataclass(frozen=True)
 class LearnerFacts:
-    """What a person wants to know of a fitted learner; `cost` is SVC's C, None where the number of rows is unknown."""
+    """Facts on a fitted learner; `cost` is SVC's C, None if the number of rows is unknown."""
 
     learner: str
     model: str
@@ -30,7 +30,7 @@ class LearnerFacts:
     lam: float | None
     cost: float | None
     rows: int | None
-    #: How long it learned: so many steps, or epochs.
+    #: Number of steps or epochs, as given by `unit`.
     count: int
     unit: str
     support_vectors: int | None
@@ -38,7 +38,7 @@ class LearnerFacts:
 
 
 def learner_facts(estimator: Any, rows: int | None = None) -> LearnerFacts:
-    """The facts of a fitted learner, alone or in a pipeline; `rows` are those that it learned from."""
+    """Return the facts on a fitted learner, alone or in a pipeline, trained on `rows` rows."""
     from pegasos.nystroem import Nystroem
 
     parts = anatomy(estimator, fitted=True)
@@ -66,7 +66,7 @@ def learner_facts(estimator: Any, rows: int | None = None) -> LearnerFacts:
 
 @dataclass(frozen=True)
 class TrainRecord:
-    """What `train` found; `model` is the file, `data` the name of the data, `figures` the errors beside guessing."""
+    """Result of `train`: path of the model, name of the data, errors and their baselines."""
 
     model: str
     data: str
@@ -78,7 +78,7 @@ class TrainRecord:
 
 @dataclass(frozen=True)
 class CardData:
-    """The data that a model came from; the fingerprint is one text for its rows in any order."""
+    """Training data of a model; the fingerprint does not depend on the order of rows."""
 
     name: str
     rows: int
@@ -87,7 +87,7 @@ class CardData:
 
 @dataclass(frozen=True)
 class CardSplit:
-    """How rows were divided; `learned_rows` are the training rows that no outlier filter dropped."""
+    """Train-test split; `learned_rows` are the training rows left by the outlier filter."""
 
     kind: str
     seed: int
@@ -99,10 +99,10 @@ class CardSplit:
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What a model file says about where its model came from, written by train and tune, read by run, show and pages."""
+    """Provenance of a model, stored in its file by train and tune."""
 
     columns: list[Column] | None = None
-    #: Whether rows are a table with names, because words or gaps are encoded.
+    #: Whether rows are a table with column names, to encode text or missing values.
     frame: bool = False
     label: str | None = None
     image: tuple[int, int] | None = None
@@ -110,17 +110,17 @@ class ModelCard:
     classes: dict[str, int] = field(default_factory=dict)
     split: CardSplit | None = None
     errors: dict[str, ErrorCount] = field(default_factory=dict)
-    #: The model was refitted on so many rows after its errors had been counted, test rows among them.
+    #: Number of rows of a refit after the evaluation, test rows included.
     refitted_rows: int | None = None
-    #: Of a choice among settings: its cross-validated value of the metric, which metric, the class that it looks at, costs,
-    #: figures beside what guessing gives, and the estimate of the error that corrects for the choice.
+    #: Of a search: cross-validated value of the best setting, metric, positive class, costs, figures
+    #: with baselines, and the error estimate corrected for selection bias.
     value: float | None = None
     metric: str | None = None
     positive: str | None = None
     costs: list[tuple[str, str, float]] = field(default_factory=list)
     figures: dict[str, Figure] = field(default_factory=dict)
     honest: Estimate | None = None
-    #: How its scores became probabilities, and what its threshold was chosen for.
+    #: Calibration method, and the threshold with its criterion.
     calibration: str | None = None
     threshold: Threshold | None = None
     command: str | None = None
@@ -129,7 +129,11 @@ class ModelCard:
 
     @classmethod
     def read(cls, card: dict[str, Any]) -> ModelCard:
-        """The card of a model file. Python may have written it, and anything into it: what does not fit is left out."""
+        """Read the card of a model file.
+
+        Entries that do not have the declared types are skipped: other programs may have written
+        them.
+        """
         hints, found = typing.get_type_hints(cls), {}
         for each in fields(cls):
             with contextlib.suppress(OtherVersion):
@@ -139,7 +143,7 @@ class ModelCard:
 
     @property
     def learned_rows(self) -> int | None:
-        """From how many rows the learner learned, if that is known."""
+        """Number of rows the learner was fitted to, or None if it is unknown."""
         return (
             self.split.learned_rows
             if self.split is not None and self.split.learned_rows > 0
@@ -149,7 +153,7 @@ class ModelCard:
 
 @dataclass(frozen=True)
 class ShownModel:
-    """What `show` answers; the card is as the file has it."""
+    """Output of `show`, with the card as stored in the file."""
 
     model: str
     learner: LearnerFacts

@@ -1,4 +1,4 @@
-"""report.json: everything that a page shows of a tuning run or a model; no rows are needed for it."""
+"""Contents of report.json: everything that a page shows of a search or model, without the rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from pegasos.search.settings import Setting
 
 @dataclass(frozen=True)
 class DataRecord:
-    """The data by name and size; `source` is what a command line calls them, `counts` are the rows of each class."""
+    """Name and size of the data.
+
+    `source` is their name on the command line, and `counts` the number of rows of each class.
+    """
 
     name: str
     source: str | None = None
@@ -32,21 +35,25 @@ class DataRecord:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A row that was predicted wrongly: codes of its true class and of the predicted one."""
+    """Misclassified row: codes of its true and predicted class."""
 
     row: int
     true: int
     guess: int
-    #: Some classes and their scores, the predicted and the true one first; of two classes the second one's; empty where not kept.
+    #: Classes and their scores, predicted and true class first; for two classes the second only.
+    #: Empty if scores were not stored.
     codes: list[int] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
-    #: Instead of scores: the share of leading cells that predict this row wrongly.
+    #: Alternative to scores: share of the leading cells that misclassify the row.
     share: float | None = None
 
 
 @dataclass(frozen=True)
 class KeptCell:
-    """The predictions of a cell: true code, predicted code, count, true code, ...; mistakes only of leading cells."""
+    """Predictions of a cell, as triples: true code, predicted code, count, true code, ...
+
+    Mistakes are stored for leading cells only.
+    """
 
     confusion: list[int]
     mistakes: list[Mistake] | None = None
@@ -54,7 +61,10 @@ class KeptCell:
 
 @dataclass(frozen=True)
 class ShownRow:
-    """A row of the data: its number in the source, from 1; a picture (grey bytes in base64) or the values of some columns."""
+    """Row of the data: its number in the source, from 1, and its image or column values.
+
+    Images are grayscale bytes in base64.
+    """
 
     number: int
     picture: str = ""
@@ -63,7 +73,7 @@ class ShownRow:
 
 @dataclass(frozen=True)
 class MapRecord:
-    """A sample of rows in two dimensions, and which of them were predicted wrongly; `of` is the number of all rows."""
+    """Two-dimensional embedding of a sample of `of` rows, with the misclassified ones marked."""
 
     method: str
     of: int
@@ -75,14 +85,18 @@ class MapRecord:
 
 @dataclass
 class FeatureRecord(Feature):
-    """A feature, and the share of its variance that lies between classes."""
+    """Feature with the share of its variance that lies between classes."""
 
     between: float = 0.0
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """Some of `count` features, the strongest correlations (two features, r), and a matrix of correlations between `names`."""
+    """Statistics of some of `count` features.
+
+    `pairs` are the strongest correlations (two features, r); `matrix` are the correlations between
+    `names`.
+    """
 
     count: int
     features: list[FeatureRecord]
@@ -94,22 +108,27 @@ class Statistics:
 
 @dataclass(frozen=True)
 class RowsRecord:
-    """What is shown of the rows; pictures have a `shape` (height, width) and class means, other rows have `columns`."""
+    """Rows shown on a page.
+
+    Images have a `shape` (height, width) and class means; other rows have `columns`.
+    """
 
     map: MapRecord | None = None
     statistics: Statistics | None = None
     shape: list[int] | None = None
     means: list[str] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
-    #: The rows of all listed mistakes, by their place among the rows of the run.
+    #: Rows of all listed mistakes, by their position among the rows of the run.
     shown: dict[str, ShownRow] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Boundary:
-    """Scores on a square grid from `low` to `high`, and some rows; `exact`: the plane is all that there is.
+    """Decision boundary: scores on a square grid from `low` to `high`, and some rows.
 
-    `scores` has a list for each class in `codes`, those that win somewhere; with two classes one list, above 0 for codes[1].
+    `exact` is true for two-dimensional data, and false for a projection. `scores` has a list for
+    each class in `codes`, the classes that are predicted somewhere; with two classes there is one
+    list, above 0 for codes[1].
     """
 
     titles: list[str]
@@ -119,14 +138,17 @@ class Boundary:
     scores: list[list[float]]
     points: list[list[float]]
     classes: list[int]
-    #: Which of these rows hold the boundary: they lie on or inside its margin. Empty where there is no margin.
+    #: Whether each row lies on or inside the margin; empty for models without a margin.
     holding: list[bool]
     exact: bool
 
 
 @dataclass(frozen=True)
 class Curve:
-    """What a learner recorded against steps or epochs; `bounds`: what its values cannot be below, where that is proved."""
+    """Convergence history of a learner against steps or epochs.
+
+    `bounds` are proven lower bounds of its values, if available.
+    """
 
     what: str
     unit: str
@@ -137,7 +159,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The objective of the predictor of a class, and a bound that no predictor can be below."""
+    """Objective of the predictor of a class, and its lower bound."""
 
     of: str
     objective: float
@@ -146,7 +168,7 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Weights:
-    """The largest weights of a linear predictor, a list for each class; `of` is the number of all features."""
+    """Largest weights of a linear predictor with `of` features, one list per class."""
 
     features: list[str]
     classes: list[str]
@@ -156,7 +178,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class ModelRecord:
-    """One fitted model; `file` is the name of its file."""
+    """Fitted model; `file` is the name of its file."""
 
     setting: Setting
     facts: LearnerFacts
@@ -166,7 +188,7 @@ class ModelRecord:
 
 @dataclass(frozen=True)
 class PageRecord:
-    """A tuning run has cells, a page about a model has `model`; the rest is what they have in common."""
+    """Contents of a page; a search has `cells`, and the page of a single model has `model`."""
 
     kind: str
     data: DataRecord
@@ -178,14 +200,14 @@ class PageRecord:
     threshold: Threshold | None = None
     rates: RatesRecord | None = None
     command: str | None = None
-    #: The file of the saved model, as a command line names it.
+    #: Path of the saved model, as used on a command line.
     saved: str | None = None
-    #: Further options of every command line, such as --label.
+    #: Options to repeat on every command line, such as --label.
     options: list[str] = field(default_factory=list)
     seed: int | None = None
     seconds: float | None = None
     cells: list[CellRecord] = field(default_factory=list)
-    #: K(x, x) of a usual row for each cell; empty where that tells nothing.
+    #: Typical K(x, x) for each cell; empty where it is not informative.
     typical: list[float | None] = field(default_factory=list)
     folds: int = 0
     complete: bool = True

@@ -1,4 +1,4 @@
-"""What a run of `tune` or `run` finds: counted errors, cells, the choice."""
+"""Records of `tune` and `run`: counted errors, cells of a grid, and the choice."""
 
 from __future__ import annotations
 
@@ -21,25 +21,28 @@ from pegasos.search.settings import Setting
 
 T = TypeVar("T")
 
-#: The name of the figure that comes from folds, each row by a model that did not learn from it.
+#: Name of the figure computed from out-of-fold predictions.
 OUT_OF_FOLD = "out of fold"
 
 
 @dataclass(frozen=True)
 class ErrorCount:
-    """Errors that were counted on rows, with the exact 95 % interval; None where there were no rows."""
+    """Misclassification count with the exact 95 % interval of the error; None without rows."""
 
     rows: int
     mistakes: int
     error: float | None
     low: float | None
     high: float | None
-    #: The error on the same rows of always guessing the class that most training rows have; None where that is not known.
+    #: Error of the majority-class baseline on the same rows; None if it is unknown.
     guess: float | None = None
 
     @classmethod
     def of(cls, y: Any, predicted: Any, usual: Any = None) -> ErrorCount:
-        """Labels against predictions, whatever types they have; `usual` is the class that most training rows have."""
+        """Compare labels with predictions of any type.
+
+        `usual` is the most frequent class of the training rows.
+        """
         if not len(y):
             return cls(0, 0, None, None, None)
         truth = label_texts(y)
@@ -48,7 +51,7 @@ class ErrorCount:
 
     @classmethod
     def counted(cls, rows: int, mistakes: int, guess: float | None = None) -> ErrorCount:
-        """The same from the number of mistakes in rows, of which there are some."""
+        """Return the record for a number of mistakes in a positive number of rows."""
         wrong = np.zeros(rows, dtype=bool)
         wrong[:mistakes] = True
         found = held_out(wrong)
@@ -57,7 +60,7 @@ class ErrorCount:
 
 @dataclass(frozen=True)
 class Confusion:
-    """Counts by true class (rows) and predicted class (columns), and which rows were counted."""
+    """Confusion matrix, true class x predicted class; `rows` names the rows counted."""
 
     rows: str
     classes: list[str]
@@ -65,7 +68,7 @@ class Confusion:
 
     @classmethod
     def of(cls, y: Any, predicted: Any, classes: Any, rows: str) -> Confusion:
-        """Labels against predictions of `rows`; classes that the model does not know come last."""
+        """Compare labels with predictions; classes unknown to the model come last."""
         from sklearn.metrics import confusion_matrix
 
         truth, known = label_texts(y), label_texts(classes)
@@ -80,7 +83,10 @@ class Confusion:
     def of_codes(
         cls, y: Any, predicted: Any, names: dict[str, int], known: int, rows: str
     ) -> Confusion:
-        """The same from numbers of classes, the model's own before all others; `names` are all of them."""
+        """Compare class codes.
+
+        The first `known` codes are the model's classes, and `names` maps all names to codes.
+        """
         there = set(np.unique(y).tolist())
         others = sorted(name for name, code in names.items() if code >= known and code in there)
         order = [*itertools.islice(names, known), *others]
@@ -93,12 +99,14 @@ class Confusion:
 
 @dataclass(frozen=True)
 class CellRecord:
-    """One setting and its cross-validated estimates, by the metric as people read it: an error, a loss or a score.
+    """Setting with its cross-validated estimates, as errors, losses or scores.
 
-    `value`, `deviation` and `folds` come from all rows of the search where the setting entered the second stage, else from
-    the rows of the first stage. If that had a sample of the rows, `first` is the estimate on it, so that all settings of the
-    grid can be compared; None for half steps. `stage` is 1 for settings of the first stage only, 2 for those of the second
-    stage, and 3 for half steps around the best one, which are no settings of the grid.
+    `value`, `deviation` and `folds` are estimates on all rows of the search if the setting entered
+    the second stage, and on the rows of the first stage otherwise. If the first stage used a sample
+    of the rows, `first` is the estimate on the sample, by which all settings of the grid can be
+    compared; it is None for half steps. `stage` is 1 for settings of the first stage only, 2 for
+    those of the second stage, and 3 for half steps around the best setting, which are not part of
+    the grid.
     """
 
     number: int
@@ -110,7 +118,7 @@ class CellRecord:
     train_deviation: float | None = None
     support_vectors: float | None = None
     gap: float | None = None
-    #: SVC's C for the setting's λ on all rows of the search.
+    #: SVC's C that corresponds to λ on all rows of the search.
     cost: float | None = None
     stage: int = 1
     first: float | None = None
@@ -119,11 +127,12 @@ class CellRecord:
 
 @dataclass(frozen=True)
 class Decision:
-    """How a choice was made and what became of it.
+    """How a setting was chosen, and which rows the final model was trained on.
 
-    `by` is "folds", or "sample" where time was up before the second stage; errors are those of a model that learned from
-    `fitted_rows`, the model that is kept knows `saved_rows`. `all_wanted`: a refit on all rows was asked for. `first_rows` and
-    `search_rows` are the rows of the two stages of the search.
+    `by` is "folds", or "sample" if time ran out before the second stage. Errors are those of a
+    model trained on `fitted_rows` rows; the saved model was trained on `saved_rows` rows.
+    `all_wanted` is true if a refit on all rows was requested. `first_rows` and `search_rows` are
+    the numbers of rows of the two stages.
     """
 
     by: str
@@ -132,24 +141,28 @@ class Decision:
     fitted_rows: int
     saved_rows: int
     all_wanted: bool
-    #: Where the test rows came from.
+    #: Origin of the test rows.
     split: str = ""
     first_rows: int = 0
     search_rows: int = 0
 
     @property
     def refitted(self) -> bool:
+        """Whether the saved model was refitted on more rows."""
         return self.saved_rows > self.fitted_rows
 
     @property
     def how(self) -> str:
-        """How the value of the choice was had."""
+        """Type of the estimate that the setting was chosen by."""
         return "cross-validated" if self.by == "folds" else "cross-validated on a sample"
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A λ that was tried on many rows, and its errors on training rows that were kept apart for that; `value`: of the metric."""
+    """Value of λ tried on training rows, with its errors on validation rows.
+
+    `value` is the metric on the validation rows.
+    """
 
     lam: float
     errors: ErrorCount
@@ -158,10 +171,11 @@ class Compared:
 
 @dataclass(frozen=True)
 class WholeRecord:
-    """What became of a choice that was made on a sample of a table beyond memory.
+    """Final fit after a search on a sample of a table that exceeds memory.
 
-    `how`: all rows were learned in "passes", or through "landmarks" of the kernel; if neither could be, the model of the "sample"
-    was kept, and `why` says why. `lam` is the λ on all rows, chosen among `compared` by `metric` where there are any.
+    `how` is "passes" if all rows were used directly, "landmarks" if they were used through Nyström
+    features, and "sample" if neither was possible; `why` is then the reason. `lam` is the λ on all
+    rows, chosen by `metric` among `compared` if there are any.
     """
 
     sample: int
@@ -179,7 +193,7 @@ class WholeRecord:
 
 @dataclass(frozen=True)
 class TuneRecord:
-    """summary.json: the run, its cells, the choice and what it is worth."""
+    """Contents of summary.json: the run, its cells, the choice and its estimated error."""
 
     data: str
     source: str
@@ -188,7 +202,7 @@ class TuneRecord:
     split: str
     scale: str
     folds: int
-    #: What settings were compared by: a metric of ours, or a scorer of scikit-learn; and the class that it looks at.
+    #: Metric that settings are compared by, or a scorer of scikit-learn; and its positive class.
     metric: str
     positive: str | None
     complete: bool
@@ -199,10 +213,10 @@ class TuneRecord:
     simplest: int
     honest: Estimate
     errors: dict[str, ErrorCount]
-    #: The metric beside what guessing would give: of the choice out of fold, and on training and test rows; none for scorers of
-    #: scikit-learn.
+    #: Metric and baseline of the chosen setting, out of fold and on training and test rows; empty
+    #: for scorers of scikit-learn.
     figures: dict[str, Figure]
-    #: How scores became probabilities, and the score from which on rows are called positive; None where that was not done.
+    #: Calibration and decision threshold; None if not computed.
     calibration: CalibrationRecord | None
     threshold: Threshold | None
     advice: list[Advice]
@@ -211,32 +225,40 @@ class TuneRecord:
     page: str | None
     command: str
     seconds: float
-    #: Of a table beyond memory: what was searched, and what all rows gave.
+    #: For a table that exceeds memory: the sample searched, and the final fit to all rows.
     whole: WholeRecord | None = None
 
     @property
     def choice(self) -> CellRecord:
+        """Cell of the chosen setting."""
         return self.cells[self.best]
 
     @property
     def measure(self) -> Measure:
+        """Display properties of the metric."""
         return measure_of(self.metric)
 
     @property
     def better_than_guessing(self) -> bool | None:
-        """Whether the choice beats always guessing by more than noise out of fold, and is ahead on test rows; None: not known."""
+        """Whether the choice beats the majority-class baseline; None if it is unknown.
+
+        It must be better by more than noise out of fold, and better on test rows.
+        """
         if OUT_OF_FOLD not in self.figures:
             return None
         test = self.figures.get("test")
         return self.figures[OUT_OF_FOLD].better and (test is None or test.ahead(self.measure.least))
 
     def comparable(self, cell: CellRecord) -> tuple[float | None, float | None]:
-        """Return value and deviation on rows that all settings of the grid share; None for half steps on more rows."""
+        """Return value and standard deviation on rows that all settings of the grid share.
+
+        They are None for half steps, which were evaluated on more rows.
+        """
         sampled = is_sampled(self.cells)
         return (cell.first, cell.first_deviation) if sampled else (cell.value, cell.deviation)
 
     def interval(self, cell: CellRecord) -> tuple[float, float] | None:
-        """Return the 95 % t interval of the comparable estimate, from its deviation over folds."""
+        """Return the 95 % t interval of the comparable estimate from its spread over folds."""
         from scipy.special import stdtrit
 
         value, deviation = self.comparable(cell)
@@ -246,31 +268,32 @@ class TuneRecord:
         return max(0.0, value - half), value + half
 
     def leading(self) -> list[CellRecord]:
+        """Return the best setting of each family."""
         return leading_cells(self.cells, self.measure.least)
 
 
 @dataclass(frozen=True)
 class EvaluationRecord:
-    """What `run` found: errors by kind of rows."""
+    """Result of `run`: errors on each kind of rows."""
 
     model: str
     data: str
     errors: dict[str, ErrorCount]
     notes: list[str]
     confusion: Confusion
-    #: What was asked for, and its figure for each kind of rows.
+    #: Requested metric, and its figure for each kind of rows.
     metric: str
     positive: str | None
     figures: dict[str, Figure]
 
 
 def is_sampled(cells: list[CellRecord]) -> bool:
-    """Return whether the first stage of the search had a sample of the rows."""
+    """Return whether the first stage of the search used a sample of the rows."""
     return any(cell.first is not None for cell in cells)
 
 
 def leading_cells(cells: list[CellRecord], least: bool) -> list[CellRecord]:
-    """Return the best setting of each model, type of kernel and preparation by comparable estimates, the best first."""
+    """Return the best setting of each model, kernel type and preparation, best first."""
     sampled = is_sampled(cells)
     return best_of_families(
         cells,
@@ -286,8 +309,26 @@ def best_of_families(
     value: Callable[[T], float | None],
     least: bool = True,
 ) -> list[T]:
-    """The best cell of each family, the best of them first; with `least` small values are good, cells without one are left out.
+    """Return the best cell of each family, best first.
 
+    Parameters
+    ----------
+    cells : iterable
+        Cells.
+    family : callable
+        Maps a cell to its family.
+    value : callable
+        Maps a cell to its value; cells with None are skipped.
+    least : bool, default=True
+        Whether lower values are better.
+
+    Returns
+    -------
+    list
+        One cell per family.
+
+    Examples
+    --------
     >>> best_of_families(
     ...     [("a", 3.0), ("b", 2.0), ("a", 1.0), ("c", None)],
     ...     lambda cell: cell[0],
@@ -305,7 +346,10 @@ def best_of_families(
 
 
 def out_of_fold(search: Any) -> dict[str, Figure]:
-    """The figure of a fitted search's choice; none for scorers of scikit-learn, or where scores were not kept in all folds."""
+    """Return the out-of-fold figure of a search's choice.
+
+    It is missing for scorers of scikit-learn, and if scores were not stored in all folds.
+    """
     if (search.metric_ is None and search.scoring not in (None, "accuracy")) or not hasattr(
         search, "best_index_"
     ):
@@ -317,7 +361,7 @@ def out_of_fold(search: Any) -> dict[str, Figure]:
 
 
 def as_text(figure: Figure) -> Figure:
-    """The same with the text of the guessed class."""
+    """Return the figure with its baseline class as text."""
     return (
         figure
         if figure.guessed is None
@@ -328,7 +372,24 @@ def as_text(figure: Figure) -> Figure:
 def cell_records(
     search: Any, rows: int, metric: str = "score", scoring: Any = None
 ) -> list[CellRecord]:
-    """The cells of a fitted SweepCV, for a refit on so many rows; `scoring` is what `metric` is, an accuracy where it is None."""
+    """Return the cells of a fitted search.
+
+    Parameters
+    ----------
+    search : SweepCV
+        Fitted search.
+    rows : int
+        Number of rows of the refit.
+    metric : str, default="score"
+        Name of the metric in `cv_results_`.
+    scoring : object, optional
+        The metric; None means accuracy.
+
+    Returns
+    -------
+    list of CellRecord
+        One record per setting.
+    """
     results = search.cv_results_
     stages = results.get("stage", [1] * len(search.settings_))
 

@@ -1,4 +1,4 @@
-"""What a person sees: results on stdout, all else on stderr; text from files without control characters."""
+"""Console output: results on stdout, messages on stderr, without control characters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pegasos.program.tables.messages import plain
 
 @dataclass
 class State:
-    """What the options of this run say about talking."""
+    """Output options of the current run."""
 
     debug: bool = False
     quiet: bool = False
@@ -31,7 +31,7 @@ state = State()
 
 
 def _safe(text: object) -> str:
-    """Each line without control characters; the end of lines is ours."""
+    """Remove control characters from each line."""
     return "\n".join(plain(line, width=2000) for line in str(text).split("\n"))
 
 
@@ -42,21 +42,25 @@ def _styled(text: str, code: str, stream: Any) -> str:
 
 
 def show(*lines: object) -> None:
-    """Lines of the result; without any, an empty one."""
+    """Print lines of the result; an empty line if there are none."""
     print(_safe("\n".join(map(str, lines))))
 
 
 def heading(text: str, *lines: object) -> None:
-    """A line that begins a part of the result, and the first lines of that part."""
+    """Print a heading and the first lines below it."""
     print("\n".join([_styled(_safe(text), "1", sys.stdout), *map(_safe, lines)]))
 
 
 def show_json(value: Any) -> None:
+    """Print a value as indented JSON."""
     print(as_json(value, indent=2))
 
 
 def as_json(value: Any, indent: int | None = None) -> str:
-    """JSON with every control character escaped, also those above ASCII, some of which a terminal would obey."""
+    """Return JSON with control characters escaped.
+
+    These include characters above ASCII, some of which terminals interpret.
+    """
     text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
     return "".join(
         char if char == "\n" or char.isprintable() else json.dumps(char)[1:-1] for char in text
@@ -64,18 +68,18 @@ def as_json(value: Any, indent: int | None = None) -> str:
 
 
 def say(text: object) -> None:
-    """A message, unless --quiet."""
+    """Print a message, unless --quiet."""
     if not state.quiet:
         _tell(_safe(text))
 
 
 def complain(text: object) -> None:
-    """What went wrong; --quiet does not silence it."""
+    """Print an error message, even with --quiet."""
     _tell(f"{_styled('pegasos:', '31', sys.stderr)} {_safe(text)}")
 
 
 def _tell(text: str, end: str = "\n") -> None:
-    """Write to standard error; where that cannot be, no work is lost for it."""
+    """Write to standard error; failures are ignored, so that no work is lost."""
     with contextlib.suppress(OSError):
         print(text, end=end, file=sys.stderr, flush=True)
 
@@ -83,7 +87,19 @@ def _tell(text: str, end: str = "\n") -> None:
 def table(
     head: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1, width: int = 60
 ) -> None:
-    """Columns of text, the first `left` of them aligned to the left, the others to the right; texts are cut at `width`."""
+    """Print a table.
+
+    Parameters
+    ----------
+    head : sequence of str
+        Column headings.
+    rows : iterable of sequences
+        Cells.
+    left : int, default=1
+        Number of left-aligned columns; the others are right-aligned.
+    width : int, default=60
+        Longer texts are truncated.
+    """
     head = [plain(cell, width) for cell in head]
     cells = [[plain(cell, width) for cell in row] for row in rows]
     widths = [max(len(line[place]) for line in [head, *cells]) for place in range(len(head))]
@@ -96,7 +112,7 @@ def table(
 
 
 def command_line() -> str:
-    """The command as it was given, for records: without where the work was sent, which is nobody's business."""
+    """Return the command line for records, without the address of a cluster."""
     words, given = ["pegasos"], iter(state.arguments)
     for word in given:
         if word == "--cluster":
@@ -111,19 +127,20 @@ T = TypeVar("T", bound=Sized)
 
 @dataclass
 class Progress:
-    """How far work has come; `total` is 0 where nobody knows."""
+    """Progress counter; `total` is 0 if it is unknown."""
 
     count: int = 0
     total: int = 0
 
     def counting(self, parts: Iterable[T]) -> Iterator[T]:
-        """The parts as they are, each counted by its length when the work on it is done."""
+        """Yield the parts, and count the length of each once it is processed."""
         for part in parts:
             yield part
             self.count += len(part)
 
     def line(self, counted: str, seconds: float) -> str:
-        """
+        """Return the progress as text, with an estimate of the remaining time.
+
         >>> Progress(500, 2000).line("rows", 3.0), Progress(500).line("rows", 3.0)
         (', 500 of 2,000 rows [###.........] about 9 s left', ', 500 rows')
         """
@@ -142,9 +159,21 @@ def _bar(share: float) -> str:
 
 @contextlib.contextmanager
 def working(what: str, counted: str = "", total: int = 0) -> Iterator[Progress]:
-    """On a terminal a line that shows what goes on, for how long, how far it is, and of a fit its gap; elsewhere nothing.
+    """Show a progress line on a terminal while the block runs.
 
-    `counted`: what is counted by the answer, of `total` in all; or what a fit does between two looks at its gap: "passes".
+    Parameters
+    ----------
+    what : str
+        Description of the work.
+    counted : str, optional
+        Unit of the yielded counter, or "passes" to count the reports of a fit on its duality gap.
+    total : int, default=0
+        Total count; 0 if it is unknown.
+
+    Yields
+    ------
+    Progress
+        The counter.
     """
     progress = Progress(total=total)
     if state.quiet or not sys.stderr.isatty():
@@ -180,13 +209,18 @@ def working(what: str, counted: str = "", total: int = 0) -> Iterator[Progress]:
 
 
 def _line(what: str, how_far: str) -> str:
-    """One line of the terminal: a longer one would stay where it is and be written again below. How far it is comes first."""
+    """Truncate a description so that the progress fits on one line of the terminal.
+
+    A longer line would wrap and could not be overwritten.
+    """
     room = shutil.get_terminal_size().columns - 3
     return f"{what[: max(10, room - len(how_far))]} …{how_far}"[: room + 2]
 
 
 def gap_line(heard: list[tuple[float, float, float]]) -> str:
-    """How far a fit is: a bar, its gap, and the seconds left if the gap goes on falling as it did.
+    """Return the progress of a fit: a bar, its duality gap, and the estimated remaining time.
+
+    The estimate assumes that the gap continues to fall at the same rate.
 
     >>> gap_line([(1.0, 0.1, 0.001), (2.0, 0.01, 0.001)])
     ' [########....] gap 0.01, to be 0.001, about 1 s left'
@@ -203,5 +237,5 @@ def gap_line(heard: list[tuple[float, float, float]]) -> str:
 
 
 def percent(share: float) -> str:
-    """An error as a person reads it."""
+    """Format an error in percent."""
     return f"{100 * share:.2f} %"

@@ -1,4 +1,4 @@
-"""The small language of grids: numbers such as 1e-6:1e-2:9, kernels such as gaussian:0.1s:10s:7."""
+"""Syntax of grids: numbers such as 1e-6:1e-2:9, kernels such as gaussian:0.1s:10s:7."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pegasos.program.tables.messages import near
 if TYPE_CHECKING:
     from pegasos.engine.kernels.base import Kernel
 
-#: Values that one option may stand for, and the highest whole number as a parameter of a kernel.
+#: Maximum number of values of an option, and largest integer parameter of a kernel.
 _MOST = _HIGHEST_COUNT = 1000
 _LARGEST_COUNT = 10**12
 _WORDS_FOR_NUMBERS = ("scale", "inf", "nan")
@@ -24,7 +24,7 @@ linear | NAME[:VALUES][:PARAMETER=VALUE]; several with commas between them, or r
 
 
 def parse_numbers(text: str, option: str) -> list[float]:
-    """Numbers from a,b,c or lo:hi:count, the latter in equal ratios.
+    """Parse numbers as a,b,c or lo:hi:count; the latter is spaced logarithmically.
 
     >>> parse_numbers("1,5,20", "--epochs"), parse_numbers("1e-4:1e-2:3", "--lam")
     ([1.0, 5.0, 20.0], [0.0001, 0.001, 0.01])
@@ -43,7 +43,7 @@ def parse_numbers(text: str, option: str) -> list[float]:
 
 
 def parse_counts(text: str, option: str) -> list[int]:
-    """Whole numbers >= 1 in the same two forms.
+    """Parse integers >= 1 as a,b,c or lo:hi:count.
 
     >>> parse_counts("1000:16000:3", "--n-iter")
     [1000, 4000, 16000]
@@ -60,7 +60,7 @@ def parse_counts(text: str, option: str) -> list[int]:
 
 
 def spread(low: float, high: float, count: int, text: str, option: str) -> list[float]:
-    """So many numbers from low to high, each the same multiple of the one before, to 12 digits."""
+    """Return logarithmically spaced numbers from low to high, rounded to 12 digits."""
     if not 0 < low < high:
         raise _misuse(text, option, "lo:hi:count needs 0 < lo < hi")
     if count < 2:
@@ -73,7 +73,7 @@ def spread(low: float, high: float, count: int, text: str, option: str) -> list[
 
 
 def parse_kernels(texts: Sequence[str]) -> list[Kernel | None]:
-    """Kernels of all --kernel options; None stands for the linear predictor itself.
+    """Parse the kernels of all --kernel options; None is the linear predictor.
 
     >>> parse_kernels(
     ...     ["linear", "gaussian:2,0.5s", "polynomial:2,3:coef0=0"]
@@ -91,7 +91,7 @@ def parse_kernels(texts: Sequence[str]) -> list[Kernel | None]:
 
 
 def _listed(text: str) -> list[str]:
-    """The kernels of one option: after a comma a word begins the next one, a number belongs to the last.
+    """Split an option into kernels: a comma before a word separates kernels, others values.
 
     >>> _listed("linear,gaussian:scale,2s,polynomial:2,3")
     ['linear', 'gaussian:scale,2s', 'polynomial:2,3']
@@ -157,7 +157,10 @@ def _parse_kernel(text: str) -> list[Kernel | None]:
 
 
 def _sorted_out(parts: list[str], kind: type[Kernel], text: str) -> tuple[str, dict[str, str]]:
-    """Values, and what is given by name; lo:hi:count after the name of an alternative belongs to it."""
+    """Separate values from named parameters.
+
+    After the name of an alternative parameter, lo:hi:count belongs to it.
+    """
     values: list[str] = []
     given: dict[str, str] = {}
     name = ""
@@ -175,7 +178,7 @@ def _sorted_out(parts: list[str], kind: type[Kernel], text: str) -> tuple[str, d
 
 
 def _main_values(kind: type[Kernel], values: str, text: str) -> Sequence[float | str]:
-    """Values of a kernel's main parameter: whole numbers, widths, or just numbers."""
+    """Parse the values of a kernel's main parameter: integers, widths or numbers."""
     from pegasos.engine.kernels.base import DistanceKernel
 
     if kind.main not in kind.counts:
@@ -193,7 +196,7 @@ def _main_values(kind: type[Kernel], values: str, text: str) -> Sequence[float |
 
 
 def _widths(values: str, text: str) -> list[float | str]:
-    """Widths as numbers, or as texts for multiples of the data's own scale."""
+    """Parse widths: numbers, or texts for multiples of the data's scale."""
     if ":" not in values:
         return [part if part == "scale" else _width(part, text) for part in values.split(",")]
     multiples = [part.endswith("s") for part in values.split(":")]

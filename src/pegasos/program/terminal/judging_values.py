@@ -1,4 +1,4 @@
-"""From the options --metric, --positive and --cost to a metric."""
+"""Parse the options --metric, --positive, --cost and --threshold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pegasos.program.terminal.grammar import parse_numbers
 from pegasos.program.terminal.options import JudgingOptions
 from pegasos.search.decisions import AIMS, WISHES, Aim
 
-#: Scorers of scikit-learn which are metrics of ours under another name: those have a baseline, and are told for test rows, too.
+#: Scorers of scikit-learn that equal one of our metrics, which have baselines and test estimates.
 _OURS = {
     kind.in_scikit_learn.removeprefix("1 - ").removeprefix("-"): name
     for name, kind in METRICS.items()
@@ -26,7 +26,10 @@ _OURS = {
 
 
 def check(judging: JudgingOptions, threshold: str | None = None) -> str:
-    """The name of what was asked for, before any data are read; `threshold` is what a threshold is wished for, if one is."""
+    """Validate the options before data are read, and return the name of the metric.
+
+    `threshold` is the value of --threshold, if given.
+    """
     if threshold is not None:
         _wish(threshold)
     name = judging.metric or ("cost" if judging.costs else "error")
@@ -61,7 +64,7 @@ def check(judging: JudgingOptions, threshold: str | None = None) -> str:
 def make_metric(
     judging: JudgingOptions, classes: Any, threshold: str | None = None
 ) -> Metric | None:
-    """The metric for a table with these classes; None for a scorer of scikit-learn."""
+    """Return the metric for a table with these classes; None for a scorer of scikit-learn."""
     name, known = (
         check(judging, threshold),
         dict(zip(label_texts(classes).tolist(), np.asarray(classes).tolist(), strict=True)),
@@ -87,7 +90,7 @@ def make_metric(
 
 
 def make_aim(threshold: str, judging: JudgingOptions, y: Any) -> Aim:
-    """What a threshold is chosen for in a table with these labels."""
+    """Return the criterion for choosing a threshold, for a table with these labels."""
     name, least = _wish(threshold)
     if len(np.unique(y)) != 2:
         raise UsageError(f"--threshold is for two classes, and there are {len(np.unique(y))}.")
@@ -102,7 +105,7 @@ def make_aim(threshold: str, judging: JudgingOptions, y: Any) -> Aim:
 
 
 def _wish(threshold: str) -> tuple[str, float]:
-    """A metric, or precision or recall and how much of it."""
+    """Parse --threshold: a metric, or a minimum precision or recall."""
     name, sign, value = threshold.partition("=")
     if name in AIMS and not sign:
         return name, 0.0
@@ -115,7 +118,9 @@ def _wish(threshold: str) -> tuple[str, float]:
 
 
 def parse_costs(text: str) -> list[tuple[str, str, float]]:
-    """Costs by true and answered class, from a text or a CSV file with the columns true, answered and cost.
+    """Parse costs by true and predicted class, from text or a CSV file.
+
+    The columns of the file are true, answered and cost.
 
     >>> parse_costs("fraud>ok:20,ok>fraud:1")
     [('fraud', 'ok', 20.0), ('ok', 'fraud', 1.0)]

@@ -1,4 +1,4 @@
-"""From the options of train and tune to settings of models: one value each, or grids."""
+"""Parse the options of train and tune into settings of models."""
 
 from __future__ import annotations
 
@@ -19,9 +19,21 @@ _SAMPLINGS = ("permutation", "fixed-permutation", "uniform")
 
 
 def grids(learning: LearningOptions, rows: int, classes: Any = None) -> dict[str, list[Any]]:
-    """The values of every setting that was given; `rows` are the training rows, which turn C into λ.
+    """Return the values of each given option.
 
-    Before data are read there are no classes, and weights of classes are not looked at.
+    Parameters
+    ----------
+    learning : LearningOptions
+        The options.
+    rows : int
+        Number of training rows, which relates C to λ.
+    classes : array-like, optional
+        Classes of the data. Before data are read there are none, and class weights are not checked.
+
+    Returns
+    -------
+    dict
+        Values by setting.
     """
     if learning.lam is not None and learning.cost is not None:
         raise UsageError("give --lam or --C, not both: C = 1/(λ m).")
@@ -65,7 +77,10 @@ def _multiclass(name: str) -> str:
 def check(
     models: Sequence[str], learning: LearningOptions, memory: str | None
 ) -> dict[str, list[Any]]:
-    """Find mistakes of the call before any data are read; answers what was given, C as if there were one row."""
+    """Validate the options before data are read, and return their values.
+
+    λ is computed from C for a single row.
+    """
     given = grids(learning, rows=1)
     for model in models:
         if model not in MODELS:
@@ -89,7 +104,7 @@ def check(
 
 
 def single(values: dict[str, list[Any]]) -> dict[str, Any]:
-    """For train: exactly one value of each."""
+    """Return the only value of each setting; several values are an error in train."""
     for name, each in values.items():
         if len(each) > 1:
             raise UsageError(
@@ -99,7 +114,13 @@ def single(values: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def refuse_unknown(models: Sequence[str], values: dict[str, Any]) -> list[str]:
-    """A setting that none of the models has is a mistake of the call; answers what is to be said of those that some have."""
+    """Raise UsageError for a setting that none of the models has.
+
+    Returns
+    -------
+    list of str
+        Notes on settings that only some of the models have.
+    """
     notes = []
     for name in values:
         without = [model for model in models if name not in MODELS[model][0].options]
@@ -117,6 +138,7 @@ def refuse_unknown(models: Sequence[str], values: dict[str, Any]) -> list[str]:
 
 
 def check_memory(memory: str | None) -> None:
+    """Raise UsageError if --memory is not a size."""
     try:
         parse_bytes(1 if memory is None else memory)
     except ValueError:
@@ -126,7 +148,7 @@ def check_memory(memory: str | None) -> None:
 
 
 def parse_expand(text: str | None) -> list[int | None]:
-    """Degrees of expansion; None where there is none."""
+    """Parse degrees of polynomial expansion; None for no expansion."""
     return (
         [None]
         if text is None
@@ -135,12 +157,12 @@ def parse_expand(text: str | None) -> list[int | None]:
 
 
 def parse_landmarks(text: str | None) -> list[int | None]:
-    """Numbers of landmarks; None where the kernel is taken as it is."""
+    """Parse numbers of landmarks; None for the exact kernel."""
     return [None] if text is None else list(parse_counts(text, "--landmarks"))
 
 
 def parse_class_weight(text: str, classes: Any) -> Any:
-    """ "balanced", or weights of classes by name, each class given its own type."""
+    """Parse "balanced" or weights by class name, into weights by class."""
     if text == "balanced":
         return text
     known = {str(label): label for label in classes}
@@ -159,7 +181,10 @@ def parse_class_weight(text: str, classes: Any) -> Any:
 
 
 def _class_weights(text: str, classes: Any) -> list[Any]:
-    """none and balanced in any number, or one table of weights; before data are read there are no classes to look at."""
+    """Parse "none" and "balanced", or one table of weights.
+
+    Before data are read there are no classes, and the text is returned.
+    """
     parts = text.split(",")
     if all(part in ("none", "balanced") for part in parts):
         return list(dict.fromkeys(None if part == "none" else part for part in parts))

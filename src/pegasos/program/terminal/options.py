@@ -1,4 +1,7 @@
-"""Options that several commands share: a group is a dataclass, and a command that has a parameter of it gets all its options."""
+"""Options shared by several commands, in groups that are dataclasses.
+
+A command with a parameter of such a class receives all options of the group.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from pegasos.program.terminal.grammar import KERNEL_GRAMMAR
 
 
 def option(metavar: str | None, text: str, *names: str, **limits: Any) -> Any:
-    """An option with its help, as typer has it; its names are those of the parameter unless others are given."""
+    """Return a typer option; its name is that of the parameter by default."""
     return typer.Option(*names, metavar=metavar, help=text, **limits)
 
 
@@ -45,7 +48,7 @@ MODEL_NAMES = ", ".join(MODELS)
 
 
 def _of(setting: str, text: str) -> str:
-    """The help of an option, with the models that have its setting behind it."""
+    """Append the models that have a setting to the help of its option."""
     return f"{text} ({', '.join(name for name, (declaration, _) in MODELS.items() if setting in declaration.options)})."
 
 
@@ -56,7 +59,7 @@ _CERTIFIED = ", ".join(
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How a file is read."""
+    """Options on reading a file."""
 
     label: Annotated[
         str | None,
@@ -93,7 +96,7 @@ class ReadingOptions:
 
 @dataclass(frozen=True)
 class LearningOptions:
-    """What is learned, and how; every value may be a grid in `tune`."""
+    """Options on models and training; each value may be a grid in `tune`."""
 
     kernel: Annotated[_Many, option("KERNEL", KERNEL_GRAMMAR)] = field(default_factory=list)
     lam: Annotated[
@@ -161,7 +164,7 @@ class LearningOptions:
 
 @dataclass(frozen=True)
 class RunningOptions:
-    """Splits, chance and limits."""
+    """Options on splits, seeds and limits."""
 
     test_size: Annotated[
         float | None,
@@ -184,7 +187,7 @@ class RunningOptions:
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """Where the work is done, if not in this process."""
+    """Options on where the work is done, if not in this process."""
 
     cluster: Annotated[
         str | None,
@@ -199,16 +202,17 @@ class ClusterOptions:
 
     @property
     def asked(self) -> bool:
+        """Whether a cluster or local workers were requested."""
         return self.cluster is not None or self.workers is not None
 
 
-#: No cluster.
+#: Work in this process.
 HERE = ClusterOptions()
 
 
 @dataclass(frozen=True)
 class JudgingOptions:
-    """What models are chosen and judged by."""
+    """Options on the metric that models are chosen and evaluated by."""
 
     metric: Annotated[
         str | None,
@@ -238,7 +242,7 @@ class JudgingOptions:
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """How results are shown."""
+    """Options on the output."""
 
     as_json: Annotated[bool, option(None, "Result as JSON on stdout.", "--json")] = False
     quiet: Annotated[
@@ -247,6 +251,7 @@ class OutputOptions:
     debug: Annotated[bool, option(None, "Show the traceback of an error.", "--debug")] = False
 
     def begin(self) -> None:
+        """Apply the options to the console."""
         console.state.quiet = self.quiet
         console.state.debug |= self.debug
 
@@ -262,7 +267,7 @@ GROUPS = (
 
 
 def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The same command with the options of each group as parameters of its own, which is what typer reads."""
+    """Return a command with the options of each group as its own parameters, for typer."""
     hints = get_type_hints(command, include_extras=True)
     groups = {name: kind for name, kind in hints.items() if kind in GROUPS}
     parameters, annotations = [], {}

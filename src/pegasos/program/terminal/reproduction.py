@@ -1,4 +1,4 @@
-"""A setting as the lines that train it again: on the command line, and in Python."""
+"""Commands and Python code that train a setting again."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pegasos.engine.kernels.standard import KERNELS, as_kernel
 from pegasos.learners.catalogue import MODELS
 from pegasos.search.settings import Opaque, Part, Setting, Table
 
-#: Steps of preparation that the command line can ask for.
+#: Scalers that have an option.
 _SCALERS = {"StandardScaler": "standardize", "MinMaxScaler": "normalize", "RobustScaler": "robust"}
 
 
 def option_flag(setting: str) -> str:
-    """The option that stands for a setting of a model."""
+    """Return the option of a setting."""
     return f"--{setting.replace('_', '-')}"
 
 
 def command_line(
     setting: Setting, source: str | None, seed: int | None, options: Sequence[str] = ()
 ) -> str | None:
-    """The command that trains this setting; None where options cannot say it.
+    """Return the command that trains a setting; None if no options express it.
 
     >>> from pegasos.kernels import Gaussian
     >>> command_line(Setting("pegasos", Gaussian("0.5 scale"), 1e-4), "my.csv", 0)
@@ -36,7 +36,7 @@ def command_line(
     )
     prepared = _preparation(setting)
     values = {**({} if setting.lam is None else {"lam": setting.lam}), **dict(setting.options)}
-    # The limit that a learner with a certificate has anyway need not be asked for.
+    # The default limit of a learner with a certificate is not repeated.
     if setting.stop is not None and setting.stop.count != setting.declaration.usual_limit:
         values[setting.stop.parameter] = setting.stop.count
     if kernel is None or prepared is None or not set(values) <= set(names):
@@ -56,8 +56,10 @@ def command_line(
 
 
 def next_commands(model: str, source: str | None, again: str | None = None) -> list[str]:
-    """What one does with a saved model: look at it, count its errors, use it. `again` is the command of a search that lost the
-    rare classes: first comes the same by what they would notice.
+    """Return commands that show, evaluate and use a saved model.
+
+    `again` is the command of a search whose choice never predicts the rare classes: repeating it
+    with balanced error then comes first.
 
     >>> next_commands("runs/my.model", "my.csv")[-1]
     'pegasos predict runs/my.model NEW.csv -o labels.csv'
@@ -76,7 +78,7 @@ def next_commands(model: str, source: str | None, again: str | None = None) -> l
 
 
 def kernel_option(kernel: Any) -> str | None:
-    """A kernel as the option --kernel says it; None for one that it cannot say.
+    """Return a kernel as a value of --kernel; None if no value expresses it.
 
     >>> from pegasos.kernels import Gaussian, Polynomial
     >>> kernel_option(Gaussian(2.0)), kernel_option(Polynomial(3, coef0=5.0)), kernel_option(None)
@@ -109,11 +111,11 @@ def _value(value: Any) -> str:
 
 
 def _preparation(setting: Setting) -> list[str] | None:
-    """Scaling, expansion and outliers as options; None for another step, or one with settings that no option has."""
+    """Return scaling, expansion and outlier removal as options; None if none express them."""
     rest = []
     for _, part in setting.preparation:
         if part.name == "ColumnTransformer" or part.name in _SCALERS:
-            continue  # encodes words and gaps, or scales numeric columns
+            continue  # encodes categories and missing values, or scales
         if part.name == "PolynomialFeatures" and part.get("include_bias", True) is False:
             rest += ["--expand", str(part.get("degree", 2))]
         elif part.name == "Nystroem" and {name for name, _ in part.params} <= {
@@ -130,7 +132,7 @@ def _preparation(setting: Setting) -> list[str] | None:
 
 
 def scale_of(setting: Setting) -> str:
-    """Return the option --scale of a setting."""
+    """Return the value of --scale for a setting."""
     found = "none"
     for _, part in setting.preparation:
         inner = [getattr(each, "name", "") for _, each, *_ in part.get("transformers", ())]
@@ -139,19 +141,19 @@ def scale_of(setting: Setting) -> str:
 
 
 def landmarks_of(setting: Setting) -> Part | None:
-    """The step that makes features of a kernel, if there is one."""
+    """Return the Nyström step of a setting, or None."""
     return next((part for _, part in setting.preparation if part.name == "Nystroem"), None)
 
 
 def _of_nystroem(part: Part, name: str) -> Any:
-    """A parameter of that step, or the default of its class."""
+    """Return a parameter of the Nyström step, or its default."""
     from pegasos.nystroem import Nystroem
 
     return part.get(name, getattr(Nystroem(), name))
 
 
 def effective_kernel(setting: Setting) -> str | None:
-    """The kernel that is learned with as the option --kernel says it: the learner's, or that of the features it gets."""
+    """Return the kernel of the learner, or of its Nyström features, as a value of --kernel."""
     part = landmarks_of(setting)
     return kernel_option(
         setting.kernel if part is None else as_kernel(_of_nystroem(part, "kernel"))
@@ -159,7 +161,7 @@ def effective_kernel(setting: Setting) -> str | None:
 
 
 def kernel_words(setting: Setting) -> str | None:
-    """The same for people, with the number of landmarks."""
+    """Return the kernel for display, with the number of landmarks."""
     part, kernel = landmarks_of(setting), effective_kernel(setting)
     return (
         kernel
@@ -169,7 +171,7 @@ def kernel_words(setting: Setting) -> str | None:
 
 
 def expansion_degree(setting: Setting) -> int | None:
-    """The degree up to which features are multiplied; None where they are taken as they are."""
+    """Return the degree of polynomial expansion, or None."""
     return next(
         (
             part.get("degree", 2)
@@ -181,7 +183,7 @@ def expansion_degree(setting: Setting) -> int | None:
 
 
 def python_lines(setting: Setting, seed: int | None = None) -> str:
-    """The same in Python: what to import, and the estimator as it would be written.
+    """Return Python code that trains a setting, with its imports.
 
     >>> print(python_lines(Setting("sdca", lam=0.01)))
     from pegasos import SDCA
@@ -222,7 +224,7 @@ def python_lines(setting: Setting, seed: int | None = None) -> str:
 
 
 class _Text(str):
-    """Python that was written already."""
+    """Python code, inserted as it is."""
 
 
 def _pipeline(steps: list[str], learner: str) -> str:
@@ -234,7 +236,7 @@ def _call(name: str, params: Sequence[tuple[str, Any]]) -> str:
 
 
 def _code(value: Any) -> str:
-    """A value as Python would write it; what has no form of its own is named in a comment's stead."""
+    """Return a value as Python code."""
     if isinstance(value, _Text):
         return str(value)
     if isinstance(value, Part):
@@ -250,7 +252,7 @@ def _code(value: Any) -> str:
 
 
 def _home(value: Opaque) -> tuple[str, str] | None:
-    """Where a function or class that has a public name is imported from."""
+    """Return module and name of a function or class with a public name, or None."""
     module, _, name = value.text.rpartition(".")
     return (
         (module, name) if name.isidentifier() and hasattr(sys.modules.get(module), name) else None
@@ -258,7 +260,7 @@ def _home(value: Opaque) -> tuple[str, str] | None:
 
 
 def _homes(value: Any) -> Iterator[tuple[str, str]]:
-    """Where the classes of a value are imported from: their public modules."""
+    """Yield module and name of each class in a value."""
     if isinstance(value, Part):
         yield value.home, value.name
         for _, each in value.params:

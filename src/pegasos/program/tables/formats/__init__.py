@@ -1,4 +1,4 @@
-"""One file a format: a new one is found as soon as it lies in this folder."""
+"""File formats, one module each; modules in this folder are discovered automatically."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _JSON = (".json", ".jsonl", ".ndjson")
 
 
 class Format(Protocol):
-    """What a module in this folder offers."""
+    """Interface of a format module."""
 
     NAME: str
     EXTENSIONS: tuple[str, ...]
 
     def sniff(self, head: bytes) -> bool:
-        """Whether a file that begins so is of this format."""
+        """Return whether a file that begins with these bytes has the format."""
 
     def read(self, shards: Shards, options: ReadOptions) -> Dataset:
-        """The whole table, from all its files."""
+        """Read the whole table from all its files."""
 
     def stream(self, shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
-        """Chunks of rows for a model."""
+        """Yield chunks of rows for a model."""
 
 
 @cache
 def formats() -> dict[str, Format]:
-    """Every format by name; plain text comes last, as it believes everything."""
+    """Return the formats by name; CSV comes last, since it accepts most text."""
     modules = [
         cast(Format, import_module(f"{__name__}.{found.name}")) for found in iter_modules(__path__)
     ]
@@ -46,7 +46,7 @@ def formats() -> dict[str, Format]:
 
 
 def chosen(shards: Shards, asked: str | None = None) -> Format:
-    """The one format of all files."""
+    """Return the common format of all files."""
     found = [
         _chosen(source, asked, f" {REMEDY}" if shards.of(source) else "")
         for source in shards.sources
@@ -59,7 +59,10 @@ def chosen(shards: Shards, asked: str | None = None) -> Format:
 
 
 def _chosen(source: Source, asked: str | None, todo: str) -> Format:
-    """The format that was asked for, or that the content tells; the extension decides where the content does not."""
+    """Return the requested format, or the one detected from content and extension.
+
+    The extension decides if the content is ambiguous.
+    """
     known = formats()
     if asked is not None:
         if asked not in known:
@@ -77,7 +80,7 @@ def _chosen(source: Source, asked: str | None, todo: str) -> Format:
     if by_content and (
         by_content.NAME != "csv" or by_name is None or by_name.NAME not in ("svmlight", "csv")
     ):
-        return by_content  # text that is called .parquet is still text
+        return by_content  # the content of a text file named .parquet decides
     if by_name is not None:
         return by_name
     hint = (

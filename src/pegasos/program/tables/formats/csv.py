@@ -1,6 +1,6 @@
-"""Tables of text: any usual separator, with or without names, quoted or not, packed or not.
+"""Delimited text with any common separator, with or without header, quotes and compression.
 
-They are read once: columns are numbers until a word comes, then words.
+Files are read once: a column is numeric until its first text, and categorical from then on.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from pegasos.program.tables.text_chunks import Chunk, chunks
 NAME = "csv"
 EXTENSIONS = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
 _AMOUNT = 8 * 2**20
-#: Text of a packed file may be this many times as long as what it decodes to.
+#: Maximum ratio of decompressed text to the memory limit for decoded values.
 _SWELL = 8
-#: Chunks of blank lines are passed over, but not without end.
+#: Maximum number of bytes of blank lines that are skipped.
 _MOST_BLANK = 64 * 10**6
-#: From this share of numbers on, a word among them is taken for a mistake.
+#: From this share of numbers on, text among them is an error.
 _MOSTLY = 0.95
-#: After so many words that are the greater part of a column, it is not looked for numbers any more.
+#: After this many texts that form the majority of a column, numbers are no longer parsed.
 _ENOUGH_WORDS = 1000
 
 
 def sniff(head: bytes) -> bool:
-    """Anything without zero bytes and with few control characters may be text."""
+    """Return whether the bytes have no zeros and few control characters."""
     odd = sum(head.count(bytes([code])) for code in range(32) if code not in (9, 10, 12, 13))
     return head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or (
         b"\0" not in head and odd <= len(head) // 100
@@ -47,7 +47,7 @@ def sniff(head: bytes) -> bool:
 
 
 def read(shards: Shards, options: ReadOptions) -> Dataset:
-    """The whole table."""
+    """Read the whole table."""
     limit = options.allowed()
     found = TextTables(shards, options, most=_SWELL * limit)
     layout = found.layout
@@ -58,7 +58,10 @@ def read(shards: Shards, options: ReadOptions) -> Dataset:
 
 
 def outline(shards: Shards, options: ReadOptions) -> Outline:
-    """What the first chunk shows; packed files are taken to be so many times as long."""
+    """Describe a table by its first chunk.
+
+    The size of compressed files is estimated by a fixed ratio.
+    """
     found = TextTables(shards, options)
     parts = roles(found.layout.names, options, shards.name, found.layout.header)
     first = list(itertools.islice(found.pieces(parts.needed), 1))
@@ -77,7 +80,7 @@ def outline(shards: Shards, options: ReadOptions) -> Outline:
 
 
 def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
-    """Chunks of rows; numbers and words as the model has them, whatever they look like."""
+    """Yield chunks of rows with the column types of a model."""
     found = TextTables(shards, options, amount=wanted.chunk, expected=wanted.names)
     parts = matched(found.layout.names, found.layout.header, wanted, options, shards.name)
     for piece in found.pieces(parts.needed):
@@ -91,26 +94,30 @@ def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dat
 
 @dataclass
 class Piece:
-    """Some rows as words, columns named by their place; and their text, in which lines are found again."""
+    """Rows as text, with columns named by their position.
+
+    The raw text is kept to find line numbers.
+    """
 
     frame: pl.DataFrame
     chunk: Chunk
     skipped: int
     separator: str
-    #: " of such a file" where there are several.
+    #: " of FILE" if there are several files.
     of: str
 
     @property
     def commas(self) -> bool:
+        """Whether decimal commas are possible: the separator is no comma."""
         return self.separator != ","
 
     def where(self, row: int) -> str:
-        """The line of the file on which a row begins."""
+        """Return the line of the file on which a row begins."""
         return f"line {next(itertools.islice(records(self.chunk, self.separator), row + self.skipped, None))[0]}{self.of}"
 
 
 class TextTable:
-    """The table in a file; `pieces` reads it once, and more often only where asked more often."""
+    """Table in one file; each call of `pieces` reads it once."""
 
     def __init__(
         self, source: Source, of: str, options: ReadOptions, amount: int, most: int | None
@@ -127,7 +134,7 @@ class TextTable:
         self.layout: Layout | None = None
 
     def find_layout(self, expected: Sequence[str] = ()) -> Layout:
-        """How the table is laid out, from chunks that `pieces` will begin with."""
+        """Detect the layout from the first chunks, which `pieces` reuses."""
         walk, first, length = self._chunks(), [], 0
         while length < SAMPLE_BYTES and (chunk := next(walk, None)) is not None:
             first.append(chunk)
@@ -150,7 +157,7 @@ class TextTable:
                 )
 
     def pieces(self, keep: Iterable[int]) -> Iterator[Piece]:
-        """The rows, some at a time, columns `keep` only."""
+        """Yield the rows in chunks, with the columns `keep` only."""
         assert self.layout is not None
         walk, self._begun, places = self._begun or self._chunks(), None, sorted(keep)
         skipped = int(self.layout.header)
@@ -164,7 +171,7 @@ class TextTable:
 
 
 class TextTables:
-    """The table in all its files, one after the other; columns have the places that they have in the first one."""
+    """Table in several files; columns are numbered as in the first file."""
 
     def __init__(
         self,
@@ -188,7 +195,7 @@ class TextTables:
                 return
 
     def pieces(self, keep: Iterable[int]) -> Iterator[Piece]:
-        """The rows, some at a time, columns `keep` only."""
+        """Yield the rows in chunks, with the columns `keep` only."""
         keep = list(keep)
         for table in self._tables:
             if table.file in self._shards.skipped:
@@ -211,7 +218,10 @@ class TextTables:
                 self._shards.skip(table.source, NoRows(""))
 
     def _places(self, table: TextTable) -> list[int]:
-        """Where a file has the columns of the first one; its layout is found when its turn comes, which begins to read it."""
+        """Return the positions of the first file's columns in another file.
+
+        The layout of a file is detected when its turn comes, since this begins to read it.
+        """
         first = self.layout
         layout = table.layout or table.find_layout(first.names if first.header else ())
         if layout.header != first.header:
@@ -223,7 +233,7 @@ class TextTables:
         return same_columns(first.names, layout.names, table.file, self._first)
 
     def where(self, row: int) -> str:
-        """The line of a row, found by reading once more: only errors ask."""
+        """Return the line of a row for an error message; the files are read again to find it."""
         for piece in self.pieces([0]):
             if row < piece.frame.height:
                 return piece.where(row)
@@ -233,21 +243,21 @@ class TextTables:
 
 @dataclass
 class Cells:
-    """A column while it is read: its values, and what was met among them, with the lines of the first odd ones."""
+    """Column being read: its values, counts by type, and the location of the first exceptions."""
 
     parts: list[pl.Series] = field(default_factory=list)
-    #: How many parts were read as numbers before the first word came; None: all are numbers so far.
+    #: Number of parts read as numbers before the first text; None if there is no text so far.
     turned: int | None = None
     numbers: int = 0
     wrong: int = 0
-    #: Where the first word and the first infinite number stand, and how they are written.
+    #: Location and text of the first value that is not a number, and of the first infinite one.
     first_wrong: tuple[str, str] | None = None
     infinite: tuple[str, str] | None = None
     commas: bool = False
     amounts: bool = False
 
     def add(self, words: pl.Series, plain: pl.Series | None, commas: bool, piece: Piece) -> None:
-        """Some more rows; `plain` are they as numbers, where that was tried already."""
+        """Add rows; `plain` are their values as numbers, if they were already converted."""
         if self.wrong <= _ENOUGH_WORDS or self.numbers >= self.wrong:
             found = as_numbers(words, commas, plain)
             self.numbers += len(words) - found.values.null_count()
@@ -269,11 +279,30 @@ class Cells:
 def read_columns(
     table: TextTables, roles: Roles, limit: int, pieces: Iterable[Piece] | None = None
 ) -> tuple[dict[int, pl.Series], list[str]]:
-    """All columns that play a part, within a limit of bytes, and notes about them; of the whole table, or of its first piece."""
+    """Read all columns that are used.
+
+    Parameters
+    ----------
+    table : TextTables
+        The table.
+    roles : Roles
+        Roles of its columns.
+    limit : int
+        Maximum number of bytes of the values.
+    pieces : iterable of Piece, optional
+        Chunks to read; all by default.
+
+    Returns
+    -------
+    columns : dict
+        Values by position of the column.
+    notes : list of str
+        Notes for the user.
+    """
     words, used = (
         {*roles.text, roles.label},
         0,
-    )  # labels stay as they are written until all of them are known
+    )  # labels remain text until all of them are known
     cells = {place: Cells(turned=0 if place in words else None) for place in roles.needed}
     for piece in table.pieces(cells) if pieces is None else pieces:
         maybe = [str(place) for place, column in cells.items() if column.turned is None]
@@ -291,7 +320,7 @@ def read_columns(
         )
         for place, column in cells.items():
             name = str(place)
-            if clean.get(name):  # None where something is missing
+            if clean.get(name):  # None if a value is missing
                 column.numbers += plain.height
                 column.parts.append(plain[name])
             elif place in words:
@@ -308,7 +337,7 @@ def read_columns(
                 f"{table.file} takes more than {size(limit)} once read; give it more memory, or --drop columns."
             )
     notes = _judge(table, roles, cells)
-    # The words of columns that were read as numbers before their first word came: the beginning of the file once more.
+    # Read the beginning of the file again for columns whose first text came late.
     late = {place: column.turned for place, column in cells.items() if column.turned}
     for number, piece in (
         enumerate(itertools.islice(table.pieces(late), max(late.values()))) if late else ()
@@ -322,7 +351,7 @@ def read_columns(
 
 
 def _judge(table: TextTables, roles: Roles, cells: dict[int, Cells]) -> list[str]:
-    """Refuse columns that are numbers but for a few words, and infinite numbers; tell where commas are decimal points."""
+    """Reject columns of numbers with a few texts or with infinite numbers; return notes."""
     commas, amounts = [], []
     for place, column in cells.items():
         name, total = table.layout.names[place], column.numbers + column.wrong

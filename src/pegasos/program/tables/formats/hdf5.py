@@ -1,4 +1,7 @@
-"""HDF5 files with data and target, or X and y, flat or in the groups train and test; decoded in a child process."""
+"""HDF5 files with data and target, or X and y, decoded in a child process.
+
+The datasets are at the top level, or in the groups train and test.
+"""
 
 from __future__ import annotations
 
@@ -20,37 +23,42 @@ from pegasos.program.tables.source import Source
 NAME = "hdf5"
 EXTENSIONS = (".h5", ".hdf5", ".hdf")
 _SLICE = 16 * 2**20
-#: A dataset that claims to hold this many times what the file stores for it is a lie or a bomb.
+#: Maximum ratio of a dataset's declared size to its stored size; larger ones are corrupt or
+#: malicious.
 _SWELL = 2000
 
 
 def sniff(head: bytes) -> bool:
+    """Return whether the bytes are the signature of HDF5."""
     return head.startswith(b"\x89HDF\r\n\x1a\n")
 
 
 def read(shards: Shards, options: ReadOptions) -> Dataset:
+    """Read the whole table."""
     return array_files.read(shards, opened, options)
 
 
 def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
+    """Yield chunks of rows for a model."""
     return array_files.stream(shards, opened, wanted, options)
 
 
 @contextlib.contextmanager
 def opened(source: Source, limit: int) -> Iterator[File]:
+    """Open a file in a decoder process."""
     with Decoder(source, "hdf5", "HDF5", limit) as decoder:
         yield File(decoder, source, limit)
 
 
 class File(ArrayFile):
-    """Datasets by their path, as the decoder describes them."""
+    """Datasets by path, as described by the decoder."""
 
     def __init__(self, decoder: Decoder, source: Source, limit: int) -> None:
         self.decoder, self.about = decoder, decoder.describe()["arrays"]
         super().__init__(source.name, limit, self.about)
 
     def parts(self, asked: Sequence[str | None], labelled: bool) -> list[Part]:
-        """The groups train and test, or only the file itself."""
+        """Return the groups train and test, or the top level."""
         found = []
         groups = [
             group
@@ -67,13 +75,16 @@ class File(ArrayFile):
         return found
 
     def declared(self, name: str) -> tuple[tuple[int, ...], int]:
+        """Return shape and item size of a dataset."""
         return tuple(self.about[name]["shape"]), self.about[name]["itemsize"]
 
     def load(self, name: str) -> Array:
+        """Return a whole dataset."""
         parts = list(self.slices(name, _SLICE))
         return np.concatenate(parts) if parts else np.empty(self.declared(name)[0])
 
     def slices(self, name: str, amount: int) -> Iterator[Array]:
+        """Yield a dataset in slices of about `amount` bytes."""
         shape, itemsize = self.declared(name)
         if not shape or math.prod(shape) * itemsize > _SWELL * (self.about[name]["stored"] + 2**16):
             raise BadData(

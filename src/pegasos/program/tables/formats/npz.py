@@ -1,4 +1,4 @@
-"""Arrays of NumPy in one file: X and y, or data and target; also sparse matrices as SciPy saves them."""
+"""NumPy archives with X and y, or data and target, and sparse matrices saved by SciPy."""
 
 from __future__ import annotations
 
@@ -25,27 +25,34 @@ _SPARSE = ("indices", "indptr", "data", "shape", "format")
 
 
 def sniff(head: bytes) -> bool:
-    """A ZIP archive whose first entry is an array."""
+    """Return whether the bytes begin a ZIP archive whose first entry is an array."""
     length = int.from_bytes(head[26:28], "little")
     return head.startswith(b"PK\x03\x04") and head[30 : 30 + length].endswith(b".npy")
 
 
 def read(shards: Shards, options: ReadOptions) -> Dataset:
+    """Read the whole table."""
     return array_files.read(shards, opened, options)
 
 
 def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
+    """Yield chunks of rows for a model."""
     return array_files.stream(shards, opened, wanted, options)
 
 
 @contextlib.contextmanager
 def opened(source: Source, limit: int) -> Iterator[Archive]:
+    """Open an archive."""
     with contextlib.closing(Archive(source, limit)) as archive:
         yield archive
 
 
 class Archive(ArrayFile):
-    """NumPy and SciPy read the arrays, once their headers agree with the sizes that the archive gives, and with the limit."""
+    """Arrays of an archive.
+
+    NumPy and SciPy read them only after their headers were checked against the entry sizes and the
+    memory limit.
+    """
 
     def __init__(self, source: Source, limit: int) -> None:
         self.name, self._path = source.name, source.path
@@ -59,7 +66,7 @@ class Archive(ArrayFile):
 
     @contextlib.contextmanager
     def _damage(self) -> Iterator[None]:
-        """Whatever a reader stumbles over, the file is damaged."""
+        """Report any error of a reader as a damaged file."""
         try:
             yield
         except BadData:
@@ -70,6 +77,7 @@ class Archive(ArrayFile):
             ) from error
 
     def parts(self, asked: Sequence[str | None], labelled: bool) -> list[Part]:
+        """Return the arrays of rows and labels, with a test part if there is one."""
         rows, labels = pair(self.names, asked, labelled, self.name)
         test_labels = f"{labels}_test" if f"{labels}_test" in self.names else None
         if (
@@ -81,7 +89,7 @@ class Archive(ArrayFile):
         return [Part(rows, labels, False), Part(f"{rows}_test", test_labels, True)]
 
     def _header(self, name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-        """Shape, whether columns come first, type, and where the values begin."""
+        """Return shape, Fortran order, type, and offset of the values."""
         entry = self._entries[name]
         with self._damage(), self._zip.open(entry) as stream:
             version = npy_format.read_magic(stream)
@@ -102,24 +110,28 @@ class Archive(ArrayFile):
             return shape, fortran, dtype, stream.tell()
 
     def declared(self, name: str) -> tuple[tuple[int, ...], int]:
+        """Return shape and item size of an array."""
         shape, _, dtype, _ = self._header(name)
         return shape, dtype.itemsize
 
     def load(self, name: str) -> Array:
+        """Return a whole array."""
         with self._damage(), self._zip.open(self._entries[name]) as stream:
             array: Array = npy_format.read_array(stream, allow_pickle=False)
             if (
                 array.dtype.kind == "U" and array.size
-            ):  # NumPy notices characters that do not exist only when a word is looked at
+            ):  # NumPy would report invalid characters only when a text is accessed
                 codes = np.ascontiguousarray(array).reshape(-1).view(f"{array.dtype.byteorder}u4")
                 if np.any((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))):
                     raise ValueError(f"the words in {shown(name)} are not Unicode")
             return array
 
     def rows(self, name: str) -> Any:
+        """Return the rows as an array or a sparse matrix."""
         return self._sparse() if self._is_sparse else super().rows(name)
 
     def slices(self, name: str, amount: int) -> Iterator[Array]:
+        """Yield an array in slices of about `amount` bytes."""
         if self._is_sparse:
             matrix = self._sparse()
             step = max(1, amount // (8 * matrix.shape[1]))
@@ -134,7 +146,7 @@ class Archive(ArrayFile):
             raise BadData(
                 f"{self.name}: a row of {shown(name)} takes {size(line)}, and {size(self.limit)} are allowed."
             )
-        if fortran:  # whole columns, one after the other: there are no rows before the last column
+        if fortran:  # column by column: rows are complete after the last column only
             array = self.array(name)
             yield from (array[start : start + step] for start in range(0, len(array), step))
             return
@@ -145,7 +157,7 @@ class Archive(ArrayFile):
                 yield np.frombuffer(stream.read(count * line), dtype).reshape(count, *shape[1:])
 
     def _sparse(self) -> Any:
-        """The matrix, if its parts agree with each other."""
+        """Return the sparse matrix, if its parts are consistent."""
         from scipy import sparse
 
         for name in _SPARSE:

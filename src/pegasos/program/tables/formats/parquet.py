@@ -19,18 +19,19 @@ from pegasos.program.tables.source import Source
 NAME = "parquet"
 EXTENSIONS = (".parquet", ".pq")
 _SLICE = 16 * 2**20
-#: Bytes of the first rows, which tell identifiers and dates.
+#: Bytes of the first rows, in which identifiers and dates are detected.
 _FIRST_ROWS = 4 * 2**20
-#: Bytes that a word takes in memory, about, and how many times as large as numbers a slice of words may be.
+#: Approximate bytes per text in memory, and maximum size ratio of a slice of texts to numbers.
 _WORD, _SWELL = 24, 4
 
 
 def sniff(head: bytes) -> bool:
+    """Return whether the bytes are the signature of Parquet."""
     return head.startswith(b"PAR1")
 
 
 def read(shards: Shards, options: ReadOptions) -> Dataset:
-    """The whole table; single precision stays where all columns have it."""
+    """Read the whole table; it is float32 if all columns are."""
     limit = options.allowed()
     too_large = TooLarge(
         f"{shards.name} takes more than {size(limit)} once read; give it more memory, or --drop columns."
@@ -60,7 +61,10 @@ def read(shards: Shards, options: ReadOptions) -> Dataset:
 
 
 def _joined(frames: list[tuple[Source, pl.DataFrame]], place: int, name: str) -> pl.Series:
-    """A column of all files: words or numbers; where it has no value at all it may be either."""
+    """Concatenate a column of all files: text or numbers.
+
+    A part without any values has either type.
+    """
     parts = [(source, frame[str(place)]) for source, frame in frames]
     full = [
         (source, series) for source, series in parts if series.null_count() < len(series)
@@ -80,7 +84,10 @@ def _joined(frames: list[tuple[Source, pl.DataFrame]], place: int, name: str) ->
 
 
 def outline(shards: Shards, options: ReadOptions) -> Outline:
-    """What the first file declares and its first rows show; the others are taken to hold as many rows a byte."""
+    """Describe a table by the schema and first rows of its first file.
+
+    Other files are assumed to have as many rows per byte.
+    """
     source = shards.sources[0]
     with Decoder(source, "parquet", "Parquet", options.allowed()) as decoder:
         file = _File(decoder, source)
@@ -103,7 +110,7 @@ def outline(shards: Shards, options: ReadOptions) -> Outline:
 
 
 def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
-    """Slices of rows, decoded one after the other."""
+    """Yield slices of rows, decoded sequentially."""
     for source in shards.sources:
         with Decoder(source, "parquet", "Parquet", options.allowed()) as decoder:
             file = _File(decoder, source)
@@ -121,7 +128,7 @@ def _table(
 
 
 class _File:
-    """What the decoder says of a file, and its rows."""
+    """Schema of a file from the decoder, and its rows."""
 
     def __init__(self, decoder: Decoder, source: Source) -> None:
         self._decoder, self._source = decoder, source
@@ -131,11 +138,14 @@ class _File:
             raise BadData(f"{source.name} has {len(self.names)} columns; {TOO_WIDE}")
 
     def dtype(self, place: int) -> type[pl.DataType]:
-        """What the values of a column are read as."""
+        """Return the type as which a column is read."""
         return {"text": pl.String, "single": pl.Float32}.get(self.kinds[place], pl.Float64)
 
     def slices(self, places: dict[int, int], amount: int) -> Iterator[pl.DataFrame]:
-        """Columns that play a part, by the names that they are to have; from their places in this file."""
+        """Yield slices of columns.
+
+        `places` maps new column positions to positions in this file.
+        """
         for place in places.values():
             kind, name = self.kinds[place], shown(self.names[place])
             if kind.startswith("?"):

@@ -1,4 +1,4 @@
-"""Sparse rows as text, in the format of svmlight and LIBSVM: a label, then index:value pairs."""
+"""Sparse rows in the text format of svmlight and LIBSVM: a label, then index:value pairs."""
 
 from __future__ import annotations
 
@@ -34,12 +34,15 @@ _SWELL = 8
 
 
 def sniff(head: bytes) -> bool:
-    """The first line with a colon is a label with pairs, and so are the lines before it, comments aside."""
+    """Return whether the first line with a colon is a label with pairs.
+
+    Lines before it must be labels or comments.
+    """
     for line in head.split(b"\n")[:50]:
         if not line.strip() or line.lstrip().startswith(b"#"):
             continue
         if b":" in line:
-            # of a line that is longer than what was read the last word may be cut
+            # The last word of a line longer than the sample may be truncated.
             return (
                 _LINE.fullmatch(
                     line if len(line) < len(head) or len(head) < 2**16 else line.rpartition(b" ")[0]
@@ -52,7 +55,10 @@ def sniff(head: bytes) -> bool:
 
 
 def read(shards: Shards, options: ReadOptions) -> Dataset:
-    """The whole table as a CSR matrix; columns are named by the index they have in the file: x1, or x0 where it begins with 0."""
+    """Read the whole table as a CSR matrix.
+
+    Columns are named by their index in the file: from x1, or from x0 if an index is 0.
+    """
     limit, parts, labels, used, lowest = options.allowed(), [], [], 0, 1
     notes: list[str] = []
     counts = []
@@ -98,7 +104,7 @@ def read(shards: Shards, options: ReadOptions) -> Dataset:
 
 
 def outline(shards: Shards, options: ReadOptions) -> Outline:
-    """What the first chunk tells; how many columns there are is known when all lines are read."""
+    """Describe a table by its first chunk; the number of columns remains unknown."""
     for source in shards.sources:
         for chunk in chunks(source, options.encoding, _AMOUNT, None, quotes=False):
             X, y = _parsed(source, chunk, None)
@@ -117,9 +123,10 @@ def outline(shards: Shards, options: ReadOptions) -> Outline:
 
 
 def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
-    """Chunks of lines as CSR matrices as wide as the model; indices that it never saw are left out.
+    """Yield chunks of lines as CSR matrices with the columns of a model.
 
-    Where no columns are wanted, places are the indices that stand in the file, as wide as the chunk has them.
+    Indices unknown to the model are dropped. If no columns are requested, positions are the indices
+    of the file, and each chunk is as wide as its largest index.
     """
     width, lowest = len(wanted.columns), int(not wanted.columns or wanted.names[0] != "x0")
     amount = wanted.chunk
@@ -148,7 +155,7 @@ def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dat
 
 
 def _parsed(source: Source, chunk: Chunk, limit: int | None) -> tuple[Any, Any]:
-    """Rows and labels of a chunk, indices as they stand in the file."""
+    """Return rows and labels of a chunk, with the indices of the file."""
     from sklearn.datasets import load_svmlight_file
 
     try:
@@ -166,7 +173,7 @@ def _parsed(source: Source, chunk: Chunk, limit: int | None) -> tuple[Any, Any]:
 
 
 def _located(source: Source, chunk: Chunk, reason: str) -> BadData:
-    """What is wrong in the first line that is not as it should be."""
+    """Return an error on the first invalid line."""
     for number, line in enumerate(chunk.data.split(b"\n"), chunk.line):
         if wrong := _wrong(line.partition(b"#")[0].split()):
             return BadData(f"{source.name}, line {number}: {wrong}.")
