@@ -13,8 +13,7 @@ from benchmarks.harness import Benchmark, Row, ratio
 from pegasos.engine.rows.sources import GramRows
 from pegasos.engine.walk.draws import Draws
 from pegasos.engine.walk.losses import LOSSES
-from pegasos.engine.walk.method import Method
-from pegasos.engine.walk.rules import PEGASOS
+from pegasos.engine.walk.rules import PEGASOS, Method
 from pegasos.engine.walk.walk import Walk
 from pegasos.kernels import Gaussian
 

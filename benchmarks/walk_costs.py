@@ -9,11 +9,10 @@ import numpy as np
 
 from benchmarks.data import dense_binary, sparse_binary
 from benchmarks.harness import Benchmark, Row, seconds
-from pegasos.engine.rows.sources import explicit_rows
+from pegasos.engine.rows.features import explicit_rows
 from pegasos.engine.walk.draws import Draws
 from pegasos.engine.walk.losses import LOSSES
-from pegasos.engine.walk.method import Method
-from pegasos.engine.walk.rules import PEGASOS
+from pegasos.engine.walk.rules import PEGASOS, Method
 from pegasos.engine.walk.walk import Walk
 
 #: Sampling, averaging, tracking (the running loss), in this order.

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 
-from pegasos.engine.runtime.buffers import Buffers
+from pegasos.engine.runtime.memory import Buffers
 
 
 def test_memory_is_reused_by_its_thread_alone() -> None:

@@ -16,7 +16,7 @@ from pegasos.engine.optimum.choice import (
     find_method,
 )
 from pegasos.engine.optimum.problem import Intercept, Problem, Target
-from pegasos.engine.rows.sources import DenseRows
+from pegasos.engine.rows.features import DenseRows
 from pegasos.engine.walk.losses import LOSSES
 
 ARCHITECTURE = Path(__file__).parents[2] / "docs" / "architecture.md"

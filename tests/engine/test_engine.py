@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import reference
-from pegasos.engine.rows.sources import DenseRows, GramRows, KernelRows, SparseRows
+from pegasos.engine.rows.features import DenseRows, SparseRows
+from pegasos.engine.rows.kernel_rows import KernelRows
+from pegasos.engine.rows.sources import GramRows
 from pegasos.engine.walk.draws import Draws
 from pegasos.engine.walk.losses import LOSSES
-from pegasos.engine.walk.method import Method
-from pegasos.engine.walk.rules import PEGASOS, PERCEPTRON, SDCA
+from pegasos.engine.walk.rules import PEGASOS, PERCEPTRON, SDCA, Method
 from pegasos.engine.walk.walk import Walk
 from pegasos.kernels import Gaussian, Linear, Polynomial
 

@@ -20,7 +20,9 @@ from pegasos.engine.optimum.logistic.truncated_newton import (
 )
 from pegasos.engine.optimum.low_rank import Factor, Preconditioner, without
 from pegasos.engine.optimum.problem import Intercept, Target
-from pegasos.engine.rows.sources import DenseRows, GramRows, KernelRows, SparseRows
+from pegasos.engine.rows.features import DenseRows, SparseRows
+from pegasos.engine.rows.kernel_rows import KernelRows
+from pegasos.engine.rows.sources import GramRows
 from pegasos.engine.runtime.interruption import Interrupted, interruptible
 
 INTERCEPTS = list(Intercept)

@@ -19,7 +19,7 @@ from pegasos.engine.optimum.passes.margin_rows import (
 from pegasos.engine.optimum.passes.newton import solve_rows
 from pegasos.engine.optimum.passes.passes import Certified, Column, LabelledBlocks, stacked
 from pegasos.engine.optimum.problem import Intercept, Target
-from pegasos.engine.rows.thin import is_thin
+from pegasos.engine.rows.blocks import is_thin
 from pegasos.learners import from_passes
 from pegasos.learners.sdca import SDCA
 

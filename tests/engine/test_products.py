@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from pegasos.engine.rows.products import (
+from pegasos.engine.rows.features import (
     TILE_ROWS,
     combine_rows,
     row_parts,

@@ -21,7 +21,7 @@ from pegasos.engine.optimum.passes.newton import solve_in_passes
 from pegasos.engine.optimum.passes.newton_rows import central_point, corner_values, soft_values
 from pegasos.engine.optimum.passes.passes import Certified, Column, LabelledBlocks
 from pegasos.engine.optimum.problem import Intercept
-from pegasos.engine.rows.thin import is_thin, pairs
+from pegasos.engine.rows.blocks import is_thin, pairs
 
 Array = np.ndarray[Any, Any]
 BOTH = pytest.mark.parametrize("loss", ["hinge", "logistic"])

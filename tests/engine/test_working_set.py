@@ -25,12 +25,13 @@ from pegasos.engine.optimum.hinge.kernel_sources import (
     StoredKernel,
     kernel_source,
 )
-from pegasos.engine.optimum.hinge.sample_start import predict_coefficients
+from pegasos.engine.optimum.hinge.kernel_working_sets import predict_coefficients
 from pegasos.engine.optimum.hinge.set_predictor import Limit, _choose_largest
-from pegasos.engine.optimum.hinge.symmetric import scores_by_symmetry
 from pegasos.engine.optimum.hinge.working_set import WorkingSetSolver
 from pegasos.engine.optimum.problem import Intercept, Optimum, Problem, Target
-from pegasos.engine.rows.sources import DenseRows, GramRows, KernelRows, SparseRows
+from pegasos.engine.rows.features import DenseRows, SparseRows
+from pegasos.engine.rows.kernel_rows import KernelRows, scores_by_symmetry
+from pegasos.engine.rows.sources import GramRows
 from pegasos.engine.runtime.interruption import Interrupted, interruptible, listening
 from pegasos.engine.walk.losses import LOSSES
 from pegasos.kernels import Exponential, Gaussian, Laplacian, Linear, Polynomial

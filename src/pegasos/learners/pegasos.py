@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 
 from pegasos.engine.walk import rules
 from pegasos.engine.walk.draws import Draws
-from pegasos.engine.walk.method import Method
+from pegasos.engine.walk.rules import Method
 from pegasos.learners.catalogue import PEGASOS
 from pegasos.learners.one_vs_all import OTHER_ROWS, is_linear, resume
 from pegasos.learners.regularized import RegularizedClassifier

@@ -9,8 +9,7 @@ from sklearn.utils.metaestimators import available_if
 
 from pegasos.engine.walk.draws import Draws
 from pegasos.engine.walk.losses import LOSSES
-from pegasos.engine.walk.method import Method
-from pegasos.engine.walk.rules import PERCEPTRON
+from pegasos.engine.walk.rules import PERCEPTRON, Method
 from pegasos.learners.catalogue import PERCEPTRON as DECLARED
 from pegasos.learners.one_vs_all import OTHER_ROWS, OneVsAllClassifier, is_linear, resume
 from pegasos.learners.task import Task, check_stops, draw_seed, positive, whole_number

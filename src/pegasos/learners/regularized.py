@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.optimum.certificate import Certificate, certificate_of
 from pegasos.engine.optimum.problem import Intercept
-from pegasos.engine.rows.sources import KernelRows
+from pegasos.engine.rows.kernel_rows import KernelRows
 from pegasos.engine.walk.losses import LOSSES, PROBABILISTIC, Loss
 from pegasos.learners.catalogue import LOSS_ALIASES
 from pegasos.learners.one_vs_all import OneVsAllClassifier

@@ -15,7 +15,7 @@ from pegasos.engine.optimum.problem import Intercept
 from pegasos.engine.runtime.interruption import deadline, deadline_reached
 from pegasos.engine.walk import rules
 from pegasos.engine.walk.draws import Draws
-from pegasos.engine.walk.method import Method
+from pegasos.engine.walk.rules import Method
 from pegasos.learners.catalogue import ONE_VS_ONE, ONE_VS_REST
 from pegasos.learners.catalogue import SDCA as DECLARED
 from pegasos.learners.convergence import NotConverged

@@ -18,11 +18,13 @@ from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.collapse import warn_if_collapsed
 from pegasos.engine.kernels.standard import as_kernel
 from pegasos.engine.optimum.problem import Intercept
+from pegasos.engine.rows.features import explicit_rows
+from pegasos.engine.rows.kernel_rows import KernelRows
 from pegasos.engine.rows.mapped import MappedFeatures, MappedRows
 from pegasos.engine.rows.plan import Plan, plan_dual, plan_primal
-from pegasos.engine.rows.sources import GramRows, KernelRows, explicit_rows
+from pegasos.engine.rows.sources import GramRows
 from pegasos.engine.walk.draws import Draws
-from pegasos.engine.walk.method import Method
+from pegasos.engine.walk.rules import Method
 from pegasos.sklearn_private import check_sample_weight
 
 if TYPE_CHECKING:  # solvers are imported where a fit starts: predictions need none

@@ -18,8 +18,10 @@ from sklearn.utils import check_array
 from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.distances import Pairs, fill_gram
 from pegasos.engine.kernels.standard import as_kernel
+from pegasos.engine.rows.features import explicit_rows
+from pegasos.engine.rows.kernel_rows import KernelRows
 from pegasos.engine.rows.mapped import MappedFeatures, MappedRows
-from pegasos.engine.rows.sources import GramRows, KernelRows, explicit_rows
+from pegasos.engine.rows.sources import GramRows
 from pegasos.learners.task import is_precomputed
 from pegasos.search.anatomy import Anatomy
 from pegasos.sklearn_private import safe_indexing

@@ -18,8 +18,8 @@ from scipy import sparse
 from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.distances import Pairs
 from pegasos.engine.kernels.standard import as_kernel
+from pegasos.engine.rows.kernel_rows import KernelRows, SharedDistances
 from pegasos.engine.rows.plan import DUAL_BLOCK, Plan, budget_bytes, plan_primal
-from pegasos.engine.rows.sources import KernelRows, SharedDistances
 from pegasos.engine.runtime.interruption import interruptible
 from pegasos.engine.runtime.threads import blas_threads, single_threaded_blas
 from pegasos.learners.task import (

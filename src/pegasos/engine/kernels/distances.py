@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pegasos.engine.kernels.elementwise import mirror_upper
-from pegasos.engine.runtime.buffers import Buffers
 from pegasos.engine.runtime.compiling import announced, compiled
+from pegasos.engine.runtime.memory import Buffers
 from pegasos.engine.runtime.threads import run_blocks
 
 Measure = Literal["inner", "squared", "manhattan"]

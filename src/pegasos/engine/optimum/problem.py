@@ -100,17 +100,6 @@ class Optimum:
         return (self.primal - self.bound) / self.primal if self.primal > 0 else 0.0
 
 
-def trivial_optimum(
-    target: Target, width: int, intercept: Intercept, margin: float
-) -> Optimum | None:
-    """The answer where there is nothing to solve: no rows, or one label and a free intercept: this margin is without loss."""
-    present = target.labels[target.bounds > 0.0]
-    if len(present) and not (intercept is Intercept.FREE and abs(present.sum()) == len(present)):
-        return None
-    bias = margin * float(present[0]) if len(present) else 0.0
-    return Optimum(np.zeros(width), bias, np.zeros(len(target.labels)), 0.0, 0.0, 0)
-
-
 class Problem:
     """Rows, loss and intercept that several targets share, as the choice of a method reads them.
 

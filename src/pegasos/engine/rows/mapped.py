@@ -12,7 +12,7 @@ import numpy as np
 
 from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.distances import Pairs
-from pegasos.engine.rows.sources import ExplicitRows
+from pegasos.engine.rows.features import ExplicitRows
 from pegasos.engine.runtime.interruption import check_interruption
 from pegasos.engine.runtime.threads import run_blocks
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pegasos.engine.rows.sources import GATHERED_ROWS, TILE_COLUMNS
+from pegasos.engine.rows.kernel_rows import GATHERED_ROWS, TILE_COLUMNS
 from pegasos.engine.runtime.memory import parse_bytes, total_bytes
 from pegasos.engine.runtime.threads import blas_threads
 

@@ -1,4 +1,4 @@
-"""Total memory of the machine, and texts such as "2GB".
+"""Total memory of the machine, texts such as "2GB", and scratch arrays that are used again.
 
 Nothing depends on how much memory is free at some moment: equal calls make equal plans.
 """
@@ -12,8 +12,14 @@ import numbers
 import os
 import re
 import sys
+import threading
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
 
 _UNITS = {
     "": 1,
@@ -97,3 +103,30 @@ def _group_limits() -> list[int]:
         with contextlib.suppress(OSError, ValueError):  # "max" means no limit
             found.append(int((root / name).read_text()))
     return found
+
+
+class Buffers:
+    """Scratch memory by name, one set per thread, which grows to the largest shape asked for.
+
+    Writing to fresh pages can take as long as the work itself.
+
+    >>> buffers = Buffers()
+    >>> buffers.take("tile", (2, 3), np.float32).shape
+    (2, 3)
+    >>> buffers.take("tile", (2, 3), np.float32).base is buffers.take(
+    ...     "tile", (1, 2), np.float64
+    ... ).base
+    True
+    """
+
+    def __init__(self) -> None:
+        self._thread = threading.local()
+
+    def take(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Return an uninitialized array; its values last until this thread asks for the name again."""
+        needed = math.prod(shape) * np.dtype(dtype).itemsize
+        kept: Array | None = getattr(self._thread, name, None)
+        if kept is None or len(kept) < needed:
+            kept = np.empty(needed, dtype=np.uint8)
+            setattr(self._thread, name, kept)
+        return kept[:needed].view(dtype).reshape(shape)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pegasos.engine.runtime.compiling import compiled
-from pegasos.engine.walk.losses import dual_step, slope, value
+from pegasos.engine.walk.losses import Loss, dual_step, slope, value
 
 _PERCEPTRON, _PEGASOS, _SDCA = range(3)
 
@@ -29,6 +29,27 @@ class Rule:
 
 
 PERCEPTRON, PEGASOS, SDCA = Rule(_PERCEPTRON), Rule(_PEGASOS), Rule(_SDCA, reads_own=True)
+
+
+@dataclass(frozen=True)
+class Method:
+    """What is walked: the rule, its loss and its options, the same for all columns.
+
+    `constant` is the value of a constant feature (0: none), `batch` the examples a step.
+    """
+
+    rule: Rule
+    loss: Loss
+    batch: int = 1
+    constant: float = 0.0
+    projecting: bool = False
+    averaging: bool = False
+    tracking: bool = False
+
+    @property
+    def merges(self) -> bool:
+        """Whether columns that have decided alike can be one column."""
+        return self.loss.mergeable and not self.projecting and not self.tracking
 
 
 @compiled

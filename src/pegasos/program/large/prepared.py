@@ -13,9 +13,8 @@ from scipy import sparse
 
 from pegasos.engine.kernels.distances import squared_norms
 from pegasos.engine.optimum.passes.passes import MOST_FEATURES, WIDE_NUMBERS, LabelledBlocks
-from pegasos.engine.rows.blocks import Block
-from pegasos.engine.rows.thin import THIN, THIN_ROWS
-from pegasos.engine.runtime.buffers import Buffers
+from pegasos.engine.rows.blocks import THIN, THIN_ROWS, Block
+from pegasos.engine.runtime.memory import Buffers
 from pegasos.program.files import temporary_folder
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain, size

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pegasos.engine.rows.thin import THIN
+from pegasos.engine.rows.blocks import THIN
 from pegasos.program.pipelines import scaler_of
 
 

@@ -13,18 +13,18 @@ import numpy as np
 from scipy import sparse
 
 from pegasos.engine.optimum.hinge.pair_steps import SetKernel
-from pegasos.engine.optimum.hinge.symmetric import scores_by_symmetry
-from pegasos.engine.rows.sources import (
+from pegasos.engine.rows.features import read_only
+from pegasos.engine.rows.kernel_rows import (
     COMPUTED_COLUMNS,
     GATHERED_ROWS,
     KernelRows,
-    Rows,
     column_tiles,
-    read_only,
+    scores_by_symmetry,
 )
-from pegasos.engine.runtime.buffers import Buffers
+from pegasos.engine.rows.sources import Rows
 from pegasos.engine.runtime.compiling import compiled
 from pegasos.engine.runtime.interruption import check_interruption
+from pegasos.engine.runtime.memory import Buffers
 from pegasos.engine.runtime.threads import run_blocks, single_threaded_blas
 
 Array = np.ndarray[Any, Any]

@@ -23,7 +23,7 @@ from pegasos.engine.optimum.logistic.logistic_state import (
     loss_of_scores,
 )
 from pegasos.engine.optimum.problem import Intercept, Optimum, Target
-from pegasos.engine.rows.products import row_parts, row_tiles
+from pegasos.engine.rows.features import row_parts, row_tiles
 from pegasos.engine.runtime.compiling import announced, compiled
 from pegasos.engine.runtime.interruption import check_interruption, tell_gap
 from pegasos.engine.runtime.threads import run_blocks

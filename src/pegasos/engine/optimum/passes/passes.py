@@ -16,8 +16,7 @@ from scipy import sparse
 from scipy.special import entr
 
 from pegasos.engine.optimum.problem import Course, Held, Intercept, Optimum, Target
-from pegasos.engine.rows.blocks import Block, Part, RowBlocks, sample_of
-from pegasos.engine.rows.thin import THIN_ROWS, is_thin
+from pegasos.engine.rows.blocks import THIN_ROWS, Block, Part, RowBlocks, is_thin, sample_of
 from pegasos.engine.runtime.interruption import deadline_reached, tell_gap
 
 Array = np.ndarray[Any, Any]
