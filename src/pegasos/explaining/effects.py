@@ -27,9 +27,9 @@ class Effect:
     """Change of the score per unit of a numeric column, or for a category.
 
     For a categorical column, `value` is the category and the change is relative to the mean over
-    the categories of the rows. The value "(missing)" is relative to a present value. For the slope
-    of a numeric column `value` is None. `gains` has one number per class, of two classes for the
-    second only.
+    the categories of the rows. For the slope of a numeric column `value` is None. The value
+    "(missing)" compares a missing value with the median of a numeric column, or with the mean over
+    the categories. `gains` has one number per class, of two classes for the second only.
     """
 
     column: str

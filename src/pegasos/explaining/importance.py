@@ -60,7 +60,7 @@ def importances(
     y : ndarray
         Labels.
     metric : Metric
-        Metric whose deterioration is measured.
+        Metric whose loss in quality is measured.
     repeats : int
         Permutations per column.
     seed : int

@@ -27,11 +27,11 @@ def judge(
 ) -> JudgedNumber:
     """Compare a printed number with ours.
 
-    A number of ours comes from a deterministic protocol: it is exact if all printed digits agree
-    (rounded or truncated), and differs otherwise. A sequence holds runs with different seeds: the
-    verdict is "within noise" inside the central 95 % of their distribution, "undecided" between 95
-    % and 99 % or with a single run, and "differs" beyond. The distribution is Student's t for the
-    next run, or that of the ranks from 200 runs on.
+    A single value of ours comes from a deterministic protocol: it is exact if all printed digits
+    agree (rounded or truncated), and differs otherwise. A sequence holds runs with different seeds:
+    the verdict is "within noise" inside the central 95 % of their distribution, "undecided" between
+    95 % and 99 % or with a single run, and "differs" beyond. The distribution is Student's t for
+    the next run, or that of the ranks from 200 runs on.
 
     Parameters
     ----------
@@ -47,7 +47,12 @@ def judge(
     reason : str, optional
         Why the number differs, if it does; dropped if the verdict is exact or within noise.
     note : str, optional
-        A remark that is kept whatever the verdict is.
+        Remark that is kept for any verdict.
+
+    Returns
+    -------
+    JudgedNumber
+        Both numbers with the verdict.
 
     Examples
     --------
@@ -111,14 +116,14 @@ def _last_digit(printed: str | float) -> float:
 
 
 def _same_digits(printed: float, ours: float, unit: float) -> bool:
-    """Tell whether ours, rounded or truncated, is the printed number."""
+    """Return whether our value, rounded or truncated, is the printed number."""
     beyond = (ours - printed) * (1 if printed >= 0 else -1)
     slack = 1e-9 * unit
     return abs(beyond) <= unit / 2 + slack or -slack <= beyond < unit - slack
 
 
 def _is_possible(printed: float, unit: float, rows: int) -> bool:
-    """Tell whether some count of errors in these rows is printed so."""
+    """Return whether a count of errors in this many rows gives the printed number."""
     around = int(printed * rows)
     return any(_same_digits(printed, count / rows, unit) for count in (around, around + 1))
 

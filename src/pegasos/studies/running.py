@@ -34,7 +34,7 @@ def run_study(
     jobs: int | None = None,
     log: Callable[[str], None] = lambda text: None,
 ) -> StudyResult:
-    """Run a study on rows X with labels y and return what it found.
+    """Run a study on rows X with labels y.
 
     Parameters
     ----------
@@ -43,13 +43,22 @@ def run_study(
     X, y : array-like
         Rows and labels.
     folder : path
-        Where sweeps keep their finished cells: the same call resumes an interrupted run.
+        Folder for finished cells; the same call resumes an interrupted run.
     seeds : int, default=5
-        Number of seeds for splits and draws.
+        Number of seeds for splits and training.
     jobs : int, optional
-        Number of threads; it never changes a result.
+        Number of threads; results do not depend on it.
     log : callable, optional
         Receives one line per part.
+
+    Returns
+    -------
+    StudyResult
+        Numbers with verdicts, claims and figures.
+
+    See Also
+    --------
+    Study : Declaration of a study.
     """
     run = Run(study, X, y, Path(folder), seeds, jobs, log)
     begin = time.perf_counter()
@@ -136,7 +145,7 @@ class Run:
         self.result.notes.append(text)
 
     def best(self, what: str, error: float, rows: int, seconds: float) -> None:
-        """Add the best error that this project reaches."""
+        """Add the lowest error that this project reaches."""
         self.result.best.append(Best(what, error, rows, round(seconds, 1)))
 
     def compare(

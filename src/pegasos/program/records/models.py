@@ -102,7 +102,7 @@ class ModelCard:
     """Provenance of a model, stored in its file by train and tune."""
 
     columns: list[Column] | None = None
-    #: Whether rows are a table with column names, to encode text or missing values.
+    #: Whether rows are a table with column names, as encoders and imputers require.
     frame: bool = False
     label: str | None = None
     image: tuple[int, int] | None = None
@@ -112,8 +112,8 @@ class ModelCard:
     errors: dict[str, ErrorCount] = field(default_factory=dict)
     #: Number of rows of a refit after the evaluation, test rows included.
     refitted_rows: int | None = None
-    #: Of a search: cross-validated value of the best setting, metric, positive class, costs, figures
-    #: with baselines, and the error estimate corrected for selection bias.
+    #: Of a search: cross-validated value of the best setting, metric, positive class, costs,
+    #: figures with baselines, and the error estimate corrected for selection bias.
     value: float | None = None
     metric: str | None = None
     positive: str | None = None

@@ -27,7 +27,7 @@ OUT_OF_FOLD = "out of fold"
 
 @dataclass(frozen=True)
 class ErrorCount:
-    """Misclassification count with the exact 95 % interval of the error; None without rows."""
+    """Number of misclassified rows with the exact 95 % interval of the error; None without rows."""
 
     rows: int
     mistakes: int
@@ -51,7 +51,7 @@ class ErrorCount:
 
     @classmethod
     def counted(cls, rows: int, mistakes: int, guess: float | None = None) -> ErrorCount:
-        """Return the record for a number of mistakes in a positive number of rows."""
+        """Return the record for a number of mistakes among at least one row."""
         wrong = np.zeros(rows, dtype=bool)
         wrong[:mistakes] = True
         found = held_out(wrong)

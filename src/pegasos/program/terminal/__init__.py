@@ -1,1 +1,1 @@
-"""The language of the command line: options, the grammar of grids, and what a person sees."""
+"""Command-line interface: options, the syntax of grids, and console output."""
