@@ -279,19 +279,60 @@ class Metric:
         return replace(self, positive=known[-1] if usual else known[0])
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the score of a fitted classifier, as scikit-learn's scorers do."""
+        """Return the score of a fitted classifier, as scikit-learn's scorers do.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted classifier.
+        X, y : array-like
+            Rows and labels.
+        sample_weight : array-like, optional
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            The metric, negated if lower values are better.
+        """
         value = self.settled(y, estimator.classes_).value(self.ask(estimator, X, y), sample_weight)
         return -value if self.kind.least else value
 
     def ask(self, estimator: Any, X: Any, y: Any) -> Answers:
-        """Return the predictions of a fitted classifier that this metric needs."""
+        """Return the predictions of a fitted classifier that this metric needs.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted classifier.
+        X, y : array-like
+            Rows and labels.
+
+        Returns
+        -------
+        Answers
+            Labels, and scores or probabilities if needed.
+        """
         needs = self.kind.needs
         scores = estimator.decision_function(X) if needs == SCORES else None
         probabilities = estimator.predict_proba(X) if needs == PROBABILITIES else None
         return answers(estimator.classes_, y, estimator.predict(X), scores, probabilities)
 
     def value(self, found: Answers, weights: Any = None) -> float:
-        """Return the metric, optionally weighted; nan if the rows do not determine it."""
+        """Return the metric of predictions.
+
+        Parameters
+        ----------
+        found : Answers
+            Predictions for labeled rows.
+        weights : array-like, optional
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            The metric; nan if the rows do not determine it.
+        """
         import numpy as np
 
         kind, count = self.kind, len(found.classes)

@@ -213,6 +213,11 @@ class FullKernelBound:
     """Bounds on the optimum of the full kernel problem.
 
     For each column, lower <= optimum <= upper, on the scale of `SDCA.objective_`.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of shape (n_columns,)
+        The bounds.
     """
 
     lower: Array

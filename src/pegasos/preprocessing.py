@@ -66,7 +66,18 @@ class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.columns = columns
 
     def kept_rows(self, X: Any) -> Array:
-        """Return a mask of the training rows that are not outliers."""
+        """Return a mask of the training rows that are not outliers.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix
+            Training rows.
+
+        Returns
+        -------
+        ndarray of bool
+            Mask of the kept rows.
+        """
         X = X if self.columns is None else X[:, np.asarray(self.columns, dtype=np.intp)]
         X = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
         if not self.threshold > 0:
@@ -114,19 +125,52 @@ class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> Array:
-        """Return the predicted class of each row."""
+        """Return the predicted class of each row.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix
+            Rows.
+
+        Returns
+        -------
+        ndarray
+            Predicted classes.
+        """
         check_is_fitted(self)
         return self.estimator_.predict(X)
 
     @available_if(_inner_has("decision_function"))
     def decision_function(self, X: Any) -> Array:
-        """Return the scores of the fitted estimator."""
+        """Return the scores of the fitted estimator.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix
+            Rows.
+
+        Returns
+        -------
+        ndarray
+            Scores, as of the estimator.
+        """
         check_is_fitted(self)
         return self.estimator_.decision_function(X)
 
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> Array:
-        """Return the probabilities of the fitted estimator."""
+        """Return the probabilities of the fitted estimator.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix
+            Rows.
+
+        Returns
+        -------
+        ndarray
+            Probabilities of shape (n_rows, n_classes).
+        """
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
 

@@ -58,12 +58,23 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """Error against the number of support vectors, for the full model and smaller ones."""
+    """Error against the number of support vectors, for the full model and smaller ones.
+
+    Attributes
+    ----------
+    before : Point
+        The full model.
+    points : tuple of Point
+        Smaller models, by increasing number of support vectors.
+    rows : int
+        Number of test rows.
+    set_aside : bool
+        Whether the test rows were held out of X, and the full model refitted without them.
+    """
 
     before: Point
     points: tuple[Point, ...]
     rows: int
-    #: Whether the test rows were held out of X, and the full model refitted without them.
     set_aside: bool
 
     def price(self, count: int) -> float:

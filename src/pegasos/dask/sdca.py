@@ -120,7 +120,20 @@ class DaskSDCA(Connected, SDCA):
         return self.fit_table(table, X)
 
     def fit_table(self, table: Table, X: Any) -> DaskSDCA:
-        """Fit the classifier to a validated table; X are its rows in their original form."""
+        """Fit the classifier to a validated table.
+
+        Parameters
+        ----------
+        table : Table
+            Coded blocks with the statistics of the first pass.
+        X : Dask array, Dask DataFrame or list of delayed objects
+            Rows of the table as given by the user; they provide feature names.
+
+        Returns
+        -------
+        DaskSDCA
+            The fitted classifier.
+        """
         self._check_parameters()
         counted = (table.whole.sums, table.rows, table.whole.present, table.reach)
         done = fit_in_passes(self, table.passes, table.classes, *counted, table.dtype)
@@ -153,10 +166,32 @@ class DaskSDCA(Connected, SDCA):
         return prediction.lazily(self.to_local(), "decision_function", X)
 
     def predict(self, X: Any) -> Any:
-        """Return the predicted class of each row, lazily for lazy rows."""
+        """Return the predicted class of each row, lazily for lazy rows.
+
+        Parameters
+        ----------
+        X : Dask array, Dask DataFrame, list of delayed objects, or array-like
+            Rows.
+
+        Returns
+        -------
+        Dask array, list of delayed objects, or ndarray
+            Predicted classes.
+        """
         return prediction.lazily(self.to_local(), "predict", X)
 
     @available_if(gives_probabilities)
     def predict_proba(self, X: Any) -> Any:
-        """Return σ(score) of each class, normalized over the classes, lazily for lazy rows."""
+        """Return σ(score) of each class, normalized over the classes, lazily for lazy rows.
+
+        Parameters
+        ----------
+        X : Dask array, Dask DataFrame, list of delayed objects, or array-like
+            Rows.
+
+        Returns
+        -------
+        Dask array, list of delayed objects, or ndarray
+            Probabilities of shape (n_rows, n_classes).
+        """
         return prediction.lazily(self.to_local(), "predict_proba", X)

@@ -20,7 +20,17 @@ _ROUNDS, _FEWER_ROUNDS = 100, 25
 
 @dataclass(frozen=True)
 class Importance:
-    """Increase of an error when a column is permuted, with its 95 % interval."""
+    """Increase of an error when a column is permuted, with its 95 % interval.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column.
+    place : int
+        Position of the column.
+    value, low, high : float
+        Increase of the error, or decrease of the score, and its interval.
+    """
 
     column: str
     place: int

@@ -109,6 +109,28 @@ class Run:
         """Run all cells of a grid and return the fitted search.
 
         Finished cells are stored in the folder of the study.
+
+        Parameters
+        ----------
+        name : str
+            Name of the search in log and folder.
+        estimator : estimator
+            Classifier or pipeline.
+        grid : dict or list of dicts
+            Grid of parameters.
+        cv : int or cross-validation splitter
+            Folds.
+        seed : int, optional
+            Seed of the classifier, 0 by default.
+        X, y : array-like, optional
+            Rows and labels; those of the study by default.
+        **options
+            Further parameters of `SweepCV`.
+
+        Returns
+        -------
+        SweepCV
+            The fitted search.
         """
         X, y = self.X if X is None else X, self.y if y is None else y
         self.log(name if seed is None else f"{name}, seed {seed + 1} of {len(self.seeds)}")
@@ -125,18 +147,55 @@ class Run:
     def number(
         self, name: str, printed: str | float, ours: float | Sequence[float] | Array, **facts: Any
     ) -> JudgedNumber:
-        """Judge a printed number; see `judge`."""
+        """Judge a printed number, and add it to the result.
+
+        Parameters
+        ----------
+        name : str
+            Identifier of the number.
+        printed : str or float
+            The number as printed.
+        ours : float or sequence of float
+            Our value, or one value per seed.
+        **facts
+            Further parameters of `judge`.
+
+        Returns
+        -------
+        JudgedNumber
+            Both numbers with the verdict.
+        """
         self.result.numbers.append(judge(name, printed, ours, **facts))
         return self.result.numbers[-1]
 
     def claim(self, claim: str, verdict: str, evidence: str, source: str = "report") -> None:
-        """Add a claim with its verdict and the evidence."""
+        """Add a claim to the result.
+
+        Parameters
+        ----------
+        claim, verdict, evidence : str
+            Statement, our verdict, and the evidence.
+        source : str, default="report"
+            "report", or "ours" for a remark of this project.
+        """
         self.result.claims.append(Claim(claim, verdict, evidence, source))
 
     def figure(
         self, kind: str, title: str, rows: Iterable[Mapping[str, Any]], **options: Any
     ) -> None:
-        """Add a table or chart; see `Figure`."""
+        """Add a table or chart to the result.
+
+        Parameters
+        ----------
+        kind : str
+            Kind of the figure; see `Figure`.
+        title : str
+            Heading.
+        rows : iterable of mappings
+            The data.
+        **options
+            Further fields of `Figure`.
+        """
         listed = [dict(row) for row in rows]
         self.result.figures.append(Figure(kind, title, listed, **options))
 
@@ -145,7 +204,19 @@ class Run:
         self.result.notes.append(text)
 
     def best(self, what: str, error: float, rows: int, seconds: float) -> None:
-        """Add the lowest error that this project reaches."""
+        """Add the lowest error that this project reaches.
+
+        Parameters
+        ----------
+        what : str
+            Description of the model.
+        error : float
+            Its error.
+        rows : int
+            Number of rows on which the error was measured.
+        seconds : float
+            Time of the computation.
+        """
         self.result.best.append(Best(what, error, rows, round(seconds, 1)))
 
     def compare(
