@@ -163,11 +163,12 @@ class Cache:
     def differences(self, ours: str, theirs: str, name: str, splits: list[int]) -> list[float]:
         """Return our error minus theirs in percentage points, split by split."""
         our, their = (self.errors(method, name, splits) for method in (ours, theirs))
-        return [mine - other for mine, other in zip(our, their, strict=True)]
+        return [round(mine - other, 6) for mine, other in zip(our, their, strict=True)]
 
-    def seconds(self, method: str, name: str, splits: list[int]) -> float:
-        """Return the median processor seconds of a method on a table."""
-        return float(np.nanmedian([self.results[method, name, each]["seconds"] for each in splits]))
+    def seconds(self, method: str, name: str) -> float:
+        """Return the median processor seconds of a method on a table, over all kept splits."""
+        kept = [each["seconds"] for key, each in self.results.items() if key[:2] == (method, name)]
+        return float(np.nanmedian(kept))
 
 
 def standard_error(values: list[float]) -> float:
@@ -176,19 +177,28 @@ def standard_error(values: list[float]) -> float:
 
 
 def signed(values: list[float]) -> str:
-    """Return mean and standard error as text."""
-    return f"{statistics.fmean(values):+.2f} ± {standard_error(values):.2f}"
+    """Return the mean as text, and its standard error if there are two values or more."""
+    mean = f"{statistics.fmean(values):+.2f}"
+    return mean if len(values) < 2 else f"{mean} ± {standard_error(values):.2f}"
+
+
+def count(numbers: list[int]) -> str:
+    """Return how many splits there are as text, such as "1 to 3 splits"."""
+    low, high = min(numbers), max(numbers)
+    return f"{low} split{'s' * (low > 1)}" if low == high else f"{low} to {high} splits"
 
 
 def describe(cache: Cache, tunes: list[str], name: str, table: Table, splits: list[int]) -> Row:
-    """Return the row of one table: how much `tune` errs more than the SVC grid, at most 2 standard errors.
+    """Return the row of one table: how much `tune` errs more than the SVC grid.
 
-    The note has the differences to both peers, now and before.
+    From three splits on the target is 2 standard errors. The note has the differences to both peers, now and before.
     """
-    parts = [f"{len(splits)} splits; SVC {statistics.fmean(cache.errors(SVC, name, splits)):.1f} %"]
+    parts = [
+        f"{count([len(splits)])}; SVC {statistics.fmean(cache.errors(SVC, name, splits)):.1f} %"
+    ]
     for tune in tunes:
         svc, logistic = (cache.differences(tune, peer, name, splits) for peer in (SVC, LOGISTIC))
-        duration = cache.seconds(tune, name, splits)
+        duration = cache.seconds(tune, name)
         parts.append(
             f"{tune}: {signed(svc)} to SVC, {signed(logistic)} to logistic, {duration:.1f} s"
         )
@@ -197,10 +207,10 @@ def describe(cache: Cache, tunes: list[str], name: str, table: Table, splits: li
         f"{name} ({table.rows} x {table.features})",
         statistics.fmean(svc),
         "points",
-        goal=None if len(splits) == 1 else round(2 * standard_error(svc), 2),
+        goal=round(2 * standard_error(svc), 2) if len(splits) > 2 else None,
         at_least=False,
-        ours_seconds=cache.seconds(tunes[0], name, splits),
-        theirs_seconds=cache.seconds(SVC, name, splits),
+        ours_seconds=cache.seconds(tunes[0], name),
+        theirs_seconds=cache.seconds(SVC, name),
         note="; ".join(parts),
     )
 
@@ -220,10 +230,10 @@ def summarize(
         now = statistics.fmean(means[tunes[0]])
         note = "; ".join(f"{tune}: {signed(values)}" for tune, values in means.items())
         case = f"{group}: mean of tune - {peer.split()[0]}"
-        note += f"; {len(splits)} tables"
+        note += f"; {len(splits)} tables, {count([len(each) for each in splits.values()])} each"
         yield Row(case, now, "points", goal=goal, at_least=False, note=note)
     total = {
-        method: sum(cache.seconds(method, name, each) for name, each in splits.items())
+        method: sum(cache.seconds(method, name) for name in splits)
         for method in (*tunes, SVC, LOGISTIC)
     }
     yield Row(
