@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib
 import re
 import shlex
@@ -70,3 +71,22 @@ def test_the_tutorial_runs(tmp_path, monkeypatch) -> None:
             fine(*shlex.split(command))
     assert (tmp_path / "calls.csv").read_text().startswith("customer_id,label,p_churned,p_stayed\n")
     assert names["sweep"].out_of_fold_metric().better  # type: ignore[attr-defined]
+
+
+def read_examples(page: Path) -> doctest.DocTest:
+    """Return the examples of all `pycon` blocks of a page as one doctest."""
+    lines, in_block = [], False
+    for line in page.read_text(encoding="utf-8").splitlines():
+        if line.startswith("```"):
+            in_block = line == "```pycon"
+            line = ""
+        lines.append(line if in_block else "")
+    return doctest.DocTestParser().get_doctest("\n".join(lines), {}, page.name, str(page), 0)
+
+
+@pytest.mark.parametrize("name", ["course.md", "model_files.md", "theory.md", "why.md"])
+def test_examples_of_a_page_run(name: str) -> None:
+    examples = read_examples(ROOT / "docs" / name)
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    results = doctest.DocTestRunner(optionflags=flags).run(examples)
+    assert results.attempted > 0 and results.failed == 0

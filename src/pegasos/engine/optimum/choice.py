@@ -25,6 +25,7 @@ from pegasos.engine.optimum.hinge.kernel_working_sets import (
 from pegasos.engine.optimum.hinge.resting_rows import solve_hinge_by_ascent
 from pegasos.engine.optimum.hinge.set_predictor import NO_LIMIT
 from pegasos.engine.optimum.hinge.working_set import WorkingSetSolver
+from pegasos.engine.optimum.logistic.limited_memory import solve_logistic_by_gradients
 from pegasos.engine.optimum.logistic.sparse_newton import solve_logistic_sparsely
 from pegasos.engine.optimum.logistic.truncated_newton import solve_logistic_iteratively
 from pegasos.engine.optimum.passes.margin_rows import (
@@ -48,8 +49,6 @@ WALKED_EPOCHS = 3
 #: Explicit rows of many features up to which working sets follow epochs: on more rows a set holds too
 #: small a part of them.
 FEW_ROWS = 4000
-#: Gradients of L-BFGS after which Newton's method takes over.
-MOST_GRADIENTS = 120
 #: Mean of C_i K_ii above which epochs crawl: one epoch leaves a relative gap above 0.1 from there on
 #: (measured on USPS, digits and generated rows with Gaussian and polynomial kernels, all C).
 CRAWLING_COST = 0.1
@@ -179,9 +178,9 @@ def _lbfgs(problem: Problem, targets: list[Target], start: Any) -> list[Optimum 
     """Solve one target after the other until gradients fail for one."""
     found: list[Optimum | None] = []
     for target in targets:
-        given = ([target], problem.intercept, problem.tol, problem.members, MOST_GRADIENTS)
-        (optimum,) = solve_rows(problem.rows.X, False, *given, square=False)
-        if not optimum.relative <= problem.tol:
+        given = (target, problem.intercept, problem.tol, problem.members)
+        optimum = solve_logistic_by_gradients(problem.rows.X, *given)
+        if optimum is None:
             break
         found.append(optimum)
     return found + [None] * (len(targets) - len(found))

@@ -173,14 +173,13 @@ def solve_rows(
     tol: float,
     members: Array | None = None,
     most: int = 1000,
-    square: bool = True,
     start: Start | None = None,
 ) -> list[Optimum]:
     """Solve all targets on rows in memory (those that `members` names; None: all) to the tolerance."""
     count = X.shape[0] if members is None else len(members)
     chains = [[target] for target in targets]
     with LabelledBlocks(X, np.arange(count), members=members) as blocks:
-        found = solve_in_passes(blocks, linear_dual, chains, intercept, tol, most, square, start)
+        found = solve_in_passes(blocks, linear_dual, chains, intercept, tol, most, True, start)
         return [
             as_optimum(blocks, linear_dual, target, one, intercept, _coefficients)
             for target, [one] in zip(targets, found, strict=True)

@@ -1,0 +1,82 @@
+"""L-BFGS for the logistic loss on wide rows in memory, where a matrix of features costs many gradients.
+
+At a = C σ(-m) the duality gap is ‖gradient‖²/2 exactly, so that every evaluation is its own certificate.
+
+References
+----------
+Byrd, Lu, Nocedal, Zhu (1995), A limited memory algorithm for bound constrained optimization (SciPy).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import fmin_l_bfgs_b
+from scipy.special import expit
+
+from pegasos.engine.optimum.passes.passes import LabelledBlocks
+from pegasos.engine.optimum.problem import Intercept, Optimum, Target
+from pegasos.engine.rows.blocks import Block, Part
+from pegasos.engine.runtime.interruption import deadline_reached
+
+Array = np.ndarray[Any, Any]
+
+#: Gradients after which Newton's method takes over: 20,000 x 1,000 rows take 12 to 49.
+MOST_GRADIENTS = 120
+
+
+class _Stop(Exception):  # noqa: N818 - it ends SciPy's loop, and is no error
+    """The gap is small enough, or the deadline has passed."""
+
+
+def solve_logistic_by_gradients(
+    X: Any, target: Target, intercept: Intercept, tol: float, members: Array | None = None
+) -> Optimum | None:
+    """Solve one target without a free intercept; return None where gradients do not suffice."""
+    count = X.shape[0] if members is None else len(members)
+    with LabelledBlocks(X, np.arange(count), members=members) as blocks:
+        size = blocks.width + (intercept is Intercept.AUGMENTED)
+        found: list[tuple[Array, float, float]] = []
+        course: list[tuple[float, float]] = []
+
+        def evaluate(vector: Array) -> tuple[float, Array]:
+            part = blocks.map_sum(_gradient, vector, target)
+            gradient = vector - part.sums[1][0]
+            primal = float(0.5 * vector @ vector + part.sums[0][0])
+            gap = float(0.5 * gradient @ gradient)
+            course.append((primal, primal - gap))
+            if gap <= tol * primal or deadline_reached():
+                found.append((vector.copy(), primal, gap))
+                raise _Stop
+            return primal, gradient
+
+        limits = {"maxfun": MOST_GRADIENTS, "maxiter": MOST_GRADIENTS}
+        try:
+            fmin_l_bfgs_b(evaluate, np.zeros(size), factr=0.0, pgtol=0.0, **limits)
+        except _Stop:
+            vector, primal, gap = found[0]
+            dual = np.zeros(count)
+            blocks.map_sum(_coefficients, vector, target, dual)
+            bias = float(vector[-1]) if size > blocks.width else 0.0
+            weights, rounds = vector[: blocks.width].copy(), len(course)
+            return Optimum(weights, bias, dual, primal, primal - gap, rounds, tuple(course))
+    return None
+
+
+def _gradient(block: Block, vector: Array, target: Target) -> Part:
+    """Return Σ C log(1 + exp(-m)) and Σ a y x of a block."""
+    rows = block.whole()
+    labels, bounds = target.of(block.own)
+    margins = labels * block.scores(rows, vector)
+    combination = np.empty((1, len(vector)))
+    block.combine(rows, (labels * bounds * expit(-margins))[None], combination)
+    return Part((np.array([bounds @ np.logaddexp(0.0, -margins)]), combination))
+
+
+def _coefficients(block: Block, vector: Array, target: Target, dual: Array) -> Part:
+    """Write a = C σ(-m) of a block's rows into `dual`."""
+    labels, bounds = target.of(block.own)
+    margins = labels * block.scores(block.whole(), vector)
+    dual[block.own[0]] = bounds * expit(-margins)
+    return Part(())
