@@ -29,8 +29,7 @@ from threadpoolctl import threadpool_limits
 import reference
 from pegasos import SDCA
 from pegasos.engine.optimum import choice
-from pegasos.engine.optimum.logistic import sparse_newton
-from pegasos.engine.optimum.logistic.sparse_newton import solve_logistic_sparsely
+from pegasos.engine.optimum.logistic.newton_cg import WeightSpace, solve_logistic_sparsely
 from pegasos.engine.optimum.normal_matrix import NormalMatrix
 from pegasos.engine.optimum.passes import margin_rows, newton
 from pegasos.engine.optimum.passes.margin_rows import solve_margin_rows
@@ -491,7 +490,7 @@ def test_who_does_not_arrive_by_weights_goes_on_from_its_own_coefficients(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """After epochs that somebody wanted to see, with several classes: each has a start of its own."""
-    monkeypatch.setattr(sparse_newton, "MOST_STEPS", 0)
+    monkeypatch.setattr(WeightSpace, "most_steps", 0)
     method = choice.find_method("Newton-CG for the weights")
     monkeypatch.setattr(choice, "choose_method", lambda problem: method)
     solve, seen = choice.solve_logistic_iteratively, []

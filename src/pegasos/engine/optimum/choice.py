@@ -26,8 +26,10 @@ from pegasos.engine.optimum.hinge.resting_rows import solve_hinge_by_ascent
 from pegasos.engine.optimum.hinge.set_predictor import NO_LIMIT
 from pegasos.engine.optimum.hinge.working_set import WorkingSetSolver
 from pegasos.engine.optimum.logistic.limited_memory import solve_logistic_by_gradients
-from pegasos.engine.optimum.logistic.sparse_newton import solve_logistic_sparsely
-from pegasos.engine.optimum.logistic.truncated_newton import solve_logistic_iteratively
+from pegasos.engine.optimum.logistic.newton_cg import (
+    solve_logistic_iteratively,
+    solve_logistic_sparsely,
+)
 from pegasos.engine.optimum.passes.margin_rows import (
     LARGEST_SHARE,
     MANY_ROWS,

@@ -126,17 +126,17 @@ class SparseRows(ExplicitRows):
         return 3.0 * self.X.nnz, 3.0 * self.X.nnz
 
     @cached_property
-    def _parts(self) -> list[tuple[slice, Any]]:
+    def parts(self) -> list[tuple[slice, Any]]:
         return row_parts(self.X)
 
     def weights_of(self, coefficients: Array) -> Array:
-        sums: list[Array] = [coefficients] * len(self._parts)
+        sums: list[Array] = [coefficients] * len(self.parts)
 
         def work(numbers: slice, _: slice) -> None:
-            rows, X = self._parts[numbers.start]
+            rows, X = self.parts[numbers.start]
             sums[numbers.start] = np.asarray(X.T @ np.ascontiguousarray(coefficients[:, rows].T)).T
 
-        run_blocks(row_tiles(len(self._parts), 1), work)
+        run_blocks(row_tiles(len(self.parts), 1), work)
         return np.asarray(sum(sums[1:], sums[0]))
 
     def scores_of(self, weights: Array) -> Array:
@@ -144,10 +144,10 @@ class SparseRows(ExplicitRows):
         columns = np.ascontiguousarray(weights.T)
 
         def work(numbers: slice, _: slice) -> None:
-            rows, X = self._parts[numbers.start]
+            rows, X = self.parts[numbers.start]
             out[:, rows] = np.asarray(X @ columns).T
 
-        run_blocks(row_tiles(len(self._parts), 1), work)
+        run_blocks(row_tiles(len(self.parts), 1), work)
         return out
 
     def kernel_lines(self, index: Array, members: Array | None) -> Array:

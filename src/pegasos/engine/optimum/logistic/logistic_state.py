@@ -1,127 +1,110 @@
-"""One predictor of the logistic loss on its way to the optimum: its place, its derivatives, and the best pair that was seen."""
+"""One predictor of the logistic loss on its way to the optimum: its place, its derivatives, and the best pair so far."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pegasos.engine.optimum.problem import Intercept, Optimum, Target
+from pegasos.engine.optimum.problem import Optimum, Target
 from pegasos.engine.runtime.compiling import compiled
 from pegasos.engine.walk.losses import LOSSES, dual_term, sigmoid, value
 
 Array = np.ndarray[Any, Any]
 
-#: A look at a state has found something better if the gap has fallen by this part.
-LEAST_PROGRESS = 1e-3
-#: The part of a dual value that a squared length may be below zero by rounding.
-ROUNDING = 1e-12
-#: A line search ends where the slope has fallen to this part.
-SLOPE_LEFT = 0.1
-#: A free intercept at which no loss is left, for rows of one class.
-FAR = 800.0
-
 _LOGISTIC = LOSSES["logistic"].code
 
 
-def _nothing() -> Array:
-    return np.empty(0)
+class Point(NamedTuple):
+    """An element of the space of predictors; ⟨p, q⟩ = p.vector · q.image."""
+
+    vector: Array
+    image: Array
 
 
-@dataclass
-class Pair:
+class Pair(NamedTuple):
     """A predictor with its objective, and dual coefficients with their bound."""
 
-    coefficients: Array
+    vector: Array
     bias: float
     primal: float
     dual: Array
     bound: float
 
 
-@dataclass
 class State:
-    """c and b, the scores K c, and there: β = `push`, the curvature D, r = β - c = `rest` and its scores K r.
+    """A predictor, its derivatives, and the best pair so far.
 
-    bounds      C_i, of which `share` is in force now
-    whole_step  c after a whole Newton step, however far the line search went: the dual candidate
+    Parameters
+    ----------
+    number : the number of its system.
+    target : labels and bounds; `bounds` are the share of C_i that is in force in this stage.
+    free : whether the intercept is free.
+    size : length of the vector of a predictor.
+
+    Attributes
+    ----------
+    point, scores, bias : w, its scores without the intercept, and the intercept.
+    push, curvature : β and D at these scores.
+    rest : -gradient, Σ β_i x_i - w.
+    whole_step, clipped : dual candidate y·a after a whole Newton step, and its part in the box.
     """
 
-    number: int
-    labels: Array
-    all_bounds: Array
-    free: bool
-    coefficients: Array = field(default_factory=_nothing)
-    scores: Array = field(default_factory=_nothing)
-    whole_step: Array = field(default_factory=_nothing)
-    bias: float = 0.0
-    bounds: Array = field(default_factory=_nothing)
-    share: float = 1.0
-    best: Pair = field(default_factory=lambda: Pair(_nothing(), 0.0, 0.0, _nothing(), 0.0))
-    rounds: int = 0
-    stalled: int = 0
-    primal: float = math.inf
-    push: Array = field(default_factory=_nothing)
-    clipped: Array = field(default_factory=_nothing)
-    rest: Array = field(default_factory=_nothing)
-    rest_scores: Array = field(default_factory=_nothing)
-    curvature: Array = field(default_factory=_nothing)
-    course: list[tuple[float, float]] = field(default_factory=list)
+    push: Array
+    curvature: Array
+    clipped: Array
+    rest: Point
+    best: Pair
 
-    @classmethod
-    def make(cls, number: int, target: Target, free: bool) -> State:
-        labels = np.ascontiguousarray(target.labels, dtype=np.float64)
-        state = cls(number, labels, np.ascontiguousarray(target.bounds, dtype=np.float64), free)
-        state.restart(1.0)
-        seen = labels[state.all_bounds > 0]
-        if free and len(seen) and (seen == seen[0]).all():  # no minimum: F falls to 0 as b grows
-            state.best.bias, state.best.primal = FAR * float(seen[0]), 0.0
-        return state
+    def __init__(self, number: int, target: Target, free: bool, size: int) -> None:
+        self.number, self.free, self.size = number, free, size
+        self.labels = np.ascontiguousarray(target.labels, dtype=np.float64)
+        self.all_bounds = np.ascontiguousarray(target.bounds, dtype=np.float64)
+        self.rounds = 0
+        self.course: list[tuple[float, float]] = []
+        self.restart(1.0)
+        seen = self.labels[self.all_bounds > 0]
+        if free and len(seen) and (seen == seen[0]).all():
+            # There is no minimum: F falls to 0 as b grows, and is exactly 0 in float64 at 800.
+            self.best = self.best._replace(bias=800.0 * float(seen[0]), primal=0.0)
 
     def restart(self, share: float) -> None:
-        """At zero, with this part of the bounds."""
-        self.coefficients, self.scores, self.bias = (
-            np.zeros(len(self.labels)),
-            np.zeros(len(self.labels)),
-            0.0,
-        )
-        self.whole_step = self.coefficients
+        """Go back to zero, with this share of the bounds."""
+        zero, self.scores = np.zeros(self.size), np.zeros(len(self.labels))
+        self.point, self.bias, self.whole_step = Point(zero, zero), 0.0, self.scores
         self.enter(share)
 
     def enter(self, share: float) -> None:
-        """Go on from here with this part of the bounds."""
+        """Go on from here with this share of the bounds."""
         self.share = 1.0 if share > 0.99 else share
         self.bounds = self.share * self.all_bounds
-        zero = np.zeros(len(self.labels))
-        self.best, self.stalled = (
-            Pair(zero, 0.0, float(self.bounds.sum()) * math.log(2.0), zero, 0.0),
-            0,
-        )
+        primal = float(self.bounds.sum()) * math.log(2.0)
+        self.best = Pair(np.zeros(self.size), 0.0, primal, np.zeros(len(self.labels)), 0.0)
+        self.stalled = 0
 
     @property
     def trivial(self) -> bool:
+        """Whether zero, or a constant, has no loss."""
         return self.best.primal <= 0.0
 
     @property
     def relative(self) -> float:
+        """The relative gap of the best pair."""
         return 0.0 if self.trivial else (self.best.primal - self.best.bound) / self.best.primal
 
-    def answer(self, vector: Array, intercept: Intercept) -> Optimum:
-        best = self.best
-        bias = float(best.coefficients.sum()) if intercept is Intercept.AUGMENTED else best.bias
-        return Optimum(
-            vector, bias, best.dual, best.primal, best.bound, self.rounds, tuple(self.course)
-        )
+    def answer(self, vector: Array, bias: float) -> Optimum:
+        """Return the best pair as an optimum with this vector and intercept."""
+        best, course = self.best, tuple(self.course)
+        return Optimum(vector, bias, best.dual, best.primal, best.bound, self.rounds, course)
 
     def center(self) -> None:
-        """A free intercept at its best for these scores."""
+        """Set a free intercept to its best value for these scores."""
         if self.free:
             self.bias = _best_bias(self.labels, self.bounds, self.scores, self.bias)
 
     def settle(self) -> None:
-        """The best free intercept for these scores, β and D."""
+        """Compute the best free intercept for these scores, β, D and the dual candidate."""
         self.center()
         self.push, self.curvature = np.empty_like(self.scores), np.empty_like(self.scores)
         derivatives(self.labels, self.bounds, self.scores, self.bias, self.push, self.curvature)
@@ -130,46 +113,48 @@ class State:
             balance(self.push)
             balance(self.clipped)
 
-    def note(self, scores: Array, push_scores: Array, clipped_scores: Array) -> bool:
-        """Keep what is better than before by these exact scores of c, β and c in its box; whether anything is."""
-        self.scores = scores
-        squared = dot(self.coefficients, scores)
-        self.primal = 0.5 * squared + loss_of_scores(self.labels, self.bounds, scores, self.bias)
-        self.rest, self.rest_scores = self.push - self.coefficients, push_scores - self.scores
-        best, before = self.best, self.best.primal - self.best.bound
+    def note(self, image: Array, push: Point, clipped: Point, scores: Array) -> bool:
+        """Keep what is better by these exact values; tell whether the gap is smaller by 0.1 %.
+
+        Parameters
+        ----------
+        image, scores : image and scores of the predictor.
+        push, clipped : Σ β_i x_i and Σ c_i x_i, where c is the dual candidate in its box.
+        """
+        self.scores, self.point = scores, Point(self.point.vector, image)
+        self.rest = Point(push.vector - self.point.vector, push.image - image)
+        squared = dot(self.point.vector, image)
+        primal = 0.5 * squared + loss_of_scores(self.labels, self.bounds, scores, self.bias)
         if squared < 0:  # rounding, which proves nothing
-            self.primal = math.inf
-        dual, bound = self._best_dual(push_scores, clipped_scores)
-        self.improve(Pair(self.coefficients, self.bias, self.primal, dual, bound))
+            primal = math.inf
+        before = self.best.primal - self.best.bound
+        dual, bound = self._best_dual(primal, push, clipped)
+        self.improve(Pair(self.point.vector, self.bias, primal, dual, bound))
         if self.share == 1.0:  # before that it is another objective
-            self.course.append((best.primal, best.bound))
-        return best.primal - best.bound < before * (1.0 - LEAST_PROGRESS)
+            self.course.append((self.best.primal, self.best.bound))
+        return self.best.primal - self.best.bound < before * (1.0 - 1e-3)
 
     def improve(self, other: Pair) -> None:
         """Keep the better predictor and the better bound, for the same bounds."""
-        best = self.best
-        if other.primal <= best.primal:
-            best.coefficients, best.bias, best.primal = other.coefficients, other.bias, other.primal
-        if other.bound > best.bound:
-            best.dual, best.bound = other.dual, other.bound
+        if other.primal <= self.best.primal:
+            self.best = other._replace(dual=self.best.dual, bound=self.best.bound)
+        if other.bound > self.best.bound:
+            self.best = self.best._replace(dual=other.dual, bound=other.bound)
 
-    def _best_dual(self, push_scores: Array, clipped_scores: Array) -> tuple[Array, float]:
-        """The best bound on the way from β to c.
+    def _best_dual(self, primal: float, push: Point, clipped: Point) -> tuple[Array, float]:
+        """Return the best dual coefficients between β and c, and their bound.
 
         The gap is about (1-τ)² rᵀKr/2 + τ² rᵀD⁻¹r/2 at β - τ r: where K is large, c is much the better one.
         """
         found: list[tuple[float, Array]] = []
 
         def gap_at(tau: float) -> float:
-            coefficients = (1.0 - tau) * self.push + tau * self.clipped
-            scores = (1.0 - tau) * push_scores + tau * clipped_scores
-            dual = self.labels * coefficients
-            squared, terms = dot(coefficients, scores), dual_terms(self.bounds, dual)
-            possible = (
-                squared >= -ROUNDING * terms
-            )  # a w that is zero may have a length a rounding below
+            vector, image = ((1.0 - tau) * p + tau * c for p, c in zip(push, clipped, strict=True))
+            dual = self.labels * ((1.0 - tau) * self.push + tau * self.clipped)
+            squared, terms = dot(vector, image), dual_terms(self.bounds, dual)
+            possible = squared >= -1e-12 * terms  # of a w that is zero it may be a rounding below
             found.append((terms - 0.5 * max(squared, 0.0) if possible else -math.inf, dual))
-            return self.primal - found[-1][0]
+            return primal - found[-1][0]
 
         at_push, at_clipped = gap_at(0.0), gap_at(1.0)
         if 0 < at_push < math.inf and 0 < at_clipped < math.inf:
@@ -178,7 +163,10 @@ class State:
         return dual, bound
 
     def line_search(self, direction: Array, slope: float, curvature: float) -> float:
-        """About the best t >= 0 along scores; slope + t·curvature is the derivative of ‖w‖²/2."""
+        """Return about the best t >= 0 along scores, where the slope has fallen to a tenth.
+
+        slope + t·curvature is the derivative of ‖w‖²/2.
+        """
         scores = self.scores + self.bias
         out = np.empty(2)
 
@@ -192,7 +180,7 @@ class State:
         low, high, t = 0.0, math.inf, 1.0
         for _ in range(60):
             height, bend = derivative(t)
-            if abs(height) <= SLOPE_LEFT * -first:
+            if abs(height) <= -0.1 * first:
                 return t
             low, high = (t, high) if height < 0 else (low, t)
             new = t - height / bend if bend > 0 else math.inf
@@ -207,10 +195,8 @@ class State:
 
 def balance(coefficients: Array) -> None:
     """Shorten the heavier side so that the sum is 0, in place."""
-    up, down = (
-        float(np.maximum(coefficients, 0.0).sum()),
-        float(-np.minimum(coefficients, 0.0).sum()),
-    )
+    up = float(np.maximum(coefficients, 0.0).sum())
+    down = float(-np.minimum(coefficients, 0.0).sum())
     if up > down:
         coefficients[coefficients > 0] *= down / up
     elif down > up:
@@ -218,7 +204,7 @@ def balance(coefficients: Array) -> None:
 
 
 def dot(left: Array, right: Array) -> float:
-    """Pairwise sums, and not BLAS, whose threads would change the bits."""
+    """Return the dot product by pairwise sums: the bits of BLAS depend on its threads."""
     return float((left * right).sum())
 
 
@@ -226,7 +212,7 @@ def dot(left: Array, right: Array) -> float:
 def derivatives(
     labels: Array, bounds: Array, scores: Array, bias: float, push: Array, curvature: Array
 ) -> None:
-    """β and D."""
+    """Compute β and D."""
     for i in range(labels.size):
         margin = labels[i] * (scores[i] + bias)
         a = bounds[i] * sigmoid(-margin)
@@ -246,7 +232,7 @@ def loss_of_scores(labels: Array, bounds: Array, scores: Array, bias: float) -> 
 def slopes_along(
     labels: Array, bounds: Array, scores: Array, direction: Array, t: float, out: Array
 ) -> None:
-    """First and second derivative of the loss at scores + t·direction."""
+    """Compute the first and second derivative of the loss at scores + t·direction."""
     slope = 0.0
     curvature = 0.0
     for i in range(labels.size):
@@ -260,7 +246,7 @@ def slopes_along(
 
 @compiled
 def _best_bias(labels: Array, bounds: Array, scores: Array, bias: float) -> float:
-    """The b at which Σ y C σ(-y (s + b)) = 0, by Newton's method in a bracket."""
+    """Return the b at which Σ y C σ(-y (s + b)) = 0, by Newton's method in a bracket."""
     low, high, width = -math.inf, math.inf, 1.0
     for _ in range(200):
         total = 0.0
