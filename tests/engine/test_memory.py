@@ -114,7 +114,7 @@ def test_both_versions_of_control_groups_are_read(
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_rows_in_a_mapped_file_are_not_copied(loss: str, tmp_path: Path) -> None:
-    """SDCA keeps some numbers for each row and block, and the rows near the margin; the others stay where they are."""
+    """Copied are the rows near the margin (up to 0.45 of all, twice while looks are joined) and a sample."""
     random = np.random.default_rng(0)
     X = np.memmap(tmp_path / "rows", np.float32, "w+", shape=(60_000, 150))
     X[:] = random.normal(size=X.shape)
@@ -123,8 +123,8 @@ def test_rows_in_a_mapped_file_are_not_copied(loss: str, tmp_path: Path) -> None
     SDCA(loss).fit(X[:500], y[:500])  # compiled before memory is counted
     tracemalloc.start()
     try:
-        found = SDCA(loss).fit(X, y)
+        found = SDCA(loss, lam=1e-3).fit(X, y)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert found.gap_ <= found.tol and peak < (1.0 if loss == "hinge" else 0.7) * X.nbytes
+    assert found.gap_ <= found.tol and peak < (1.3 if loss == "hinge" else 0.7) * X.nbytes

@@ -415,9 +415,6 @@ def test_rows_with_many_features(loss: str, intercept: str, dtype: Any) -> None:
         check_optimum(clf, X.astype(np.float64), "linear", y, None, 1e-5, 1e-5)
 
 
-@pytest.mark.xfail(
-    reason="Newton's method ends when the primal no longer falls, before its gradient gives a dual value"
-)
 def test_logistic_with_a_free_intercept_and_columns_of_all_scales() -> None:
     X, y, weights = Table(10, 5, 3, duplicated=True, constant=True, weighted=True, seed=318).make()
     X = X * 10.0 ** np.array([-5, 6, 4, 3, -3])

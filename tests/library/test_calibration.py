@@ -283,8 +283,6 @@ def test_model_files_keep_both(tmp_path, kind):
 @pytest.mark.parametrize(
     "columns",
     [
-        np.array([[1.0, 0.2], [0.0, 0.4]]),
-        np.array([[0.0, 0.9], [1.0, 0.4]]),
         np.array([[0.0, 0.1], [1.0, 1.4]]),
         np.empty((0, 2)),
     ],

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pegasos.learners.one_vs_one import sum_over_pairs
 from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
@@ -66,6 +65,8 @@ def deciders(
     learner: Any = parts.learner
     if learner.kernel is None or not len(learner.support_):
         return []
+    from pegasos.learners.one_vs_one import sum_over_pairs  # pages of runs import no learner
+
     pairs = learner.has_pairs(learner.classes_)
     coefficients = sum_over_pairs(learner.dual_coef_) if pairs else learner.dual_coef_
     sizes = np.abs(learner.dual_coef_).max(axis=0)

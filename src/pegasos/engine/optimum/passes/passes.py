@@ -229,6 +229,8 @@ def _joined_samples(parts: Sequence[Sample]) -> Sample:
 
 def stacked(parts: Sequence[Any]) -> Any:
     """Return rows of several blocks, one below the other, as they are stored."""
+    if len(parts) == 1:
+        return parts[0]
     if sparse.issparse(parts[0]):
         return sparse.vstack(parts, format="csr")
     return np.concatenate([np.asarray(part) for part in parts])
